@@ -1,0 +1,1 @@
+/* The policies, one line each; the file is policies/<name>.c. */

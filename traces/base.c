@@ -1,0 +1,118 @@
+#include "traces/base.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+const char *frag_err_text(enum frag_err err)
+{
+    static const char *const texts[] = {
+#define X(name, text) [FRAG_##name] = text,
+        FRAG_ERRORS(X)
+#undef X
+    };
+
+    return texts[err];
+}
+
+enum frag_err frag_fail(struct frag_error *e, enum frag_err err,
+                        const char *format, ...)
+{
+    va_list args;
+
+    if (!e)
+        return err;
+    va_start(args, format);
+    vsnprintf(e->text, sizeof(e->text), format, args);
+    va_end(args);
+    return err;
+}
+
+static const struct unit {
+    const char *name;
+    double bytes;
+} units[] = {
+    {"", 1},         {"b", 1},        {"k", 0x1p10},   {"kib", 0x1p10},
+    {"kb", 1e3},     {"m", 0x1p20},   {"mib", 0x1p20}, {"mb", 1e6},
+    {"g", 0x1p30},   {"gib", 0x1p30}, {"gb", 1e9},     {"t", 0x1p40},
+    {"tib", 0x1p40}, {"tb", 1e12},
+};
+
+static const struct unit *find_unit(const char *name)
+{
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (!strcasecmp(name, units[i].name))
+            return &units[i];
+    return NULL;
+}
+
+/* Whole numbers are read as such: a double holds only 53 bits of them. */
+static enum frag_err whole(const char *text, double unit, const char *end,
+                           frag_size *size)
+{
+    char *stop;
+    unsigned long long n = strtoull(text, &stop, 10);
+
+    if (stop != end || (double)n * unit > 0x1p63)
+        return FRAG_INVALID;
+    *size = (frag_size)n * (frag_size)unit;
+    return FRAG_OK;
+}
+
+enum frag_err frag_size_parse(const char *text, frag_size *size)
+{
+    const struct unit *unit;
+    double number;
+    char *end;
+
+    if (!strcasecmp(text, "inf") || !strcasecmp(text, "unlimited")) {
+        *size = FRAG_UNLIMITED;
+        return FRAG_OK;
+    }
+    if (!isdigit((unsigned char)*text) && *text != '.')
+        return FRAG_INVALID;
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+        return FRAG_INVALID;
+    number = strtod(text, &end);
+    const char *word = end;
+    while (*word == ' ')
+        word++;
+    unit = find_unit(word);
+    if (!unit || end == text || !(number * unit->bytes <= 0x1p63))
+        return FRAG_INVALID;
+    if (whole(text, unit->bytes, end, size) == FRAG_OK)
+        return FRAG_OK;
+    *size = (frag_size)llround(number * unit->bytes);
+    return FRAG_OK;
+}
+
+const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT])
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)size;
+    size_t k = 0;
+
+    if (size == FRAG_UNLIMITED) {
+        snprintf(text, FRAG_SIZE_TEXT, "unlimited");
+        return text;
+    }
+    for (; value >= 1024 && k + 1 < sizeof(names) / sizeof(*names); k++)
+        value /= 1024;
+    snprintf(text, FRAG_SIZE_TEXT, "%.*f", k ? 3 : 0, value);
+    if (k) {
+        char *end = text;
+        while (end[1])
+            end++;
+        while (*end == '0')
+            *end-- = '\0';
+        if (*end == '.')
+            *end = '\0';
+    }
+    char number[FRAG_SIZE_TEXT];
+    snprintf(number, sizeof(number), "%s", text);
+    snprintf(text, FRAG_SIZE_TEXT, "%.20s %s", number, names[k]);
+    return text;
+}

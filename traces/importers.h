@@ -1,0 +1,3 @@
+/* The input formats, one line each; the file is traces/import_<name>.c. */
+IMPORTER(torch)
+IMPORTER(csv)
