@@ -1,0 +1,181 @@
+#include "policies/mechanism/free_set.h"
+
+/* Eight bins an octave, in units of 512 bytes; exact below eight units. */
+static unsigned bin_of(frag_size size)
+{
+    uint64_t units = size >> 9;
+    unsigned top;
+
+    if (units < 8)
+        return (unsigned)units;
+    top = 63 - (unsigned)__builtin_clzll(units);
+    return (top - 2) * 8 + ((unsigned)(units >> (top - 3)) & 7);
+}
+
+static bool less(const struct free_node *a, const struct free_node *b)
+{
+    return a->size != b->size ? a->size < b->size : a->addr < b->addr;
+}
+
+static uint64_t priority(const struct free_node *n)
+{
+    return (n->addr >> 9) * 0x9e3779b97f4a7c15u;
+}
+
+void free_set_insert(struct free_set *set, struct free_node *node)
+{
+    const unsigned bin = bin_of(node->size);
+    struct free_node **link = &set->bins[bin];
+    struct free_node **low = &node->left, **high = &node->right;
+    struct free_node *tree;
+
+    set->used[bin / 64] |= (uint64_t)1 << (bin % 64);
+    while (*link && priority(*link) >= priority(node))
+        link = less(node, *link) ? &(*link)->left : &(*link)->right;
+
+    /* What hangs below is split around the node. */
+    for (tree = *link; tree;) {
+        if (less(tree, node)) {
+            *low = tree;
+            low = &tree->right;
+            tree = *low;
+        } else {
+            *high = tree;
+            high = &tree->left;
+            tree = *high;
+        }
+    }
+    *low = *high = NULL;
+    *link = node;
+}
+
+void free_set_remove(struct free_set *set, struct free_node *node)
+{
+    const unsigned bin = bin_of(node->size);
+    struct free_node **link = &set->bins[bin];
+    struct free_node *low = node->left, *high = node->right;
+
+    while (*link != node)
+        link = less(node, *link) ? &(*link)->left : &(*link)->right;
+
+    while (low && high) {
+        if (priority(low) >= priority(high)) {
+            *link = low;
+            link = &low->right;
+            low = *link;
+        } else {
+            *link = high;
+            link = &high->left;
+            high = *link;
+        }
+    }
+    *link = low ? low : high;
+    if (!set->bins[bin])
+        set->used[bin / 64] &= ~((uint64_t)1 << (bin % 64));
+}
+
+static struct free_node *leftmost(struct free_node *n)
+{
+    while (n && n->left)
+        n = n->left;
+    return n;
+}
+
+static struct free_node *rightmost(struct free_node *n)
+{
+    while (n && n->right)
+        n = n->right;
+    return n;
+}
+
+/* The smallest node of the bins from `bin` up. */
+static struct free_node *first_from(const struct free_set *set, unsigned bin)
+{
+    unsigned word = bin / 64;
+    uint64_t bits;
+
+    if (word >= FREE_WORDS)
+        return NULL;
+    bits = set->used[word] & (~(uint64_t)0 << (bin % 64));
+    while (!bits && ++word < FREE_WORDS)
+        bits = set->used[word];
+    if (!bits)
+        return NULL;
+    return leftmost(set->bins[word * 64 + (unsigned)__builtin_ctzll(bits)]);
+}
+
+/* The largest node of the bins below `bin`. */
+static struct free_node *last_below(const struct free_set *set, unsigned bin)
+{
+    unsigned word = bin / 64;
+    uint64_t bits = word < FREE_WORDS
+                        ? set->used[word] & (((uint64_t)1 << (bin % 64)) - 1)
+                        : 0;
+
+    while (!bits && word-- > 0)
+        bits = set->used[word];
+    if (!bits)
+        return NULL;
+    return rightmost(
+        set->bins[word * 64 + 63 - (unsigned)__builtin_clzll(bits)]);
+}
+
+struct free_node *free_set_fit(const struct free_set *set, frag_size size)
+{
+    const unsigned bin = bin_of(size);
+    struct free_node *best = NULL;
+
+    for (struct free_node *n = set->bins[bin]; n;) {
+        if (n->size >= size) {
+            best = n;
+            n = n->left;
+        } else {
+            n = n->right;
+        }
+    }
+    return best ? best : first_from(set, bin + 1);
+}
+
+struct free_node *free_set_first(const struct free_set *set)
+{
+    return first_from(set, 0);
+}
+
+struct free_node *free_set_last(const struct free_set *set)
+{
+    return last_below(set, FREE_BINS);
+}
+
+struct free_node *free_set_after(const struct free_set *set,
+                                 const struct free_node *node)
+{
+    const unsigned bin = bin_of(node->size);
+    struct free_node *best = NULL;
+
+    for (struct free_node *n = set->bins[bin]; n;) {
+        if (less(node, n)) {
+            best = n;
+            n = n->left;
+        } else {
+            n = n->right;
+        }
+    }
+    return best ? best : first_from(set, bin + 1);
+}
+
+struct free_node *free_set_before(const struct free_set *set,
+                                  const struct free_node *node)
+{
+    const unsigned bin = bin_of(node->size);
+    struct free_node *best = NULL;
+
+    for (struct free_node *n = set->bins[bin]; n;) {
+        if (less(n, node)) {
+            best = n;
+            n = n->right;
+        } else {
+            n = n->left;
+        }
+    }
+    return best ? best : last_below(set, bin);
+}

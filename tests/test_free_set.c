@@ -1,0 +1,166 @@
+/* The free set against a sorted array that is searched from one end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/mechanism/free_set.h"
+
+enum { NODES = 300, STEPS = 40000 };
+
+struct naive {
+    struct free_node *in[NODES];
+    size_t count;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static int by_size_then_address(const struct free_node *a,
+                                const struct free_node *b)
+{
+    if (a->size != b->size)
+        return a->size < b->size ? -1 : 1;
+    return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+static void naive_insert(struct naive *s, struct free_node *n)
+{
+    size_t at = 0;
+
+    while (at < s->count && by_size_then_address(s->in[at], n) < 0)
+        at++;
+    memmove(&s->in[at + 1], &s->in[at], (s->count - at) * sizeof(*s->in));
+    s->in[at] = n;
+    s->count++;
+}
+
+static void naive_remove(struct naive *s, struct free_node *n)
+{
+    size_t at = 0;
+
+    while (s->in[at] != n)
+        at++;
+    s->count--;
+    memmove(&s->in[at], &s->in[at + 1], (s->count - at) * sizeof(*s->in));
+}
+
+static struct free_node *naive_fit(const struct naive *s, frag_size size)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->in[i]->size >= size)
+            return s->in[i];
+    return NULL;
+}
+
+static struct free_node *naive_after(const struct naive *s,
+                                     const struct free_node *n)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (by_size_then_address(s->in[i], n) > 0)
+            return s->in[i];
+    return NULL;
+}
+
+static struct free_node *naive_before(const struct naive *s,
+                                      const struct free_node *n)
+{
+    for (size_t i = s->count; i-- > 0;)
+        if (by_size_then_address(s->in[i], n) < 0)
+            return s->in[i];
+    return NULL;
+}
+
+/* Sizes over many octaves, or (few) so that ties by address are common. */
+static frag_size random_size(uint64_t *rng, bool few)
+{
+    if (few)
+        return 512 * (1 + next_random(rng) % 3);
+    return 512 * (1 + (next_random(rng) >> 20) % (1u << next_random(rng) % 30));
+}
+
+static void agrees(bool few)
+{
+    struct free_node *nodes = calloc(NODES, sizeof(*nodes));
+    struct free_set *set = calloc(1, sizeof(*set));
+    struct naive naive = {.count = 0};
+    bool in[NODES] = {false};
+    uint64_t rng = 88172645463325252u;
+
+    assert_non_null(nodes);
+    assert_non_null(set);
+    for (int step = 0; step < STEPS; step++) {
+        size_t k = next_random(&rng) % NODES;
+        struct free_node probe = {.size = random_size(&rng, few),
+                                  .addr = 512 * (next_random(&rng) % 4096)};
+
+        if (in[k]) {
+            free_set_remove(set, &nodes[k]);
+            naive_remove(&naive, &nodes[k]);
+        } else {
+            nodes[k].size = random_size(&rng, few);
+            nodes[k].addr = 512 * k;
+            free_set_insert(set, &nodes[k]);
+            naive_insert(&naive, &nodes[k]);
+        }
+        in[k] = !in[k];
+        assert_ptr_equal(free_set_fit(set, probe.size),
+                         naive_fit(&naive, probe.size));
+        assert_ptr_equal(free_set_after(set, &probe),
+                         naive_after(&naive, &probe));
+        assert_ptr_equal(free_set_before(set, &probe),
+                         naive_before(&naive, &probe));
+        assert_ptr_equal(free_set_first(set), naive.count ? naive.in[0] : NULL);
+        assert_ptr_equal(free_set_last(set),
+                         naive.count ? naive.in[naive.count - 1] : NULL);
+    }
+    free(set);
+    free(nodes);
+}
+
+static void agrees_with_a_sorted_array(void **state)
+{
+    (void)state;
+    agrees(false);
+}
+
+static void of_equal_sizes_the_lowest_address_wins(void **state)
+{
+    (void)state;
+    agrees(true);
+}
+
+static void the_largest_sizes_have_a_bin(void **state)
+{
+    struct free_set *set = calloc(1, sizeof(*set));
+    struct free_node huge = {.size = UINT64_MAX & ~(uint64_t)511};
+
+    (void)state;
+    assert_non_null(set);
+    free_set_insert(set, &huge);
+    assert_ptr_equal(free_set_fit(set, (uint64_t)1 << 62), &huge);
+    assert_ptr_equal(free_set_last(set), &huge);
+    free_set_remove(set, &huge);
+    assert_null(free_set_first(set));
+    free(set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_a_sorted_array),
+        cmocka_unit_test(of_equal_sizes_the_lowest_address_wins),
+        cmocka_unit_test(the_largest_sizes_have_a_bin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
