@@ -1,1 +1,2 @@
 /* The policies, one line each; the file is policies/<name>.c. */
+POLICY(torch)
