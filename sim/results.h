@@ -1,9 +1,17 @@
-/* results.h - runs to files: HDF5, JSON, CSV and a table for people.
+/* results.h - runs to files and back: HDF5, JSON and CSV.
  *
- * One table of columns (results.c) says each number's name, type, units, long
- * name and formula; the HDF5 /summary, the JSON rows, the CSV header and the
- * man page are made from it. results.c is the only file of sim/ that knows
- * HDF5.
+ * One table of columns (results_columns.c) says each number's name, type,
+ * units, long name and formula; the HDF5 tables, the JSON rows, the CSV header
+ * and the man page are made from it. results_hdf5.c and results_load.c are the
+ * only files of sim/ that know HDF5.
+ *
+ * The result file: /summary is a table with one row a run; its attributes
+ * units, long_name and formula have one text a column. /runs/<n> is run n, with
+ * its provenance as attributes and the groups series, oom and segments, a
+ * one-dimensional dataset a column, along the dimension scale `event`. Counts
+ * are signed 64-bit numbers and -1 means none (never, unlimited). The root's
+ * attribute `complete` is written last. The bytes are a function of the rows
+ * and the provenance alone.
  */
 #ifndef FRAG_RESULTS_H
 #define FRAG_RESULTS_H
@@ -11,6 +19,10 @@
 #include <stdio.h>
 
 #include "sim/replay.h"
+
+/* Version of the layout of the file and of the JSON: a reader refuses another
+ * number before the point. */
+#define FRAG_RESULTS_SCHEMA "1.0"
 
 /* What a run was of; borrowed. */
 struct frag_run_identity {
@@ -34,23 +46,50 @@ struct frag_provenance {
 
 struct frag_results; /* a result file being written */
 
-/* Starts PATH beside itself (PATH.partial-PID); IO if it cannot. */
+/* Starts PATH.partial-PID beside PATH; IO if it cannot, NOMEM. p is borrowed
+ * until the file is committed or aborted. On error *out is untouched. */
 enum frag_err frag_results_open(const char *path,
                                 const struct frag_provenance *p,
                                 struct frag_results **out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
-/* Adds /runs/<n> and a row of /summary. */
+
+/* Adds /runs/<n> and a row of /summary; copies what it needs. The file grows in
+ * memory and reaches the disk in commit: a full disk can then not leave HDF5
+ * with a file that it cannot close. NOMEM. */
 enum frag_err frag_results_add(struct frag_results *r,
                                const struct frag_run_identity *id,
                                const struct frag_run *run,
                                struct frag_error *e) FRAG_MUST_CHECK;
-/* Writes `complete`, flushes and renames. IO: the file under PATH is as it was.
- * r is closed either way. */
+
+/* Writes `complete`, puts the file on the disk and renames it to PATH. IO with
+ * the system's words, NOMEM: PATH is as it was. r is closed either way. */
 enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 void frag_results_abort(struct frag_results *r); /* NULL is fine */
 
-/* The same rows as text. `first` opens the object or writes the header. */
+/* A run read back: what plots need. segments are not read. */
+struct frag_loaded_run {
+    char *trace, *policy, *params, *backend, *trace_sha256;
+    uint64_t device;
+    frag_size capacity, total;
+    uint64_t seed;
+    struct frag_run run;
+};
+
+struct frag_loaded {
+    uint64_t count;
+    struct frag_loaded_run *runs;
+};
+
+/* Reads a result file. IO if it cannot be opened, CORRUPT if it is not a result
+ * file, is incomplete, or has a schema that this reader does not know; NOMEM.
+ * On error *out is untouched. */
+enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+void frag_results_unload(struct frag_loaded *loaded);
+
+/* The same rows as text. `first` tells the first row of the object. A number
+ * that is none is null in JSON and empty in CSV. Errors stay in ferror(out). */
 void frag_results_json_open(FILE *out, const struct frag_provenance *p);
 void frag_results_json_row(FILE *out, bool first,
                            const struct frag_run_identity *id,
@@ -59,5 +98,10 @@ void frag_results_json_close(FILE *out);
 void frag_results_csv_header(FILE *out);
 void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
                           const struct frag_run *run);
+
+/* One JSON value: text quoted and escaped, what is not UTF-8 as U+FFFD; a
+ * number with the fewest digits that read back as it, null if not finite. */
+void frag_json_text(FILE *out, const char *text);
+void frag_json_real(FILE *out, double x);
 
 #endif
