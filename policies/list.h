@@ -1,2 +1,6 @@
 /* The policies, one line each; the file is policies/<name>.c. */
 POLICY(torch)
+POLICY(direct)
+POLICY(first_fit)
+POLICY(best_fit)
+POLICY(size_class)

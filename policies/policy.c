@@ -1,1 +1,391 @@
+/* policy.c - the registry, the parameters, and opening and closing a heap. */
 #include "policies/policy.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct frag_policy *const frag_policies[] = {
+#define POLICY(name) &frag_policy_##name,
+#include "policies/list.h"
+#undef POLICY
+    NULL,
+};
+
+const struct frag_policy *frag_policy_find(const char *name)
+{
+    for (size_t i = 0; frag_policies[i]; i++)
+        if (!strcmp(frag_policies[i]->name, name))
+            return frag_policies[i];
+    return NULL;
+}
+
+enum { VALUE_TEXT = 64 }; /* room for a value as text, and for its range */
+
+/* A value of any kind; which member is meant is the parameter's kind. */
+union value {
+    frag_size size;
+    uint64_t number;
+    double ratio;
+    bool on;
+    uint32_t choice;
+};
+
+/* Reading and writing values, a row a kind. read answers whether the text is
+ * a value of that kind, of whatever range; write makes the shortest text that
+ * reads back as the same value. */
+struct kind {
+    const char *what; /* "expected ..." */
+    size_t size;      /* of the value in the state */
+    bool (*read)(const struct frag_param *param, const char *text,
+                 union value *value);
+    void (*write)(const struct frag_param *param, const union value *value,
+                  char text[VALUE_TEXT]);
+    double (*measure)(const union value *value); /* NULL: it has no range */
+};
+
+static bool read_size(const struct frag_param *param, const char *text,
+                      union value *value)
+{
+    (void)param;
+    return frag_size_parse(text, &value->size) == FRAG_OK;
+}
+
+static void write_size(const struct frag_param *param, const union value *value,
+                       char text[VALUE_TEXT])
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    frag_size size = value->size;
+    size_t unit = 0;
+
+    (void)param;
+    if (size == FRAG_UNLIMITED) {
+        snprintf(text, VALUE_TEXT, "inf");
+        return;
+    }
+    for (; size && size % 1024 == 0 && unit < 4; unit++)
+        size /= 1024;
+    snprintf(text, VALUE_TEXT, "%" PRIu64 "%s", size, units[unit]);
+}
+
+static double measure_size(const union value *value)
+{
+    return (double)value->size;
+}
+
+static bool read_number(const struct frag_param *param, const char *text,
+                        union value *value)
+{
+    const size_t digits = strspn(text, "0123456789");
+
+    (void)param;
+    if (!digits || digits > 19 || text[digits])
+        return false;
+    value->number = strtoull(text, NULL, 10);
+    return true;
+}
+
+static void write_number(const struct frag_param *param,
+                         const union value *value, char text[VALUE_TEXT])
+{
+    (void)param;
+    snprintf(text, VALUE_TEXT, "%" PRIu64, value->number);
+}
+
+static double measure_number(const union value *value)
+{
+    return (double)value->number;
+}
+
+static bool read_ratio(const struct frag_param *param, const char *text,
+                       union value *value)
+{
+    char *end;
+
+    (void)param;
+    if (!isdigit((unsigned char)*text) && *text != '.' && *text != '-')
+        return false;
+    value->ratio = strtod(text, &end);
+    return end != text && !*end;
+}
+
+static void write_ratio(const struct frag_param *param,
+                        const union value *value, char text[VALUE_TEXT])
+{
+    (void)param;
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, VALUE_TEXT, "%.*g", digits, value->ratio);
+        if (!(strtod(text, NULL) < value->ratio) &&
+            !(strtod(text, NULL) > value->ratio))
+            return;
+    }
+}
+
+static double measure_ratio(const union value *value)
+{
+    return value->ratio;
+}
+
+static bool read_switch(const struct frag_param *param, const char *text,
+                        union value *value)
+{
+    (void)param;
+    value->on = !strcmp(text, "yes");
+    return value->on || !strcmp(text, "no");
+}
+
+static void write_switch(const struct frag_param *param,
+                         const union value *value, char text[VALUE_TEXT])
+{
+    (void)param;
+    snprintf(text, VALUE_TEXT, "%s", value->on ? "yes" : "no");
+}
+
+static bool read_choice(const struct frag_param *param, const char *text,
+                        union value *value)
+{
+    const size_t length = strlen(text);
+    const char *word = param->choices;
+
+    for (value->choice = 0; word; value->choice++) {
+        if (!strncmp(word, text, length) &&
+            (word[length] == '|' || !word[length]))
+            return length > 0;
+        word = strchr(word, '|');
+        word = word ? word + 1 : NULL;
+    }
+    return false;
+}
+
+static void write_choice(const struct frag_param *param,
+                         const union value *value, char text[VALUE_TEXT])
+{
+    const char *word = param->choices;
+
+    for (uint32_t i = 0; i < value->choice; i++)
+        word = strchr(word, '|') + 1;
+    snprintf(text, VALUE_TEXT, "%.*s", (int)strcspn(word, "|"), word);
+}
+
+static const struct kind kinds[] = {
+    [FRAG_PARAM_SIZE] = {"a size such as 20MiB", sizeof(frag_size), read_size,
+                         write_size, measure_size},
+    [FRAG_PARAM_NUMBER] = {"a whole number", sizeof(uint64_t), read_number,
+                           write_number, measure_number},
+    [FRAG_PARAM_RATIO] = {"a number", sizeof(double), read_ratio, write_ratio,
+                          measure_ratio},
+    [FRAG_PARAM_SWITCH] = {"yes or no", sizeof(bool), read_switch, write_switch,
+                           NULL},
+    [FRAG_PARAM_CHOICE] = {"one of", sizeof(uint32_t), read_choice,
+                           write_choice, NULL},
+};
+
+/* The end of a range as the user would write it. */
+static const char *bound_text(const struct frag_param *param, double bound,
+                              char text[VALUE_TEXT])
+{
+    union value value;
+
+    if (param->kind == FRAG_PARAM_RATIO)
+        value.ratio = bound;
+    else
+        value.number = bound < 0x1p64 ? (uint64_t)bound : UINT64_MAX;
+    kinds[param->kind].write(param, &value, text);
+    return text;
+}
+
+static enum frag_err in_range(const struct frag_policy *policy,
+                              const struct frag_param *param, const char *text,
+                              const union value *value, struct frag_error *e)
+{
+    const struct kind *kind = &kinds[param->kind];
+    char low[VALUE_TEXT], high[VALUE_TEXT];
+    double measure;
+
+    if (!kind->measure)
+        return FRAG_OK;
+    measure = kind->measure(value);
+    if (measure >= param->min && measure <= param->max)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_INVALID, "%s: %s=%s is out of range, %s to %s",
+                     policy->name, param->name, text,
+                     bound_text(param, param->min, low),
+                     bound_text(param, param->max, high));
+}
+
+static enum frag_err set_value(const struct frag_policy *policy, void *state,
+                               const struct frag_param *param, const char *text,
+                               struct frag_error *e)
+{
+    const struct kind *kind = &kinds[param->kind];
+    union value value;
+
+    if (!kind->read(param, text, &value))
+        return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected %s%s%s",
+                         policy->name, param->name, text, kind->what,
+                         param->choices ? " " : "",
+                         param->choices ? param->choices : "");
+    FRAG_TRY(in_range(policy, param, text, &value, e));
+    memcpy((char *)state + param->offset, &value, kind->size);
+    return FRAG_OK;
+}
+
+/* The names of a policy's parameters, as in "segment, subdivisions". */
+static enum frag_err unknown(const struct frag_policy *policy, const char *key,
+                             struct frag_error *e)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    if (!policy->params)
+        return frag_fail(e, FRAG_INVALID, "%s: no parameter %s: it takes none",
+                         policy->name, key);
+    for (const struct frag_param *p = policy->params; p->name; p++) {
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                 used ? ", " : "", p->name);
+        if (used >= sizeof(names))
+            break;
+    }
+    return frag_fail(e, FRAG_INVALID, "%s: no parameter %s: it takes %s",
+                     policy->name, key, names);
+}
+
+/* One "key=value"; the text is the caller's to be cut up. */
+static enum frag_err set_pair(const struct frag_policy *policy, void *state,
+                              char *pair, struct frag_error *e)
+{
+    char *equals = strchr(pair, '=');
+
+    if (!equals)
+        return frag_fail(e, FRAG_INVALID, "%s: expected key=value in \"%s\"",
+                         policy->name, pair);
+    *equals = '\0';
+    for (const struct frag_param *p = policy->params; p && p->name; p++)
+        if (!strcmp(p->name, pair))
+            return set_value(policy, state, p, equals + 1, e);
+    return unknown(policy, pair, e);
+}
+
+static enum frag_err set_pairs(const struct frag_policy *policy, void *state,
+                               const char *params, struct frag_error *e)
+{
+    char pair[2 * VALUE_TEXT];
+
+    while (*params) {
+        const size_t length = strcspn(params, ",");
+
+        if (length >= sizeof(pair))
+            return frag_fail(e, FRAG_INVALID, "%s: \"%.*s...\" is too long",
+                             policy->name, 40, params);
+        memcpy(pair, params, length);
+        pair[length] = '\0';
+        FRAG_TRY(set_pair(policy, state, pair, e));
+        params += length + (params[length] == ',');
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err set_params(const struct frag_policy *policy, void *state,
+                                const char *params, struct frag_error *e)
+{
+    if (!params)
+        params = "";
+    if (policy->configure)
+        return policy->configure(state, params, e);
+    for (const struct frag_param *p = policy->params; p && p->name; p++)
+        FRAG_TRY(set_value(policy, state, p, p->init, e));
+    return set_pairs(policy, state, params, e);
+}
+
+static void describe(const struct frag_policy *policy, const void *state,
+                     char *text, size_t room)
+{
+    char value_text[VALUE_TEXT];
+    union value value;
+    size_t used = 0;
+
+    if (policy->describe) {
+        policy->describe(state, text, room);
+        return;
+    }
+    if (room)
+        *text = '\0';
+    for (const struct frag_param *p = policy->params; p && p->name; p++) {
+        memcpy(&value, (const char *)state + p->offset, kinds[p->kind].size);
+        kinds[p->kind].write(p, &value, value_text);
+        if (used < room)
+            used += (size_t)snprintf(text + used, room - used, "%s%s=%s",
+                                     used ? "," : "", p->name, value_text);
+    }
+}
+
+/* A zeroed state with its parameters set. */
+static enum frag_err make_state(const struct frag_policy *policy,
+                                const char *params, void **state,
+                                struct frag_error *e)
+{
+    void *fresh = calloc(1, policy->state_size ? policy->state_size : 1);
+    enum frag_err err;
+
+    if (!fresh)
+        return frag_fail(e, FRAG_NOMEM, "%s: %s", policy->name,
+                         frag_err_text(FRAG_NOMEM));
+    err = set_params(policy, fresh, params, e);
+    if (err != FRAG_OK) {
+        free(fresh);
+        return err;
+    }
+    *state = fresh;
+    return FRAG_OK;
+}
+
+enum frag_err frag_policy_resolve(const struct frag_policy *policy,
+                                  const char *params, char *text, size_t room,
+                                  struct frag_error *e)
+{
+    void *state;
+
+    FRAG_TRY(make_state(policy, params, &state, e));
+    if (text)
+        describe(policy, state, text, room);
+    free(state);
+    return FRAG_OK;
+}
+
+static bool has_vmm(const struct frag_backend_ops *ops)
+{
+    return ops->va_reserve && ops->va_free && ops->phys_create &&
+           ops->phys_release && ops->map && ops->unmap;
+}
+
+enum frag_err frag_heap_open(struct frag_heap *heap,
+                             const struct frag_policy *policy,
+                             struct frag_backend *mem, const char *params,
+                             struct frag_error *e)
+{
+    struct frag_heap fresh = {.policy = policy, .mem = mem};
+    enum frag_err err;
+
+    if (policy->needs & FRAG_NEEDS_VMM && !has_vmm(mem->ops))
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s needs virtual memory calls, which %s lacks",
+                         policy->name, mem->ops->name);
+    FRAG_TRY(make_state(policy, params, &fresh.state, e));
+    err = policy->init ? policy->init(&fresh) : FRAG_OK;
+    if (err != FRAG_OK) {
+        free(fresh.state);
+        return frag_fail(e, err, "%s: %s", policy->name, frag_err_text(err));
+    }
+    *heap = fresh;
+    return FRAG_OK;
+}
+
+void frag_heap_close(struct frag_heap *heap)
+{
+    if (heap->policy->fini)
+        heap->policy->fini(heap);
+    free(heap->state);
+    heap->state = NULL;
+}

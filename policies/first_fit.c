@@ -1,0 +1,57 @@
+/* first_fit.c - the lowest free block that is large enough.
+ *
+ * Address-ordered first fit over all segments: low memory fills, high memory
+ * drains, so whole segments at the top become free. Addresses are unique, so
+ * there are no ties. A freed block serves any stream at once. A request that no
+ * hole serves takes a new segment; see mechanism/segments.h.
+ *
+ * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5,
+ * algorithm A; in address order as Wilson et al., "Dynamic Storage Allocation:
+ * A Survey and Critical Review", IWMM 1995, section 3.5.
+ */
+#include "policies/mechanism/fit.h"
+
+struct first_fit {
+    struct fit fit;
+    struct hole *holes;
+};
+
+static void insert(struct fit *fit, struct hole *hole)
+{
+    holes_insert(&((struct first_fit *)fit)->holes, hole);
+}
+
+static void take_out(struct fit *fit, struct hole *hole)
+{
+    holes_remove(&((struct first_fit *)fit)->holes, hole);
+}
+
+static struct hole *lowest(struct fit *fit, frag_size size)
+{
+    return holes_lowest(((struct first_fit *)fit)->holes, size, 0);
+}
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    static const struct fit_rule rule = {insert, take_out, lowest};
+
+    return fit_init(heap, &rule);
+}
+
+static const struct frag_param params[] = {
+    SEGMENT_PARAM(struct first_fit, fit.segment),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_first_fit = {
+    .name = "first_fit",
+    .summary = "the lowest free block that is large enough",
+    .source = "Knuth, The Art of Computer Programming, vol. 1, section 2.5",
+    .state_size = sizeof(struct first_fit),
+    .params = params,
+    .init = init,
+    .fini = fit_fini,
+    .alloc = fit_alloc,
+    .free = fit_free,
+    .trim = fit_trim,
+};

@@ -1,0 +1,50 @@
+#include "policies/mechanism/nodes.h"
+
+#include <stdlib.h>
+
+enum {
+    SLAB_BYTES = 1 << 16,
+    SLAB_HEAD = 64, /* the link, and room to start records on a cache line */
+};
+
+static size_t slab_room(const struct nodes *nodes)
+{
+    return (SLAB_BYTES - 2 * SLAB_HEAD) / nodes->size;
+}
+
+static bool add_slab(struct nodes *nodes)
+{
+    struct node *slab = malloc(SLAB_BYTES);
+    char *first;
+
+    if (!slab)
+        return false;
+    slab->next = nodes->slabs;
+    nodes->slabs = slab;
+
+    /* Given from the last to the first: taken in the order of addresses. */
+    first = (char *)slab + 2 * SLAB_HEAD - (uintptr_t)slab % SLAB_HEAD;
+    for (size_t i = slab_room(nodes); i-- > 0;)
+        nodes_give(nodes, first + i * nodes->size);
+    return true;
+}
+
+enum frag_err nodes_reserve(struct nodes *nodes, size_t count)
+{
+    while (nodes->count < count)
+        if (!add_slab(nodes))
+            return FRAG_NOMEM;
+    return FRAG_OK;
+}
+
+void nodes_release(struct nodes *nodes)
+{
+    while (nodes->slabs) {
+        struct node *slab = nodes->slabs;
+
+        nodes->slabs = slab->next;
+        free(slab);
+    }
+    nodes->free = NULL;
+    nodes->count = 0;
+}

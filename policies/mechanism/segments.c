@@ -1,0 +1,13 @@
+#include "policies/mechanism/segments.h"
+
+enum frag_err segment_take(struct frag_heap *heap, frag_size size,
+                           bool (*give_back)(struct frag_heap *heap),
+                           frag_addr *addr)
+{
+    struct frag_backend *mem = heap->mem;
+    const enum frag_err err = mem->ops->segment_alloc(mem, size, addr);
+
+    if (err != FRAG_OOM || !give_back(heap))
+        return err;
+    return mem->ops->segment_alloc(mem, size, addr);
+}
