@@ -108,8 +108,24 @@ struct frag_run {
     char params[512]; /* resolved */
 };
 
+/* A look into a run as it goes; for validation. Slows the loop down. Any
+ * function may be NULL. */
+struct frag_replay_watch {
+    void *user;
+    /* The heap is open, nothing has happened yet. */
+    void (*opened)(void *user, struct frag_heap *heap);
+    /* An event is done; block is the answer to an ALLOC that was served. */
+    void (*done)(void *user, uint64_t event, const struct frag_block *block);
+    /* After the last event, with everything that is live still live. */
+    void (*ended)(void *user, const struct frag_heap *heap);
+    /* Where the trace has a recorded start and the policy can adopt it, start
+     * from that layout in place of the first `initial` events. */
+    bool adopt_start;
+};
+
 struct frag_replay {
     const struct frag_device_trace *trace; /* borrowed */
+    const struct frag_replay_watch *watch; /* NULL: nobody looks */
     const struct frag_policy *policy;
     const char *params;       /* NULL: defaults */
     struct frag_backend *mem; /* borrowed; fresh: nothing held yet */
