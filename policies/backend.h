@@ -54,6 +54,10 @@ struct frag_backend_ops {
     enum frag_err (*synchronize)(struct frag_backend *mem);
 
     frag_time (*now)(struct frag_backend *mem); /* never runs backwards */
+
+    /* Told by the caller of the policy before the first request on a stream
+     * other than index 0: the client has made it. NULL if that is no news. */
+    void (*stream_used)(struct frag_backend *mem, frag_stream stream);
 };
 
 /* First member of every backend. */
