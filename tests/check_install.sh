@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# check_install.sh BUILD: what `cmake --install` puts down is enough to build
+# and run a program with a policy of its own, through pkg-config and through
+# CMake's find_package, from a folder that was moved after the installation.
+set -eu
+build=${1:?usage: check_install.sh BUILD}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+cmake --install "$build" --prefix "$folder/first" >"$folder/log"
+mv "$folder/first" "$folder/prefix"
+cd "$folder"
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(dirname "$(find "$folder/prefix" -name fragsim.pc)")
+
+cat >mine.c <<'END'
+#include <stdio.h>
+
+#include "policies/policy.h"
+#include "sim/arena.h"
+
+static enum frag_err take(struct frag_heap *heap,
+                          const struct frag_request *req,
+                          struct frag_block *out)
+{
+    out->size = (req->size + 511) / 512 * 512;
+    return heap->mem->ops->segment_alloc(heap->mem, out->size, &out->addr);
+}
+
+static void give(struct frag_heap *heap, const struct frag_block *block)
+{
+    (void)heap->mem->ops->segment_free(heap->mem, block->addr, block->size);
+}
+
+static const struct frag_policy mine = {
+    .name = "mine",
+    .summary = "a policy outside the tree",
+    .source = "this test",
+    .alloc = take,
+    .free = give,
+};
+
+int main(void)
+{
+    const struct frag_arena_options opts = {.capacity = FRAG_GIB};
+    struct frag_backend *arena = frag_arena_open(&opts);
+    const struct frag_request req = {.size = 1000, .frees_at = FRAG_NEVER};
+    struct frag_block block = {0};
+    struct frag_heap heap;
+    struct frag_error e;
+
+    if (!arena || frag_heap_open(&heap, &mine, arena, NULL, &e) ||
+        mine.alloc(&heap, &req, &block))
+        return 1;
+    mine.free(&heap, &block);
+    printf("%u\n", (unsigned)block.size);
+    frag_heap_close(&heap);
+    frag_arena_close(arena);
+    return block.size == 1024 ? 0 : 1;
+}
+END
+flags=${FRAG_INSTALL_CFLAGS:-}
+# shellcheck disable=SC2046,SC2086
+cc $flags mine.c -o mine $(pkg-config --static --cflags --libs fragsim)
+[ "$(./mine)" = 1024 ]
+
+mkdir package
+cat >package/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(mine C)
+find_package(fragsim 0.1 REQUIRED)
+add_executable(mine ../mine.c)
+target_link_libraries(mine PRIVATE fragsim::fragsim)
+END
+cmake -S package -B package/build -DCMAKE_PREFIX_PATH="$folder/prefix" \
+    -DCMAKE_C_FLAGS="$flags" >>log
+cmake --build package/build >>log || {
+    cat log
+    exit 1
+}
+[ "$(package/build/mine)" = 1024 ]
+
+# The tool finds its pictures beside itself and has a manual.
+"$folder/prefix/bin/fragsim" --version >/dev/null
+[ -s "$folder/prefix/share/man/man1/fragsim.1" ]
+ls "$folder"/prefix/share/fragsim/plots/*.gp >/dev/null
+echo "installed, moved, and used by pkg-config and by CMake"

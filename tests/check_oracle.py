@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""check_oracle.py [TRACE...]: the torch policy against PyTorch's own allocator.
+
+../shared/oracle/oracle.jsonl.xz holds what PyTorch's allocator did on a GPU
+with the requests of a recording under some settings and memory limit. Each
+replay is done again with `fragsim replay`; the event streams come from
+events.py, which lies there too and shares no code with fragsim.
+
+Prints `N of 342` for each number and names each miss. Exit 1 if a number that
+must agree does not, 77 where ../shared or the tool is absent.
+Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
+"""
+import concurrent.futures
+import json
+import lzma
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+OPS = ("alloc", "free", "empty_cache")
+
+
+def field(name):
+    return lambda row: row[name]
+
+
+def sum_of(*names):
+    return lambda row: sum(row[name] for name in names)
+
+
+# The oracle's name of a number, and ours.
+MUST = {
+    "peak_reserved": field("peak_reserved_bytes"),
+    "first_oom_index": field("first_oom_event"),
+    "segments_allocated": field("num_segment_alloc"),
+    "retries": field("num_alloc_retries"),
+}
+TOLD = {
+    "peak_allocated": field("peak_allocated_bytes"),
+    "peak_active": field("peak_active_bytes"),
+    "peak_requested": field("peak_requested_bytes"),
+    "peak_inactive_split": field("peak_inactive_split_bytes"),
+    "end_reserved": field("end_reserved_bytes"),
+    # PyTorch counts no segment where segments are expandable; we count mapped
+    # ranges, so that such runs can be compared with others.
+    "segments_peak": lambda row: row["peak_segments"]
+    if row["num_segment_alloc"] or not row["num_map"] else 0,
+    "device_alloc": sum_of("num_segment_alloc", "num_map"),
+    "device_free": sum_of("num_segment_free", "num_unmap"),
+}
+
+
+def policy_of(job):
+    """The job's settings and limit as `torch:` takes them."""
+    parts = [job["conf"]] if job["conf"] else []
+    if job["cap"]:
+        fraction = repr(job["cap"] / job["device_total"])
+        parts.append(f"per_process_memory_fraction:{fraction}")
+    return "torch:" + ",".join(parts) if parts else "torch"
+
+
+def write_csv(trace, path, convert):
+    """The requests of a recording; returns how many events there are."""
+    source = os.path.join(SHARED, "recorded", "dev", f"{trace}.pickle.xz")
+    with lzma.open(source) as stream:
+        events = convert(pickle.load(stream))
+    with open(path, "w", encoding="ascii") as out:
+        out.write("op,id,bytes,stream\n")
+        for op, stream, block, size in events:
+            out.write(f"{OPS[op]},{block},{size},{stream}\n")
+    return len(events)
+
+
+def replay(trace, jobs, folder, convert):
+    """Our rows for all jobs of one trace, in their order."""
+    path = os.path.join(folder, f"{trace}.csv")
+    count = write_csv(trace, path, convert)
+    for job in jobs:
+        if job["n_events"] != count:
+            raise SystemExit(f"{trace}: {count} events, not {job['n_events']}")
+    command = [FRAGSIM, "replay", path, "-q", "--json", "-", "--stop-at-oom",
+               "--total", str(jobs[0]["device_total"])]
+    for job in jobs:
+        command += ["-p", policy_of(job)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    os.remove(path)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}\n"
+                         f"exit {done.returncode}: {done.stderr.strip()}")
+    rows = json.loads(done.stdout)["results"]
+    if len(rows) != len(jobs):
+        raise SystemExit(f"{trace}: {len(jobs)} jobs gave {len(rows)} rows")
+    return rows
+
+
+def load_jobs(wanted):
+    jobs = {}
+    with lzma.open(os.path.join(SHARED, "oracle", "oracle.jsonl.xz")) as lines:
+        for line in lines:
+            job = json.loads(line)
+            if not wanted or job["trace"] in wanted:
+                jobs.setdefault(job["trace"], []).append(job)
+    return jobs
+
+
+def compare(jobs, rows, numbers):
+    """{number: [text of a miss]}"""
+    misses = {name: [] for name in numbers}
+    for job, row in zip(jobs, rows):
+        for name, ours in numbers.items():
+            if ours(row) != job[name]:
+                misses[name].append(
+                    f"{job['trace']} conf '{job['conf']}' cap {job['cap']}: "
+                    f"{name} expected {job[name]}, found {ours(row)}")
+    return misses
+
+
+def main():
+    if not os.path.isdir(os.path.join(SHARED, "oracle")):
+        print("check_oracle: ../shared/oracle is absent; skipped")
+        return 77
+    if not os.access(FRAGSIM, os.X_OK):
+        print(f"check_oracle: no tool at {FRAGSIM}; skipped")
+        return 77
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.join(SHARED, "oracle"))
+    import events  # pylint: disable=import-error,import-outside-toplevel
+
+    jobs = load_jobs(sys.argv[1:])
+    total = sum(len(group) for group in jobs.values())
+    misses = {name: [] for name in {**MUST, **TOLD}}
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(2) as pool:
+        replays = {trace: pool.submit(replay, trace, group, folder,
+                                      events.convert)
+                   for trace, group in jobs.items()}
+        for trace, group in jobs.items():
+            rows = replays[trace].result()
+            for name, texts in compare(group, rows, {**MUST, **TOLD}).items():
+                misses[name] += texts
+
+    for name, texts in misses.items():
+        for text in texts[:None if name in MUST else 3]:
+            print(text)
+    for name, texts in misses.items():
+        note = "" if name in MUST else "  (reported only)"
+        print(f"{name}: {total - len(texts)} of {total}{note}")
+    return 1 if total == 0 or any(misses[name] for name in MUST) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""check_validate.py [anchored|predicted|foreign]: `fragsim validate` on every
+recording of ../shared.
+
+anchored   recorded/dev with recorded segment addresses: all must be exact
+predicted  the same with addresses from the arena's model of the driver: at
+           least 55, where an independent model of the rules stands
+foreign    the two public snapshots of foreign/pytorch: both must be exact
+
+Names each recording that is not exact, with its first divergence. Exit 1 if
+there are fewer than said, 77 where ../shared or the tool is absent.
+Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+
+# kind: files, options, how many must be exact (None: all)
+KINDS = {
+    "anchored": ("recorded/dev/*.pickle.xz", [], None),
+    "predicted": ("recorded/dev/*.pickle.xz", ["--predicted"], 55),
+    "foreign": ("foreign/pytorch/*.pickle*", [], None),
+}
+
+
+def validate(path, options):
+    """The rows of one recording; exit 1 only says that one is not exact."""
+    command = [FRAGSIM, "validate", path, "-q", "--json", "-", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        return [{"exact": False, "first_divergence":
+                 f"exit {done.returncode}: {done.stderr.strip()}"}]
+    rows = json.loads(done.stdout)["results"]
+    if (done.returncode == 0) != all(row["exact"] for row in rows):
+        return [{"exact": False, "first_divergence":
+                 f"exit {done.returncode} contradicts the rows"}]
+    return rows
+
+
+def wrong_counters(row):
+    return [f"{stat['name']}: recorded {stat['recorded']}, "
+            f"replayed {stat['replayed']}"
+            for stat in row.get("stats", [])
+            if stat["determined"] and stat["recorded"] != stat["replayed"]]
+
+
+def main():
+    kind = sys.argv[1] if len(sys.argv) > 1 else "anchored"
+    pattern, options, least = KINDS[kind]
+    paths = sorted(glob.glob(os.path.join(SHARED, pattern)))
+    if not paths or not os.access(FRAGSIM, os.X_OK):
+        print("check_validate: no recordings or no tool; skipped")
+        return 77
+    exact = 0
+    for path in paths:
+        rows = validate(path, options)
+        if rows and all(row["exact"] for row in rows):
+            exact += 1
+            continue
+        for row in rows:
+            print(f"{os.path.basename(path)}: {row.get('first_divergence')}",
+                  *wrong_counters(row)[:5], sep="\n    ")
+    print(f"{kind}: {exact} of {len(paths)} exact")
+    return 0 if exact >= (len(paths) if least is None else least) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
