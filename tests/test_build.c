@@ -1,0 +1,224 @@
+/* The builder: from entries written by hand to the events they must become. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "traces/build.h"
+
+/* A script: one word an entry, blanks between.
+ *   aX:N  alloc of N bytes at X     rX  free_requested     cX  free_completed
+ *   sX:N  segment_alloc   fX:N  segment_free   mX:N  segment_map
+ *   uX:N  segment_unmap   oN  oom of N bytes
+ * X is a letter, its address 16 MiB times its place from 'A'. N is in KiB. */
+enum { STEP = 16 << 20 };
+
+static struct frag_error error;
+
+static frag_addr address(char letter)
+{
+    return (frag_addr)(letter - 'A' + 1) * STEP;
+}
+
+static enum frag_err feed_word(struct frag_build *b, const char *word,
+                               uint64_t where)
+{
+    static const char kinds[] = "arcsfmuo";
+    unsigned long long size = 1;
+    struct frag_entry entry = {.time = 1000 + where};
+    const char *colon = strchr(word, ':');
+
+    entry.kind = (enum frag_entry_kind)(strchr(kinds, word[0]) - kinds);
+    if (colon || word[0] == 'o')
+        sscanf(colon ? colon + 1 : word + 1, "%llu", &size);
+    entry.size = size * 1024;
+    entry.addr = word[0] == 'o' ? 0 : address(word[1]);
+    return frag_build_entry(b, 0, &entry, where, &error);
+}
+
+static enum frag_err feed(struct frag_build *b, const char *script)
+{
+    char text[512], *save, *word;
+    uint64_t where = 0;
+
+    snprintf(text, sizeof(text), "%s", script);
+    for (word = strtok_r(text, " ", &save); word;
+         word = strtok_r(NULL, " ", &save)) {
+        enum frag_err err = feed_word(b, word, where++);
+
+        if (err != FRAG_OK)
+            return err;
+    }
+    return FRAG_OK;
+}
+
+static struct frag_trace *finish(struct frag_build *b, frag_size limit)
+{
+    const struct frag_read_options opts = {.limit = limit};
+    struct frag_trace *t = NULL;
+
+    if (frag_build_finish(b, &opts, &t, &error) != FRAG_OK)
+        fail_msg("%s", error.text);
+    frag_build_close(b);
+    return t;
+}
+
+static struct frag_trace *built(const char *script, frag_size limit)
+{
+    struct frag_build *b = frag_build_open("x", "test");
+
+    if (feed(b, script) != FRAG_OK)
+        fail_msg("%s", error.text);
+    return finish(b, limit);
+}
+
+/* Events as text: "a0 a1 f0 q1 E", q for free_requested, E for empty_cache;
+ * an action before its event as s f m u o, with the event's index implied. */
+static void describe(const struct frag_device_trace *d, char *text, size_t room)
+{
+    static const char ops[] = "afqrE", actions[] = "sfmuo";
+    const struct frag_recorded *r = &d->recorded;
+    size_t at = 0;
+    uint64_t k = 0;
+
+    text[0] = '\0';
+    for (uint64_t i = 0; i <= d->count; i++) {
+        for (; k < r->action_count && r->actions[k].event == i; k++)
+            at +=
+                (size_t)snprintf(text + at, room - at, "%s(%c)", at ? " " : "",
+                                 actions[r->actions[k].action]);
+        if (i == d->count)
+            break;
+        at += (size_t)snprintf(text + at, room - at, "%s%c", at ? " " : "",
+                               ops[d->op[i]]);
+        if (d->op[i] != FRAG_EMPTY_CACHE)
+            at += (size_t)snprintf(text + at, room - at, "%u", d->id[i]);
+    }
+    assert_int_equal(k, r->action_count);
+}
+
+static const struct row {
+    const char *script;
+    uint64_t limit_kib; /* 0: unknown; UINT64_MAX: none */
+    const char *events;
+} rows[] = {
+    /* clang-format off */
+    /* Slots: last returned first. */
+    {"aA aB rA cA aC rB cB rC cC aD", 0, "a0 a1 f0 a0 f1 f0 a0"},
+    /* A completion right after its request is one event, a later one two. */
+    {"aA rA aB cA aC", 0, "a0 q0 a1 f0 a0"},
+    {"aA rA aB rB cB cA", 0, "a0 q0 a1 f1 f0"},
+    {"aA aB rA rB cB cA", 0, "a0 a1 q0 f1 f0"},
+    {"aA aB cA rB cB aC", 0, "a0 a1 f0 f1 a1"},
+    /* Recordings that leave out one kind of free. */
+    {"aA rA aA rA aB rB aC", 0, "a0 f0 a0 f0 a0 f0 a0"},
+    {"aA aB rA aC rB aA", 0, "a0 a1 f0 a0 f1 a1"},
+    {"aA cA aA cA aB cB aC", 0, "a0 f0 a0 f0 a0 f0 a0"},
+    /* An action belongs to the event that comes next, also when a request was
+     * held back. */
+    {"sA:2048 aA rA sB:2048 aB cA", 0, "(s) a0 q0 (s) a1 f0"},
+    {"sA:2048 aA rA cA fA:2048 sB:2048 aB", UINT64_MAX,
+     "(s) a0 f0 (f) E (s) a0"},
+    /* A failed request is allocated and freed at once. */
+    {"aA o64 aB", 0, "a0 (o) a1 f1 a1"},
+    /* Runs before an event that needs no memory are empty_cache calls,
+     * whatever the limit. */
+    {"sA:2048 aA rA cA fA:2048 aB", 1, "(s) a0 f0 (f) E a0"},
+    {"sA:2048 aA rA cA fA:2048", 1, "(s) a0 f0 (f) E"},
+    {"sA:2048 aA rA cA uA:2048 fB:2048 rC cC", 1, "a1 (s) a0 f0 (u) (f) E f1"},
+    /* Before a segment: a retry if it would not have fitted. */
+    {"sA:2048 aA rA cA fA:2048 sB:2048 aB", 4096, "(s) a0 f0 (f) E (s) a0"},
+    {"sA:2048 aA rA cA fA:2048 sB:2048 aB", 4095, "(s) a0 f0 (f) (s) a0"},
+    {"sA:2048 aA rA cA fA:2048 sB:2048 aB", 0, "(s) a0 f0 (f) E (s) a0"},
+    /* Before maps the size is that of the request's segment: 2 MiB here,
+     * then 20 MiB for one of 1.5 MiB. */
+    {"mA:2048 aA rA cA uA:2048 mA:2048 aA", 4096, "(m) a0 f0 (u) E (m) a0"},
+    {"mA:2048 aA rA cA uA:2048 mA:2048 aA", 4095, "(m) a0 f0 (u) (m) a0"},
+    {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1536", 22528,
+     "(m) a0 f0 (u) E (m) a0"},
+    {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1536", 22527,
+     "(m) a0 f0 (u) (m) a0"},
+    /* After maps the run is within the request, whatever the limit. */
+    {"mA:2048 aA rA cA mB:2048 uA:2048 mC:2048 aC", UINT64_MAX,
+     "(m) a0 f0 (m) (u) (m) a0"},
+    /* Before an oom. */
+    {"sA:2048 aA rA cA fA:2048 o2048", 4096, "(s) a0 f0 (f) (o) a0 f0"},
+    {"sA:2048 aA rA cA fA:2048 o1024", 4096, "(s) a0 f0 (f) E (o) a0 f0"},
+    /* No limit known but an oom: the highest reserved is the bound. */
+    {"sA:4096 aA rA cA fA:4096 sB:2048 aB o9999", 0,
+     "(s) a0 f0 (f) (s) a0 (o) a1 f1"},
+    {"sA:4096 sB:2048 aA rA cA fB:2048 aB fA:4096 sD:2048 aC o9", 0,
+     "(s) (s) a0 f0 (f) E a0 (f) E (s) a1 (o) a2 f2"},
+    /* Frees that complete within a run come before it. */
+    {"sA:2048 aA aB rA aC fD:2048 cA fE:2048 aF", UINT64_MAX,
+     "(s) a0 a1 q0 a2 f0 (f) (f) E a0"},
+    {"mA:2048 aA aB rA aC mD:2048 cA uE:2048 mF:2048 aF", UINT64_MAX,
+     "(m) a0 a1 q0 a2 f0 (m) (u) (m) a0"},
+    /* Freed without an alloc: live from the start. */
+    {"aA rB cB aC", 0, "a1 a0 f1 a1"},
+    {"rB cB aB rB cB", 0, "a0 f0 a0 f0"},
+    {"aA rC cC rB cB rA cA", 0, "a2 a1 a0 f1 f2 f0"},
+    {"aA rA cA cC", 0, "a1 a0 f0 f1"},
+    /* clang-format on */
+};
+
+static void entries_become_events(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        uint64_t kib = rows[i].limit_kib;
+        struct frag_trace *t =
+            built(rows[i].script, kib == UINT64_MAX ? kib : kib * 1024);
+        char text[512];
+
+        describe(&t->devices[0], text, sizeof(text));
+        if (strcmp(text, rows[i].events))
+            fail_msg("%s (limit %lld KiB):\n  expected %s\n  found    %s",
+                     rows[i].script, (long long)kib, rows[i].events, text);
+        frag_trace_close(t);
+    }
+}
+
+static void broken_sequences_are_refused(void **state)
+{
+    static const char *const scripts[] = {
+        "aA aA",          "aA rA rA",
+        "aA rA cA cA",    "aA rA cA rA cA",
+        "aA rA cA aA aA", "aA rA aA cA",
+        "aA:0",           "aA:9007199254740992",
+        "sA:0",           "o0",
+        "aA aB rA cB rB", "cB cB",
+        "rB cB rB cB",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(*scripts); i++) {
+        struct frag_build *b = frag_build_open("x.pickle", "test");
+        struct frag_trace *t = NULL;
+        enum frag_err err;
+
+        error.text[0] = '\0';
+        err = feed(b, scripts[i]);
+        if (err == FRAG_OK)
+            err = frag_build_finish(b, NULL, &t, &error);
+        if (err != FRAG_CORRUPT || strncmp(error.text, "x.pickle:", 9) || t)
+            fail_msg("%s: %s \"%s\"", scripts[i], frag_err_text(err),
+                     error.text);
+        frag_build_close(b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_become_events),
+        cmocka_unit_test(broken_sequences_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

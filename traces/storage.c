@@ -1,0 +1,69 @@
+#include "traces/storage.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "traces/grow.h"
+
+struct frag_trace *storage_trace(const char *path, const char *format)
+{
+    struct frag_trace *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->owner = calloc(1, sizeof(struct storage));
+    t->path = strdup(path);
+    t->format = format;
+    if (t->owner && t->path)
+        return t;
+    frag_trace_close(t);
+    return NULL;
+}
+
+bool storage_keep(struct frag_trace *t, void *array)
+{
+    struct storage *s = t->owner;
+
+    if (!GROW(s->arrays, s->room, s->count + 1))
+        return false;
+    s->arrays[s->count++] = array;
+    return true;
+}
+
+void *storage_array(struct frag_trace *t, uint64_t count, size_t item)
+{
+    void *array = calloc(count ? (size_t)count : 1, item);
+
+    if (array && storage_keep(t, array))
+        return array;
+    free(array);
+    return NULL;
+}
+
+char *storage_text(struct frag_trace *t, const char *text, size_t length)
+{
+    char *copy = storage_array(t, length + 1, 1);
+
+    if (copy)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+void frag_trace_close(struct frag_trace *t)
+{
+    struct storage *s;
+
+    if (!t)
+        return;
+    s = t->owner;
+    for (uint64_t i = 0; s && i < s->count; i++)
+        free(s->arrays[i]);
+    if (s && s->map)
+        munmap(s->map, s->map_size);
+    if (s)
+        free(s->arrays);
+    free(s);
+    free(t->path);
+    free(t);
+}
