@@ -257,9 +257,11 @@ static enum frag_err adopt_segment(struct frag_heap *heap,
         return FRAG_UNSUPPORTED; /* where its reservation began is not known */
     FRAG_TRY(torch_space(t, held->pool, held->is_small, held->stream, &space));
     t->reserved += held->size;
-    if (t->observer)
-        torch_count_segment(t, space, FRAG_TORCH_SEGMENT_ALLOC, held->addr,
-                            held->size);
+    if (t->observer) { /* no action of this run's */
+        torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, held->is_small,
+                       held->size);
+        torch_count_up(t, FRAG_TORCH_SEGMENT, held->is_small, 1);
+    }
     for (size_t i = 0; i < held->block_count; i++) {
         const struct frag_held_block *from = &held->blocks[i];
         struct torch_block *b;
