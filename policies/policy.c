@@ -149,12 +149,12 @@ static bool read_choice(const struct frag_param *param, const char *text,
     const size_t length = strlen(text);
     const char *word = param->choices;
 
-    for (value->choice = 0; word; value->choice++) {
-        if (!strncmp(word, text, length) &&
-            (word[length] == '|' || !word[length]))
-            return length > 0;
-        word = strchr(word, '|');
-        word = word ? word + 1 : NULL;
+    for (value->choice = 0; *word; value->choice++) {
+        const size_t letters = strcspn(word, "|");
+
+        if (letters == length && !memcmp(word, text, length))
+            return true;
+        word += letters + (word[letters] == '|');
     }
     return false;
 }
