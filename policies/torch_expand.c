@@ -71,21 +71,6 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
     return FRAG_OK;
 }
 
-static void drop_reservation(struct frag_heap *heap, struct torch_space *space,
-                             frag_addr addr)
-{
-    struct torch_reservation **link = &space->reservations;
-    struct torch_reservation *r;
-
-    while ((*link)->addr != addr)
-        link = &(*link)->next;
-    r = *link;
-    *link = r->next;
-    (void)heap->mem->ops->va_free(heap->mem, r->addr, r->size);
-    free(r->pages);
-    free(r);
-}
-
 /* ---- pages ---- */
 
 static void give_page(struct frag_heap *heap, struct torch_reservation *r,
@@ -95,6 +80,34 @@ static void give_page(struct frag_heap *heap, struct torch_reservation *r,
 
     if (heap->mem->ops->phys_release(heap->mem, *phys, page) == FRAG_OK)
         *phys = 0;
+}
+
+/* Returns an address range of which nothing is mapped. Memory that could not be
+ * released when it was unmapped is offered again first. */
+static bool return_range(struct frag_heap *heap, struct torch_reservation *r,
+                         frag_size page)
+{
+    bool empty = true;
+
+    for (frag_size at = 0; at < r->size; at += page) {
+        if (r->pages[at / page])
+            give_page(heap, r, page, at);
+        empty = empty && !r->pages[at / page];
+    }
+    return empty &&
+           heap->mem->ops->va_free(heap->mem, r->addr, r->size) == FRAG_OK;
+}
+
+static void forget_reservation(struct torch_space *space,
+                               struct torch_reservation *r)
+{
+    struct torch_reservation **link = &space->reservations;
+
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+    free(r->pages);
+    free(r);
 }
 
 static bool unmap_page(struct frag_heap *heap, struct torch_reservation *r,
@@ -261,9 +274,9 @@ void torch_unmap(struct frag_heap *heap, struct torch_space *space,
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_UNMAP, r->addr + from,
                             to - from);
     make_hole(t, space, b, r->addr + from, r->addr + to);
-    if (!torch_is_split(b)) {
+    if (!torch_is_split(b) && return_range(heap, r, space->page)) {
         torch_hole_remove(space, b);
-        drop_reservation(heap, space, r->addr);
+        forget_reservation(space, r);
         torch_drop_block(t, b);
     }
 }
@@ -276,6 +289,7 @@ void torch_expand_fini(struct frag_heap *heap, struct torch_space *space)
         for (frag_size at = 0; at < r->size; at += space->page)
             if (r->pages[at / space->page])
                 unmap_page(heap, r, space->page, at);
-        drop_reservation(heap, space, r->addr);
+        return_range(heap, r, space->page);
+        forget_reservation(space, r);
     }
 }

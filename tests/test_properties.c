@@ -8,22 +8,14 @@
 
 #include <cmocka.h>
 
+#include "tests/subjects.h"
 #include "tests/traffic.h"
 
 enum { STEPS = 1200, SEEDS = 3 };
 
 static const frag_size CAPACITY = 96 * FRAG_MIB;
 
-/* A policy under parameters. */
-struct subject {
-    const struct frag_policy *policy;
-    const char *params;
-};
-
-/* Settings to be tested beside each policy's defaults. */
-static const struct {
-    const char *policy, *params;
-} settings[] = {
+static const struct setting settings[] = {
     {"torch", "expandable_segments:True"},
     {"torch", "max_split_size_mb:32,garbage_collection_threshold:0.6"},
     {"torch", "roundup_power2_divisions:4"},
@@ -31,13 +23,15 @@ static const struct {
     {"best_fit", "segment=64MiB"},
     {"size_class", "subdivisions=1"},
     {"size_class", "segment=512,subdivisions=64"},
+    {NULL, NULL},
 };
 
 static void fail_at(const struct subject *s, const char *fault, uint64_t seed,
                     size_t step)
 {
-    fail_msg("%s%s%s: %s (seed %llu, step %zu)", s->policy->name,
-             s->params ? ":" : "", s->params ? s->params : "", fault,
+    char text[128];
+
+    fail_msg("%s: %s (seed %llu, step %zu)", subject_text(s, text), fault,
              (unsigned long long)seed, step);
 }
 
@@ -387,16 +381,7 @@ static void best_fit_takes_the_hole_that_a_scan_finds(void **state)
     follow_map("best_fit", is_tighter);
 }
 
-/* ---- the list of tests: properties by subjects ---- */
-
-static const struct {
-    const char *name;
-    CMUnitTestFunction test;
-} properties[] = {
-#define PROPERTY(test) \
-    {                  \
-#test, test    \
-    }
+static const struct property properties[] = {
     PROPERTY(random_traffic_is_served_by_the_contract),
     PROPERTY(all_freed_and_trimmed_is_all_returned),
     PROPERTY(closing_midway_returns_everything),
@@ -404,47 +389,8 @@ static const struct {
     PROPERTY(renaming_the_owners_changes_nothing),
     PROPERTY(doubling_all_sizes_doubles_the_picture),
     PROPERTY(one_size_leaves_no_external_waste),
-#undef PROPERTY
+    {NULL, NULL},
 };
-
-enum {
-    MAX_SUBJECTS = 64,
-    PROPERTIES = sizeof(properties) / sizeof(*properties),
-};
-
-static size_t all_subjects(struct subject *subjects)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; frag_policies[i]; i++)
-        subjects[count++] = (struct subject){frag_policies[i], NULL};
-    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++)
-        subjects[count++] = (struct subject){
-            frag_policy_find(settings[i].policy), settings[i].params};
-    return count;
-}
-
-static int run_properties(void)
-{
-    static struct subject subjects[MAX_SUBJECTS];
-    static char names[MAX_SUBJECTS * PROPERTIES][160];
-    static struct CMUnitTest tests[MAX_SUBJECTS * PROPERTIES];
-    const size_t count = all_subjects(subjects) * PROPERTIES;
-
-    for (size_t i = 0; i < count; i++) {
-        struct subject *s = &subjects[i / PROPERTIES];
-
-        snprintf(names[i], sizeof(names[i]), "%s%s%s: %s", s->policy->name,
-                 s->params ? ":" : "", s->params ? s->params : "",
-                 properties[i % PROPERTIES].name);
-        tests[i] = (struct CMUnitTest){
-            .name = names[i],
-            .test_func = properties[i % PROPERTIES].test,
-            .initial_state = s,
-        };
-    }
-    return _cmocka_run_group_tests("properties", tests, count, NULL, NULL);
-}
 
 int main(void)
 {
@@ -453,5 +399,6 @@ int main(void)
         cmocka_unit_test(best_fit_takes_the_hole_that_a_scan_finds),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL) + run_properties();
+    return cmocka_run_group_tests_name("fits", tests, NULL, NULL) +
+           run_properties("properties", settings, properties);
 }
