@@ -2,5 +2,6 @@
 POLICY(torch)
 POLICY(direct)
 POLICY(first_fit)
+POLICY(next_fit)
 POLICY(best_fit)
 POLICY(size_class)

@@ -1,0 +1,74 @@
+/* next_fit.c - the next free block that is large enough, going round.
+ *
+ * First fit that starts where the last search ended, at the end of the block
+ * it granted, and goes on from the lowest address when it comes to the highest.
+ * A hole that has grown over that place by coalescing counts as behind it.
+ * Addresses are unique, so there are no ties. A freed block serves any stream
+ * at once. A request that no hole serves takes a new segment, and the search
+ * goes on from there; see mechanism/segments.h.
+ *
+ * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5, exercise
+ * 6: the roving pointer.
+ */
+#include "policies/mechanism/fit.h"
+
+struct next_fit {
+    struct fit fit;
+    struct hole *holes;
+    frag_addr rover;
+};
+
+static void insert(struct fit *fit, struct hole *hole)
+{
+    holes_insert(&((struct next_fit *)fit)->holes, hole);
+}
+
+static void take_out(struct fit *fit, struct hole *hole)
+{
+    holes_remove(&((struct next_fit *)fit)->holes, hole);
+}
+
+static struct hole *next(struct fit *fit, frag_size size)
+{
+    const struct next_fit *n = (struct next_fit *)fit;
+    struct hole *found = holes_lowest(n->holes, size, n->rover);
+
+    return found ? found : holes_lowest(n->holes, size, 0);
+}
+
+static enum frag_err next_fit_alloc(struct frag_heap *heap,
+                                    const struct frag_request *req,
+                                    struct frag_block *out)
+{
+    struct next_fit *n = heap->state;
+
+    FRAG_TRY(fit_alloc(heap, req, out));
+    n->rover = out->addr + out->size;
+    return FRAG_OK;
+}
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    static const struct fit_rule rule = {insert, take_out, next};
+
+    return fit_init(heap, &rule);
+}
+
+static const struct frag_param params[] = {
+    SEGMENT_PARAM(struct next_fit, fit.segment),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_next_fit = {
+    .name = "next_fit",
+    .summary = "the next free block that is large enough, going round",
+    .source = "Knuth, The Art of Computer Programming, vol. 1, section 2.5, "
+              "exercise 6",
+    .state_size = sizeof(struct next_fit),
+    .params = params,
+    .init = init,
+    .fini = fit_fini,
+    .alloc = next_fit_alloc,
+    .free = fit_free,
+    .trim = fit_trim,
+};
