@@ -65,6 +65,20 @@ static const struct picture {
     {"first_fit", 24,   "a1 b12 -b c13",           "a..........."},
     {"first_fit", 24,   "a1 b12 c13 -b d3",        "addd........|............"},
 
+    /* From where the last block ended, upwards, and round. */
+    {"next_fit", ROOM, "a4 b2",                    "aaaabb......"},
+    {"next_fit", ROOM, "a4 b1 c2 d2 -a -c e2",     "....b..ddee."},
+    {"next_fit", ROOM, "a4 b1 c2 d2 -a -c e4",     "eeeeb..dd..."},
+    {"next_fit", ROOM, "a4 b1 c2 d5 -c -a e1 f1",  "ef..b..ddddd"},
+    {"next_fit", ROOM, "a4 b1 c2 d5 -c -a e2 f2 g2", "eeffbggddddd"},
+    /* A hole that has grown over the place is behind it. */
+    {"next_fit", ROOM, "a2 b2 -a -b c1",           "c..........."},
+    {"next_fit", ROOM, "a2 b2 c2 d2 -c e1 -b -a -d -e f1", "f..........."},
+    {"next_fit", ROOM, "a3 b1 c2 d2 e4 -a f1 -f -d g1", "...bccg.eeee"},
+    {"next_fit", ROOM, "a12 b12 c12 -a -c -b d2",  "............|dd..........|............"},
+    {"next_fit", ROOM, "a12 b12 c4 -b d2",         "ccccdd......|aaaaaaaaaaaa|............"},
+    {"next_fit", ROOM, "a12 b12 -a c2 -b d2",      "ccdd........|............"},
+
     /* The tightest hole; of equals the lowest; its low part. */
     {"best_fit", ROOM, "a4 b1 c2 d5 -a -c e2",     "....beeddddd"},
     {"best_fit", ROOM, "a2 b1 c4 d5 -a -c e2",     "eeb....ddddd"},

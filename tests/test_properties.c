@@ -283,6 +283,14 @@ static bool is_tighter(const struct map *m, const struct frag_block *hole,
            (hole->size == best->size && is_lower(m, hole, best));
 }
 
+static bool is_next(const struct map *m, const struct frag_block *hole,
+                    const struct frag_block *best)
+{
+    const bool ahead = hole->addr >= m->rover;
+
+    return ahead != (best->addr >= m->rover) ? ahead : is_lower(m, hole, best);
+}
+
 static frag_addr choose(const struct map *m, size_t units, better *is_better)
 {
     struct frag_block best = {0};
@@ -375,6 +383,12 @@ static void first_fit_takes_the_hole_that_a_scan_finds(void **state)
     follow_map("first_fit", is_lower);
 }
 
+static void next_fit_takes_the_hole_that_a_scan_finds(void **state)
+{
+    (void)state;
+    follow_map("next_fit", is_next);
+}
+
 static void best_fit_takes_the_hole_that_a_scan_finds(void **state)
 {
     (void)state;
@@ -396,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_fit_takes_the_hole_that_a_scan_finds),
+        cmocka_unit_test(next_fit_takes_the_hole_that_a_scan_finds),
         cmocka_unit_test(best_fit_takes_the_hole_that_a_scan_finds),
     };
 
