@@ -1,0 +1,634 @@
+#include "traces/pickle_stack.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What no pickler needs: Python's batches are of 1000, PyTorch's lists of
+ * entries are counted, not stacked. */
+enum { DEPTH_MAX = 1 << 20 };
+
+/* A code of the memo: 3 bits of class, then a text's number, or 5 bits of kind
+ * and a result. */
+enum code_class {
+    CODE_UNSET,
+    CODE_TEXT,
+    CODE_PAIR,
+    CODE_SCALAR, /* the value itself, kept as a text */
+    CODE_RESULT,
+    CODE_DONE,
+    CODE_OTHER,
+    CODE_OPEN,
+};
+
+enum { RESULT_MAX = 1 << 24 };
+
+enum frag_err pickle_bad(const struct pickle *p, const char *format, ...)
+{
+    char words[400];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof(words), format, args);
+    va_end(args);
+    return frag_fail(p->e, FRAG_CORRUPT, "%s:%" PRIu64 ": %s",
+                     frag_source_name(p->source), p->where, words);
+}
+
+enum frag_err pickle_no_memory(const struct pickle *p)
+{
+    return frag_fail(p->e, FRAG_NOMEM, "%s:%" PRIu64 ": no memory to read on",
+                     frag_source_name(p->source), p->where);
+}
+
+static const struct pickle_kind *kind_of(const struct pickle *p,
+                                         const struct pickle_value *v)
+{
+    return &p->schema->kinds[v->kind];
+}
+
+static bool is_open(const struct pickle_value *v)
+{
+    return v->tag == PICKLE_LIST || v->tag == PICKLE_DICT;
+}
+
+const char *pickle_describe(const struct pickle *p,
+                            const struct pickle_value *v)
+{
+    static const char *const words[] = {
+        [PICKLE_OTHER] = "a value of another type",
+        [PICKLE_NONE] = "None",
+        [PICKLE_BOOL] = "a bool",
+        [PICKLE_INT] = "an integer",
+        [PICKLE_UINT] = "an integer",
+        [PICKLE_HUGE] = "an integer of more than 64 bits",
+        [PICKLE_FLOAT] = "a float",
+        [PICKLE_TEXT] = "a text",
+        [PICKLE_PAIR] = "a tuple of two integers",
+        [PICKLE_SEEN] = "a reference to something that was read before",
+        [PICKLE_LIST] = "a list",
+        [PICKLE_DICT] = "a dict",
+        [PICKLE_MARK] = "a MARK",
+    };
+
+    if (v->tag == PICKLE_DONE || v->tag == PICKLE_RESULT)
+        return kind_of(p, v)->name;
+    return words[v->tag];
+}
+
+/* The stack */
+
+enum frag_err stack_grow(struct pickle *p)
+{
+    const size_t room = p->room ? 2 * p->room : 1024;
+    struct pickle_value *stack;
+
+    if (room > DEPTH_MAX)
+        return pickle_bad(p, "more than %d values at a time", DEPTH_MAX);
+    stack = realloc(p->stack, room * sizeof(*stack));
+    if (!stack)
+        return pickle_no_memory(p);
+    p->stack = stack;
+    p->room = room;
+    return FRAG_OK;
+}
+
+enum frag_err stack_mark(struct pickle *p)
+{
+    if (p->mark_count == p->mark_room) {
+        const size_t room = p->mark_room ? 2 * p->mark_room : 64;
+        size_t *marks = realloc(p->marks, room * sizeof(*marks));
+
+        if (!marks)
+            return pickle_no_memory(p);
+        p->marks = marks;
+        p->mark_room = room;
+    }
+    p->marks[p->mark_count++] = p->count;
+    return stack_push(p, (struct pickle_value){.tag = PICKLE_MARK});
+}
+
+static enum frag_err need_values(const struct pickle *p, size_t count)
+{
+    const size_t floor = p->mark_count ? p->marks[p->mark_count - 1] + 1 : 0;
+
+    if (p->count - floor < count)
+        return pickle_bad(p, "expected %zu values on the stack, found %zu",
+                          count, p->count - floor);
+    return FRAG_OK;
+}
+
+static enum frag_err need_mark(const struct pickle *p, size_t *mark)
+{
+    if (!p->mark_count)
+        return pickle_bad(p, "expected a MARK on the stack, found none");
+    *mark = p->marks[p->mark_count - 1];
+    return FRAG_OK;
+}
+
+/* Kinds: what a new container is follows from where it is put. */
+
+static uint8_t if_shape(const struct pickle *p, uint8_t kind,
+                        enum pickle_shape shape)
+{
+    return kind && p->schema->kinds[kind].shape == shape ? kind : 0;
+}
+
+static uint8_t member_kind(const struct pickle *p, uint8_t dict, uint64_t word,
+                           enum pickle_shape shape)
+{
+    const struct pickle_member *m = p->schema->kinds[dict].members;
+
+    while (m && m->kind && m->word != word)
+        m++;
+    return m && m->kind ? if_shape(p, m->kind, shape) : 0;
+}
+
+/* After a key: a member of the dict just below it, if such a dict has one of
+ * that name, or else of the dict below the MARK. */
+static uint8_t kind_after_key(const struct pickle *p, enum pickle_shape shape)
+{
+    const uint64_t word = p->stack[p->count - 1].n;
+    uint8_t kind = 0;
+
+    if (p->count > 1 && p->stack[p->count - 2].tag == PICKLE_DICT)
+        kind = member_kind(p, p->stack[p->count - 2].kind, word, shape);
+    if (!kind && p->mark_count && p->marks[p->mark_count - 1]) {
+        const struct pickle_value *to =
+            &p->stack[p->marks[p->mark_count - 1] - 1];
+
+        if (to->tag == PICKLE_DICT)
+            kind = member_kind(p, to->kind, word, shape);
+    }
+    if (!kind && word == p->schema->anywhere.word)
+        kind = if_shape(p, p->schema->anywhere.kind, shape);
+    return kind;
+}
+
+static uint8_t kind_among_marked(const struct pickle *p,
+                                 enum pickle_shape shape)
+{
+    const struct pickle_value *to;
+
+    if (!p->mark_count || !p->marks[p->mark_count - 1])
+        return 0;
+    to = &p->stack[p->marks[p->mark_count - 1] - 1];
+    if (to->tag != PICKLE_LIST)
+        return 0;
+    return if_shape(p, kind_of(p, to)->element, shape);
+}
+
+static uint8_t kind_here(const struct pickle *p, enum pickle_shape shape)
+{
+    const struct pickle_value *top;
+
+    if (!p->count)
+        return shape == PICKLE_IS_DICT ? p->schema->root_dict
+                                       : p->schema->root_list;
+    top = &p->stack[p->count - 1];
+    if (top->tag == PICKLE_TEXT)
+        return kind_after_key(p, shape);
+    if (top->tag == PICKLE_LIST) {
+        const uint8_t kind = if_shape(p, kind_of(p, top)->element, shape);
+
+        if (kind)
+            return kind;
+    }
+    return kind_among_marked(p, shape);
+}
+
+/* Sealing */
+
+static uint32_t code_of_result(const struct pickle_value *v)
+{
+    return CODE_RESULT | (uint32_t)v->kind << 3 | (uint32_t)v->n << 8;
+}
+
+static enum frag_err patch_memo(struct pickle *p, const struct pickle_value *v)
+{
+    if (!v->slot)
+        return FRAG_OK;
+    return memo_set(&p->memo, v->slot - 1, code_of_result(v))
+               ? FRAG_OK
+               : pickle_no_memory(p);
+}
+
+static enum frag_err seal(struct pickle *p, struct pickle_value *v)
+{
+    const struct pickle_kind *kind = kind_of(p, v);
+    uint32_t result = 0;
+
+    if (!v->kind) {
+        v->tag = PICKLE_OTHER;
+        v->n = 1;
+        return FRAG_OK;
+    }
+    p->open_at[v->kind] = 0;
+    if (kind->seal)
+        FRAG_TRY(kind->seal(p->user, &result, p->e));
+    v->tag = kind->keeps ? PICKLE_RESULT : PICKLE_DONE;
+    v->n = kind->keeps ? result : 1;
+    if (result >= RESULT_MAX)
+        return pickle_bad(p, "too many of %s", kind->name);
+    return kind->keeps ? patch_memo(p, v) : FRAG_OK;
+}
+
+static enum frag_err seal_from(struct pickle *p, size_t first)
+{
+    for (size_t i = first; i < p->count; i++)
+        if (is_open(&p->stack[i]))
+            FRAG_TRY(seal(p, &p->stack[i]));
+    return FRAG_OK;
+}
+
+/* Joins the top value to the one below it where both only count. */
+static void merge_top(struct pickle *p)
+{
+    struct pickle_value *top = &p->stack[p->count - 1], *below = top - 1;
+
+    if (p->count < 2 || top->tag != below->tag || top->kind != below->kind ||
+        (top->tag != PICKLE_DONE && top->tag != PICKLE_OTHER))
+        return;
+    below->n += top->n;
+    p->count--;
+}
+
+/* A container of the same kind begins: the one before it is complete. So is a
+ * dict of no kind at the top, since a dict takes nothing without a key. */
+static enum frag_err seal_before(struct pickle *p, uint8_t kind)
+{
+    struct pickle_value *top = p->stack + p->count - 1;
+
+    if (kind && p->open_at[kind]) {
+        struct pickle_value *v = &p->stack[p->open_at[kind] - 1];
+
+        FRAG_TRY(seal(p, v));
+        if (v == top)
+            merge_top(p);
+    } else if (p->count && top->tag == PICKLE_DICT && !top->kind) {
+        FRAG_TRY(seal(p, top));
+        merge_top(p);
+    }
+    return FRAG_OK;
+}
+
+enum frag_err stack_begin(struct pickle *p, enum pickle_shape shape)
+{
+    const uint8_t kind = kind_here(p, shape);
+    const struct pickle_kind *k = &p->schema->kinds[kind];
+
+    FRAG_TRY(seal_before(p, kind));
+    if (k->begin)
+        FRAG_TRY(k->begin(p->user, p->where, p->e));
+    FRAG_TRY(stack_push(p, (struct pickle_value){.tag = shape == PICKLE_IS_DICT
+                                                            ? PICKLE_DICT
+                                                            : PICKLE_LIST,
+                                                 .kind = kind}));
+    if (kind)
+        p->open_at[kind] = p->count;
+    return FRAG_OK;
+}
+
+/* Putting into containers */
+
+static enum frag_err check_target(const struct pickle *p,
+                                  const struct pickle_value *to,
+                                  enum pickle_shape shape)
+{
+    const uint8_t tag = shape == PICKLE_IS_DICT ? PICKLE_DICT : PICKLE_LIST;
+
+    if (to->tag == tag)
+        return FRAG_OK;
+    if (to->tag == PICKLE_DONE || to->tag == PICKLE_RESULT ||
+        to->tag == PICKLE_SEEN)
+        return pickle_bad(p, "%s grows after it was complete",
+                          pickle_describe(p, to));
+    return pickle_bad(p, "expected %s to put values in, found %s",
+                      shape == PICKLE_IS_DICT ? "a dict" : "a list",
+                      pickle_describe(p, to));
+}
+
+static enum frag_err check_elements(const struct pickle *p,
+                                    const struct pickle_kind *list,
+                                    const struct pickle_value *items,
+                                    size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct pickle_value *v = &items[i];
+
+        if ((v->tag != PICKLE_DONE && v->tag != PICKLE_RESULT) ||
+            v->kind != list->element)
+            return pickle_bad(p, "expected %s in %s, found %s",
+                              p->schema->kinds[list->element].name, list->name,
+                              pickle_describe(p, v));
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err put(struct pickle *p, struct pickle_value *to,
+                         enum pickle_shape shape, size_t first)
+{
+    const size_t per_item = shape == PICKLE_IS_DICT ? 2 : 1;
+    const size_t count = p->count - first;
+    const struct pickle_value *items = p->stack + first;
+    const struct pickle_kind *kind;
+
+    FRAG_TRY(check_target(p, to, shape));
+    if (count % per_item)
+        return pickle_bad(p, "a key without a value");
+    FRAG_TRY(seal_from(p, first));
+    kind = kind_of(p, to);
+    if (shape == PICKLE_IS_LIST && kind->element)
+        FRAG_TRY(check_elements(p, kind, items, count));
+    return kind->take ? kind->take(p->user, items, count / per_item, p->e)
+                      : FRAG_OK;
+}
+
+enum frag_err stack_put_marked(struct pickle *p, enum pickle_shape shape)
+{
+    size_t mark = 0;
+
+    FRAG_TRY(need_mark(p, &mark));
+    if (!mark)
+        return pickle_bad(p, "nothing below the MARK to put values in");
+    FRAG_TRY(put(p, &p->stack[mark - 1], shape, mark + 1));
+    p->count = mark;
+    p->mark_count--;
+    return FRAG_OK;
+}
+
+enum frag_err stack_put_top(struct pickle *p, enum pickle_shape shape)
+{
+    const size_t count = shape == PICKLE_IS_DICT ? 2 : 1;
+
+    FRAG_TRY(need_values(p, count + 1));
+    FRAG_TRY(put(p, &p->stack[p->count - count - 1], shape, p->count - count));
+    p->count -= count;
+    return FRAG_OK;
+}
+
+/* Tuples and the like */
+
+static bool is_whole(const struct pickle_value *v)
+{
+    return v->tag == PICKLE_INT || v->tag == PICKLE_UINT;
+}
+
+static enum frag_err push_pair(struct pickle *p, uint64_t first,
+                               uint64_t second)
+{
+    const uint64_t pair[2] = {first, second};
+    const uint32_t n = texts_add(&p->texts, pair, sizeof(pair));
+
+    if (n == TEXT_NONE)
+        return pickle_no_memory(p);
+    return stack_push(p, (struct pickle_value){.tag = PICKLE_PAIR, .n = n});
+}
+
+static enum frag_err wrap(struct pickle *p, size_t first)
+{
+    const struct pickle_value *v = p->stack + first;
+    const bool is_pair =
+        p->count - first == 2 && is_whole(&v[0]) && is_whole(&v[1]);
+
+    FRAG_TRY(seal_from(p, first));
+    p->count = first;
+    return is_pair ? push_pair(p, v[0].n, v[1].n) : stack_push_other(p);
+}
+
+enum frag_err stack_wrap_marked(struct pickle *p)
+{
+    size_t mark = 0;
+
+    FRAG_TRY(need_mark(p, &mark));
+    p->mark_count--;
+    /* The MARK's place is needed for nothing once it is forgotten. */
+    memmove(&p->stack[mark], &p->stack[mark + 1],
+            (p->count - mark - 1) * sizeof(*p->stack));
+    p->count--;
+    for (size_t k = 0; k < PICKLE_KINDS; k++)
+        if (p->open_at[k] > mark + 1)
+            p->open_at[k]--;
+    return wrap(p, mark);
+}
+
+/* Where the top count values begin; those that were merged are taken apart. */
+static enum frag_err top_values(struct pickle *p, size_t count, size_t *first)
+{
+    size_t i = p->count;
+
+    while (count) {
+        FRAG_TRY(i ? FRAG_OK : need_values(p, count + p->count));
+        struct pickle_value *v = &p->stack[--i];
+
+        if (v->tag == PICKLE_MARK)
+            return pickle_bad(p, "expected a value on the stack, found a MARK");
+        if ((v->tag == PICKLE_DONE || v->tag == PICKLE_OTHER) && v->n > count) {
+            v->n -= count;
+            i++;
+            count = 0;
+        } else {
+            count -= v->tag == PICKLE_DONE || v->tag == PICKLE_OTHER
+                         ? (size_t)v->n
+                         : 1;
+        }
+    }
+    *first = i;
+    return FRAG_OK;
+}
+
+enum frag_err stack_wrap_top(struct pickle *p, size_t count)
+{
+    size_t first = 0;
+
+    FRAG_TRY(top_values(p, count, &first));
+    return wrap(p, first);
+}
+
+enum frag_err stack_pop(struct pickle *p)
+{
+    size_t first = 0;
+
+    if (p->count && p->stack[p->count - 1].tag == PICKLE_MARK)
+        return stack_pop_marked(p);
+    FRAG_TRY(top_values(p, 1, &first));
+    FRAG_TRY(seal_from(p, first));
+    p->count = first;
+    return FRAG_OK;
+}
+
+enum frag_err stack_pop_marked(struct pickle *p)
+{
+    size_t mark = 0;
+
+    FRAG_TRY(need_mark(p, &mark));
+    FRAG_TRY(seal_from(p, mark + 1));
+    p->count = mark;
+    p->mark_count--;
+    return FRAG_OK;
+}
+
+enum frag_err stack_dup(struct pickle *p)
+{
+    struct pickle_value v;
+
+    FRAG_TRY(need_values(p, 1));
+    v = p->stack[p->count - 1];
+    if (is_open(&v) || v.tag == PICKLE_DONE)
+        v.tag = PICKLE_SEEN;
+    return stack_push(p, v);
+}
+
+/* The memo */
+
+static enum frag_err keep_scalar(struct pickle *p, const struct pickle_value *v,
+                                 uint32_t *code)
+{
+    unsigned char bytes[9];
+    uint32_t n;
+
+    bytes[0] = v->tag;
+    memcpy(bytes + 1, &v->n, 8);
+    n = texts_add(&p->texts, bytes, sizeof(bytes));
+    if (n == TEXT_NONE)
+        return pickle_no_memory(p);
+    *code = CODE_SCALAR | n << 3;
+    return FRAG_OK;
+}
+
+/* An open container whose result is to come remembers its place. */
+static enum frag_err code_of_open(struct pickle *p, struct pickle_value *v,
+                                  uint64_t number, uint32_t *code)
+{
+    *code = CODE_DONE | (uint32_t)v->kind << 3;
+    if (!v->kind)
+        *code = CODE_OTHER;
+    if (!kind_of(p, v)->keeps)
+        return FRAG_OK;
+    if (v->slot || number >= UINT32_MAX) {
+        FRAG_TRY(seal(p, v));
+        *code = code_of_result(v);
+        return FRAG_OK;
+    }
+    v->slot = (uint32_t)number + 1;
+    *code = CODE_OPEN | (uint32_t)v->kind << 3;
+    return FRAG_OK;
+}
+
+static enum frag_err code_of(struct pickle *p, struct pickle_value *v,
+                             uint64_t number, uint32_t *code)
+{
+    *code = CODE_OTHER;
+    switch ((enum pickle_tag)v->tag) {
+    case PICKLE_LIST:
+    case PICKLE_DICT:
+        return code_of_open(p, v, number, code);
+    case PICKLE_TEXT:
+        *code = CODE_TEXT | (uint32_t)v->n << 3;
+        return FRAG_OK;
+    case PICKLE_PAIR:
+        *code = CODE_PAIR | (uint32_t)v->n << 3;
+        return FRAG_OK;
+    case PICKLE_RESULT:
+        *code = code_of_result(v);
+        return FRAG_OK;
+    case PICKLE_DONE:
+    case PICKLE_SEEN:
+        *code = CODE_DONE | (uint32_t)v->kind << 3;
+        return FRAG_OK;
+    case PICKLE_MARK:
+        return pickle_bad(p, "expected a value to memoize, found a MARK");
+    case PICKLE_OTHER:
+        return FRAG_OK;
+    default:
+        return keep_scalar(p, v, code);
+    }
+}
+
+enum frag_err stack_memoize(struct pickle *p, uint64_t number)
+{
+    uint32_t code;
+
+    if (!p->count)
+        return pickle_bad(p, "expected a value to memoize, found none");
+    /* Numbers are given out one by one; without this bound, six bytes of
+     * input could ask for gigabytes of memo. */
+    if (number > p->where)
+        return pickle_bad(p, "memo number %" PRIu64 " so early", number);
+    FRAG_TRY(code_of(p, &p->stack[p->count - 1], number, &code));
+    return memo_set(&p->memo, number, code) ? FRAG_OK : pickle_no_memory(p);
+}
+
+static enum frag_err recall_scalar(struct pickle *p, uint32_t text)
+{
+    const char *bytes = p->texts.rows[text].at;
+    struct pickle_value v = {.tag = (uint8_t)bytes[0]};
+
+    memcpy(&v.n, bytes + 1, 8);
+    return stack_push(p, v);
+}
+
+/* A reference to a container that was open: if it still is, it is complete
+ * now. */
+static enum frag_err recall_open(struct pickle *p, uint8_t kind,
+                                 uint64_t number)
+{
+    const size_t at = p->open_at[kind];
+
+    if (!at || p->stack[at - 1].slot != number + 1)
+        return pickle_bad(p, "memo number %" PRIu64 " refers to nothing",
+                          number);
+    FRAG_TRY(seal(p, &p->stack[at - 1]));
+    return stack_push(p, p->stack[at - 1]);
+}
+
+enum frag_err stack_recall(struct pickle *p, uint64_t number)
+{
+    const uint32_t code = memo_get(&p->memo, number);
+    const uint8_t kind = code >> 3 & (PICKLE_KINDS - 1);
+    struct pickle_value v = {.kind = kind};
+
+    switch ((enum code_class)(code & 7)) {
+    case CODE_TEXT:
+        return stack_push(
+            p, (struct pickle_value){.tag = PICKLE_TEXT, .n = code >> 3});
+    case CODE_PAIR:
+        return stack_push(
+            p, (struct pickle_value){.tag = PICKLE_PAIR, .n = code >> 3});
+    case CODE_SCALAR:
+        return recall_scalar(p, code >> 3);
+    case CODE_RESULT:
+        v.tag = PICKLE_RESULT;
+        v.n = code >> 8;
+        return stack_push(p, v);
+    case CODE_DONE:
+        v.tag = PICKLE_SEEN;
+        return stack_push(p, v);
+    case CODE_OTHER:
+        return stack_push_other(p);
+    case CODE_OPEN:
+        return recall_open(p, kind, number);
+    case CODE_UNSET:
+        break;
+    }
+    return pickle_bad(p, "memo number %" PRIu64 " was never set", number);
+}
+
+enum frag_err stack_stop(struct pickle *p)
+{
+    const struct pickle_value *v = p->stack;
+
+    if (p->count != 1 || p->mark_count)
+        return pickle_bad(p, "expected one value at the end, found %zu",
+                          p->count);
+    FRAG_TRY(seal_from(p, 0));
+    if (v->tag != PICKLE_DONE)
+        return pickle_bad(p, "expected %s or %s, found %s",
+                          p->schema->kinds[p->schema->root_dict].name,
+                          p->schema->kinds[p->schema->root_list].name,
+                          pickle_describe(p, v));
+    p->stopped = true;
+    return FRAG_OK;
+}
