@@ -58,6 +58,13 @@ struct frag_backend_ops {
     /* Told by the caller of the policy before the first request on a stream
      * other than index 0: the client has made it. NULL if that is no news. */
     void (*stream_used)(struct frag_backend *mem, frag_stream stream);
+
+    /* Before any other call: memory is held there already, as a segment or as
+     * granules mapped in a reservation of just that range; for adopt. NULL
+     * where that cannot be arranged. INVALID if it is held or no address of
+     * the device, OOM, NOMEM. */
+    enum frag_err (*hold)(struct frag_backend *mem, frag_addr addr,
+                          frag_size size, bool expandable);
 };
 
 /* First member of every backend. */

@@ -183,6 +183,7 @@ static const struct frag_backend_ops arena_ops = {
     .synchronize = synchronize,
     .now = now,
     .stream_used = stream_used,
+    .hold = frag_arena_hold,
 };
 
 static frag_size reported_total(const struct frag_arena_options *opts)

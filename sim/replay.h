@@ -27,17 +27,20 @@ enum frag_call {
         FRAG_CALL_COUNT
 };
 
-/* Where the reserved bytes are at one event. The parts sum to reserved. */
+/* Where the reserved bytes are after one event. The parts sum to reserved; at
+ * the peak, to peak_reserved. A segment (a reservation) belongs to the stream
+ * and pool of the first block handed out in it, and to the one that asks
+ * before that. */
 struct frag_breakdown {
-    frag_size requested; /* asked for by live blocks */
+    frag_size requested; /* asked for by live blocks, but for pending ones */
     frag_size rounding;  /* granted to them beyond that */
     frag_size pending;   /* freed by the client, not yet reusable */
     frag_size
         free_here; /* free, in segments of the stream and pool that asks */
     frag_size free_stream; /* free, in segments of another stream */
     frag_size free_pool;   /* free, in segments of another pool */
-    frag_size unusable; /* free in pieces smaller than FRAG_QUANTUM or cut off
-                           from every request (tails) */
+    frag_size unusable; /* free in pieces smaller than FRAG_QUANTUM, or mapped
+                           nowhere, or given back before the event was over */
 };
 
 /* A request that failed. */
@@ -63,7 +66,9 @@ struct frag_point {
     frag_size largest_free; /* after its last event */
 };
 
-/* A segment at the end, and what lies in it. */
+/* A segment at the end or at an OOM that is kept, and what lies in it. OOMs add
+ * no more rows once there are FRAG_SEGMENT_ROWS of them. */
+#define FRAG_SEGMENT_ROWS ((uint64_t)1 << 20)
 struct frag_segment_row {
     frag_addr addr;
     frag_size size;
@@ -84,13 +89,19 @@ struct frag_summary {
     double fragmentation_ratio, fragmentation_at_peak, fragmentation_mean;
     double overhead;
     double external_at_peak, internal_at_peak;
-    double overhead_average, overhead_at_live_peak, overhead_at_held_peak; /*
-                                Johnstone and Wilson's measures 1 to 3 */
+    /* Johnstone and Wilson's measures 1 to 3 of reserved over requested: of the
+     * areas under the two curves over events, at the first event of peak
+     * requested, at the first event of peak reserved. 0 where nothing was
+     * requested. */
+    double overhead_average, overhead_at_live_peak, overhead_at_held_peak;
     uint64_t peak_reserved_event;
     uint64_t num_ooms;
     uint64_t first_oom_event;   /* FRAG_NEVER if none */
-    uint64_t num_alloc_retries; /* requests that the device refused at first and
-                                   that were asked of it again */
+    uint64_t num_alloc_retries; /* requests during which the device refused and
+                                   was asked again, or the policy waited for it
+                                   (synchronize): not met at first. For torch
+                                   that is PyTorch's counter, whether the
+                                   device or a limit of its own refused */
     uint64_t calls[FRAG_CALL_COUNT];
     frag_size bytes_moved;
     uint64_t peak_segments;

@@ -1,0 +1,364 @@
+/* The ledger finds every way to break the contract: asked directly, and behind
+ * a policy that is broken in one way at a time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/arena.h"
+#include "sim/ledger.h"
+#include "sim/replay.h"
+
+#define MIB      FRAG_MIB
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+
+/* ---------------------------------------------------- asked directly --- */
+
+static struct frag_ledger *open_ledger(void)
+{
+    struct frag_ledger *l = frag_ledger_open(8);
+
+    assert_non_null(l);
+    return l;
+}
+
+static void is_fault(struct frag_ledger *l, enum frag_err err,
+                     const char *words)
+{
+    assert_int_equal(err, FRAG_CONTRACT);
+    assert_non_null(frag_ledger_fault(l));
+    if (!strstr(frag_ledger_fault(l), words))
+        fail_msg("\"%s\" does not say \"%s\"", frag_ledger_fault(l), words);
+    frag_ledger_close(l);
+}
+
+static enum frag_err put(struct frag_ledger *l, uint32_t owner, frag_addr addr,
+                         frag_size size)
+{
+    return frag_ledger_alloc(l, owner, size,
+                             &(struct frag_block){addr, size, NULL});
+}
+
+static void an_honest_life_has_no_fault(void **state)
+{
+    struct frag_ledger *l = open_ledger();
+    struct frag_block b = {0x1000, 512, NULL};
+
+    (void)state;
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_alloc(l, 0, 1, &b), FRAG_OK);
+    assert_int_equal(put(l, 1, 0x1200, 0xe00), FRAG_OK);
+    assert_int_equal(frag_ledger_free(l, 0, &b), FRAG_OK);
+    assert_int_equal(
+        frag_ledger_move(l, 1, &(struct frag_block){0x1000, 0xe00, NULL}),
+        FRAG_OK);
+    assert_int_equal(
+        frag_ledger_free(l, 1, &(struct frag_block){0x1000, 0xe00, NULL}),
+        FRAG_OK);
+    assert_int_equal(frag_ledger_drop(l, 0x1000, 0x1000), FRAG_OK);
+    assert_null(frag_ledger_fault(l));
+    frag_ledger_close(l);
+}
+
+static void blocks_may_span_maps_of_one_reservation_only(void **state)
+{
+    struct frag_ledger *l = open_ledger();
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(frag_ledger_hold(l, 0x1000 * (i + 1), 0x1000, 7),
+                         FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x4000, 0x1000, 8), FRAG_OK);
+    assert_int_equal(put(l, 0, 0x1200, 0x2e00), FRAG_OK);
+    is_fault(l, put(l, 1, 0x4000 - 0x200 + 0x200, 0x1200), "not inside");
+    l = open_ledger();
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 7), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 8), FRAG_OK);
+    is_fault(l, put(l, 1, 0x1000, 0x2000), "not inside");
+}
+
+static void segments_that_touch_are_not_one(void **state)
+{
+    struct frag_ledger *l = open_ledger();
+
+    (void)state;
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 0), FRAG_OK);
+    is_fault(l, put(l, 0, 0x1e00, 0x400), "not inside");
+}
+
+static void every_flaw_of_an_answer_is_named(void **state)
+{
+    static const struct {
+        frag_addr addr;
+        frag_size asked, size;
+        const char *words;
+    } rows[] = {
+        {0x1100, 256, 256, "not aligned"},
+        {0x1000, 513, 512, "smaller"},
+        {0x3000, 512, 512, "not inside"},
+        {0x0e00, 512, 512, "not inside"},
+        {0x1e00, 512, 513, "not inside"},
+        {0x1000, 1, UINT64_MAX - 0xfff, "not inside"},
+        {0x1600, 512, 512, "overlaps"},
+        {0x1400, 512, 1024, "overlaps"},
+        {0x1000, 512, 4096, "overlaps"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct frag_ledger *l = open_ledger();
+        struct frag_block b = {rows[i].addr, rows[i].size, NULL};
+
+        assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+        assert_int_equal(put(l, 0, 0x1600, 512), FRAG_OK);
+        is_fault(l, frag_ledger_alloc(l, 1, rows[i].asked, &b), rows[i].words);
+    }
+}
+
+static void frees_are_for_live_blocks_as_they_were_given(void **state)
+{
+    const struct frag_block b = {0x1000, 512, NULL};
+    const struct frag_block moved = {0x1200, 512, NULL};
+    struct frag_ledger *l = open_ledger();
+
+    (void)state;
+    is_fault(l, frag_ledger_free(l, 0, &b), "not live");
+    l = open_ledger();
+    is_fault(l, frag_ledger_free(l, 8, &b), "not live");
+    l = open_ledger();
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_alloc(l, 0, 5, &b), FRAG_OK);
+    is_fault(l, frag_ledger_free(l, 0, &moved), "was freed as");
+    l = open_ledger();
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_alloc(l, 0, 5, &b), FRAG_OK);
+    assert_int_equal(frag_ledger_free(l, 0, &b), FRAG_OK);
+    is_fault(l, frag_ledger_free(l, 0, &b), "not live");
+}
+
+static void memory_under_a_live_block_stays(void **state)
+{
+    struct frag_ledger *l = open_ledger();
+
+    (void)state;
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 7), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 7), FRAG_OK);
+    assert_int_equal(put(l, 0, 0x1e00, 0x400), FRAG_OK);
+    is_fault(l, frag_ledger_drop(l, 0x2000, 0x1000), "under the live block");
+}
+
+/* ------------------------------------------------- behind a broken policy */
+
+enum fault {
+    NONE,
+    OVERLAP,
+    MISALIGNED,
+    SMALL,
+    BEYOND_ITS_SEGMENT,
+    NOWHERE,
+    PULLS_THE_RUG,
+    FREES_SEGMENT_TWICE,
+    MOVES_ONTO_ANOTHER,
+    MOVES_THE_DEAD,
+    KEEPS_MEMORY,
+};
+
+/* Every block is a segment of 2 MiB; the fault is a parameter. */
+struct broken {
+    uint32_t fault;
+    frag_addr last;
+    uint64_t allocs;
+};
+
+static enum frag_err broken_alloc(struct frag_heap *heap,
+                                  const struct frag_request *req,
+                                  struct frag_block *out)
+{
+    struct broken *s = heap->state;
+    const struct frag_backend_ops *ops = heap->mem->ops;
+    frag_addr addr, last = s->last;
+    struct frag_block onto = {last, 512, NULL};
+
+    FRAG_TRY(ops->segment_alloc(heap->mem, 2 * MIB, &addr));
+    s->last = addr;
+    *out = (struct frag_block){addr, frag_round_up(req->size, 512), NULL};
+    if (s->allocs++ < 3)
+        return FRAG_OK;
+    switch ((enum fault)s->fault) {
+    case OVERLAP:
+        out->addr = last;
+        break;
+    case MISALIGNED:
+        out->addr += 256;
+        break;
+    case SMALL:
+        out->size = req->size - 1;
+        break;
+    case BEYOND_ITS_SEGMENT:
+        out->size = 2 * MIB + 512;
+        break;
+    case NOWHERE:
+        out->addr = 512;
+        break;
+    case PULLS_THE_RUG:
+        return ops->segment_free(heap->mem, last, 2 * MIB);
+    case FREES_SEGMENT_TWICE:
+        FRAG_TRY(ops->segment_free(heap->mem, addr, 2 * MIB));
+        return ops->segment_free(heap->mem, addr, 2 * MIB);
+    case MOVES_ONTO_ANOTHER:
+        heap->moved(heap->user, 0, &onto);
+        break;
+    case MOVES_THE_DEAD:
+        heap->moved(heap->user, req->owner, &onto);
+        break;
+    case NONE:
+    case KEEPS_MEMORY:
+        break;
+    }
+    return FRAG_OK;
+}
+
+static void broken_free(struct frag_heap *heap, const struct frag_block *block)
+{
+    struct broken *s = heap->state;
+
+    if (s->fault == KEEPS_MEMORY)
+        return;
+    assert_int_equal(
+        heap->mem->ops->segment_free(heap->mem, block->addr, 2 * MIB), FRAG_OK);
+}
+
+static const struct frag_param broken_params[] = {
+    {.name = "fault",
+     .kind = FRAG_PARAM_CHOICE,
+     .offset = offsetof(struct broken, fault),
+     .init = "none",
+     .choices = "none|overlap|misaligned|small|beyond|nowhere|rug|twice|onto|"
+                "dead|keeps",
+     .help = "what is wrong"},
+    {.name = NULL}};
+
+static const struct frag_policy broken = {
+    .name = "broken",
+    .summary = "breaks its contract at the fourth request",
+    .source = "this test",
+    .state_size = sizeof(struct broken),
+    .params = broken_params,
+    .alloc = broken_alloc,
+    .free = broken_free,
+};
+
+/* Five allocs, then their frees. */
+static const uint8_t ops[] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_ALLOC, FRAG_ALLOC,
+                              FRAG_ALLOC, FRAG_FREE,  FRAG_FREE,  FRAG_FREE,
+                              FRAG_FREE,  FRAG_FREE};
+static const uint32_t ids[] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4};
+static const uint64_t bytes[] = {512, 512, 512, 512, 512, 0, 0, 0, 0, 0};
+static const frag_stream streams[COUNT(ops)];
+static const frag_pool pools[COUNT(ops)];
+static const uint64_t raw_stream;
+static const struct frag_pool_id raw_pool;
+static const struct frag_device_trace trace = {.slots = 5,
+                                               .count = COUNT(ops),
+                                               .op = ops,
+                                               .id = ids,
+                                               .bytes = bytes,
+                                               .stream = streams,
+                                               .pool = pools,
+                                               .stream_count = 1,
+                                               .pool_count = 1,
+                                               .streams = &raw_stream,
+                                               .pools = &raw_pool};
+
+static enum frag_err run_broken(const char *params, bool check,
+                                struct frag_error *e)
+{
+    struct frag_arena_options opts = {.capacity = FRAG_UNLIMITED,
+                                      .rule = FRAG_RULE_HOSTILE};
+    struct frag_backend *mem = frag_arena_open(&opts);
+    struct frag_replay spec = {.trace = &trace,
+                               .policy = &broken,
+                               .params = params,
+                               .mem = mem,
+                               .check = check,
+                               .repeat = 1,
+                               .points = 3};
+    struct frag_run run;
+    enum frag_err err;
+
+    assert_non_null(mem);
+    err = frag_replay(&spec, &run, e);
+    if (err == FRAG_OK)
+        frag_run_free(&run);
+    assert_int_equal(frag_arena_used(mem), 0);
+    frag_arena_close(mem);
+    return err;
+}
+
+static void every_planted_fault_is_caught_with_its_event(void **state)
+{
+    static const struct {
+        const char *params, *words;
+    } rows[] = {
+        {"fault=overlap", "event 3: block 3 at"},
+        {"fault=misaligned", "not aligned"},
+        {"fault=small", "smaller"},
+        {"fault=beyond", "not inside"},
+        {"fault=nowhere", "not inside"},
+        {"fault=rug", "under the live block"},
+        {"fault=twice", "segment_free"},
+        {"fault=onto", "overlaps a live block"},
+        {"fault=dead", "moved but not live"},
+        {"fault=keeps", "left 10485760 bytes"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct frag_error e = {""};
+
+        assert_int_equal(run_broken(rows[i].params, true, &e), FRAG_CONTRACT);
+        if (!strstr(e.text, rows[i].words) || !strstr(e.text, "broken: "))
+            fail_msg("%s: \"%s\"", rows[i].params, e.text);
+    }
+}
+
+static void what_is_not_broken_passes(void **state)
+{
+    struct frag_error e = {""};
+
+    (void)state;
+    assert_int_equal(run_broken("fault=none", true, &e), FRAG_OK);
+    assert_string_equal(e.text, "");
+}
+
+/* The memory a policy kept is given back to the device in any case. */
+static void an_unchecked_run_gives_back_what_the_policy_kept(void **state)
+{
+    struct frag_error e = {""};
+
+    (void)state;
+    assert_int_equal(run_broken("fault=keeps", false, &e), FRAG_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_honest_life_has_no_fault),
+        cmocka_unit_test(blocks_may_span_maps_of_one_reservation_only),
+        cmocka_unit_test(segments_that_touch_are_not_one),
+        cmocka_unit_test(every_flaw_of_an_answer_is_named),
+        cmocka_unit_test(frees_are_for_live_blocks_as_they_were_given),
+        cmocka_unit_test(memory_under_a_live_block_stays),
+        cmocka_unit_test(every_planted_fault_is_caught_with_its_event),
+        cmocka_unit_test(what_is_not_broken_passes),
+        cmocka_unit_test(an_unchecked_run_gives_back_what_the_policy_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,899 @@
+/* The engine's numbers against a judge that is too simple to be wrong: it keeps
+ * a list of live blocks and of segments, and sums everything anew after every
+ * event.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/arena.h"
+#include "sim/replay.h"
+
+#define MIB      FRAG_MIB
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+
+enum { SLOTS = 24, EVENTS = 1500, SEGMENT = 4 << 20, LIVE = 64, STREAMS = 2 };
+
+/* ------------------------------------------------- the policy under test */
+
+/* First fit over segments of 4 MiB, by brute force; on a miss it waits for the
+ * device, gives back empty segments, and asks again. What it does is visible
+ * to the judge. */
+struct toy_block {
+    frag_addr addr;
+    frag_size size;
+};
+
+struct toy {
+    frag_size unit; /* sizes are rounded up to it */
+    uint64_t segments, blocks;
+    frag_addr segment[LIVE];
+    frag_stream segment_stream[LIVE];
+    frag_pool segment_pool[LIVE];
+    struct toy_block block[LIVE];
+    bool move; /* moves a block at each seventh call */
+    uint64_t calls;
+    uint32_t owner[LIVE];
+};
+
+static bool is_free(const struct toy *t, frag_addr addr, frag_size size)
+{
+    for (uint64_t i = 0; i < t->blocks; i++)
+        if (t->block[i].addr < addr + size &&
+            addr < t->block[i].addr + t->block[i].size)
+            return false;
+    return true;
+}
+
+static bool toy_find(const struct toy *t, frag_size size,
+                     const struct frag_request *req, frag_addr *addr)
+{
+    for (uint64_t s = 0; s < t->segments; s++) {
+        if (t->segment_stream[s] != req->stream ||
+            t->segment_pool[s] != req->pool)
+            continue;
+        for (frag_size at = 0; at + size <= SEGMENT; at += 512)
+            if (is_free(t, t->segment[s] + at, size)) {
+                *addr = t->segment[s] + at;
+                return true;
+            }
+    }
+    return false;
+}
+
+static void toy_trim(struct frag_heap *heap)
+{
+    struct toy *t = heap->state;
+
+    for (uint64_t s = t->segments; s-- > 0;) {
+        if (!is_free(t, t->segment[s], SEGMENT))
+            continue;
+        assert_int_equal(
+            heap->mem->ops->segment_free(heap->mem, t->segment[s], SEGMENT),
+            FRAG_OK);
+        t->segments--;
+        t->segment[s] = t->segment[t->segments];
+        t->segment_stream[s] = t->segment_stream[t->segments];
+        t->segment_pool[s] = t->segment_pool[t->segments];
+    }
+}
+
+static enum frag_err toy_grow(struct frag_heap *heap,
+                              const struct frag_request *req)
+{
+    struct toy *t = heap->state;
+    const struct frag_backend_ops *ops = heap->mem->ops;
+    enum frag_err err;
+
+    err = ops->segment_alloc(heap->mem, SEGMENT, &t->segment[t->segments]);
+    if (err == FRAG_OOM) {
+        FRAG_TRY(ops->synchronize(heap->mem));
+        toy_trim(heap);
+        err = ops->segment_alloc(heap->mem, SEGMENT, &t->segment[t->segments]);
+    }
+    FRAG_TRY(err);
+    t->segment_stream[t->segments] = req->stream;
+    t->segment_pool[t->segments] = req->pool;
+    t->segments++;
+    return FRAG_OK;
+}
+
+static void toy_move(struct frag_heap *heap)
+{
+    struct toy *t = heap->state;
+    struct toy_block *b = &t->block[t->calls % t->blocks];
+    struct frag_block block = {b->addr, b->size, NULL};
+
+    for (uint64_t s = 0; s < t->segments; s++) {
+        frag_addr to = t->segment[s] + SEGMENT - b->size;
+
+        if (b->size % 512 == 0 && is_free(t, to, b->size)) {
+            assert_int_equal(
+                heap->mem->ops->copy(heap->mem, to, b->addr, b->size, 0),
+                FRAG_OK);
+            b->addr = block.addr = to;
+            heap->moved(heap->user, t->owner[t->calls % t->blocks], &block);
+            return;
+        }
+    }
+}
+
+static enum frag_err toy_alloc(struct frag_heap *heap,
+                               const struct frag_request *req,
+                               struct frag_block *out)
+{
+    struct toy *t = heap->state;
+    frag_size size = frag_round_up(req->size, t->unit);
+    frag_addr addr;
+
+    if (t->move && ++t->calls % 7 == 0 && t->blocks)
+        toy_move(heap);
+    if (size > SEGMENT || t->segments == LIVE)
+        return FRAG_OOM;
+    if (!toy_find(t, size, req, &addr)) {
+        FRAG_TRY(toy_grow(heap, req));
+        if (!toy_find(t, size, req, &addr))
+            return FRAG_OOM;
+    }
+    t->owner[t->blocks] = req->owner;
+    t->block[t->blocks++] = (struct toy_block){addr, size};
+    *out = (struct frag_block){addr, size, NULL};
+    return FRAG_OK;
+}
+
+static void toy_free(struct frag_heap *heap, const struct frag_block *block)
+{
+    struct toy *t = heap->state;
+
+    for (uint64_t i = 0; i < t->blocks; i++)
+        if (t->block[i].addr == block->addr) {
+            t->block[i] = t->block[--t->blocks];
+            t->owner[i] = t->owner[t->blocks];
+            return;
+        }
+    fail_msg("a block was freed that is not live");
+}
+
+static void toy_fini(struct frag_heap *heap)
+{
+    struct toy *t = heap->state;
+
+    t->blocks = 0;
+    toy_trim(heap);
+}
+
+static const struct frag_param toy_params[] = {
+    {.name = "unit",
+     .kind = FRAG_PARAM_SIZE,
+     .offset = offsetof(struct toy, unit),
+     .init = "512",
+     .min = 1,
+     .max = 1 << 20,
+     .help = "sizes are rounded up to it"},
+    {.name = "move",
+     .kind = FRAG_PARAM_SWITCH,
+     .offset = offsetof(struct toy, move),
+     .init = "no",
+     .help = "moves blocks now and then"},
+    {.name = NULL}};
+
+static const struct frag_policy toy = {.name = "toy",
+                                       .summary = "first fit by brute force",
+                                       .source = "this test",
+                                       .state_size = sizeof(struct toy),
+                                       .params = toy_params,
+                                       .fini = toy_fini,
+                                       .alloc = toy_alloc,
+                                       .free = toy_free,
+                                       .trim = toy_trim};
+
+/* --------------------------------------------------------- random traces */
+
+struct script {
+    uint8_t op[EVENTS];
+    uint32_t id[EVENTS];
+    uint64_t bytes[EVENTS];
+    frag_stream stream[EVENTS];
+    frag_pool pool[EVENTS];
+    frag_time time[EVENTS];
+    struct frag_device_trace trace;
+};
+
+static const uint64_t raw_streams[STREAMS] = {0, 7};
+static const struct frag_pool_id raw_pools[2] = {{0, 0}, {0, 1}};
+
+static uint64_t next(uint64_t *rng)
+{
+    *rng = *rng * 6364136223846793005u + 1442695040888963407u;
+    return *rng >> 33;
+}
+
+static void write_event(struct script *s, uint64_t i, int *life, uint64_t *rng)
+{
+    uint32_t id = (uint32_t)(next(rng) % SLOTS);
+
+    s->id[i] = id;
+    s->time[i] = 1000 + i;
+    if (next(rng) % 97 == 0) {
+        s->op[i] = FRAG_EMPTY_CACHE;
+        s->id[i] = 0;
+    } else if (life[id] == 0) {
+        s->op[i] = FRAG_ALLOC;
+        s->bytes[i] = 1 + next(rng) % (next(rng) % 4 ? 300000 : 3 * MIB);
+        s->stream[i] = (frag_stream)(next(rng) % 8 == 0);
+        s->pool[i] = (frag_pool)(next(rng) % 8 == 0);
+        life[id] = 1;
+    } else if (life[id] == 1 && next(rng) % 3 == 0) {
+        s->op[i] = next(rng) % 2 ? FRAG_FREE_REQUESTED : FRAG_RECORD_STREAM;
+        life[id] = s->op[i] == FRAG_FREE_REQUESTED ? 2 : 1;
+    } else {
+        s->op[i] = FRAG_FREE;
+        life[id] = 0;
+    }
+}
+
+static struct script *new_script(uint64_t seed)
+{
+    struct script *s = calloc(1, sizeof(*s));
+    int life[SLOTS] = {0};
+
+    assert_non_null(s);
+    for (uint64_t i = 0; i < EVENTS; i++)
+        write_event(s, i, life, &seed);
+    s->trace = (struct frag_device_trace){.slots = SLOTS,
+                                          .count = EVENTS,
+                                          .op = s->op,
+                                          .id = s->id,
+                                          .bytes = s->bytes,
+                                          .stream = s->stream,
+                                          .pool = s->pool,
+                                          .time = s->time,
+                                          .stream_count = STREAMS,
+                                          .pool_count = 2,
+                                          .streams = raw_streams,
+                                          .pools = raw_pools};
+    return s;
+}
+
+/* ------------------------------------------------------------- the judge */
+
+struct now {
+    frag_size requested, allocated, pending, reserved, split;
+};
+
+struct judge {
+    const struct script *script;
+    const struct toy *toy;
+    const struct frag_backend *mem;
+    struct {
+        bool live, pending;
+        frag_addr addr;
+        frag_size size, requested;
+    } block[SLOTS];
+    struct now at[EVENTS]; /* after each event */
+    bool failed[EVENTS];
+    uint64_t events;
+};
+
+static bool toy_has(const struct toy *t, uint32_t owner)
+{
+    for (uint64_t i = 0; i < t->blocks; i++)
+        if (t->owner[i] == owner)
+            return true;
+    return false;
+}
+
+static void note_op(struct judge *j, uint64_t i, const struct frag_block *b)
+{
+    const struct script *s = j->script;
+    uint32_t id = s->id[i];
+
+    if (s->op[i] == FRAG_ALLOC) {
+        j->failed[i] = b == NULL;
+        j->block[id].live = b != NULL;
+        j->block[id].pending = false;
+        j->block[id].requested = s->bytes[i];
+        if (b) {
+            j->block[id].addr = b->addr;
+            j->block[id].size = b->size;
+        }
+    } else if (s->op[i] == FRAG_FREE) {
+        j->block[id].live = false;
+    } else if (s->op[i] == FRAG_FREE_REQUESTED && j->block[id].live) {
+        j->block[id].pending = true;
+    }
+}
+
+static struct now look(const struct judge *j)
+{
+    struct now n = {.reserved = frag_arena_used(j->mem)};
+    const struct toy *t = j->toy;
+
+    for (int id = 0; id < SLOTS; id++) {
+        if (!j->block[id].live)
+            continue;
+        n.requested += j->block[id].requested;
+        *(j->block[id].pending ? &n.pending : &n.allocated) +=
+            j->block[id].size;
+    }
+    for (uint64_t s = 0; s < t->segments; s++) {
+        frag_size in = 0;
+
+        for (int id = 0; id < SLOTS; id++)
+            if (j->block[id].live &&
+                j->block[id].addr - t->segment[s] < SEGMENT)
+                in += j->block[id].size;
+        n.split += in ? SEGMENT - in : 0;
+    }
+    return n;
+}
+
+static void judge_done(void *user, uint64_t event, const struct frag_block *b)
+{
+    struct judge *j = user;
+
+    note_op(j, event, b);
+    for (uint32_t id = 0; id < SLOTS; id++) /* completed by a synchronize */
+        if (j->block[id].live && j->block[id].pending && !toy_has(j->toy, id))
+            j->block[id].live = false;
+    j->at[event] = look(j);
+    j->events = event + 1;
+}
+
+static void judge_opened(void *user, struct frag_heap *heap)
+{
+    ((struct judge *)user)->toy = heap->state;
+}
+
+static void is_close(double a, double b)
+{
+    double d = a > b ? a - b : b - a;
+
+    if (d > 1e-9 * (b > 1 ? b : 1))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+struct verdict {
+    struct now peak; /* of each number */
+    frag_size active;
+    uint64_t reserved_event, live_event, ooms, first_oom;
+    double fragmentation, reserved_area, requested_area;
+};
+
+static void raise_to(frag_size *a, frag_size b)
+{
+    *a = b > *a ? b : *a;
+}
+
+static struct verdict sum_up(const struct judge *j)
+{
+    struct verdict v = {.first_oom = FRAG_NEVER};
+
+    for (uint64_t i = 0; i < j->events; i++) {
+        const struct now *n = &j->at[i];
+
+        if (n->reserved > v.peak.reserved)
+            v.reserved_event = i;
+        if (n->requested > v.peak.requested)
+            v.live_event = i;
+        raise_to(&v.peak.requested, n->requested);
+        raise_to(&v.peak.allocated, n->allocated);
+        raise_to(&v.peak.reserved, n->reserved);
+        raise_to(&v.peak.split, n->split);
+        raise_to(&v.active, n->allocated + n->pending);
+        if (n->reserved)
+            v.fragmentation += 1 - (double)n->allocated / (double)n->reserved;
+        v.reserved_area += (double)n->reserved;
+        v.requested_area += (double)n->requested;
+        if (j->failed[i] && v.ooms++ == 0)
+            v.first_oom = i;
+    }
+    return v;
+}
+
+static void judge_summary(const struct judge *j, const struct frag_summary *s)
+{
+    const struct verdict v = sum_up(j);
+    const struct now *peak = &j->at[v.reserved_event];
+    const struct frag_breakdown *b = &s->at_peak;
+
+    assert_int_equal(s->events, j->events);
+    assert_int_equal(s->peak_requested, v.peak.requested);
+    assert_int_equal(s->peak_allocated, v.peak.allocated);
+    assert_int_equal(s->peak_active, v.active);
+    assert_int_equal(s->peak_reserved, v.peak.reserved);
+    assert_int_equal(s->peak_reserved_event, v.reserved_event);
+    assert_int_equal(s->peak_inactive_split, v.peak.split);
+    assert_int_equal(s->end_reserved, j->at[j->events - 1].reserved);
+    assert_int_equal(s->num_ooms, v.ooms);
+    assert_int_equal(s->first_oom_event, v.first_oom);
+    is_close(s->fragmentation_mean, v.fragmentation / (double)j->events);
+    is_close(s->fragmentation_ratio,
+             1 - (double)v.peak.allocated / (double)v.peak.reserved);
+    is_close(s->fragmentation_at_peak,
+             1 - (double)peak->allocated / (double)peak->reserved);
+    is_close(s->overhead, (double)v.peak.reserved / (double)v.peak.requested);
+    is_close(s->overhead_average, v.reserved_area / v.requested_area);
+    is_close(s->overhead_at_held_peak,
+             (double)peak->reserved / (double)peak->requested);
+    is_close(s->overhead_at_live_peak,
+             (double)j->at[v.live_event].reserved / (double)v.peak.requested);
+    assert_int_equal(b->requested + b->rounding, peak->allocated);
+    assert_int_equal(b->pending, peak->pending);
+    assert_int_equal(b->requested + b->rounding + b->pending + b->free_here +
+                         b->free_stream + b->free_pool + b->unusable,
+                     v.peak.reserved);
+}
+
+static void judge_ooms(const struct judge *j, const struct frag_run *run)
+{
+    uint64_t k = 0;
+
+    for (uint64_t i = 0; i < j->events; i++) {
+        const struct frag_breakdown *b;
+        const struct frag_oom *o;
+
+        if (!j->failed[i])
+            continue;
+        assert_true(k < run->oom_count);
+        o = &run->ooms[k++];
+        b = &o->breakdown;
+        assert_int_equal(o->event, i);
+        assert_int_equal(o->time, j->script->time[i]);
+        assert_int_equal(o->bytes, j->script->bytes[i]);
+        assert_int_equal(o->stream, j->script->stream[i]);
+        assert_int_equal(o->pool, j->script->pool[i]);
+        assert_int_equal(o->requested, j->at[i].requested);
+        assert_int_equal(o->allocated, j->at[i].allocated);
+        assert_int_equal(o->active, j->at[i].allocated + j->at[i].pending);
+        assert_int_equal(o->reserved, j->at[i].reserved);
+        assert_int_equal(o->total_free, o->reserved - o->active);
+        assert_true(o->largest_free <= o->total_free);
+        assert_int_equal(b->requested + b->rounding + b->pending +
+                             b->free_here + b->free_stream + b->free_pool +
+                             b->unusable,
+                         o->reserved);
+    }
+    assert_int_equal(k, run->oom_count);
+}
+
+static void judge_points(const struct judge *j, const struct frag_run *run)
+{
+    for (uint64_t k = 0; k < run->point_count; k++) {
+        const struct frag_point *p = &run->points[k];
+        uint64_t end = k + 1 < run->point_count ? p[1].event : j->events;
+        struct frag_point q = {.allocated_min = UINT64_MAX,
+                               .reserved_min = UINT64_MAX};
+
+        assert_int_equal(p->time, j->script->time[p->event]);
+        for (uint64_t i = p->event; i < end; i++) {
+            const struct now *n = &j->at[i];
+
+            raise_to(&q.requested_max, n->requested);
+            raise_to(&q.allocated_max, n->allocated);
+            raise_to(&q.active_max, n->allocated + n->pending);
+            raise_to(&q.reserved_max, n->reserved);
+            if (n->allocated < q.allocated_min)
+                q.allocated_min = n->allocated;
+            if (n->reserved < q.reserved_min)
+                q.reserved_min = n->reserved;
+        }
+        assert_int_equal(p->requested_max, q.requested_max);
+        assert_int_equal(p->allocated_max, q.allocated_max);
+        assert_int_equal(p->allocated_min, q.allocated_min);
+        assert_int_equal(p->active_max, q.active_max);
+        assert_int_equal(p->reserved_max, q.reserved_max);
+        assert_int_equal(p->reserved_min, q.reserved_min);
+        assert_int_equal(p->requested, j->at[end - 1].requested);
+        assert_int_equal(p->allocated, j->at[end - 1].allocated);
+        assert_int_equal(p->active,
+                         j->at[end - 1].allocated + j->at[end - 1].pending);
+        assert_int_equal(p->reserved, j->at[end - 1].reserved);
+    }
+}
+
+static struct frag_backend *device(frag_size capacity)
+{
+    struct frag_backend *mem = frag_arena_open(&(struct frag_arena_options){
+        .capacity = capacity, .rule = FRAG_RULE_HOSTILE});
+
+    assert_non_null(mem);
+    return mem;
+}
+
+static void judge_run(uint64_t seed, const char *params, frag_size capacity,
+                      bool check)
+{
+    struct script *s = new_script(seed);
+    struct frag_backend *mem = device(capacity);
+    struct judge *j = calloc(1, sizeof(*j));
+    struct frag_error e = {""};
+    struct frag_run run;
+    struct frag_replay_watch watch = {
+        .user = j, .opened = judge_opened, .done = judge_done};
+    struct frag_replay spec = {.trace = &s->trace,
+                               .watch = &watch,
+                               .policy = &toy,
+                               .params = params,
+                               .mem = mem,
+                               .check = check,
+                               .repeat = 1,
+                               .points = 1 + seed % 200,
+                               .max_ooms = EVENTS};
+
+    assert_non_null(j);
+    j->script = s;
+    j->mem = mem;
+    if (frag_replay(&spec, &run, &e) != FRAG_OK)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, e.text);
+    judge_summary(j, &run.summary);
+    judge_ooms(j, &run);
+    judge_points(j, &run);
+    frag_run_free(&run);
+    assert_int_equal(frag_arena_used(mem), 0);
+    frag_arena_close(mem);
+    free(j);
+    free(s);
+}
+
+static void numbers_agree_with_a_recount_after_every_event(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 9; seed++)
+        judge_run(seed, seed % 2 ? "unit=512" : "unit=4KiB", FRAG_UNLIMITED,
+                  seed % 3 != 0);
+}
+
+static void numbers_agree_where_the_device_is_too_small(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 9; seed++)
+        judge_run(seed, "unit=512", (8 + seed % 3 * 4) * MIB, seed % 3 != 0);
+}
+
+static void numbers_agree_with_sizes_that_are_no_quanta(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++)
+        judge_run(seed, "unit=1", 16 * MIB, true);
+}
+
+/* ------------------------------------------------------ by hand, by rule */
+
+static struct frag_run replay(const struct frag_replay *spec)
+{
+    struct frag_error e = {""};
+    struct frag_run run;
+
+    if (frag_replay(spec, &run, &e) != FRAG_OK)
+        fail_msg("%s", e.text);
+    return run;
+}
+
+static void a_watched_run_and_a_bare_one_give_the_same_numbers(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct script *s = new_script(seed);
+        struct frag_run run[2];
+
+        for (int careful = 0; careful < 2; careful++) {
+            struct frag_backend *mem = device(12 * MIB);
+            struct frag_replay spec = {.trace = &s->trace,
+                                       .policy = &toy,
+                                       .mem = mem,
+                                       .check = careful,
+                                       .repeat = 3,
+                                       .points = 7};
+
+            run[careful] = replay(&spec);
+            run[careful].summary.ns_per_event = 0;
+            frag_arena_close(mem);
+        }
+        assert_int_equal(run[0].summary.events, 3 * EVENTS);
+        assert_memory_equal(&run[0].summary, &run[1].summary,
+                            sizeof(run[0].summary));
+        assert_int_equal(run[0].point_count, 7);
+        assert_memory_equal(run[0].points, run[1].points,
+                            7 * sizeof(*run[0].points));
+        frag_run_free(&run[0]);
+        frag_run_free(&run[1]);
+        free(s);
+    }
+}
+
+static void moved_blocks_are_followed(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct script *s = new_script(seed);
+        struct frag_backend *mem = device(FRAG_UNLIMITED);
+        struct frag_replay spec = {.trace = &s->trace,
+                                   .policy = &toy,
+                                   .params = "move=yes",
+                                   .mem = mem,
+                                   .check = true,
+                                   .repeat = 2};
+        struct frag_run run = replay(&spec);
+
+        assert_true(run.summary.calls[FRAG_CALL_COPY] > 10);
+        assert_true(run.summary.bytes_moved > 0);
+        frag_run_free(&run);
+        frag_arena_close(mem);
+        free(s);
+    }
+}
+
+/* alloc 3 MiB as 0, alloc 2 MiB as 1, free 0, alloc 4 MiB as 2, ... on a device
+ * of 8 MiB. */
+static void an_oom_is_kept_skipped_with_its_free_and_counted(void **state)
+{
+    static const uint8_t op[] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_ALLOC, FRAG_FREE,
+                                 FRAG_FREE,  FRAG_ALLOC, FRAG_FREE,  FRAG_FREE};
+    static const uint32_t id[] = {0, 1, 2, 0, 2, 2, 2, 1};
+    static const uint64_t bytes[] = {3 << 20, 2 << 20, 4 << 20, 0, 0, 100};
+    static const frag_stream stream[COUNT(op)];
+    static const frag_pool pool[COUNT(op)];
+    const struct frag_device_trace trace = {.slots = 3,
+                                            .count = COUNT(op),
+                                            .op = op,
+                                            .id = id,
+                                            .bytes = bytes,
+                                            .stream = stream,
+                                            .pool = pool,
+                                            .stream_count = 1,
+                                            .pool_count = 1,
+                                            .streams = raw_streams,
+                                            .pools = raw_pools};
+    uint64_t padded[COUNT(op)] = {0};
+    struct frag_device_trace t = trace;
+    struct frag_backend *mem = device(8 * MIB);
+    struct frag_replay spec = {.trace = &t,
+                               .policy = &toy,
+                               .mem = mem,
+                               .check = true,
+                               .repeat = 1,
+                               .max_ooms = 9};
+    struct frag_run run;
+
+    (void)state;
+    memcpy(padded, bytes, sizeof(bytes));
+    t.bytes = padded;
+    run = replay(&spec);
+    assert_int_equal(run.summary.events, COUNT(op));
+    assert_int_equal(run.summary.num_ooms, 1);
+    assert_int_equal(run.summary.first_oom_event, 2);
+    assert_int_equal(run.summary.num_alloc_retries, 1);
+    assert_int_equal(run.summary.peak_reserved, 8 * MIB);
+    assert_int_equal(run.summary.peak_reserved_event, 1);
+    assert_int_equal(run.summary.peak_segments, 2);
+    assert_int_equal(run.summary.calls[FRAG_CALL_SEGMENT_ALLOC], 2);
+    assert_int_equal(run.oom_count, 1);
+    assert_int_equal(run.ooms[0].largest_free, 2 * MIB);
+    assert_int_equal(run.ooms[0].total_free, 3 * MIB);
+    assert_int_equal(run.ooms[0].breakdown.free_here, 3 * MIB);
+    assert_int_equal(run.segment_count, 4); /* two at the OOM, two at the end */
+    assert_int_equal(run.segments[0].at, 2);
+    assert_int_equal(run.segments[0].allocated + run.segments[1].allocated,
+                     5 * MIB);
+    assert_int_equal(run.segments[3].at, COUNT(op));
+    assert_int_equal(run.segments[3].blocks, 0);
+    frag_run_free(&run);
+
+    spec.stop_at_oom = true;
+    run = replay(&spec);
+    assert_int_equal(run.summary.events, 3);
+    assert_int_equal(run.summary.num_ooms, 1);
+    assert_int_equal(run.summary.end_reserved, 8 * MIB);
+    frag_run_free(&run);
+    frag_arena_close(mem);
+}
+
+/* A block waits for queued work, the device is full; the policy's wait for it
+ * completes the free, and the free in the trace is then skipped. */
+static void
+a_synchronize_completes_pending_frees_within_the_request(void **state)
+{
+    static const uint8_t op[] = {FRAG_ALLOC, FRAG_FREE_REQUESTED, FRAG_ALLOC,
+                                 FRAG_FREE, FRAG_FREE};
+    static const uint32_t id[] = {0, 0, 1, 0, 1};
+    static const uint64_t bytes[] = {3 << 20, 0, 4 << 20, 0, 0};
+    static const frag_stream stream[COUNT(op)];
+    static const frag_pool pool[COUNT(op)];
+    const struct frag_device_trace trace = {.slots = 2,
+                                            .count = COUNT(op),
+                                            .op = op,
+                                            .id = id,
+                                            .bytes = bytes,
+                                            .stream = stream,
+                                            .pool = pool,
+                                            .stream_count = 1,
+                                            .pool_count = 1,
+                                            .streams = raw_streams,
+                                            .pools = raw_pools};
+    struct frag_backend *mem = device(4 * MIB);
+    struct frag_replay spec = {.trace = &trace,
+                               .policy = &toy,
+                               .mem = mem,
+                               .check = true,
+                               .repeat = 2,
+                               .points = 10};
+    struct frag_run run = replay(&spec);
+
+    (void)state;
+    assert_int_equal(run.summary.num_ooms, 0);
+    assert_int_equal(run.summary.num_alloc_retries, 2);
+    assert_int_equal(run.summary.calls[FRAG_CALL_SYNCHRONIZE], 2);
+    assert_int_equal(run.points[1].allocated, 0);
+    assert_int_equal(run.points[1].active, 3 * MIB);
+    assert_int_equal(run.points[1].requested, 3 * MIB);
+    assert_int_equal(run.points[2].active, 4 * MIB);
+    assert_int_equal(run.points[3].active, 4 * MIB);
+    assert_int_equal(run.points[4].active, 0);
+    assert_int_equal(run.summary.peak_active, 4 * MIB);
+    frag_run_free(&run);
+    frag_arena_close(mem);
+}
+
+static bool stop_now(void *user, uint64_t done, uint64_t total)
+{
+    *(uint64_t *)user = total;
+    return done > 0;
+}
+
+static void a_cancelled_run_says_so_and_leaves_nothing(void **state)
+{
+    struct script *s = new_script(5);
+    struct frag_backend *mem = device(FRAG_UNLIMITED);
+    uint64_t total = 0;
+    struct frag_error e = {""};
+    struct frag_run run;
+    struct frag_replay spec = {.trace = &s->trace,
+                               .policy = &toy,
+                               .mem = mem,
+                               .repeat = 4,
+                               .progress = stop_now,
+                               .user = &total};
+
+    (void)state;
+    assert_int_equal(frag_replay(&spec, &run, &e), FRAG_CANCELLED);
+    assert_int_equal(total, 4 * EVENTS);
+    assert_int_equal(frag_arena_used(mem), 0);
+    frag_arena_close(mem);
+    free(s);
+}
+
+static enum frag_err count_future(struct frag_heap *heap,
+                                  const struct frag_request *req,
+                                  struct frag_block *out)
+{
+    uint64_t *sum = heap->state;
+
+    *sum = *sum * 31 + req->frees_at;
+    assert_true(req->frees_at != FRAG_NEVER);
+    assert_true(req->owner == 0 ? req->frees_at == 3 || req->frees_at == 5
+                                : req->frees_at == 2);
+    return heap->mem->ops->segment_alloc(heap->mem, req->size, &out->addr);
+}
+
+static void give_segment(struct frag_heap *heap, const struct frag_block *b)
+{
+    assert_int_equal(heap->mem->ops->segment_free(heap->mem, b->addr, 2 * MIB),
+                     FRAG_OK);
+}
+
+static void an_offline_policy_is_told_when_each_block_dies(void **state)
+{
+    static const struct frag_policy seer = {.name = "seer",
+                                            .summary = "sees",
+                                            .source = "this test",
+                                            .needs = FRAG_NEEDS_FUTURE,
+                                            .state_size = sizeof(uint64_t),
+                                            .alloc = count_future,
+                                            .free = give_segment};
+    static const uint8_t op[] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_FREE,
+                                 FRAG_FREE,  FRAG_ALLOC, FRAG_FREE};
+    static const uint32_t id[] = {0, 1, 1, 0, 0, 0};
+    static const uint64_t bytes[] = {2 << 20, 2 << 20, 0, 0, 2 << 20, 0};
+    static const frag_stream stream[COUNT(op)];
+    static const frag_pool pool[COUNT(op)];
+    const struct frag_device_trace trace = {.slots = 2,
+                                            .count = COUNT(op),
+                                            .op = op,
+                                            .id = id,
+                                            .bytes = bytes,
+                                            .stream = stream,
+                                            .pool = pool,
+                                            .stream_count = 1,
+                                            .pool_count = 1,
+                                            .streams = raw_streams,
+                                            .pools = raw_pools};
+    struct frag_backend *mem = device(FRAG_UNLIMITED);
+    struct frag_replay spec = {
+        .trace = &trace, .policy = &seer, .mem = mem, .repeat = 1};
+    struct frag_run run = replay(&spec);
+
+    (void)state;
+    frag_run_free(&run);
+    frag_arena_close(mem);
+}
+
+static void a_policy_whose_needs_the_device_lacks_is_refused(void **state)
+{
+    static const struct frag_policy mapper = {.name = "mapper",
+                                              .summary = "maps",
+                                              .source = "this test",
+                                              .needs = FRAG_NEEDS_VMM,
+                                              .state_size = 8,
+                                              .alloc = count_future,
+                                              .free = give_segment};
+    struct script *s = new_script(1);
+    struct frag_backend *mem = device(FRAG_UNLIMITED);
+    const struct frag_backend_ops full = *mem->ops;
+    struct frag_backend_ops plain = full;
+    struct frag_replay spec = {
+        .trace = &s->trace, .policy = &mapper, .mem = mem, .repeat = 1};
+    struct frag_error e = {""};
+    struct frag_run run;
+
+    (void)state;
+    plain.va_reserve = NULL;
+    plain.va_free = NULL;
+    plain.phys_create = NULL;
+    plain.phys_release = NULL;
+    plain.map = NULL;
+    plain.unmap = NULL;
+    mem->ops = &plain;
+    assert_int_equal(frag_replay(&spec, &run, &e), FRAG_UNSUPPORTED);
+    spec.policy = &toy;
+    spec.params = "unit=nonsense";
+    assert_int_equal(frag_replay(&spec, &run, &e), FRAG_INVALID);
+    mem->ops = &full;
+    frag_arena_close(mem);
+    free(s);
+}
+
+static void an_empty_trace_is_an_empty_run(void **state)
+{
+    static const struct frag_device_trace trace = {.slots = 0};
+    struct frag_backend *mem = device(FRAG_UNLIMITED);
+    struct frag_replay spec = {.trace = &trace,
+                               .policy = &toy,
+                               .mem = mem,
+                               .check = true,
+                               .repeat = 3,
+                               .points = 5};
+    struct frag_run run = replay(&spec);
+
+    (void)state;
+    assert_int_equal(run.summary.events, 0);
+    assert_int_equal(run.point_count, 0);
+    assert_true(run.summary.fragmentation_mean == 0);
+    frag_run_free(&run);
+    frag_arena_close(mem);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_agree_with_a_recount_after_every_event),
+        cmocka_unit_test(numbers_agree_where_the_device_is_too_small),
+        cmocka_unit_test(numbers_agree_with_sizes_that_are_no_quanta),
+        cmocka_unit_test(a_watched_run_and_a_bare_one_give_the_same_numbers),
+        cmocka_unit_test(moved_blocks_are_followed),
+        cmocka_unit_test(an_oom_is_kept_skipped_with_its_free_and_counted),
+        cmocka_unit_test(
+            a_synchronize_completes_pending_frees_within_the_request),
+        cmocka_unit_test(a_cancelled_run_says_so_and_leaves_nothing),
+        cmocka_unit_test(an_offline_policy_is_told_when_each_block_dies),
+        cmocka_unit_test(a_policy_whose_needs_the_device_lacks_is_refused),
+        cmocka_unit_test(an_empty_trace_is_an_empty_run),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
