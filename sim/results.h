@@ -99,6 +99,9 @@ void frag_results_csv_header(FILE *out);
 void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
                           const struct frag_run *run);
 
+/* "1.10.8": the HDF5 library at work. Returns text. */
+const char *frag_results_library(char text[32]);
+
 /* One JSON value: text quoted and escaped, what is not UTF-8 as U+FFFD; a
  * number with the fewest digits that read back as it, null if not finite. */
 void frag_json_text(FILE *out, const char *text);

@@ -27,6 +27,15 @@ struct frag_results {
     size_t count, room;
 };
 
+const char *frag_results_library(char text[32])
+{
+    unsigned major = 0, minor = 0, release = 0;
+
+    H5get_libversion(&major, &minor, &release);
+    snprintf(text, 32, "%u.%u.%u", major, minor, release);
+    return text;
+}
+
 /* "2026-01-31T12:00:00Z" */
 static const char *utc(int64_t seconds, char text[32])
 {

@@ -26,11 +26,14 @@ static char *get_text(hid_t at, const char *name)
     return copy;
 }
 
-static bool has_text(hid_t at, const char *name, const char *expected,
-                     size_t length)
+/* Whether the attribute is `expected` up to the character `end` in both. */
+static bool has_text(hid_t at, const char *name, const char *expected, char end)
 {
+    const char stop[] = {end, '\0'};
+    size_t length = strcspn(expected, stop);
     char *text = get_text(at, name);
-    bool same = text && !strncmp(text, expected, length);
+    bool same = text && strcspn(text, stop) == length &&
+                !memcmp(text, expected, length);
 
     free(text);
     return same;
@@ -247,11 +250,9 @@ static enum frag_err get_runs(hid_t file, const struct frag_result_row *rows,
 /* What is wrong with the file as a whole, NULL if nothing. */
 static const char *fault(hid_t file)
 {
-    const size_t major = strcspn(FRAG_RESULTS_SCHEMA, ".") + 1;
-
-    if (!has_text(file, "schema_name", "fragsim-results", SIZE_MAX))
+    if (!has_text(file, "schema_name", "fragsim-results", '\0'))
         return "it is no fragsim result file";
-    if (!has_text(file, "schema_version", FRAG_RESULTS_SCHEMA, major))
+    if (!has_text(file, "schema_version", FRAG_RESULTS_SCHEMA, '.'))
         return "its schema_version is not " FRAG_RESULTS_SCHEMA;
     if (H5Aexists(file, "complete") <= 0)
         return "it is incomplete: the attribute `complete` is missing";

@@ -68,9 +68,11 @@ bool put_count(hid_t at, const char *name, uint64_t value)
 bool put_texts(const struct put *p, hid_t at, const char *name,
                const char *const *values, uint64_t count)
 {
+    const char *const nothing[] = {""}; /* HDF5 takes no NULL for 0 values */
     const hsize_t shape[] = {count};
     hid_t space = H5Screate_simple(1, shape, NULL);
-    bool done = space >= 0 && put_attribute(at, name, p->text, space, values);
+    bool done = space >= 0 && put_attribute(at, name, p->text, space,
+                                            count ? values : nothing);
 
     if (space >= 0)
         H5Sclose(space);

@@ -268,6 +268,27 @@ static void an_empty_file_is_a_good_file(void **state)
     frag_results_unload(&loaded);
 }
 
+static void a_run_without_notes_points_or_ooms_is_kept(void **state)
+{
+    const struct frag_trace bare = {.path = trace_path, .sha256 = ""};
+    struct frag_run_identity id = identity;
+    const struct frag_run run = {.summary = {.events = 5}};
+    struct frag_results *r;
+    struct frag_loaded loaded;
+    struct frag_error e;
+
+    (void)state;
+    id.trace = &bare;
+    assert_int_equal(frag_results_open(path, &maker, &r, &e), FRAG_OK);
+    assert_int_equal(frag_results_add(r, &id, &run, &e), FRAG_OK);
+    assert_int_equal(frag_results_commit(r, 0, &e), FRAG_OK);
+    assert_int_equal(frag_results_load(path, &loaded, &e), FRAG_OK);
+    assert_int_equal(loaded.count, 1);
+    assert_int_equal(loaded.runs[0].run.summary.events, 5);
+    assert_int_equal(loaded.runs[0].run.point_count, 0);
+    frag_results_unload(&loaded);
+}
+
 static void an_aborted_file_leaves_the_old_one(void **state)
 {
     const struct frag_run run = measured();
@@ -469,6 +490,7 @@ int main(void)
         cmocka_unit_test(equal_runs_make_equal_bytes),
         cmocka_unit_test(h5dump_reads_the_same_numbers),
         cmocka_unit_test(an_empty_file_is_a_good_file),
+        cmocka_unit_test(a_run_without_notes_points_or_ooms_is_kept),
         cmocka_unit_test(an_aborted_file_leaves_the_old_one),
         cmocka_unit_test(a_folder_that_is_not_there_is_named),
         cmocka_unit_test(a_full_disk_leaves_nothing_and_says_so),
