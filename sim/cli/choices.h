@@ -1,0 +1,45 @@
+/* choices.h - what `-p` and `-c` mean. */
+#ifndef FRAG_CHOICES_H
+#define FRAG_CHOICES_H
+
+#include "policies/policy.h"
+#include "sim/cli/options.h"
+#include "traces/trace.h"
+
+/* "NAME", "NAME:PARAMS", or with the settings that the trace carries
+ * "torch@recorded", "torch@recorded:MORE". */
+struct policy_choice {
+    const char *text;   /* as given */
+    const char *params; /* after the colon, "" if none; into text */
+    const struct frag_policy *policy;
+    bool recorded;
+};
+
+/* INVALID, with the nearest name where there is one. Parameters are checked,
+ * but for recorded ones. */
+enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The parameters on a trace; to be freed. INVALID if it carries no settings or
+ * they are wrong, NOMEM. */
+enum frag_err policy_choice_params(const struct policy_choice *p,
+                                   const struct frag_trace *trace, char **out,
+                                   struct frag_error *e) FRAG_MUST_CHECK;
+
+/* "24GiB", "inf", or "0.9x": that share of the trace's peak requested. */
+struct capacity_choice {
+    frag_size bytes;
+    double share; /* > 0: bytes is not used */
+};
+
+/* Reads "24GiB,0.9x,inf" and adds to *list, which has *count rows and is to be
+ * freed; INVALID, NOMEM. */
+enum frag_err capacity_choices_read(const char *text,
+                                    struct capacity_choice **list,
+                                    size_t *count,
+                                    struct frag_error *e) FRAG_MUST_CHECK;
+
+frag_size capacity_choice_bytes(const struct capacity_choice *c,
+                                frag_size peak_requested);
+
+#endif

@@ -1,0 +1,209 @@
+#include "sim/cli/cli.h"
+
+#include <errno.h>
+#include <gsl/gsl_version.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+const struct verb *const verbs[] = {
+#define VERB(name) &verb_##name,
+#include "sim/cli/verbs.h"
+#undef VERB
+    NULL,
+};
+
+const struct verb *verb_find(const char *name)
+{
+    for (size_t i = 0; verbs[i]; i++)
+        if (!strcmp(verbs[i]->name, name))
+            return verbs[i];
+    return NULL;
+}
+
+static int exit_code(enum frag_err err)
+{
+    static const int codes[] = {
+        [FRAG_OK] = EXIT_DONE,         [FRAG_OOM] = EXIT_NO,
+        [FRAG_NOMEM] = EXIT_FILES,     [FRAG_INVALID] = EXIT_USE,
+        [FRAG_CORRUPT] = EXIT_INPUT,   [FRAG_IO] = EXIT_FILES,
+        [FRAG_UNSUPPORTED] = EXIT_USE, [FRAG_DEVICE] = EXIT_DEVICE,
+        [FRAG_CONTRACT] = EXIT_NO,     [FRAG_CANCELLED] = EXIT_INTERRUPTED,
+    };
+
+    return codes[err];
+}
+
+int cli_fail(const struct call *call, enum frag_err err,
+             const struct frag_error *e)
+{
+    const char *words = e && *e->text ? e->text : frag_err_text(err);
+
+    if (err == FRAG_CANCELLED)
+        words = "interrupted";
+    if (err != FRAG_OK)
+        fprintf(stderr, "fragsim %s: %s\n", call->verb->name, words);
+    return exit_code(err);
+}
+
+int cli_misuse(const struct call *call, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "fragsim %s: ", call->verb->name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    return EXIT_USE;
+}
+
+bool cli_is_reproducible(void)
+{
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+
+    return epoch && *epoch;
+}
+
+int64_t cli_now(void)
+{
+    if (cli_is_reproducible())
+        return strtoll(getenv("SOURCE_DATE_EPOCH"), NULL, 10);
+    return (int64_t)time(NULL);
+}
+
+/* A signal handler has nowhere else to write. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+void cli_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    /* A second one ends the process, whatever it is doing. */
+    action.sa_flags = (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool cli_interrupted(void)
+{
+    return interrupted;
+}
+
+bool cli_colors(const struct common *common, FILE *out)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    if (common->color != COLOR_AUTO)
+        return common->color == COLOR_ALWAYS;
+    return !(no && *no) && term && strcmp(term, "dumb") != 0 &&
+           isatty(fileno(out));
+}
+
+/* Levenshtein's distance, for words of less than 64 letters. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { LETTERS = 64 };
+    size_t row[LETTERS], n = strlen(b);
+
+    if (strlen(a) >= LETTERS || n >= LETTERS)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t corner = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = corner + (a[i - 1] != b[j - 1]);
+
+            corner = row[j];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+        }
+    }
+    return row[n];
+}
+
+const char *cli_nearest(const char *name, const char *const *names)
+{
+    const char *nearest = NULL;
+    size_t least = strlen(name) / 3 + 2;
+
+    for (; *names; names++) {
+        size_t d = distance(name, *names);
+
+        if (d < least) {
+            least = d;
+            nearest = *names;
+        }
+    }
+    return nearest;
+}
+
+int cli_may_write(const struct call *call, const char *path, bool force)
+{
+    if (!path || force || !strcmp(path, "-") || access(path, F_OK) < 0)
+        return EXIT_DONE;
+    fprintf(stderr, "fragsim %s: %s exists; -f writes over it\n",
+            call->verb->name, path);
+    return EXIT_FILES;
+}
+
+static bool strip_suffix(char *name)
+{
+    static const char *const suffixes[] = {
+        ".xz", ".gz", ".zst", ".pickle", ".pkl", ".pt", ".csv", ".h5", ".json"};
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+        size_t n = strlen(suffixes[i]);
+
+        if (length > n && !strcmp(name + length - n, suffixes[i])) {
+            name[length - n] = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
+char *cli_trace_name(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    char *name;
+
+    if (!strcmp(path, "-"))
+        return strdup("stdin");
+    name = strdup(base && base[1] ? base + 1 : path);
+    while (name && strip_suffix(name))
+        continue;
+    return name;
+}
+
+void cli_json_open(const struct call *call, FILE *out)
+{
+    frag_results_json_open(
+        out, &(const struct frag_provenance){FRAG_VERSION, FRAG_COMMIT,
+                                             call->command, 0, 0});
+}
+
+void cli_version(FILE *out)
+{
+    char hdf5[32];
+
+    fprintf(out, "fragsim %s (%s)\n", FRAG_VERSION, FRAG_COMMIT);
+    fprintf(out, "HDF5 %s, GSL %s, zlib %s\n", frag_results_library(hdf5),
+            gsl_version, zlibVersion());
+}

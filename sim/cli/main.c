@@ -1,0 +1,117 @@
+/* main.c - finds the verb and hands over. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/manual.h"
+
+/* The length of arg quoted for a shell; writes it if out is not NULL. */
+static size_t quote(const char *arg, char *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
+                                "UVWXYZ0123456789_-./:=,@+%";
+    size_t n = 0;
+
+    if (*arg && !arg[strspn(arg, plain)]) {
+        if (out)
+            memcpy(out, arg, strlen(arg));
+        return strlen(arg);
+    }
+#define PUT(c) ((void)(out ? (out[n] = (c)) : 0), n++)
+    PUT('\'');
+    for (; *arg; arg++) {
+        PUT(*arg);
+        if (*arg == '\'') {
+            PUT('\\');
+            PUT('\'');
+            PUT('\'');
+        }
+    }
+    PUT('\'');
+#undef PUT
+    return n;
+}
+
+/* The command line as a shell would take it; NULL if there is no memory. */
+static char *command_line(int argc, char **argv)
+{
+    size_t room = strlen("fragsim") + 1, at;
+    char *line;
+
+    for (int i = 1; i < argc; i++)
+        room += 1 + quote(argv[i], NULL);
+    line = malloc(room);
+    if (!line)
+        return NULL;
+    at = (size_t)sprintf(line, "fragsim");
+    for (int i = 1; i < argc; i++) {
+        line[at++] = ' ';
+        at += quote(argv[i], line + at);
+    }
+    line[at] = '\0';
+    return line;
+}
+
+static int unknown(const char *name)
+{
+    const char *names[32] = {0}, *near;
+
+    for (size_t i = 0; verbs[i] && i < 31; i++)
+        names[i] = verbs[i]->name;
+    near = cli_nearest(name, names);
+    fprintf(stderr, "fragsim: there is no command \"%s\"", name);
+    if (near)
+        fprintf(stderr, "; did you mean \"%s\"?", near);
+    fputs("\nTry `fragsim help'.\n", stderr);
+    return EXIT_USE;
+}
+
+static int run(const struct verb *verb, int argc, char **argv, char *command)
+{
+    const struct call call = {verb, command};
+    void *values = malloc(verb->size);
+    int code;
+
+    if (!values)
+        return cli_fail(&call, FRAG_NOMEM, NULL);
+    memcpy(values, verb->defaults, verb->size);
+    options_parse(verb, argc, argv, values);
+    code = verb->run(&call, values);
+    options_free(verb, values);
+    free(values);
+    if (fflush(stdout) != 0 && code == EXIT_DONE) {
+        fprintf(stderr, "fragsim %s: stdout could not be written\n",
+                verb->name);
+        code = EXIT_FILES;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    const struct verb *verb;
+    char *command;
+    int code;
+
+    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like others */
+    if (argc < 2) {
+        manual_overview(stderr);
+        return EXIT_USE;
+    }
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        cli_version(stdout);
+        return EXIT_DONE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        manual_overview(stdout);
+        return EXIT_DONE;
+    }
+    verb = verb_find(argv[1]);
+    if (!verb)
+        return unknown(argv[1]);
+    command = command_line(argc, argv);
+    code = run(verb, argc - 1, argv + 1, command ? command : "fragsim");
+    free(command);
+    return code;
+}

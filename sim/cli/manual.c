@@ -1,0 +1,267 @@
+#include "sim/cli/manual.h"
+
+#include <string.h>
+
+#include "policies/policy.h"
+#include "sim/cli/cli.h"
+#include "sim/results_columns.h"
+#include "traces/importer.h"
+
+static const char purpose[] =
+    "replay recorded allocation traces against allocator policies";
+
+static const struct exit_row {
+    int code;
+    const char *text;
+} exits[] = {
+#define X(name, code, text) {code, text},
+    FRAG_EXITS(X)
+#undef X
+};
+
+static const struct {
+    const char *name, *text;
+} variables[] = {
+    {"NO_COLOR", "where it is set and not empty, --color=auto is never"},
+    {"SOURCE_DATE_EPOCH",
+     "seconds since the epoch that stand in results for the time of the run; "
+     "measured times are then left out, and equal runs make equal files"},
+    {"FRAG_PLOTS", "folder of the gnuplot scripts"},
+    {"CI, TERM", "no progress bar where CI is set or TERM is dumb"},
+};
+
+enum { EXITS = sizeof(exits) / sizeof(*exits) };
+enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
+
+static void print_exits(FILE *out)
+{
+    for (size_t i = 0; i < EXITS; i++)
+        fprintf(out, "  %-4d %s\n", exits[i].code, exits[i].text);
+}
+
+static void print_formats(FILE *out)
+{
+    fputs("Inputs are told apart by content; gzip, xz and zstd are unpacked on "
+          "the way; - is stdin.\n\n",
+          out);
+    for (size_t i = 0; frag_importers[i]; i++)
+        fprintf(out, "  %-10s %s\n", frag_importers[i]->name,
+                frag_importers[i]->summary);
+}
+
+static void print_table(FILE *out, const char *title,
+                        const struct frag_column *c)
+{
+    fprintf(out, "%s\n\n", title);
+    for (; c->kind != FRAG_COLUMN_END; c++) {
+        fprintf(out, "  %-26s %-5s %s\n", c->name, c->units, c->meaning);
+        if (c->formula)
+            fprintf(out, "  %-26s       = %s\n", "", c->formula);
+    }
+    fputc('\n', out);
+}
+
+static const char results_text[] =
+    "A result file is HDF5. /summary is a table with one row a run, the same "
+    "columns as in JSON and CSV; counts are signed and -1 means none (null in "
+    "JSON, empty in CSV). /runs/N has the run's provenance as attributes and "
+    "the groups series, oom and segments with one dataset a column. Every "
+    "column has the attributes units, long_name and, where it is computed, "
+    "formula.";
+
+static const char python_text[] =
+    "import h5py, pandas; f = h5py.File(\"results.h5\"); "
+    "pandas.DataFrame(f[\"summary\"][:])";
+
+static const struct {
+    const char *title;
+    const struct frag_column *columns;
+} tables[] = {
+    {"/summary", frag_summary_columns},
+    {"/runs/N/series, decimated: envelopes are exact", frag_series_columns},
+    {"/runs/N/oom, a request that failed a row", frag_oom_columns},
+    {"/runs/N/segments", frag_segment_columns},
+};
+
+enum { TABLES = sizeof(tables) / sizeof(*tables) };
+
+static void print_results(FILE *out)
+{
+    fprintf(out, "%s\n\n  %s\n\n", results_text, python_text);
+    for (size_t i = 0; i < TABLES; i++)
+        print_table(out, tables[i].title, tables[i].columns);
+}
+
+const struct topic topics[] = {
+    {"formats", "inputs that can be read", print_formats},
+    {"results", "the result file and the meaning of each column",
+     print_results},
+    {"exits", "exit codes", print_exits},
+    {0},
+};
+
+void manual_overview(FILE *out)
+{
+    fprintf(out, "fragsim - %s\n\n", purpose);
+    fputs("usage: fragsim COMMAND ...\n\n", out);
+    for (size_t i = 0; verbs[i]; i++)
+        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\nMore: fragsim help COMMAND, or one of these:\n\n", out);
+    for (size_t i = 0; topics[i].name; i++)
+        fprintf(out, "  %-10s %s\n", topics[i].name, topics[i].summary);
+    fputs("\nFirst steps:\n\n", out);
+    for (size_t i = 0; verbs[i]; i++)
+        if (verbs[i]->example)
+            fprintf(out, "  %s\n", verbs[i]->example);
+}
+
+/* -- the man page -------------------------------------------------------- */
+
+/* Text as roff: a backslash and a hyphen are escaped, a control character at
+ * the start of a line is hidden, an empty line parts paragraphs. */
+static void roff(FILE *out, const char *text)
+{
+    bool start = true;
+
+    for (; *text; text++) {
+        if (start && (*text == '.' || *text == '\''))
+            fputs("\\&", out);
+        if (text[0] == '\n' && text[1] == '\n') {
+            fputs("\n.PP", out);
+            continue;
+        }
+        if (*text == '\\')
+            fputs("\\e", out);
+        else if (*text == '-')
+            fputs("\\-", out);
+        else
+            fputc(*text, out);
+        start = *text == '\n';
+    }
+}
+
+static void entry(FILE *out, const char *term, const char *text)
+{
+    fputs(".TP\n.B ", out);
+    roff(out, term);
+    fputc('\n', out);
+    roff(out, text);
+    fputc('\n', out);
+}
+
+static void section(FILE *out, const char *title, const char *text)
+{
+    fprintf(out, ".SH %s\n", title);
+    if (text)
+        roff(out, text);
+    fputs("\n", out);
+}
+
+static void option_entries(FILE *out, const struct option_row *row)
+{
+    for (; row && row->name; row++) {
+        char term[128];
+
+        snprintf(term, sizeof(term), "%c%c%s--%s%s%s", row->key ? '-' : ' ',
+                 row->key ? row->key : ' ', row->key ? ", " : "", row->name,
+                 row->value ? "=" : "", row->value ? row->value : "");
+        entry(out, term + (row->key ? 0 : 2), row->help);
+    }
+}
+
+static void verb_section(FILE *out, const struct verb *v)
+{
+    fprintf(out, ".SS %s\n.B fragsim %s\n", v->name, v->name);
+    fputs("[\\fIOPTION\\fR...] ", out);
+    roff(out, v->args ? v->args : "");
+    fputs("\n.PP\n", out);
+    roff(out, v->summary);
+    fputs(".\n.PP\n", out);
+    roff(out, v->about);
+    fputc('\n', out);
+    option_entries(out, v->options);
+}
+
+static void policy_section(FILE *out)
+{
+    section(out, "POLICIES",
+            "A policy is written NAME or NAME:PARAMS. For torch, everything "
+            "after the colon is PyTorch's own PYTORCH_CUDA_ALLOC_CONF; "
+            "torch@recorded takes the settings that the trace carries. For all "
+            "others it is key=value,... with the keys that `fragsim policies` "
+            "prints.");
+    for (size_t i = 0; frag_policies[i]; i++)
+        entry(out, frag_policies[i]->name, frag_policies[i]->summary);
+}
+
+static void column_section(FILE *out)
+{
+    section(out, "RESULT FILE", results_text);
+    fputs(".PP\n.EX\n", out);
+    roff(out, python_text);
+    fputs("\n.EE\n", out);
+    for (size_t i = 0; i < TABLES; i++) {
+        fprintf(out, ".SS \"");
+        roff(out, tables[i].title);
+        fputs("\"\n", out);
+        for (const struct frag_column *c = tables[i].columns;
+             c->kind != FRAG_COLUMN_END; c++) {
+            char text[512];
+
+            snprintf(text, sizeof(text), "%s%s%s%s%s%s", c->meaning,
+                     *c->units ? " (" : "", c->units, *c->units ? ")" : "",
+                     c->formula ? "; = " : "", c->formula ? c->formula : "");
+            entry(out, c->name, text);
+        }
+    }
+}
+
+static void format_section(FILE *out)
+{
+    section(out, "INPUT FORMATS",
+            "Told apart by content; gzip, xz and zstd are unpacked on the "
+            "way; - is stdin.");
+    for (size_t i = 0; frag_importers[i]; i++)
+        entry(out, frag_importers[i]->name, frag_importers[i]->summary);
+}
+
+void manual_page(FILE *out)
+{
+    fprintf(out, ".TH FRAGSIM 1 \"\" \"fragsim %s\" \"User Commands\"\n",
+            FRAG_VERSION);
+    fprintf(out, ".SH NAME\nfragsim \\- %s\n", purpose);
+    fputs(".SH SYNOPSIS\n.B fragsim\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] "
+          "[\\fIARGUMENT\\fR...]\n",
+          out);
+    section(out, "DESCRIPTION",
+            "Would another allocator, or another setting, have fitted? fragsim "
+            "replays a recorded trace of allocations against allocator "
+            "policies on a simulated device and measures peak reserved "
+            "memory, fragmentation and out-of-memory points. Results go to "
+            "stdout or a file, words to stderr.");
+    section(out, "COMMANDS", NULL);
+    for (size_t i = 0; verbs[i]; i++)
+        verb_section(out, verbs[i]);
+    section(out, "COMMON OPTIONS", NULL);
+    option_entries(out, common_options);
+    policy_section(out);
+    format_section(out);
+    column_section(out);
+    section(out, "EXIT STATUS", NULL);
+    for (size_t i = 0; i < EXITS; i++) {
+        char code[8];
+
+        snprintf(code, sizeof(code), "%d", exits[i].code);
+        entry(out, code, exits[i].text);
+    }
+    section(out, "ENVIRONMENT", NULL);
+    for (size_t i = 0; i < VARIABLES; i++)
+        entry(out, variables[i].name, variables[i].text);
+    section(out, "EXAMPLES", NULL);
+    for (size_t i = 0; verbs[i]; i++)
+        if (verbs[i]->example) {
+            fputs(".EX\n", out);
+            roff(out, verbs[i]->example);
+            fputs("\n.EE\n.PP\n", out);
+        }
+}

@@ -1,0 +1,232 @@
+/* options.c - rows of options, parsed by argp. */
+#include "sim/cli/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+
+enum {
+    LONG_ONLY = 256, /* first key of options without a letter */
+    ROWS_MAX = 40,
+    NAME_MAX_ = 64,
+};
+
+const struct option_row common_options[] = {
+    {"quiet", 'q', NULL, "say nothing but errors", OPTION_SWITCH,
+     offsetof(struct common, quiet), NULL},
+    {"color", 0, "WHEN",
+     "colour the text: auto, always or never (auto: on a terminal, unless "
+     "NO_COLOR is set)",
+     OPTION_CHOICE, offsetof(struct common, color), "auto|always|never"},
+    {0},
+};
+
+/* What argp needs of a verb, and where the values go. */
+struct parser {
+    const struct verb *verb;
+    void *values;
+    const struct option_row *rows[ROWS_MAX];
+    struct argp_option options[ROWS_MAX];
+    char name[NAME_MAX_], doc[4096];
+    struct argp argp;
+};
+
+static void add_rows(struct parser *p, size_t *count,
+                     const struct option_row *rows)
+{
+    for (; rows && rows->name; rows++) {
+        size_t i = (*count)++;
+
+        if (i + 1 >= ROWS_MAX)
+            abort();
+        p->rows[i] = rows;
+        p->options[i] = (struct argp_option){
+            rows->name,  rows->key ? rows->key : LONG_ONLY + (int)i,
+            rows->value, 0,
+            rows->help,  0};
+    }
+}
+
+static void *place(const struct parser *p, const struct option_row *row)
+{
+    return (char *)p->values + row->offset;
+}
+
+static void append(struct texts *list, const char *text,
+                   struct argp_state *state)
+{
+    const char **items =
+        realloc(list->items, (list->count + 1) * sizeof(*items));
+
+    if (!items) {
+        argp_failure(state, EXIT_FILES, 0, "the host has no memory");
+        return;
+    }
+    list->items = items;
+    items[list->count++] = text;
+}
+
+/* The index of a word in "a|b|c", -1 if it is not there. */
+static int choice(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (int i = 0; n; i++) {
+        size_t length = strcspn(choices, "|");
+
+        if (length == n && !strncmp(choices, word, n))
+            return i;
+        if (!choices[length])
+            break;
+        choices += length + 1;
+    }
+    return -1;
+}
+
+static bool read_number(const char *text, uint64_t *out)
+{
+    unsigned long long n;
+    char *end;
+
+    errno = 0;
+    n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || n > INT64_MAX)
+        return false;
+    *out = n;
+    return true;
+}
+
+static bool read_ratio(const char *text, double *out)
+{
+    char *end;
+    double x = strtod(text, &end);
+
+    if (end == text || *end || !(x > 0 && x <= 1))
+        return false;
+    *out = x;
+    return true;
+}
+
+/* What was expected, NULL if the value is good. */
+static const char *store(void *at, const struct option_row *row, char *text,
+                         struct argp_state *state)
+{
+    int index;
+
+    switch (row->kind) {
+    case OPTION_SWITCH:
+        *(bool *)at = true;
+        return NULL;
+    case OPTION_TEXT:
+        *(const char **)at = text;
+        return *text ? NULL : "a text that is not empty";
+    case OPTION_LIST:
+        append(at, text, state);
+        return *text ? NULL : "a text that is not empty";
+    case OPTION_SIZE:
+        return frag_size_parse(text, at) == FRAG_OK ? NULL
+                                                    : "a size as 24GiB or inf";
+    case OPTION_NUMBER:
+        return read_number(text, at) ? NULL : "a number";
+    case OPTION_RATIO:
+        return read_ratio(text, at) ? NULL : "a ratio above 0 and at most 1";
+    case OPTION_CHOICE:
+        index = choice(row->choices, text);
+        *(unsigned *)at = (unsigned)index;
+        return index >= 0 ? NULL : row->choices;
+    }
+    return NULL;
+}
+
+static void set(const struct parser *p, const struct option_row *row,
+                char *text, struct argp_state *state)
+{
+    const char *expected = store(place(p, row), row, text, state);
+
+    if (expected)
+        argp_error(state, "--%s: expected %s, found \"%s\"", row->name,
+                   expected, text);
+}
+
+static void check_args(const struct parser *p, struct argp_state *state)
+{
+    const struct common *common = p->values;
+    const struct verb *v = p->verb;
+
+    if (common->args.count < v->args_min)
+        argp_error(state, "expected %s", v->args);
+}
+
+static error_t on_key(int key, char *text, struct argp_state *state)
+{
+    const struct parser *p = state->input;
+    struct common *common = p->values;
+
+    if (key == ARGP_KEY_ARG) {
+        if (common->args.count == p->verb->args_max)
+            argp_error(state, "\"%s\" is one argument too many", text);
+        append(&common->args, text, state);
+        return 0;
+    }
+    if (key == ARGP_KEY_END)
+        check_args(p, state);
+    for (size_t i = 0; p->rows[i]; i++)
+        if (p->options[i].key == key) {
+            set(p, p->rows[i], text, state);
+            return 0;
+        }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static void prepare(struct parser *p, const struct verb *verb, void *values)
+{
+    size_t count = 0;
+
+    *p = (struct parser){.verb = verb, .values = values};
+    add_rows(p, &count, verb->options);
+    add_rows(p, &count, common_options);
+    snprintf(p->name, sizeof(p->name), "fragsim %s", verb->name);
+    snprintf(p->doc, sizeof(p->doc), "%s.\v%s%s%s", verb->summary, verb->about,
+             verb->example ? "\n\nExample: " : "",
+             verb->example ? verb->example : "");
+    p->argp = (struct argp){.options = p->options,
+                            .parser = on_key,
+                            .args_doc = verb->args,
+                            .doc = p->doc};
+}
+
+void options_parse(const struct verb *verb, int argc, char **argv, void *values)
+{
+    struct parser p;
+
+    prepare(&p, verb, values);
+    argp_err_exit_status = EXIT_USE;
+    argv[0] = p.name;
+    argp_parse(&p.argp, argc, argv, 0, NULL, &p);
+}
+
+void options_help(const struct verb *verb, FILE *out)
+{
+    struct parser p;
+
+    prepare(&p, verb, NULL);
+    argp_help(&p.argp, out, ARGP_HELP_STD_HELP & ~(unsigned)ARGP_HELP_EXIT_OK,
+              p.name);
+}
+
+void options_free(const struct verb *verb, void *values)
+{
+    const struct option_row *row = verb->options;
+    struct common *common = values;
+
+    free(common->args.items);
+    for (; row && row->name; row++) {
+        struct texts *list = (void *)((char *)values + row->offset);
+
+        if (row->kind == OPTION_LIST)
+            free(list->items);
+    }
+}

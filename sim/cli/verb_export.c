@@ -1,0 +1,95 @@
+/* verb_export.c - the events of a device as CSV. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/progress.h"
+#include "traces/trace.h"
+
+struct values {
+    struct common common;
+    const char *out;
+    uint64_t device;
+    frag_size limit;
+    bool force;
+};
+
+/* The device asked for, or the only one. */
+static enum frag_err choose(const struct frag_trace *t, uint64_t wanted,
+                            uint32_t *device, struct frag_error *e)
+{
+    if (wanted == UINT64_MAX && t->device_count == 1) {
+        *device = t->devices[0].device;
+        return FRAG_OK;
+    }
+    if (wanted == UINT64_MAX)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: it has %" PRIu32 " devices; choose one with "
+                         "--device",
+                         t->path, t->device_count);
+    if (wanted > UINT32_MAX || !frag_trace_device(t, (uint32_t)wanted))
+        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64,
+                         t->path, wanted);
+    *device = (uint32_t)wanted;
+    return FRAG_OK;
+}
+
+static enum frag_err convert(const struct values *v, struct frag_error *e)
+{
+    struct progress progress = progress_start(&v->common);
+    const struct frag_read_options options = {
+        .limit = v->limit, .progress = progress_tick, .user = &progress};
+    struct frag_trace *t;
+    uint32_t device = 0;
+    enum frag_err err;
+
+    progress_step(&progress, 0, 0, "B", 1, v->common.args.items[0]);
+    err = frag_trace_open(v->common.args.items[0], &options, &t, e);
+    progress_clear(&progress);
+    if (err != FRAG_OK)
+        return err;
+    err = choose(t, v->device, &device, e);
+    if (err == FRAG_OK)
+        err = frag_trace_write_csv(t, device, v->out, e);
+    frag_trace_close(t);
+    return err;
+}
+
+static int export_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct frag_error e = {""};
+    int code = cli_may_write(call, v->out, v->force);
+
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    return cli_fail(call, convert(v, &e), &e);
+}
+
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "the CSV file; - is stdout (default)", OPTION_TEXT,
+     offsetof(struct values, out), NULL},
+    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {"device", 0, "N", "the device (default: the only one)", OPTION_NUMBER,
+     offsetof(struct values, device), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit inside the recorded allocator, if it had one", OPTION_SIZE,
+     offsetof(struct values, limit), NULL},
+    {0},
+};
+
+const struct verb verb_export = {
+    .name = "export",
+    .args = "TRACE",
+    .summary = "write the events of a device as CSV",
+    .about = "The header is op,id,bytes,stream; every command reads it back.",
+    .example = "fragsim export snapshot.pickle -o events.csv",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.out = "-", .device = UINT64_MAX},
+    .args_min = 1,
+    .args_max = 1,
+    .run = export_run,
+};

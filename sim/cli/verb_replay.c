@@ -1,0 +1,366 @@
+/* verb_replay.c - every trace x policy x capacity. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/arena.h"
+#include "sim/cli/choices.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/facts.h"
+#include "sim/cli/progress.h"
+#include "sim/cli/report.h"
+
+enum {
+    POINTS = 2000,   /* twice the pixels of a figure */
+    OOMS_MAX = 1000, /* rows of /runs/N/oom */
+};
+
+struct values {
+    struct common common;
+    struct texts policies, capacities;
+    const char *out, *json, *csv;
+    uint64_t device, points;
+    frag_size total, limit;
+    unsigned backend, rule;
+    bool force, stop_at_oom, check;
+};
+
+/* Everything a replay needs, checked before the first run. */
+struct plan {
+    const struct call *call;
+    const struct values *values;
+    struct policy_choice *policies;
+    struct capacity_choice *capacities;
+    size_t policy_count, capacity_count;
+    struct progress progress;
+    struct report report;
+};
+
+static enum frag_err read_policies(struct plan *plan, struct frag_error *e)
+{
+    static const char *const usual[] = {"torch"};
+    const struct texts *given = &plan->values->policies;
+    const char *const *items = given->count ? given->items : usual;
+    size_t count = given->count ? given->count : 1;
+
+    plan->policies = calloc(count, sizeof(*plan->policies));
+    if (!plan->policies)
+        return FRAG_NOMEM;
+    for (; plan->policy_count < count; plan->policy_count++)
+        FRAG_TRY(policy_choice_read(items[plan->policy_count],
+                                    &plan->policies[plan->policy_count], e));
+    return FRAG_OK;
+}
+
+static enum frag_err read_capacities(struct plan *plan, struct frag_error *e)
+{
+    const struct texts *given = &plan->values->capacities;
+
+    if (!given->count)
+        return capacity_choices_read("inf", &plan->capacities,
+                                     &plan->capacity_count, e);
+    for (size_t i = 0; i < given->count; i++)
+        FRAG_TRY(capacity_choices_read(given->items[i], &plan->capacities,
+                                       &plan->capacity_count, e));
+    return FRAG_OK;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* Wrong use that the options alone show; EXIT_DONE if there is none. */
+static int check_outputs(const struct call *call, const struct values *v)
+{
+    const char *const paths[] = {v->out, v->json, v->csv};
+    int code = EXIT_DONE;
+
+    if (same(v->json, v->csv) || same(v->out, v->json) || same(v->out, v->csv))
+        return cli_misuse(call, "two outputs go to the same place");
+    if (same(v->out, "-"))
+        return cli_misuse(call, "an HDF5 file cannot go to stdout");
+    for (size_t i = 0; i < 3 && code == EXIT_DONE; i++)
+        code = cli_may_write(call, paths[i], v->force);
+    return code;
+}
+
+/* -- one run ------------------------------------------------------------- */
+
+static enum frag_err measure(struct plan *plan, struct frag_run_identity *id,
+                             const char *params, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+    const struct frag_arena_options options = {
+        .capacity = id->capacity, .total = v->total, .rule = v->rule};
+    struct frag_backend *arena = frag_arena_open(&options);
+    struct frag_run run;
+    enum frag_err err;
+
+    if (!arena)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the arena");
+    id->total = arena->total;
+    err = frag_replay(
+        &(const struct frag_replay){
+            .trace = id->device,
+            .policy = id->policy_used,
+            .params = params,
+            .mem = arena,
+            .check = v->check,
+            .stop_at_oom = v->stop_at_oom,
+            .repeat = 1,
+            .points = v->points,
+            .max_ooms = OOMS_MAX,
+            .progress = progress_tick,
+            .user = &plan->progress,
+        },
+        &run, e);
+    frag_arena_close(arena);
+    if (err != FRAG_OK)
+        return err;
+    if (cli_is_reproducible())
+        run.summary.ns_per_event = NAN;
+    err = report_add(&plan->report, id, &run, e);
+    frag_run_free(&run);
+    return err;
+}
+
+static void announce(struct plan *plan, const struct frag_run_identity *id,
+                     size_t step)
+{
+    char label[96], size[FRAG_SIZE_TEXT];
+
+    snprintf(label, sizeof(label), "%.24s %.20s %s", id->trace_name, id->policy,
+             frag_size_format(id->capacity, size));
+    progress_step(&plan->progress, step + 1,
+                  plan->policy_count * plan->capacity_count, " events", 1,
+                  label);
+}
+
+static enum frag_err run_policy(struct plan *plan, struct frag_run_identity *id,
+                                size_t p, frag_size peak_requested,
+                                struct frag_error *e)
+{
+    const struct policy_choice *policy = &plan->policies[p];
+    enum frag_err err = FRAG_OK;
+    char *params;
+
+    FRAG_TRY(policy_choice_params(policy, id->trace, &params, e));
+    id->policy = policy->text;
+    id->policy_used = policy->policy;
+    for (size_t c = 0; err == FRAG_OK && c < plan->capacity_count; c++) {
+        id->capacity =
+            capacity_choice_bytes(&plan->capacities[c], peak_requested);
+        announce(plan, id, p * plan->capacity_count + c);
+        err = measure(plan, id, params, e);
+        if (err == FRAG_OK && cli_interrupted())
+            err = FRAG_CANCELLED;
+    }
+    free(params);
+    return err;
+}
+
+static enum frag_err run_device(struct plan *plan, const struct frag_trace *t,
+                                const struct frag_device_trace *d,
+                                const char *name, struct frag_error *e)
+{
+    struct frag_run_identity id = {
+        .trace = t,
+        .device = d,
+        .trace_name = name,
+        .backend = "arena",
+        .stopped_at_oom = plan->values->stop_at_oom,
+    };
+    struct facts facts;
+
+    FRAG_TRY(facts_gather(d, &facts));
+    for (size_t p = 0; p < plan->policy_count; p++)
+        FRAG_TRY(run_policy(plan, &id, p, facts.peak_requested, e));
+    return FRAG_OK;
+}
+
+static enum frag_err run_trace(struct plan *plan, const struct frag_trace *t,
+                               const char *name, struct frag_error *e)
+{
+    uint64_t only = plan->values->device;
+    bool found = false;
+
+    for (uint32_t i = 0; i < t->device_count; i++)
+        if (only == UINT64_MAX || t->devices[i].device == only) {
+            FRAG_TRY(run_device(plan, t, &t->devices[i], name, e));
+            found = true;
+        }
+    if (!found)
+        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64,
+                         t->path, only);
+    return FRAG_OK;
+}
+
+static enum frag_err open_trace(struct plan *plan, const char *path,
+                                struct frag_trace **out, struct frag_error *e)
+{
+    const struct frag_read_options options = {.limit = plan->values->limit,
+                                              .progress = progress_tick,
+                                              .user = &plan->progress};
+
+    progress_step(&plan->progress, 0, 0, "B", 1, path);
+    return frag_trace_open(path, &options, out, e);
+}
+
+static enum frag_err run_path(struct plan *plan, const char *path,
+                              struct frag_error *e)
+{
+    struct frag_trace *trace;
+    enum frag_err err;
+    char *name;
+
+    FRAG_TRY(open_trace(plan, path, &trace, e));
+    progress_clear(&plan->progress);
+    for (uint32_t i = 0; !plan->values->common.quiet && i < trace->note_count;
+         i++)
+        fprintf(stderr, "%s: %s\n", path, trace->notes[i]);
+    name = cli_trace_name(path);
+    err = name ? run_trace(plan, trace, name, e) : FRAG_NOMEM;
+    progress_clear(&plan->progress);
+    free(name);
+    frag_trace_close(trace);
+    return err;
+}
+
+/* -- all of them --------------------------------------------------------- */
+
+static void say_totals(const struct plan *plan, const struct report *r,
+                       uint64_t started)
+{
+    double seconds = (double)(progress_clock() - started) / 1e9;
+
+    if (plan->values->common.quiet)
+        return;
+    fprintf(stderr,
+            "%" PRIu64 " run%s, %" PRIu64 " with an OOM; %.1f M events in "
+            "%.2f s%s%s\n",
+            r->runs, r->runs == 1 ? "" : "s", r->failed_runs,
+            (double)r->events / 1e6, seconds,
+            plan->values->out ? "; written to " : "",
+            plan->values->out ? plan->values->out : "");
+}
+
+static enum frag_err run_all(struct plan *plan, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+    const struct frag_provenance provenance = {
+        .version = FRAG_VERSION,
+        .commit = FRAG_COMMIT,
+        .command = plan->call->command,
+        .started = cli_now(),
+    };
+    uint64_t started = progress_clock();
+    enum frag_err err;
+
+    FRAG_TRY(
+        report_open(&plan->report, &provenance, v->out, v->json, v->csv, e));
+    for (size_t i = 0; i < v->common.args.count; i++) {
+        err = run_path(plan, v->common.args.items[i], e);
+        if (err != FRAG_OK) {
+            report_abort(&plan->report);
+            return err;
+        }
+    }
+    struct report totals = plan->report;
+    FRAG_TRY(report_commit(&plan->report, cli_colors(&v->common, stdout), e));
+    say_totals(plan, &totals, started);
+    return FRAG_OK;
+}
+
+static int replay_run(const struct call *call, const void *values)
+{
+    struct plan plan = {.call = call, .values = values};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code = check_outputs(call, plan.values);
+
+    if (code != EXIT_DONE)
+        return code;
+    plan.progress = progress_start(&plan.values->common);
+    cli_catch_signals();
+    err = read_policies(&plan, &e);
+    if (err == FRAG_OK)
+        err = read_capacities(&plan, &e);
+    if (err == FRAG_OK)
+        err = run_all(&plan, &e);
+    progress_clear(&plan.progress);
+    free(plan.policies);
+    free(plan.capacities);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"policy", 'p', "POLICY",
+     "NAME or NAME:PARAMS, once for each; torch@recorded takes the settings "
+     "the trace carries (default: torch; see `fragsim policies`)",
+     OPTION_LIST, AT(policies), NULL},
+    {"capacity", 'c', "SIZE,...",
+     "memory of the device: 24GiB, 0.9x of the trace's peak requested, or inf "
+     "(default)",
+     OPTION_LIST, AT(capacities), NULL},
+    {"output", 'o', "FILE", "result file, HDF5; see `fragsim help results`",
+     OPTION_TEXT, AT(out), NULL},
+    {"json", 0, "FILE", "rows as JSON; - is stdout", OPTION_TEXT, AT(json),
+     NULL},
+    {"csv", 0, "FILE", "rows as CSV; - is stdout", OPTION_TEXT, AT(csv), NULL},
+    {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
+     AT(force), NULL},
+    {"backend", 0, "NAME", "memory under the policies: arena", OPTION_CHOICE,
+     AT(backend), "arena"},
+    {"stop-at-oom", 0, NULL,
+     "end a run with the first request that cannot be met; otherwise it is "
+     "skipped with its free, and the run goes on",
+     OPTION_SWITCH, AT(stop_at_oom), NULL},
+    {"check", 0, NULL,
+     "prove every answer of the policy: aligned, inside held memory, apart "
+     "from every live block (slower)",
+     OPTION_SWITCH, AT(check), NULL},
+    {"device", 0, "N", "only this device of the trace (default: all)",
+     OPTION_NUMBER, AT(device), NULL},
+    {"total", 0, "SIZE",
+     "the device's memory as it reports it, from which PyTorch computes its "
+     "fraction (default: the capacity, or an H200's)",
+     OPTION_SIZE, AT(total), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit inside the recorded allocator, if it had one; helps to tell "
+     "an empty_cache call from a retry",
+     OPTION_SIZE, AT(limit), NULL},
+    {"address-rule", 0, "RULE",
+     "where the device puts segments: driver (default) or hostile, which "
+     "never uses an address again",
+     OPTION_CHOICE, AT(rule), "driver|hostile"},
+    {"points", 0, "N", "points of each series in the result file (default: "
+     "2000)",
+     OPTION_NUMBER, AT(points), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_replay = {
+    .name = "replay",
+    .args = "TRACE...",
+    .summary = "replay traces against policies, each at every capacity",
+    .about =
+        "Prints a table of peak memory, fragmentation and OOM points, one row "
+        "for each trace, device, policy and capacity. A request that the "
+        "device cannot meet is counted and skipped; it is a result and does "
+        "not change the exit code.\n\n"
+        "A policy is NAME or NAME:PARAMS; what follows `torch:' is PyTorch's "
+        "own PYTORCH_CUDA_ALLOC_CONF, as it stands.",
+    .example = "fragsim replay snapshot.pickle -p torch -p "
+               "torch:expandable_segments:True -c 24GiB,inf -o results.h5",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.device = UINT64_MAX, .points = POINTS},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = replay_run,
+};

@@ -1,0 +1,10 @@
+/* The commands, one line each in the order of the manual; the file is
+ * sim/cli/verb_<name>.c. */
+VERB(replay)
+VERB(validate)
+VERB(info)
+VERB(import)
+VERB(export)
+VERB(policies)
+VERB(plot)
+VERB(help)
