@@ -61,21 +61,23 @@ struct pickle_kind {
     bool keeps;      /* a complete one may be referred to again */
     const struct pickle_member *members; /* of a dict; NULL: none */
 
-    enum frag_err (*begin)(void *user, uint64_t where, struct frag_error *e);
+    enum frag_err (*begin)(void *user, uint8_t kind, struct frag_error *e);
 
     /* count elements, or count pairs of key and value one after the other. */
-    enum frag_err (*take)(void *user, const struct pickle_value *items,
-                          size_t count, struct frag_error *e);
+    enum frag_err (*take)(void *user, uint8_t kind,
+                          const struct pickle_value *items, size_t count,
+                          struct frag_error *e);
 
     /* Complete. *result stands for it where `keeps`; less than 2^24. */
-    enum frag_err (*seal)(void *user, uint32_t *result, struct frag_error *e);
+    enum frag_err (*seal)(void *user, uint8_t kind, uint32_t *result,
+                          struct frag_error *e);
 };
 
 struct pickle_schema {
     const char *const *words; /* word_count of them, all different; the text of
                                  number k is words[k] */
     size_t word_count;
-    const struct pickle_kind *kinds; /* [0] stands for all others: no calls */
+    const struct pickle_kind *const *kinds; /* [0] stands for all others */
     size_t kind_count;
     uint8_t root_dict, root_list;  /* kinds of the outermost value */
     struct pickle_member anywhere; /* a member of dicts of any kind */

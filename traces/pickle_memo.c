@@ -3,17 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BITS = 12, PAGE = 1 << PAGE_BITS, CODES_MAX = 256 };
-
-/* Open: `open` has PAGE codes. Packed: `codes` has the different ones, and
- * after them, as bytes, PAGE places in it of `bits` bits (4 or 8) each. A page
- * that is written again after it was packed stays open, so that no order of
- * writes makes a page be packed over and over. */
-struct memo_page {
-    uint32_t *open, *codes;
-    uint8_t bits;
-    bool stays_open;
-    uint16_t code_count;
+enum {
+    PAGE_BITS = MEMO_BITS,
+    PAGE = MEMO_PAGE,
+    CODES_MAX = 256,
+    READS_MAX = 1 << 14
 };
 
 /* The different codes of a page and each one's place; how many there are, or 0
@@ -133,17 +127,19 @@ bool memo_set(struct memo *m, uint64_t number, uint32_t code)
     return true;
 }
 
-uint32_t memo_get(const struct memo *m, uint64_t number)
+uint32_t memo_get_packed(struct memo *m, uint64_t number)
 {
     const uint64_t k = number >> PAGE_BITS;
-    const struct memo_page *page;
+    struct memo_page *page;
+    uint32_t code;
 
-    if (k >= m->page_count)
+    if (k >= m->page_count || !m->pages[k].codes)
         return 0;
     page = &m->pages[k];
-    if (page->open)
-        return page->open[number & (PAGE - 1)];
-    return page->codes ? packed_code(page, number & (PAGE - 1)) : 0;
+    code = packed_code(page, number & (PAGE - 1));
+    if (++page->reads == READS_MAX)
+        (void)open_page(page); /* or it stays slow */
+    return code;
 }
 
 void memo_fini(struct memo *m)

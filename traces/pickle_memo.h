@@ -9,7 +9,18 @@
 
 #include "traces/base.h"
 
-struct memo_page;
+enum { MEMO_BITS = 12, MEMO_PAGE = 1 << MEMO_BITS };
+
+/* Open: `open` has MEMO_PAGE codes. Packed: `codes` has the different ones, and
+ * after them, as bytes, MEMO_PAGE places in it of `bits` bits (4 or 8) each. A
+ * page that was packed is opened for good when it is written again or read
+ * often, so that no order of calls makes it go back and forth. */
+struct memo_page {
+    uint32_t *open, *codes;
+    uint16_t code_count, reads;
+    uint8_t bits;
+    bool stays_open;
+};
 
 struct memo {
     struct memo_page *pages;
@@ -20,7 +31,17 @@ struct memo {
 
 /* False if the host has no memory. */
 bool memo_set(struct memo *m, uint64_t number, uint32_t code);
-uint32_t memo_get(const struct memo *m, uint64_t number);
+uint32_t memo_get_packed(struct memo *m, uint64_t number);
+
+static inline uint32_t memo_get(struct memo *m, uint64_t number)
+{
+    const uint64_t k = number >> MEMO_BITS;
+
+    if (k < m->page_count && m->pages[k].open)
+        return m->pages[k].open[number & (MEMO_PAGE - 1)];
+    return memo_get_packed(m, number);
+}
+
 void memo_fini(struct memo *m);
 
 #endif

@@ -1,4 +1,4 @@
-#include "traces/pickle_stack.h"
+#include "traces/pickle_reader.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,21 +9,6 @@
 /* What no pickler needs: Python's batches are of 1000, PyTorch's lists of
  * entries are counted, not stacked. */
 enum { DEPTH_MAX = 1 << 20 };
-
-/* A code of the memo: 3 bits of class, then a text's number, or 5 bits of kind
- * and a result. */
-enum code_class {
-    CODE_UNSET,
-    CODE_TEXT,
-    CODE_PAIR,
-    CODE_SCALAR, /* the value itself, kept as a text */
-    CODE_RESULT,
-    CODE_DONE,
-    CODE_OTHER,
-    CODE_OPEN,
-};
-
-enum { RESULT_MAX = 1 << 24 };
 
 enum frag_err pickle_bad(const struct pickle *p, const char *format, ...)
 {
@@ -46,7 +31,7 @@ enum frag_err pickle_no_memory(const struct pickle *p)
 static const struct pickle_kind *kind_of(const struct pickle *p,
                                          const struct pickle_value *v)
 {
-    return &p->schema->kinds[v->kind];
+    return p->schema->kinds[v->kind];
 }
 
 static bool is_open(const struct pickle_value *v)
@@ -133,13 +118,13 @@ static enum frag_err need_mark(const struct pickle *p, size_t *mark)
 static uint8_t if_shape(const struct pickle *p, uint8_t kind,
                         enum pickle_shape shape)
 {
-    return kind && p->schema->kinds[kind].shape == shape ? kind : 0;
+    return kind && p->schema->kinds[kind]->shape == shape ? kind : 0;
 }
 
 static uint8_t member_kind(const struct pickle *p, uint8_t dict, uint64_t word,
                            enum pickle_shape shape)
 {
-    const struct pickle_member *m = p->schema->kinds[dict].members;
+    const struct pickle_member *m = p->schema->kinds[dict]->members;
 
     while (m && m->kind && m->word != word)
         m++;
@@ -201,21 +186,7 @@ static uint8_t kind_here(const struct pickle *p, enum pickle_shape shape)
 
 /* Sealing */
 
-static uint32_t code_of_result(const struct pickle_value *v)
-{
-    return CODE_RESULT | (uint32_t)v->kind << 3 | (uint32_t)v->n << 8;
-}
-
-static enum frag_err patch_memo(struct pickle *p, const struct pickle_value *v)
-{
-    if (!v->slot)
-        return FRAG_OK;
-    return memo_set(&p->memo, v->slot - 1, code_of_result(v))
-               ? FRAG_OK
-               : pickle_no_memory(p);
-}
-
-static enum frag_err seal(struct pickle *p, struct pickle_value *v)
+enum frag_err stack_seal(struct pickle *p, struct pickle_value *v)
 {
     const struct pickle_kind *kind = kind_of(p, v);
     uint32_t result = 0;
@@ -227,61 +198,63 @@ static enum frag_err seal(struct pickle *p, struct pickle_value *v)
     }
     p->open_at[v->kind] = 0;
     if (kind->seal)
-        FRAG_TRY(kind->seal(p->user, &result, p->e));
+        FRAG_TRY(kind->seal(p->user, v->kind, &result, p->e));
     v->tag = kind->keeps ? PICKLE_RESULT : PICKLE_DONE;
     v->n = kind->keeps ? result : 1;
-    if (result >= RESULT_MAX)
-        return pickle_bad(p, "too many of %s", kind->name);
-    return kind->keeps ? patch_memo(p, v) : FRAG_OK;
+    return kind->keeps ? refs_resolve(p, v) : FRAG_OK;
 }
 
 static enum frag_err seal_from(struct pickle *p, size_t first)
 {
     for (size_t i = first; i < p->count; i++)
         if (is_open(&p->stack[i]))
-            FRAG_TRY(seal(p, &p->stack[i]));
+            FRAG_TRY(stack_seal(p, &p->stack[i]));
     return FRAG_OK;
 }
 
 /* Joins the top value to the one below it where both only count. */
 static void merge_top(struct pickle *p)
 {
-    struct pickle_value *top = &p->stack[p->count - 1], *below = top - 1;
+    struct pickle_value *below, *top;
 
-    if (p->count < 2 || top->tag != below->tag || top->kind != below->kind ||
-        (top->tag != PICKLE_DONE && top->tag != PICKLE_OTHER))
+    if (p->count < 2)
         return;
-    below->n += top->n;
-    p->count--;
+    top = &p->stack[p->count - 1];
+    below = top - 1;
+    if (top->tag == below->tag && top->kind == below->kind &&
+        (top->tag == PICKLE_DONE || top->tag == PICKLE_OTHER)) {
+        below->n += top->n;
+        p->count--;
+    }
 }
 
 /* A container of the same kind begins: the one before it is complete. So is a
  * dict of no kind at the top, since a dict takes nothing without a key. */
 static enum frag_err seal_before(struct pickle *p, uint8_t kind)
 {
-    struct pickle_value *top = p->stack + p->count - 1;
+    size_t at = kind ? p->open_at[kind] : 0;
 
-    if (kind && p->open_at[kind]) {
-        struct pickle_value *v = &p->stack[p->open_at[kind] - 1];
+    if (!kind && p->count) {
+        const struct pickle_value *top = &p->stack[p->count - 1];
 
-        FRAG_TRY(seal(p, v));
-        if (v == top)
-            merge_top(p);
-    } else if (p->count && top->tag == PICKLE_DICT && !top->kind) {
-        FRAG_TRY(seal(p, top));
-        merge_top(p);
+        at = top->tag == PICKLE_DICT && !top->kind ? p->count : 0;
     }
+    if (!at)
+        return FRAG_OK;
+    FRAG_TRY(stack_seal(p, &p->stack[at - 1]));
+    if (at == p->count)
+        merge_top(p);
     return FRAG_OK;
 }
 
 enum frag_err stack_begin(struct pickle *p, enum pickle_shape shape)
 {
     const uint8_t kind = kind_here(p, shape);
-    const struct pickle_kind *k = &p->schema->kinds[kind];
+    const struct pickle_kind *k = p->schema->kinds[kind];
 
     FRAG_TRY(seal_before(p, kind));
     if (k->begin)
-        FRAG_TRY(k->begin(p->user, p->where, p->e));
+        FRAG_TRY(k->begin(p->user, kind, p->e));
     FRAG_TRY(stack_push(p, (struct pickle_value){.tag = shape == PICKLE_IS_DICT
                                                             ? PICKLE_DICT
                                                             : PICKLE_LIST,
@@ -301,8 +274,7 @@ static enum frag_err check_target(const struct pickle *p,
 
     if (to->tag == tag)
         return FRAG_OK;
-    if (to->tag == PICKLE_DONE || to->tag == PICKLE_RESULT ||
-        to->tag == PICKLE_SEEN)
+    if (to->tag == PICKLE_DONE || to->tag == PICKLE_RESULT)
         return pickle_bad(p, "%s grows after it was complete",
                           pickle_describe(p, to));
     return pickle_bad(p, "expected %s to put values in, found %s",
@@ -321,7 +293,7 @@ static enum frag_err check_elements(const struct pickle *p,
         if ((v->tag != PICKLE_DONE && v->tag != PICKLE_RESULT) ||
             v->kind != list->element)
             return pickle_bad(p, "expected %s in %s, found %s",
-                              p->schema->kinds[list->element].name, list->name,
+                              p->schema->kinds[list->element]->name, list->name,
                               pickle_describe(p, v));
     }
     return FRAG_OK;
@@ -342,8 +314,9 @@ static enum frag_err put(struct pickle *p, struct pickle_value *to,
     kind = kind_of(p, to);
     if (shape == PICKLE_IS_LIST && kind->element)
         FRAG_TRY(check_elements(p, kind, items, count));
-    return kind->take ? kind->take(p->user, items, count / per_item, p->e)
-                      : FRAG_OK;
+    if (!kind->take)
+        return FRAG_OK;
+    return kind->take(p->user, to->kind, items, count / per_item, p->e);
 }
 
 enum frag_err stack_put_marked(struct pickle *p, enum pickle_shape shape)
@@ -387,18 +360,18 @@ static enum frag_err push_pair(struct pickle *p, uint64_t first,
     return stack_push(p, (struct pickle_value){.tag = PICKLE_PAIR, .n = n});
 }
 
-static enum frag_err wrap(struct pickle *p, size_t first)
+static enum frag_err wrap(struct pickle *p, size_t first, bool is_tuple)
 {
     const struct pickle_value *v = p->stack + first;
     const bool is_pair =
-        p->count - first == 2 && is_whole(&v[0]) && is_whole(&v[1]);
+        is_tuple && p->count - first == 2 && is_whole(&v[0]) && is_whole(&v[1]);
 
     FRAG_TRY(seal_from(p, first));
     p->count = first;
     return is_pair ? push_pair(p, v[0].n, v[1].n) : stack_push_other(p);
 }
 
-enum frag_err stack_wrap_marked(struct pickle *p)
+enum frag_err stack_wrap_marked(struct pickle *p, bool is_tuple)
 {
     size_t mark = 0;
 
@@ -411,29 +384,32 @@ enum frag_err stack_wrap_marked(struct pickle *p)
     for (size_t k = 0; k < PICKLE_KINDS; k++)
         if (p->open_at[k] > mark + 1)
             p->open_at[k]--;
-    return wrap(p, mark);
+    return wrap(p, mark, is_tuple);
+}
+
+static bool only_counts(const struct pickle_value *v)
+{
+    return v->tag == PICKLE_DONE || v->tag == PICKLE_OTHER;
 }
 
 /* Where the top count values begin; those that were merged are taken apart. */
 static enum frag_err top_values(struct pickle *p, size_t count, size_t *first)
 {
+    const size_t wanted = count;
     size_t i = p->count;
 
-    while (count) {
-        FRAG_TRY(i ? FRAG_OK : need_values(p, count + p->count));
-        struct pickle_value *v = &p->stack[--i];
+    for (; count; i--) {
+        struct pickle_value *v;
 
-        if (v->tag == PICKLE_MARK)
-            return pickle_bad(p, "expected a value on the stack, found a MARK");
-        if ((v->tag == PICKLE_DONE || v->tag == PICKLE_OTHER) && v->n > count) {
+        if (!i || p->stack[i - 1].tag == PICKLE_MARK)
+            return pickle_bad(p, "expected %zu values on the stack, found %zu",
+                              wanted, wanted - count);
+        v = &p->stack[i - 1];
+        if (only_counts(v) && v->n > count) {
             v->n -= count;
-            i++;
-            count = 0;
-        } else {
-            count -= v->tag == PICKLE_DONE || v->tag == PICKLE_OTHER
-                         ? (size_t)v->n
-                         : 1;
+            break;
         }
+        count -= only_counts(v) ? (size_t)v->n : 1;
     }
     *first = i;
     return FRAG_OK;
@@ -444,7 +420,7 @@ enum frag_err stack_wrap_top(struct pickle *p, size_t count)
     size_t first = 0;
 
     FRAG_TRY(top_values(p, count, &first));
-    return wrap(p, first);
+    return wrap(p, first, true);
 }
 
 enum frag_err stack_pop(struct pickle *p)
@@ -481,140 +457,7 @@ enum frag_err stack_dup(struct pickle *p)
     return stack_push(p, v);
 }
 
-/* The memo */
-
-static enum frag_err keep_scalar(struct pickle *p, const struct pickle_value *v,
-                                 uint32_t *code)
-{
-    unsigned char bytes[9];
-    uint32_t n;
-
-    bytes[0] = v->tag;
-    memcpy(bytes + 1, &v->n, 8);
-    n = texts_add(&p->texts, bytes, sizeof(bytes));
-    if (n == TEXT_NONE)
-        return pickle_no_memory(p);
-    *code = CODE_SCALAR | n << 3;
-    return FRAG_OK;
-}
-
-/* An open container whose result is to come remembers its place. */
-static enum frag_err code_of_open(struct pickle *p, struct pickle_value *v,
-                                  uint64_t number, uint32_t *code)
-{
-    *code = CODE_DONE | (uint32_t)v->kind << 3;
-    if (!v->kind)
-        *code = CODE_OTHER;
-    if (!kind_of(p, v)->keeps)
-        return FRAG_OK;
-    if (v->slot || number >= UINT32_MAX) {
-        FRAG_TRY(seal(p, v));
-        *code = code_of_result(v);
-        return FRAG_OK;
-    }
-    v->slot = (uint32_t)number + 1;
-    *code = CODE_OPEN | (uint32_t)v->kind << 3;
-    return FRAG_OK;
-}
-
-static enum frag_err code_of(struct pickle *p, struct pickle_value *v,
-                             uint64_t number, uint32_t *code)
-{
-    *code = CODE_OTHER;
-    switch ((enum pickle_tag)v->tag) {
-    case PICKLE_LIST:
-    case PICKLE_DICT:
-        return code_of_open(p, v, number, code);
-    case PICKLE_TEXT:
-        *code = CODE_TEXT | (uint32_t)v->n << 3;
-        return FRAG_OK;
-    case PICKLE_PAIR:
-        *code = CODE_PAIR | (uint32_t)v->n << 3;
-        return FRAG_OK;
-    case PICKLE_RESULT:
-        *code = code_of_result(v);
-        return FRAG_OK;
-    case PICKLE_DONE:
-    case PICKLE_SEEN:
-        *code = CODE_DONE | (uint32_t)v->kind << 3;
-        return FRAG_OK;
-    case PICKLE_MARK:
-        return pickle_bad(p, "expected a value to memoize, found a MARK");
-    case PICKLE_OTHER:
-        return FRAG_OK;
-    default:
-        return keep_scalar(p, v, code);
-    }
-}
-
-enum frag_err stack_memoize(struct pickle *p, uint64_t number)
-{
-    uint32_t code;
-
-    if (!p->count)
-        return pickle_bad(p, "expected a value to memoize, found none");
-    /* Numbers are given out one by one; without this bound, six bytes of
-     * input could ask for gigabytes of memo. */
-    if (number > p->where)
-        return pickle_bad(p, "memo number %" PRIu64 " so early", number);
-    FRAG_TRY(code_of(p, &p->stack[p->count - 1], number, &code));
-    return memo_set(&p->memo, number, code) ? FRAG_OK : pickle_no_memory(p);
-}
-
-static enum frag_err recall_scalar(struct pickle *p, uint32_t text)
-{
-    const char *bytes = p->texts.rows[text].at;
-    struct pickle_value v = {.tag = (uint8_t)bytes[0]};
-
-    memcpy(&v.n, bytes + 1, 8);
-    return stack_push(p, v);
-}
-
-/* A reference to a container that was open: if it still is, it is complete
- * now. */
-static enum frag_err recall_open(struct pickle *p, uint8_t kind,
-                                 uint64_t number)
-{
-    const size_t at = p->open_at[kind];
-
-    if (!at || p->stack[at - 1].slot != number + 1)
-        return pickle_bad(p, "memo number %" PRIu64 " refers to nothing",
-                          number);
-    FRAG_TRY(seal(p, &p->stack[at - 1]));
-    return stack_push(p, p->stack[at - 1]);
-}
-
-enum frag_err stack_recall(struct pickle *p, uint64_t number)
-{
-    const uint32_t code = memo_get(&p->memo, number);
-    const uint8_t kind = code >> 3 & (PICKLE_KINDS - 1);
-    struct pickle_value v = {.kind = kind};
-
-    switch ((enum code_class)(code & 7)) {
-    case CODE_TEXT:
-        return stack_push(
-            p, (struct pickle_value){.tag = PICKLE_TEXT, .n = code >> 3});
-    case CODE_PAIR:
-        return stack_push(
-            p, (struct pickle_value){.tag = PICKLE_PAIR, .n = code >> 3});
-    case CODE_SCALAR:
-        return recall_scalar(p, code >> 3);
-    case CODE_RESULT:
-        v.tag = PICKLE_RESULT;
-        v.n = code >> 8;
-        return stack_push(p, v);
-    case CODE_DONE:
-        v.tag = PICKLE_SEEN;
-        return stack_push(p, v);
-    case CODE_OTHER:
-        return stack_push_other(p);
-    case CODE_OPEN:
-        return recall_open(p, kind, number);
-    case CODE_UNSET:
-        break;
-    }
-    return pickle_bad(p, "memo number %" PRIu64 " was never set", number);
-}
+/* The end */
 
 enum frag_err stack_stop(struct pickle *p)
 {
@@ -626,8 +469,8 @@ enum frag_err stack_stop(struct pickle *p)
     FRAG_TRY(seal_from(p, 0));
     if (v->tag != PICKLE_DONE)
         return pickle_bad(p, "expected %s or %s, found %s",
-                          p->schema->kinds[p->schema->root_dict].name,
-                          p->schema->kinds[p->schema->root_list].name,
+                          p->schema->kinds[p->schema->root_dict]->name,
+                          p->schema->kinds[p->schema->root_list]->name,
                           pickle_describe(p, v));
     p->stopped = true;
     return FRAG_OK;
