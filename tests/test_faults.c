@@ -61,6 +61,7 @@ static const struct setting settings[] = {
               "per_process_memory_fraction:0.001"},
     {"first_fit", "segment=2MiB"},
     {"size_class", "segment=2MiB,subdivisions=1"},
+    {"size_class", "segment=6KiB"},
     {NULL, NULL},
 };
 
@@ -199,7 +200,8 @@ static void a_full_host_costs_nothing_but_the_request(void **state)
     check(*state, HOST_FULL, 96 * FRAG_MIB);
 }
 
-/* More blocks than fit any first helping of records. */
+/* More blocks than fit any first helping of records, of sizes that leave the
+ * ends of small segments to be cut. */
 static void a_crowd_survives_a_full_host(void **state)
 {
     enum { CROWD = 3000 };
@@ -214,7 +216,7 @@ static void a_crowd_survives_a_full_host(void **state)
         if (open_ordeal(&o, &t) != FRAG_OK)
             continue;
         for (size_t i = 0; i < CROWD; i++) {
-            const struct frag_request req = {.size = 512 + i % 3 * 512};
+            const struct frag_request req = {.size = (1 + (i + o.k) % 5) * 512};
             const struct frag_policy *p = o.subject->policy;
             enum frag_err err = p->alloc(&t.heap, &req, &blocks[i]);
 

@@ -52,6 +52,8 @@ static const struct picture {
     {"first_fit", ROOM, "a12 b12 -a -b c16",       "cccccccccccccccc|............|............"},
     /* Growth: a segment, or one's own in granules; its rest serves others. */
     {"first_fit", ROOM, "a7 b6",                   "aaaaaaa.....|bbbbbb......"},
+    {"first_fit:segment=5KiB", ROOM, "a10",        "aaaaaaaaaa"},
+    {"first_fit:segment=5KiB", ROOM, "a11",        "aaaaaaaaaaa."},
     {"first_fit", ROOM, "a13 b3",                  "aaaaaaaaaaaaabbb"},
     /* Trim returns wholly free segments. */
     {"first_fit", ROOM, "a12 b12 -a !",            "bbbbbbbbbbbb"},
