@@ -45,13 +45,16 @@ struct frag_validation {
     uint64_t events;
     uint64_t segment_events, segment_events_matched;
     uint64_t allocs, addresses_matched;
-    uint64_t blocks, blocks_matched; /* of the final snapshot */
+    uint64_t blocks, blocks_matched; /* of the final snapshot; predicted: blocks
+                                        of segments that match whole */
     uint64_t ooms_recorded, ooms_matched;
     frag_size peak_reserved_recorded, peak_reserved_replayed;
     frag_size end_reserved_recorded, end_reserved_replayed;
     uint64_t stat_count, stats_matched;
     struct frag_compared *stats;  /* [stat_count] */
     struct frag_divergence first; /* the first difference in event order */
+    struct frag_divergence
+        cause; /* predicted: the first address that differs */
 };
 
 /* UNSUPPORTED if the trace holds no answers to compare with (it is not a
