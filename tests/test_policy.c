@@ -1,0 +1,293 @@
+/* The registry, the parameters, and opening a heap. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policies/policy.h"
+
+/* ---- parameters ---- */
+
+struct knobs {
+    frag_size size;
+    uint64_t number;
+    double ratio;
+    uint32_t choice;
+    bool on;
+};
+
+static const struct frag_param knob_rows[] = {
+    {"size", FRAG_PARAM_SIZE, offsetof(struct knobs, size), "20MiB", NULL, 512,
+     0x1p64, "bytes"},
+    {"number", FRAG_PARAM_NUMBER, offsetof(struct knobs, number), "7", NULL, 1,
+     9, "things"},
+    {"ratio", FRAG_PARAM_RATIO, offsetof(struct knobs, ratio), "0.8", NULL, 0,
+     1, "a part"},
+    {"choice", FRAG_PARAM_CHOICE, offsetof(struct knobs, choice), "low",
+     "low|high|any", 0, 0, "which"},
+    {"on", FRAG_PARAM_SWITCH, offsetof(struct knobs, on), "no", NULL, 0, 0,
+     "whether"},
+    {.name = NULL},
+};
+
+static const struct frag_policy knobs_policy = {
+    .name = "knobs",
+    .state_size = sizeof(struct knobs),
+    .params = knob_rows,
+};
+
+static void parameters_read_back_as_they_were_given(void **state)
+{
+    static const struct {
+        const char *params, *resolved;
+    } rows[] = {
+        {NULL, "size=20MiB,number=7,ratio=0.8,choice=low,on=no"},
+        {"", "size=20MiB,number=7,ratio=0.8,choice=low,on=no"},
+        {"size=1536", "size=1536,number=7,ratio=0.8,choice=low,on=no"},
+        {"size=1.5KiB", "size=1536,number=7,ratio=0.8,choice=low,on=no"},
+        {"size=2048GiB", "size=2TiB,number=7,ratio=0.8,choice=low,on=no"},
+        {"size=inf", "size=inf,number=7,ratio=0.8,choice=low,on=no"},
+        {"on=yes,choice=any",
+         "size=20MiB,number=7,ratio=0.8,choice=any,on=yes"},
+        {"choice=high", "size=20MiB,number=7,ratio=0.8,choice=high,on=no"},
+        {"ratio=0.123456789012345,number=9",
+         "size=20MiB,number=9,ratio=0.123456789012345,choice=low,on=no"},
+        {"ratio=1,number=1", "size=20MiB,number=1,ratio=1,choice=low,on=no"},
+        {"number=2,number=3", "size=20MiB,number=3,ratio=0.8,choice=low,on=no"},
+        {"size=512,", "size=512,number=7,ratio=0.8,choice=low,on=no"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char text[256];
+        struct frag_error e;
+
+        assert_int_equal(frag_policy_resolve(&knobs_policy, rows[i].params,
+                                             text, sizeof(text), &e),
+                         FRAG_OK);
+        assert_string_equal(text, rows[i].resolved);
+    }
+}
+
+static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
+{
+    static const struct {
+        const char *params, *words;
+    } rows[] = {
+        {"sice=1", "knobs: no parameter sice: it takes size, number, ratio, "
+                   "choice, on"},
+        {"size=511", "knobs: size=511 is out of range, 512 to inf"},
+        {"size=big", "knobs: size=big: expected a size such as 20MiB"},
+        {"size=", "knobs: size=: expected a size such as 20MiB"},
+        {"size=-1", "knobs: size=-1: expected a size such as 20MiB"},
+        {"number=0", "knobs: number=0 is out of range, 1 to 9"},
+        {"number=10", "knobs: number=10 is out of range, 1 to 9"},
+        {"number=1x", "knobs: number=1x: expected a whole number"},
+        {"number=-1", "knobs: number=-1: expected a whole number"},
+        {"number=", "knobs: number=: expected a whole number"},
+        {"ratio=1.01", "knobs: ratio=1.01 is out of range, 0 to 1"},
+        {"ratio=-0.5", "knobs: ratio=-0.5 is out of range, 0 to 1"},
+        {"ratio=nan", "knobs: ratio=nan: expected a number"},
+        {"ratio=0.5x", "knobs: ratio=0.5x: expected a number"},
+        {"choice=lo", "knobs: choice=lo: expected one of low|high|any"},
+        {"choice=lower", "knobs: choice=lower: expected one of low|high|any"},
+        {"choice=", "knobs: choice=: expected one of low|high|any"},
+        {"choice=low|high",
+         "knobs: choice=low|high: expected one of low|high|any"},
+        {"on=maybe", "knobs: on=maybe: expected yes or no"},
+        {"size", "knobs: expected key=value in \"size\""},
+        {"size=1KiB,,on=yes", "knobs: expected key=value in \"\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_error e;
+
+        assert_int_equal(
+            frag_policy_resolve(&knobs_policy, rows[i].params, NULL, 0, &e),
+            FRAG_INVALID);
+        assert_string_equal(e.text, rows[i].words);
+    }
+}
+
+static void a_policy_without_parameters_says_so(void **state)
+{
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(frag_policy_resolve(frag_policy_find("direct"),
+                                         "segment=1MiB", NULL, 0, &e),
+                     FRAG_INVALID);
+    assert_string_equal(e.text, "direct: no parameter segment: it takes none");
+}
+
+static void a_long_parameter_is_refused_not_cut(void **state)
+{
+    char params[1024];
+    struct frag_error e;
+
+    (void)state;
+    memset(params, '1', sizeof(params));
+    memcpy(params, "number=", 7);
+    params[sizeof(params) - 1] = '\0';
+    assert_int_equal(frag_policy_resolve(&knobs_policy, params, NULL, 0, &e),
+                     FRAG_INVALID);
+}
+
+static void resolved_text_is_cut_to_its_room(void **state)
+{
+    char text[8] = "#######";
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(frag_policy_resolve(&knobs_policy, NULL, text, 5, &e),
+                     FRAG_OK);
+    assert_string_equal(text, "size");
+    assert_int_equal(text[5], '#');
+}
+
+/* ---- the registry ---- */
+
+static void every_policy_resolves_its_defaults_to_themselves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; frag_policies[i]; i++) {
+        char first[512], second[512];
+        struct frag_error e;
+
+        assert_int_equal(frag_policy_resolve(frag_policies[i], NULL, first,
+                                             sizeof(first), &e),
+                         FRAG_OK);
+        assert_int_equal(frag_policy_resolve(frag_policies[i], first, second,
+                                             sizeof(second), &e),
+                         FRAG_OK);
+        assert_string_equal(first, second);
+        assert_ptr_equal(frag_policy_find(frag_policies[i]->name),
+                         frag_policies[i]);
+        assert_non_null(frag_policies[i]->summary);
+        assert_non_null(frag_policies[i]->source);
+    }
+    assert_null(frag_policy_find("nobody"));
+}
+
+/* Whether the file defines the policy of its name. */
+static bool defines_policy(const char *folder, const char *file)
+{
+    char path[1024], line[256], wanted[128];
+    bool found = false;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    snprintf(wanted, sizeof(wanted), "const struct frag_policy frag_policy_");
+    f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        found = found || !strncmp(line, wanted, strlen(wanted));
+    fclose(f);
+    return found;
+}
+
+static void every_file_that_defines_a_policy_is_registered(void **state)
+{
+    const char *folder = FRAG_SOURCE_DIR "/policies";
+    DIR *dir = opendir(folder);
+    size_t registered = 0, defined = 0;
+
+    (void)state;
+    assert_non_null(dir);
+    for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
+        char name[256];
+        const char *dot = strrchr(d->d_name, '.');
+
+        if (!dot || strcmp(dot, ".c") || !defines_policy(folder, d->d_name))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(dot - d->d_name), d->d_name);
+        assert_non_null(frag_policy_find(name));
+        defined++;
+    }
+    closedir(dir);
+    while (frag_policies[registered])
+        registered++;
+    assert_int_equal(defined, registered);
+}
+
+static const struct frag_policy maps_policy = {
+    .name = "maps",
+    .needs = FRAG_NEEDS_VMM,
+};
+
+static enum frag_err refuse(struct frag_heap *heap)
+{
+    (void)heap;
+    return FRAG_DEVICE;
+}
+
+static const struct frag_policy refusing_policy = {
+    .name = "refusing",
+    .init = refuse,
+};
+
+static void a_heap_that_cannot_open_says_why_and_is_untouched(void **state)
+{
+    const struct frag_backend_ops plain = {.name = "plain"};
+    struct frag_backend mem = {.ops = &plain};
+    struct frag_heap heap = {.user = &mem};
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(frag_heap_open(&heap, &maps_policy, &mem, NULL, &e),
+                     FRAG_UNSUPPORTED);
+    assert_string_equal(e.text,
+                        "maps needs virtual memory calls, which plain lacks");
+    assert_int_equal(frag_heap_open(&heap, &refusing_policy, &mem, NULL, &e),
+                     FRAG_DEVICE);
+    assert_int_equal(frag_heap_open(&heap, &knobs_policy, &mem, "on=1", &e),
+                     FRAG_INVALID);
+    assert_null(heap.policy);
+    assert_ptr_equal(heap.user, &mem);
+}
+
+static void a_state_starts_zeroed_with_its_parameters(void **state)
+{
+    struct frag_backend mem = {.ops = NULL};
+    struct frag_heap heap;
+    struct frag_error e;
+    const struct knobs *knobs;
+
+    (void)state;
+    assert_int_equal(
+        frag_heap_open(&heap, &knobs_policy, &mem, "choice=any,on=yes", &e),
+        FRAG_OK);
+    knobs = heap.state;
+    assert_int_equal(knobs->size, 20 * FRAG_MIB);
+    assert_int_equal(knobs->number, 7);
+    assert_true(knobs->ratio > 0.79 && knobs->ratio < 0.81);
+    assert_int_equal(knobs->choice, 2);
+    assert_true(knobs->on);
+    assert_null(heap.moved);
+    assert_null(heap.user);
+    frag_heap_close(&heap);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_read_back_as_they_were_given),
+        cmocka_unit_test(a_wrong_parameter_is_answered_with_what_is_right),
+        cmocka_unit_test(a_policy_without_parameters_says_so),
+        cmocka_unit_test(a_long_parameter_is_refused_not_cut),
+        cmocka_unit_test(resolved_text_is_cut_to_its_room),
+        cmocka_unit_test(every_policy_resolves_its_defaults_to_themselves),
+        cmocka_unit_test(every_file_that_defines_a_policy_is_registered),
+        cmocka_unit_test(a_heap_that_cannot_open_says_why_and_is_untouched),
+        cmocka_unit_test(a_state_starts_zeroed_with_its_parameters),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
