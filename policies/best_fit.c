@@ -26,6 +26,15 @@ static void take_out(struct fit *fit, struct hole *hole)
     free_set_remove(&((struct best_fit *)fit)->holes, &hole->node);
 }
 
+static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
+                   frag_size size)
+{
+    take_out(fit, hole);
+    hole->node.addr = addr;
+    hole->node.size = size;
+    insert(fit, hole);
+}
+
 static struct hole *tightest(struct fit *fit, frag_size size)
 {
     return (struct hole *)free_set_fit(&((struct best_fit *)fit)->holes, size);
@@ -33,7 +42,7 @@ static struct hole *tightest(struct fit *fit, frag_size size)
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, tightest};
+    static const struct fit_rule rule = {insert, take_out, resize, tightest};
 
     return fit_init(heap, &rule);
 }

@@ -26,6 +26,13 @@ static void take_out(struct fit *fit, struct hole *hole)
     holes_remove(&((struct first_fit *)fit)->holes, hole);
 }
 
+static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
+                   frag_size size)
+{
+    (void)fit;
+    holes_resize(hole, addr, size);
+}
+
 static struct hole *lowest(struct fit *fit, frag_size size)
 {
     return holes_lowest(((struct first_fit *)fit)->holes, size, 0);
@@ -33,7 +40,7 @@ static struct hole *lowest(struct fit *fit, frag_size size)
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, lowest};
+    static const struct fit_rule rule = {insert, take_out, resize, lowest};
 
     return fit_init(heap, &rule);
 }

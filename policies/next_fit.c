@@ -28,6 +28,13 @@ static void take_out(struct fit *fit, struct hole *hole)
     holes_remove(&((struct next_fit *)fit)->holes, hole);
 }
 
+static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
+                   frag_size size)
+{
+    (void)fit;
+    holes_resize(hole, addr, size);
+}
+
 static struct hole *next(struct fit *fit, frag_size size)
 {
     const struct next_fit *n = (struct next_fit *)fit;
@@ -49,7 +56,7 @@ static enum frag_err next_fit_alloc(struct frag_heap *heap,
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, next};
+    static const struct fit_rule rule = {insert, take_out, resize, next};
 
     return fit_init(heap, &rule);
 }

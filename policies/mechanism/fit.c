@@ -2,19 +2,19 @@
 
 #include <stdlib.h>
 
-/* One cache line. */
 struct block {
     struct hole hole;          /* size and addr; the rest while it is free */
-    struct block *prev, *next; /* neighbours; NULL at the segment's ends */
+    struct block *prev, *next; /* neighbours, or the segment's ends */
     bool used;
 };
 
-/* Splits keep the low part in place and merges the lower block, so a segment's
- * first block is the same one for life. */
+/* The blocks form a ring that is closed by `ends`, which is never free: it
+ * spares them the question whether they have neighbours. */
 struct fit_segment {
     struct fit_segment *next;
-    struct block *first;
+    frag_addr addr;
     frag_size size;
+    struct block ends;
 };
 
 enum frag_err fit_init(struct frag_heap *heap, const struct fit_rule *rule)
@@ -33,8 +33,7 @@ void fit_fini(struct frag_heap *heap)
     while (fit->segments) {
         struct fit_segment *s = fit->segments;
 
-        heap->mem->ops->segment_free(heap->mem, s->first->hole.node.addr,
-                                     s->size);
+        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
         fit->segments = s->next;
         free(s);
     }
@@ -47,11 +46,10 @@ static bool give_back(struct frag_heap *heap, struct fit_segment **link)
 {
     struct fit *fit = heap->state;
     struct fit_segment *s = *link;
-    struct block *b = s->first;
+    struct block *b = s->ends.next;
 
-    if (b->used || b->next ||
-        heap->mem->ops->segment_free(heap->mem, b->hole.node.addr, s->size) !=
-            FRAG_OK)
+    if (b->used || b->next != &s->ends ||
+        heap->mem->ops->segment_free(heap->mem, s->addr, s->size) != FRAG_OK)
         return false;
     fit->rule->remove(fit, &b->hole);
     nodes_give(&fit->nodes, b);
@@ -88,7 +86,6 @@ static enum frag_err grow(struct frag_heap *heap, frag_size size,
     struct fit *fit = heap->state;
     struct fit_segment *s;
     struct block *b;
-    frag_addr addr;
     enum frag_err err;
 
     FRAG_TRY(nodes_reserve(&fit->nodes, 2));
@@ -96,15 +93,17 @@ static enum frag_err grow(struct frag_heap *heap, frag_size size,
     if (!s)
         return FRAG_NOMEM;
     s->size = segment_size(heap->mem, fit->segment, size);
-    err = segment_take(heap, s->size, give_back_all, &addr);
+    err = segment_take(heap, s->size, give_back_all, &s->addr);
     if (err != FRAG_OK) {
         free(s);
         return err;
     }
 
     b = nodes_take(&fit->nodes);
-    *b = (struct block){.hole.node = {.addr = addr, .size = s->size}};
-    s->first = b;
+    *b = (struct block){.hole.node = {.addr = s->addr, .size = s->size},
+                        .prev = &s->ends,
+                        .next = &s->ends};
+    s->ends = (struct block){.prev = b, .next = b, .used = true};
     s->next = fit->segments;
     fit->segments = s;
     fit->rule->insert(fit, &b->hole);
@@ -112,22 +111,21 @@ static enum frag_err grow(struct frag_heap *heap, frag_size size,
     return FRAG_OK;
 }
 
-/* Cuts off what lies above the first `size` bytes of b; it becomes a hole. */
-static void split(struct fit *fit, struct block *b, frag_size size)
+/* Cuts the first `size` bytes off a hole, as a block in use. */
+static struct block *cut_front(struct fit *fit, struct block *b, frag_size size)
 {
-    struct free_node *node = &b->hole.node;
-    struct block *rest = nodes_take(&fit->nodes);
+    const struct free_node whole = b->hole.node;
+    struct block *front = nodes_take(&fit->nodes);
 
-    *rest = (struct block){
-        .hole.node = {.addr = node->addr + size, .size = node->size - size},
-        .prev = b,
-        .next = b->next,
-    };
-    if (rest->next)
-        rest->next->prev = rest;
-    b->next = rest;
-    node->size = size;
-    fit->rule->insert(fit, &rest->hole);
+    front->hole.node.addr = whole.addr;
+    front->hole.node.size = size;
+    front->used = true;
+    front->prev = b->prev;
+    front->next = b;
+    b->prev->next = front;
+    b->prev = front;
+    fit->rule->resize(fit, &b->hole, whole.addr + size, whole.size - size);
+    return front;
 }
 
 enum frag_err fit_alloc(struct frag_heap *heap, const struct frag_request *req,
@@ -144,40 +142,55 @@ enum frag_err fit_alloc(struct frag_heap *heap, const struct frag_request *req,
         FRAG_TRY(grow(heap, size, &hole));
 
     b = (struct block *)hole;
-    fit->rule->remove(fit, hole);
-    b->used = true;
-    if (hole->node.size > size)
-        split(fit, b, size);
-    *out = (struct frag_block){hole->node.addr, size, b};
+    if (hole->node.size > size) {
+        b = cut_front(fit, b, size);
+    } else {
+        fit->rule->remove(fit, hole);
+        b->used = true;
+    }
+    *out = (struct frag_block){b->hole.node.addr, size, b};
     return FRAG_OK;
 }
 
-/* Makes b and the block above it one. */
-static void swallow_next(struct fit *fit, struct block *b)
+static void drop(struct fit *fit, struct block *b)
 {
-    struct block *gone = b->next;
+    b->prev->next = b->next;
+    b->next->prev = b->prev;
+    nodes_give(&fit->nodes, b);
+}
 
-    b->hole.node.size += gone->hole.node.size;
-    b->next = gone->next;
-    if (b->next)
-        b->next->prev = b;
-    nodes_give(&fit->nodes, gone);
+/* Adds [addr, addr + size) to a hole that it touches. */
+static void widen(struct fit *fit, struct block *hole, frag_addr addr,
+                  frag_size size)
+{
+    const struct free_node *n = &hole->hole.node;
+
+    fit->rule->resize(fit, &hole->hole, addr < n->addr ? addr : n->addr,
+                      n->size + size);
 }
 
 void fit_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct fit *fit = heap->state;
     struct block *b = block->node;
+    struct block *below = b->prev, *above = b->next;
+    const frag_addr addr = b->hole.node.addr;
+    frag_size size = b->hole.node.size;
 
-    b->used = false;
-    if (b->next && !b->next->used) {
-        fit->rule->remove(fit, &b->next->hole);
-        swallow_next(fit, b);
+    if (below->used && above->used) {
+        b->used = false;
+        fit->rule->insert(fit, &b->hole);
+        return;
     }
-    if (b->prev && !b->prev->used) {
-        b = b->prev;
-        fit->rule->remove(fit, &b->hole);
-        swallow_next(fit, b);
+    drop(fit, b);
+    if (below->used) {
+        widen(fit, above, addr, size);
+        return;
     }
-    fit->rule->insert(fit, &b->hole);
+    if (!above->used) {
+        fit->rule->remove(fit, &above->hole);
+        size += above->hole.node.size;
+        drop(fit, above);
+    }
+    widen(fit, below, addr, size);
 }

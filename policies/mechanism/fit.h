@@ -26,6 +26,9 @@ struct fit;
 struct fit_rule {
     void (*insert)(struct fit *fit, struct hole *hole);
     void (*remove)(struct fit *fit, struct hole *hole);
+    /* Moves and resizes a hole, not past another one. */
+    void (*resize)(struct fit *fit, struct hole *hole, frag_addr addr,
+                   frag_size size);
     /* The hole that a request of size gets, still in place; NULL if none is
      * large enough. */
     struct hole *(*choose)(struct fit *fit, frag_size size);

@@ -2,9 +2,12 @@
  *
  * A treap by address whose nodes know the largest size below them, so that the
  * search for the lowest hole that is large enough never enters a subtree that
- * has none. The nodes live inside the caller's blocks: nothing here allocates
- * and nothing can fail. Priorities are a hash of the address, so the shape
- * depends on the contents alone. A tree is the pointer to its root.
+ * has none. A hole that grows or shrinks stays where it is, and the news climbs
+ * only as far as it is news. The nodes live inside the caller's blocks: nothing
+ * here allocates and nothing can fail. Priorities are a hash of where a node
+ * lies in the host's memory; no answer depends on the shape.
+ *
+ * A tree is the pointer to its root.
  */
 #ifndef FRAG_HOLES_H
 #define FRAG_HOLES_H
@@ -14,11 +17,15 @@
 /* A free block, fit for a tree of holes or for a free set, one at a time. */
 struct hole {
     struct free_node node; /* links, size and addr */
-    frag_size largest;     /* size in the subtree; the tree's own */
+    struct hole *parent;   /* the tree's own */
+    frag_size largest;     /* size in the subtree, likewise */
 };
 
 void holes_insert(struct hole **tree, struct hole *hole);
 void holes_remove(struct hole **tree, struct hole *hole);
+
+/* Moves and resizes a hole of a tree, not past another one. */
+void holes_resize(struct hole *hole, frag_addr addr, frag_size size);
 
 /* The lowest hole at or above `from` of at least size; NULL if there is none.
  */
