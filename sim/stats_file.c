@@ -56,7 +56,7 @@ enum frag_err frag_stats_file_open(const char *path,
 {
     struct frag_stats_file *file = calloc(1, sizeof(*file));
     char words[256] = "";
-    char *text;
+    char *text = NULL;
     enum frag_err err;
 
     if (!file)
