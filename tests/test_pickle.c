@@ -479,7 +479,7 @@ static void what_was_handed_over_cannot_come_again(void **state)
             "\x80\4}(" ROWS "](}\x94}h\0" SIZE "K\1seu.",
             "it:25: expected a dict to put values in, found a reference"),
         ROW("a name in itself", "\x80\4}(" NAMES "](}\x94" SIZE "h\0seu.",
-            "it:22: a name grows after it was complete"),
+            "it:23: a name grows after it was complete"),
         ROW("a list in its place", "\x80\4}(" ROWS "](]eu.",
             "it:13: expected a row in a list of rows, found a value of"),
     };
