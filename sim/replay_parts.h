@@ -21,11 +21,10 @@ struct slot {
 
 /* A slot's tag: its state, and the segment its block lies in. */
 enum slot_state {
-    SLOT_FREE,
+    SLOT_FREE, /* or its request failed, or its free was completed early: what
+                  the trace says of it is skipped */
     SLOT_LIVE,
     SLOT_PENDING, /* the client is done with it */
-    SLOT_VOID,    /* its request failed, or its free was completed early: what
-                     the trace says of it is skipped until it is freed */
 };
 
 enum { TAG_SHIFT = 30 };
@@ -56,7 +55,7 @@ struct run {
     const struct frag_policy *policy;
     struct slot *slots;
     uint32_t *tags;
-    const uint64_t *frees_at; /* NULL unless the policy needs the future */
+    uint64_t *frees_at; /* NULL unless the policy needs the future */
 
     struct frag_heap heap;
     struct meter meter;
@@ -100,7 +99,7 @@ enum frag_err run_free_odd(struct run *r, uint32_t id);
 /* The client's free of a live block that queued work still uses. NOMEM. */
 enum frag_err run_request_free(struct run *r, uint32_t id);
 /* The free of a pending slot is completed; CONTRACT. */
-enum frag_err run_complete(struct run *r, uint32_t id, enum slot_state after);
+enum frag_err run_complete(struct run *r, uint32_t id);
 void run_tell_stream(struct run *r, frag_stream stream);
 /* Hooks of the meter and of the heap; user is the run. */
 void run_synchronized(void *user);

@@ -167,7 +167,7 @@ static enum frag_err refused(struct run *r, const struct frag_request *req)
 {
     struct frag_summary *s = &r->out.summary;
 
-    r->tags[req->owner] = tag_of(SLOT_VOID, METER_NOWHERE);
+    r->tags[req->owner] = tag_of(SLOT_FREE, METER_NOWHERE);
     if (s->num_ooms++ == 0)
         s->first_oom_event = r->event;
     r->stop = r->spec->stop_at_oom;
@@ -248,7 +248,7 @@ enum frag_err run_request_free(struct run *r, uint32_t id)
 }
 
 /* The free of a pending slot is completed. */
-enum frag_err run_complete(struct run *r, uint32_t id, enum slot_state after)
+enum frag_err run_complete(struct run *r, uint32_t id)
 {
     struct slot *s = &r->slots[id];
     enum frag_err err = FRAG_OK;
@@ -258,7 +258,7 @@ enum frag_err run_complete(struct run *r, uint32_t id, enum slot_state after)
     run_drop(r, id);
     r->tally.pending -= s->block.size;
     r->requested_pending -= s->requested;
-    r->tags[id] = tag_of(after, METER_NOWHERE);
+    r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     if (r->ledger)
         err = frag_ledger_free(r->ledger, id, &s->block);
     if (err == FRAG_OK)
@@ -271,19 +271,18 @@ void run_synchronized(void *user)
     struct run *r = user;
 
     while (r->pending.first != NIL)
-        if (run_complete(r, r->pending.first, SLOT_VOID) != FRAG_OK)
+        if (run_complete(r, r->pending.first) != FRAG_OK)
             return; /* the ledger keeps the fault */
 }
 
 enum frag_err run_free_odd(struct run *r, uint32_t id)
 {
     if (state_of(r->tags[id]) == SLOT_PENDING) {
-        if (run_complete(r, id, SLOT_FREE) != FRAG_OK)
+        if (run_complete(r, id) != FRAG_OK)
             return run_fault(r);
         run_absorb(r, false);
         run_peak(r, 0, 0);
     }
-    r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     return FRAG_OK;
 }
 

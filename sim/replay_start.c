@@ -20,12 +20,10 @@ static enum frag_err foresee(struct run *r)
         freed[id] = FRAG_NEVER;
     for (uint64_t i = t->count; i-- > 0;) {
         at[i] = FRAG_NEVER;
-        if (t->op[i] == FRAG_FREE) {
+        if (t->op[i] == FRAG_FREE)
             freed[t->id[i]] = i;
-        } else if (t->op[i] == FRAG_ALLOC) {
+        else if (t->op[i] == FRAG_ALLOC)
             at[i] = freed[t->id[i]];
-            freed[t->id[i]] = FRAG_NEVER;
-        }
     }
     free(freed);
     return FRAG_OK;
@@ -54,7 +52,7 @@ static void close_storage(struct run *r)
 {
     frag_ledger_close(r->ledger);
     picture_close(&r->picture);
-    free((void *)(uintptr_t)r->frees_at);
+    free(r->frees_at);
     free(r->pending.links);
     free(r->stream_told);
     free(r->tags);
@@ -135,7 +133,7 @@ enum frag_err run_drain(struct run *r)
             r->tally.allocated -= b->size;
             r->policy->free(&r->heap, b);
         } else if (state_of(r->tags[id]) == SLOT_PENDING &&
-                   run_complete(r, id, SLOT_FREE) != FRAG_OK) {
+                   run_complete(r, id) != FRAG_OK) {
             return run_fault(r);
         }
         r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
