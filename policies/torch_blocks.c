@@ -11,15 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SLAB = 252, MARGIN = 8 };
-
 struct torch_slab {
     struct torch_slab *next;
     uint64_t count;
     struct torch_block blocks[];
 };
 
-static enum frag_err add_slab(struct torch *t, uint64_t count)
+enum frag_err torch_add_slab(struct torch *t, uint64_t count)
 {
     struct torch_slab *slab = aligned_alloc(
         64, frag_round_up(sizeof(*slab) + count * sizeof(*slab->blocks), 64));
@@ -36,17 +34,6 @@ static enum frag_err add_slab(struct torch *t, uint64_t count)
     }
     t->spare_count += count;
     return FRAG_OK;
-}
-
-enum frag_err torch_reserve(struct torch *t)
-{
-    uint64_t needed = MARGIN;
-
-    if (t->conf.expandable_segments)
-        needed += 2 * t->block_count;
-    if (t->spare_count >= needed)
-        return FRAG_OK;
-    return add_slab(t, FIRST_SLAB + needed);
 }
 
 struct torch_block *torch_take_block(struct torch *t)
@@ -147,8 +134,8 @@ static enum frag_err add_space(struct torch *t, struct torch_space *space)
     return FRAG_OK;
 }
 
-static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
-                                frag_stream stream, struct torch_space **out)
+enum frag_err torch_make_space(struct torch *t, frag_pool pool, bool is_small,
+                               frag_stream stream, struct torch_space **out)
 {
     struct torch_space *space;
     enum frag_err err;
@@ -173,20 +160,6 @@ static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
     t->pools[pool].space[is_small][stream] = space;
     *out = space;
     return FRAG_OK;
-}
-
-enum frag_err torch_space(struct torch *t, frag_pool pool, bool is_small,
-                          frag_stream stream, struct torch_space **out)
-{
-    if (pool < t->pool_count && stream < t->pools[pool].streams) {
-        struct torch_space *space = t->pools[pool].space[is_small][stream];
-
-        if (space) {
-            *out = space;
-            return FRAG_OK;
-        }
-    }
-    return make_space(t, pool, is_small, stream, out);
 }
 
 void torch_blocks_fini(struct torch *t)

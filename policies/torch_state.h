@@ -100,9 +100,24 @@ static inline bool torch_is_split(const struct torch_block *b)
 
 /* ---- torch_blocks.c ---- */
 
-/* Makes sure that everything one call may need can be taken without malloc:
- * NOMEM, and nothing changed. */
-enum frag_err torch_reserve(struct torch *t);
+/* More spare blocks. NOMEM, and nothing changed. */
+enum frag_err torch_add_slab(struct torch *t, uint64_t count);
+
+/* Makes sure that everything one call may need can be taken without malloc. An
+ * unmap cuts a block in three, and every block there is may be unmapped in one
+ * release; nothing else needs more than the margin. */
+static inline enum frag_err torch_reserve(struct torch *t)
+{
+    enum { MARGIN = 8, MORE = 244 };
+    uint64_t needed = MARGIN;
+
+    if (t->conf.expandable_segments)
+        needed += 2 * t->block_count;
+    if (t->spare_count >= needed)
+        return FRAG_OK;
+    return torch_add_slab(t, needed + MORE);
+}
+
 struct torch_block *torch_take_block(struct torch *t);
 void torch_drop_block(struct torch *t, struct torch_block *b);
 
@@ -111,9 +126,22 @@ struct torch_block *torch_first_block(const struct torch *t);
 struct torch_block *torch_next_block(const struct torch *t,
                                      const struct torch_block *b);
 
+enum frag_err torch_make_space(struct torch *t, frag_pool pool, bool is_small,
+                               frag_stream stream, struct torch_space **out);
+
 /* The space of a pool, size and stream, made if it is new. NOMEM. */
-enum frag_err torch_space(struct torch *t, frag_pool pool, bool is_small,
-                          frag_stream stream, struct torch_space **out);
+static inline enum frag_err torch_space(struct torch *t, frag_pool pool,
+                                        bool is_small, frag_stream stream,
+                                        struct torch_space **out)
+{
+    if (pool < t->pool_count && stream < t->pools[pool].streams) {
+        *out = t->pools[pool].space[is_small][stream];
+        if (*out)
+            return FRAG_OK;
+    }
+    return torch_make_space(t, pool, is_small, stream, out);
+}
+
 void torch_blocks_fini(struct torch *t);
 
 /* Into the free set, as young as can be. */
