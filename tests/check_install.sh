@@ -73,8 +73,8 @@ add_executable(mine ../mine.c)
 target_link_libraries(mine PRIVATE fragsim::fragsim)
 END
 cmake -S package -B package/build -DCMAKE_PREFIX_PATH="$folder/prefix" \
-    -DCMAKE_C_FLAGS="$flags" >>log
-cmake --build package/build >>log || {
+    -DCMAKE_C_FLAGS="$flags" >>log 2>&1
+cmake --build package/build >>log 2>&1 || {
     cat log
     exit 1
 }
@@ -82,6 +82,11 @@ cmake --build package/build >>log || {
 
 # The tool finds its pictures beside itself and has a manual.
 "$folder/prefix/bin/fragsim" --version >/dev/null
-[ -s "$folder/prefix/share/man/man1/fragsim.1" ]
+page=$folder/prefix/share/man/man1/fragsim.1
+[ -s "$page" ]
+if command -v man >/dev/null; then
+    LC_ALL=C man --warnings -l "$page" 2>&1 >/dev/null | tee warnings
+    [ ! -s warnings ]
+fi
 ls "$folder"/prefix/share/fragsim/plots/*.gp >/dev/null
 echo "installed, moved, and used by pkg-config and by CMake"

@@ -44,12 +44,14 @@ TOLD = {
     "peak_allocated": field("peak_allocated_bytes"),
     "peak_active": field("peak_active_bytes"),
     "peak_requested": field("peak_requested_bytes"),
+    # Of a run that ends in an OOM, the oracle's includes the freeing of all.
     "peak_inactive_split": field("peak_inactive_split_bytes"),
     "end_reserved": field("end_reserved_bytes"),
     # PyTorch counts no segment where segments are expandable; we count mapped
     # ranges, so that such runs can be compared with others.
     "segments_peak": lambda row: row["peak_segments"]
     if row["num_segment_alloc"] or not row["num_map"] else 0,
+    # PyTorch counts ranges, we count calls of the driver: one a page.
     "device_alloc": sum_of("num_segment_alloc", "num_map"),
     "device_free": sum_of("num_segment_free", "num_unmap"),
 }
@@ -65,14 +67,19 @@ def policy_of(job):
 
 
 def write_csv(trace, path, convert):
-    """The requests of a recording; returns how many events there are."""
+    """The requests of a recording; returns how many events there are. What is
+    live after the last is freed in the order of the ids, as the oracle does
+    before it reads the counters; a run that ends in an OOM ends before."""
     source = os.path.join(SHARED, "recorded", "dev", f"{trace}.pickle.xz")
     with lzma.open(source) as stream:
         events = convert(pickle.load(stream))
+    live = {block for op, _, block, _ in events if op == 0}
+    live -= {block for op, _, block, _ in events if op == 1}
     with open(path, "w", encoding="ascii") as out:
         out.write("op,id,bytes,stream\n")
         for op, stream, block, size in events:
             out.write(f"{OPS[op]},{block},{size},{stream}\n")
+        out.writelines(f"free,{block},0,0\n" for block in sorted(live))
     return len(events)
 
 
