@@ -17,7 +17,7 @@ most = STATS_max > most ? STATS_max : most
 unit = most < 2**30 ? 2.0**20 : 2.0**30
 
 wide = 1000
-high = 150 + 64*n
+high = 156 + 64*n
 left = 24.0
 right = 8.4*notes + 16
 suffix = out[strlen(out)-2:]
@@ -27,7 +27,7 @@ if (suffix eq "png") {
     set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
         background "white"
 } else {
-    set terminal svg size wide,high font "Helvetica,15" background "white"
+    set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
 
@@ -38,7 +38,7 @@ failed = "#D55E00"
 set lmargin at screen left/wide
 set rmargin at screen 1 - 20.0/wide
 set tmargin at screen 1 - 74.0/high
-set bmargin at screen 62.0/high
+set bmargin at screen 68.0/high
 set border 2 linecolor "#555555"
 set tics nomirror textcolor "#333333"
 set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
@@ -51,7 +51,7 @@ unset ytics
 set label 1 trace noenhanced at screen left/wide, screen 1 - 24.0/high left \
     font ",18" textcolor "#111111"
 set key at screen 1 - 20.0/wide, screen 1 - 44.0/high right top horizontal \
-    maxrows 1 samplen 2 textcolor "#333333"
+    maxrows 1 samplen 2 width -1 textcolor "#333333"
 
 bottom(i) = -i - 0.34
 top(i) = -i + 0.12

@@ -32,9 +32,10 @@ top = 1.12*most/unit
 
 wide = 1000
 head = 84
-foot = 62
+foot = 70
 tall = n == 1 ? 420 : n < 4 ? 250 : 190
 high = head + n*tall + foot
+marks = 1.3
 suffix = out[strlen(out)-2:]
 if (suffix eq "png") {
     set terminal pngcairo size wide,high font "Helvetica,13" background "white"
@@ -42,7 +43,8 @@ if (suffix eq "png") {
     set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
         background "white"
 } else {
-    set terminal svg size wide,high font "Helvetica,15" background "white"
+    marks = 0.8
+    set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
 
@@ -81,7 +83,7 @@ do for [i=1:n] {
     }
     if (i == 1) {
         set key at screen 0.975, screen 1 - 54.0/high right top horizontal \
-            maxrows 1 samplen 2 textcolor "#333333"
+            maxrows 1 samplen 2 width -2 textcolor "#333333"
     } else {
         unset key
     }
@@ -100,7 +102,7 @@ do for [i=1:n] {
          NaN with lines dashtype 2 linewidth 1.5 linecolor "#333333" \
              title "capacity", \
          in.".ooms.tsv" skip 1 using ($1 == i-1 ? $2 : NaN):($3/unit) \
-             with points pointtype 11 pointsize 1.3 linecolor rgb failed \
+             with points pointtype 11 pointsize marks linecolor rgb failed \
              title "OOM"
     unset label 1
 }

@@ -161,9 +161,7 @@ struct frag_frame {
 struct frag_trace {
     char *path;         /* as given; "-" for stdin */
     const char *format; /* name of the importer that read it */
-    char sha256[65];    /* of the bytes read (compressed, if they were), hex; of
-                           a trace file: of the input it was made from, empty
-                           if it does not say */
+    char sha256[65];    /* of the bytes read (compressed, if they were), hex */
     uint64_t file_bytes;
 
     uint32_t device_count;

@@ -39,18 +39,6 @@ static int exit_code(enum frag_err err)
     return codes[err];
 }
 
-int cli_fail(const struct call *call, enum frag_err err,
-             const struct frag_error *e)
-{
-    const char *words = e && *e->text ? e->text : frag_err_text(err);
-
-    if (err == FRAG_CANCELLED)
-        words = "interrupted";
-    if (err != FRAG_OK)
-        fprintf(stderr, "fragsim %s: %s\n", call->verb->name, words);
-    return exit_code(err);
-}
-
 int cli_misuse(const struct call *call, const char *format, ...)
 {
     va_list args;
@@ -80,10 +68,13 @@ int64_t cli_now(void)
 /* A signal handler has nowhere else to write. */
 static volatile sig_atomic_t interrupted;
 
+/* A reader that waits for stdin has to wake up: its read() ends, and the next
+ * one finds stdin closed. */
 static void on_signal(int number)
 {
     (void)number;
     interrupted = 1;
+    close(STDIN_FILENO);
 }
 
 void cli_catch_signals(void)
@@ -100,6 +91,21 @@ void cli_catch_signals(void)
 bool cli_interrupted(void)
 {
     return interrupted;
+}
+
+int cli_fail(const struct call *call, enum frag_err err,
+             const struct frag_error *e)
+{
+    const char *words = e && *e->text ? e->text : frag_err_text(err);
+
+    /* A call that a signal cut short may have failed in its own words. */
+    if (err == FRAG_CANCELLED || (err != FRAG_OK && interrupted)) {
+        err = FRAG_CANCELLED;
+        words = "interrupted";
+    }
+    if (err != FRAG_OK)
+        fprintf(stderr, "fragsim %s: %s\n", call->verb->name, words);
+    return exit_code(err);
 }
 
 bool cli_colors(const struct common *common, FILE *out)

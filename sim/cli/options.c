@@ -208,13 +208,11 @@ void options_parse(const struct verb *verb, int argc, char **argv, void *values)
     argp_parse(&p.argp, argc, argv, 0, NULL, &p);
 }
 
-void options_help(const struct verb *verb, FILE *out)
+void options_help(const struct verb *verb)
 {
-    struct parser p;
+    char name[] = "", help[] = "--help", *argv[] = {name, help, NULL};
 
-    prepare(&p, verb, NULL);
-    argp_help(&p.argp, out, ARGP_HELP_STD_HELP & ~(unsigned)ARGP_HELP_EXIT_OK,
-              p.name);
+    options_parse(verb, 2, argv, NULL);
 }
 
 void options_free(const struct verb *verb, void *values)

@@ -4,8 +4,6 @@
 #ifndef FRAG_OPTIONS_H
 #define FRAG_OPTIONS_H
 
-#include <stdio.h>
-
 #include "traces/base.h"
 
 enum option_kind {
@@ -53,7 +51,7 @@ void options_parse(const struct verb *verb, int argc, char **argv,
                    void *values);
 void options_free(const struct verb *verb, void *values);
 
-/* What --help prints. */
-void options_help(const struct verb *verb, FILE *out);
+/* Prints what --help prints, and ends the process with EXIT_DONE. */
+void options_help(const struct verb *verb);
 
 #endif

@@ -24,10 +24,8 @@ static int help_run(const struct call *call, const void *values)
         return EXIT_DONE;
     }
     verb = verb_find(name);
-    if (verb) {
-        options_help(verb, stdout);
-        return EXIT_DONE;
-    }
+    if (verb)
+        options_help(verb);
     for (size_t i = 0; topics[i].name; i++)
         if (!strcmp(topics[i].name, name)) {
             topics[i].print(stdout);
