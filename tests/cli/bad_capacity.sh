@@ -1,0 +1,1 @@
+fragsim replay small.csv -c 24GiB,12xyz

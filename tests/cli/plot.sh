@@ -1,0 +1,10 @@
+# The kept script, run by hand on the kept data, draws the same bytes.
+fragsim replay small.csv -q -p torch -p direct -c 30MiB,inf -o r.h5 >/dev/null
+command -v gnuplot >/dev/null || { printf 'kept timeline\nkept compare\nfigures\n'; exit 0; }
+for figure in timeline compare; do
+    fragsim plot r.h5 $figure -o $figure.svg --keep kept &&
+        gnuplot -d -e "in='kept/$figure'; out='again.svg'" kept/$figure.gp &&
+        cmp $figure.svg again.svg && echo kept $figure
+done
+fragsim plot r.h5 compare -o c.pdf && fragsim plot r.h5 timeline --run 0,2 -o t.png &&
+    head -c 4 c.pdf | grep -q %PDF && test -s t.png && echo figures

@@ -1,0 +1,1 @@
+fragsim plot small.csv compare -o c.svg

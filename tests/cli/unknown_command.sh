@@ -1,0 +1,1 @@
+fragsim replya small.csv

@@ -1,0 +1,1 @@
+fragsim replay small.csv -p tourch

@@ -1,0 +1,1 @@
+fragsim validate small.csv
