@@ -1,0 +1,33 @@
+/* The reader of PyTorch snapshots, with what unpacks its input, on any bytes.
+ * Seeds: traces/bundled, packed and unpacked. */
+#include "traces/importer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void import(struct frag_source *s, struct frag_build *b)
+{
+    struct frag_trace *trace = NULL;
+    struct frag_error e;
+    char hex[65];
+
+    if (frag_importer_torch.read(s, b, NULL, &e) == FRAG_OK &&
+        frag_source_sha256(s, hex, &e) == FRAG_OK &&
+        frag_build_finish(b, NULL, &trace, &e) == FRAG_OK)
+        frag_trace_close(trace);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct frag_source *s;
+    struct frag_build *b;
+    struct frag_error e;
+
+    if (frag_source_open_memory("fuzz", bytes, size, &s, &e) != FRAG_OK)
+        return 0;
+    b = frag_build_open("fuzz", "torch");
+    if (b)
+        import(s, b);
+    frag_build_close(b);
+    frag_source_close(s);
+    return 0;
+}
