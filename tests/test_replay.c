@@ -37,6 +37,7 @@ struct toy {
     frag_pool segment_pool[LIVE];
     struct toy_block block[LIVE];
     frag_size limit; /* most bytes in segments, as if the device had no more */
+    bool wait;       /* waits for the device before it asks again */
     bool move;       /* moves a block at each seventh call */
     uint64_t calls;
     uint32_t owner[LIVE];
@@ -103,7 +104,8 @@ static enum frag_err toy_grow(struct frag_heap *heap,
 
     err = toy_take(heap);
     if (err == FRAG_OOM) {
-        FRAG_TRY(ops->synchronize(heap->mem));
+        if (t->wait)
+            FRAG_TRY(ops->synchronize(heap->mem));
         toy_trim(heap);
         err = toy_take(heap);
     }
@@ -192,6 +194,11 @@ static const struct frag_param toy_params[] = {
      .init = "inf",
      .max = 0x1p64,
      .help = "most bytes in segments"},
+    {.name = "wait",
+     .kind = FRAG_PARAM_SWITCH,
+     .offset = offsetof(struct toy, wait),
+     .init = "yes",
+     .help = "waits for the device before it asks again"},
     {.name = "move",
      .kind = FRAG_PARAM_SWITCH,
      .offset = offsetof(struct toy, move),
@@ -823,6 +830,14 @@ a_synchronize_completes_pending_frees_within_the_request(void **state)
     run = replay(&spec);
     assert_int_equal(run.summary.num_alloc_retries, 2);
     assert_int_equal(run.summary.num_ooms, 0);
+    frag_run_free(&run);
+    frag_arena_close(mem);
+
+    mem = spec.mem = device(4 * MIB);
+    spec.params = "wait=no"; /* the device refuses and is asked again */
+    run = replay(&spec);
+    assert_int_equal(run.summary.num_alloc_retries, 2);
+    assert_int_equal(run.summary.num_ooms, 2);
     frag_run_free(&run);
     frag_arena_close(mem);
 }
