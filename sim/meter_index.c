@@ -1,4 +1,4 @@
-#include "sim/meter_index.h"
+#include "sim/meter_parts.h"
 
 #include <stdlib.h>
 
