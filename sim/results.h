@@ -46,7 +46,8 @@ struct frag_provenance {
 
 struct frag_results; /* a result file being written */
 
-/* Starts PATH.partial-PID beside PATH; IO if it cannot, NOMEM. p is borrowed
+/* Starts PATH.partial-PID beside PATH; IO if it cannot or if PATH is there and
+ * no regular file, NOMEM. p is borrowed
  * until the file is committed or aborted. On error *out is untouched. */
 enum frag_err frag_results_open(const char *path,
                                 const struct frag_provenance *p,

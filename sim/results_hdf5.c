@@ -10,6 +10,7 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -216,6 +217,7 @@ enum frag_err frag_results_open(const char *path,
 {
     struct frag_results *r = calloc(1, sizeof(*r));
     size_t room = strlen(path) + 40;
+    struct stat at;
     enum frag_err err;
 
     if (!r)
@@ -229,6 +231,10 @@ enum frag_err frag_results_open(const char *path,
     err = frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
     if (!r->path || !r->partial)
         goto fail;
+    if (stat(path, &at) == 0 && !S_ISREG(at.st_mode)) {
+        err = frag_fail(e, FRAG_IO, "%s: it is no regular file", path);
+        goto fail;
+    }
     snprintf(r->partial, room, "%s.partial-%ld", path, (long)getpid());
     r->fd = open(r->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (r->fd < 0) {

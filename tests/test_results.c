@@ -68,7 +68,7 @@ static struct frag_run measured(void)
                            .ooms = ooms,
                            .segment_count = 1,
                            .segments = segments,
-                           .params = "segment=20MiB"};
+                           .params = "segment=20MiB,limit=1GiB"};
     struct frag_summary *s = &run.summary;
 
     s->events = 1001;
@@ -419,7 +419,9 @@ static void csv_quotes_what_needs_it(void **state)
     char *text = as_text(false, &run);
     const char *row = strchr(text, '\n') + 1;
     const char expected[] =
-        "a b,3,\"first_fit:segment=20MiB,x=\"\"1\"\"\",segment=20MiB,,arena,"
+        "a "
+        "b,3,\"first_fit:segment=20MiB,x=\"\"1\"\"\",\"segment=20MiB,limit="
+        "1GiB\",,arena,"
         "1001,1002,1003,1004,1005,1006,1007,0.1,0.3333333333333333,,1.25,2,,";
 
     (void)state;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -161,10 +162,23 @@ const char *cli_nearest(const char *name, const char *const *names)
 
 int cli_may_write(const struct call *call, const char *path, bool force)
 {
-    if (!path || force || !strcmp(path, "-") || access(path, F_OK) < 0)
+    struct stat at;
+
+    if (!path || force || stat(path, &at) < 0 || !S_ISREG(at.st_mode))
         return EXIT_DONE;
     fprintf(stderr, "fragsim %s: %s exists; -f writes over it\n",
             call->verb->name, path);
+    return EXIT_FILES;
+}
+
+int cli_may_replace(const struct call *call, const char *path, bool force)
+{
+    struct stat at;
+
+    if (!path || stat(path, &at) < 0 || S_ISREG(at.st_mode))
+        return cli_may_write(call, path, force);
+    fprintf(stderr, "fragsim %s: %s: it is no regular file\n", call->verb->name,
+            path);
     return EXIT_FILES;
 }
 

@@ -85,8 +85,10 @@ bool cli_colors(const struct common *common, FILE *out);
 /* Of names (ended by NULL) the one nearest to `name`, NULL if none is near. */
 const char *cli_nearest(const char *name, const char *const *names);
 
-/* OK if path may be written: "-", not there, or force. */
+/* EXIT_DONE if path may be written: no file is there, or force. */
 int cli_may_write(const struct call *call, const char *path, bool force);
+/* The same for an output that is renamed into place: no device, no folder. */
+int cli_may_replace(const struct call *call, const char *path, bool force);
 
 /* The file name of a path without folders and known suffixes. NULL if there is
  * no memory; to be freed. */

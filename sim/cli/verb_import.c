@@ -45,7 +45,7 @@ static int import_run(const struct call *call, const void *values)
         return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
     if (!v->repeat)
         return cli_misuse(call, "--repeat: expected a number above 0");
-    code = cli_may_write(call, v->out, v->force);
+    code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();

@@ -299,7 +299,7 @@ static int plot_run(const struct call *call, const void *values)
                           name);
     if (!v->out || !can_draw(v->out))
         return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
-    code = cli_may_write(call, v->out, v->force);
+    code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
     return cli_fail(call, plot(f, v, &e), &e);

@@ -74,15 +74,17 @@ static bool same(const char *a, const char *b)
 /* Wrong use that the options alone show; EXIT_DONE if there is none. */
 static int check_outputs(const struct call *call, const struct values *v)
 {
-    const char *const paths[] = {v->out, v->json, v->csv};
-    int code = EXIT_DONE;
+    int code;
 
     if (same(v->json, v->csv) || same(v->out, v->json) || same(v->out, v->csv))
         return cli_misuse(call, "two outputs go to the same place");
     if (same(v->out, "-"))
         return cli_misuse(call, "an HDF5 file cannot go to stdout");
-    for (size_t i = 0; i < 3 && code == EXIT_DONE; i++)
-        code = cli_may_write(call, paths[i], v->force);
+    code = cli_may_replace(call, v->out, v->force);
+    if (code == EXIT_DONE)
+        code = cli_may_write(call, v->json, v->force);
+    if (code == EXIT_DONE)
+        code = cli_may_write(call, v->csv, v->force);
     return code;
 }
 
