@@ -2,9 +2,7 @@
  *
  * Blocks are carved from slabs and never given back before the end. A free may
  * not fail, nor a release: so each alloc first makes sure that there are enough
- * spare blocks for all that can happen until the next one. An unmap cuts a
- * block in three, and every block there is may be unmapped in one release;
- * nothing else needs more than four.
+ * spare blocks for all that can happen until the next one.
  */
 #include "policies/torch_state.h"
 
@@ -14,8 +12,10 @@
 struct torch_slab {
     struct torch_slab *next;
     uint64_t count;
-    struct torch_block blocks[];
+    _Alignas(64) struct torch_block blocks[]; /* one cache line each */
 };
+
+_Static_assert(sizeof(struct torch_block) == 64, "a block is a cache line");
 
 enum frag_err torch_add_slab(struct torch *t, uint64_t count)
 {

@@ -7,9 +7,11 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -255,6 +257,37 @@ static void a_failed_write_leaves_nothing(void **state)
     snprintf(partial, sizeof(partial), "%s.partial-%ld", path, (long)getpid());
     assert_int_not_equal(access(partial, F_OK), 0);
     assert_int_equal(frag_trace_write(t, path, 0, &error), FRAG_INVALID);
+    frag_trace_close(t);
+}
+
+/* A disk that is full, as far as a process can make one. */
+static void a_full_disk_leaves_nothing(void **state)
+{
+    static const rlim_t room[] = {100, 3000, 9000};
+    struct rlimit was;
+    struct frag_trace *t = sample();
+    long ids = open_identifiers();
+    char path[256], partial[300];
+
+    (void)state;
+    in_folder("full.h5", path);
+    snprintf(partial, sizeof(partial), "%s.partial-%ld", path, (long)getpid());
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < sizeof(room) / sizeof(*room); i++) {
+        const struct rlimit small = {room[i], was.rlim_max};
+        enum frag_err err;
+
+        setrlimit(RLIMIT_FSIZE, &small);
+        err = frag_trace_write(t, path, 1, &error);
+        setrlimit(RLIMIT_FSIZE, &was);
+        assert_int_equal(err, FRAG_IO);
+        assert_non_null(strstr(error.text, "File too large"));
+        assert_int_not_equal(access(path, F_OK), 0);
+        assert_int_not_equal(access(partial, F_OK), 0);
+    }
+    assert_int_equal(open_identifiers(), ids);
+    TRY(frag_trace_write(t, path, 1, &error));
     frag_trace_close(t);
 }
 
@@ -543,6 +576,7 @@ int main(void)
         cmocka_unit_test(the_same_trace_gives_the_same_bytes),
         cmocka_unit_test(a_repeated_stream_frees_what_is_live_in_between),
         cmocka_unit_test(a_failed_write_leaves_nothing),
+        cmocka_unit_test(a_full_disk_leaves_nothing),
         cmocka_unit_test(five_lines_of_h5py_make_a_trace),
         cmocka_unit_test(columns_that_are_packed_or_named_are_read_too),
         cmocka_unit_test(five_lines_of_h5py_read_a_trace),

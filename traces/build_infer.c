@@ -204,6 +204,15 @@ static struct judge judge_of(const struct frag_build *b,
     return j;
 }
 
+/* Whether the limit mattered: a run followed by an attempt may be a retry. */
+static bool is_uncertain(const struct device_build *d)
+{
+    for (uint64_t i = 0; i < d->flush_count; i++)
+        if (d->flushes[i].follow != FOLLOW_CLIENT)
+            return true;
+    return false;
+}
+
 static enum frag_err note_inference(struct frag_build *b,
                                     const struct device_build *d,
                                     frag_size limit, uint64_t explained)
@@ -214,14 +223,21 @@ static enum frag_err note_inference(struct frag_build *b,
             "device %" PRIu32 ": %" PRIu64 " empty_cache calls inferred from "
             "returned segments; calls that returned nothing leave no trace",
             d->device, d->flush_count - explained));
-    if (!limit && d->ooms && d->flush_count)
-        FRAG_TRY(frag_build_note(
+    if (limit || !is_uncertain(d))
+        return FRAG_OK;
+    if (!d->ooms)
+        return frag_build_note(
             b,
-            "device %" PRIu32 ": the memory limit is not known; taken as the "
-            "highest reserved, %" PRIu64 " bytes, to tell empty_cache calls "
-            "from retries",
-            d->device, highest_held(d)));
-    return FRAG_OK;
+            "device %" PRIu32 ": the memory limit is not "
+            "known; if there was one, some empty_cache calls "
+            "were retries",
+            d->device);
+    return frag_build_note(
+        b,
+        "device %" PRIu32 ": the memory limit is not known; taken as the "
+        "highest reserved, %" PRIu64 " bytes, to tell empty_cache calls from "
+        "retries",
+        d->device, highest_held(d));
 }
 
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,

@@ -161,7 +161,9 @@ struct frag_frame {
 struct frag_trace {
     char *path;         /* as given; "-" for stdin */
     const char *format; /* name of the importer that read it */
-    char sha256[65];    /* of the bytes read (compressed, if they were), hex */
+    char sha256[65];    /* of the bytes read (compressed, if they were), hex; of
+                           a trace file: of the input it was made from, empty
+                           if it does not say */
     uint64_t file_bytes;
 
     uint32_t device_count;

@@ -276,23 +276,26 @@ static enum frag_err read_number(const struct reader *r, hid_t at,
     return FRAG_OK;
 }
 
-/* Of fixed length, as ours are, or of variable length, as h5py's. */
-static bool read_string(hid_t attribute, hid_t type, char **text)
+/* Of fixed length, as ours are, or of variable length, as h5py's. CORRUPT, in
+ * no words yet, if it cannot be read. */
+static enum frag_err read_string(hid_t attribute, hid_t type, char **text)
 {
     size_t size = H5Tget_size(type);
     char *loose = NULL;
 
     if (H5Tis_variable_str(type) > 0) {
         if (H5Aread(attribute, type, &loose) < 0 || !loose)
-            return false;
+            return FRAG_CORRUPT;
         *text = strdup(loose);
         H5free_memory(loose);
-        return *text;
+        return *text ? FRAG_OK : FRAG_NOMEM;
     }
     if (!size || size > TEXT_MAX)
-        return false;
+        return FRAG_CORRUPT;
     *text = calloc(size + 1, 1);
-    return *text && H5Aread(attribute, type, *text) >= 0;
+    if (!*text)
+        return FRAG_NOMEM;
+    return H5Aread(attribute, type, *text) < 0 ? FRAG_CORRUPT : FRAG_OK;
 }
 
 /* NULL in *text if there is none. The caller frees it. */
@@ -300,7 +303,7 @@ static enum frag_err read_text(const struct reader *r, const char *name,
                                char **text)
 {
     hid_t attribute, type, space;
-    bool fine;
+    enum frag_err err = FRAG_CORRUPT;
 
     *text = NULL;
     if (H5Aexists(r->file, name) <= 0)
@@ -308,20 +311,20 @@ static enum frag_err read_text(const struct reader *r, const char *name,
     attribute = H5Aopen(r->file, name, H5P_DEFAULT);
     type = attribute >= 0 ? H5Aget_type(attribute) : -1;
     space = attribute >= 0 ? H5Aget_space(attribute) : -1;
-    fine = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
-           H5Sget_simple_extent_npoints(space) == 1 &&
-           read_string(attribute, type, text);
+    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+        H5Sget_simple_extent_npoints(space) == 1)
+        err = read_string(attribute, type, text);
     if (space >= 0)
         H5Sclose(space);
     if (type >= 0)
         H5Tclose(type);
     if (attribute >= 0)
         H5Aclose(attribute);
-    if (fine)
+    if (err == FRAG_OK)
         return FRAG_OK;
     free(*text);
     *text = NULL;
-    return expected(r, "/", name, "a text");
+    return err == FRAG_CORRUPT ? expected(r, "/", name, "a text") : err;
 }
 
 /* Devices. */

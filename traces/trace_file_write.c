@@ -488,6 +488,7 @@ enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
     free(partial);
     if (fine)
         return FRAG_OK;
-    return frag_fail(e, FRAG_IO, "%s: cannot write: %s", path,
+    return frag_fail(e, reason == ENOMEM ? FRAG_NOMEM : FRAG_IO,
+                     "%s: cannot write: %s", path,
                      reason ? strerror(reason) : "HDF5 refused");
 }
