@@ -30,12 +30,17 @@ struct frag_request {
 
 /* A live block. The caller keeps it and hands it back to free. */
 struct frag_block {
-    frag_addr addr; /* multiple of FRAG_QUANTUM */
+    frag_addr addr; /* multiple of FRAG_ALIGNMENT */
     frag_size size; /* bytes granted, >= asked: the rest is internal waste */
     void *node;     /* the policy's own record */
 };
 
-enum { FRAG_QUANTUM = 512 }; /* unit of every block address, as on CUDA */
+enum {
+    FRAG_QUANTUM = 512, /* unit of blocks where the policy has none of its own,
+                           as PyTorch and CuPy */
+    FRAG_ALIGNMENT = 256, /* of every block address, as CUDA promises (CUDA C++
+                             Programming Guide, device memory accesses) */
+};
 
 /* One policy at work on one backend. */
 struct frag_heap {

@@ -129,8 +129,8 @@ static bool is_held(const struct frag_ledger *l, frag_addr addr, frag_size size)
 static const char *flaw(const struct frag_ledger *l, frag_size asked,
                         const struct frag_block *block)
 {
-    if (block->addr % FRAG_QUANTUM)
-        return "is not aligned to 512 bytes";
+    if (block->addr % FRAG_ALIGNMENT)
+        return "is not aligned to 256 bytes";
     if (block->size < asked)
         return "is smaller than the request";
     if (block->size > UINT64_MAX - block->addr ||

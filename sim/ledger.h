@@ -30,8 +30,8 @@ enum frag_err frag_ledger_drop(struct frag_ledger *l, frag_addr addr,
                                frag_size size) FRAG_MUST_CHECK;
 
 /* The policy's answer to a request of `asked` bytes: on a multiple of
- * FRAG_QUANTUM, not smaller than asked, wholly inside one range of held memory,
- * over no live block. NOMEM, CONTRACT. */
+ * FRAG_ALIGNMENT, not smaller than asked, wholly inside one range of held
+ * memory, over no live block. NOMEM, CONTRACT. */
 enum frag_err frag_ledger_alloc(struct frag_ledger *l, uint32_t owner,
                                 frag_size asked,
                                 const struct frag_block *block) FRAG_MUST_CHECK;

@@ -220,8 +220,8 @@ static inline bool overlaps(const struct frag_block *a,
 static inline const char *judge_block(const struct traffic *t,
                                       const struct live *l)
 {
-    if (l->block.addr % FRAG_QUANTUM || l->block.size % FRAG_QUANTUM)
-        return "a block is not in whole quanta";
+    if (l->block.addr % FRAG_ALIGNMENT || l->block.size % FRAG_ALIGNMENT)
+        return "a block is not aligned";
     if (l->block.size < l->requested)
         return "a block is smaller than the request";
     if (!faulty_holds(&t->mem, l->block.addr, l->block.size))
