@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "traces/build.h"
+#include "traces/torch_sizes.h"
 
 /* A script: one word an entry, blanks between.
  *   aX:N  alloc of N bytes at X     rX  free_requested     cX  free_completed
@@ -113,6 +114,7 @@ static const struct row {
     /* A completion right after its request is one event, a later one two. */
     {"aA rA aB cA aC", 0, "a0 q0 a1 f0 a0"},
     {"aA rA aB rB cB cA", 0, "a0 q0 a1 f1 f0"},
+    {"aA aB rB aC rA cB cA", 0, "a0 a1 q1 a2 q0 f1 f0"},
     {"aA aB rA rB cB cA", 0, "a0 a1 q0 f1 f0"},
     {"aA aB cA rB cB aC", 0, "a0 a1 f0 f1 a1"},
     /* Recordings that leave out one kind of free. */
@@ -213,11 +215,64 @@ static void broken_sequences_are_refused(void **state)
     }
 }
 
+/* Rows of allocator-spec.md sections 3 and 26, run on PyTorch 2.11. */
+static void sizes_are_rounded_as_pytorch_does(void **state)
+{
+    static const struct {
+        frag_size requested;
+        unsigned log2_divisions;
+        frag_size rounded, segment;
+    } cases[] = {
+        {1, 0, 512, 2 * FRAG_MIB},
+        {513, 0, 1024, 2 * FRAG_MIB},
+        {1048576, 0, 1048576, 2 * FRAG_MIB},
+        {1048577, 0, 1049088, 20 * FRAG_MIB},
+        {10485760, 0, 10485760, 10 * FRAG_MIB},
+        {10485761, 0, 10486272, 12 * FRAG_MIB},
+        {1200, 2, 1536, 2 * FRAG_MIB},
+        {2049, 2, 2560, 2 * FRAG_MIB},
+        {3000, 2, 3072, 2 * FRAG_MIB},
+        {5000, 2, 5120, 2 * FRAG_MIB},
+        {1500000, 2, 1572864, 20 * FRAG_MIB},
+        {3145729, 2, 3670016, 20 * FRAG_MIB},
+        {4096, 3, 4096, 2 * FRAG_MIB},
+        {4097, 3, 4608, 2 * FRAG_MIB},
+        {1234567, 3, 1310720, 20 * FRAG_MIB},
+        {700, 1, 1024, 2 * FRAG_MIB},
+        {1500, 3, 1536, 2 * FRAG_MIB},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        uint8_t divisions[16];
+
+        memset(divisions, (int)cases[i].log2_divisions, sizeof(divisions));
+        assert_int_equal(torch_round(cases[i].requested, divisions),
+                         cases[i].rounded);
+        assert_int_equal(torch_segment_size(cases[i].rounded),
+                         cases[i].segment);
+    }
+}
+
+static void text_is_interned_up_to_its_first_0(void **state)
+{
+    struct frag_build *b = frag_build_open("x", "test");
+
+    (void)state;
+    assert_int_equal(frag_build_string(b, "a", 1), 0);
+    assert_int_equal(frag_build_string(b, "", 0), 1);
+    assert_int_equal(frag_build_string(b, "a\0b", 3), 0);
+    assert_int_equal(frag_build_string(b, "ab", 2), 2);
+    frag_build_close(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_become_events),
         cmocka_unit_test(broken_sequences_are_refused),
+        cmocka_unit_test(sizes_are_rounded_as_pytorch_does),
+        cmocka_unit_test(text_is_interned_up_to_its_first_0),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

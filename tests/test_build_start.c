@@ -289,6 +289,25 @@ static void a_block_with_a_missing_alloc_is_left_out(void **state)
     frag_trace_close(t);
 }
 
+/* No completion was recorded, as none came: not as they are left out. */
+static void a_free_that_is_pending_at_the_end_stays_so(void **state)
+{
+    struct frag_build *b = begin();
+    struct frag_trace *t;
+
+    (void)state;
+    put(b, FRAG_ENTRY_SEGMENT_ALLOC, BASE, SEGMENT);
+    put(b, FRAG_ENTRY_ALLOC, BASE, 7);
+    put(b, FRAG_ENTRY_FREE_REQUESTED, BASE, 7);
+    put_segment(b, BASE, SEGMENT, default_pool, false);
+    put_block(b, 512, 7, FRAG_ACTIVE_PENDING_FREE);
+    put_block(b, SEGMENT - 512, 0, FRAG_INACTIVE);
+    t = finish(b);
+    assert_int_equal(t->devices[0].op[1], FRAG_FREE_REQUESTED);
+    assert_int_equal(t->devices[0].recorded.end.blocks[0].slot, 0);
+    frag_trace_close(t);
+}
+
 static void snapshots_that_do_not_tile_are_refused(void **state)
 {
     static const struct {
@@ -521,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_alone_is_all_start),
         cmocka_unit_test(a_complete_recording_has_no_start),
         cmocka_unit_test(a_block_with_a_missing_alloc_is_left_out),
+        cmocka_unit_test(a_free_that_is_pending_at_the_end_stays_so),
         cmocka_unit_test(snapshots_that_do_not_tile_are_refused),
         cmocka_unit_test(an_event_has_the_pool_of_its_segment_at_that_time),
         cmocka_unit_test(a_reservation_has_one_pool_while_it_lasts),

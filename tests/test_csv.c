@@ -117,6 +117,7 @@ static void what_is_wrong_is_said_with_its_line(void **state)
         {"op,id,bytes\nalloc,1\n", ":2: expected a size"},
         {"op,id,bytes\nalloc,,5\n", ":2: expected an id"},
         {"op,id,bytes\nalloc,x,5\n", ":2: expected an id"},
+        {"op,id,bytes\nalloc,18446744073709551616,5\n", ":2: expected an id"},
         {"op,id,bytes\nmalloc,1,5\n", ":2: expected alloc, free"},
         {"op,id,bytes\n\n\nfree,1,\n", ":4: expected an id that is live"},
         {"op,id,bytes\nalloc,1,5\nfree,1,\nfree,1,\n",

@@ -444,6 +444,74 @@ static void broken_h5py_traces_are_refused(void **state)
     }
 }
 
+/* Edits of the sample that leave every dataset readable. */
+static void tables_that_do_not_hold_together_are_refused(void **state)
+{
+    static const char *const edits[] = {
+        "put(d + \"end_segments\", 0, \"block_count\", 2)",
+        "put(d + \"end_segments\", 0, \"block_count\", 9)",
+        "put(d + \"end_segments\", 0, \"first_block\", 1)",
+        "put(d + \"end_segments\", 0, \"size\", 1 << 20)",
+        "put(d + \"end_segments\", 0, \"size\", 1 << 22)",
+        "put(d + \"end_segments\", 0, \"size\", 0)",
+        "put(d + \"end_segments\", 0, \"stream\", 9)",
+        "put(d + \"end_segments\", 0, \"pool\", 9)",
+        "put(d + \"end_blocks\", 1, \"addr\", 0)",
+        "put(d + \"end_blocks\", 2, \"size\", 1 << 63)",
+        "put(d + \"end_blocks\", 0, \"state\", 3)",
+        "put(d + \"end_blocks\", 0, \"slot\", 77)",
+        "put(d + \"start_blocks\", 0, \"slot\", 77)",
+        "put(\"devices/0/recorded/actions\", 0, \"action\", 5)",
+        "put(\"devices/0/recorded/actions\", 0, \"event\", 99)",
+        "put(\"devices/0/recorded/actions\", 0, \"event\", 4)",
+        "put(\"devices/0/recorded/actions\", 0, \"stream\", 4)",
+        "put(\"devices/0/recorded/actions\", 0, \"size\", 0)",
+        "put(\"devices/1/marks\", 0, \"event\", 99)",
+        "put(\"devices/1/marks\", 0, \"kind\", 2)",
+        "put(\"devices/1/marks\", 0, \"name\", 99)",
+        "put(\"devices/1/pools\", 0, \"owner\", 1)",
+        "put(\"stacks/frames\", 0, \"file\", 99)",
+        "f[\"stacks/first\"][1] = 99",
+        "f[\"stacks/first\"][3] = 99",
+        "f[\"strings/first\"][1] = 0",
+        "f[\"strings/first\"][1] = 999",
+        "f[\"strings/text\"][8] = 65",
+        "f[\"devices/0/streams\"][1] = 4",
+        "f[\"devices/0/events/stack\"][0] = 99",
+        "f[\"devices/0\"].attrs[\"slots\"] = 99",
+        "f[\"devices/0\"].attrs[\"slots\"] = 1 << 33",
+        "f[\"devices/0\"].attrs[\"initial\"] = 3",
+    };
+    struct frag_trace *t = sample();
+    char path[256];
+
+    (void)state;
+    need_h5py();
+    in_folder("edited.h5", path);
+    for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
+        struct frag_trace *again = NULL;
+        char script[1024];
+        enum frag_err err;
+
+        TRY(frag_trace_write(t, path, 1, &error));
+        snprintf(script, sizeof(script),
+                 "import h5py, sys\n"
+                 "f = h5py.File(sys.argv[1], \"r+\")\n"
+                 "d = \"devices/1/recorded/\"\n"
+                 "def put(name, row, field, value):\n"
+                 "    rows = f[name][:]\n"
+                 "    rows[row][field] = value\n"
+                 "    f[name][:] = rows\n%s\n",
+                 edits[i]);
+        assert_true(python(script, path));
+        error.text[0] = '\0';
+        err = trace_file_read(path, NULL, &again, &error);
+        if (err != FRAG_CORRUPT || !strstr(error.text, "expected"))
+            fail_msg("%s: %s \"%s\"", edits[i], frag_err_text(err), error.text);
+    }
+    frag_trace_close(t);
+}
+
 /* Damage. */
 
 static uint64_t next(uint64_t *seed)
@@ -493,6 +561,33 @@ static void damaged_files_are_refused_in_words(void **state)
     assert_true(refused > 250);
     free(whole);
     free(bytes);
+}
+
+static bool is_mapped(const char *path)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    bool found = false;
+
+    while (maps && fgets(line, sizeof(line), maps))
+        found |= strstr(line, path) != NULL;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static void a_closed_trace_is_not_mapped(void **state)
+{
+    struct frag_trace *t = sample();
+    char path[256];
+
+    (void)state;
+    TRY(frag_trace_write(t, in_folder("mapped.h5", path), 3000, &error));
+    frag_trace_close(t);
+    t = reopened(path);
+    assert_true(is_mapped(path));
+    frag_trace_close(t);
+    assert_false(is_mapped(path));
 }
 
 /* frag_trace_check. */
@@ -581,7 +676,9 @@ int main(void)
         cmocka_unit_test(columns_that_are_packed_or_named_are_read_too),
         cmocka_unit_test(five_lines_of_h5py_read_a_trace),
         cmocka_unit_test(broken_h5py_traces_are_refused),
+        cmocka_unit_test(tables_that_do_not_hold_together_are_refused),
         cmocka_unit_test(damaged_files_are_refused_in_words),
+        cmocka_unit_test(a_closed_trace_is_not_mapped),
         cmocka_unit_test(each_broken_rule_is_found),
     };
 

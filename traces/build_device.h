@@ -1,9 +1,11 @@
 /* build_device.h - the builder's own state; private to build_*.c.
  *
- * build.c takes entries, build_text.c strings, stacks, notes and settings;
- * build_finish.c calls, for each device in this order, build_infer.c (what the
- * entries leave open: completions, empty_cache calls), build_start.c (the
- * state before the first entry) and build_pools.c (pools and streams).
+ * build_device.c keeps it, build.c takes entries, build_event.c events of
+ * scripts, build_end.c the final snapshot, build_text.c strings, stacks, notes
+ * and settings; build_finish.c calls, for each device in this order,
+ * build_infer.c (what the entries leave open: completions, empty_cache calls),
+ * build_start.c (the state before the first entry) and build_pools.c (pools and
+ * streams).
  */
 #ifndef TRACES_BUILD_DEVICE_H
 #define TRACES_BUILD_DEVICE_H

@@ -102,6 +102,67 @@ hid_t trace_memory_type(enum trace_type type);
 hid_t trace_file_type(enum trace_type type);
 hid_t trace_row_type(const struct trace_table *table, bool in_file);
 
+/* A file being read. */
+struct trace_reader {
+    struct frag_trace *trace;
+    struct frag_error *e;
+    const char *path;
+    const unsigned char *map;
+    uint64_t map_size;
+    hid_t file;
+};
+
+/* CORRUPT, with the words that `what` was expected at where + name. */
+enum frag_err trace_expected(const struct trace_reader *r, const char *where,
+                             const char *name, const char *what);
+bool trace_has(hid_t at, const char *name);
+
+/* A dataset of the group `at`, whose path `where` ends in a slash. The rows
+ * belong to the trace. A table that is absent is empty; a column must be
+ * there. CORRUPT, NOMEM. */
+enum frag_err trace_read_column(const struct trace_reader *r, hid_t at,
+                                const char *where,
+                                const struct trace_column *column,
+                                const void **rows,
+                                uint64_t *count) FRAG_MUST_CHECK;
+enum frag_err trace_read_table(const struct trace_reader *r, hid_t at,
+                               const char *where,
+                               const struct trace_table *table,
+                               const void **rows,
+                               uint64_t *count) FRAG_MUST_CHECK;
+
+/* An attribute of `at`, at most max; *value stays if it is absent. */
+enum frag_err trace_read_number(const struct trace_reader *r, hid_t at,
+                                const char *where, const char *name,
+                                uint64_t max, uint64_t *value) FRAG_MUST_CHECK;
+/* An attribute of the root; NULL if it is absent. The caller frees it. */
+enum frag_err trace_read_text(const struct trace_reader *r, const char *name,
+                              char **text) FRAG_MUST_CHECK;
+
+/* The texts of a group of the root (strings, notes), and the stacks. */
+enum frag_err trace_read_texts(const struct trace_reader *r, const char *name,
+                               const char *const **out,
+                               uint32_t *count) FRAG_MUST_CHECK;
+enum frag_err trace_read_stacks(const struct trace_reader *r) FRAG_MUST_CHECK;
+
+/* Writing: attributes, groups and datasets; false or negative if HDF5 refuses.
+ * A label is text of variable length, which h5py gives as str. A text, which is
+ * read back, is of fixed length, so that it lies in the checksummed header. */
+bool trace_put_label(hid_t at, const char *name, const char *text);
+bool trace_put_text(hid_t at, const char *name, const char *text);
+bool trace_put_number(hid_t at, const char *name, uint64_t value);
+hid_t trace_make_group(hid_t at, const char *name);
+bool trace_close_group(hid_t group, bool fine); /* fine, and closed */
+hid_t trace_make_column(hid_t at, const struct trace_column *column,
+                        uint64_t count);
+hid_t trace_rows_type(enum trace_type type); /* what trace_put_rows takes */
+bool trace_put_rows(hid_t data, hid_t type, uint64_t first, uint64_t count,
+                    const void *rows);
+bool trace_put_column(hid_t at, const struct trace_column *column,
+                      const void *rows, uint64_t count);
+bool trace_put_table(hid_t at, const struct trace_table *table,
+                     const void *rows, uint64_t count);
+
 /* HDF5 prints its errors unless told otherwise; ours say more. It also
  * complains at exit of what it lost itself on a damaged file, so its clean-up
  * at exit is left out: every file is closed here. */

@@ -21,176 +21,6 @@ struct writer {
     uint64_t repeat;
 };
 
-static bool close_type(hid_t type, bool fine)
-{
-    if (type >= 0)
-        H5Tclose(type);
-    return fine;
-}
-
-/* Text that readers show but we do not read back: variable-length, which h5py
- * gives as str. */
-static bool put_label(hid_t at, const char *name, const char *text)
-{
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    hid_t attribute = -1;
-    bool fine = type >= 0 && space >= 0 &&
-                H5Tset_size(type, H5T_VARIABLE) >= 0 &&
-                H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
-
-    if (fine)
-        attribute = H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    fine = attribute >= 0 && H5Awrite(attribute, type, &text) >= 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return close_type(type, fine);
-}
-
-/* Text that is read back: of fixed length, so that it lies in the checksummed
- * header. */
-static bool put_text(hid_t at, const char *name, const char *text)
-{
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    hid_t attribute = -1;
-    bool fine = type >= 0 && space >= 0 &&
-                H5Tset_size(type, strlen(text) + 1) >= 0 &&
-                H5Tset_cset(type, H5T_CSET_UTF8) >= 0;
-
-    if (fine)
-        attribute = H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    fine = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return close_type(type, fine);
-}
-
-static bool put_number(hid_t at, const char *name, uint64_t value)
-{
-    hid_t space = H5Screate(H5S_SCALAR), attribute = -1;
-    bool fine;
-
-    if (space >= 0)
-        attribute = H5Acreate2(at, name, H5T_STD_U64LE, space, H5P_DEFAULT,
-                               H5P_DEFAULT);
-    fine =
-        attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_UINT64, &value) >= 0;
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (space >= 0)
-        H5Sclose(space);
-    return fine;
-}
-
-static hid_t make_group(hid_t at, const char *name)
-{
-    hid_t how = H5Pcreate(H5P_GROUP_CREATE), group = -1;
-
-    if (how >= 0 && H5Pset_obj_track_times(how, false) >= 0)
-        group = H5Gcreate2(at, name, H5P_DEFAULT, how, H5P_DEFAULT);
-    if (how >= 0)
-        H5Pclose(how);
-    return group;
-}
-
-static bool close_group(hid_t group, bool fine)
-{
-    return group >= 0 && H5Gclose(group) >= 0 && fine;
-}
-
-static hid_t make_dataset(hid_t at, const char *name, hid_t type,
-                          uint64_t count)
-{
-    const hsize_t shape[] = {count};
-    hid_t space = H5Screate_simple(1, shape, NULL);
-    hid_t how = H5Pcreate(H5P_DATASET_CREATE), data = -1;
-
-    if (space >= 0 && how >= 0 && type >= 0 &&
-        H5Pset_obj_track_times(how, false) >= 0 &&
-        H5Pset_fill_time(how, H5D_FILL_TIME_NEVER) >= 0)
-        data = H5Dcreate2(at, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
-    if (how >= 0)
-        H5Pclose(how);
-    if (space >= 0)
-        H5Sclose(space);
-    return data;
-}
-
-/* Rows first .. first + count - 1. */
-static bool put_rows(hid_t data, hid_t type, uint64_t first, uint64_t count,
-                     const void *rows)
-{
-    const hsize_t start[] = {first}, shape[] = {count};
-    hid_t in_file = H5Dget_space(data);
-    hid_t in_memory = H5Screate_simple(1, shape, NULL);
-    bool fine = !count || (in_file >= 0 && in_memory >= 0 &&
-                           H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start,
-                                               NULL, shape, NULL) >= 0 &&
-                           H5Dwrite(data, type, in_memory, in_file, H5P_DEFAULT,
-                                    rows) >= 0);
-
-    if (in_memory >= 0)
-        H5Sclose(in_memory);
-    if (in_file >= 0)
-        H5Sclose(in_file);
-    return fine;
-}
-
-static bool label(hid_t data, const char *units, const char *long_name)
-{
-    return put_label(data, "units", units) &&
-           put_label(data, "long_name", long_name);
-}
-
-static hid_t make_column(hid_t at, const struct trace_column *column,
-                         uint64_t count)
-{
-    hid_t type = trace_file_type(column->type);
-    hid_t data = make_dataset(at, column->name, type, count);
-
-    close_type(type, true);
-    if (data >= 0 && label(data, column->units, column->long_name))
-        return data;
-    if (data >= 0)
-        H5Dclose(data);
-    return -1;
-}
-
-/* The op column is an enum in memory too, as HDF5 turns no number into one. */
-static hid_t column_type(enum trace_type type)
-{
-    return type == TRACE_OP ? trace_file_type(type) : trace_memory_type(type);
-}
-
-static bool put_column(hid_t at, const struct trace_column *column,
-                       const void *rows, uint64_t count)
-{
-    hid_t data = make_column(at, column, count);
-    hid_t type = column_type(column->type);
-    bool fine = data >= 0 && type >= 0 && put_rows(data, type, 0, count, rows);
-
-    close_type(type, true);
-    return data >= 0 && H5Dclose(data) >= 0 && fine;
-}
-
-static bool put_table(hid_t at, const struct trace_table *table,
-                      const void *rows, uint64_t count)
-{
-    hid_t in_file = trace_row_type(table, true);
-    hid_t in_memory = trace_row_type(table, false);
-    hid_t data = make_dataset(at, table->name, in_file, count);
-    bool fine = data >= 0 && in_memory >= 0 &&
-                label(data, table->units, table->long_name) &&
-                put_rows(data, in_memory, 0, count, rows);
-
-    close_type(in_file, true);
-    close_type(in_memory, true);
-    return data >= 0 && H5Dclose(data) >= 0 && fine;
-}
-
 /* Events, once or repeated. */
 
 struct rests {
@@ -227,7 +57,7 @@ static bool put_frees(hid_t data, hid_t type, enum trace_events k,
                            : k == EVENTS_ID ? (const void *)(rests->ids + i)
                                             : (const void *)zeros;
 
-        if (!put_rows(data, type, first + i, n, rows))
+        if (!trace_put_rows(data, type, first + i, n, rows))
             return false;
     }
     return true;
@@ -245,7 +75,7 @@ static bool put_rounds(hid_t data, hid_t type, const struct writer *w,
                 return false;
             at += rests->count;
         }
-        if (!put_rows(data, type, at, d->count, trace_event_data(d, k)))
+        if (!trace_put_rows(data, type, at, d->count, trace_event_data(d, k)))
             return false;
         at += d->count;
     }
@@ -274,7 +104,7 @@ static bool put_events(const struct writer *w, hid_t at,
                        const struct frag_device_trace *d)
 {
     struct rests rests = {0};
-    hid_t group = make_group(at, "events");
+    hid_t group = trace_make_group(at, "events");
     bool fine = group >= 0 && find_rests(d, &rests);
     uint64_t count = d->count * w->repeat + rests.count * (w->repeat - 1);
 
@@ -284,35 +114,38 @@ static bool put_events(const struct writer *w, hid_t at,
 
         if (!is_needed(w, d, (enum trace_events)k))
             continue;
-        data = make_column(group, column, count);
-        type = column_type(column->type);
+        data = trace_make_column(group, column, count);
+        type = trace_rows_type(column->type);
         fine = data >= 0 && type >= 0 &&
                put_rounds(data, type, w, d, (enum trace_events)k, &rests);
-        close_type(type, true);
+        if (type >= 0)
+            H5Tclose(type);
         fine = data >= 0 && H5Dclose(data) >= 0 && fine;
     }
     free(rests.ids);
-    return close_group(group, fine);
+    return trace_close_group(group, fine);
 }
 
 static bool put_recorded(hid_t at, const struct frag_device_trace *d)
 {
     const struct frag_recorded *r = &d->recorded;
-    hid_t group = make_group(at, "recorded");
+    hid_t group = trace_make_group(at, "recorded");
     bool fine = group >= 0;
 
     if (fine && r->addr)
-        fine = put_column(group, &trace_addr, r->addr, d->count);
+        fine = trace_put_column(group, &trace_addr, r->addr, d->count);
     fine =
-        fine && put_table(group, &trace_actions, r->actions, r->action_count) &&
-        put_table(group, &trace_start_segments, r->start.segments,
-                  r->start.segment_count) &&
-        put_table(group, &trace_start_blocks, r->start.blocks,
-                  r->start.block_count) &&
-        put_table(group, &trace_end_segments, r->end.segments,
-                  r->end.segment_count) &&
-        put_table(group, &trace_end_blocks, r->end.blocks, r->end.block_count);
-    return close_group(group, fine);
+        fine &&
+        trace_put_table(group, &trace_actions, r->actions, r->action_count) &&
+        trace_put_table(group, &trace_start_segments, r->start.segments,
+                        r->start.segment_count) &&
+        trace_put_table(group, &trace_start_blocks, r->start.blocks,
+                        r->start.block_count) &&
+        trace_put_table(group, &trace_end_segments, r->end.segments,
+                        r->end.segment_count) &&
+        trace_put_table(group, &trace_end_blocks, r->end.blocks,
+                        r->end.block_count);
+    return trace_close_group(group, fine);
 }
 
 /* A repeated stream has no recorded answers, so its start is not special. */
@@ -325,28 +158,30 @@ static bool put_device(const struct writer *w, hid_t at,
     bool fine;
 
     snprintf(name, sizeof(name), "%" PRIu32, d->device);
-    group = make_group(at, name);
-    fine = group >= 0 && put_number(group, "slots", d->slots) &&
-           put_number(group, "initial", once ? d->initial : 0) &&
-           put_number(group, "has_actions", once && d->recorded.has_actions) &&
-           put_number(group, "has_end", once && d->recorded.has_end) &&
-           put_events(w, group, d) &&
-           put_column(group, &trace_streams, d->streams, d->stream_count) &&
-           put_table(group, &trace_pools, d->pools, d->pool_count);
+    group = trace_make_group(at, name);
+    fine =
+        group >= 0 && trace_put_number(group, "slots", d->slots) &&
+        trace_put_number(group, "initial", once ? d->initial : 0) &&
+        trace_put_number(group, "has_actions",
+                         once && d->recorded.has_actions) &&
+        trace_put_number(group, "has_end", once && d->recorded.has_end) &&
+        put_events(w, group, d) &&
+        trace_put_column(group, &trace_streams, d->streams, d->stream_count) &&
+        trace_put_table(group, &trace_pools, d->pools, d->pool_count);
     if (fine && once)
-        fine = put_table(group, &trace_marks, d->marks, d->mark_count) &&
+        fine = trace_put_table(group, &trace_marks, d->marks, d->mark_count) &&
                put_recorded(group, d);
-    return close_group(group, fine);
+    return trace_close_group(group, fine);
 }
 
 static bool put_devices(const struct writer *w)
 {
-    hid_t group = make_group(w->file, "devices");
+    hid_t group = trace_make_group(w->file, "devices");
     bool fine = group >= 0;
 
     for (uint32_t i = 0; fine && i < w->trace->device_count; i++)
         fine = put_device(w, group, &w->trace->devices[i]);
-    return close_group(group, fine);
+    return trace_close_group(group, fine);
 }
 
 /* Texts. */
@@ -355,7 +190,7 @@ static bool put_texts(const struct writer *w, const char *name,
                       const char *const *texts, uint32_t count)
 {
     uint64_t *first = calloc((size_t)count + 1, sizeof(*first));
-    hid_t group = make_group(w->file, name);
+    hid_t group = trace_make_group(w->file, name);
     char *joined = NULL;
     bool fine;
 
@@ -366,11 +201,11 @@ static bool put_texts(const struct writer *w, const char *name,
     for (uint32_t i = 0; joined && i < count; i++)
         memcpy(joined + first[i], texts[i], (size_t)(first[i + 1] - first[i]));
     fine = joined && group >= 0 &&
-           put_column(group, &trace_text, joined, first[count]) &&
-           put_column(group, &trace_first, first, (uint64_t)count + 1);
+           trace_put_column(group, &trace_text, joined, first[count]) &&
+           trace_put_column(group, &trace_first, first, (uint64_t)count + 1);
     free(joined);
     free(first);
-    return close_group(group, fine);
+    return trace_close_group(group, fine);
 }
 
 static bool put_stacks(const struct writer *w)
@@ -383,24 +218,25 @@ static bool put_stacks(const struct writer *w)
     if (!t->stack_count)
         return true;
     frames = t->stack_first[t->stack_count];
-    group = make_group(w->file, "stacks");
-    fine = group >= 0 && put_table(group, &trace_frames, t->frames, frames) &&
-           put_column(group, &trace_first, t->stack_first,
-                      (uint64_t)t->stack_count + 1);
-    return close_group(group, fine);
+    group = trace_make_group(w->file, "stacks");
+    fine = group >= 0 &&
+           trace_put_table(group, &trace_frames, t->frames, frames) &&
+           trace_put_column(group, &trace_first, t->stack_first,
+                            (uint64_t)t->stack_count + 1);
+    return trace_close_group(group, fine);
 }
 
 static bool put_root(const struct writer *w)
 {
     const struct frag_trace *t = w->trace;
 
-    return put_text(w->file, "schema_name", TRACE_SCHEMA) &&
-           put_text(w->file, "schema_version", TRACE_SCHEMA_VERSION) &&
-           put_label(w->file, "tool", TRACE_TOOL) &&
-           put_label(w->file, "source_path", t->path) &&
-           put_label(w->file, "source_format", t->format) &&
-           put_text(w->file, "source_sha256", t->sha256) &&
-           (!t->settings || put_text(w->file, "settings", t->settings));
+    return trace_put_text(w->file, "schema_name", TRACE_SCHEMA) &&
+           trace_put_text(w->file, "schema_version", TRACE_SCHEMA_VERSION) &&
+           trace_put_label(w->file, "tool", TRACE_TOOL) &&
+           trace_put_label(w->file, "source_path", t->path) &&
+           trace_put_label(w->file, "source_format", t->format) &&
+           trace_put_text(w->file, "source_sha256", t->sha256) &&
+           (!t->settings || trace_put_text(w->file, "settings", t->settings));
 }
 
 static bool put_trace(const struct writer *w)
