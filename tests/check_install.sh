@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# check_install.sh BUILD: what `cmake --install` puts down is enough to build
-# and run a program with a policy of its own, through pkg-config and through
-# CMake's find_package, from a folder that was moved after the installation.
+# check_install.sh: what `cmake --install` puts down is enough to build and run
+# a program with a policy of its own, through pkg-config and through CMake's
+# find_package, from a folder that was moved after the installation.
+# Environment: FRAG_BUILD_DIR (default build), FRAG_INSTALL_CFLAGS.
 set -eu
-build=${1:?usage: check_install.sh BUILD}
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${FRAG_BUILD_DIR:-$root/build}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
