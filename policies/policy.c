@@ -360,12 +360,13 @@ static bool has_vmm(const struct frag_backend_ops *ops)
            ops->phys_release && ops->map && ops->unmap;
 }
 
-enum frag_err frag_heap_open(struct frag_heap *heap,
-                             const struct frag_policy *policy,
-                             struct frag_backend *mem, const char *params,
-                             struct frag_error *e)
+enum frag_err frag_heap_open_with(struct frag_heap *heap,
+                                  const struct frag_policy *policy,
+                                  struct frag_backend *mem, const char *params,
+                                  const struct frag_future *future,
+                                  struct frag_error *e)
 {
-    struct frag_heap fresh = {.policy = policy, .mem = mem};
+    struct frag_heap fresh = {.policy = policy, .mem = mem, .future = future};
     enum frag_err err;
 
     if (policy->needs & FRAG_NEEDS_VMM && !has_vmm(mem->ops))
@@ -380,6 +381,14 @@ enum frag_err frag_heap_open(struct frag_heap *heap,
     }
     *heap = fresh;
     return FRAG_OK;
+}
+
+enum frag_err frag_heap_open(struct frag_heap *heap,
+                             const struct frag_policy *policy,
+                             struct frag_backend *mem, const char *params,
+                             struct frag_error *e)
+{
+    return frag_heap_open_with(heap, policy, mem, params, NULL, e);
 }
 
 void frag_heap_close(struct frag_heap *heap)

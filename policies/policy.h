@@ -16,7 +16,7 @@
 /* What a policy may require; a run that cannot supply it is refused. */
 enum frag_needs {
     FRAG_NEEDS_VMM = 1 << 0,    /* the backend's virtual memory calls */
-    FRAG_NEEDS_FUTURE = 1 << 1, /* frees_at is filled in (offline policies) */
+    FRAG_NEEDS_FUTURE = 1 << 1, /* heap->future and frees_at are filled in */
     FRAG_NEEDS_MOVES = 1 << 2,  /* the caller takes heap->moved */
 };
 
@@ -42,11 +42,32 @@ enum {
                              Programming Guide, device memory accesses) */
 };
 
+/* All that will be asked, in the order of asking. Who replays a trace more than
+ * once asks for the whole of it again each time, with all that was live freed
+ * in between. */
+struct frag_future_request {
+    frag_size size;
+    uint64_t allocs_at; /* index of the event that asks */
+    uint64_t frees_at;  /* of the one that frees, or FRAG_NEVER; as frees_at of
+                           the request */
+    frag_stream stream;
+    frag_pool pool;
+};
+
+struct frag_future {
+    size_t count;
+    const struct frag_future_request *requests;
+};
+
 /* One policy at work on one backend. */
 struct frag_heap {
     const struct frag_policy *policy;
     struct frag_backend *mem;
     void *state; /* policy->state_size bytes: zeroed, then parameters set */
+    const struct frag_future *future; /* borrowed; NULL where nobody knows it or
+                                         the policy does not need it. A policy
+                                         that does serves requests without it
+                                         too, as well as it can */
 
     /* Called by a policy that moves blocks, after the copy is queued: the block
      * that `owner` named now lies in *block. NULL where the caller cannot take
@@ -163,6 +184,12 @@ enum frag_err frag_heap_open(struct frag_heap *heap,
                              const struct frag_policy *policy,
                              struct frag_backend *mem, const char *params,
                              struct frag_error *e)
+    __attribute__((warn_unused_result));
+/* The same with the future, borrowed until the heap is closed; NULL: none. */
+enum frag_err
+frag_heap_open_with(struct frag_heap *heap, const struct frag_policy *policy,
+                    struct frag_backend *mem, const char *params,
+                    const struct frag_future *future, struct frag_error *e)
     __attribute__((warn_unused_result));
 void frag_heap_close(struct frag_heap *heap);
 

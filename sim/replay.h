@@ -94,6 +94,12 @@ struct frag_summary {
      * requested, at the first event of peak reserved. 0 where nothing was
      * requested. */
     double overhead_average, overhead_at_live_peak, overhead_at_held_peak;
+    frag_size lower_bound; /* most bytes live at once, pending ones included,
+                              each request served rounded up to FRAG_QUANTUM:
+                              no policy, moving or not, can reserve less */
+    double gap_to_bound;   /* peak_reserved / lower_bound - 1; 0 where nothing
+                              was served */
+    uint64_t optimal; /* 1: peak_reserved is lower_bound, all were served */
     uint64_t peak_reserved_event;
     uint64_t num_ooms;
     uint64_t first_oom_event;   /* FRAG_NEVER if none */

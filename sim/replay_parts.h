@@ -56,6 +56,8 @@ struct run {
     struct slot *slots;
     uint32_t *tags;
     uint64_t *frees_at; /* NULL unless the policy needs the future */
+    struct frag_future future;
+    struct frag_future_request *asked; /* its requests */
 
     struct frag_heap heap;
     struct meter meter;
@@ -120,6 +122,7 @@ static inline void run_drop(struct run *r, uint32_t id)
 
     tally_clear(&r->tally, g, s->block.size);
     r->tally.requested -= s->requested;
+    r->tally.quanta -= frag_quanta(s->requested);
 }
 
 /* The block of the slot is new: into the tally. */
@@ -140,6 +143,7 @@ static inline void run_enter(struct run *r, uint32_t id,
     tally_fill(&r->tally, g, s->block.size);
     r->tally.requested += req->size;
     r->tally.allocated += s->block.size;
+    tally_quanta(&r->tally, req->size);
 }
 
 /* --- replay_start.c --- */

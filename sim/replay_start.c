@@ -29,6 +29,30 @@ static enum frag_err foresee(struct run *r)
     return FRAG_OK;
 }
 
+/* All allocs of the trace, for the policy to look through before it starts. */
+static enum frag_err foretell(struct run *r)
+{
+    const struct frag_device_trace *t = r->trace;
+    size_t count = 0;
+
+    for (uint64_t i = 0; i < t->count; i++)
+        count += t->op[i] == FRAG_ALLOC;
+    r->asked = malloc((count + 1) * sizeof(*r->asked));
+    if (!r->asked)
+        return FRAG_NOMEM;
+    r->future = (struct frag_future){.count = count, .requests = r->asked};
+    count = 0;
+    for (uint64_t i = 0; i < t->count; i++)
+        if (t->op[i] == FRAG_ALLOC)
+            r->asked[count++] =
+                (struct frag_future_request){.size = t->bytes[i],
+                                             .allocs_at = i,
+                                             .frees_at = r->frees_at[i],
+                                             .stream = t->stream[i],
+                                             .pool = t->pool[i]};
+    return FRAG_OK;
+}
+
 static enum frag_err open_storage(struct run *r)
 {
     const struct frag_device_trace *t = r->trace;
@@ -41,8 +65,10 @@ static enum frag_err open_storage(struct run *r)
     if (!r->slots || !r->tags || !r->stream_told)
         return FRAG_NOMEM;
     FRAG_TRY(picture_open(&r->picture, t->slots));
-    if (r->policy->needs & FRAG_NEEDS_FUTURE)
+    if (r->policy->needs & FRAG_NEEDS_FUTURE) {
         FRAG_TRY(foresee(r));
+        FRAG_TRY(foretell(r));
+    }
     if (r->spec->check)
         r->ledger = frag_ledger_open(t->slots);
     return r->spec->check && !r->ledger ? FRAG_NOMEM : FRAG_OK;
@@ -52,6 +78,7 @@ static void close_storage(struct run *r)
 {
     frag_ledger_close(r->ledger);
     picture_close(&r->picture);
+    free(r->asked);
     free(r->frees_at);
     free(r->pending.links);
     free(r->stream_told);
@@ -65,8 +92,9 @@ static enum frag_err open_heap(struct run *r)
 
     FRAG_TRY(frag_policy_resolve(spec->policy, spec->params, r->out.params,
                                  sizeof(r->out.params), r->error));
-    FRAG_TRY(frag_heap_open(&r->heap, spec->policy, &r->meter.base,
-                            spec->params, r->error));
+    FRAG_TRY(frag_heap_open_with(&r->heap, spec->policy, &r->meter.base,
+                                 spec->params, r->asked ? &r->future : NULL,
+                                 r->error));
     r->heap.moved = run_moved;
     r->heap.user = r;
     return FRAG_OK;

@@ -22,6 +22,9 @@ static void sum_ratios(const struct run *r, struct frag_summary *s)
     s->internal_at_peak =
         waste(s->at_peak.requested, s->at_peak.requested + s->at_peak.rounding);
     s->overhead = share((double)s->peak_reserved, (double)s->peak_requested);
+    s->gap_to_bound =
+        s->lower_bound ? (double)s->peak_reserved / (double)s->lower_bound - 1
+                       : 0;
     s->overhead_average = share(t->reserved_area, t->requested_area);
     s->overhead_at_live_peak =
         share((double)t->reserved_at_live_peak, (double)t->peak_requested);
@@ -41,6 +44,8 @@ void run_summarize(struct run *r, uint64_t events)
     s->peak_active = t->peak_active;
     s->end_reserved = t->reserved;
     s->peak_inactive_split = t->peak_split;
+    s->lower_bound = t->peak_quanta;
+    s->optimal = s->peak_reserved == s->lower_bound && !s->num_ooms;
     for (int i = 0; i < FRAG_CALL_COUNT; i++)
         s->calls[i] = m->calls[i];
     s->bytes_moved = m->bytes_moved;

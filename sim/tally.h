@@ -10,6 +10,8 @@
  *   allocated  of live blocks without pending ones
  *   pending    freed by the client, not yet completed; active is the sum
  *   split      free bytes in ordinary segments that hold a live block
+ *   quanta     requested, each request rounded up to whole quanta: what no
+ *              policy can go below
  */
 #ifndef FRAG_TALLY_H
 #define FRAG_TALLY_H
@@ -17,7 +19,7 @@
 #include "sim/meter.h"
 
 struct tally {
-    frag_size requested, allocated, split;
+    frag_size requested, allocated, split, quanta;
 
     /* Of the window's events, after each. */
     frag_size requested_max, allocated_min, allocated_max, split_max;
@@ -27,6 +29,7 @@ struct tally {
 
     /* Of the run so far. */
     frag_size peak_requested, peak_allocated, peak_active, peak_split;
+    frag_size peak_quanta;
     frag_size reserved_at_live_peak;
     double fragmentation_sum, reserved_area, requested_area;
     struct frag_point *point; /* the bucket under way; NULL: no series */
@@ -59,6 +62,20 @@ static inline void tally_clear(struct tally *t, struct segment *g,
     frag_size closed = --g->live ? 0 : g->size;
 
     t->split += (size - closed) & g->split_mask;
+}
+
+/* A request in whole quanta. */
+static inline frag_size frag_quanta(frag_size size)
+{
+    return (size + FRAG_QUANTUM - 1) & ~((frag_size)FRAG_QUANTUM - 1);
+}
+
+/* A request is served. */
+static inline void tally_quanta(struct tally *t, frag_size size)
+{
+    t->quanta += frag_quanta(size);
+    if (t->quanta > t->peak_quanta)
+        t->peak_quanta = t->quanta;
 }
 
 /* An event is over. */

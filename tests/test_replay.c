@@ -289,6 +289,7 @@ static struct script *new_script(uint64_t seed)
 struct now {
     frag_size requested, allocated, pending, reserved, split;
     frag_size requested_live; /* without pending blocks */
+    frag_size quanta;         /* requested, each in steps of 512 */
     frag_size largest, unusable, here, stream, pool; /* free, for the request */
 };
 
@@ -396,6 +397,7 @@ static struct now look(const struct judge *j, uint64_t event)
         if (!j->block[id].live)
             continue;
         n.requested += j->block[id].requested;
+        n.quanta += (j->block[id].requested + 511) / 512 * 512;
         n.requested_live += j->block[id].pending ? 0 : j->block[id].requested;
         *(j->block[id].pending ? &n.pending : &n.allocated) +=
             j->block[id].size;
@@ -457,6 +459,7 @@ static struct verdict sum_up(const struct judge *j)
             v.live_event = i;
         raise_to(&v.peak.requested, n->requested);
         raise_to(&v.peak.allocated, n->allocated);
+        raise_to(&v.peak.quanta, n->quanta);
         raise_to(&v.peak.reserved, n->reserved);
         raise_to(&v.peak.split, n->split);
         raise_to(&v.active, n->allocated + n->pending);
@@ -505,6 +508,10 @@ static void judge_summary(const struct judge *j, const struct frag_summary *s)
     is_close(s->fragmentation_at_peak,
              1 - (double)peak->allocated / (double)peak->reserved);
     is_close(s->overhead, (double)v.peak.reserved / (double)v.peak.requested);
+    assert_int_equal(s->lower_bound, v.peak.quanta);
+    assert_int_equal(s->optimal, v.peak.quanta == v.peak.reserved && !v.ooms);
+    is_close(s->gap_to_bound,
+             (double)v.peak.reserved / (double)v.peak.quanta - 1);
     is_close(s->overhead_average, v.reserved_area / v.requested_area);
     is_close(s->overhead_at_held_peak,
              (double)peak->reserved / (double)peak->requested);
@@ -903,6 +910,28 @@ static void a_cancelled_run_says_so_and_leaves_nothing(void **state)
     free(s);
 }
 
+/* The whole trace of the test below, as it is foretold. */
+static void check_future(const struct frag_future *f)
+{
+    static const uint64_t allocs_at[] = {0, 1, 4}, frees_at[] = {3, 2, 5};
+
+    assert_non_null(f);
+    assert_int_equal(f->count, 3);
+    for (size_t i = 0; i < f->count; i++) {
+        assert_int_equal(f->requests[i].size, 2 * MIB);
+        assert_int_equal(f->requests[i].allocs_at, allocs_at[i]);
+        assert_int_equal(f->requests[i].frees_at, frees_at[i]);
+        assert_int_equal(f->requests[i].stream, i == 1);
+        assert_int_equal(f->requests[i].pool, 0);
+    }
+}
+
+static enum frag_err see_future(struct frag_heap *heap)
+{
+    check_future(heap->future);
+    return FRAG_OK;
+}
+
 static enum frag_err count_future(struct frag_heap *heap,
                                   const struct frag_request *req,
                                   struct frag_block *out)
@@ -922,20 +951,21 @@ static void give_segment(struct frag_heap *heap, const struct frag_block *b)
                      FRAG_OK);
 }
 
-static void an_offline_policy_is_told_when_each_block_dies(void **state)
+static void an_offline_policy_is_told_all_before_it_starts(void **state)
 {
     static const struct frag_policy seer = {.name = "seer",
                                             .summary = "sees",
                                             .source = "this test",
                                             .needs = FRAG_NEEDS_FUTURE,
                                             .state_size = sizeof(uint64_t),
+                                            .init = see_future,
                                             .alloc = count_future,
                                             .free = give_segment};
     static const uint8_t op[] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_FREE,
                                  FRAG_FREE,  FRAG_ALLOC, FRAG_FREE};
     static const uint32_t id[] = {0, 1, 1, 0, 0, 0};
     static const uint64_t bytes[] = {2 << 20, 2 << 20, 0, 0, 2 << 20, 0};
-    static const frag_stream stream[COUNT(op)];
+    static const frag_stream stream[] = {0, 1, 0, 0, 0, 0};
     static const frag_pool pool[COUNT(op)];
     const struct frag_device_trace trace = {.slots = 2,
                                             .count = COUNT(op),
@@ -944,7 +974,7 @@ static void an_offline_policy_is_told_when_each_block_dies(void **state)
                                             .bytes = bytes,
                                             .stream = stream,
                                             .pool = pool,
-                                            .stream_count = 1,
+                                            .stream_count = 2,
                                             .pool_count = 1,
                                             .streams = raw_streams,
                                             .pools = raw_pools};
@@ -1026,7 +1056,7 @@ int main(void)
             a_synchronize_completes_pending_frees_within_the_request),
         cmocka_unit_test(of_equal_peaks_the_first_counts),
         cmocka_unit_test(a_cancelled_run_says_so_and_leaves_nothing),
-        cmocka_unit_test(an_offline_policy_is_told_when_each_block_dies),
+        cmocka_unit_test(an_offline_policy_is_told_all_before_it_starts),
         cmocka_unit_test(a_policy_whose_needs_the_device_lacks_is_refused),
         cmocka_unit_test(an_empty_trace_is_an_empty_run),
     };

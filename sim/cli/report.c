@@ -7,8 +7,9 @@
 #include "sim/cli/cli.h"
 
 static const char *const heads[] = {
-    "trace",          "device",   "policy",        "capacity", "peak reserved",
-    "peak allocated", "overhead", "fragmentation", "OOMs",     "first OOM"};
+    "trace",         "device",         "policy",   "capacity",
+    "peak reserved", "peak allocated", "gap",      "overhead",
+    "fragmentation", "OOMs",           "first OOM"};
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
 
@@ -26,7 +27,7 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
     *r = (struct report){
         .provenance = p,
         .has_table = !is_stdout(json) && !is_stdout(csv),
-        .table = {.columns = HEADS, .right = "lrlrrrrrrr", .optional = 2},
+        .table = {.columns = HEADS, .right = "lrlrrrrrrrr", .optional = 2},
     };
     if (file)
         err = frag_results_open(file, p, &r->file, e);
@@ -64,6 +65,10 @@ static void add_row(struct table *t, const struct frag_run_identity *id,
     table_size(t, id->capacity);
     table_size(t, s->peak_reserved);
     table_size(t, s->peak_allocated);
+    if (s->optimal)
+        table_cell(t, false, "optimal");
+    else
+        percent(t, s->gap_to_bound);
     if (isfinite(s->overhead))
         table_cell(t, false, "%.3f", s->overhead);
     else
