@@ -1,32 +1,11 @@
 #include "traces/pickle_reader.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* What no pickler needs: Python's batches are of 1000, PyTorch's lists of
  * entries are counted, not stacked. */
 enum { DEPTH_MAX = 1 << 20 };
-
-enum frag_err pickle_bad(const struct pickle *p, const char *format, ...)
-{
-    char words[400];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(words, sizeof(words), format, args);
-    va_end(args);
-    return frag_fail(p->e, FRAG_CORRUPT, "%s:%" PRIu64 ": %s",
-                     frag_source_name(p->source), p->where, words);
-}
-
-enum frag_err pickle_no_memory(const struct pickle *p)
-{
-    return frag_fail(p->e, FRAG_NOMEM, "%s:%" PRIu64 ": no memory to read on",
-                     frag_source_name(p->source), p->where);
-}
 
 static const struct pickle_kind *kind_of(const struct pickle *p,
                                          const struct pickle_value *v)
@@ -37,30 +16,6 @@ static const struct pickle_kind *kind_of(const struct pickle *p,
 static bool is_open(const struct pickle_value *v)
 {
     return v->tag == PICKLE_LIST || v->tag == PICKLE_DICT;
-}
-
-const char *pickle_describe(const struct pickle *p,
-                            const struct pickle_value *v)
-{
-    static const char *const words[] = {
-        [PICKLE_OTHER] = "a value of another type",
-        [PICKLE_NONE] = "None",
-        [PICKLE_BOOL] = "a bool",
-        [PICKLE_INT] = "an integer",
-        [PICKLE_UINT] = "an integer",
-        [PICKLE_HUGE] = "an integer of more than 64 bits",
-        [PICKLE_FLOAT] = "a float",
-        [PICKLE_TEXT] = "a text",
-        [PICKLE_PAIR] = "a tuple of two integers",
-        [PICKLE_SEEN] = "a reference to something that was read before",
-        [PICKLE_LIST] = "a list",
-        [PICKLE_DICT] = "a dict",
-        [PICKLE_MARK] = "a MARK",
-    };
-
-    if (v->tag == PICKLE_DONE || v->tag == PICKLE_RESULT)
-        return kind_of(p, v)->name;
-    return words[v->tag];
 }
 
 /* The stack */
