@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,7 +251,7 @@ static int write_values(struct pickler *p, char end)
 
 static int count_values(const struct pickler *p, char end)
 {
-    unsigned char *space = malloc(1 << 16);
+    unsigned char *space = malloc(8 * strlen(p->from) + 100);
     struct pickler copy = *p;
     int count;
 
@@ -262,20 +263,17 @@ static int count_values(const struct pickler *p, char end)
 
 static void write_container(struct pickler *p, char end, const char *ops)
 {
-    const int one = end == '}' ? 2 : 1, count = count_values(p, end);
+    const int one = end == '}' ? 2 : 1;
+    const int count = p->manner == PYTORCH ? INT_MAX : count_values(p, end);
 
     op(p, ops[0]);
     if (p->manner != PYTORCH)
         memoize(p);
-    if (p->manner != PYTORCH && count <= one) {
-        write_values(p, end);
-        if (count)
-            op(p, ops[2]);
-        return;
-    }
-    op(p, '(');
+    if (count > one)
+        op(p, '(');
     write_values(p, end);
-    op(p, ops[1]);
+    if (count)
+        op(p, ops[count > one ? 1 : 2]);
 }
 
 static void write_text(struct pickler *p)
@@ -367,7 +365,7 @@ static size_t pickle_it(const char *text, enum manner manner,
 static char *imported(const char *text, enum manner manner,
                       const struct frag_read_options *opts)
 {
-    unsigned char *bytes = malloc(1 << 16);
+    unsigned char *bytes = malloc(8 * strlen(text) + 100);
     const size_t size = pickle_it(text, manner, bytes);
     struct frag_build b = {0};
     struct frag_source *s;
@@ -517,6 +515,29 @@ static void stacks_are_told_once_and_shared(void **state)
     expect(text, "stack 1 a.py:3:f a.py:0:g\n"
                  "entry 0 alloc 1 2 0 0 stack 1\n"
                  "entry 0 alloc 2 2 0 0\n");
+}
+
+/* More frames that differ in their line alone than any cache of them holds. */
+static void frames_that_differ_in_the_line_are_different(void **state)
+{
+    enum { LINES = 6000 };
+    char *text = malloc(60 * LINES), *expected = malloc(20 * LINES), *log;
+    size_t length =
+        (size_t)sprintf(text, "{'device_traces':[[{'action':'x','frames':[");
+    size_t said = (size_t)sprintf(expected, "stack 1");
+
+    (void)state;
+    for (int i = 0; i < LINES; i++) {
+        length += (size_t)sprintf(text + length,
+                                  "{'name':'f','filename':'a','line':%d},", i);
+        said += (size_t)sprintf(expected + said, " a:%d:f", i);
+    }
+    sprintf(text + length, "]}]]}");
+    log = imported(text, PYTORCH, NULL);
+    assert_memory_equal(log, expected, said);
+    free(log);
+    free(text);
+    free(expected);
 }
 
 /* Python refers to a list it wrote before; here by hand: the frames of the
@@ -886,6 +907,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(segments_come_before_their_blocks),
         cmocka_unit_test(keys_come_in_any_order_and_unknown_ones_are_read_over),
         cmocka_unit_test(stacks_are_told_once_and_shared),
+        cmocka_unit_test(frames_that_differ_in_the_line_are_different),
         cmocka_unit_test(a_stack_that_python_refers_to_is_the_same_stack),
         cmocka_unit_test(a_conf_that_says_what_is_in_force_is_kept),
         cmocka_unit_test(a_conf_that_says_something_else_is_rebuilt),

@@ -596,64 +596,67 @@ static uint32_t next_random(uint32_t *x)
     return *x >> 8;
 }
 
+/* An opcode with a number of four bytes, and POP unless it is kept. */
+static void add_numbered(struct long_pickle *l, char op, uint32_t number,
+                         bool kept)
+{
+    const unsigned char bytes[] = {(unsigned char)op,
+                                   (unsigned char)(number & 255),
+                                   (unsigned char)(number >> 8 & 255),
+                                   (unsigned char)(number >> 16 & 255),
+                                   0,
+                                   '0'};
+
+    add(l, bytes, kept ? 5 : 6);
+}
+
 /* Every page of the memo: with one value, with few, with many, left and come
- * back to. The judge is an array. */
+ * back to, read often. The judge is an array. */
 static void the_memo_keeps_every_number(void **state)
 {
-    enum { COUNT = 60000 };
+    enum { COUNT = 60000, READS = 1000 };
+    /* How many different values a page has. */
+    static const uint32_t spread[] = {1, 9, 15, 16, 17, 255, 256, 257};
     struct long_pickle l = {malloc(40 * COUNT), 0};
-    uint16_t *judge = calloc(COUNT, sizeof(*judge));
-    char *expected = malloc(400 * 10);
-    size_t length = 1;
-    uint32_t x = 7;
+    uint32_t *judge = calloc(COUNT, sizeof(*judge)), x = 7;
     struct heard h;
     struct frag_error e;
+    char expected[4000] = "a";
+    size_t length = 1;
 
     (void)state;
     add(&l, "\x80\4]", 3);
     for (uint32_t i = 0; i < COUNT; i++) {
-        static const uint16_t spread[] = {1, 9, 200, 60000};
-        const uint32_t number =
-            i % 7 == 0 && i > 5000 ? next_random(&x) % i : i;
-        const uint16_t value =
-            (uint16_t)(next_random(&x) % spread[i >> 12 & 3]);
-        const unsigned char op[] = {'M',
-                                    (unsigned char)(value & 255),
-                                    (unsigned char)(value >> 8),
-                                    'r',
-                                    (unsigned char)(number & 255),
-                                    (unsigned char)(number >> 8 & 255),
-                                    0,
-                                    0,
-                                    '0'};
+        const bool back = i % 4096 == 4095 && i > 8192;
 
-        add(&l, op, sizeof(op));
-        judge[number] = value + 1;
+        judge[i] = i % spread[i >> 12 & 7];
+        add_numbered(&l, 'J', judge[i], true);
+        add_numbered(&l, 'r', i, false);
+        if (!back)
+            continue;
+        const uint32_t number = next_random(&x) % 8192;
+
+        judge[number] = i;
+        add_numbered(&l, 'J', i, true);
+        add_numbered(&l, 'r', number, false);
     }
-    expected[0] = 'a';
-    for (uint32_t i = 0; i < 400; i++) {
-        uint32_t number = next_random(&x) % COUNT;
+    for (uint32_t i = 0; i < 20000; i++)
+        add_numbered(&l, 'j', 0x3001, false);
+    for (uint32_t i = 0; i < READS; i++) {
+        const uint32_t number = next_random(&x) % COUNT;
 
-        while (!judge[number])
-            number = (number + 1) % COUNT;
-        const unsigned char op[] = {'j',
-                                    (unsigned char)(number & 255),
-                                    (unsigned char)(number >> 8 & 255),
-                                    0,
-                                    0,
-                                    'a'};
-
-        add(&l, op, sizeof(op));
-        length += (size_t)sprintf(expected + length, "%d ", judge[number] - 1);
+        add_numbered(&l, 'j', number, true);
+        add(&l, "a", 1);
+        length += (size_t)snprintf(expected + length, sizeof(expected) - length,
+                                   "%u ", judge[number]);
     }
-    strcpy(expected + length, "a");
     add(&l, ".", 1);
+    snprintf(expected + length, sizeof(expected) - length, "a");
     if (read_bytes(l.bytes, l.size, &h, &e) != FRAG_OK)
         fail_msg("%s", e.text);
     assert_string_equal(h.text, expected);
     free(l.bytes);
     free(judge);
-    free(expected);
 }
 
 int main(void)
