@@ -7,26 +7,9 @@
 
 #define GRANULE (2 * FRAG_MIB)
 
-/* What a call costs: `fixed` ns, and `per_mib` ns for each MiB. The order of
- * magnitude of an H200, until `fragsim calibrate` has measured one. */
-static const struct {
-    uint32_t fixed, per_mib;
-} costs[ARENA_CALL_COUNT] = {
-    [ARENA_VA_RESERVE] = {2000, 0},
-    [ARENA_VA_FREE] = {2000, 0},
-    [ARENA_PHYS_CREATE] = {20000, 1000},
-    [ARENA_PHYS_RELEASE] = {10000, 1000},
-    [ARENA_MAP] = {15000, 500},
-    [ARENA_UNMAP] = {15000, 500},
-    [ARENA_SEGMENT_ALLOC] = {100000, 1000},
-    [ARENA_SEGMENT_FREE] = {100000, 1000},
-    [ARENA_COPY] = {5000, 500},
-    [ARENA_SYNCHRONIZE] = {10000, 0},
-};
-
-void arena_tick(struct arena *a, enum arena_call call, frag_size size)
+void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
 {
-    a->clock += costs[call].fixed + size / FRAG_MIB * costs[call].per_mib;
+    a->clock += frag_cost_ns(a->opts.costs, call, size);
 }
 
 enum frag_err arena_charge(struct arena *a, frag_size size)
@@ -111,7 +94,7 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
 
     if (size == 0)
         return FRAG_INVALID;
-    arena_tick(a, ARENA_SEGMENT_ALLOC, size);
+    arena_tick(a, FRAG_DRIVER_SEGMENT_ALLOC, size);
     if (size >= (frag_size)1 << 62)
         return FRAG_OOM;
     FRAG_TRY(new_segment(a, size, &p));
@@ -130,7 +113,7 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
 
     if (!r || ((struct piece *)r)->asked != size)
         return FRAG_INVALID;
-    arena_tick(a, ARENA_SEGMENT_FREE, size);
+    arena_tick(a, FRAG_DRIVER_SEGMENT_FREE, size);
     ranges_remove(&a->segments, r);
     driver_free(a, (struct piece *)r);
     return FRAG_OK;
@@ -144,13 +127,13 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
     (void)stream;
     if (dst < src ? size > src - dst : size > dst - src)
         return FRAG_INVALID;
-    arena_tick(arena_of(mem), ARENA_COPY, size);
+    arena_tick(arena_of(mem), FRAG_DRIVER_COPY, size);
     return FRAG_OK;
 }
 
 static enum frag_err synchronize(struct frag_backend *mem)
 {
-    arena_tick(arena_of(mem), ARENA_SYNCHRONIZE, 0);
+    arena_tick(arena_of(mem), FRAG_DRIVER_SYNCHRONIZE, 0);
     return FRAG_OK;
 }
 
@@ -204,6 +187,8 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
                                     .total = reported_total(opts),
                                     .granularity = GRANULE};
     a->opts = *opts;
+    if (!a->opts.costs)
+        a->opts.costs = &frag_costs_h200;
     a->up = a->down = HOSTILE_MID;
     if (driver_open(a) != FRAG_OK) {
         frag_arena_close(&a->base);

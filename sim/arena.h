@@ -13,6 +13,7 @@
 #define FRAG_ARENA_H
 
 #include "policies/backend.h"
+#include "policies/costs.h"
 
 enum frag_address_rule {
     FRAG_RULE_DRIVER,
@@ -33,6 +34,7 @@ struct frag_arena_options {
     const frag_addr *bases;
     const frag_size *sizes;
     uint64_t base_count;
+    const struct frag_costs *costs; /* of calls; NULL: an H200's. Borrowed. */
 };
 
 /* NULL if the host has no memory. The backend is the arena's; close it after

@@ -70,21 +70,8 @@ static inline struct arena *arena_of(const struct frag_backend *mem)
     return (struct arena *)(uintptr_t)mem;
 }
 
-/* What a call costs, and time passing by it. */
-enum arena_call {
-    ARENA_VA_RESERVE,
-    ARENA_VA_FREE,
-    ARENA_PHYS_CREATE,
-    ARENA_PHYS_RELEASE,
-    ARENA_MAP,
-    ARENA_UNMAP,
-    ARENA_SEGMENT_ALLOC,
-    ARENA_SEGMENT_FREE,
-    ARENA_COPY,
-    ARENA_SYNCHRONIZE,
-    ARENA_CALL_COUNT
-};
-void arena_tick(struct arena *a, enum arena_call call, frag_size size);
+/* Time passes by what a call costs. */
+void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size);
 /* Takes device memory: OOM if it does not fit. */
 enum frag_err arena_charge(struct arena *a, frag_size size);
 

@@ -51,7 +51,7 @@ enum frag_err vmm_reserve(struct frag_backend *mem, frag_size size,
 
     if (!aligned(a, 0, size))
         return FRAG_INVALID;
-    arena_tick(a, ARENA_VA_RESERVE, size);
+    arena_tick(a, FRAG_DRIVER_VA_RESERVE, size);
     FRAG_TRY(reserve(a, size, &p));
     ranges_add(&a->reservations, &p->range);
     a->reserved_va += size;
@@ -66,7 +66,7 @@ enum frag_err vmm_free(struct frag_backend *mem, frag_addr addr, frag_size size)
 
     if (!r || r->size != size || ranges_overlap(&a->maps, addr, size))
         return FRAG_INVALID;
-    arena_tick(a, ARENA_VA_FREE, size);
+    arena_tick(a, FRAG_DRIVER_VA_FREE, size);
     ranges_remove(&a->reservations, r);
     a->reserved_va -= size;
     driver_free(a, (struct piece *)r);
@@ -139,7 +139,7 @@ enum frag_err vmm_create(struct frag_backend *mem, frag_size size,
 
     if (!aligned(a, 0, size))
         return FRAG_INVALID;
-    arena_tick(a, ARENA_PHYS_CREATE, size);
+    arena_tick(a, FRAG_DRIVER_PHYS_CREATE, size);
     if (!phys_room(a))
         return FRAG_NOMEM;
     FRAG_TRY(arena_charge(a, size));
@@ -155,7 +155,7 @@ enum frag_err vmm_release(struct frag_backend *mem, frag_phys phys,
 
     if (!p || p->size != size)
         return FRAG_INVALID;
-    arena_tick(a, ARENA_PHYS_RELEASE, size);
+    arena_tick(a, FRAG_DRIVER_PHYS_RELEASE, size);
     p->released = true;
     drop_phys(a, (uint32_t)(phys - 1));
     return FRAG_OK;
@@ -182,7 +182,7 @@ enum frag_err vmm_map(struct frag_backend *mem, frag_addr addr, frag_size size,
         !inside_one_reservation(a, addr, size) ||
         ranges_overlap(&a->maps, addr, size))
         return FRAG_INVALID;
-    arena_tick(a, ARENA_MAP, size);
+    arena_tick(a, FRAG_DRIVER_MAP, size);
     m = malloc(sizeof(*m));
     if (!m)
         return FRAG_NOMEM;
@@ -225,7 +225,7 @@ enum frag_err vmm_unmap(struct frag_backend *mem, frag_addr addr,
 
     if (!aligned(a, addr, size) || !whole_maps(a, addr, size))
         return FRAG_INVALID;
-    arena_tick(a, ARENA_UNMAP, size);
+    arena_tick(a, FRAG_DRIVER_UNMAP, size);
     while (seen < size) {
         struct range *r = ranges_at(&a->maps, addr + seen);
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """check_results.py: a result file, read by h5py, says what the JSON of the same
 replay says: every column of every run, with units and long_name, the exact
 peaks inside the decimated series, one row an OOM. Skipped (77) without h5py.

@@ -19,7 +19,7 @@ enum {
 struct values {
     struct common common;
     struct texts policies, capacities;
-    const char *out, *json, *csv;
+    const char *out, *json, *csv, *costs;
     uint64_t device, points;
     frag_size total, limit;
     unsigned backend, rule;
@@ -33,6 +33,7 @@ struct plan {
     struct policy_choice *policies;
     struct capacity_choice *capacities;
     size_t policy_count, capacity_count;
+    struct frag_costs costs;
     struct progress progress;
     struct report report;
 };
@@ -66,6 +67,14 @@ static enum frag_err read_capacities(struct plan *plan, struct frag_error *e)
     return FRAG_OK;
 }
 
+static enum frag_err read_costs(struct plan *plan, struct frag_error *e)
+{
+    plan->costs = frag_costs_h200;
+    if (!plan->values->costs)
+        return FRAG_OK;
+    return frag_costs_read(plan->values->costs, &plan->costs, e);
+}
+
 static bool same(const char *a, const char *b)
 {
     return a && b && !strcmp(a, b);
@@ -95,7 +104,11 @@ static enum frag_err measure(struct plan *plan, struct frag_run_identity *id,
 {
     const struct values *v = plan->values;
     const struct frag_arena_options options = {
-        .capacity = id->capacity, .total = v->total, .rule = v->rule};
+        .capacity = id->capacity,
+        .total = v->total,
+        .rule = v->rule,
+        .costs = &plan->costs,
+    };
     struct frag_backend *arena = frag_arena_open(&options);
     struct frag_run run;
     enum frag_err err;
@@ -290,6 +303,8 @@ static int replay_run(const struct call *call, const void *values)
     if (err == FRAG_OK)
         err = read_capacities(&plan, &e);
     if (err == FRAG_OK)
+        err = read_costs(&plan, &e);
+    if (err == FRAG_OK)
         err = run_all(&plan, &e);
     progress_clear(&plan.progress);
     free(plan.policies);
@@ -327,6 +342,10 @@ static const struct option_row options[] = {
      OPTION_SWITCH, AT(check), NULL},
     {"device", 0, "N", "only this device of the trace (default: all)",
      OPTION_NUMBER, AT(device), NULL},
+    {"costs", 0, "FILE",
+     "what driver calls cost, as CSV: call,fixed_ns,ns_per_mib (default: an "
+     "H200's, measured)",
+     OPTION_TEXT, AT(costs), NULL},
     {"total", 0, "SIZE",
      "the device's memory as it reports it, from which PyTorch computes its "
      "fraction (default: the capacity, or an H200's)",

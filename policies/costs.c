@@ -1,0 +1,113 @@
+#include "policies/costs.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT] = {
+#define X(upper, text) text,
+    FRAG_DRIVER_CALLS(X)
+#undef X
+};
+
+const struct frag_costs frag_costs_h200 = {
+    .call =
+        {
+            /* clang-format off */
+            [FRAG_DRIVER_VA_RESERVE] = {402.3, 0.907},
+            [FRAG_DRIVER_VA_FREE] = {364.0, 1.061},
+            [FRAG_DRIVER_PHYS_CREATE] = {5652.0, 12.418},
+            [FRAG_DRIVER_PHYS_RELEASE] = {6355.1, 188.825},
+            [FRAG_DRIVER_MAP] = {18220.9, 32.139},
+            [FRAG_DRIVER_UNMAP] = {13030.2, 11.797},
+            [FRAG_DRIVER_SEGMENT_ALLOC] = {24205.7, 51.007},
+            [FRAG_DRIVER_SEGMENT_FREE] = {22291.2, 208.139},
+            [FRAG_DRIVER_COPY] = {9577.1, 550.052},
+            [FRAG_DRIVER_SYNCHRONIZE] = {417.2, 0.076},
+            /* clang-format on */
+        },
+};
+
+static int find_call(const char *name)
+{
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
+        if (!strcmp(frag_driver_call_names[i], name))
+            return i;
+    return -1;
+}
+
+struct reader {
+    const char *path;
+    unsigned line;
+    bool seen[FRAG_DRIVER_CALL_COUNT];
+    struct frag_costs costs;
+};
+
+static enum frag_err read_row(struct reader *r, const char *text,
+                              struct frag_error *e)
+{
+    struct frag_cost cost;
+    char name[32];
+    int call;
+
+    if (sscanf(text, "%31[^,],%lf,%lf", name, &cost.fixed_ns,
+               &cost.ns_per_mib) != 3)
+        return frag_fail(
+            e, FRAG_CORRUPT,
+            "%s:%u: expected call,fixed_ns,ns_per_mib in \"%.40s\"", r->path,
+            r->line, text);
+    call = find_call(name);
+    if (call < 0)
+        return frag_fail(e, FRAG_CORRUPT, "%s:%u: \"%s\" is no driver call",
+                         r->path, r->line, name);
+    if (!(cost.fixed_ns >= 0 && cost.fixed_ns < 1e12 && cost.ns_per_mib >= 0 &&
+          cost.ns_per_mib < 1e12))
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s:%u: expected costs from 0 to 1e12 ns", r->path,
+                         r->line);
+    r->seen[call] = true;
+    r->costs.call[call] = cost;
+    return FRAG_OK;
+}
+
+static enum frag_err read_rows(struct reader *r, FILE *in, struct frag_error *e)
+{
+    static const char header[] = "call,fixed_ns,ns_per_mib";
+    char text[256];
+    bool has_header = false;
+
+    while (fgets(text, sizeof(text), in)) {
+        r->line++;
+        text[strcspn(text, "\r\n")] = '\0';
+        if (*text == '#' || !*text)
+            continue;
+        if (!has_header && strncmp(text, header, strlen(header)))
+            return frag_fail(e, FRAG_CORRUPT, "%s:%u: expected the header %s",
+                             r->path, r->line, header);
+        if (has_header)
+            FRAG_TRY(read_row(r, text, e));
+        has_header = true;
+    }
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
+        if (!r->seen[i])
+            return frag_fail(e, FRAG_CORRUPT, "%s: no row for %s", r->path,
+                             frag_driver_call_names[i]);
+    return FRAG_OK;
+}
+
+enum frag_err frag_costs_read(const char *path, struct frag_costs *costs,
+                              struct frag_error *e)
+{
+    struct reader r = {.path = path};
+    FILE *in = fopen(path, "r");
+    enum frag_err err;
+
+    if (!in)
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    err = read_rows(&r, in, e);
+    if (err == FRAG_OK && ferror(in))
+        err = frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    fclose(in);
+    if (err == FRAG_OK)
+        *costs = r.costs;
+    return err;
+}

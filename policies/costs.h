@@ -1,0 +1,59 @@
+/* costs.h - what a call of the driver costs: so much, and so much for each MiB.
+ *
+ * The default was measured on an H200 (real/measure_calls.c, real/data): warm
+ * calls, the host's time; of copy and synchronize until the device is done.
+ * Another device's numbers are read from a file of the same form.
+ */
+#ifndef FRAG_COSTS_H
+#define FRAG_COSTS_H
+
+#include <stdio.h>
+
+#include "traces/base.h"
+
+#define FRAG_DRIVER_CALLS(X)                     \
+    X(VA_RESERVE, "va_reserve")                  \
+    X(VA_FREE, "va_free")                        \
+    X(PHYS_CREATE, "phys_create")                \
+    X(PHYS_RELEASE, "phys_release")              \
+    X(MAP, "map") /* with the access it needs */ \
+    X(UNMAP, "unmap")                            \
+    X(SEGMENT_ALLOC, "segment_alloc")            \
+    X(SEGMENT_FREE, "segment_free")              \
+    X(COPY, "copy")                              \
+    X(SYNCHRONIZE, "synchronize")
+
+enum frag_driver_call {
+#define X(upper, text) FRAG_DRIVER_##upper,
+    FRAG_DRIVER_CALLS(X)
+#undef X
+        FRAG_DRIVER_CALL_COUNT
+};
+
+extern const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT];
+
+struct frag_costs {
+    struct frag_cost {
+        double fixed_ns, ns_per_mib; /* both >= 0 */
+    } call[FRAG_DRIVER_CALL_COUNT];
+};
+
+/* real/data/nvidia-h200-costs.csv, which a test holds it to. */
+extern const struct frag_costs frag_costs_h200;
+
+/* Reads a CSV with the header call,fixed_ns,ns_per_mib (further columns and
+ * lines that begin with # are skipped), a row for every call. IO; CORRUPT with
+ * the line. On error *costs is untouched. */
+enum frag_err frag_costs_read(const char *path, struct frag_costs *costs,
+                              struct frag_error *e) FRAG_MUST_CHECK;
+
+static inline frag_time frag_cost_ns(const struct frag_costs *costs,
+                                     enum frag_driver_call call, frag_size size)
+{
+    const struct frag_cost *c = &costs->call[call];
+
+    return (frag_time)(c->fixed_ns +
+                       c->ns_per_mib * ((double)size / (double)FRAG_MIB) + 0.5);
+}
+
+#endif
