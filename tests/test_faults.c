@@ -62,6 +62,7 @@ static const struct setting settings[] = {
     {"first_fit", "segment=2MiB"},
     {"size_class", "segment=2MiB,subdivisions=1"},
     {"size_class", "segment=6KiB"},
+    {"bfc", "region=512KiB,split=64KiB,gc=no"},
     {NULL, NULL},
 };
 

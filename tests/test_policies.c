@@ -6,30 +6,18 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "policies/policy.h"
-#include "sim/arena.h"
-#include "tests/faulty.h"
+#include "tests/canvas.h"
 
 /* ---- pictures ---- */
 
-/* A script of allocations and frees, and the memory it must leave behind: one
- * character per unit, a letter for its owner, a dot for free, a bar between
- * segments. "a4" allocates 4 units as a, "a4@1" on stream 1; "-a" frees them;
- * "!" trims. Segments have 12 units unless the policy says otherwise, larger
- * ones come in granules of 4, and the device has `room` units. What the device
- * has no room for is not drawn. The hostile arena puts the second segment above
- * the first, the third below both, the fourth above all, and so on.
+/* Segments have 12 units unless the policy says otherwise, larger ones come in
+ * granules of 4, and the device has `room` units.
  */
 enum { UNIT = 512, ROOM = 64 };
 
-static const struct picture {
-    const char *policy;
-    unsigned room;
-    const char *script, *memory;
-} pictures[] = {
+static const char SEGMENTS[] = "segment=6KiB";
+
+static const struct picture pictures[] = {
     /* clang-format off */
     {"direct", ROOM, "a3 b2",                      "aaa|bb"},
     {"direct", ROOM, "a3 b2 -a c1",                "c|bb"},
@@ -120,128 +108,9 @@ static const struct picture {
     /* clang-format on */
 };
 
-struct canvas {
-    struct faulty mem;
-    struct frag_backend *arena;
-    struct frag_heap heap;
-    struct frag_block live[26];
-    bool is_live[26];
-};
-
-/* Opens "name" or "name:params" with segments of 12 units. */
-static void open_heap(struct canvas *c, const char *spec)
-{
-    char name[32], params[128];
-    const size_t length = strcspn(spec, ":");
-    const struct frag_policy *policy;
-    struct frag_error e;
-
-    snprintf(name, sizeof(name), "%.*s", (int)length, spec);
-    policy = frag_policy_find(name);
-    assert_non_null(policy);
-    snprintf(params, sizeof(params), "%s%s%s",
-             policy->params ? "segment=6KiB" : "",
-             policy->params && spec[length] ? "," : "",
-             spec[length] ? spec + length + 1 : "");
-    assert_int_equal(frag_heap_open(&c->heap, policy, &c->mem.base, params, &e),
-                     FRAG_OK);
-}
-
-static void open_canvas(struct canvas *c, const struct picture *p)
-{
-    const struct frag_arena_options opts = {.capacity = FRAG_UNLIMITED,
-                                            .rule = FRAG_RULE_HOSTILE};
-
-    memset(c, 0, sizeof(*c));
-    c->arena = frag_arena_open(&opts);
-    assert_non_null(c->arena);
-    faulty_init(&c->mem, c->arena);
-    c->mem.base.granularity = 4 * UNIT;
-    c->mem.limit = p->room * UNIT;
-    open_heap(c, p->policy);
-}
-
-static void close_canvas(struct canvas *c)
-{
-    frag_heap_close(&c->heap);
-    assert_int_equal(c->mem.used, 0);
-    assert_int_equal(frag_arena_used(c->arena), 0);
-    frag_arena_close(c->arena);
-}
-
-/* One word of a script. */
-static void act(struct canvas *c, const char *word)
-{
-    const int who = (word[0] == '-' ? word[1] : word[0]) - 'a';
-    struct frag_request req = {.frees_at = FRAG_NEVER, .owner = (uint32_t)who};
-    char *end;
-
-    if (word[0] == '!') {
-        c->heap.policy->trim(&c->heap);
-    } else if (word[0] == '-') {
-        assert_true(c->is_live[who]);
-        c->heap.policy->free(&c->heap, &c->live[who]);
-        c->is_live[who] = false;
-    } else {
-        enum frag_err err;
-
-        req.size = strtoull(word + 1, &end, 10) * UNIT;
-        if (*end == '@')
-            req.stream = (frag_stream)atoi(end + 1);
-        err = c->heap.policy->alloc(&c->heap, &req, &c->live[who]);
-        assert_true(err == FRAG_OK || err == FRAG_OOM);
-        c->is_live[who] = err == FRAG_OK;
-    }
-}
-
-/* The next segment above addr, or NULL. */
-static const struct held *segment_from(const struct faulty *f, frag_addr addr)
-{
-    const struct held *best = NULL;
-
-    for (size_t i = 0; i < f->count; i++)
-        if (f->held[i].addr >= addr && (!best || f->held[i].addr < best->addr))
-            best = &f->held[i];
-    return best;
-}
-
-static char owner_of(const struct canvas *c, frag_addr addr)
-{
-    for (int i = 0; i < 26; i++)
-        if (c->is_live[i] && addr >= c->live[i].addr &&
-            addr < c->live[i].addr + c->live[i].size)
-            return (char)('a' + i);
-    return '.';
-}
-
-static void draw(const struct canvas *c, char *text)
-{
-    const struct held *s = segment_from(&c->mem, 0);
-
-    while (s) {
-        for (frag_size at = 0; at < s->size; at += UNIT)
-            *text++ = owner_of(c, s->addr + at);
-        s = segment_from(&c->mem, s->addr + s->size);
-        if (s)
-            *text++ = '|';
-    }
-    *text = '\0';
-}
-
 static void memory_is_as_drawn(void **state)
 {
-    const struct picture *p = *state;
-    char memory[1024];
-    struct canvas c;
-
-    open_canvas(&c, p);
-    for (const char *word = p->script; *word; word += strspn(word, " ")) {
-        act(&c, word);
-        word += strcspn(word, " ");
-    }
-    draw(&c, memory);
-    assert_string_equal(memory, p->memory);
-    close_canvas(&c);
+    canvas_check(*state, UNIT, SEGMENTS);
 }
 
 /* ---- size classes ---- */
@@ -267,13 +136,13 @@ static void classes_are_powers_of_two_cut_into_equal_parts(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cuts) / sizeof(*cuts); i++) {
         char spec[64];
-        struct canvas c;
+        static struct canvas c;
 
-        open_canvas(&c, &huge);
+        canvas_open(&c, &huge, UNIT, SEGMENTS);
         frag_heap_close(&c.heap);
         snprintf(spec, sizeof(spec), "size_class:subdivisions=%u",
                  (unsigned)cuts[i]);
-        open_heap(&c, spec);
+        canvas_heap(&c, spec, SEGMENTS);
         c.mem.limit = FRAG_UNLIMITED;
         for (frag_size size = 1; size < 64 * FRAG_MIB; size += size / 7 + 1) {
             struct frag_request req = {.size = size};
@@ -284,27 +153,8 @@ static void classes_are_powers_of_two_cut_into_equal_parts(void **state)
             c.heap.policy->free(&c.heap, &b);
             c.heap.policy->trim(&c.heap);
         }
-        close_canvas(&c);
+        canvas_close(&c);
     }
-}
-
-enum { PICTURES = sizeof(pictures) / sizeof(*pictures) };
-
-static int run_pictures(void)
-{
-    static char names[PICTURES][96];
-    static struct CMUnitTest tests[PICTURES];
-
-    for (size_t i = 0; i < PICTURES; i++) {
-        const void *row = &pictures[i];
-
-        snprintf(names[i], sizeof(names[i]), "%s, room %u: %s",
-                 pictures[i].policy, pictures[i].room, pictures[i].script);
-        tests[i] = (struct CMUnitTest){.name = names[i],
-                                       .test_func = memory_is_as_drawn};
-        memcpy(&tests[i].initial_state, &row, sizeof(row));
-    }
-    return cmocka_run_group_tests_name("pictures", tests, NULL, NULL);
 }
 
 int main(void)
@@ -313,5 +163,8 @@ int main(void)
         cmocka_unit_test(classes_are_powers_of_two_cut_into_equal_parts),
     };
 
-    return run_pictures() + cmocka_run_group_tests(tests, NULL, NULL);
+    return run_pictures("pictures", pictures,
+                        sizeof(pictures) / sizeof(*pictures),
+                        memory_is_as_drawn) +
+           cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ static const struct setting settings[] = {
     {"best_fit", "segment=64MiB"},
     {"size_class", "subdivisions=1"},
     {"size_class", "segment=512,subdivisions=64"},
+    {"bfc", "region=512KiB,split=64KiB,gc=no"},
     {NULL, NULL},
 };
 

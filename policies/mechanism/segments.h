@@ -22,6 +22,35 @@
                 "a larger request gets its own segment",                   \
     }
 
+/* The parameter rows "limit" and "fraction" of a pool that bounds itself. */
+#define POOL_LIMIT_PARAMS(state, bytes, share)                                 \
+    {                                                                          \
+        .name = "limit",                                                       \
+        .kind = FRAG_PARAM_SIZE,                                               \
+        .offset = offsetof(state, bytes),                                      \
+        .init = "inf",                                                         \
+        .min = 512,                                                            \
+        .max = 0x1p64,                                                         \
+        .help = "bytes that the pool never takes more of",                     \
+    },                                                                         \
+    {                                                                          \
+        .name = "fraction", .kind = FRAG_PARAM_RATIO,                          \
+        .offset = offsetof(state, share), .init = "1", .min = 0.001, .max = 1, \
+        .help = "share of the device's memory that limits the pool; "          \
+                "1: it does not",                                              \
+    }
+
+/* The lower of the two limits, FRAG_UNLIMITED if there is none. */
+static inline frag_size pool_limit(const struct frag_backend *mem,
+                                   frag_size limit, double fraction)
+{
+    const frag_size share = fraction < 1
+                                ? (frag_size)((double)mem->total * fraction)
+                                : FRAG_UNLIMITED;
+
+    return share < limit ? share : limit;
+}
+
 /* A request in whole quanta: size > 0, < 2^63. */
 static inline frag_size whole_quanta(frag_size size)
 {

@@ -1,0 +1,169 @@
+/* cupy.c - CuPy's memory pool: best fit per stream over exact allocations.
+ *
+ * Requests are rounded up to 512 bytes. Each stream has an arena of its own, as
+ * has each pool (a MemoryPool object), and a hole serves its arena only: the
+ * smallest that is large enough, always cut to size, its low part granted. A
+ * freed block goes back to the arena it was taken from and merges with its free
+ * neighbours in its segment.
+ *
+ * Growth: a request that no hole serves takes a segment of just its size. Where
+ * that would pass the limit, or where the device refuses, the wholly free
+ * segments of all arenas are returned (free_all_blocks, which trim is too) and
+ * it is tried again.
+ *
+ * Of equal holes CuPy takes the one whose record has the lowest address in the
+ * host's memory, which is nobody's choice; here it is the one that has the
+ * lowest address on the device. The source asks the device twice more after
+ * free_all_blocks, the second time after Python's garbage collection; here once
+ * and only if something was returned, since nothing else can have changed.
+ *
+ * Source: cupy/cupy 15.0.0a1 (6b6d956), cupy/cuda/memory.pyx, _Arena and
+ * SingleDeviceMemoryPool.
+ */
+#include "policies/mechanism/segments.h"
+#include "policies/mechanism/tiles.h"
+
+#include <stdlib.h>
+
+struct arena {
+    struct arena *next;
+    frag_stream stream;
+    frag_pool pool;
+    struct free_set holes;
+};
+
+struct cupy {
+    frag_size limit; /* the parameters */
+    double fraction;
+    struct arena *arenas; /* the one used last comes first */
+    struct tiles tiles;
+};
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    struct cupy *p = heap->state;
+
+    p->limit = pool_limit(heap->mem, p->limit, p->fraction);
+    tiles_init(&p->tiles);
+    return FRAG_OK;
+}
+
+static void fini(struct frag_heap *heap)
+{
+    struct cupy *p = heap->state;
+
+    tiles_fini(heap, &p->tiles);
+    while (p->arenas) {
+        struct arena *a = p->arenas;
+
+        p->arenas = a->next;
+        free(a);
+    }
+}
+
+static void put_first(struct cupy *p, struct arena *a)
+{
+    a->next = p->arenas;
+    p->arenas = a;
+}
+
+/* The arena of a stream and pool, made if there is none yet. */
+static struct arena *arena_of(struct cupy *p, frag_stream stream,
+                              frag_pool pool)
+{
+    struct arena **link = &p->arenas;
+    struct arena *a;
+
+    while (*link && ((*link)->stream != stream || (*link)->pool != pool))
+        link = &(*link)->next;
+    a = *link;
+    if (a == p->arenas && a)
+        return a;
+    if (a) {
+        *link = a->next;
+    } else {
+        a = calloc(1, sizeof(*a));
+        if (!a)
+            return NULL;
+        a->stream = stream;
+        a->pool = pool;
+    }
+    put_first(p, a);
+    return a;
+}
+
+static bool is_within_limit(const struct cupy *p, frag_size size)
+{
+    return size <= p->limit && p->tiles.held <= p->limit - size;
+}
+
+static enum frag_err grow(struct frag_heap *heap, struct arena *a,
+                          frag_size size, struct tile **out)
+{
+    struct cupy *p = heap->state;
+    enum frag_err err;
+
+    if (size > p->limit)
+        return FRAG_OOM;
+    if (!is_within_limit(p, size)) {
+        tiles_return_all(heap, &p->tiles);
+        if (!is_within_limit(p, size))
+            return FRAG_OOM;
+    }
+    err = tiles_grow(heap, &p->tiles, &a->holes, size, out);
+    if (err != FRAG_OOM || !tiles_return_all(heap, &p->tiles))
+        return err;
+    return tiles_grow(heap, &p->tiles, &a->holes, size, out);
+}
+
+static enum frag_err cupy_alloc(struct frag_heap *heap,
+                                const struct frag_request *req,
+                                struct frag_block *out)
+{
+    struct cupy *p = heap->state;
+    const frag_size size = whole_quanta(req->size);
+    struct arena *a = arena_of(p, req->stream, req->pool);
+    struct tile *t;
+
+    if (!a)
+        return FRAG_NOMEM;
+    FRAG_TRY(nodes_reserve(&p->tiles.nodes, 1));
+    t = (struct tile *)free_set_fit(&a->holes, size);
+    if (!t)
+        FRAG_TRY(grow(heap, a, size, &t));
+    tiles_take(&p->tiles, t, size);
+    *out = (struct frag_block){t->node.addr, size, t};
+    return FRAG_OK;
+}
+
+static void cupy_free(struct frag_heap *heap, const struct frag_block *block)
+{
+    struct cupy *p = heap->state;
+
+    tiles_give(&p->tiles, block->node);
+}
+
+static void cupy_trim(struct frag_heap *heap)
+{
+    struct cupy *p = heap->state;
+
+    tiles_return_all(heap, &p->tiles);
+}
+
+static const struct frag_param params[] = {
+    POOL_LIMIT_PARAMS(struct cupy, limit, fraction),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_cupy = {
+    .name = "cupy",
+    .summary = "CuPy: best fit per stream over segments of exact size",
+    .source = "cupy/cupy 15.0.0a1, cupy/cuda/memory.pyx",
+    .state_size = sizeof(struct cupy),
+    .params = params,
+    .init = init,
+    .fini = fini,
+    .alloc = cupy_alloc,
+    .free = cupy_free,
+    .trim = cupy_trim,
+};

@@ -1,0 +1,137 @@
+#include "policies/mechanism/tiles.h"
+
+#include <stdlib.h>
+
+void tiles_init(struct tiles *tiles)
+{
+    tiles->nodes.size = sizeof(struct tile);
+}
+
+void tiles_fini(struct frag_heap *heap, struct tiles *tiles)
+{
+    while (tiles->segments) {
+        struct tiled *s = tiles->segments;
+
+        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
+        tiles->segments = s->next;
+        free(s);
+    }
+    nodes_release(&tiles->nodes);
+}
+
+static struct tile *tile_all(struct tiles *tiles, struct tiled *s)
+{
+    struct tile *t = nodes_take(&tiles->nodes);
+
+    *t = (struct tile){.node = {.addr = s->addr, .size = s->size},
+                       .prev = &s->ends,
+                       .next = &s->ends,
+                       .segment = s};
+    s->ends = (struct tile){.prev = t, .next = t, .segment = s, .used = true};
+    free_set_insert(s->holes, &t->node);
+    return t;
+}
+
+enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
+                         struct free_set *holes, frag_size size,
+                         struct tile **out)
+{
+    struct tiled *s;
+    enum frag_err err;
+
+    FRAG_TRY(nodes_reserve(&tiles->nodes, 2));
+    s = malloc(sizeof(*s));
+    if (!s)
+        return FRAG_NOMEM;
+    *s = (struct tiled){.next = tiles->segments, .holes = holes, .size = size};
+    err = heap->mem->ops->segment_alloc(heap->mem, size, &s->addr);
+    if (err != FRAG_OK) {
+        free(s);
+        return err;
+    }
+    if (s->next)
+        s->next->prev = s;
+    tiles->segments = s;
+    tiles->held += size;
+    *out = tile_all(tiles, s);
+    return FRAG_OK;
+}
+
+void tiles_take(struct tiles *tiles, struct tile *tile, frag_size size)
+{
+    struct tile *rest;
+
+    free_set_remove(tile->segment->holes, &tile->node);
+    tile->used = true;
+    if (tile->node.size == size)
+        return;
+    rest = nodes_take(&tiles->nodes);
+    *rest = (struct tile){.node = {.addr = tile->node.addr + size,
+                                   .size = tile->node.size - size},
+                          .prev = tile,
+                          .next = tile->next,
+                          .segment = tile->segment};
+    tile->next->prev = rest;
+    tile->next = rest;
+    tile->node.size = size;
+    free_set_insert(rest->segment->holes, &rest->node);
+}
+
+/* Adds a tile to the one below it; neither is in a set. */
+static void merge(struct tiles *tiles, struct tile *low, struct tile *high)
+{
+    low->node.size += high->node.size;
+    low->next = high->next;
+    high->next->prev = low;
+    nodes_give(&tiles->nodes, high);
+}
+
+void tiles_give(struct tiles *tiles, struct tile *tile)
+{
+    struct free_set *holes = tile->segment->holes;
+
+    tile->used = false;
+    if (!tile->next->used) {
+        free_set_remove(holes, &tile->next->node);
+        merge(tiles, tile, tile->next);
+    }
+    if (!tile->prev->used) {
+        tile = tile->prev;
+        free_set_remove(holes, &tile->node);
+        merge(tiles, tile, tile->next);
+    }
+    free_set_insert(holes, &tile->node);
+}
+
+bool tiles_return(struct frag_heap *heap, struct tiles *tiles,
+                  struct tiled *segment)
+{
+    struct tile *t = segment->ends.next;
+
+    if (heap->mem->ops->segment_free(heap->mem, segment->addr, segment->size) !=
+        FRAG_OK)
+        return false;
+    tiles->held -= segment->size;
+    free_set_remove(segment->holes, &t->node);
+    nodes_give(&tiles->nodes, t);
+    if (segment->next)
+        segment->next->prev = segment->prev;
+    if (segment->prev)
+        segment->prev->next = segment->next;
+    else
+        tiles->segments = segment->next;
+    free(segment);
+    return true;
+}
+
+bool tiles_return_all(struct frag_heap *heap, struct tiles *tiles)
+{
+    bool any = false;
+
+    for (struct tiled *s = tiles->segments, *next; s; s = next) {
+        next = s->next;
+        if (tiled_is_free(s) && tiles_return(heap, tiles, s))
+            any = true;
+    }
+    return any;
+}
