@@ -63,6 +63,9 @@ static const struct setting settings[] = {
     {"size_class", "segment=2MiB,subdivisions=1"},
     {"size_class", "segment=6KiB"},
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
+    {"rmm_pool", "initial=1MiB,maximum=1GiB"},
+    {"rmm_arena", "fraction=1"},
+    {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
     {NULL, NULL},
 };
 
@@ -180,7 +183,7 @@ static void check(const struct subject *s, enum fault fault, frag_size capacity)
             o.failed = false;
             run_ordeal(&o, &script);
         }
-        assert_true(o.k > 3);
+        assert_true(o.k > 2); /* a policy may take all it will in one call */
     }
 }
 

@@ -24,6 +24,9 @@ static const struct setting settings[] = {
     {"size_class", "subdivisions=1"},
     {"size_class", "segment=512,subdivisions=64"},
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
+    {"rmm_pool", "initial=32MiB"},
+    {"rmm_arena", "fraction=1"},
+    {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
     {NULL, NULL},
 };
 
