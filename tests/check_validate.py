@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""check_validate.py [anchored|predicted|foreign]: `fragsim validate` on every
-recording of ../shared.
+"""check_validate.py [bundled|anchored|predicted|foreign]: `fragsim validate` on
+recordings.
+
+bundled    traces/bundled: all must be exact
 
 anchored   recorded/dev with recorded segment addresses: all must be exact
 predicted  the same with addresses from the arena's model of the driver: at
-           least 55, where an independent model of the rules stands
+           least 59 (an independent model of the rules reaches 55)
 foreign    the two public snapshots of foreign/pytorch: both must be exact
 
 Names each recording that is not exact, with its first divergence. Exit 1 if
@@ -23,8 +25,9 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 
 # kind: files, options, how many must be exact (None: all)
 KINDS = {
+    "bundled": (os.path.join(ROOT, "traces/bundled/*.p[it]*"), [], None),
     "anchored": ("recorded/dev/*.pickle.xz", [], None),
-    "predicted": ("recorded/dev/*.pickle.xz", ["--predicted"], 55),
+    "predicted": ("recorded/dev/*.pickle.xz", ["--predicted"], 59),
     "foreign": ("foreign/pytorch/*.pickle*", [], None),
 }
 
