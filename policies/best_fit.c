@@ -1,29 +1,78 @@
 /* best_fit.c - the smallest free block that is large enough.
  *
- * Of equals the one with the lowest address. The low part of the block is
- * granted, the rest stays free however small it is. A freed block serves any
- * stream at once. A request that no hole serves takes a new segment; see
- * mechanism/segments.h.
+ * Of equals, by `ties`: the one with the lowest address, or the one that came
+ * to its size last (lifo) or first (fifo), by a free, a split or a coalescing.
+ * The low part of the block is granted, the rest stays free however small it
+ * is. A freed block serves any stream at once. A request that no hole serves
+ * takes a new segment; see mechanism/segments.h.
  *
- * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5; address
- * order among equals as Wilson et al., "Dynamic Storage Allocation: A Survey
+ * By lifo and fifo the set holds one hole of each size, the next to be taken;
+ * its equals form a ring with it, in the order in which they will be.
+ *
+ * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5; the
+ * orders among equals as Wilson et al., "Dynamic Storage Allocation: A Survey
  * and Critical Review", IWMM 1995, section 3.5.
  */
 #include "policies/mechanism/fit.h"
 
+enum ties { TIES_ADDRESS, TIES_LIFO, TIES_FIFO };
+
+enum { BEFORE, AFTER };
+
 struct best_fit {
     struct fit fit;
+    uint32_t ties;
     struct free_set holes;
 };
 
+static struct hole *tightest(struct fit *fit, frag_size size)
+{
+    return (struct hole *)free_set_fit(&((struct best_fit *)fit)->holes, size);
+}
+
+static void join_ring(struct hole *hole, struct hole *after)
+{
+    hole->equal[BEFORE] = after->equal[BEFORE];
+    hole->equal[AFTER] = after;
+    after->equal[BEFORE]->equal[AFTER] = hole;
+    after->equal[BEFORE] = hole;
+}
+
 static void insert(struct fit *fit, struct hole *hole)
 {
-    free_set_insert(&((struct best_fit *)fit)->holes, &hole->node);
+    struct best_fit *b = (struct best_fit *)fit;
+    struct hole *first = NULL;
+
+    if (b->ties != TIES_ADDRESS) {
+        hole->equal[BEFORE] = hole->equal[AFTER] = hole;
+        first = tightest(fit, hole->node.size);
+    }
+    if (first && first->node.size == hole->node.size) {
+        join_ring(hole, first);
+        hole->node.left = NULL; /* free, though not in the set */
+        if (b->ties == TIES_FIFO)
+            return;
+        free_set_remove(&b->holes, &first->node);
+    }
+    free_set_insert(&b->holes, &hole->node);
 }
 
 static void take_out(struct fit *fit, struct hole *hole)
 {
-    free_set_remove(&((struct best_fit *)fit)->holes, &hole->node);
+    struct best_fit *b = (struct best_fit *)fit;
+    struct hole *next = hole->equal[AFTER];
+
+    if (b->ties == TIES_ADDRESS) {
+        free_set_remove(&b->holes, &hole->node);
+        return;
+    }
+    if (tightest(fit, hole->node.size) == hole) {
+        free_set_remove(&b->holes, &hole->node);
+        if (next != hole)
+            free_set_insert(&b->holes, &next->node);
+    }
+    next->equal[BEFORE] = hole->equal[BEFORE];
+    hole->equal[BEFORE]->equal[AFTER] = next;
 }
 
 static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
@@ -35,11 +84,6 @@ static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
     insert(fit, hole);
 }
 
-static struct hole *tightest(struct fit *fit, frag_size size)
-{
-    return (struct hole *)free_set_fit(&((struct best_fit *)fit)->holes, size);
-}
-
 static enum frag_err init(struct frag_heap *heap)
 {
     static const struct fit_rule rule = {insert, take_out, resize, tightest};
@@ -49,6 +93,15 @@ static enum frag_err init(struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     SEGMENT_PARAM(struct best_fit, fit.segment),
+    {
+        .name = "ties",
+        .kind = FRAG_PARAM_CHOICE,
+        .offset = offsetof(struct best_fit, ties),
+        .init = "address",
+        .choices = "address|lifo|fifo",
+        .help = "which of equal blocks: the lowest, the last or the first "
+                "that came to be",
+    },
     {.name = NULL},
 };
 

@@ -21,12 +21,14 @@ static const struct setting settings[] = {
     {"torch", "roundup_power2_divisions:4"},
     {"first_fit", "segment=2MiB"},
     {"best_fit", "segment=64MiB"},
+    {"best_fit", "ties=lifo"},
+    {"best_fit", "segment=2MiB,ties=fifo"},
+    {"half_fit", "segment=2MiB"},
+    {"tlsf", "segment=2MiB,second_levels=1"},
+    {"tlsf", "segment=64MiB,second_levels=8"},
     {"size_class", "subdivisions=1"},
     {"size_class", "segment=512,subdivisions=64"},
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
-    {"rmm_pool", "initial=32MiB"},
-    {"rmm_arena", "fraction=1"},
-    {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
     {NULL, NULL},
 };
 
@@ -287,6 +289,13 @@ static bool is_tighter(const struct map *m, const struct frag_block *hole,
            (hole->size == best->size && is_lower(m, hole, best));
 }
 
+static bool is_larger(const struct map *m, const struct frag_block *hole,
+                      const struct frag_block *best)
+{
+    return hole->size > best->size ||
+           (hole->size == best->size && is_lower(m, hole, best));
+}
+
 static bool is_next(const struct map *m, const struct frag_block *hole,
                     const struct frag_block *best)
 {
@@ -399,6 +408,12 @@ static void best_fit_takes_the_hole_that_a_scan_finds(void **state)
     follow_map("best_fit", is_tighter);
 }
 
+static void worst_fit_takes_the_hole_that_a_scan_finds(void **state)
+{
+    (void)state;
+    follow_map("worst_fit", is_larger);
+}
+
 static const struct property properties[] = {
     PROPERTY(random_traffic_is_served_by_the_contract),
     PROPERTY(all_freed_and_trimmed_is_all_returned),
@@ -416,6 +431,7 @@ int main(void)
         cmocka_unit_test(first_fit_takes_the_hole_that_a_scan_finds),
         cmocka_unit_test(next_fit_takes_the_hole_that_a_scan_finds),
         cmocka_unit_test(best_fit_takes_the_hole_that_a_scan_finds),
+        cmocka_unit_test(worst_fit_takes_the_hole_that_a_scan_finds),
     };
 
     return cmocka_run_group_tests_name("fits", tests, NULL, NULL) +

@@ -14,11 +14,18 @@
 
 #include "policies/mechanism/free_set.h"
 
-/* A free block, fit for a tree of holes or for a free set, one at a time. */
+/* A free block, fit for a tree of holes, a free set or bins, one at a time. */
 struct hole {
     struct free_node node; /* links, size and addr */
-    struct hole *parent;   /* the tree's own */
-    frag_size largest;     /* size in the subtree, likewise */
+    union {
+        struct { /* the tree's own */
+            struct hole *parent;
+            frag_size largest; /* size in the subtree: the root's in all */
+        };
+        struct hole
+            *equal[2]; /* before and after it among equals: best fit's */
+        uint32_t list; /* the bins' own */
+    };
 };
 
 void holes_insert(struct hole **tree, struct hole *hole);

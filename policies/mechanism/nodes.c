@@ -29,7 +29,7 @@ static bool add_slab(struct nodes *nodes)
     return true;
 }
 
-enum frag_err nodes_reserve(struct nodes *nodes, size_t count)
+enum frag_err nodes_grow(struct nodes *nodes, size_t count)
 {
     while (nodes->count < count)
         if (!add_slab(nodes))

@@ -25,8 +25,15 @@ struct nodes {
     struct node *slabs; /* what malloc gave */
 };
 
+/* nodes_reserve where slabs are lacking. */
+enum frag_err nodes_grow(struct nodes *nodes, size_t count) FRAG_MUST_CHECK;
+
 /* Makes sure that `count` records can be taken. NOMEM, then nothing changed. */
-enum frag_err nodes_reserve(struct nodes *nodes, size_t count) FRAG_MUST_CHECK;
+FRAG_MUST_CHECK static inline enum frag_err nodes_reserve(struct nodes *nodes,
+                                                          size_t count)
+{
+    return nodes->count >= count ? FRAG_OK : nodes_grow(nodes, count);
+}
 
 /* A record that was reserved; its contents are arbitrary. */
 static inline void *nodes_take(struct nodes *nodes)

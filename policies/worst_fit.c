@@ -1,0 +1,69 @@
+/* worst_fit.c - the largest free block.
+ *
+ * Of equals the one with the lowest address. The low part of the block is
+ * granted; what is left is as large, and so as useful, as it can be. A freed
+ * block serves any stream at once. A request that the largest hole does not
+ * serve takes a new segment; see mechanism/segments.h.
+ *
+ * Source: Wilson et al., "Dynamic Storage Allocation: A Survey and Critical
+ * Review", IWMM 1995, section 3.5; where it comes from nobody knows.
+ */
+#include "policies/mechanism/fit.h"
+
+struct worst_fit {
+    struct fit fit;
+    struct hole *holes;
+};
+
+static void insert(struct fit *fit, struct hole *hole)
+{
+    holes_insert(&((struct worst_fit *)fit)->holes, hole);
+}
+
+static void take_out(struct fit *fit, struct hole *hole)
+{
+    holes_remove(&((struct worst_fit *)fit)->holes, hole);
+}
+
+static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
+                   frag_size size)
+{
+    (void)fit;
+    holes_resize(hole, addr, size);
+}
+
+/* The root of the tree knows the largest size. */
+static struct hole *largest(struct fit *fit, frag_size size)
+{
+    struct hole *tree = ((struct worst_fit *)fit)->holes;
+
+    if (!tree || tree->largest < size)
+        return NULL;
+    return holes_lowest(tree, tree->largest, 0);
+}
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    static const struct fit_rule rule = {insert, take_out, resize, largest};
+
+    return fit_init(heap, &rule);
+}
+
+static const struct frag_param params[] = {
+    SEGMENT_PARAM(struct worst_fit, fit.segment),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_worst_fit = {
+    .name = "worst_fit",
+    .summary = "the largest free block",
+    .source = "Wilson et al., Dynamic Storage Allocation: A Survey and "
+              "Critical Review, 1995, section 3.5",
+    .state_size = sizeof(struct worst_fit),
+    .params = params,
+    .init = init,
+    .fini = fit_fini,
+    .alloc = fit_alloc,
+    .free = fit_free,
+    .trim = fit_trim,
+};
