@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""check_memory.py: a replay's memory does not grow with its trace.
+
+A bundled recording is repeated to half a million events and to sixteen times
+as many. Beyond the mapped trace file (page cache) both replays have to stay
+under 32 MiB, and the long one within a tenth and 1 MiB of the short one.
+usage: FRAGSIM=TOOL check_memory.py [REPEAT]   prints the peaks
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+TRACE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
+
+
+def anonymous(pid):
+    """Bytes of memory of the process that no file backs."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def peak(folder, repeat):
+    trace = os.path.join(folder, f"{repeat}.h5")
+    subprocess.run([FRAGSIM, "import", "-q", TRACE, "-o", trace, "--repeat",
+                    str(repeat)], check=True)
+    most = 0
+    with subprocess.Popen([FRAGSIM, "replay", "-q", trace, "--csv", "-", "-p",
+                           "torch", "-p", "size_class"],
+                          stdout=subprocess.DEVNULL) as run:
+        while run.poll() is None:
+            try:
+                most = max(most, anonymous(run.pid))
+            except OSError:
+                break
+            time.sleep(0.002)
+        code = run.wait()
+    size = os.path.getsize(trace)
+    os.unlink(trace)
+    print(f"{repeat:6} x: trace {size / 2**20:8.1f} MiB, "
+          f"memory {most / 2**20:6.2f} MiB")
+    if code:
+        sys.exit(f"check_memory: the replay ended with {code}")
+    return most
+
+
+def main():
+    if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
+        print("check_memory: a sanitizer's own memory would be measured; "
+              "skipped")
+        return 77
+    repeat = int(sys.argv[1]) if len(sys.argv) > 1 else 32
+    with tempfile.TemporaryDirectory() as folder:
+        short, long = peak(folder, repeat), peak(folder, 16 * repeat)
+    if long >= 32 * 2**20 or long > short * 1.1 + 2**20:
+        sys.exit("check_memory: the memory of a replay grew with its trace")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
