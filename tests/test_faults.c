@@ -65,6 +65,9 @@ static const struct setting settings[] = {
     {"size_class", "segment=2MiB,subdivisions=1"},
     {"size_class", "segment=6KiB"},
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
+    {"vma", "block=4MiB,strategy=min_memory"},
+    {"vma", "block=4MiB,strategy=min_time"},
+    {"vma", "strategy=min_offset"},
     {NULL, NULL},
 };
 

@@ -29,6 +29,8 @@ static const struct setting settings[] = {
     {"size_class", "subdivisions=1"},
     {"size_class", "segment=512,subdivisions=64"},
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
+    {"vma", "strategy=min_memory"},
+    {"vma", "strategy=min_offset"},
     {NULL, NULL},
 };
 
