@@ -7,6 +7,7 @@
  * the engine measures.
  *
  * To add one: write policies/<name>.c, add POLICY(<name>) to policies/list.h.
+ * Or leave this tree alone: see FRAG_POLICY_PLUGIN.
  */
 #ifndef FRAG_POLICY_H
 #define FRAG_POLICY_H
@@ -164,6 +165,28 @@ struct frag_policy {
                            const struct frag_held_segment *segments,
                            size_t count, void **nodes);
 };
+
+/* A policy outside of this tree is a shared library with a plugin in it,
+ *
+ *     static const struct frag_policy mine = {...};
+ *     FRAG_POLICY_PLUGIN(mine);
+ *
+ * built with find_package(fragsim), add_library(mine MODULE mine.c) and
+ * target_link_libraries(mine PRIVATE fragsim::fragsim), and used as
+ * `fragsim replay -p ./libmine.so:PARAMS`. */
+enum {
+    FRAG_POLICY_ABI = 1, /* goes up when this header or what it includes changes
+                            in a way that a built plugin would not survive */
+};
+
+struct frag_plugin {
+    uint32_t abi; /* of the headers it was built with; the first member ever */
+    const struct frag_policy *policy;
+};
+
+#define FRAG_POLICY_PLUGIN(policy)                      \
+    extern const struct frag_plugin frag_policy_plugin; \
+    const struct frag_plugin frag_policy_plugin = {FRAG_POLICY_ABI, &(policy)}
 
 #define POLICY(name) extern const struct frag_policy frag_policy_##name;
 #include "policies/list.h"

@@ -1,11 +1,13 @@
 #include "sim/cli/choices.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/plugin.h"
 
 static const char recorded_mark[] = "@recorded";
 
@@ -32,18 +34,34 @@ static enum frag_err unknown(const char *name, struct frag_error *e)
                      name, list);
 }
 
+enum frag_err policy_named(const char *name, const struct frag_policy **out,
+                           struct frag_error *e)
+{
+    const struct frag_policy *policy;
+
+    if (plugin_is_meant(name))
+        return plugin_load(name, out, e);
+    policy = frag_policy_find(name);
+    if (!policy)
+        return unknown(name, e);
+    *out = policy;
+    return FRAG_OK;
+}
+
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
                                  struct frag_error *e)
 {
-    size_t length = strcspn(text, ":@");
-    const char *rest = text + length;
+    const size_t to_colon = strcspn(text, ":");
     struct policy_choice p = {.text = text};
-    char name[64];
+    char name[PATH_MAX];
+    const char *rest;
+    size_t length;
 
-    snprintf(name, sizeof(name), "%.*s", (int)length, text);
-    p.policy = frag_policy_find(name);
-    if (!p.policy)
-        return unknown(name, e);
+    snprintf(name, sizeof(name), "%.*s", (int)to_colon, text);
+    length = plugin_is_meant(name) ? to_colon : strcspn(text, ":@");
+    name[length < PATH_MAX ? length : PATH_MAX - 1] = '\0';
+    FRAG_TRY(policy_named(name, &p.policy, e));
+    rest = text + length;
     if (*rest == '@') {
         size_t n = strlen(recorded_mark);
 

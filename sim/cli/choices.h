@@ -7,13 +7,19 @@
 #include "traces/trace.h"
 
 /* "NAME", "NAME:PARAMS", or with the settings that the trace carries
- * "torch@recorded", "torch@recorded:MORE". */
+ * "torch@recorded", "torch@recorded:MORE". A NAME that plugin_is_meant by is a
+ * file's. */
 struct policy_choice {
     const char *text;   /* as given */
     const char *params; /* after the colon, "" if none; into text */
     const struct frag_policy *policy;
     bool recorded;
 };
+
+/* The policy of a name, registered or in a file. INVALID, with the nearest name
+ * where there is one. */
+enum frag_err policy_named(const char *name, const struct frag_policy **out,
+                           struct frag_error *e) FRAG_MUST_CHECK;
 
 /* INVALID, with the nearest name where there is one. Parameters are checked,
  * but for recorded ones. */

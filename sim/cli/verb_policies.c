@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "policies/policy.h"
+#include "sim/cli/choices.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/sink.h"
 
@@ -113,48 +114,52 @@ static void json_policy(FILE *out, const struct frag_policy *p)
     fputs("]}", out);
 }
 
-static void json_all(FILE *out, const struct values *v)
+static void json_all(FILE *out, const struct frag_policy *const *list)
 {
     const char *comma = "";
 
     fprintf(out, "{\"schema_version\": \"%s\", \"policies\": [",
             FRAG_RESULTS_SCHEMA);
-    for (size_t i = 0; frag_policies[i]; i++) {
-        if (v->common.args.count &&
-            strcmp(v->common.args.items[0], frag_policies[i]->name) != 0)
-            continue;
+    for (; *list; list++) {
         fprintf(out, "%s\n  ", comma);
-        json_policy(out, frag_policies[i]);
+        json_policy(out, *list);
         comma = ",";
     }
     fputs("\n ]}\n", out);
 }
 
-static enum frag_err write_json(const struct values *v, struct frag_error *e)
+static enum frag_err write_json(const struct values *v,
+                                const struct frag_policy *const *list,
+                                struct frag_error *e)
 {
     struct sink sink;
 
     FRAG_TRY(sink_open(&sink, v->json, e));
-    json_all(sink.out, v);
+    json_all(sink.out, list);
     return sink_commit(&sink, e);
 }
 
 static int policies_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
-    const char *name = v->common.args.count ? v->common.args.items[0] : NULL;
+    const struct frag_policy *one[] = {NULL, NULL};
+    const struct frag_policy *const *list = frag_policies;
     struct frag_error e = {""};
     int code = cli_may_write(call, v->json, v->force);
 
     if (code != EXIT_DONE)
         return code;
-    if (name && !frag_policy_find(name))
-        return cli_misuse(call, "there is no policy \"%s\"", name);
+    if (v->common.args.count) {
+        enum frag_err err = policy_named(v->common.args.items[0], one, &e);
+
+        if (err != FRAG_OK)
+            return cli_fail(call, err, &e);
+        list = one;
+    }
     if (v->json)
-        return cli_fail(call, write_json(v, &e), &e);
-    for (size_t i = 0; frag_policies[i]; i++)
-        if (!name || !strcmp(name, frag_policies[i]->name))
-            print_policy(stdout, frag_policies[i], true);
+        return cli_fail(call, write_json(v, list, &e), &e);
+    for (; *list; list++)
+        print_policy(stdout, *list, true);
     return EXIT_DONE;
 }
 
@@ -168,9 +173,13 @@ static const struct option_row options[] = {
 
 const struct verb verb_policies = {
     .name = "policies",
-    .args = "[NAME]",
+    .args = "[NAME|FILE.so]",
     .summary = "list the policies, their parameters and sources",
-    .about = "A policy is used as NAME or NAME:PARAMS in `fragsim replay -p'.",
+    .about =
+        "A policy is used as NAME or NAME:PARAMS in `fragsim replay -p'. One "
+        "of your own, in a shared library, is used by its file's name: "
+        "./FILE.so or ./FILE.so:PARAMS. How to write one is said in the "
+        "installed header policies/policy.h.",
     .example = "fragsim policies",
     .options = options,
     .size = sizeof(struct values),

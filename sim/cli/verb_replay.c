@@ -317,7 +317,8 @@ static int replay_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"policy", 'p', "POLICY",
      "NAME or NAME:PARAMS, once for each; torch@recorded takes the settings "
-     "the trace carries (default: torch; see `fragsim policies`)",
+     "the trace carries, ./FILE.so[:PARAMS] is a policy of your own "
+     "(default: torch; see `fragsim policies`)",
      OPTION_LIST, AT(policies), NULL},
     {"capacity", 'c', "SIZE,...",
      "memory of the device: 24GiB, 0.9x of the trace's peak requested, or inf "
