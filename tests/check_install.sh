@@ -74,9 +74,11 @@ find_package(fragsim 0.1 REQUIRED)
 add_executable(mine ../mine.c)
 target_link_libraries(mine PRIVATE fragsim::fragsim)
 END
-cmake -S package -B package/build -DCMAKE_PREFIX_PATH="$folder/prefix" \
-    -DCMAKE_C_FLAGS="$flags" >>log 2>&1
-cmake --build package/build >>log 2>&1 || {
+{
+    cmake -G Ninja -S package -B package/build -DCMAKE_C_FLAGS="$flags" \
+        -DCMAKE_PREFIX_PATH="$folder/prefix" &&
+        cmake --build package/build
+} >>log 2>&1 || {
     cat log
     exit 1
 }
