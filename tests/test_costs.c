@@ -51,7 +51,9 @@ static void the_model_is_near_the_measured_calls(void **state)
             continue;
         while (strcmp(frag_driver_call_names[call], name))
             call++;
-        ratio = (double)frag_cost_ns(&frag_costs_h200, call, bytes) / ns;
+        ratio = (double)frag_cost_ns(&frag_costs_h200,
+                                     (enum frag_driver_call)call, bytes) /
+                ns;
         near += ratio > 0.67 && ratio < 1.5;
         all++;
     }
