@@ -39,7 +39,7 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct bins_fit *h = heap->state;
 
-    bins_init(&h->bins, BINS_LEVELS, 0);
+    bins_init(&h->bins, CLASSES_LEVELS, 0);
     return fit_init(heap, &bins_rule);
 }
 

@@ -15,14 +15,14 @@
  * Allocation: A Survey and Critical Review", IWMM 1995, section 3.6; classes
  * spaced as in jemalloc.
  */
+#include "policies/mechanism/classes.h"
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/segments.h"
 
 #include <stdlib.h>
 
 enum {
-    MAX_BITS = 6,                         /* 2^6 subdivisions */
-    CLASSES = (64 - 9) * (1 << MAX_BITS), /* of 512 B to 2^63 */
+    CLASSES = CLASSES_LEVELS << CLASSES_MAX_BITS,
     MAX_TAIL = 64, /* each piece of a tail is more than half of what is left */
 };
 
@@ -51,32 +51,6 @@ struct size_class {
     struct chunk *idle[CLASSES];
 };
 
-/* Classes are counted from 0, which is one quantum. With n = size in quanta
- * less one, the class is n written in floating point with `subdivisions` bits
- * of mantissa; as those are the bits below the leading one, the classes follow
- * one another without a gap. */
-static uint32_t class_of(const struct size_class *p, frag_size size,
-                         frag_size *rounded)
-{
-    const uint64_t n = (size - 1) / FRAG_QUANTUM;
-    const uint64_t below = n >> p->subdivisions;
-    const unsigned shift = below ? 63 - (unsigned)__builtin_clzll(below) : 0;
-
-    *rounded = ((n >> shift) + 1) * FRAG_QUANTUM << shift;
-    return (uint32_t)((shift << p->subdivisions) + (n >> shift));
-}
-
-/* The largest class of at most room, which is at least a quantum. */
-static uint32_t class_within(const struct size_class *p, frag_size room,
-                             frag_size *rounded)
-{
-    const uint64_t n = room / FRAG_QUANTUM;
-    const uint64_t below = n >> p->subdivisions;
-    const unsigned shift = below ? 63 - (unsigned)__builtin_clzll(below) : 0;
-
-    return class_of(p, (n >> shift << shift) * FRAG_QUANTUM, rounded);
-}
-
 /* The next bytes of a span that has them, as a chunk. */
 static struct chunk *carve(struct size_class *p, struct span *s, uint32_t class,
                            frag_size size)
@@ -99,8 +73,8 @@ static void put(struct size_class *p, struct chunk *c)
 static void finish(struct size_class *p, struct span *s)
 {
     while (s && s->size - s->carved >= FRAG_QUANTUM) {
-        frag_size size;
-        const uint32_t class = class_within(p, s->size - s->carved, &size);
+        frag_size size = s->size - s->carved;
+        const uint32_t class = class_below(p->subdivisions, &size);
 
         put(p, carve(p, s, class, size));
     }
@@ -223,8 +197,8 @@ static enum frag_err size_class_alloc(struct frag_heap *heap,
                                       struct frag_block *out)
 {
     struct size_class *p = heap->state;
-    frag_size size;
-    const uint32_t class = class_of(p, req->size, &size);
+    frag_size size = whole_quanta(req->size);
+    const uint32_t class = class_above(p->subdivisions, &size);
     struct chunk *c = p->idle[class];
 
     if (c)

@@ -60,7 +60,7 @@ static const struct frag_param params[] = {
         .offset = offsetof(struct tlsf, first_levels),
         .init = "32",
         .min = 1,
-        .max = BINS_LEVELS,
+        .max = CLASSES_LEVELS,
         .help = "octaves of sizes; the first holds those below second_levels "
                 "quanta, the last is open",
     },

@@ -61,6 +61,8 @@ static const struct setting settings[] = {
               "per_process_memory_fraction:0.001"},
     {"first_fit", "segment=2MiB"},
     {"best_fit", "ties=fifo"},
+    {"buddy", "kind=weighted"},
+    {"slab", "segment=2MiB,slab=64KiB"},
     {"tlsf", "segment=2MiB,first_levels=4,second_levels=4"},
     {"size_class", "segment=2MiB,subdivisions=1"},
     {"size_class", "segment=6KiB"},

@@ -1,10 +1,10 @@
 /* bins.h - holes in lists by size: a fit in constant time.
  *
  * Two levels, as TLSF: the first are octaves, the second cuts each into equal
- * parts. The first octave holds the sizes below `parts` quanta, one list each.
- * A list holds the holes of its size up to that of the next; the last one all
- * that are larger. Lists are counted through all octaves, 64 to a word of a
- * bitmap that has a summary: two instructions find the next one in use.
+ * parts; see classes.h. A list holds the holes of its size up to that of the
+ * next; the last one all that are larger. Lists are counted through all
+ * octaves, 64 to a word of a bitmap that has a summary: two instructions find
+ * the next one in use.
  *
  * Lists are last in, first out: a hole that was freed, split or coalesced is
  * the first of its list. A request takes the first hole of the first list that
@@ -18,26 +18,21 @@
 #ifndef FRAG_BINS_H
 #define FRAG_BINS_H
 
+#include "policies/mechanism/classes.h"
 #include "policies/mechanism/fit_steps.h"
 
-enum {
-    BINS_LEVELS = 56, /* octaves up to 2^63 bytes */
-    BINS_MAX_BITS = 6,
-    BINS_QUANTUM_BITS = 9,
-};
-
-_Static_assert(FRAG_QUANTUM == 1 << BINS_QUANTUM_BITS, "a quantum is 2^9");
+enum { BINS = CLASSES_LEVELS << CLASSES_MAX_BITS };
 
 struct bins {
-    uint32_t bits;              /* parts = 2^bits, at most 2^BINS_MAX_BITS */
-    uint32_t last;              /* the last list */
-    uint64_t words;             /* bit w: used[w] is not 0 */
-    uint64_t used[BINS_LEVELS]; /* bit b of w: list 64 w + b is not
+    uint32_t bits;            /* parts = 2^bits, at most 2^CLASSES_MAX_BITS */
+    uint32_t last;            /* the last list */
+    uint64_t words;           /* bit w: used[w] is not 0 */
+    uint64_t used[BINS / 64]; /* bit b of w: list 64 w + b is not
                                    empty */
-    struct free_node heads[BINS_LEVELS << BINS_MAX_BITS];
+    struct free_node heads[BINS];
 };
 
-/* levels: 1 to BINS_LEVELS; bins is zeroed. */
+/* levels: 1 to CLASSES_LEVELS; bins is zeroed. */
 static inline void bins_init(struct bins *bins, uint32_t levels, uint32_t bits)
 {
     bins->bits = bits;
@@ -46,40 +41,22 @@ static inline void bins_init(struct bins *bins, uint32_t levels, uint32_t bits)
         bins->heads[i].left = bins->heads[i].right = &bins->heads[i];
 }
 
-/* Lists begin 2^shift quanta apart around the size of n quanta. */
-FIT_STEP unsigned bins_shift(const struct bins *bins, uint64_t n)
-{
-    return 63 - bins->bits -
-           (unsigned)__builtin_clzll(n | (((uint64_t)2 << bins->bits) - 1));
-}
-
-/* The list that a size of n quanta belongs to, or one beyond the last: n in
- * floating point with `bits` bits of mantissa. As those are the bits below the
- * leading one, the lists follow one another without a gap. */
-FIT_STEP uint32_t bins_list(const struct bins *bins, uint64_t n, unsigned shift)
-{
-    return (uint32_t)((shift << bins->bits) + (n >> shift));
-}
-
-/* The first list that begins with size or more, or one beyond the last. Rounds
- * size up to what it begins with, unless it is beyond. */
+/* The first list that begins with *size or more, or one beyond the last. Rounds
+ * the size up to what the list begins with, unless it is beyond. */
 FIT_STEP uint32_t bins_round(const struct bins *bins, frag_size *size)
 {
-    const uint64_t n = *size >> BINS_QUANTUM_BITS;
-    const unsigned shift = bins_shift(bins, n);
-    const uint64_t up = (n + ((uint64_t)1 << shift) - 1) >> shift;
-    const uint32_t list = (uint32_t)((shift << bins->bits) + up);
+    frag_size rounded = *size;
+    const uint32_t list = class_above(bins->bits, &rounded);
 
     if (list <= bins->last)
-        *size = up << (shift + BINS_QUANTUM_BITS);
+        *size = rounded;
     return list;
 }
 
 /* The list that a hole of size is kept in. */
 FIT_STEP uint32_t bins_home(const struct bins *bins, frag_size size)
 {
-    const uint64_t n = size >> BINS_QUANTUM_BITS;
-    const uint32_t list = bins_list(bins, n, bins_shift(bins, n));
+    const uint32_t list = class_below(bins->bits, &size);
 
     return list < bins->last ? list : bins->last;
 }

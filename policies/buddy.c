@@ -1,0 +1,338 @@
+/* buddy.c - blocks that split in two parts and merge with none but each other.
+ *
+ * Sizes are those of a series in which each is the sum of two before it, by
+ * `kind`, in units of `unit` bytes:
+ *   binary     1 2 4 8 16 ...        halves
+ *   fibonacci  1 2 3 5 8 13 ...      a size is the sum of the two before it
+ *   weighted   1 2 3 4 6 8 12 16 ... 4n = 3n + n, 3n = 2n + n
+ * A request is rounded up to a size of the series, which is granted. It takes a
+ * free block of the smallest size that is large enough, and of equals the last
+ * one that was freed, split off or merged. While one of the two parts would be
+ * large enough the block is split: the larger part lies below, the smaller part
+ * that is large enough is kept, of equal parts the lower. A freed block merges
+ * at once with the other part if that is free and whole, and so on upwards.
+ * A freed block serves any stream.
+ *
+ * A segment is a whole block: `segment` is rounded up to a size of the series,
+ * a larger request gets a segment of its own size. Growth and trim are those of
+ * mechanism/segments.h otherwise.
+ *
+ * Two parts share one record, a cache line, so a block finds its buddy, and
+ * both find what they were split from, without arithmetic on addresses: all
+ * three series cost the same.
+ *
+ * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965 (binary);
+ * Hirschberg, "A Class of Dynamic Memory Allocation Algorithms", CACM 16(10),
+ * 1973 (Fibonacci); Shen and Peterson, "A Weighted Buddy Method for Dynamic
+ * Storage Allocation", CACM 17(10), 1974; their common form, Peterson and
+ * Norman, "Buddy Systems", CACM 20(6), 1977.
+ */
+#include "policies/mechanism/nodes.h"
+#include "policies/mechanism/ring.h"
+#include "policies/mechanism/segments.h"
+
+#include <stdlib.h>
+
+enum { CLASSES = 128, WORDS = CLASSES / 64 };
+
+enum { LOW, HIGH };
+
+enum state { USED, FREE, SPLIT };
+
+/* A block, in use, free or split. */
+struct part {
+    struct ring link; /* while it is free */
+    uint8_t class, side;
+    uint8_t state;
+};
+
+/* The two parts of a split block; 64 bytes, one cache line. */
+struct pair {
+    struct part parts[2];
+    struct part *whole;
+    frag_addr addr;
+};
+
+/* A segment is the lower part of a pair whose other part is never free. */
+struct span {
+    struct span *next;
+    struct pair pair;
+};
+
+struct buddy {
+    frag_size segment, unit; /* the parameters */
+    uint32_t kind;
+    uint32_t classes;
+    struct span *spans;   /* the newest first */
+    struct nodes nodes;   /* of pairs */
+    uint64_t used[WORDS]; /* bit c: there are free blocks of class c */
+    struct ring heads[CLASSES];
+    frag_size sizes[CLASSES];
+    uint8_t smaller[CLASSES]; /* class of the smaller part; of the larger one
+                                 it is the class below */
+    uint8_t above[65]; /* [k]: the smallest class of more than 2^(k-1) bytes */
+};
+
+/* ---- the series ---- */
+
+/* How many classes lie between a block and its smaller part, for even and odd
+ * classes; what would lie below class 0 is class 0. */
+static const uint8_t steps_down[][2] = {{1, 1}, {2, 2}, {3, 4}};
+
+static void make_series(struct buddy *b)
+{
+    const uint8_t *down = steps_down[b->kind];
+    uint8_t c = 0;
+    unsigned k = 0;
+
+    b->sizes[0] = whole_quanta(b->unit);
+    while (b->sizes[c] >> 63 == 0) {
+        const uint8_t back = down[++c % 2];
+
+        b->smaller[c] = c > back ? (uint8_t)(c - back) : 0;
+        b->sizes[c] = b->sizes[c - 1] + b->sizes[b->smaller[c]];
+    }
+    b->classes = c + 1u;
+    for (c = 0; c < b->classes; c++)
+        while (k <= 64 && (k == 0 || b->sizes[c] > (frag_size)1 << (k - 1)))
+            b->above[k++] = c;
+}
+
+/* The smallest class of at least size, which is > 0 and at most 2^63. */
+static unsigned class_of(const struct buddy *b, frag_size size)
+{
+    unsigned c = b->above[64 - (unsigned)__builtin_clzll((size - 1) | 1)];
+
+    while (b->sizes[c] < size)
+        c++;
+    return c;
+}
+
+/* ---- free blocks ---- */
+
+static void push(struct buddy *b, struct part *p)
+{
+    p->state = FREE;
+    ring_push(&b->heads[p->class], &p->link);
+    b->used[p->class / 64] |= (uint64_t)1 << (p->class % 64);
+}
+
+static void take_out(struct buddy *b, struct part *p)
+{
+    const uint64_t is_last = p->link.prev == p->link.next; /* both the head */
+
+    ring_drop(&p->link);
+    b->used[p->class / 64] &= ~(is_last << (p->class % 64));
+}
+
+/* The first free block of the smallest class from `class` up that has one. */
+static struct part *first_from(const struct buddy *b, unsigned class)
+{
+    unsigned word = class / 64;
+    uint64_t bits = b->used[word] & (~(uint64_t)0 << (class % 64));
+
+    while (!bits && ++word < WORDS)
+        bits = b->used[word];
+    if (!bits)
+        return NULL;
+    return (struct part *)b->heads[word * 64 + (unsigned)__builtin_ctzll(bits)]
+        .next;
+}
+
+static struct pair *pair_of(struct part *p)
+{
+    return (struct pair *)(p - p->side);
+}
+
+static frag_addr addr_of(const struct buddy *b, struct part *p)
+{
+    const struct pair *pair = pair_of(p);
+
+    return pair->addr +
+           (p->side == HIGH ? b->sizes[pair->parts[LOW].class] : 0);
+}
+
+/* Splits a block that is not on its list down to what a class calls for. */
+static struct part *split(struct buddy *b, struct part *p, unsigned class)
+{
+    while (p->class > class) {
+        const uint8_t larger = p->class - 1, smaller = b->smaller[p->class];
+        const int side = smaller >= class && smaller < larger ? HIGH : LOW;
+        struct pair *pair = nodes_take(&b->nodes);
+
+        pair->whole = p;
+        pair->addr = addr_of(b, p);
+        pair->parts[LOW] = (struct part){.class = larger, .side = LOW};
+        pair->parts[HIGH] = (struct part){.class = smaller, .side = HIGH};
+        p->state = SPLIT;
+        push(b, &pair->parts[!side]);
+        p = &pair->parts[side];
+    }
+    return p;
+}
+
+/* ---- segments ---- */
+
+/* A span that the device will not take back stays, as free as before. */
+static bool give_back(struct frag_heap *heap)
+{
+    struct buddy *b = heap->state;
+    struct span **link = &b->spans;
+    bool any = false;
+
+    while (*link) {
+        struct span *s = *link;
+        struct part *p = &s->pair.parts[LOW];
+
+        if (p->state != FREE ||
+            heap->mem->ops->segment_free(heap->mem, s->pair.addr,
+                                         b->sizes[p->class]) != FRAG_OK) {
+            link = &s->next;
+            continue;
+        }
+        take_out(b, p);
+        *link = s->next;
+        free(s);
+        any = true;
+    }
+    return any;
+}
+
+/* A new span of at least the class, on no list. */
+static enum frag_err grow(struct frag_heap *heap, unsigned class,
+                          struct part **out)
+{
+    struct buddy *b = heap->state;
+    const unsigned usual = class_of(b, b->segment);
+    struct span *s = malloc(sizeof(*s));
+    enum frag_err err;
+
+    if (!s)
+        return FRAG_NOMEM;
+    *s = (struct span){.pair.parts[HIGH] = {.side = HIGH, .state = USED}};
+    s->pair.parts[LOW].class = (uint8_t)(class > usual ? class : usual);
+    err = segment_take(heap, b->sizes[s->pair.parts[LOW].class], give_back,
+                       &s->pair.addr);
+    if (err != FRAG_OK) {
+        free(s);
+        return err;
+    }
+    s->next = b->spans;
+    b->spans = s;
+    *out = &s->pair.parts[LOW];
+    return FRAG_OK;
+}
+
+/* ---- the policy ---- */
+
+static enum frag_err buddy_alloc(struct frag_heap *heap,
+                                 const struct frag_request *req,
+                                 struct frag_block *out)
+{
+    struct buddy *b = heap->state;
+    const unsigned class = class_of(b, req->size);
+    struct part *p;
+
+    FRAG_TRY(nodes_reserve(&b->nodes, CLASSES)); /* more than splits can take */
+    p = first_from(b, class);
+    if (p)
+        take_out(b, p);
+    else
+        FRAG_TRY(grow(heap, class, &p));
+
+    p = split(b, p, class);
+    p->state = USED;
+    *out = (struct frag_block){addr_of(b, p), b->sizes[class], p};
+    return FRAG_OK;
+}
+
+static void buddy_free(struct frag_heap *heap, const struct frag_block *block)
+{
+    struct buddy *b = heap->state;
+    struct part *p = block->node;
+    struct pair *pair = pair_of(p);
+
+    while (pair->parts[!p->side].state == FREE) {
+        take_out(b, &pair->parts[!p->side]);
+        p = pair->whole;
+        nodes_give(&b->nodes, pair);
+        pair = pair_of(p);
+    }
+    push(b, p);
+}
+
+static void buddy_trim(struct frag_heap *heap)
+{
+    give_back(heap);
+}
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    struct buddy *b = heap->state;
+
+    b->nodes.size = sizeof(struct pair);
+    make_series(b);
+    for (unsigned c = 0; c < b->classes; c++)
+        ring_init(&b->heads[c]);
+    return FRAG_OK;
+}
+
+static void fini(struct frag_heap *heap)
+{
+    struct buddy *b = heap->state;
+
+    while (b->spans) {
+        struct span *s = b->spans;
+
+        heap->mem->ops->segment_free(heap->mem, s->pair.addr,
+                                     b->sizes[s->pair.parts[LOW].class]);
+        b->spans = s->next;
+        free(s);
+    }
+    nodes_release(&b->nodes);
+}
+
+static const struct frag_param params[] = {
+    {
+        .name = "segment",
+        .kind = FRAG_PARAM_SIZE,
+        .offset = offsetof(struct buddy, segment),
+        .init = "20MiB",
+        .min = 512,
+        .max = 0x1p40,
+        .help = "bytes taken from the device at once, rounded up to a block; "
+                "a larger request gets its own segment",
+    },
+    {
+        .name = "unit",
+        .kind = FRAG_PARAM_SIZE,
+        .offset = offsetof(struct buddy, unit),
+        .init = "512",
+        .min = 512,
+        .max = 0x1p40,
+        .help = "bytes of the smallest block, rounded up to 512",
+    },
+    {
+        .name = "kind",
+        .kind = FRAG_PARAM_CHOICE,
+        .offset = offsetof(struct buddy, kind),
+        .init = "binary",
+        .choices = "binary|fibonacci|weighted",
+        .help = "the series of block sizes",
+    },
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_buddy = {
+    .name = "buddy",
+    .summary = "blocks split in two parts that merge with each other only",
+    .source = "Knowlton, A Fast Storage Allocator, CACM 1965; Peterson and "
+              "Norman, Buddy Systems, CACM 1977",
+    .state_size = sizeof(struct buddy),
+    .params = params,
+    .init = init,
+    .fini = fini,
+    .alloc = buddy_alloc,
+    .free = buddy_free,
+    .trim = buddy_trim,
+};
