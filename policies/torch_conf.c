@@ -437,8 +437,6 @@ static frag_size round_to_division(frag_size n, uint64_t d)
     frag_size floor2 = (frag_size)1 << (63 - __builtin_clzll(n));
     frag_size step = floor2 >> (63 - __builtin_clzll(d));
 
-    if (floor2 == n)
-        return n;
     return (n + step - 1) & ~(step - 1);
 }
 

@@ -246,6 +246,28 @@ static const struct script {
      "a=100MiB b=400MiB -a c=200MiB -c c=200MiB -c c=200MiB -c c=200MiB -c "
      "c=200MiB -c d=210MiB", "b1+0 d3+0",
      "+100M@0 +400M@1 +200M@2 -100M@0 +210M@3"},
+    {"garbage waits until more than its share is reserved",
+     "garbage_collection_threshold:0.5", 1000,
+     "a=300MiB b=200MiB -a c=310MiB", "b1+0 c2+0",
+     "+300M@0 +200M@1 +310M@2"},
+    {"oversize: free blocks of the split size go from the highest down",
+     "max_split_size_mb:100", 400,
+     "a=100MiB b=100MiB c=100MiB -a -b -c d=250MiB", "d3+0",
+     "+100M@0 +100M@1 +100M@2 -100M@0 -100M@1 -100M@2 +250M@3"},
+    {"oversize: no more of them than needed", "max_split_size_mb:100", 400,
+     "a=100MiB b=100MiB c=100MiB -a -b -c d=150MiB", "d3+0",
+     "+100M@0 +100M@1 +100M@2 -100M@0 -100M@1 +150M@3"},
+    {"expandable: the lowest hole is mapped first",
+     "expandable_segments:True", 0,
+     "a=20MiB b=20MiB c=20MiB d=20MiB e=20MiB -c -a trim f=20MiB",
+     "b0+20971520 d0+62914560 e0+83886080 f0+0",
+     "m20M@0+0 m20M@0+20M m20M@0+40M m20M@0+60M m20M@0+80M u20M@0+0 "
+     "u20M@0+40M m20M@0+0"},
+    {"expandable: a mapped hole joins the free blocks on both sides",
+     "expandable_segments:True", 0,
+     "a=10MiB b=40MiB c=10MiB -b trim d=35MiB",
+     "a0+0 c0+52428800 d0+10485760",
+     "m20M@0+0 m40M@0+20M u20M@0+20M m20M@0+20M"},
     {"expandable: releases go by size", "expandable_segments:True", 0,
      "a=60MiB b=20MiB c=40MiB d=20MiB -a -c trim", "b0+62914560 d0+125829120",
      "m60M@0+0 m20M@0+60M m40M@0+80M m20M@0+120M u40M@0+80M u60M@0+0"},
@@ -338,6 +360,20 @@ static void expandable_memory_moves_no_segment_counters(void **state)
     assert_int_equal(peak(&r, FRAG_TORCH_INACTIVE_SPLIT), 0);
     assert_int_equal(r.observer.counters.num_device_alloc, 4);
     assert_int_equal(r.observer.counters.num_device_free, 1);
+    rig_close(&r);
+}
+
+static void a_block_of_the_split_size_is_oversize(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_open(&r, "max_split_size_mb:100", 0);
+    play(&r, "a=100MiB b=104857089 c=90MiB");
+    assert_int_equal(r.observer.counters.oversize_allocations.current, 2);
+    assert_int_equal(r.observer.counters.oversize_segments.current, 2);
+    play(&r, "-a");
+    assert_int_equal(r.observer.counters.oversize_allocations.freed, 1);
     rig_close(&r);
 }
 
@@ -517,6 +553,7 @@ int main(void)
         cmocka_unit_test(counters_are_those_of_memory_stats),
         cmocka_unit_test(pending_blocks_stay_active_and_requested),
         cmocka_unit_test(expandable_memory_moves_no_segment_counters),
+        cmocka_unit_test(a_block_of_the_split_size_is_oversize),
         cmocka_unit_test(a_retry_is_counted_whether_it_helps_or_not),
         cmocka_unit_test(inactive_blocks_keep_a_stale_request),
         cmocka_unit_test(sizes_round_as_the_real_allocator_rounds),
