@@ -215,7 +215,7 @@ static void broken_sequences_are_refused(void **state)
     }
 }
 
-/* Rows of allocator-spec.md sections 3 and 26, run on PyTorch 2.11. */
+/* What PyTorch 2.11 answered on an H200. */
 static void sizes_are_rounded_as_pytorch_does(void **state)
 {
     static const struct {

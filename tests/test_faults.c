@@ -11,47 +11,9 @@
 
 #include <cmocka.h>
 
+#include "tests/failing_malloc.h"
 #include "tests/subjects.h"
 #include "tests/traffic.h"
-
-/* ---- malloc that fails ---- */
-
-/* The call of malloc and its kin that fails, counted down; 0: none. */
-static uint64_t calls_to_failure;
-
-static bool host_fails(void)
-{
-    return calls_to_failure && --calls_to_failure == 0;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    return host_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return host_fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return host_fails() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    return host_fails() ? NULL : __real_aligned_alloc(alignment, size);
-}
 
 /* ---- subjects and faults ---- */
 

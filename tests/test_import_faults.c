@@ -8,53 +8,10 @@
 
 #include <cmocka.h>
 
+#include "tests/failing_malloc.h"
 #include <stdio.h>
 
 #include "traces/importer.h"
-
-/* The call of malloc and its kin that fails, counted down; 0: none. */
-static uint64_t calls_to_failure;
-
-static bool host_fails(void)
-{
-    return calls_to_failure && --calls_to_failure == 0;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t length);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t length);
-
-void *__wrap_malloc(size_t size)
-{
-    return host_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return host_fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return host_fails() ? NULL : __real_realloc(old, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return host_fails() ? NULL : __real_strdup(text);
-}
-
-char *__wrap_strndup(const char *text, size_t length)
-{
-    return host_fails() ? NULL : __real_strndup(text, length);
-}
 
 static enum frag_err build_from(struct frag_source *s, struct frag_build *b,
                                 struct frag_trace **out, struct frag_error *e)

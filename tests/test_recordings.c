@@ -68,7 +68,7 @@ static struct counts count(const struct frag_device_trace *d)
     return c;
 }
 
-/* The visible empty_cache calls: allocator-spec.md section 30. */
+/* The visible empty_cache calls: known from the recorded programs. */
 static uint64_t known_empty_cache(const char *name)
 {
     static const struct {

@@ -12,47 +12,10 @@
 
 #include "sim/arena.h"
 #include "sim/replay.h"
+#include "tests/failing_malloc.h"
 
 #define MIB      FRAG_MIB
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
-
-/* ------------------------------------------------------ a failing malloc */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-static uint64_t calls, fail_at; /* counted from 1; 0: none */
-
-static bool fails(void)
-{
-    return ++calls == fail_at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    return fails() ? NULL : __real_aligned_alloc(alignment, size);
-}
 
 /* ------------------------------------------------------------- the trace */
 
@@ -143,11 +106,10 @@ static bool run_with_fault(const struct subject *s,
     bool failed;
 
     assert_non_null(mem);
-    calls = 0;
-    fail_at = k;
+    calls_to_failure = k;
     err = frag_replay(&spec, &run, &e);
-    fail_at = 0;
-    failed = calls >= k;
+    failed = !calls_to_failure;
+    calls_to_failure = 0;
     if (err == FRAG_OK)
         frag_run_free(&run);
     else if (err != FRAG_NOMEM)
@@ -184,11 +146,11 @@ static void the_arena_survives_each_failing_malloc(void **state)
                                             .base_count = 2};
 
     (void)state;
-    for (fail_at = 1;; fail_at++) {
+    for (uint64_t k = 1;; k++) {
         struct frag_backend *mem;
         enum frag_err err;
 
-        calls = 0;
+        calls_to_failure = k;
         mem = frag_arena_open(&opts);
         if (!mem)
             continue;
@@ -198,10 +160,10 @@ static void the_arena_survives_each_failing_malloc(void **state)
         err = frag_arena_hold(mem, 0x600000000000, 2 * MIB, false);
         assert_true(err == FRAG_OK || err == FRAG_NOMEM);
         frag_arena_close(mem);
-        if (calls < fail_at)
+        if (calls_to_failure)
             break;
     }
-    fail_at = 0;
+    calls_to_failure = 0;
 }
 
 int main(void)

@@ -13,45 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/failing_malloc.h"
 #include "tests/trace_equal.h"
 #include "traces/build.h"
-
-/* The call of malloc and its kin that fails, counted down; 0: none. */
-static uint64_t calls_to_failure;
-
-static bool host_fails(void)
-{
-    return calls_to_failure && --calls_to_failure == 0;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-
-void *__wrap_malloc(size_t size)
-{
-    return host_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return host_fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return host_fails() ? NULL : __real_realloc(old, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return host_fails() ? NULL : __real_strdup(text);
-}
 
 static struct frag_error error;
 static char folder[] = "/tmp/frag_faults_XXXXXX";

@@ -4,7 +4,8 @@
  * retried request would have needed, and how large a block whose size nobody
  * wrote down must have been.
  *
- * Source: allocator-spec.md sections 2 and 3 (PyTorch 2.11).
+ * Source: PyTorch 2.11, round_size and get_allocation_size, as read and as
+ * recorded.
  */
 #ifndef TRACES_TORCH_SIZES_H
 #define TRACES_TORCH_SIZES_H

@@ -1,0 +1,41 @@
+/* failing_malloc.h - a host whose memory runs out at the k-th request.
+ *
+ * For programs named *_faults, which are linked so that every request comes
+ * through here (tests/CMakeLists.txt). Set calls_to_failure to k: the k-th
+ * request from then on fails, once, and it is 0 again; 0 fails none.
+ */
+#ifndef FRAG_FAILING_MALLOC_H
+#define FRAG_FAILING_MALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static uint64_t calls_to_failure;
+
+static bool host_fails(void)
+{
+    return calls_to_failure && --calls_to_failure == 0;
+}
+
+/* result, function, parameters, arguments */
+#define FRAG_WRAPPED(X)                                           \
+    X(void *, malloc, (size_t size), (size))                      \
+    X(void *, calloc, (size_t count, size_t size), (count, size)) \
+    X(void *, realloc, (void *old, size_t size), (old, size))     \
+    X(void *, aligned_alloc, (size_t alignment, size_t size),     \
+      (alignment, size))                                          \
+    X(char *, strdup, (const char *text), (text))                 \
+    X(char *, strndup, (const char *text, size_t length), (text, length))
+
+#define X(result, name, parameters, arguments)                \
+    result __real_##name parameters;                          \
+    result __wrap_##name parameters;                          \
+    result __wrap_##name parameters                           \
+    {                                                         \
+        return host_fails() ? NULL : __real_##name arguments; \
+    }
+FRAG_WRAPPED(X)
+#undef X
+
+#endif
