@@ -1,0 +1,49 @@
+/* fuzz_settings - PYTORCH_CUDA_ALLOC_CONF: any text is refused with words, or
+ * its description means the same and every size still rounds to what it should.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policies/torch_conf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void check(int holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_sizes(const struct torch_conf *conf)
+{
+    for (frag_size n = 1; n < (frag_size)1 << 45; n = n * 3 / 2 + 1) {
+        const frag_size rounded = torch_round_size(conf, n);
+
+        check(rounded >= n && rounded % TORCH_MIN_BLOCK == 0 &&
+              rounded <= 2 * n + TORCH_MIN_BLOCK);
+        check(torch_segment_size(conf, rounded) >= rounded);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    char text[4096], again[4096];
+    struct torch_conf conf;
+    struct frag_error e = {""};
+
+    if (size >= sizeof(text))
+        return 0;
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    if (torch_conf_parse(&conf, text, &e) != FRAG_OK) {
+        check(e.text[0] != '\0');
+        return 0;
+    }
+    check_sizes(&conf);
+    torch_conf_describe(&conf, text, sizeof(text));
+    check(torch_conf_parse(&conf, text, &e) == FRAG_OK);
+    torch_conf_describe(&conf, again, sizeof(again));
+    check(!strcmp(text, again));
+    return 0;
+}
