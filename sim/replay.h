@@ -110,6 +110,8 @@ struct frag_summary {
                                    device or a limit of its own refused */
     uint64_t calls[FRAG_CALL_COUNT];
     frag_size bytes_moved;
+    uint64_t num_moves;  /* live blocks that got another address */
+    uint64_t num_stalls; /* events that moved some */
     uint64_t peak_segments;
     double modelled_device_seconds;
     double ns_per_event; /* the replay loop alone */

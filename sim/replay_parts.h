@@ -66,6 +66,7 @@ struct run {
     uint64_t event; /* under way */
     uint64_t base;  /* of this repetition: event - base is the trace's index */
     bool stop;      /* after an OOM, if the spec says so */
+    uint64_t moves_seen; /* summary.num_moves when the policy was called */
 
     struct frag_ledger *ledger;
     struct frag_error *error;

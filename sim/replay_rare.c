@@ -20,6 +20,10 @@ void run_absorb(struct run *r, bool allocating)
     tally_fold(&r->tally, r->event);
     if (meter_settle(&r->meter) && allocating)
         r->out.summary.num_alloc_retries++;
+    if (r->out.summary.num_moves != r->moves_seen) {
+        r->moves_seen = r->out.summary.num_moves;
+        r->out.summary.num_stalls++;
+    }
     r->tally.reserved = r->meter.reserved;
 }
 
@@ -331,6 +335,7 @@ void run_moved(void *user, uint32_t owner, const struct frag_block *block)
     uint32_t tag = r->tags[owner], segment = meter_find(m, block->addr);
 
     m->changes++;
+    r->out.summary.num_moves++;
     tally_fold(&r->tally, r->event);
     if (r->ledger && frag_ledger_move(r->ledger, owner, block) != FRAG_OK)
         return; /* the ledger keeps the fault */

@@ -32,6 +32,10 @@ static const struct setting settings[] = {
     {"vma", "block=4MiB,strategy=min_memory"},
     {"vma", "block=4MiB,strategy=min_time"},
     {"vma", "strategy=min_offset"},
+    {"remap", "budget=2,span=96MiB"},
+    {"compact", "strategy=sliding"},
+    {"compact", "strategy=on_oom,span=96MiB"},
+    {"compact", "strategy=incremental,bytes=8MiB,moves=3"},
     {NULL, NULL},
 };
 

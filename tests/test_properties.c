@@ -35,6 +35,12 @@ static const struct setting settings[] = {
     {"bfc", "region=512KiB,split=64KiB,gc=no"},
     {"vma", "strategy=min_memory"},
     {"vma", "strategy=min_offset"},
+    {"expandable", "page=6MiB,span=256MiB"},
+    {"remap", "budget=0"},
+    {"remap", "budget=2,span=96MiB"},
+    {"compact", "strategy=sliding"},
+    {"compact", "strategy=on_oom,span=96MiB"},
+    {"compact", "strategy=incremental,bytes=8MiB,moves=3"},
     {NULL, NULL},
 };
 

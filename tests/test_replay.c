@@ -716,6 +716,10 @@ static void moved_blocks_are_followed(void **state)
 
         assert_true(run.summary.calls[FRAG_CALL_COPY] > 10);
         assert_true(run.summary.bytes_moved > 0);
+        /* The toy moves one block at a time, by one copy. */
+        assert_int_equal(run.summary.num_moves,
+                         run.summary.calls[FRAG_CALL_COPY]);
+        assert_int_equal(run.summary.num_stalls, run.summary.num_moves);
         frag_run_free(&run);
         frag_arena_close(mem);
         free(s);

@@ -1,0 +1,470 @@
+/* compact.c - best fit in one growing region, and live blocks are moved.
+ *
+ * Address space is reserved, memory is mapped at its end page by page. A
+ * request takes the tightest hole, of equals the lowest, its low part. One that
+ * no hole serves either lets the region grow at its end or has blocks moved
+ * first; `strategy` says which:
+ *   threshold    grows if at most the share `threshold` of the region is then
+ *                free, or if it would have to grow so far anyway; else moves as
+ *                little as is needed for that
+ *   sliding      moves all blocks to the low end, then grows by what is missing
+ *   on_oom       grows; moves as little as is needed when the device refuses
+ *   incremental  grows; from the first such request on every request moves the
+ *                lowest blocks above a hole, at most `bytes` and `moves` of
+ *                them, until there is no hole below a block
+ * As little as is needed: the run of neighbouring blocks of the fewest bytes
+ * whose holes together have the room, where the end of the region is a hole
+ * that can grow; of equals the lowest run. Its blocks slide down in order.
+ *
+ * A block slides by copies between disjoint ranges: in pieces of the hole below
+ * it, from the low end up. A hole of less than 1/PIECES of the block above it
+ * is not worth the copies and stays. Moves are synchronous: the device is
+ * waited for before the first and after the last of an event, all copies go to
+ * the stream that asks. Whatever the strategy, when the device refuses to let
+ * the region grow, blocks are moved as in on_oom, if that can help. Trim
+ * returns the free pages at the end of the region and moves nothing. A freed
+ * block serves any stream.
+ *
+ * Source: sliding compaction as Cohen and Nicolau, "Comparison of Compacting
+ * Algorithms for Garbage Collection", TOPLAS 1983; the cheapest run and the
+ * limits are ours.
+ */
+#include "policies/mechanism/pages.h"
+
+#include <stddef.h>
+
+enum { PIECES = 256 };
+
+enum strategy { THRESHOLD, SLIDING, ON_OOM, INCREMENTAL };
+
+struct compact {
+    struct pages pages;
+    uint32_t strategy; /* the parameters */
+    double threshold;
+    frag_size bytes;
+    uint64_t moves;
+    frag_size span;
+    frag_size used;
+    struct tile *cursor; /* of an incremental pass: all up to this used tile,
+                            which may be a span's end, is done; NULL: no pass */
+};
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    struct compact *s = heap->state;
+
+    pages_init(&s->pages, heap->mem, heap->mem->granularity, s->span);
+    return FRAG_OK;
+}
+
+static void fini(struct frag_heap *heap)
+{
+    pages_fini(heap, &((struct compact *)heap->state)->pages);
+}
+
+static frag_addr end_of(const struct tile *t)
+{
+    return t->node.addr + t->node.size;
+}
+
+/* ------------------------------------------------------------ moving --- */
+
+static bool is_block(const struct tile *t)
+{
+    return t->state == TILE_USED && !t->is_end;
+}
+
+static bool is_worth(const struct tile *block, frag_size hole)
+{
+    return block->node.size / PIECES <= hole;
+}
+
+/* Slides the block above a hole down over it. */
+static enum frag_err slide(struct frag_heap *heap, struct tile *hole,
+                           frag_stream stream)
+{
+    struct compact *s = heap->state;
+    struct tile *t = hole->next;
+    const frag_size gap = hole->node.size, size = t->node.size;
+
+    for (frag_size at = 0; at < size; at += gap)
+        FRAG_TRY(heap->mem->ops->copy(
+            heap->mem, hole->node.addr + at, t->node.addr + at,
+            size - at < gap ? size - at : gap, stream));
+    pages_slide(&s->pages, hole);
+    heap->moved(heap->user, t->owner,
+                &(struct frag_block){t->node.addr, t->node.size, t});
+    return FRAG_OK;
+}
+
+/* Slides blocks down from the hole up to address `limit` of its span. */
+static enum frag_err slide_run(struct frag_heap *heap, struct tile *hole,
+                               frag_addr limit, frag_stream stream)
+{
+    struct tile *t = hole;
+
+    while (!t->is_end && t->node.addr < limit) {
+        if (t->state == TILE_HELD && is_block(t->next) && end_of(t) < limit &&
+            is_worth(t->next, t->node.size))
+            FRAG_TRY(slide(heap, t, stream));
+        else
+            t = t->next;
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err slide_all(struct frag_heap *heap, frag_stream stream)
+{
+    struct compact *s = heap->state;
+
+    for (struct page_span *p = s->pages.spans; p; p = p->next)
+        FRAG_TRY(slide_run(heap, p->ends.next, p->addr + p->size, stream));
+    return FRAG_OK;
+}
+
+/* ------------------------------------------- as little as is needed --- */
+
+/* Neighbouring tiles from a hole to one that ends at `end`. */
+struct window {
+    struct tile *first;
+    frag_addr end;
+    frag_size free, live;
+};
+
+static void consider(const struct window *w, struct window *best)
+{
+    if (!best->first || w->live < best->live)
+        *best = *w;
+}
+
+/* Leaves the first hole and the blocks above it out of the window, of which
+ * `last` is the last hole. */
+static void shrink(struct window *w, const struct tile *last)
+{
+    if (w->first == last) {
+        *w = (struct window){0};
+        return;
+    }
+    w->free -= w->first->node.size;
+    for (w->first = w->first->next; is_block(w->first);
+         w->first = w->first->next)
+        w->live -= w->first->node.size;
+}
+
+static void take_hole(struct window *w, struct tile *t, frag_size size,
+                      struct window *best)
+{
+    if (!w->first)
+        w->first = t;
+    w->free += t->node.size;
+    w->end = end_of(t);
+    while (w->first && w->free >= size) {
+        consider(w, best);
+        shrink(w, t);
+    }
+}
+
+/* The region's end, a bare tile: holes of `least` bytes are enough here. */
+static void take_end(struct window *w, const struct tile *t, frag_size least,
+                     struct window *best)
+{
+    w->end = t->node.addr;
+    while (w->first && w->free >= least && w->live > 0) {
+        consider(w, best);
+        shrink(w, t->prev);
+    }
+}
+
+/* The cheapest window with `size` free, or, at the end of a region that can
+ * grow, `least`. */
+static struct window cheapest(const struct compact *s, frag_size size,
+                              frag_size least)
+{
+    struct window best = {0};
+
+    for (struct page_span *p = s->pages.spans; p; p = p->next) {
+        struct window w = {0};
+
+        for (struct tile *t = p->ends.next; !t->is_end; t = t->next) {
+            if (t->state == TILE_HELD)
+                take_hole(&w, t, size, &best);
+            else if (t->state == TILE_BARE)
+                take_end(&w, t, least, &best);
+            else if (is_worth(t, w.free) && w.free)
+                w.live += t->node.size;
+            else
+                w = (struct window){0};
+        }
+    }
+    return best;
+}
+
+/* Moves blocks so that a request of size fits, or that it does once the region
+ * has grown by size - least; all to the low end if no window is enough. */
+static enum frag_err make_way(struct frag_heap *heap, frag_size size,
+                              frag_size least, frag_stream stream)
+{
+    const struct window w = cheapest(heap->state, size, least);
+
+    if (!heap->moved)
+        return FRAG_OK;
+    FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+    FRAG_TRY(w.first ? slide_run(heap, w.first, w.end, stream)
+                     : slide_all(heap, stream));
+    return heap->mem->ops->synchronize(heap->mem);
+}
+
+/* -------------------------------------------------------- strategies --- */
+
+/* The share of the region that may be free is kept if it grows by `pages`. */
+static bool stays_dense(const struct compact *s, frag_size size, uint64_t pages)
+{
+    const double held =
+        (double)(s->pages.count - s->pages.spare_count + pages) *
+        (double)s->pages.unit;
+
+    return held - (double)(s->used + size) <= s->threshold * held;
+}
+
+/* The fewest pages that the region has to grow by, whatever is moved. */
+static uint64_t least_pages(const struct compact *s, frag_size size)
+{
+    const struct pages *p = &s->pages;
+    const frag_size free = (p->count - p->spare_count) * p->unit - s->used;
+
+    return size > free ? (size - free + p->unit - 1) / p->unit : 0;
+}
+
+/* Free bytes that a window at the end must have so that the region grows by
+ * fewer than `most` pages: as few as it has to, or as keep it dense. */
+static frag_size least_free(const struct compact *s, frag_size size,
+                            uint64_t most)
+{
+    uint64_t pages = least_pages(s, size);
+
+    while (pages + 1 < most && stays_dense(s, size, pages + 1))
+        pages++;
+    return size - pages * s->pages.unit;
+}
+
+static enum frag_err before_growth(struct frag_heap *heap, frag_size size,
+                                   const struct spot *spot, frag_stream stream)
+{
+    struct compact *s = heap->state;
+
+    if (s->strategy == SLIDING)
+        return make_way(heap, FRAG_UNLIMITED, FRAG_UNLIMITED, stream);
+    if (s->strategy == INCREMENTAL && !s->cursor && s->pages.spans)
+        s->cursor = &s->pages.spans->ends;
+    if (s->strategy != THRESHOLD || stays_dense(s, size, spot->pages) ||
+        spot->pages <= least_pages(s, size))
+        return FRAG_OK;
+    return make_way(heap, size, least_free(s, size, spot->pages), stream);
+}
+
+/* A hole, or one at the region's end that grows for it. */
+static enum frag_err fit_or_grow(struct frag_heap *heap, frag_size size,
+                                 struct tile **out)
+{
+    struct compact *s = heap->state;
+    struct spot spot;
+
+    *out = pages_fit(&s->pages, size);
+    if (*out)
+        return FRAG_OK;
+    FRAG_TRY(pages_place(heap, &s->pages, size, &spot));
+    FRAG_TRY(pages_create(heap, &s->pages, spot.pages));
+    return pages_fill(heap, &s->pages, spot, size, out);
+}
+
+static enum frag_err find_room(struct frag_heap *heap, frag_size size,
+                               frag_stream stream, struct tile **out)
+{
+    struct compact *s = heap->state;
+    struct spot spot;
+    frag_size spare;
+    enum frag_err err;
+
+    if (s->pages.pending)
+        FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+    if (!pages_fit(&s->pages, size)) {
+        FRAG_TRY(pages_place(heap, &s->pages, size, &spot));
+        FRAG_TRY(before_growth(heap, size, &spot, stream));
+    }
+    err = fit_or_grow(heap, size, out);
+    if (err != FRAG_OOM || !heap->moved ||
+        least_pages(s, size) > s->pages.spare_count)
+        return err;
+    spare = s->pages.spare_count * s->pages.unit;
+    FRAG_TRY(make_way(heap, size, size > spare ? size - spare : 1, stream));
+    return fit_or_grow(heap, size, out);
+}
+
+/* --------------------------------------------------- incremental pass --- */
+
+/* The next block to slide, after its hole; NULL at the end of the pass. */
+static struct tile *next_hole(struct compact *s)
+{
+    struct tile *c = s->cursor;
+
+    for (; c; c = s->cursor) {
+        struct tile *t = c->next;
+
+        if (t->state == TILE_HELD && is_block(t->next) &&
+            is_worth(t->next, t->node.size) && t->next->node.size <= s->bytes)
+            return t;
+        while (!t->is_end && !is_block(t))
+            t = t->next;
+        s->cursor = t;
+        if (t->is_end)
+            s->cursor = t->span->next ? &t->span->next->ends : NULL;
+    }
+    return NULL;
+}
+
+/* Goes on with a pass, as far as one event may. */
+static enum frag_err go_on(struct frag_heap *heap, frag_stream stream)
+{
+    struct compact *s = heap->state;
+    frag_size bytes = s->bytes;
+    struct tile *hole = next_hole(s);
+
+    if (!hole || !heap->moved)
+        return FRAG_OK;
+    FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+    for (uint64_t i = 0; i < s->moves; i++) {
+        struct tile *t;
+
+        hole = next_hole(s);
+        if (!hole || hole->next->node.size > bytes)
+            break;
+        t = hole->next;
+        FRAG_TRY(slide(heap, hole, stream));
+        bytes -= t->node.size;
+        s->cursor = t;
+    }
+    return heap->mem->ops->synchronize(heap->mem);
+}
+
+/* ------------------------------------------------------ the interface --- */
+
+static enum frag_err alloc(struct frag_heap *heap,
+                           const struct frag_request *req,
+                           struct frag_block *out)
+{
+    struct compact *s = heap->state;
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
+    struct tile *t;
+
+    FRAG_TRY(pages_ready(&s->pages));
+    if (s->cursor)
+        FRAG_TRY(go_on(heap, req->stream));
+    t = pages_fit(&s->pages, size);
+    if (!t)
+        FRAG_TRY(find_room(heap, size, req->stream, &t));
+    FRAG_TRY(pages_ready(&s->pages));
+    t = pages_retag(&s->pages, t, t->node.addr, size, TILE_USED);
+    t->owner = req->owner;
+    s->used += size;
+    *out = (struct frag_block){t->node.addr, size, t};
+    return FRAG_OK;
+}
+
+static void free_block(struct frag_heap *heap, const struct frag_block *block)
+{
+    struct compact *s = heap->state;
+    struct tile *t = block->node;
+
+    s->used -= t->node.size;
+    if (s->cursor == t)
+        s->cursor = t->prev->state == TILE_USED ? t->prev : t->prev->prev;
+    pages_free(t);
+}
+
+static void free_requested(struct frag_heap *heap,
+                           const struct frag_block *block)
+{
+    (void)heap;
+    pages_pend(block->node);
+}
+
+/* The highest tile of a span that has memory. */
+static struct tile *topmost(const struct page_span *s)
+{
+    struct tile *t = s->ends.prev;
+
+    return t->state == TILE_BARE ? t->prev : t;
+}
+
+static void trim(struct frag_heap *heap)
+{
+    struct pages *p = &((struct compact *)heap->state)->pages;
+
+    if (p->count && heap->mem->ops->synchronize(heap->mem) == FRAG_OK)
+        for (struct page_span *s = p->spans; s; s = s->next) {
+            struct tile *t = topmost(s);
+
+            if (t->state == TILE_HELD && pages_whole(p, t) > 0)
+                pages_strip(heap, p, t, pages_whole(p, t));
+        }
+    pages_release(heap, p);
+}
+
+static enum frag_err compact(struct frag_heap *heap)
+{
+    if (heap->moved) {
+        FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+        FRAG_TRY(slide_all(heap, 0));
+    }
+    trim(heap);
+    return FRAG_OK;
+}
+
+static const struct frag_param params[] = {
+    {.name = "strategy",
+     .kind = FRAG_PARAM_CHOICE,
+     .offset = offsetof(struct compact, strategy),
+     .init = "threshold",
+     .choices = "threshold|sliding|on_oom|incremental",
+     .help = "when blocks are moved"},
+    {.name = "threshold",
+     .kind = FRAG_PARAM_RATIO,
+     .offset = offsetof(struct compact, threshold),
+     .init = "0.015",
+     .min = 0,
+     .max = 1,
+     .help = "threshold: share of the region that growth may leave free"},
+    {.name = "bytes",
+     .kind = FRAG_PARAM_SIZE,
+     .offset = offsetof(struct compact, bytes),
+     .init = "64MiB",
+     .min = FRAG_QUANTUM,
+     .max = 0x1p62,
+     .help = "incremental: most bytes moved for a request"},
+    {.name = "moves",
+     .kind = FRAG_PARAM_NUMBER,
+     .offset = offsetof(struct compact, moves),
+     .init = "8",
+     .min = 1,
+     .max = 0x1p40,
+     .help = "incremental: most blocks moved for a request"},
+    SPAN_PARAM(struct compact, span),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_compact = {
+    .name = "compact",
+    .summary = "best fit in one region whose live blocks are moved together",
+    .source = "Cohen and Nicolau, TOPLAS 1983 (sliding); limits and the "
+              "cheapest run are ours",
+    .needs = FRAG_NEEDS_VMM | FRAG_NEEDS_MOVES,
+    .state_size = sizeof(struct compact),
+    .params = params,
+    .init = init,
+    .fini = fini,
+    .alloc = alloc,
+    .free = free_block,
+    .free_requested = free_requested,
+    .trim = trim,
+    .compact = compact,
+};

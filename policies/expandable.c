@@ -1,0 +1,168 @@
+/* expandable.c - a region per stream and pool that grows and shrinks by pages.
+ *
+ * The bare idea, without PyTorch's rules: each stream of each pool has address
+ * space of its own, and memory is mapped where blocks need it. A request takes
+ * the tightest hole of its region, of equals the lowest; inside it, where the
+ * most whole pages stay free, of equals the low end. If none is large enough,
+ * new pages are mapped at the region's end or in a hole of its address space,
+ * wherever the fewest are missing (mechanism/pages.h has the ties). Free pages
+ * stay mapped, and a region's memory serves no other, until trim or a device
+ * that refuses: then the device is waited for, the whole free pages of all
+ * regions are unmapped and returned, and the request is made once more.
+ *
+ * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
+ */
+#include "policies/mechanism/pages.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+struct region {
+    struct region *next;
+    struct pages pages;
+    frag_stream stream;
+    frag_pool pool;
+};
+
+struct expandable {
+    struct region *regions; /* the most recently used first */
+    frag_size page, span;   /* the parameters */
+};
+
+static void fini(struct frag_heap *heap)
+{
+    struct expandable *s = heap->state;
+
+    while (s->regions) {
+        struct region *r = s->regions;
+
+        s->regions = r->next;
+        pages_fini(heap, &r->pages);
+        free(r);
+    }
+}
+
+/* The region of a stream and pool, at the front; NULL if the host is full. */
+static struct region *region_of(struct frag_heap *heap,
+                                const struct frag_request *req)
+{
+    struct expandable *s = heap->state;
+    struct region **link = &s->regions, *r;
+
+    while (*link &&
+           ((*link)->stream != req->stream || (*link)->pool != req->pool))
+        link = &(*link)->next;
+    r = *link;
+    if (r) {
+        *link = r->next;
+    } else {
+        r = calloc(1, sizeof(*r));
+        if (!r)
+            return NULL;
+        r->stream = req->stream;
+        r->pool = req->pool;
+        pages_init(&r->pages, heap->mem, s->page, s->span);
+    }
+    r->next = s->regions;
+    s->regions = r;
+    return r;
+}
+
+static bool can_shrink(const struct expandable *s)
+{
+    for (const struct region *r = s->regions; r; r = r->next) {
+        const struct free_node *n = free_set_last(&r->pages.held);
+
+        if (r->pages.spare_count || (n && n->size >= r->pages.unit))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the whole free pages of all regions; true if any. */
+static bool give_back(struct frag_heap *heap)
+{
+    struct expandable *s = heap->state;
+    bool any = false;
+
+    if (!can_shrink(s) || heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
+        return false;
+    for (struct region *r = s->regions; r; r = r->next) {
+        pages_strip_all(heap, &r->pages);
+        any |= pages_release(heap, &r->pages);
+    }
+    return any;
+}
+
+static enum frag_err grow(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct tile **out, frag_addr *addr)
+{
+    struct spot spot;
+
+    FRAG_TRY(pages_place(heap, p, size, &spot));
+    FRAG_TRY(pages_create(heap, p, spot.pages));
+    *addr = spot.addr;
+    return pages_fill(heap, p, spot, size, out);
+}
+
+static enum frag_err find(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct tile **out, frag_addr *addr)
+{
+    *out = pages_fit(p, size);
+    if (!*out)
+        return grow(heap, p, size, out, addr);
+    *addr = pages_seat(p, *out, size);
+    return FRAG_OK;
+}
+
+static enum frag_err alloc(struct frag_heap *heap,
+                           const struct frag_request *req,
+                           struct frag_block *out)
+{
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
+    struct region *r = region_of(heap, req);
+    struct tile *t;
+    frag_addr addr;
+    enum frag_err err;
+
+    if (!r)
+        return FRAG_NOMEM;
+    err = find(heap, &r->pages, size, &t, &addr);
+    if (err == FRAG_OOM && give_back(heap))
+        err = find(heap, &r->pages, size, &t, &addr);
+    FRAG_TRY(err);
+    FRAG_TRY(pages_ready(&r->pages));
+    t = pages_retag(&r->pages, t, addr, size, TILE_USED);
+    *out = (struct frag_block){addr, size, t};
+    return FRAG_OK;
+}
+
+static void free_block(struct frag_heap *heap, const struct frag_block *block)
+{
+    (void)heap;
+    pages_free(block->node);
+}
+
+static void trim(struct frag_heap *heap)
+{
+    give_back(heap);
+}
+
+static const struct frag_param params[] = {
+    PAGE_PARAM(struct expandable, page),
+    SPAN_PARAM(struct expandable, span),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_expandable = {
+    .name = "expandable",
+    .summary = "best fit in a region per stream that grows by mapping pages",
+    .source = "the idea of PyTorch's expandable segments, without its rules",
+    .needs = FRAG_NEEDS_VMM,
+    .state_size = sizeof(struct expandable),
+    .params = params,
+    .fini = fini,
+    .alloc = alloc,
+    .free = free_block,
+    .trim = trim,
+};

@@ -1,0 +1,468 @@
+#include "policies/mechanism/pages.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------- tiles --- */
+
+static frag_addr end_of(const struct tile *t)
+{
+    return t->node.addr + t->node.size;
+}
+
+static frag_size round_down(frag_size size, frag_size unit)
+{
+    return size - size % unit;
+}
+
+static void enlist(struct pages *p, struct tile *t)
+{
+    if (t->state == TILE_HELD)
+        free_set_insert(&p->held, &t->node);
+    if (t->state != TILE_BARE)
+        return;
+    t->below = NULL;
+    t->above = p->bare;
+    if (p->bare)
+        p->bare->below = t;
+    p->bare = t;
+}
+
+static void delist(struct pages *p, struct tile *t)
+{
+    if (t->state == TILE_HELD)
+        free_set_remove(&p->held, &t->node);
+    if (t->state != TILE_BARE)
+        return;
+    if (t->below)
+        t->below->above = t->above;
+    else
+        p->bare = t->above;
+    if (t->above)
+        t->above->below = t->below;
+}
+
+/* A tile of the state of t on its side, in the ring between prev and next. */
+static void split_off(struct pages *p, const struct tile *t, struct tile *prev,
+                      struct tile *next, frag_addr addr, frag_size size)
+{
+    struct tile *n = nodes_take(&p->nodes);
+
+    *n = (struct tile){.node = {.addr = addr, .size = size},
+                       .prev = prev,
+                       .next = next,
+                       .span = t->span,
+                       .state = t->state};
+    prev->next = n;
+    next->prev = n;
+    enlist(p, n);
+}
+
+/* Takes an equal neighbour's bytes into t; `other` is gone. */
+static void absorb(struct pages *p, struct tile *t, struct tile *other)
+{
+    if (other->state != t->state)
+        return;
+    delist(p, other);
+    if (other->node.addr < t->node.addr)
+        t->node.addr = other->node.addr;
+    t->node.size += other->node.size;
+    other->prev->next = other->next;
+    other->next->prev = other->prev;
+    nodes_give(&p->nodes, other);
+}
+
+struct tile *pages_retag(struct pages *p, struct tile *t, frag_addr addr,
+                         frag_size size, enum tile_state state)
+{
+    const frag_addr end = end_of(t);
+
+    delist(p, t);
+    if (addr > t->node.addr)
+        split_off(p, t, t->prev, t, t->node.addr, addr - t->node.addr);
+    if (addr + size < end)
+        split_off(p, t, t, t->next, addr + size, end - (addr + size));
+    t->node.addr = addr;
+    t->node.size = size;
+    t->state = (uint8_t)state;
+    if (state != TILE_USED) {
+        absorb(p, t, t->prev);
+        absorb(p, t, t->next);
+        enlist(p, t);
+    }
+    return t;
+}
+
+void pages_pend(struct tile *t)
+{
+    if (!t->pending)
+        t->span->home->pending += t->node.size;
+    t->pending = true;
+}
+
+void pages_free(struct tile *t)
+{
+    struct pages *p = t->span->home;
+
+    if (t->pending)
+        p->pending -= t->node.size;
+    t->pending = false;
+    pages_retag(p, t, t->node.addr, t->node.size, TILE_HELD);
+}
+
+void pages_slide(struct pages *p, struct tile *hole)
+{
+    struct tile *t = hole->next;
+
+    delist(p, hole);
+    t->node.addr = hole->node.addr;
+    hole->node.addr += t->node.size;
+    t->prev = hole->prev;
+    hole->next = t->next;
+    t->next = hole;
+    hole->prev = t;
+    t->prev->next = t;
+    hole->next->prev = hole;
+    absorb(p, hole, hole->next);
+    enlist(p, hole);
+}
+
+enum frag_err pages_ready(struct pages *p)
+{
+    return nodes_reserve(&p->nodes, 2);
+}
+
+/* ------------------------------------------------------------- spans --- */
+
+void pages_init(struct pages *p, const struct frag_backend *mem, frag_size unit,
+                frag_size span)
+{
+    p->unit = frag_round_up(unit, mem->granularity);
+    p->span = frag_round_up(span, p->unit);
+    p->nodes.size = sizeof(struct tile);
+}
+
+static enum frag_err add_span(struct frag_heap *heap, struct pages *p,
+                              frag_size least)
+{
+    const frag_size whole = frag_round_up(least, p->unit);
+    const frag_size size = whole > p->span ? whole : p->span;
+    struct page_span *s;
+    struct tile *t;
+    enum frag_err err;
+
+    FRAG_TRY(nodes_reserve(&p->nodes, 1));
+    if (size / p->unit > SIZE_MAX / 2 / sizeof(s->phys[0]))
+        return FRAG_NOMEM;
+    s = calloc(1, sizeof(*s) + size / p->unit * sizeof(s->phys[0]));
+    if (!s)
+        return FRAG_NOMEM;
+    err = heap->mem->ops->va_reserve(heap->mem, size, &s->addr);
+    if (err != FRAG_OK) {
+        free(s);
+        return err;
+    }
+    t = nodes_take(&p->nodes);
+    *t = (struct tile){.node = {.addr = s->addr, .size = size},
+                       .prev = &s->ends,
+                       .next = &s->ends,
+                       .span = s,
+                       .state = TILE_BARE};
+    s->ends = (struct tile){.prev = t, .next = t, .span = s, .is_end = true};
+    s->size = size;
+    s->home = p;
+    s->next = p->spans;
+    p->spans = s;
+    enlist(p, t);
+    return FRAG_OK;
+}
+
+static frag_phys *page_at(const struct pages *p, struct page_span *s,
+                          frag_addr addr)
+{
+    return &s->phys[(addr - s->addr) / p->unit];
+}
+
+static void free_span(struct frag_heap *heap, struct pages *p,
+                      struct page_span *s)
+{
+    const struct frag_backend_ops *ops = heap->mem->ops;
+    const uint64_t count = s->size / p->unit;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t first = i;
+
+        while (i < count && s->phys[i])
+            i++;
+        if (i > first)
+            ops->unmap(heap->mem, s->addr + first * p->unit,
+                       (i - first) * p->unit);
+        for (; first < i; first++)
+            ops->phys_release(heap->mem, s->phys[first], p->unit);
+    }
+    ops->va_free(heap->mem, s->addr, s->size);
+    free(s);
+}
+
+void pages_fini(struct frag_heap *heap, struct pages *p)
+{
+    while (p->spans) {
+        struct page_span *s = p->spans;
+
+        p->spans = s->next;
+        free_span(heap, p, s);
+    }
+    pages_release(heap, p);
+    free(p->spare);
+    p->spare = NULL;
+    nodes_release(&p->nodes);
+}
+
+/* ----------------------------------------------------------- placing --- */
+
+/* Whole pages of [from, to), counted from the span's start. */
+static uint64_t whole_between(const struct pages *p, frag_size from,
+                              frag_size to)
+{
+    const uint64_t first = (from + p->unit - 1) / p->unit, end = to / p->unit;
+
+    return end > first ? end - first : 0;
+}
+
+uint64_t pages_whole(const struct pages *p, const struct tile *t)
+{
+    const frag_size low = t->node.addr - t->span->addr;
+
+    return whole_between(p, low, low + t->node.size);
+}
+
+frag_addr pages_seat(const struct pages *p, const struct tile *t,
+                     frag_size size)
+{
+    const frag_size low = t->node.addr - t->span->addr;
+    const frag_size end = low + t->node.size;
+    const uint64_t above = whole_between(p, low + size, end);
+    const uint64_t below = whole_between(p, low, end - size);
+
+    return below > above ? t->span->addr + end - size : t->node.addr;
+}
+
+/* A spot with what decides between it and others. */
+struct candidate {
+    struct spot spot;
+    frag_size continued; /* bytes of the held tile that it starts or ends in */
+};
+
+/* The block as low as it goes from tile t upwards. */
+static struct candidate low_end(const struct pages *p, struct tile *t,
+                                frag_size size)
+{
+    struct candidate c = {.spot = {.tile = t, .addr = t->node.addr}};
+    frag_size left = size;
+
+    c.continued = t->state == TILE_HELD ? t->node.size : 0;
+    for (; left && t->state != TILE_USED; t = t->next) {
+        const frag_size part = left < t->node.size ? left : t->node.size;
+
+        if (t->state == TILE_BARE)
+            c.spot.pages += (part + p->unit - 1) / p->unit;
+        left -= part;
+    }
+    if (left)
+        c.spot.tile = NULL;
+    return c;
+}
+
+/* The block as high as it goes from held tile t downwards. */
+static struct candidate high_end(const struct pages *p, struct tile *t,
+                                 frag_size size)
+{
+    struct candidate c = {.spot = {.addr = end_of(t) - size},
+                          .continued = t->node.size};
+    frag_size left = size;
+
+    for (; left && t->state != TILE_USED; t = t->prev) {
+        const frag_size part = left < t->node.size ? left : t->node.size;
+
+        if (t->state == TILE_BARE)
+            c.spot.pages += (part + p->unit - 1) / p->unit;
+        left -= part;
+        c.spot.tile = t;
+    }
+    if (left)
+        c.spot.tile = NULL;
+    return c;
+}
+
+static bool is_better(const struct pages *p, frag_size size,
+                      const struct candidate *a, const struct candidate *b)
+{
+    if (!a->spot.tile || !b->spot.tile)
+        return a->spot.tile != NULL;
+    if (a->spot.pages != b->spot.pages)
+        return a->spot.pages < b->spot.pages;
+    if (a->continued != b->continued)
+        return (a->continued < b->continued) ==
+               (a->spot.pages * p->unit < size);
+    return a->spot.addr < b->spot.addr;
+}
+
+static struct candidate best_spot(const struct pages *p, frag_size size)
+{
+    struct candidate best = {0};
+
+    for (struct tile *t = p->bare; t; t = t->above) {
+        const bool after_held = t->prev->state == TILE_HELD;
+        struct candidate c = low_end(p, after_held ? t->prev : t, size);
+
+        if (is_better(p, size, &c, &best))
+            best = c;
+        if (t->next->state != TILE_HELD)
+            continue;
+        c = high_end(p, t->next, size);
+        if (is_better(p, size, &c, &best))
+            best = c;
+    }
+    return best;
+}
+
+enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct spot *out)
+{
+    struct candidate c = best_spot(p, size);
+
+    if (!c.spot.tile) {
+        FRAG_TRY(add_span(heap, p, size));
+        c = best_spot(p, size);
+    }
+    *out = c.spot;
+    return FRAG_OK;
+}
+
+/* ----------------------------------------------------------- filling --- */
+
+/* Maps spare pages at [addr, addr + size) of a bare tile. */
+static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
+                               struct tile **tile, frag_addr addr,
+                               frag_size size)
+{
+    struct page_span *s = (*tile)->span;
+    enum frag_err err = pages_ready(p);
+    frag_size done = 0;
+
+    while (done < size && err == FRAG_OK) {
+        const frag_phys phys = p->spare[p->spare_count - 1];
+
+        err = heap->mem->ops->map(heap->mem, addr + done, p->unit, phys);
+        if (err != FRAG_OK)
+            break;
+        *page_at(p, s, addr + done) = phys;
+        p->spare_count--;
+        done += p->unit;
+    }
+    if (done)
+        *tile = pages_retag(p, *tile, addr, done, TILE_HELD);
+    return err;
+}
+
+enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
+                         struct spot spot, frag_size size, struct tile **out)
+{
+    const frag_addr first =
+        spot.tile->span->addr +
+        round_down(spot.addr - spot.tile->span->addr, p->unit);
+    const frag_addr end = spot.addr + size;
+    struct tile *t = spot.tile;
+
+    while (t->state == TILE_BARE || end_of(t) < end) {
+        frag_addr from, to;
+
+        if (t->state == TILE_HELD) {
+            t = t->next;
+            continue;
+        }
+        from = t->node.addr > first ? t->node.addr : first;
+        to = from + frag_round_up(end - from, p->unit);
+        if (to > end_of(t))
+            to = end_of(t);
+        FRAG_TRY(map_pages(heap, p, &t, from, to - from));
+    }
+    *out = t;
+    return FRAG_OK;
+}
+
+/* ------------------------------------------------------------- pages --- */
+
+/* Room for every page to be spare at once, so that unmapping never needs any.
+ */
+static enum frag_err spare_room(struct pages *p)
+{
+    const uint64_t room = p->spare_room ? p->spare_room * 2 : 64;
+    frag_phys *grown;
+
+    if (p->count < p->spare_room)
+        return FRAG_OK;
+    grown = realloc(p->spare, room * sizeof(*grown));
+    if (!grown)
+        return FRAG_NOMEM;
+    p->spare = grown;
+    p->spare_room = room;
+    return FRAG_OK;
+}
+
+enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
+                           uint64_t count)
+{
+    while (p->spare_count < count) {
+        frag_phys phys;
+
+        FRAG_TRY(spare_room(p));
+        FRAG_TRY(heap->mem->ops->phys_create(heap->mem, p->unit, &phys));
+        p->spare[p->spare_count++] = phys;
+        p->count++;
+    }
+    return FRAG_OK;
+}
+
+bool pages_release(struct frag_heap *heap, struct pages *p)
+{
+    bool any = false;
+
+    while (p->spare_count &&
+           heap->mem->ops->phys_release(heap->mem, p->spare[p->spare_count - 1],
+                                        p->unit) == FRAG_OK) {
+        p->spare_count--;
+        p->count--;
+        any = true;
+    }
+    return any;
+}
+
+bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
+                 uint64_t count)
+{
+    struct page_span *s = t->span;
+    const frag_addr end = s->addr + round_down(end_of(t) - s->addr, p->unit);
+    const frag_size size = count * p->unit;
+
+    if (pages_ready(p) != FRAG_OK ||
+        heap->mem->ops->unmap(heap->mem, end - size, size) != FRAG_OK)
+        return false;
+    for (frag_addr at = end - size; at < end; at += p->unit) {
+        p->spare[p->spare_count++] = *page_at(p, s, at);
+        *page_at(p, s, at) = 0;
+    }
+    pages_retag(p, t, end - size, size, TILE_BARE);
+    return true;
+}
+
+bool pages_strip_all(struct frag_heap *heap, struct pages *p)
+{
+    bool any = false;
+
+    for (struct page_span *s = p->spans; s; s = s->next)
+        for (struct tile *t = s->ends.next; t != &s->ends; t = t->next)
+            if (t->state == TILE_HELD && pages_whole(p, t) > 0 &&
+                pages_strip(heap, p, t, pages_whole(p, t)))
+                any = true;
+    return any;
+}

@@ -1,0 +1,162 @@
+/* pages.h - blocks in address space whose memory comes and goes by pages.
+ *
+ * Address space is reserved in spans and costs nothing; physical memory is
+ * created in pages of one size and mapped where it is needed. A span is tiled
+ * in the order of addresses by tiles that are used, held (free and mapped) or
+ * bare (free, whole pages without memory). A page that is mapped nowhere is
+ * spare. Which tile a request gets, where pages come from and when they go is
+ * the policy's choice.
+ *
+ * Invariants:
+ *   - the tiles of a span tile it: no gap, no overlap;
+ *   - no two neighbours are both held or both bare;
+ *   - bare tiles are whole pages, none of which has memory; every page that a
+ *     used or held tile touches has memory;
+ *   - the held set is the held tiles.
+ *
+ * Nothing here needs malloc but pages_place (which may reserve a span) and
+ * pages_create, and pages_ready, which makes sure of records for the rest.
+ */
+#ifndef FRAG_PAGES_H
+#define FRAG_PAGES_H
+
+#include "policies/mechanism/free_set.h"
+#include "policies/mechanism/nodes.h"
+#include "policies/policy.h"
+
+enum tile_state { TILE_USED, TILE_HELD, TILE_BARE };
+
+struct page_span;
+
+struct tile {
+    struct free_node node;    /* first: size, addr; links of a held tile */
+    struct tile *prev, *next; /* by address; the span's ends are used tiles */
+    struct page_span *span;
+    struct tile *above, *below; /* neighbours in the list of bare tiles */
+    uint32_t owner;             /* the policy's own */
+    uint8_t state;              /* enum tile_state */
+    bool is_end;                /* a span's */
+    bool pending;               /* used, and its free only waits for work */
+};
+
+struct page_span {
+    struct page_span *next;
+    struct pages *home;
+    frag_addr addr;
+    frag_size size;
+    struct tile ends;
+    frag_phys phys[]; /* of each page; 0: bare */
+};
+
+struct pages {
+    frag_size unit; /* bytes of a page, a multiple of the granularity */
+    frag_size span; /* bytes of address space reserved at once */
+    struct page_span *spans;
+    struct free_set held;
+    struct tile *bare;  /* a list in no order that matters */
+    struct nodes nodes; /* of tiles */
+    frag_phys *spare;
+    uint64_t spare_count, spare_room;
+    uint64_t count;    /* pages created and not released */
+    frag_size pending; /* bytes of used tiles whose free only waits for work */
+};
+
+/* What a request would do to memory: where its block would start, and how many
+ * pages would have to be mapped for it. */
+struct spot {
+    struct tile *tile; /* the first it touches; NULL: no room */
+    frag_addr addr;
+    uint64_t pages;
+};
+
+/* Sets the two sizes, both rounded up to granules; span at least a page. All
+ * else starts zeroed. */
+void pages_init(struct pages *p, const struct frag_backend *mem, frag_size unit,
+                frag_size span);
+void pages_fini(struct frag_heap *heap, struct pages *p);
+
+/* Makes sure of records for one call of pages_retag. NOMEM. */
+enum frag_err pages_ready(struct pages *p) FRAG_MUST_CHECK;
+
+/* Gives [addr, addr + size) of a tile a new state and merges it with equal
+ * neighbours; what is left of the tile on both sides keeps its state. The
+ * caller answers for the memory. Answers the tile, which if it is the whole of
+ * a used one that becomes free needs no records. */
+struct tile *pages_retag(struct pages *p, struct tile *t, frag_addr addr,
+                         frag_size size, enum tile_state state);
+
+/* A used tile becomes held. */
+void pages_free(struct tile *t);
+/* The client is done with a used tile, queued work is not. */
+void pages_pend(struct tile *t);
+
+/* The used tile above a held one, `hole`, now lies below it. */
+void pages_slide(struct pages *p, struct tile *hole);
+
+/* The tightest held tile, of equals the lowest; NULL if none is large enough.
+ */
+static inline struct tile *pages_fit(const struct pages *p, frag_size size)
+{
+    return (struct tile *)free_set_fit(&p->held, size);
+}
+
+/* Where in a held tile a request of at most its size goes: its low end, or its
+ * high end if that leaves more whole pages. */
+frag_addr pages_seat(const struct pages *p, const struct tile *t,
+                     frag_size size);
+
+/* Where a request that no held tile serves needs the fewest pages. Candidates
+ * lie against one end of a run of free tiles or of a held tile in it. Of equals
+ * the one that leaves held memory in the largest pieces: one that saves a page
+ * continues the smallest held tile that does, another the largest. Then the
+ * lowest. Reserves a span where there is no room. NOMEM, and what va_reserve
+ * answers. */
+enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct spot *out) FRAG_MUST_CHECK;
+
+/* Maps spare pages, of which there are enough, wherever the spot needs them and
+ * answers the held tile that then contains it. On error what was mapped is held
+ * and the rest as it was. NOMEM, DEVICE. */
+enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
+                         struct spot spot, frag_size size,
+                         struct tile **out) FRAG_MUST_CHECK;
+
+/* Creates pages until `count` are spare. OOM, DEVICE, NOMEM; those created
+ * stay spare. */
+enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
+                           uint64_t count) FRAG_MUST_CHECK;
+
+/* The whole pages of a held tile. */
+uint64_t pages_whole(const struct pages *p, const struct tile *t);
+
+/* Unmaps the highest `count` whole pages of a held tile, which has them, in one
+ * call: they become spare. False if the device or the host refuses. */
+bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
+                 uint64_t count);
+
+/* Likewise all whole pages of all held tiles; true if any. */
+bool pages_strip_all(struct frag_heap *heap, struct pages *p);
+
+/* Gives spare pages back to the device; true if any. */
+bool pages_release(struct frag_heap *heap, struct pages *p);
+
+/* The parameter row "page"; `state` has the value in `member`. */
+#define PAGE_PARAM(state, member)                                          \
+    {                                                                      \
+        .name = "page", .kind = FRAG_PARAM_SIZE,                           \
+        .offset = offsetof(state, member), .init = "2MiB",                 \
+        .min = FRAG_QUANTUM, .max = 0x1p40,                                \
+        .help = "bytes of a page, rounded up to the device's granularity", \
+    }
+
+/* The parameter row "span"; `state` has the value in `member`. */
+#define SPAN_PARAM(state, member)                                            \
+    {                                                                        \
+        .name = "span", .kind = FRAG_PARAM_SIZE,                             \
+        .offset = offsetof(state, member), .init = "64GiB", .min = 0x1p21,   \
+        .max = 0x1p44,                                                       \
+        .help = "bytes of address space reserved at once; a larger request " \
+                "gets its own",                                              \
+    }
+
+#endif

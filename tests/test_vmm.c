@@ -1,0 +1,169 @@
+/* Policies over virtual memory: pictures of each rule and tie-break, and the
+ * contents of live blocks while pages come, go and are mapped elsewhere.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/canvas.h"
+#include "tests/shadow.h"
+#include "tests/traffic.h"
+
+enum { ROOM = 64 };
+
+/* A granule of the arena is four units. */
+static const frag_size UNIT = 512 * FRAG_KIB;
+
+/* Each page is a segment of the drawing. */
+static const struct picture pictures[] = {
+    /* clang-format off */
+    /* The tightest hole, of equals the lowest; a new page continues a block. */
+    {"expandable", ROOM, "a3 b2",                  "aaab|b..."},
+    {"expandable", ROOM, "a3 b1 c2 d2 -a -c e2",   "...b|eedd"},
+    {"expandable", ROOM, "a2 b1 c2 d3 -c -a e2",   "eeb.|.ddd"},
+    {"expandable", ROOM, "a4 b4 -a c2",            "cc..|bbbb"},
+    /* In it the low end, or the high one if more whole pages stay free. */
+    {"expandable", ROOM, "a1 b11 -b d3",           "addd|....|...."},
+    {"expandable", ROOM, "a1 b11 -b d4",           "addd|d...|...."},
+    {"expandable", ROOM, "a3 b11 c2 -b d2",        "aaa.|....|....|ddcc"},
+    {"expandable", ROOM, "a3 b11 c2 -b d1",        "aaad|....|....|..cc"},
+    /* A stream's and a pool's memory serves no other. */
+    {"expandable", ROOM, "a4@1 b4@2 -a c4@2",      "....|bbbb|cccc"},
+    {"expandable", ROOM, "a4@1/1 b4@1/2 -a c4@1/2", "....|bbbb|cccc"},
+    {"expandable", ROOM, "a4@1 b4@2 -a c4@1",      "cccc|bbbb"},
+    /* Trim unmaps whole free pages; the addresses serve again, the fewest
+     * missing pages first. */
+    {"expandable", ROOM, "a4 b4 c4 -b !",          "aaaa|cccc"},
+    {"expandable", ROOM, "a4 b4 c4 -b ! d4",       "aaaa|dddd|cccc"},
+    {"expandable", ROOM, "a4 b4 c4 -b ! d8",       "aaaa|cccc|dddd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b !",       "aaaa|aa..|..cc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e5",    "aaaa|aaee|eee.|..cc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e7",    "aaaa|aaee|eeee|e.cc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e8",    "aaaa|aaee|eeee|eecc|cccd|dddd"},
+    {"expandable", ROOM, "a6 b8 c5 d5 -b ! e9",    "aaaa|aa..|..cc|cccd|dddd|eeee|eeee|e..."},
+    /* Where a page is saved, the smallest tile that saves one is continued,
+     * from below or from above; else the largest. */
+    {"expandable", ROOM, "a7 b8 c1 -b ! e5",       "aaaa|aaae|eeee|...c"},
+    {"expandable", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|a...|eeee|eccc"},
+    {"expandable", ROOM, "a5 b8 c3 -b ! e4",       "aaaa|aeee|e...|.ccc"},
+    /* A device that refuses gets the free pages of all regions back. */
+    {"expandable", 12,   "a4@1 -a b12@2",          "bbbb|bbbb|bbbb"},
+    {"expandable", 12,   "a4 b8 -a c4@1",          "bbbb|bbbb|cccc"},
+    {"expandable", 12,   "a2 b12",                 "aa.."},
+    {"expandable:page=4MiB", ROOM, "a1 b9",        "abbbbbbb|bb......"},
+
+    /* Whole pages, and any free page for any block. */
+    {"paged", ROOM, "a3 b1 c5",                    "aaaa|bbbb|cccc|cccc"},
+    {"paged:page=4MiB", ROOM, "a1 b9",             "aaaaaaaa|bbbbbbbb|bbbbbbbb"},
+    {"paged:page=3MiB", ROOM, "a1",                "aaaaaaaa"},
+    {"paged", ROOM, "a4 b4 -a c1",                 "cccc|bbbb"},
+    {"paged", 12,   "a3 b4 c4 -a -c d8",           "bbbb|dddd|dddd"},
+    {"paged", 16,   "a4 b4 c4 d4 -a -c e8",        "bbbb|dddd|eeee|eeee"},
+    {"paged", ROOM, "a4@1 -a b4@2",                "bbbb"},
+    {"paged", ROOM, "a4 b4 -a !",                  "bbbb"},
+    {"paged", 8,    "a4 b8",                       "aaaa"},
+
+    /* Free pages from anywhere before new ones, where fewest are missing. */
+    {"remap", ROOM, "a3 b2",                       "aaab|b..."},
+    {"remap", ROOM, "a3 b11 c2 -b d2",             "aaa.|....|....|ddcc"},
+    {"remap", ROOM, "a4 b4 c4 -a -c d8",           "bbbb|dddd|dddd"},
+    {"remap", ROOM, "a4 b4 c4 d4 -a -c e8",        "bbbb|dddd|eeee|eeee"},
+    {"remap", ROOM, "a4 b4 -a c9",                 "bbbb|cccc|cccc|c..."},
+    /* One that has them all, the tightest; else the largest, of equals the
+     * highest; its highest pages. */
+    {"remap", ROOM, "a12 b4 c10 -a -c d14",        "....|....|bbbb|dddd|dddd|dddd|dd.."},
+    {"remap", ROOM, "a8 b4 c4 d4 e10 -a -c -e f13", "....|....|bbbb|dddd|ffff|ffff|ffff|f..."},
+    {"remap", ROOM, "a4 b4 c4 d4 e10 -a -c -e f13", "bbbb|....|dddd|ffff|ffff|ffff|f..."},
+    {"remap", ROOM, "a8 b4 c4 d4 -a -c e9",        "bbbb|dddd|eeee|eeee|e..."},
+    {"remap", ROOM, "a4@1 b4 -a c8@2",             "bbbb|cccc|cccc"},
+    /* No more than the budget, unless the device is full. */
+    {"remap:budget=0", ROOM, "a4 b4 -a c8",        "....|bbbb|cccc|cccc"},
+    {"remap:budget=0", 12,   "a4 b4 -a c8",        "bbbb|cccc|cccc"},
+    {"remap:budget=1", ROOM, "a4 b4 c4 d4 -a -c e8", "bbbb|....|dddd|eeee|eeee"},
+    {"remap", 12,   "a4 b4 c4 -b d5",              "aaaa|cccc"},
+    {"remap", ROOM, "a4 b6 -a !",                  "bbbb|bb.."},
+    {"remap", ROOM, "a4 b6 -a ! c6",               "bbbb|bbcc|cccc"},
+    {"remap:page=4MiB", ROOM, "a8 b8 -a c16",      "bbbbbbbb|cccccccc|cccccccc"},
+    /* clang-format on */
+};
+
+static void memory_is_as_drawn(void **state)
+{
+    canvas_check(*state, UNIT, NULL);
+}
+
+/* ---- contents ---- */
+
+static const char *const subjects[][2] = {
+    {"expandable", NULL},
+    {"paged", NULL},
+    {"remap", NULL},
+    {"remap", "budget=1"},
+    {"remap", "span=96MiB"},
+    {"compact", NULL},
+    {"compact", "threshold=0"},
+    {"compact", "strategy=sliding"},
+    {"compact", "strategy=on_oom"},
+    {"compact", "strategy=incremental"},
+};
+
+static void check_contents(struct traffic *t, struct shadow *s,
+                           const unsigned char *value, const char *name)
+{
+    for (size_t i = 0; i < MAX_LIVE; i++)
+        if (t->live[i].is_live && !shadow_has(s, &t->live[i].block, value[i]))
+            fail_msg("%s: block %zu has lost its contents", name, i);
+}
+
+static void follow_contents(const struct frag_policy *policy,
+                            const char *params, uint64_t seed)
+{
+    static struct script script;
+    static struct traffic t;
+    static struct shadow s;
+    const struct traffic_options opts = {.capacity = 64 * FRAG_MIB, .scale = 1};
+    unsigned char value[MAX_LIVE] = {0};
+
+    script_make(&script, seed, 400, 0);
+    assert_int_equal(traffic_open(&t, policy, params, &opts), FRAG_OK);
+    shadow_open(&s, t.arena);
+    t.mem.inner = &s.base;
+    for (size_t i = 0; i < script.count; i++) {
+        const struct step *step = &script.steps[i];
+        const bool was_live = t.live[step->id].is_live;
+        const enum frag_err err = traffic_step(&t, step);
+
+        assert_true(err == FRAG_OK || err == FRAG_OOM);
+        if (step->kind == STEP_ALLOC && err == FRAG_OK && !was_live) {
+            value[step->id] = (unsigned char)(1 + i % 255);
+            shadow_write(&s, &t.live[step->id].block, value[step->id]);
+        }
+        check_contents(&t, &s, value, policy->name);
+    }
+    assert_true(t.ooms > 0);
+    assert_null(traffic_close(&t));
+    shadow_close(&s);
+}
+
+static void live_blocks_keep_their_contents(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
+        follow_contents(frag_policy_find(subjects[i][0]), subjects[i][1],
+                        i + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(live_blocks_keep_their_contents),
+    };
+
+    return run_pictures("pictures", pictures,
+                        sizeof(pictures) / sizeof(*pictures),
+                        memory_is_as_drawn) +
+           cmocka_run_group_tests_name("contents", tests, NULL, NULL);
+}
