@@ -1,0 +1,1 @@
+fragsim gen tilling -o t.h5
