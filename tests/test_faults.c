@@ -39,6 +39,8 @@ static const struct setting settings[] = {
     {"rmm_pool", "initial=1MiB,maximum=1GiB"},
     {"rmm_arena", "fraction=1"},
     {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
+    {"cuda_async", "page=2MiB,sync=7,threshold=8MiB"},
+    {"cuda_async", "page=4MiB,opportunistic=no"},
     {NULL, NULL},
 };
 
