@@ -32,6 +32,8 @@ static const struct setting settings[] = {
     {"vma", "block=4MiB,strategy=min_memory"},
     {"vma", "block=4MiB,strategy=min_time"},
     {"vma", "strategy=min_offset"},
+    {"stitch", "fragment=512,reuse=1,pool=0"},
+    {"stitch", "fragment=6MiB,reuse=2"},
     {"remap", "budget=2,span=96MiB"},
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},

@@ -37,6 +37,8 @@ static const struct setting settings[] = {
     {"vma", "strategy=min_offset"},
     {"expandable", "page=6MiB,span=256MiB"},
     {"remap", "budget=0"},
+    {"stitch", "fragment=512,reuse=1,pool=0"},
+    {"stitch", "fragment=6MiB,reuse=2"},
     {"remap", "budget=2,span=96MiB"},
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},

@@ -66,6 +66,26 @@ static const struct picture pictures[] = {
     {"paged", ROOM, "a4 b4 -a !",                  "bbbb"},
     {"paged", 8,    "a4 b8",                       "aaaa"},
 
+    /* Exact; a larger primitive block, split; free neighbours are merged. The
+     * addresses of a stitched block show the memory a second time. */
+    {"stitch", ROOM, "a4 b8 -b c8",                "aaaa|cccc|cccc"},
+    {"stitch", ROOM, "a8 b4 -a c4 d4",             "cccc|dddd|bbbb"},
+    {"stitch", ROOM, "a8 b4 -a c4 -c d8",          "dddd|dddd|bbbb"},
+    {"stitch", ROOM, "a4 b4 -a -b c8",             "....|....|cccc|cccc"},
+    {"stitch:fragment=512", ROOM, "a4 b4 c4 -a -c d8", "....|bbbb|....|dddd|dddd"},
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8", "....|bbbb|....|dddd|dddd"},
+    {"stitch:fragment=4MiB", ROOM, "a4 b4 c4 -a -c d8", "....|bbbb|....|dddd|dddd"},
+    /* A free stitched block serves again: exact before a split, and larger. */
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d e8", "....|bbbb|....|eeee|eeee"},
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d e4", "eeee|bbbb|....|....|...."},
+    {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d !", "bbbb"},
+    /* What is missing is created and stitched to it. */
+    {"stitch:fragment=512", 12, "a4 b4 -a c8",     "....|bbbb|....|cccc|cccc"},
+    {"stitch:fragment=512", 8, "a4 b4 -a c8",      "bbbb"},
+    {"stitch:fragment=512,pool=0", 12, "a4 b4 c4 -a -c d8 -d -b e12", "....|....|....|eeee|eeee|eeee"},
+    {"stitch", 8, "a8 -a b4 -b c8",                "cccc|cccc"},
+    {"stitch:segment=2MiB", 4, "a4 -a b2@1", "bb.."},
+
     /* Free pages from anywhere before new ones, where fewest are missing. */
     {"remap", ROOM, "a3 b2",                       "aaab|b..."},
     {"remap", ROOM, "a3 b11 c2 -b d2",             "aaa.|....|....|ddcc"},
@@ -100,6 +120,8 @@ static void memory_is_as_drawn(void **state)
 static const char *const subjects[][2] = {
     {"expandable", NULL},
     {"paged", NULL},
+    {"stitch", "fragment=512"},
+    {"stitch", "fragment=512,reuse=1,pool=64MiB"},
     {"remap", NULL},
     {"remap", "budget=1"},
     {"remap", "span=96MiB"},

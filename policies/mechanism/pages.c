@@ -176,8 +176,7 @@ static enum frag_err add_span(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-static frag_phys *page_at(const struct pages *p, struct page_span *s,
-                          frag_addr addr)
+frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
 {
     return &s->phys[(addr - s->addr) / p->unit];
 }
@@ -338,6 +337,31 @@ enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
+static struct tile *lowest_bare(const struct pages *p, frag_size size)
+{
+    struct tile *best = NULL;
+
+    for (struct tile *t = p->bare; t; t = t->above)
+        if (t->node.size >= size && (!best || t->node.addr < best->node.addr))
+            best = t;
+    return best;
+}
+
+/* A bare page on either side. */
+enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct spot *out)
+{
+    const frag_size room = size + 2 * p->unit;
+    struct tile *t = lowest_bare(p, room);
+
+    if (!t) {
+        FRAG_TRY(add_span(heap, p, room));
+        t = lowest_bare(p, room);
+    }
+    *out = (struct spot){t, t->node.addr + p->unit, size / p->unit};
+    return FRAG_OK;
+}
+
 /* ----------------------------------------------------------- filling --- */
 
 /* Maps spare pages at [addr, addr + size) of a bare tile. */
@@ -355,7 +379,7 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
         err = heap->mem->ops->map(heap->mem, addr + done, p->unit, phys);
         if (err != FRAG_OK)
             break;
-        *page_at(p, s, addr + done) = phys;
+        *pages_at(p, s, addr + done) = phys;
         p->spare_count--;
         done += p->unit;
     }
@@ -448,8 +472,8 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
         heap->mem->ops->unmap(heap->mem, end - size, size) != FRAG_OK)
         return false;
     for (frag_addr at = end - size; at < end; at += p->unit) {
-        p->spare[p->spare_count++] = *page_at(p, s, at);
-        *page_at(p, s, at) = 0;
+        p->spare[p->spare_count++] = *pages_at(p, s, at);
+        *pages_at(p, s, at) = 0;
     }
     pages_retag(p, t, end - size, size, TILE_BARE);
     return true;

@@ -33,10 +33,11 @@ struct tile {
     struct tile *prev, *next; /* by address; the span's ends are used tiles */
     struct page_span *span;
     struct tile *above, *below; /* neighbours in the list of bare tiles */
-    uint32_t owner;             /* the policy's own */
-    uint8_t state;              /* enum tile_state */
-    bool is_end;                /* a span's */
-    bool pending;               /* used, and its free only waits for work */
+    void *user;                 /* these two are the policy's own */
+    uint32_t owner;
+    uint8_t state; /* enum tile_state */
+    bool is_end;   /* a span's */
+    bool pending;  /* used, and its free only waits for work */
 };
 
 struct page_span {
@@ -113,6 +114,15 @@ frag_addr pages_seat(const struct pages *p, const struct tile *t,
  * answers. */
 enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out) FRAG_MUST_CHECK;
+
+/* Likewise in addresses that no held tile touches, a bare page apart from those
+ * below: what is mapped there is never merged with what was before. The lowest.
+ */
+enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct spot *out) FRAG_MUST_CHECK;
+
+/* The page at an address that has memory. */
+frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
 
 /* Maps spare pages, of which there are enough, wherever the spot needs them and
  * answers the held tile that then contains it. On error what was mapped is held

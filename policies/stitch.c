@@ -1,0 +1,494 @@
+/* stitch.c - free physical chunks are put together under new addresses.
+ *
+ * Requests below a chunk go to a best fit over segments. Larger ones are
+ * rounded up to chunks (the granularity, 2 MiB) and served from a pool of
+ * primitive blocks, ranges of chunks that were created together, and a pool of
+ * stitched blocks, which map chunks of several primitive blocks a second time,
+ * in a row. A stitched block is free while none of its chunks is in use through
+ * any address. The order of choice:
+ *   1. exact: a free primitive, then a free stitched block of the size; of
+ *      equals the lowest, the most recently used;
+ *   2. single: the tightest larger primitive block, of equals the lowest; it is
+ *      split, its low part granted;
+ *   3. a larger stitched block of at most `reuse` times the size: the tightest,
+ *      of equals the most recently used; its first chunks are granted;
+ *   4. several: primitive blocks of at least `fragment` bytes, the largest
+ *      first, of equals the highest, are stitched; the last gives its low part;
+ *   5. insufficient: what they lack is created and stitched to them; with no
+ *      such block all of it is created, as a primitive block.
+ * Freed neighbours of one primitive block are merged. The pool of stitched
+ * blocks is kept within `pool` bytes of addresses by destroying free ones, the
+ * least recently used first. A device that refuses gets the free chunks back
+ * and is asked once more; trim returns them too. Before anything is unmapped
+ * the device is waited for. A freed block serves any stream.
+ *
+ * Source: GMLake, Guo et al., ASPLOS 2024, section 3 (the states 1, 2, 4 and 5,
+ * the two pools); the limits and their defaults as in the public code's
+ * tutorial (intelligent-machine-learning/glake, GMLake/docs): fragment_limit,
+ * reuseLimit, auto_gc_limits. Where those leave the choice open (ties, and that
+ * chunks merge only inside a primitive block) the rule is ours; streams, which
+ * the code keeps apart by events, are not told apart.
+ */
+#include "policies/mechanism/fit.h"
+#include "policies/mechanism/pages.h"
+
+#include <stdlib.h>
+
+/* Chunks of a primitive block, as part of a stitched one. */
+struct part {
+    struct page_span *span;
+    frag_addr addr;
+    frag_size size;
+    struct tile *tile; /* while the stitched block is in use */
+};
+
+struct stitched {
+    struct stitched *next;
+    frag_addr addr;
+    frag_size size;
+    frag_size mapped; /* less than size: it is to be destroyed */
+    bool in_use;
+    size_t count;
+    struct part parts[];
+};
+
+struct stitch {
+    struct fit small; /* first: what the fit's functions take for the state */
+    struct free_set holes;
+    struct pages pages;
+    struct stitched *pool; /* the most recently used first */
+    frag_size pool_bytes;
+    frag_size fragment, limit, span; /* the parameters */
+    double reuse;
+};
+
+/* ------------------------------------------------------ small requests --- */
+
+static void insert(struct fit *fit, struct hole *hole)
+{
+    free_set_insert(&((struct stitch *)fit)->holes, &hole->node);
+}
+
+static void take_out(struct fit *fit, struct hole *hole)
+{
+    free_set_remove(&((struct stitch *)fit)->holes, &hole->node);
+}
+
+static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
+                   frag_size size)
+{
+    take_out(fit, hole);
+    hole->node.addr = addr;
+    hole->node.size = size;
+    insert(fit, hole);
+}
+
+static struct hole *tightest(struct fit *fit, frag_size size)
+{
+    return (struct hole *)free_set_fit(&((struct stitch *)fit)->holes, size);
+}
+
+/* ----------------------------------------------------- stitched blocks --- */
+
+/* Takes it out of the pool and gives its addresses back. False if the device
+ * refuses: then it stays, to be destroyed later. */
+static bool destroy(struct frag_heap *heap, struct stitched **link)
+{
+    const struct frag_backend_ops *ops = heap->mem->ops;
+    struct stitch *s = heap->state;
+    struct stitched *b = *link;
+
+    if (b->mapped && ops->unmap(heap->mem, b->addr, b->mapped) != FRAG_OK)
+        return false;
+    b->mapped = 0;
+    if (ops->va_free(heap->mem, b->addr, b->size) != FRAG_OK)
+        return false;
+    *link = b->next;
+    s->pool_bytes -= b->size;
+    free(b);
+    return true;
+}
+
+/* Destroys free ones, the least recently used first, until the pool has at
+ * most `bytes`. */
+static void shrink_pool(struct frag_heap *heap, frag_size bytes)
+{
+    struct stitch *s = heap->state;
+
+    while (s->pool_bytes > bytes) {
+        struct stitched **last = NULL;
+
+        for (struct stitched **link = &s->pool; *link; link = &(*link)->next)
+            if (!(*link)->in_use)
+                last = link;
+        if (!last || !destroy(heap, last))
+            break;
+    }
+}
+
+/* The tile that has all of a part's first `size` bytes free; NULL if none. */
+static struct tile *free_tile(const struct part *part, frag_size size)
+{
+    struct tile *t = part->span->ends.next;
+
+    while (!t->is_end && t->node.addr + t->node.size <= part->addr)
+        t = t->next;
+    return t->state == TILE_HELD && t->node.addr <= part->addr &&
+                   part->addr + size <= t->node.addr + t->node.size
+               ? t
+               : NULL;
+}
+
+static frag_size least(frag_size a, frag_size b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_free(const struct stitched *b, frag_size size)
+{
+    if (b->in_use || b->mapped < b->size)
+        return false;
+    for (const struct part *p = b->parts; size; p++) {
+        const frag_size some = least(size, p->size);
+
+        if (!free_tile(p, some))
+            return false;
+        size -= some;
+    }
+    return true;
+}
+
+/* Whether the blocks' records are there to use all parts of b. */
+static enum frag_err ready(struct stitch *s, const struct stitched *b)
+{
+    return nodes_reserve(&s->pages.nodes, 2 * b->count);
+}
+
+/* Uses the first chunks of a block whose records are ready and that is free. */
+static void use_parts(struct stitch *s, struct stitched *b, frag_size size)
+{
+    b->in_use = true;
+    for (struct part *p = b->parts; p < b->parts + b->count; p++) {
+        const frag_size some = least(size, p->size);
+
+        p->tile = NULL;
+        if (some)
+            p->tile = pages_retag(&s->pages, free_tile(p, some), p->addr, some,
+                                  TILE_USED);
+        if (p->tile)
+            p->tile->user = b;
+        size -= some;
+    }
+}
+
+static void drop_parts(struct stitched *b)
+{
+    b->in_use = false;
+    for (struct part *p = b->parts; p < b->parts + b->count; p++) {
+        if (p->tile)
+            pages_free(p->tile);
+        p->tile = NULL;
+    }
+}
+
+static struct stitched *find_stitched(const struct stitch *s, frag_size size,
+                                      frag_size most)
+{
+    struct stitched *best = NULL;
+
+    for (struct stitched *b = s->pool; b; b = b->next)
+        if (b->size >= size && b->size <= most &&
+            (!best || b->size < best->size) && is_free(b, size))
+            best = b;
+    return best;
+}
+
+/* To the front: the most recently used. */
+static void touch(struct stitch *s, struct stitched *b)
+{
+    struct stitched **link = &s->pool;
+
+    while (*link != b)
+        link = &(*link)->next;
+    *link = b->next;
+    b->next = s->pool;
+    s->pool = b;
+}
+
+static enum frag_err reuse(struct frag_heap *heap, struct stitched *b,
+                           frag_size size, struct frag_block *out)
+{
+    struct stitch *s = heap->state;
+
+    FRAG_TRY(ready(s, b));
+    touch(s, b);
+    use_parts(s, b, size);
+    *out = (struct frag_block){b->addr, size, b->parts[0].tile};
+    return FRAG_OK;
+}
+
+/* ----------------------------------------------------------- stitching --- */
+
+/* New chunks as a primitive block of their own. */
+static enum frag_err create(struct frag_heap *heap, frag_size size,
+                            struct tile **out)
+{
+    struct pages *p = &((struct stitch *)heap->state)->pages;
+    struct spot spot;
+
+    FRAG_TRY(pages_create(heap, p, size / p->unit));
+    FRAG_TRY(pages_apart(heap, p, size, &spot));
+    return pages_fill(heap, p, spot, size, out);
+}
+
+/* The largest free primitive blocks of `fragment` bytes or more, as parts, up
+ * to size. Answers their bytes; `parts` NULL only counts. */
+static frag_size collect(const struct stitch *s, frag_size size,
+                         struct part *parts, size_t *count)
+{
+    frag_size got = 0;
+
+    *count = 0;
+    for (struct free_node *n = free_set_last(&s->pages.held);
+         n && got < size && n->size >= s->fragment;
+         n = free_set_before(&s->pages.held, n)) {
+        const frag_size some = least(size - got, n->size);
+
+        if (parts)
+            parts[*count] =
+                (struct part){((struct tile *)n)->span, n->addr, some, NULL};
+        ++*count;
+        got += some;
+    }
+    return got;
+}
+
+/* A stitched block of the size whose parts are collected and, where they are
+ * not enough, created. Not yet under addresses. */
+static enum frag_err gather_parts(struct frag_heap *heap, struct stitched *b,
+                                  frag_size size)
+{
+    struct stitch *s = heap->state;
+    const frag_size got = collect(s, size, b->parts, &b->count);
+    struct tile *t;
+
+    b->size = size;
+    if (got < size) {
+        FRAG_TRY(create(heap, size - got, &t));
+        b->parts[b->count++] =
+            (struct part){t->span, t->node.addr, size - got, NULL};
+    }
+    FRAG_TRY(ready(s, b));
+    return heap->mem->ops->va_reserve(heap->mem, size, &b->addr);
+}
+
+static enum frag_err map_parts(struct frag_heap *heap, struct stitched *b)
+{
+    struct pages *p = &((struct stitch *)heap->state)->pages;
+
+    for (const struct part *part = b->parts; part < b->parts + b->count; part++)
+        for (frag_size at = 0; at < part->size; at += p->unit) {
+            FRAG_TRY(
+                heap->mem->ops->map(heap->mem, b->addr + b->mapped, p->unit,
+                                    *pages_at(p, part->span, part->addr + at)));
+            b->mapped += p->unit;
+        }
+    return FRAG_OK;
+}
+
+/* Makes room in the pool for `size` bytes, if it can. */
+static enum frag_err make_room(struct frag_heap *heap, frag_size size)
+{
+    struct stitch *s = heap->state;
+
+    if (s->pool_bytes + size <= s->limit || !s->pool)
+        return FRAG_OK;
+    FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+    shrink_pool(heap, s->limit > size ? s->limit - size : 0);
+    return FRAG_OK;
+}
+
+static enum frag_err stitch(struct frag_heap *heap, frag_size size,
+                            struct frag_block *out)
+{
+    struct stitch *s = heap->state;
+    struct stitched *b;
+    size_t count;
+    enum frag_err err;
+
+    FRAG_TRY(make_room(heap, size));
+    collect(s, size, NULL, &count);
+    b = calloc(1, sizeof(*b) + (count + 1) * sizeof(b->parts[0]));
+    if (!b)
+        return FRAG_NOMEM;
+    err = gather_parts(heap, b, size);
+    if (err != FRAG_OK) {
+        free(b);
+        return err;
+    }
+    b->next = s->pool;
+    s->pool = b;
+    s->pool_bytes += size;
+    FRAG_TRY(map_parts(heap, b));
+    return reuse(heap, b, size, out);
+}
+
+/* ------------------------------------------------------ large requests --- */
+
+static enum frag_err use_tile(struct stitch *s, struct tile *t, frag_size size,
+                              struct frag_block *out)
+{
+    FRAG_TRY(pages_ready(&s->pages));
+    t = pages_retag(&s->pages, t, t->node.addr, size, TILE_USED);
+    t->user = NULL;
+    *out = (struct frag_block){t->node.addr, size, t};
+    return FRAG_OK;
+}
+
+/* The largest stitched block that a request may reuse. */
+static frag_size reusable(const struct stitch *s, frag_size size)
+{
+    const double most = s->reuse * (double)size;
+
+    return most >= 0x1p63 ? (frag_size)1 << 63 : (frag_size)most;
+}
+
+static enum frag_err alloc_large(struct frag_heap *heap, frag_size size,
+                                 struct frag_block *out)
+{
+    struct stitch *s = heap->state;
+    struct tile *t = pages_fit(&s->pages, size);
+    const struct free_node *largest;
+    struct stitched *b = NULL;
+
+    if (t && t->node.size == size)
+        return use_tile(s, t, size, out);
+    b = find_stitched(s, size, t ? size : reusable(s, size));
+    if (b)
+        return reuse(heap, b, size, out);
+    if (t)
+        return use_tile(s, t, size, out);
+    largest = free_set_last(&s->pages.held);
+    if (largest && largest->size >= s->fragment)
+        return stitch(heap, size, out);
+    FRAG_TRY(create(heap, size, &t));
+    return use_tile(s, t, size, out);
+}
+
+/* Returns what no live block needs. */
+static bool give_back(struct frag_heap *heap)
+{
+    struct stitch *s = heap->state;
+    const frag_size small = s->small.segments ? 1 : 0;
+
+    if (s->pages.count + small == 0 ||
+        heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
+        return false;
+    shrink_pool(heap, 0);
+    pages_strip_all(heap, &s->pages);
+    fit_trim(heap);
+    return pages_release(heap, &s->pages) || small;
+}
+
+/* ------------------------------------------------------- the interface --- */
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    static const struct fit_rule rule = {insert, take_out, resize, tightest};
+    struct stitch *s = heap->state;
+
+    pages_init(&s->pages, heap->mem, heap->mem->granularity, s->span);
+    return fit_init(heap, &rule);
+}
+
+static void fini(struct frag_heap *heap)
+{
+    struct stitch *s = heap->state;
+
+    while (s->pool && destroy(heap, &s->pool))
+        ;
+    pages_fini(heap, &s->pages);
+    fit_fini(heap);
+}
+
+static enum frag_err try_alloc(struct frag_heap *heap,
+                               const struct frag_request *req,
+                               struct frag_block *out)
+{
+    const struct stitch *s = heap->state;
+    const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
+
+    return size < s->pages.unit
+               ? fit_alloc(heap, req, out)
+               : alloc_large(heap, frag_round_up(size, s->pages.unit), out);
+}
+
+static enum frag_err alloc(struct frag_heap *heap,
+                           const struct frag_request *req,
+                           struct frag_block *out)
+{
+    const enum frag_err err = try_alloc(heap, req, out);
+
+    return err == FRAG_OOM && give_back(heap) ? try_alloc(heap, req, out) : err;
+}
+
+static void free_block(struct frag_heap *heap, const struct frag_block *block)
+{
+    const struct stitch *s = heap->state;
+    struct tile *t = block->node;
+
+    if (block->size < s->pages.unit)
+        fit_free(heap, block);
+    else if (t->user)
+        drop_parts(t->user);
+    else
+        pages_free(t);
+}
+
+static void trim(struct frag_heap *heap)
+{
+    give_back(heap);
+}
+
+static const struct frag_param params[] = {
+    SEGMENT_PARAM(struct stitch, small.segment),
+    {.name = "fragment",
+     .kind = FRAG_PARAM_SIZE,
+     .offset = offsetof(struct stitch, fragment),
+     .init = "512MiB",
+     .min = FRAG_QUANTUM,
+     .max = 0x1p62,
+     .help = "free primitive blocks below so many bytes are not stitched"},
+    {.name = "reuse",
+     .kind = FRAG_PARAM_RATIO,
+     .offset = offsetof(struct stitch, reuse),
+     .init = "10",
+     .min = 1,
+     .max = 1000000,
+     .help = "a free stitched block serves requests of at least its size over "
+             "this"},
+    {.name = "pool",
+     .kind = FRAG_PARAM_SIZE,
+     .offset = offsetof(struct stitch, limit),
+     .init = "1000GiB",
+     .min = 0,
+     .max = 0x1p62,
+     .help = "bytes of stitched blocks, in use or not, above which free ones "
+             "are destroyed"},
+    SPAN_PARAM(struct stitch, span),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_stitch = {
+    .name = "stitch",
+    .summary = "free chunks are stitched together under new addresses",
+    .source = "GMLake, ASPLOS 2024; limits as in the public code's tutorial",
+    .needs = FRAG_NEEDS_VMM,
+    .state_size = sizeof(struct stitch),
+    .params = params,
+    .init = init,
+    .fini = fini,
+    .alloc = alloc,
+    .free = free_block,
+    .trim = trim,
+};
