@@ -173,7 +173,7 @@ static const struct picture pictures[] = {
      "....|bbbb|dddd|eeee|eeee|e..."},
     {"cuda_async", ROOM, "a4 b4 c8 d4 -a -c e9",      "bbbb|dddd|eeee|eeee|e..."},
     /* What the block's own place has stays there. */
-    {"cuda_async", ROOM, "a4 b4 c4 -b ! d2 -a -d e8", "eeee|eeee|cccc"},
+    {"cuda_async", ROOM, "a4 b4 c4 -a ! -b e8", "eeee|eeee|cccc"},
     /* A device that is full: nothing is remapped in vain. */
     {"cuda_async", 12,   "a4 b4 c4 -b d5",            "aaaa|....|cccc"},
     {"cuda_async", 16,   "a4 b4 c4 -b d5",            "aaaa|cccc|dddd|d..."},

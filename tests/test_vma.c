@@ -81,6 +81,8 @@ static const struct picture pictures[] = {
     {"vma", ROOM, "a2 b2 c2 d2 -a -c -b e6", "eeeeeedd"},
     {"vma", ROOM, "a2 b2 c4 -c -b e6",      "aaeeeeee"},
     {"vma", ROOM, "a2 b2 c4 -b -c e6",      "aaeeeeee"},
+    /* The rest is in no list: a larger piece comes first. */
+    {"vma", ROOM, "a5 b1 c7 d3 -d -a e2",   "ee...bccccccc..."},
     {"vma", ROOM, "a4@1 -a b8@2/1",         "bbbbbbbb"},
 
     /* One empty block is kept, a second one goes; so does one in the last place
@@ -101,6 +103,9 @@ static const struct picture pictures[] = {
      * leaves 2, which passes the second block only, so h goes to the first. */
     {"vma", ROOM, "a4 b4 c4 d12 e8 f24 -a -c -f g22 h2",
      "eeeeeeeegggggggggggggggggggggg..|....bbbb|hh..dddddddddddd"},
+    /* One swap again: a's block passes the second one, not the third. */
+    {"vma", ROOM, "a4 b4 c4 d12 e4 f28 -a -e g2",
+     "....ffffffffffffffffffffffffffff|gg..bbbb|ccccdddddddddddd"},
     /* clang-format on */
 };
 
