@@ -152,21 +152,30 @@ static frag_addr addr_of(const struct buddy *b, struct part *p)
            (p->side == HIGH ? b->sizes[pair->parts[LOW].class] : 0);
 }
 
-/* Splits a block that is not on its list down to what a class calls for. */
-static struct part *split(struct buddy *b, struct part *p, unsigned class)
+static void set_part(struct part *p, unsigned class, unsigned side)
+{
+    p->class = (uint8_t) class;
+    p->side = (uint8_t)side;
+}
+
+/* Splits a block that is on no list, at *addr, down to what a class calls for;
+ * that lies at *addr then. */
+static struct part *split(struct buddy *b, struct part *p, unsigned class,
+                          frag_addr *addr)
 {
     while (p->class > class) {
-        const uint8_t larger = p->class - 1, smaller = b->smaller[p->class];
-        const int side = smaller >= class && smaller < larger ? HIGH : LOW;
+        const unsigned larger = p->class - 1u, smaller = b->smaller[p->class];
+        const unsigned side = smaller >= class && smaller < larger ? HIGH : LOW;
         struct pair *pair = nodes_take(&b->nodes);
 
         pair->whole = p;
-        pair->addr = addr_of(b, p);
-        pair->parts[LOW] = (struct part){.class = larger, .side = LOW};
-        pair->parts[HIGH] = (struct part){.class = smaller, .side = HIGH};
+        pair->addr = *addr;
+        set_part(&pair->parts[LOW], larger, LOW);
+        set_part(&pair->parts[HIGH], smaller, HIGH);
         p->state = SPLIT;
         push(b, &pair->parts[!side]);
         p = &pair->parts[side];
+        *addr += side == HIGH ? b->sizes[larger] : 0;
     }
     return p;
 }
@@ -232,6 +241,7 @@ static enum frag_err buddy_alloc(struct frag_heap *heap,
     struct buddy *b = heap->state;
     const unsigned class = class_of(b, req->size);
     struct part *p;
+    frag_addr addr;
 
     FRAG_TRY(nodes_reserve(&b->nodes, CLASSES)); /* more than splits can take */
     p = first_from(b, class);
@@ -240,9 +250,10 @@ static enum frag_err buddy_alloc(struct frag_heap *heap,
     else
         FRAG_TRY(grow(heap, class, &p));
 
-    p = split(b, p, class);
+    addr = addr_of(b, p);
+    p = split(b, p, class, &addr);
     p->state = USED;
-    *out = (struct frag_block){addr_of(b, p), b->sizes[class], p};
+    *out = (struct frag_block){addr, b->sizes[class], p};
     return FRAG_OK;
 }
 
