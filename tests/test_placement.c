@@ -94,6 +94,7 @@ static const struct picture pictures[] = {
     /* What a split leaves is the last comer of its list, if it stays there
      * too. */
     {"tlsf:second_levels=1", ROOM, "a2 b1 c8 d1 -a -c e1 f2 g2", "e.bffgg....d"},
+    {"tlsf:second_levels=1", ROOM, "a4 b1 c1 d4 e2 -a -d -b f4", "ffff.c....ee"},
     /* A last list from 1 up: not rounded, the first that is large enough. */
     {"tlsf:first_levels=1,second_levels=2", ROOM, "a5 b7", "aaaaabbbbbbb"},
     {"tlsf:first_levels=1,second_levels=2", ROOM, "a2 b1 c3 d1 e5 -c -a f3", "..bfffdeeeee"},

@@ -265,6 +265,17 @@ static void garbage_after_a_gzip_member_is_no_end(void **state)
     free(more.at);
 }
 
+static void a_text_in_a_zip_is_found(void **state)
+{
+    struct bytes text = text_of(TEXT);
+    struct bytes entry = zip_entry("surfaceflinger.txt", text, 8, 0);
+
+    (void)state;
+    expect_unpacked(entry, text);
+    free(entry.at);
+    free(text.at);
+}
+
 static void the_pickle_in_a_zip_is_found(void **state)
 {
     struct bytes text = text_of(TEXT), other = text_of(333);
@@ -295,9 +306,9 @@ static void
 a_zip_without_a_pickle_or_with_a_wrong_check_is_refused(void **state)
 {
     struct bytes text = text_of(999), out;
-    struct bytes other = zip_entry("a/data.txt", text, 0, 0);
+    struct bytes other = zip_entry("a/data.bin", text, 0, 0);
     struct bytes wrong = zip_entry("a/data.pkl", text, 0, 0);
-    struct bytes unsized = zip_entry("a/data.txt", text, 8, 8);
+    struct bytes unsized = zip_entry("a/data.bin", text, 8, 8);
     struct frag_error e;
 
     (void)state;
@@ -400,6 +411,7 @@ int main(void)
         cmocka_unit_test(pieces_packed_one_by_one_come_out_as_one),
         cmocka_unit_test(a_cut_or_damaged_archive_is_named_with_its_offset),
         cmocka_unit_test(garbage_after_a_gzip_member_is_no_end),
+        cmocka_unit_test(a_text_in_a_zip_is_found),
         cmocka_unit_test(the_pickle_in_a_zip_is_found),
         cmocka_unit_test(
             a_zip_without_a_pickle_or_with_a_wrong_check_is_refused),

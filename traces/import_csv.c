@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "traces/importer.h"
+#include "traces/lines.h"
 
 enum name { OP, ID, BYTES, STREAM, NAMES };
 
@@ -171,12 +172,15 @@ static enum frag_err read_event(const struct csv *c,
                             c->line, c->e);
 }
 
-static enum frag_err read_line(struct csv *c, const char *line, size_t length)
+static enum frag_err read_line(void *user, const char *line, size_t length,
+                               uint64_t number)
 {
+    struct csv *c = user;
     const char *at = line, *end = line + length;
     struct field fields[NAMES] = {{"", 0}, {"", 0}, {"", 0}, {"", 0}}, f;
     int k = 0;
 
+    c->line = number;
     if (!trimmed(line, length).length)
         return FRAG_OK;
     if (!c->columns) {
@@ -194,41 +198,6 @@ static enum frag_err read_line(struct csv *c, const char *line, size_t length)
     return read_event(c, fields);
 }
 
-/* Reads the whole lines of the window and returns how many bytes they are. */
-static enum frag_err read_window(struct csv *c, const char *bytes, size_t count,
-                                 bool last, size_t *used)
-{
-    *used = 0;
-    while (*used < count) {
-        const char *line = bytes + *used;
-        const char *end = memchr(line, '\n', count - *used);
-        size_t length = end ? (size_t)(end - line) : count - *used;
-
-        if (!end && !last)
-            return FRAG_OK;
-        c->line++;
-        FRAG_TRY(read_line(c, line, length));
-        *used += end ? length + 1 : length;
-    }
-    return FRAG_OK;
-}
-
-static enum frag_err too_long(const struct csv *c)
-{
-    return frag_fail(c->e, FRAG_CORRUPT,
-                     "%s:%" PRIu64 ": expected a line of less than %d bytes, "
-                     "found a longer one",
-                     frag_source_name(c->source), c->line + 1,
-                     FRAG_SOURCE_WINDOW);
-}
-
-static bool cancelled(const struct csv *c, const struct frag_read_options *opts)
-{
-    return opts && opts->progress &&
-           opts->progress(opts->user, frag_source_read(c->source),
-                          frag_source_size(c->source));
-}
-
 static enum frag_err csv_read(struct frag_source *source,
                               struct frag_build *build,
                               const struct frag_read_options *opts,
@@ -237,24 +206,7 @@ static enum frag_err csv_read(struct frag_source *source,
     struct csv c = {.source = source, .build = build, .e = e};
 
     FRAG_TRY(frag_build_device(build, 0, e));
-    for (;;) {
-        const unsigned char *bytes;
-        enum frag_err err = FRAG_OK;
-        size_t used, count = frag_source_peek(source, FRAG_SOURCE_WINDOW,
-                                              &bytes, &err, e);
-
-        FRAG_TRY(err);
-        if (!count)
-            return FRAG_OK;
-        FRAG_TRY(read_window(&c, (const char *)bytes, count,
-                             count < FRAG_SOURCE_WINDOW, &used));
-        if (!used)
-            return too_long(&c);
-        frag_source_skip(source, used);
-        if (cancelled(&c, opts))
-            return frag_fail(e, FRAG_CANCELLED, "%s: interrupted",
-                             frag_source_name(source));
-    }
+    return lines_each(source, opts, read_line, &c, e);
 }
 
 /* A first line with a field op; what else is wrong with it is said when it is

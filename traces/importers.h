@@ -1,3 +1,4 @@
 /* The input formats, one line each; the file is traces/import_<name>.c. */
 IMPORTER(torch)
 IMPORTER(csv)
+IMPORTER(android)

@@ -1,8 +1,8 @@
 /* source.h - the bytes of an input: a file or stdin, decompressed on the way.
  *
  * Streams: memory does not grow with the input. gzip, xz, zstd and the first
- * "data.pkl" of a zip (torch.save) are found by content and unpacked. The
- * reader looks at a window of bytes and says how many it used.
+ * "data.pkl" (torch.save) or ".txt" of a zip are found by content and unpacked.
+ * The reader looks at a window of bytes and says how many it used.
  */
 #ifndef FRAG_SOURCE_H
 #define FRAG_SOURCE_H

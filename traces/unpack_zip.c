@@ -1,7 +1,7 @@
-/* unpack_zip.c - zip: the first entry whose name ends in data.pkl, found by
- * walking the local headers, since a pipe has no end to seek to. PyTorch writes
- * that entry first, stored, its size only in a descriptor behind it; the pickle
- * ends itself. */
+/* unpack_zip.c - zip: the first entry whose name ends in data.pkl or .txt,
+ * found by walking the local headers, since a pipe has no end to seek to.
+ * PyTorch writes data.pkl first, stored, its size only in a descriptor behind
+ * it; the pickle ends itself. */
 #include "traces/unpack.h"
 
 #include <stdlib.h>
@@ -83,26 +83,33 @@ static bool zip64_size(const unsigned char *extra, size_t length,
     return false;
 }
 
+static bool ends_in(const unsigned char *name, size_t length,
+                    const char *suffix)
+{
+    const size_t count = strlen(suffix);
+
+    return length >= count && !memcmp(name + length - count, suffix, count);
+}
+
 /* Reads one local header, up to the entry's data. */
 static enum frag_err zip_header(struct stage *s, bool *wanted,
                                 struct frag_error *e)
 {
-    static const char suffix[] = "data.pkl";
     struct unzip *z = s->state;
     const unsigned char *h;
     size_t name, extra;
 
     FRAG_TRY(stage_peek(s->below, 4, e));
     if (!zip_recognize(s->below->at, s->below->count))
-        return unpack_broken(s, "it has no entry that ends in data.pkl", e);
+        return unpack_broken(s, "it has no entry that ends in data.pkl or .txt",
+                             e);
     FRAG_TRY(need(s, ZIP_HEADER, e));
     name = little(s->below->at + 26, 2);
     extra = little(s->below->at + 28, 2);
     FRAG_TRY(need(s, ZIP_HEADER + name, e));
     h = s->below->at;
-    *wanted =
-        name >= strlen(suffix) &&
-        !memcmp(h + ZIP_HEADER + name - strlen(suffix), suffix, strlen(suffix));
+    *wanted = ends_in(h + ZIP_HEADER, name, "data.pkl") ||
+              ends_in(h + ZIP_HEADER, name, ".txt");
     z->flags = (uint32_t)little(h + 6, 2);
     z->method = (uint32_t)little(h + 8, 2);
     z->check_wanted = (uint32_t)little(h + 14, 4);
