@@ -55,13 +55,22 @@ static inline frag_size shadow_stretch(struct shadow *s, frag_addr addr,
     return size;
 }
 
+/* What a block of that name has in a quantum of it: no two chunks alike. */
+static inline unsigned char shadow_byte(unsigned char value, frag_size quantum)
+{
+    return (unsigned char)(value + quantum / 61);
+}
+
 static inline void shadow_write(struct shadow *s, const struct frag_block *b,
                                 unsigned char value)
 {
     for (frag_size at = 0; at < b->size;) {
         const frag_size n = shadow_stretch(s, b->addr + at, b->size - at);
 
-        memset(shadow_at(s, b->addr + at), value, n / FRAG_QUANTUM);
+        unsigned char *bytes = shadow_at(s, b->addr + at);
+
+        for (frag_size i = 0; i < n / FRAG_QUANTUM; i++)
+            bytes[i] = shadow_byte(value, at / FRAG_QUANTUM + i);
         at += n;
     }
 }
@@ -74,7 +83,7 @@ static inline bool shadow_has(struct shadow *s, const struct frag_block *b,
         const unsigned char *bytes = shadow_at(s, b->addr + at);
 
         for (frag_size i = 0; i < n / FRAG_QUANTUM; i++)
-            if (bytes[i] != value)
+            if (bytes[i] != shadow_byte(value, at / FRAG_QUANTUM + i))
                 return false;
         at += n;
     }
