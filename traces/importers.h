@@ -2,3 +2,4 @@
 IMPORTER(torch)
 IMPORTER(csv)
 IMPORTER(android)
+IMPORTER(static)
