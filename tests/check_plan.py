@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""check_plan.py: plans of known instances and of recordings, as a table.
+
+Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR (the
+folder of instances and recordings; skipped with 77 where there is none).
+
+  minimalloc   A to K at most 1,048,576 bytes high, C 1,039,360 (the optimum)
+  recordings   of default settings, at most 1 % above the lower bound
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOOL = os.environ.get("FRAGSIM", str(ROOT / "build/fragsim"))
+SHARED = pathlib.Path(os.environ.get("FRAG_SHARED_DIR", ROOT.parent / "shared"))
+CEILING, KNOWN = 1048576, {"C": 1039360}
+RECORDED = ["bert_serve", "generate", "gnn_sample", "gpt2_train", "leak",
+            "llama_accum", "llama_ckpt", "llama_empty", "llama_fixed",
+            "llama_noamp", "llama_varlen", "lstm_varlen", "moe_train",
+            "multistream", "rcnn_train", "resnet_varres", "rlhf", "t5_varlen",
+            "unet_multires", "cudagraph"]
+
+
+def plan(path, policy):
+    """The row of the one run, and the processor's seconds it took."""
+    before = os.times()
+    done = subprocess.run([TOOL, "replay", str(path), "-p", policy, "-q",
+                           "--check", "--json", "-"],
+                          check=True, capture_output=True)
+    after = os.times()
+    seconds = (after.children_user - before.children_user +
+               after.children_system - before.children_system)
+    return json.loads(done.stdout)["results"][0], seconds
+
+
+def check(name, row, seconds, good):
+    gap = "optimal" if row["optimal"] else f"{100 * row['gap_to_bound']:.3f} %"
+    print(f"{name:16} {row['lower_bound_bytes']:>14} "
+          f"{row['peak_reserved_bytes']:>14} {gap:>9} {seconds:8.2f} s"
+          f"{'' if good else '  FAILED'}", flush=True)
+    return good
+
+
+def instances():
+    total, good = 0.0, True
+    for letter in "ABCDEFGHIJK":
+        path = SHARED / "foreign/minimalloc" / f"{letter}.1048576.csv"
+        row, seconds = plan(path, "plan")
+        total += seconds
+        good &= check(letter, row, seconds,
+                      row["peak_reserved_bytes"] <= KNOWN.get(letter, CEILING))
+    print(f"A to K in {total:.1f} s")
+    return good
+
+
+def recordings():
+    good = True
+    for name in RECORDED:
+        path = SHARED / "recorded/dev" / f"{name}.pickle.xz"
+        row, seconds = plan(path, "plan")
+        good &= check(name, row, seconds, row["gap_to_bound"] <= 0.01)
+    return good
+
+
+def main():
+    if not os.access(TOOL, os.X_OK) or not SHARED.is_dir():
+        print(f"check_plan: no tool at {TOOL} or no folder {SHARED}; skipped")
+        sys.exit(77)
+    good = instances()
+    good &= recordings()
+    sys.exit(0 if good else 1)
+
+
+main()

@@ -1,0 +1,467 @@
+/* Plans against judges that share no code with them: every pair of blocks is
+ * compared in time and in space, every event's load is added up anew.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policies/policy.h"
+#include "sim/arena.h"
+#include "tests/faulty.h"
+#include "traces/trace.h"
+
+enum { UNIT = 512, MOST = 512 };
+
+/* A trace as a script of allocs and frees, each block once. */
+struct script {
+    size_t count, events;
+    struct frag_future_request requests[MOST];
+};
+
+static uint64_t next(uint64_t *rng)
+{
+    *rng = *rng * 6364136223846793005u + 1442695040888963407u;
+    return *rng >> 33;
+}
+
+/* What is live at once at most: no plan is lower. */
+static frag_size load_of(const struct script *s)
+{
+    frag_size most = 0;
+
+    for (uint64_t at = 0; at < s->events; at++) {
+        frag_size live = 0;
+
+        for (size_t i = 0; i < s->count; i++)
+            if (s->requests[i].allocs_at <= at && at < s->requests[i].frees_at)
+                live += (s->requests[i].size + UNIT - 1) / UNIT * UNIT;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+struct desk {
+    struct faulty mem;
+    struct frag_backend *arena;
+    struct frag_heap heap;
+    struct frag_future future;
+    struct frag_block blocks[MOST];
+    bool is_served[MOST];
+};
+
+static void open_desk(struct desk *d, const struct script *s,
+                      const char *params, frag_size capacity)
+{
+    const struct frag_arena_options opts = {.capacity = FRAG_UNLIMITED,
+                                            .rule = FRAG_RULE_HOSTILE};
+
+    memset(d, 0, sizeof(*d));
+    d->future = (struct frag_future){s->count, s->requests};
+    d->arena = frag_arena_open(&opts);
+    assert_non_null(d->arena);
+    faulty_init(&d->mem, d->arena);
+    d->mem.base.granularity = UNIT;
+    d->mem.base.capacity = d->mem.limit = capacity;
+    assert_int_equal(frag_heap_open_with(&d->heap, frag_policy_find("plan"),
+                                         &d->mem.base, params, &d->future,
+                                         NULL),
+                     FRAG_OK);
+}
+
+static void close_desk(struct desk *d)
+{
+    frag_heap_close(&d->heap);
+    assert_int_equal(frag_arena_used(d->arena), 0);
+    frag_arena_close(d->arena);
+}
+
+/* Asks for all and frees all, as the script says. */
+static void run(struct desk *d, const struct script *s)
+{
+    const struct frag_policy *p = d->heap.policy;
+    size_t asked = 0;
+
+    for (uint64_t at = 0; at < s->events; at++) {
+        for (size_t i = 0; i < asked; i++)
+            if (s->requests[i].frees_at == at && d->is_served[i])
+                p->free(&d->heap, &d->blocks[i]);
+        if (asked < s->count && s->requests[asked].allocs_at == at) {
+            const struct frag_request req = {.size = s->requests[asked].size,
+                                             .frees_at =
+                                                 s->requests[asked].frees_at,
+                                             .owner = (uint32_t)asked};
+
+            d->is_served[asked] =
+                p->alloc(&d->heap, &req, &d->blocks[asked]) == FRAG_OK;
+            asked++;
+        }
+    }
+    assert_int_equal(asked, s->count);
+}
+
+static bool live_together(const struct frag_future_request *a,
+                          const struct frag_future_request *b)
+{
+    return a->allocs_at < b->frees_at && b->allocs_at < a->frees_at;
+}
+
+static void judge(const struct desk *d, const struct script *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct frag_block *a = &d->blocks[i];
+
+        if (!d->is_served[i])
+            continue;
+        assert_int_equal(a->addr % UNIT, 0);
+        assert_true(a->size >= s->requests[i].size);
+        for (size_t j = 0; j < i; j++) {
+            const struct frag_block *b = &d->blocks[j];
+
+            if (d->is_served[j] &&
+                live_together(&s->requests[i], &s->requests[j]) &&
+                a->addr < b->addr + b->size && b->addr < a->addr + a->size)
+                fail_msg("blocks %zu and %zu meet", i, j);
+        }
+    }
+}
+
+/* From the lowest address to the end of the highest block. */
+static frag_size extent(const struct desk *d, const struct script *s)
+{
+    frag_addr low = UINT64_MAX, high = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct frag_block *b = &d->blocks[i];
+
+        low = b->addr < low ? b->addr : low;
+        high = b->addr + b->size > high ? b->addr + b->size : high;
+    }
+    return high - low;
+}
+
+/* ---- random scripts ---- */
+
+static void make_random(struct script *s, uint64_t seed, size_t count)
+{
+    size_t live[MOST], lives = 0;
+
+    s->count = s->events = 0;
+    while (s->count < count || lives) {
+        const size_t k = lives ? next(&seed) % lives : 0;
+
+        if (s->count < count && (!lives || next(&seed) % 9 < 5)) {
+            s->requests[s->count] = (struct frag_future_request){
+                .size = 1 + next(&seed) % (next(&seed) % 3 ? 9000 : 90000),
+                .allocs_at = s->events++,
+                .frees_at = FRAG_NEVER};
+            live[lives++] = s->count++;
+            continue;
+        }
+        if (s->count == count && next(&seed) % 4 == 0) /* lives for ever */
+            s->events++;
+        else
+            s->requests[live[k]].frees_at = s->events++;
+        live[k] = live[--lives];
+    }
+}
+
+static void no_two_blocks_of_a_plan_meet(void **state)
+{
+    static struct script s;
+    static struct desk d;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        make_random(&s, seed, 10 + seed * 7);
+        open_desk(&d, &s, seed % 2 ? "effort=0" : "effort=100000",
+                  FRAG_UNLIMITED);
+        run(&d, &s);
+        judge(&d, &s);
+        assert_true(d.mem.used == 0 || d.mem.used >= extent(&d, &s));
+        assert_true(extent(&d, &s) >= load_of(&s));
+        for (size_t i = 0; i < s.count; i++)
+            assert_true(d.is_served[i]);
+        close_desk(&d);
+    }
+}
+
+static void the_same_future_gives_the_same_plan(void **state)
+{
+    static struct script s;
+    static struct desk a, b;
+
+    (void)state;
+    make_random(&s, 5, 200);
+    open_desk(&a, &s, "effort=300000", FRAG_UNLIMITED);
+    open_desk(&b, &s, "effort=300000", FRAG_UNLIMITED);
+    run(&a, &s);
+    run(&b, &s);
+    for (size_t i = 0; i < s.count; i++)
+        assert_int_equal(a.blocks[i].addr - a.blocks[0].addr,
+                         b.blocks[i].addr - b.blocks[0].addr);
+    close_desk(&a);
+    close_desk(&b);
+}
+
+/* A full tiling of a rectangle, cut at random: the optimum is its height. */
+static void cut(struct script *s, uint64_t *rng, uint64_t from, uint64_t to,
+                uint64_t height)
+{
+    const bool can_split = to - from >= 4, can_stack = height >= 2;
+
+    if (s->count < 40 && can_split && next(rng) % 2) {
+        const uint64_t middle = from + 1 + next(rng) % (to - from - 2);
+
+        cut(s, rng, from, middle, height);
+        cut(s, rng, middle, to, height);
+    } else if (s->count < 40 && can_stack) {
+        const uint64_t low = 1 + next(rng) % (height - 1);
+
+        cut(s, rng, from, to, low);
+        cut(s, rng, from, to, height - low);
+    } else {
+        s->requests[s->count++] = (struct frag_future_request){
+            .size = height * UNIT, .allocs_at = from, .frees_at = to};
+    }
+}
+
+static int by_birth(const void *a, const void *b)
+{
+    const struct frag_future_request *x = a, *y = b;
+
+    return (x->allocs_at > y->allocs_at) - (x->allocs_at < y->allocs_at);
+}
+
+/* Times are made unlike: all deaths of a moment before all its births. */
+static void spread(struct script *s)
+{
+    static uint64_t born[MOST];
+
+    qsort(s->requests, s->count, sizeof(*s->requests), by_birth);
+    for (size_t i = 0; i < s->count; i++)
+        born[i] = s->requests[i].allocs_at;
+    for (size_t i = 0; i < s->count; i++) {
+        s->requests[i].frees_at = s->requests[i].frees_at * 2 * MOST + i;
+        s->requests[i].allocs_at = born[i] * 2 * MOST + MOST + i;
+    }
+}
+
+/* Times become the indices of events. */
+static void compress(struct script *s)
+{
+    uint64_t times[2 * MOST];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        times[n++] = s->requests[i].allocs_at;
+        times[n++] = s->requests[i].frees_at;
+    }
+    s->events = n;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t alloc_rank = 0, free_rank = 0;
+
+        for (size_t k = 0; k < n; k++) {
+            alloc_rank += times[k] < s->requests[i].allocs_at;
+            free_rank += times[k] < s->requests[i].frees_at;
+        }
+        s->requests[i].allocs_at = alloc_rank;
+        s->requests[i].frees_at = free_rank;
+    }
+}
+
+static void a_tiling_is_put_together_again(void **state)
+{
+    static struct script s;
+    static struct desk d;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        uint64_t rng = seed;
+
+        s.count = 0;
+        cut(&s, &rng, 0, 64, 64);
+        spread(&s);
+        compress(&s);
+        assert_int_equal(load_of(&s), 64 * UNIT);
+        open_desk(&d, &s, "", FRAG_UNLIMITED);
+        run(&d, &s);
+        judge(&d, &s);
+        assert_int_equal(extent(&d, &s), 64 * UNIT);
+        close_desk(&d);
+    }
+}
+
+/* ---- what is not as foretold ---- */
+
+static const struct script pair = {
+    .count = 2,
+    .events = 4,
+    .requests = {{4 * UNIT, 0, 3, 0, 0}, {2 * UNIT, 1, 2, 0, 0}}};
+
+static frag_addr ask(struct desk *d, frag_size size, uint64_t frees_at,
+                     struct frag_block *b)
+{
+    const struct frag_request req = {.size = size, .frees_at = frees_at};
+
+    assert_int_equal(d->heap.policy->alloc(&d->heap, &req, b), FRAG_OK);
+    return b->addr;
+}
+
+static void a_plan_takes_one_segment_as_high_as_it_is(void **state)
+{
+    static struct desk d;
+    struct frag_block a, b;
+
+    (void)state;
+    open_desk(&d, &pair, "", FRAG_UNLIMITED);
+    assert_int_equal(d.mem.used, 0);
+    ask(&d, 4 * UNIT, 3, &a);
+    assert_int_equal(d.mem.used, 6 * UNIT);
+    assert_int_equal(ask(&d, 2 * UNIT, 2, &b), a.addr + 4 * UNIT);
+    assert_int_equal(d.mem.count, 1);
+    d.heap.policy->trim(&d.heap);
+    assert_int_equal(d.mem.used, 6 * UNIT);
+    d.heap.policy->free(&d.heap, &b);
+    d.heap.policy->free(&d.heap, &a);
+    d.heap.policy->trim(&d.heap);
+    assert_int_equal(d.mem.used, 0);
+    close_desk(&d);
+}
+
+static void a_future_can_come_again(void **state)
+{
+    static struct desk d;
+    struct frag_block a, b;
+
+    (void)state;
+    open_desk(&d, &pair, "", FRAG_UNLIMITED);
+    for (int round = 0; round < 3; round++) {
+        const frag_addr low = ask(&d, 4 * UNIT, 3, &a);
+
+        assert_int_equal(ask(&d, 2 * UNIT, 2, &b), low + 4 * UNIT);
+        d.heap.policy->free(&d.heap, &b);
+        d.heap.policy->free(&d.heap, &a);
+    }
+    assert_int_equal(d.mem.used, 6 * UNIT);
+    close_desk(&d);
+}
+
+static void who_was_not_foretold_is_served_elsewhere(void **state)
+{
+    static struct desk d;
+    struct frag_block a, b;
+
+    (void)state;
+    open_desk(&d, &pair, "segment=8KiB", FRAG_UNLIMITED);
+    ask(&d, 4 * UNIT, 3, &a);
+    ask(&d, 3 * UNIT, 2, &b); /* 2 units were foretold */
+    assert_int_equal(d.mem.count, 2);
+    assert_int_equal(d.mem.used, 6 * UNIT + 8 * FRAG_KIB);
+    d.heap.policy->free(&d.heap, &b);
+    d.heap.policy->free(&d.heap, &a);
+    close_desk(&d);
+}
+
+static void a_small_device_gives_all_it_has(void **state)
+{
+    static struct desk d;
+    struct frag_block a, b;
+    const struct frag_request late = {.size = 2 * UNIT, .frees_at = 2};
+
+    (void)state;
+    open_desk(&d, &pair, "", 5 * UNIT);
+    ask(&d, 4 * UNIT, 3, &a);
+    assert_int_equal(d.mem.used, 5 * UNIT);
+    assert_int_equal(d.heap.policy->alloc(&d.heap, &late, &b), FRAG_OOM);
+    d.heap.policy->free(&d.heap, &a);
+    close_desk(&d);
+}
+
+static void without_requests_there_is_nothing_to_plan(void **state)
+{
+    static const struct script none;
+    static struct desk d;
+
+    (void)state;
+    open_desk(&d, &none, "", FRAG_UNLIMITED);
+    run(&d, &none);
+    close_desk(&d);
+}
+
+/* ---- known instances ---- */
+
+static void read_instance(const char *name, struct script *s)
+{
+    char path[512];
+    struct frag_trace *t;
+    struct frag_error e;
+    uint32_t owner[MOST];
+
+    snprintf(path, sizeof(path), "%s/foreign/minimalloc/%s.1048576.csv",
+             FRAG_SHARED_DIR, name);
+    if (access(path, R_OK) != 0)
+        skip();
+    assert_int_equal(frag_trace_open(path, NULL, &t, &e), FRAG_OK);
+    s->count = 0;
+    s->events = t->devices[0].count;
+    for (uint64_t i = 0; i < s->events; i++)
+        if (t->devices[0].op[i] == FRAG_ALLOC) {
+            owner[t->devices[0].id[i]] = (uint32_t)s->count;
+            s->requests[s->count++] = (struct frag_future_request){
+                .size = t->devices[0].bytes[i], .allocs_at = i};
+        } else {
+            s->requests[owner[t->devices[0].id[i]]].frees_at = i;
+        }
+    frag_trace_close(t);
+}
+
+/* The optimum, where it is known, of those that are found quickly; the others
+ * by the first passes alone, whose plans only have to be valid. */
+static void instances_of_minimalloc_are_solved(void **state)
+{
+    static const struct {
+        const char *name;
+        frag_size height; /* 0: whatever */
+    } rows[] = {{"A", 0},       {"B", 1048576}, {"C", 1039360}, {"D", 0},
+                {"E", 1048576}, {"F", 1048576}, {"G", 1048576}, {"H", 1048576},
+                {"I", 0},       {"J", 0},       {"K", 0}};
+    static struct script s;
+    static struct desk d;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        read_instance(rows[i].name, &s);
+        open_desk(&d, &s, rows[i].height ? "" : "effort=0", FRAG_UNLIMITED);
+        run(&d, &s);
+        judge(&d, &s);
+        if (rows[i].height)
+            assert_int_equal(extent(&d, &s), rows[i].height);
+        assert_true(extent(&d, &s) >= load_of(&s));
+        close_desk(&d);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_two_blocks_of_a_plan_meet),
+        cmocka_unit_test(the_same_future_gives_the_same_plan),
+        cmocka_unit_test(a_tiling_is_put_together_again),
+        cmocka_unit_test(a_plan_takes_one_segment_as_high_as_it_is),
+        cmocka_unit_test(a_future_can_come_again),
+        cmocka_unit_test(who_was_not_foretold_is_served_elsewhere),
+        cmocka_unit_test(a_small_device_gives_all_it_has),
+        cmocka_unit_test(without_requests_there_is_nothing_to_plan),
+        cmocka_unit_test(instances_of_minimalloc_are_solved),
+    };
+
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
