@@ -125,7 +125,7 @@ static enum frag_err measure(struct plan *plan, struct frag_run_identity *id,
             .check = v->check,
             .stop_at_oom = v->stop_at_oom,
             .repeat = 1,
-            .points = v->points,
+            .points = v->out ? v->points : 0, /* only files hold series */
             .max_ooms = OOMS_MAX,
             .progress = progress_tick,
             .user = &plan->progress,
