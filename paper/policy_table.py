@@ -120,7 +120,7 @@ def markdown(rows, names, count):
         lines.append(f"| `{s['name']}` | {s['mean']:.3f} | {s['worst']:.2f} | "
                      f"{s['where']} | {s['survives']} of {s['of']} | "
                      f"{s['seconds']:.3f} | {s['moved']:.1f} |")
-    return "\n".join(lines) + READING
+    return "\n".join(lines) + "\n" + READING
 
 
 def main():
