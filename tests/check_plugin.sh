@@ -21,7 +21,7 @@ flags=${FRAG_INSTALL_CFLAGS:-}
     exit 1
 }
 {
-    cmake -S plugin -B plugin/build -DCMAKE_PREFIX_PATH="$folder/prefix" \
+    cmake -G Ninja -S plugin -B plugin/build -DCMAKE_PREFIX_PATH="$folder/prefix" \
         -DCMAKE_C_FLAGS="$flags -Wall -Wextra -Werror" &&
         cmake --build plugin/build
 } >>log 2>&1 || {

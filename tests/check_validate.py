@@ -9,7 +9,8 @@ predicted  the same with addresses from the arena's model of the driver: at
            least 59 (an independent model of the rules reaches 55)
 foreign    the two public snapshots of foreign/pytorch: both must be exact
 
-Names each recording that is not exact, with its first divergence. Exit 1 if
+Names each recording that is not exact, with its first divergence and, where
+addresses were predicted, the first address that differs: its cause. Exit 1 if
 there are fewer than said, 77 where ../shared or the tool is absent.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
 """
@@ -68,6 +69,7 @@ def main():
             continue
         for row in rows:
             print(f"{os.path.basename(path)}: {row.get('first_divergence')}",
+                  f"caused by: {row.get('cause')}",
                   *wrong_counters(row)[:5], sep="\n    ")
     print(f"{kind}: {exact} of {len(paths)} exact")
     return 0 if exact >= (len(paths) if least is None else least) else 1

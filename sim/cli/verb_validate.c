@@ -111,9 +111,10 @@ static void json_stats(FILE *out, const struct frag_validation *r)
     fputs("]", out);
 }
 
-static void json_first(FILE *out, const struct frag_divergence *d)
+static void json_divergence(FILE *out, const char *name,
+                            const struct frag_divergence *d)
 {
-    fputs(",\n   \"first_divergence\": ", out);
+    fprintf(out, ",\n   \"%s\": ", name);
     if (!d->found) {
         fputs("null", out);
         return;
@@ -135,7 +136,8 @@ static void show_json(FILE *out, const char *path, uint32_t device,
             r->exact ? "true" : "false");
     json_numbers(out, r);
     json_stats(out, r);
-    json_first(out, &r->first);
+    json_divergence(out, "first_divergence", &r->first);
+    json_divergence(out, "cause", &r->cause);
     fputc('}', out);
 }
 
@@ -155,6 +157,11 @@ static void show_text(FILE *out, const char *path, uint32_t device,
     if (r->first.found)
         fprintf(out, "  first at event %" PRIu64 ": recorded %s, replayed %s\n",
                 r->first.event, r->first.expected, r->first.replayed);
+    if (r->cause.found && !r->exact)
+        fprintf(out,
+                "  first address that differs, at event %" PRIu64
+                ": recorded %s, replayed %s\n",
+                r->cause.event, r->cause.expected, r->cause.replayed);
     for (uint64_t i = 0; i < r->stat_count; i++)
         if (r->stats[i].determined &&
             r->stats[i].recorded != r->stats[i].replayed)
