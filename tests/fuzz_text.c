@@ -1,0 +1,32 @@
+/* libFuzzer: any bytes through each importer of text and the builder. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "traces/importer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void import(const struct frag_importer *importer, const uint8_t *bytes,
+                   size_t size)
+{
+    struct frag_build *build = frag_build_open("fuzz", importer->name);
+    struct frag_source *source = NULL;
+    struct frag_trace *trace = NULL;
+    struct frag_error e;
+
+    if (build &&
+        frag_source_open_memory("fuzz", bytes, size, &source, &e) == FRAG_OK &&
+        importer->read(source, build, NULL, &e) == FRAG_OK &&
+        frag_build_finish(build, NULL, &trace, &e) == FRAG_OK)
+        frag_trace_close(trace);
+    frag_source_close(source);
+    frag_build_close(build);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    import(&frag_importer_csv, bytes, size);
+    import(&frag_importer_static, bytes, size);
+    import(&frag_importer_android, bytes, size);
+    return 0;
+}
