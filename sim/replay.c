@@ -148,6 +148,17 @@ static enum frag_err span(struct run *r, uint64_t from, uint64_t to)
     return err;
 }
 
+enum frag_err run_next(struct run *r)
+{
+    enum frag_err err = step(r, 0, false);
+
+    if (err == FRAG_OK)
+        r->base++;
+    if (r->base - r->tally.from >= TALLY_WINDOW)
+        tally_fold(&r->tally, r->base);
+    return err;
+}
+
 /* ------------------------------------------------------ the whole run --- */
 
 /* Where a run has got to, in events of all repetitions. */
@@ -264,16 +275,17 @@ static enum frag_err run_all(struct run *r)
     if (r->spec->watch && r->spec->watch->ended)
         r->spec->watch->ended(r->spec->watch->user, &r->heap);
     r->event = c.done;
-    FRAG_TRY(run_picture(r, 0, 0, run_keep_extent));
-    run_summarize(r, c.done - from);
-    return FRAG_OK;
+    return run_end(r, c.done - from);
 }
 
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                           struct frag_error *e)
 {
-    struct run r = {
-        .spec = spec, .trace = spec->trace, .policy = spec->policy, .error = e};
+    struct run r = {.spec = spec,
+                    .trace = spec->trace,
+                    .policy = spec->policy,
+                    .error = e,
+                    .foresees = spec->policy->needs & FRAG_NEEDS_FUTURE};
     enum frag_err err = run_open(&r), close_err;
 
     if (err != FRAG_OK)

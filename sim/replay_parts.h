@@ -5,6 +5,7 @@
  *                 synchronize, a move
  * replay_start.c  opening, adopting a layout, closing
  * replay_sum.c    from the tally to the summary
+ * serve.c         the same engine under a running program
  */
 #ifndef FRAG_REPLAY_PARTS_H
 #define FRAG_REPLAY_PARTS_H
@@ -66,6 +67,7 @@ struct run {
     uint64_t event; /* under way */
     uint64_t base;  /* of this repetition: event - base is the trace's index */
     bool stop;      /* after an OOM, if the spec says so */
+    bool foresees;  /* the trace is known and the policy wants to know it */
     uint64_t moves_seen; /* summary.num_moves when the policy was called */
 
     struct frag_ledger *ledger;
@@ -83,6 +85,10 @@ struct run {
 };
 
 uint64_t run_clock(void); /* ns */
+
+/* Row 0 of the trace, as the event after the last one: for a trace that is made
+ * as it goes. */
+enum frag_err run_next(struct run *r);
 
 /* --- replay_rare.c --- */
 
@@ -161,6 +167,8 @@ enum frag_err run_drain(struct run *r);
 
 /* --- replay_sum.c --- */
 
-void run_summarize(struct run *r, uint64_t events);
+/* After the last event, before r->event: the summary over so many events, and
+ * the segment rows of the end. NOMEM: without the rows. */
+enum frag_err run_end(struct run *r, uint64_t events);
 
 #endif

@@ -65,7 +65,7 @@ static enum frag_err open_storage(struct run *r)
     if (!r->slots || !r->tags || !r->stream_told)
         return FRAG_NOMEM;
     FRAG_TRY(picture_open(&r->picture, t->slots));
-    if (r->policy->needs & FRAG_NEEDS_FUTURE) {
+    if (r->foresees) {
         FRAG_TRY(foresee(r));
         FRAG_TRY(foretell(r));
     }

@@ -32,7 +32,7 @@ static void sum_ratios(const struct run *r, struct frag_summary *s)
         share((double)s->peak_reserved, (double)r->requested_at_peak);
 }
 
-void run_summarize(struct run *r, uint64_t events)
+static void summarize(struct run *r, uint64_t events)
 {
     struct frag_summary *s = &r->out.summary;
     const struct tally *t = &r->tally;
@@ -54,4 +54,11 @@ void run_summarize(struct run *r, uint64_t events)
     s->ns_per_event = share(
         r->loop > r->aside ? (double)(r->loop - r->aside) : 0, (double)events);
     sum_ratios(r, s);
+}
+
+enum frag_err run_end(struct run *r, uint64_t events)
+{
+    tally_fold(&r->tally, r->event);
+    summarize(r, events);
+    return run_picture(r, 0, 0, run_keep_extent);
 }
