@@ -77,6 +77,23 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
     return frag_policy_resolve(p.policy, p.params, NULL, 0, e);
 }
 
+enum frag_err policy_choices_read(const struct texts *given,
+                                  struct policy_choice **list, size_t *count,
+                                  struct frag_error *e)
+{
+    static const char *const usual[] = {"torch"};
+    const char *const *items = given->count ? given->items : usual;
+    const size_t n = given->count ? given->count : 1;
+
+    *count = 0;
+    *list = calloc(n, sizeof(**list));
+    if (!*list)
+        return frag_fail(e, FRAG_NOMEM, "no memory for policies");
+    for (; *count < n; ++*count)
+        FRAG_TRY(policy_choice_read(items[*count], &(*list)[*count], e));
+    return FRAG_OK;
+}
+
 enum frag_err policy_choice_params(const struct policy_choice *p,
                                    const struct frag_trace *trace, char **out,
                                    struct frag_error *e)
@@ -126,7 +143,8 @@ static enum frag_err capacity_read(const char *text,
     return FRAG_OK;
 }
 
-enum frag_err capacity_choices_read(const char *text,
+/* Adds what "24GiB,0.9x,inf" says to the list. */
+static enum frag_err capacities_add(const char *text,
                                     struct capacity_choice **list,
                                     size_t *count, struct frag_error *e)
 {
@@ -147,6 +165,18 @@ enum frag_err capacity_choices_read(const char *text,
             return FRAG_OK;
         text += n + 1;
     }
+}
+
+enum frag_err capacity_choices_read(const struct texts *given,
+                                    struct capacity_choice **list,
+                                    size_t *count, struct frag_error *e)
+{
+    *count = 0;
+    if (!given->count)
+        return capacities_add("inf", list, count, e);
+    for (size_t i = 0; i < given->count; i++)
+        FRAG_TRY(capacities_add(given->items[i], list, count, e));
+    return FRAG_OK;
 }
 
 frag_size capacity_choice_bytes(const struct capacity_choice *c,

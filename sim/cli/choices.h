@@ -38,9 +38,16 @@ struct capacity_choice {
     double share; /* > 0: bytes is not used */
 };
 
-/* Reads "24GiB,0.9x,inf" and adds to *list, which has *count rows and is to be
- * freed; INVALID, NOMEM. */
-enum frag_err capacity_choices_read(const char *text,
+/* The policies of -p, torch where none is given; *list is to be freed, on error
+ * too. INVALID, NOMEM. */
+enum frag_err policy_choices_read(const struct texts *given,
+                                  struct policy_choice **list, size_t *count,
+                                  struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The capacities of -c, each text a list as "24GiB,0.9x,inf"; inf where none is
+ * given. *list is NULL before, and to be freed, on error too. INVALID, NOMEM.
+ */
+enum frag_err capacity_choices_read(const struct texts *given,
                                     struct capacity_choice **list,
                                     size_t *count,
                                     struct frag_error *e) FRAG_MUST_CHECK;

@@ -1,29 +1,21 @@
 /* verb_replay.c - every trace x policy x capacity. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/arena.h"
+#include "sim/cli/cell.h"
 #include "sim/cli/choices.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/facts.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/report.h"
 
-enum {
-    POINTS = 2000,   /* twice the pixels of a figure */
-    OOMS_MAX = 1000, /* rows of /runs/N/oom */
-};
-
 struct values {
     struct common common;
-    struct texts policies, capacities;
-    const char *out, *json, *csv, *costs;
-    uint64_t device, points;
-    frag_size total, limit;
-    unsigned backend, rule;
-    bool force, stop_at_oom, check;
+    struct cell_values cell;
+    const char *out, *json, *csv;
+    uint64_t points;
+    bool force;
 };
 
 /* Everything a replay needs, checked before the first run. */
@@ -33,47 +25,10 @@ struct plan {
     struct policy_choice *policies;
     struct capacity_choice *capacities;
     size_t policy_count, capacity_count;
-    struct frag_costs costs;
+    struct cell_settings settings;
     struct progress progress;
     struct report report;
 };
-
-static enum frag_err read_policies(struct plan *plan, struct frag_error *e)
-{
-    static const char *const usual[] = {"torch"};
-    const struct texts *given = &plan->values->policies;
-    const char *const *items = given->count ? given->items : usual;
-    size_t count = given->count ? given->count : 1;
-
-    plan->policies = calloc(count, sizeof(*plan->policies));
-    if (!plan->policies)
-        return FRAG_NOMEM;
-    for (; plan->policy_count < count; plan->policy_count++)
-        FRAG_TRY(policy_choice_read(items[plan->policy_count],
-                                    &plan->policies[plan->policy_count], e));
-    return FRAG_OK;
-}
-
-static enum frag_err read_capacities(struct plan *plan, struct frag_error *e)
-{
-    const struct texts *given = &plan->values->capacities;
-
-    if (!given->count)
-        return capacity_choices_read("inf", &plan->capacities,
-                                     &plan->capacity_count, e);
-    for (size_t i = 0; i < given->count; i++)
-        FRAG_TRY(capacity_choices_read(given->items[i], &plan->capacities,
-                                       &plan->capacity_count, e));
-    return FRAG_OK;
-}
-
-static enum frag_err read_costs(struct plan *plan, struct frag_error *e)
-{
-    plan->costs = frag_costs_h200;
-    if (!plan->values->costs)
-        return FRAG_OK;
-    return frag_costs_read(plan->values->costs, &plan->costs, e);
-}
 
 static bool same(const char *a, const char *b)
 {
@@ -102,40 +57,11 @@ static int check_outputs(const struct call *call, const struct values *v)
 static enum frag_err measure(struct plan *plan, struct frag_run_identity *id,
                              const char *params, struct frag_error *e)
 {
-    const struct values *v = plan->values;
-    const struct frag_arena_options options = {
-        .capacity = id->capacity,
-        .total = v->total,
-        .rule = v->rule,
-        .costs = &plan->costs,
-    };
-    struct frag_backend *arena = frag_arena_open(&options);
     struct frag_run run;
     enum frag_err err;
 
-    if (!arena)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the arena");
-    id->total = arena->total;
-    err = frag_replay(
-        &(const struct frag_replay){
-            .trace = id->device,
-            .policy = id->policy_used,
-            .params = params,
-            .mem = arena,
-            .check = v->check,
-            .stop_at_oom = v->stop_at_oom,
-            .repeat = 1,
-            .points = v->out ? v->points : 0, /* only files hold series */
-            .max_ooms = OOMS_MAX,
-            .progress = progress_tick,
-            .user = &plan->progress,
-        },
-        &run, e);
-    frag_arena_close(arena);
-    if (err != FRAG_OK)
-        return err;
-    if (cli_is_reproducible())
-        run.summary.ns_per_event = NAN;
+    FRAG_TRY(cell_run(&plan->settings, id, params, progress_tick,
+                      &plan->progress, &run, e));
     err = report_add(&plan->report, id, &run, e);
     frag_run_free(&run);
     return err;
@@ -184,8 +110,6 @@ static enum frag_err run_device(struct plan *plan, const struct frag_trace *t,
         .trace = t,
         .device = d,
         .trace_name = name,
-        .backend = "arena",
-        .stopped_at_oom = plan->values->stop_at_oom,
     };
     struct facts facts;
 
@@ -198,7 +122,7 @@ static enum frag_err run_device(struct plan *plan, const struct frag_trace *t,
 static enum frag_err run_trace(struct plan *plan, const struct frag_trace *t,
                                const char *name, struct frag_error *e)
 {
-    uint64_t only = plan->values->device;
+    uint64_t only = plan->values->cell.device;
     bool found = false;
 
     for (uint32_t i = 0; i < t->device_count; i++)
@@ -215,7 +139,7 @@ static enum frag_err run_trace(struct plan *plan, const struct frag_trace *t,
 static enum frag_err open_trace(struct plan *plan, const char *path,
                                 struct frag_trace **out, struct frag_error *e)
 {
-    const struct frag_read_options options = {.limit = plan->values->limit,
+    const struct frag_read_options options = {.limit = plan->values->cell.limit,
                                               .progress = progress_tick,
                                               .user = &plan->progress};
 
@@ -288,6 +212,20 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* Reads what the options name, before the first trace. */
+static enum frag_err prepare(struct plan *plan, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+
+    FRAG_TRY(policy_choices_read(&v->cell.policies, &plan->policies,
+                                 &plan->policy_count, e));
+    FRAG_TRY(capacity_choices_read(&v->cell.capacities, &plan->capacities,
+                                   &plan->capacity_count, e));
+    FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
+    plan->settings.points = v->out ? v->points : 0; /* only files hold series */
+    return FRAG_OK;
+}
+
 static int replay_run(const struct call *call, const void *values)
 {
     struct plan plan = {.call = call, .values = values};
@@ -299,11 +237,7 @@ static int replay_run(const struct call *call, const void *values)
         return code;
     plan.progress = progress_start(&plan.values->common);
     cli_catch_signals();
-    err = read_policies(&plan, &e);
-    if (err == FRAG_OK)
-        err = read_capacities(&plan, &e);
-    if (err == FRAG_OK)
-        err = read_costs(&plan, &e);
+    err = prepare(&plan, &e);
     if (err == FRAG_OK)
         err = run_all(&plan, &e);
     progress_clear(&plan.progress);
@@ -315,15 +249,7 @@ static int replay_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
-    {"policy", 'p', "POLICY",
-     "NAME or NAME:PARAMS, once for each; torch@recorded takes the settings "
-     "the trace carries, ./FILE.so[:PARAMS] is a policy of your own "
-     "(default: torch; see `fragsim policies`)",
-     OPTION_LIST, AT(policies), NULL},
-    {"capacity", 'c', "SIZE,...",
-     "memory of the device: 24GiB, 0.9x of the trace's peak requested, or inf "
-     "(default)",
-     OPTION_LIST, AT(capacities), NULL},
+    CELL_GRID_OPTIONS(AT),
     {"output", 'o', "FILE", "result file, HDF5; see `fragsim help results`",
      OPTION_TEXT, AT(out), NULL},
     {"json", 0, "FILE", "rows as JSON; - is stdout", OPTION_TEXT, AT(json),
@@ -331,34 +257,7 @@ static const struct option_row options[] = {
     {"csv", 0, "FILE", "rows as CSV; - is stdout", OPTION_TEXT, AT(csv), NULL},
     {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
      AT(force), NULL},
-    {"backend", 0, "NAME", "memory under the policies: arena", OPTION_CHOICE,
-     AT(backend), "arena"},
-    {"stop-at-oom", 0, NULL,
-     "end a run with the first request that cannot be met; otherwise it is "
-     "skipped with its free, and the run goes on",
-     OPTION_SWITCH, AT(stop_at_oom), NULL},
-    {"check", 0, NULL,
-     "prove every answer of the policy: aligned, inside held memory, apart "
-     "from every live block (slower)",
-     OPTION_SWITCH, AT(check), NULL},
-    {"device", 0, "N", "only this device of the trace (default: all)",
-     OPTION_NUMBER, AT(device), NULL},
-    {"costs", 0, "FILE",
-     "what driver calls cost, as CSV: call,fixed_ns,ns_per_mib (default: an "
-     "H200's, measured)",
-     OPTION_TEXT, AT(costs), NULL},
-    {"total", 0, "SIZE",
-     "the device's memory as it reports it, from which PyTorch computes its "
-     "fraction (default: the capacity, or an H200's)",
-     OPTION_SIZE, AT(total), NULL},
-    {"limit", 0, "SIZE",
-     "memory limit inside the recorded allocator, if it had one; helps to tell "
-     "an empty_cache call from a retry",
-     OPTION_SIZE, AT(limit), NULL},
-    {"address-rule", 0, "RULE",
-     "where the device puts segments: driver (default) or hostile, which "
-     "never uses an address again",
-     OPTION_CHOICE, AT(rule), "driver|hostile"},
+    CELL_DEVICE_OPTIONS(AT),
     {"points", 0, "N", "points of each series in the result file (default: "
      "2000)",
      OPTION_NUMBER, AT(points), NULL},
@@ -381,7 +280,8 @@ const struct verb verb_replay = {
                "torch:expandable_segments:True -c 24GiB,inf -o results.h5",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.device = UINT64_MAX, .points = POINTS},
+    .defaults =
+        &(const struct values){.cell = CELL_DEFAULTS, .points = CELL_POINTS},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = replay_run,

@@ -1,0 +1,119 @@
+/* cell.h - one cell of a grid: a device's trace against a policy at a capacity,
+ * and the options that say on what kind of device. replay, sweep, fit and tune
+ * run their cells here.
+ */
+#ifndef FRAG_CELL_H
+#define FRAG_CELL_H
+
+#include "policies/costs.h"
+#include "sim/cli/options.h"
+#include "sim/results.h"
+
+enum {
+    CELL_POINTS = 2000, /* of a series: twice the pixels of a figure */
+    CELL_OOMS = 1000,   /* rows of /runs/N/oom */
+};
+
+/* What the options below gave: the member `cell` of a verb's values. Zeroed is
+ * the default but for the device. */
+struct cell_values {
+    struct texts policies, capacities;
+    const char *costs;
+    uint64_t device; /* UINT64_MAX: all */
+    frag_size total, limit;
+    unsigned backend; /* index in cell_backends */
+    unsigned rule;    /* enum frag_address_rule */
+    bool stop_at_oom, check;
+};
+
+#define CELL_DEFAULTS        \
+    {                        \
+        .device = UINT64_MAX \
+    }
+
+/* Rows of a verb's options; AT is offsetof the field in its values. */
+/* clang-format off */
+#define CELL_GRID_OPTIONS(AT)                                                  \
+    {"policy", 'p', "POLICY",                                                  \
+     "NAME or NAME:PARAMS, once for each; torch@recorded takes the settings "  \
+     "the trace carries, ./FILE.so[:PARAMS] is a policy of your own "          \
+     "(default: torch; see `fragsim policies`)",                               \
+     OPTION_LIST, AT(cell.policies), NULL},                                    \
+    {"capacity", 'c', "SIZE,...",                                              \
+     "memory of the device: 24GiB, 0.9x of the trace's peak requested, or inf "\
+     "(default)",                                                              \
+     OPTION_LIST, AT(cell.capacities), NULL}
+
+#define CELL_DEVICE_OPTIONS(AT)                                                \
+    {"backend", 0, "NAME", "memory under the policies: arena", OPTION_CHOICE,  \
+     AT(cell.backend), "arena"},                                               \
+    {"stop-at-oom", 0, NULL,                                                   \
+     "end a run with the first request that cannot be met; otherwise it is "   \
+     "skipped with its free, and the run goes on",                             \
+     OPTION_SWITCH, AT(cell.stop_at_oom), NULL},                               \
+    {"check", 0, NULL,                                                         \
+     "prove every answer of the policy: aligned, inside held memory, apart "   \
+     "from every live block (slower)",                                         \
+     OPTION_SWITCH, AT(cell.check), NULL},                                     \
+    {"device", 0, "N", "only this device of the trace (default: all)",         \
+     OPTION_NUMBER, AT(cell.device), NULL},                                    \
+    {"costs", 0, "FILE",                                                       \
+     "what driver calls cost, as CSV: call,fixed_ns,ns_per_mib (default: an "  \
+     "H200's, measured)",                                                      \
+     OPTION_TEXT, AT(cell.costs), NULL},                                       \
+    {"total", 0, "SIZE",                                                       \
+     "the device's memory as it reports it, from which PyTorch computes its "  \
+     "fraction (default: the capacity, or an H200's)",                         \
+     OPTION_SIZE, AT(cell.total), NULL},                                       \
+    {"limit", 0, "SIZE",                                                       \
+     "memory limit inside the recorded allocator, if it had one; helps to tell "\
+     "an empty_cache call from a retry",                                       \
+     OPTION_SIZE, AT(cell.limit), NULL},                                       \
+    {"address-rule", 0, "RULE",                                                \
+     "where the device puts segments: driver (default) or hostile, which "     \
+     "never uses an address again",                                            \
+     OPTION_CHOICE, AT(cell.rule), "driver|hostile"}
+/* clang-format on */
+
+struct cell_settings;
+
+/* Where the memory under a policy comes from; one line a backend in cell.c. */
+struct cell_backend {
+    const char *name; /* as `--backend` takes it and results say it */
+    /* Fresh memory of that capacity; NOMEM, DEVICE. */
+    enum frag_err (*open)(const struct cell_settings *s, frag_size capacity,
+                          struct frag_backend **out, struct frag_error *e);
+    void (*close)(struct frag_backend *mem);
+};
+
+extern const struct cell_backend cell_backends[];
+
+/* The same for every cell of a grid; read only while cells run. */
+struct cell_settings {
+    const struct cell_backend *backend;
+    struct frag_costs costs;
+    frag_size total; /* 0: the capacity, or an H200's */
+    unsigned rule;   /* enum frag_address_rule */
+    bool stop_at_oom, check;
+    bool timed;      /* false: ns_per_event is NAN, so that equal runs make
+                        equal files */
+    uint64_t points; /* of the series; 0: none */
+};
+
+/* From the options, with the costs' file read: IO, CORRUPT. points are 0, timed
+ * unless SOURCE_DATE_EPOCH is set. */
+enum frag_err cell_settings_read(const struct cell_values *v,
+                                 struct cell_settings *out,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Runs one; id says what (device, policy_used, capacity), and gets backend,
+ * total and stopped_at_oom. tick and user are frag_replay's progress. Errors as
+ * frag_replay; out is to be freed. Nothing is shared with other cells but what
+ * is const: threads may run one each. */
+enum frag_err cell_run(const struct cell_settings *s,
+                       struct frag_run_identity *id, const char *params,
+                       bool (*tick)(void *user, uint64_t done, uint64_t total),
+                       void *user, struct frag_run *out,
+                       struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif
