@@ -1,0 +1,108 @@
+#include "sim/cli/figure.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/cli/gnuplot.h"
+
+#define FIGURE(name, text) &figure_##name,
+const struct figure *const figures[] = {
+#include "sim/cli/figures.h"
+    NULL};
+#undef FIGURE
+
+const struct figure *figure_find(const char *name)
+{
+    for (size_t i = 0; figures[i]; i++)
+        if (!strcmp(figures[i]->name, name))
+            return figures[i];
+    return NULL;
+}
+
+/* -- cells --------------------------------------------------------------- */
+
+void put_cell(FILE *out, const char *text)
+{
+    enum { LETTERS = 84 };
+
+    for (int i = 0; *text && i < LETTERS; i++, text++)
+        fputc((unsigned char)*text < 0x20 || *text == '"' ? ' ' : *text, out);
+    if (*text)
+        fputs("...", out);
+}
+
+void put_size(FILE *out, frag_size size)
+{
+    if (size >= FRAG_GIB)
+        fprintf(out, "%.2f GiB", (double)size / (double)FRAG_GIB);
+    else
+        fprintf(out, "%.2f MiB", (double)size / (double)FRAG_MIB);
+}
+
+void put_label(FILE *out, const struct selection *s,
+               const struct frag_loaded_run *r)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if (!s->one_trace) {
+        put_cell(out, r->trace);
+        fputs(": ", out);
+    }
+    put_cell(out, r->policy);
+    if (r->device)
+        fprintf(out, ", device %" PRIu64, r->device);
+    if (r->capacity != FRAG_UNLIMITED)
+        fprintf(out, " on %s", frag_size_format(r->capacity, size));
+}
+
+void put_trace(FILE *out, const struct selection *s)
+{
+    if (s->one_trace)
+        put_cell(out, s->runs[0]->trace);
+    else
+        fputs("several traces", out);
+}
+
+void put_ooms(FILE *out, uint64_t ooms)
+{
+    if (ooms)
+        fprintf(out, ", %" PRIu64 " OOM%s", ooms, ooms > 1 ? "s" : "");
+}
+
+/* -- drawing ------------------------------------------------------------- */
+
+static enum frag_err write_files(const struct figure *f,
+                                 const struct gnuplot *g,
+                                 const struct selection *s,
+                                 struct frag_error *e)
+{
+    for (size_t i = 0; i < 3 && f->files[i].suffix; i++) {
+        FILE *data = gnuplot_data(g, f->files[i].suffix, e);
+        enum frag_err err;
+
+        if (!data)
+            return FRAG_IO;
+        err = f->files[i].write(data, s);
+        FRAG_TRY(gnuplot_written(data, e));
+        FRAG_TRY(err);
+    }
+    return FRAG_OK;
+}
+
+enum frag_err figure_draw(const struct figure *f, const struct selection *s,
+                          const char *out, const char *keep,
+                          struct frag_error *e)
+{
+    const char *lacks = f->lacks ? f->lacks(s) : NULL;
+    struct gnuplot g;
+    enum frag_err err;
+
+    if (lacks)
+        return frag_fail(e, FRAG_INVALID, "%s: %s", f->name, lacks);
+    FRAG_TRY(gnuplot_open(&g, f->name, keep, e));
+    err = write_files(f, &g, s, e);
+    if (err == FRAG_OK)
+        err = gnuplot_draw(&g, out, e);
+    gnuplot_close(&g);
+    return err;
+}

@@ -1,0 +1,43 @@
+/* ranking.h - how each policy did over the traces of a selection.
+ *
+ * A subject is a device of a trace. Policies are compared by their run with the
+ * most memory on each subject (unlimited, where there is such a run): what they
+ * reserve when nothing stops them. Runs on a limited device say who survives.
+ */
+#ifndef FRAG_RANKING_H
+#define FRAG_RANKING_H
+
+#include "sim/cli/selection.h"
+
+/* One policy's row. */
+struct standing {
+    const struct frag_loaded_run *first; /* its first run: name, parameters */
+    const struct frag_loaded_run *worst; /* of its roomiest runs, that with the
+                                            highest peak over lower bound */
+    size_t subjects;                     /* that it has a run on */
+    size_t failed;   /* of those, where even the roomiest run has an OOM */
+    size_t limited;  /* runs on a limited device */
+    size_t survived; /* of those, without an OOM */
+    uint64_t ooms;   /* of the roomiest runs */
+    double memory;   /* geometric mean over subjects of peak reserved over lower
+                        bound; 1 where nothing was served */
+    double seconds;  /* modelled device seconds, sum over subjects */
+    frag_size peak;  /* the highest peak reserved */
+    frag_size moved; /* bytes, sum over subjects */
+    bool is_offline; /* it knows the future: a bound, and nothing to run */
+    bool is_whole;   /* it has a run on every subject, and none has failed: the
+                        means may be compared */
+};
+
+struct ranking {
+    struct standing *rows; /* in the order of first runs */
+    size_t count;
+    size_t subjects;
+};
+
+/* NOMEM. Borrows from s. O(runs x (policies + subjects)). */
+enum frag_err ranking_make(const struct selection *s,
+                           struct ranking *out) FRAG_MUST_CHECK;
+void ranking_free(struct ranking *r);
+
+#endif

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""check_figures.py [FIGURE...]: what the scripts of plots/ are given.
+
+Each figure is drawn with its script and data kept. The data are held against
+the rows that the same runs printed as JSON, from which this file computes them
+anew; where gnuplot is installed the figure is also drawn twice, to equal bytes,
+as SVG, PNG and PDF, and nothing in the SVG lies outside of it.
+Environment: FRAGSIM (the tool; default build/fragsim).
+"""
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+BUNDLED = os.path.join(ROOT, "traces", "bundled")
+TRACES = ["gpt2_train", "cudagraph", "leak"]
+POLICIES = ["torch", "torch:expandable_segments:True", "best_fit", "tlsf",
+            "rmm_arena", "direct", "compact", "plan"]
+
+
+def run(*arguments, code=(0,)):
+    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL)
+    if done.returncode not in code:
+        raise SystemExit(f"fragsim {' '.join(arguments)}: exit "
+                         f"{done.returncode}: {done.stderr.strip()}")
+    return done.stderr
+
+
+class Runs:
+    """A result file and the same rows from JSON."""
+
+    def __init__(self, folder, name, traces, policies, capacities):
+        self.path = os.path.join(folder, name + ".h5")
+        rows = os.path.join(folder, name + ".json")
+        arguments = [os.path.join(BUNDLED, t + ".pickle.xz") for t in traces]
+        for policy in policies:
+            arguments += ["-p", policy]
+        run("replay", "-q", *arguments, "-c", capacities, "-o", self.path,
+            "--json", rows)
+        with open(rows, encoding="utf-8") as file:
+            self.rows = json.load(file)["results"]
+
+
+def cells(path):
+    """The rows of a kept file, by its head."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split("\t") for line in file.read().splitlines()]
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+def draw(folder, runs, figure, *more):
+    """Draws it in every format; the folder of its data."""
+    kept = os.path.join(folder, "kept-" + figure)
+    drawn = shutil.which("gnuplot") is not None
+    for suffix in ("svg", "png", "pdf"):
+        outs = [os.path.join(folder, f"{figure}-{k}.{suffix}") for k in "ab"]
+        for out in outs:
+            run("plot", runs.path, figure, "-f", "-o", out, "--keep", kept,
+                *more, code=(0,) if drawn else (4,))
+        if drawn:
+            contents = [open(out, "rb").read() for out in outs]
+            assert contents[0] == contents[1], f"{figure}.{suffix} differs"
+            if suffix == "svg":
+                inside(outs[0])
+    return kept
+
+
+def inside(path):
+    """Every text of an SVG begins inside of it."""
+    root = xml.parse(path).getroot()
+    wide, high = (float(root.get(k)) for k in ("width", "height"))
+    space = "{http://www.w3.org/2000/svg}"
+    for group in root.iter(space + "g"):
+        place = group.get("transform", "")
+        if place.startswith("translate(") and group.find(space + "text") \
+                is not None:
+            x, y = map(float, place[10:place.index(")")].split(",")[:2])
+            assert 0 <= x <= wide and 0 <= y <= high, f"{path}: {x}, {y}"
+
+
+def near(a, b):
+    return math.isclose(float(a), float(b), rel_tol=1e-6)
+
+
+# -- one function a figure ----------------------------------------------------
+
+def roomiest(rows):
+    """Of each policy on each trace the run with the most memory."""
+    best = {}
+    for row in rows:
+        key = row["policy"], row["trace"]
+        room = row["capacity_bytes"] or math.inf
+        if key not in best or room > (best[key]["capacity_bytes"] or math.inf):
+            best[key] = row
+    return best
+
+
+def check_pareto(folder):
+    several = Runs(folder, "several", TRACES, POLICIES, "1.1x,inf")
+    best = roomiest(several.rows)
+    points = {}
+    for policy in POLICIES:
+        mine = [best[policy, t] for t in TRACES]
+        ratios = [r["peak_reserved_bytes"] / r["lower_bound_bytes"]
+                  for r in mine]
+        points[policy] = (math.prod(ratios) ** (1 / len(ratios)),
+                          sum(r["modelled_device_seconds"] for r in mine))
+    rivals = [p for p in POLICIES if p != "plan"]
+
+    def beaten(policy):
+        a = points[policy]
+        return any(b != a and b[0] <= a[0] and b[1] <= a[1]
+                   for b in (points[r] for r in rivals))
+
+    kept = cells(os.path.join(draw(folder, several, "pareto"), "pareto.tsv"))
+    assert len(kept) == len(POLICIES)
+    assert [float(k["seconds"]) for k in kept] == \
+        sorted(float(k["seconds"]) for k in kept)
+    for cell in kept:
+        policy = cell["policy"].split(",")[0]
+        assert near(cell["memory"], points[policy][0]), cell
+        assert near(cell["seconds"], points[policy][1]), cell
+        expected = "offline" if policy == "plan" else \
+            "beaten" if beaten(policy) else "front"
+        assert cell["kind"] == expected, cell
+    assert {c["kind"] for c in kept} == {"offline", "beaten", "front"}
+
+    # One trace: bytes, and who fails is on no front.
+    one = Runs(folder, "one", ["gpt2_train"], ["torch", "direct"], "1.02x")
+    kept = cells(os.path.join(draw(folder, one, "pareto"), "pareto.tsv"))
+    rows = {r["policy"]: r for r in one.rows}
+    assert rows["torch"]["num_ooms"] > 0
+    for cell in kept:
+        row = rows[cell["policy"].split(",")[0]]
+        assert int(float(cell["memory"])) == row["peak_reserved_bytes"], cell
+        assert int(cell["bound"]) == row["lower_bound_bytes"], cell
+        assert cell["kind"] == ("failed" if row["num_ooms"] else "front"), cell
+
+
+CHECKS = {name[6:]: function for name, function in list(globals().items())
+          if name.startswith("check_")}
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print(f"check_figures: no tool at {FRAGSIM}; skipped")
+        return 77
+    for name in sys.argv[1:] or CHECKS:
+        with tempfile.TemporaryDirectory() as folder:
+            CHECKS[name](folder)
+        print(f"{name}: as it must be")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+fragsim plot r.h5 pie -o c.svg
