@@ -74,6 +74,28 @@ struct frag_backend {
     frag_size total;       /* bytes of the device as it reports them
                               (cudaDeviceProp.totalGlobalMem) */
     frag_size granularity; /* unit of va_reserve, phys_create and map */
+    unsigned asked;        /* FRAG_ASKED_* */
 };
+
+/* What a policy decides by the value of. Elsewhere it learns of the capacity by
+ * refusals alone, so that a run says how it would go on any device that refuses
+ * the same requests. */
+enum frag_asked {
+    FRAG_ASKED_CAPACITY = 1 << 0,
+    FRAG_ASKED_TOTAL = 1 << 1,
+};
+
+/* How a policy reads the two. */
+static inline frag_size frag_backend_capacity(struct frag_backend *mem)
+{
+    mem->asked |= FRAG_ASKED_CAPACITY;
+    return mem->capacity;
+}
+
+static inline frag_size frag_backend_total(struct frag_backend *mem)
+{
+    mem->asked |= FRAG_ASKED_TOTAL;
+    return mem->total;
+}
 
 #endif

@@ -54,10 +54,11 @@ static frag_size share(frag_size bytes, double fraction)
 static enum frag_err init(struct frag_heap *heap)
 {
     struct bfc *p = heap->state;
+    const frag_size total = frag_backend_total(heap->mem);
     frag_size bound;
 
     p->limit = pool_limit(heap->mem, p->limit, p->fraction);
-    bound = p->limit < heap->mem->total ? p->limit : heap->mem->total;
+    bound = p->limit < total ? p->limit : total;
     p->next =
         whole_units(p->preallocate || bound < p->region ? bound : p->region);
     if (p->fragmentation > 0)

@@ -86,17 +86,18 @@ static void fini(struct frag_heap *heap)
 static enum frag_err take(struct frag_heap *heap)
 {
     struct planner *s = heap->state;
-    const struct frag_backend *mem = heap->mem;
+    struct frag_backend *mem = heap->mem;
     const frag_size whole = s->plan.height * FRAG_QUANTUM;
-    const frag_size most = mem->capacity / mem->granularity * mem->granularity;
+    const frag_size capacity = frag_backend_capacity(mem);
+    const frag_size most = capacity / mem->granularity * mem->granularity;
     frag_size size = whole;
     enum frag_err err = FRAG_OOM;
 
-    if (whole <= mem->capacity)
-        err = mem->ops->segment_alloc(heap->mem, size, &s->base);
+    if (whole <= capacity)
+        err = mem->ops->segment_alloc(mem, size, &s->base);
     if (err == FRAG_OOM && most && most < whole) {
         size = most;
-        err = mem->ops->segment_alloc(heap->mem, size, &s->base);
+        err = mem->ops->segment_alloc(mem, size, &s->base);
     }
     if (err == FRAG_OK)
         s->held = size;

@@ -258,12 +258,15 @@ static struct block *coalesce(struct rmm_arena *p, struct superblock *s,
 static frag_size size_to_take(const struct frag_heap *heap)
 {
     const struct rmm_arena *p = heap->state;
-    const struct frag_backend *mem = heap->mem;
-    const frag_size all =
-        mem->capacity < mem->total ? mem->capacity : mem->total;
-    const frag_size size =
-        p->size ? p->size : (frag_size)((double)all * p->fraction);
+    frag_size size = p->size;
 
+    if (!size) {
+        const frag_size capacity = frag_backend_capacity(heap->mem);
+        const frag_size total = frag_backend_total(heap->mem);
+        const frag_size all = capacity < total ? capacity : total;
+
+        size = (frag_size)((double)all * p->fraction);
+    }
     return size - size % FRAG_ALIGNMENT;
 }
 

@@ -37,8 +37,8 @@ static enum frag_err torch_init(struct frag_heap *heap)
         return FRAG_UNSUPPORTED;
     t->limit = FRAG_UNLIMITED;
     if (t->conf.memory_fraction < 1)
-        t->limit =
-            (frag_size)(t->conf.memory_fraction * (double)heap->mem->total);
+        t->limit = (frag_size)(t->conf.memory_fraction *
+                               (double)frag_backend_total(heap->mem));
     t->counts_searches = t->limit != FRAG_UNLIMITED && t->conf.gc_threshold > 0;
     return FRAG_OK;
 }

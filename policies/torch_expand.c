@@ -32,7 +32,7 @@ static struct torch_reservation *reservation_of(const struct torch_space *space,
 /* Room for an eighth more than the device holds, whole pages. */
 static frag_size reservation_size(const struct frag_heap *heap, frag_size page)
 {
-    const frag_size total = heap->mem->total;
+    const frag_size total = frag_backend_total(heap->mem);
 
     return frag_round_up(total + total / 8, page);
 }

@@ -63,7 +63,7 @@ struct vma {
 static enum frag_err init(struct frag_heap *heap)
 {
     struct vma *p = heap->state;
-    const frag_size total = heap->mem->total;
+    const frag_size total = frag_backend_total(heap->mem);
 
     p->preferred =
         frag_round_up(total <= p->small_device ? total / 8 : p->block,

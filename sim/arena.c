@@ -12,11 +12,27 @@ void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
     a->clock += frag_cost_ns(a->opts.costs, call, size);
 }
 
+bool arena_refuses(struct arena *a, frag_size size)
+{
+    if (size <= a->base.capacity - a->used)
+        return false;
+    if (size < a->refused_min - a->used)
+        a->refused_min = a->used + size;
+    return true;
+}
+
+void arena_take(struct arena *a, frag_size size)
+{
+    a->used += size;
+    if (a->used > a->used_max)
+        a->used_max = a->used;
+}
+
 enum frag_err arena_charge(struct arena *a, frag_size size)
 {
-    if (size > a->base.capacity - a->used)
+    if (arena_refuses(a, size))
         return FRAG_OOM;
-    a->used += size;
+    arena_take(a, size);
     return FRAG_OK;
 }
 
@@ -187,6 +203,7 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
                                     .total = reported_total(opts),
                                     .granularity = GRANULE};
     a->opts = *opts;
+    a->refused_min = FRAG_UNLIMITED;
     if (!a->opts.costs)
         a->opts.costs = &frag_costs_h200;
     a->up = a->down = HOSTILE_MID;
@@ -232,6 +249,13 @@ enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
 frag_size frag_arena_used(const struct frag_backend *arena)
 {
     return arena_of(arena)->used;
+}
+
+void frag_arena_same_for(const struct frag_backend *arena, frag_size *least,
+                         frag_size *below)
+{
+    *least = arena_of(arena)->used_max;
+    *below = arena_of(arena)->refused_min;
 }
 
 frag_size frag_arena_reserved_va(const struct frag_backend *arena)

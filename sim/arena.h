@@ -50,6 +50,13 @@ enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
 
 /* Bytes of device memory in use; what a fini has to bring back to 0. */
 frag_size frag_arena_used(const struct frag_backend *arena);
+/* The capacities at which every answer so far would have been the same, *least
+ * to *below - 1: from the most bytes that were in use at once to what the least
+ * refused request would have needed, FRAG_UNLIMITED if none was refused. A run
+ * is the same on all of them if its policy did not ask for the capacity, nor
+ * for a total that goes with it (frag_backend.asked). */
+void frag_arena_same_for(const struct frag_backend *arena, frag_size *least,
+                         frag_size *below);
 /* Bytes of address space reserved through va_reserve. */
 frag_size frag_arena_reserved_va(const struct frag_backend *arena);
 

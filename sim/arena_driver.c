@@ -254,7 +254,7 @@ static enum frag_err level_alloc(struct arena *a, struct level *level,
     struct range *newest = ranges_highest_fit(&level->by_age, whole);
     struct chunk *c = (struct chunk *)newest; /* by_age is its first member */
 
-    if (coarse && whole > a->base.capacity - a->used)
+    if (coarse && arena_refuses(a, whole))
         return FRAG_OOM;
     if (!c)
         FRAG_TRY(chunk_for(a, level, whole, &c));
@@ -268,7 +268,7 @@ static enum frag_err level_alloc(struct arena *a, struct level *level,
     }
     if (coarse) {
         (*out)->charge = whole;
-        a->used += whole;
+        arena_take(a, whole);
     }
     return FRAG_OK;
 }
@@ -375,7 +375,8 @@ enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size)
 void driver_side_streams(struct arena *a)
 {
     enum { HIDDEN = 16 };
-    frag_size used = a->used, capacity = a->base.capacity;
+    frag_size used = a->used, used_max = a->used_max;
+    frag_size capacity = a->base.capacity;
 
     a->base.capacity = FRAG_UNLIMITED;
     for (int i = 0; i < HIDDEN; i++) {
@@ -386,6 +387,7 @@ void driver_side_streams(struct arena *a)
     }
     a->base.capacity = capacity;
     a->used = used;
+    a->used_max = used_max;
 }
 
 static bool open_space(struct space *s, frag_addr first, frag_addr end)

@@ -49,6 +49,7 @@ struct arena {
     struct frag_backend base;
     struct frag_arena_options opts;
     frag_size used, reserved_va;
+    frag_size used_max, refused_min; /* see frag_arena_same_for */
     frag_time clock;
     uint64_t given; /* segment_allocs answered */
     bool side_streams;
@@ -74,6 +75,9 @@ static inline struct arena *arena_of(const struct frag_backend *mem)
 void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size);
 /* Takes device memory: OOM if it does not fit. */
 enum frag_err arena_charge(struct arena *a, frag_size size);
+/* The two halves of it. */
+bool arena_refuses(struct arena *a, frag_size size);
+void arena_take(struct arena *a, frag_size size);
 
 /* Address space without chunks: an untouched driver at its first call. */
 enum frag_err driver_open(struct arena *a);

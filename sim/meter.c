@@ -244,6 +244,7 @@ static void return_everything(struct meter *m)
 void meter_close(struct meter *m)
 {
     return_everything(m);
+    m->under->asked |= m->base.asked;
     meter_index_close(m);
     free(m->segments);
 }

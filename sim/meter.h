@@ -79,7 +79,8 @@ struct meter {
 /* Starts on `under`, which is borrowed. NOMEM, then nothing is to be closed. */
 enum frag_err meter_open(struct meter *m, struct frag_backend *under,
                          struct frag_ledger *ledger);
-/* Gives back to `under` whatever is still held, and frees the books. */
+/* Gives back to `under` whatever is still held, tells it what the policy asked
+ * for, and frees the books. */
 void meter_close(struct meter *m);
 
 /* Memory held before the first call: for adopt. UNSUPPORTED if `under` cannot;

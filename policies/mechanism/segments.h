@@ -41,12 +41,12 @@
     }
 
 /* The lower of the two limits, FRAG_UNLIMITED if there is none. */
-static inline frag_size pool_limit(const struct frag_backend *mem,
-                                   frag_size limit, double fraction)
+static inline frag_size pool_limit(struct frag_backend *mem, frag_size limit,
+                                   double fraction)
 {
-    const frag_size share = fraction < 1
-                                ? (frag_size)((double)mem->total * fraction)
-                                : FRAG_UNLIMITED;
+    const frag_size share =
+        fraction < 1 ? (frag_size)((double)frag_backend_total(mem) * fraction)
+                     : FRAG_UNLIMITED;
 
     return share < limit ? share : limit;
 }
