@@ -13,11 +13,11 @@ static void find_span(const struct frag_fit *fit,
                       const struct frag_backend *arena,
                       struct frag_fit_span *out)
 {
+    frag_arena_same_for(arena, &out->used, &out->to);
+    out->from = out->used;
     out->exact = !depends_on_capacity(fit, arena->asked);
-    if (out->exact) {
-        frag_arena_same_for(arena, &out->from, &out->to);
+    if (out->exact)
         return;
-    }
     out->from = out->to = arena->capacity;
     if (out->to != FRAG_UNLIMITED)
         out->to = (out->to / FRAG_FIT_STEP + 1) * FRAG_FIT_STEP;

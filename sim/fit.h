@@ -37,8 +37,9 @@ struct frag_fit {
 
 /* Capacities from, from + 1, ... to - 1, bytes: what happens on them. */
 struct frag_fit_span {
-    frag_size from, to;      /* to: FRAG_UNLIMITED if there is no end */
-    bool exact;              /* false: only a run at `from` is known */
+    frag_size from, to; /* to: FRAG_UNLIMITED if there is no end */
+    bool exact;         /* false: only a run at `from` is known */
+    frag_size used;     /* the most of the device that was in use at once */
     struct frag_summary run; /* up to the first OOM */
 };
 

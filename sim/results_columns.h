@@ -2,11 +2,12 @@
  *
  * A column is a field of a row: where it lies, what it is called, what it
  * means. The HDF5 tables, the JSON and CSV rows, the reader and the manual are
- * made from these tables. Private to results_*.c but for the tables, which the
- * manual prints.
+ * made from these tables, and commands with rows of their own bring a table.
  */
 #ifndef FRAG_RESULTS_COLUMNS_H
 #define FRAG_RESULTS_COLUMNS_H
+
+#include <stdio.h>
 
 #include "sim/results.h"
 
@@ -42,6 +43,14 @@ extern const struct frag_column frag_summary_columns[]; /* frag_result_row */
 extern const struct frag_column frag_series_columns[];  /* frag_point */
 extern const struct frag_column frag_oom_columns[];     /* frag_oom */
 extern const struct frag_column frag_segment_columns[]; /* frag_segment_row */
+
+/* A row as the members of a JSON object, as a line of CSV, and the line above
+ * it. Errors stay in ferror(out). */
+void frag_row_json(FILE *out, const struct frag_column *columns,
+                   const void *row);
+void frag_row_csv(FILE *out, const struct frag_column *columns,
+                  const void *row);
+void frag_header_csv(FILE *out, const struct frag_column *columns);
 
 size_t frag_column_count(const struct frag_column *columns);
 

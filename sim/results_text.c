@@ -128,19 +128,24 @@ void frag_results_json_open(FILE *out, const struct frag_provenance *p)
     fputs(",\n \"results\": [", out);
 }
 
+void frag_row_json(FILE *out, const struct frag_column *columns,
+                   const void *row)
+{
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END;
+         c++) {
+        fprintf(out, "%s\"%s\": ", c == columns ? "" : ", ", c->name);
+        put_json(out, field(row, c), c->kind);
+    }
+}
+
 void frag_results_json_row(FILE *out, bool first,
                            const struct frag_run_identity *id,
                            const struct frag_run *run)
 {
     const struct frag_result_row row = frag_result_row(id, run);
-    const struct frag_column *c = frag_summary_columns;
 
     fputs(first ? "\n  {" : ",\n  {", out);
-    for (; c->kind != FRAG_COLUMN_END; c++) {
-        fprintf(out, "%s\"%s\": ", c == frag_summary_columns ? "" : ", ",
-                c->name);
-        put_json(out, field(&row, c), c->kind);
-    }
+    frag_row_json(out, frag_summary_columns, &row);
     fputc('}', out);
 }
 
@@ -184,25 +189,33 @@ static void put_csv(FILE *out, const void *at, enum frag_column_kind kind)
     }
 }
 
+void frag_header_csv(FILE *out, const struct frag_column *columns)
+{
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END; c++)
+        fprintf(out, "%s%s", c == columns ? "" : ",", c->name);
+    fputc('\n', out);
+}
+
+void frag_row_csv(FILE *out, const struct frag_column *columns, const void *row)
+{
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END;
+         c++) {
+        if (c != columns)
+            fputc(',', out);
+        put_csv(out, field(row, c), c->kind);
+    }
+    fputc('\n', out);
+}
+
 void frag_results_csv_header(FILE *out)
 {
-    const struct frag_column *c = frag_summary_columns;
-
-    for (; c->kind != FRAG_COLUMN_END; c++)
-        fprintf(out, "%s%s", c == frag_summary_columns ? "" : ",", c->name);
-    fputc('\n', out);
+    frag_header_csv(out, frag_summary_columns);
 }
 
 void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
                           const struct frag_run *run)
 {
     const struct frag_result_row row = frag_result_row(id, run);
-    const struct frag_column *c = frag_summary_columns;
 
-    for (; c->kind != FRAG_COLUMN_END; c++) {
-        if (c != frag_summary_columns)
-            fputc(',', out);
-        put_csv(out, field(&row, c), c->kind);
-    }
-    fputc('\n', out);
+    frag_row_csv(out, frag_summary_columns, &row);
 }

@@ -33,28 +33,22 @@ struct cell_values {
 
 /* Rows of a verb's options; AT is offsetof the field in its values. */
 /* clang-format off */
-#define CELL_GRID_OPTIONS(AT)                                                  \
+#define CELL_POLICY_OPTION(AT)                                                 \
     {"policy", 'p', "POLICY",                                                  \
      "NAME or NAME:PARAMS, once for each; torch@recorded takes the settings "  \
      "the trace carries, ./FILE.so[:PARAMS] is a policy of your own "          \
      "(default: torch; see `fragsim policies`)",                               \
-     OPTION_LIST, AT(cell.policies), NULL},                                    \
+     OPTION_LIST, AT(cell.policies), NULL}
+
+#define CELL_GRID_OPTIONS(AT)                                                  \
+    CELL_POLICY_OPTION(AT),                                                    \
     {"capacity", 'c', "SIZE,...",                                              \
      "memory of the device: 24GiB, 0.9x of the trace's peak requested, or inf "\
      "(default)",                                                              \
      OPTION_LIST, AT(cell.capacities), NULL}
 
-#define CELL_DEVICE_OPTIONS(AT)                                                \
-    {"backend", 0, "NAME", "memory under the policies: arena", OPTION_CHOICE,  \
-     AT(cell.backend), "arena"},                                               \
-    {"stop-at-oom", 0, NULL,                                                   \
-     "end a run with the first request that cannot be met; otherwise it is "   \
-     "skipped with its free, and the run goes on",                             \
-     OPTION_SWITCH, AT(cell.stop_at_oom), NULL},                               \
-    {"check", 0, NULL,                                                         \
-     "prove every answer of the policy: aligned, inside held memory, apart "   \
-     "from every live block (slower)",                                         \
-     OPTION_SWITCH, AT(cell.check), NULL},                                     \
+/* What the device is, and which of a trace's. */
+#define CELL_MODEL_OPTIONS(AT)                                                 \
     {"device", 0, "N", "only this device of the trace (default: all)",         \
      OPTION_NUMBER, AT(cell.device), NULL},                                    \
     {"costs", 0, "FILE",                                                       \
@@ -73,6 +67,19 @@ struct cell_values {
      "where the device puts segments: driver (default) or hostile, which "     \
      "never uses an address again",                                            \
      OPTION_CHOICE, AT(cell.rule), "driver|hostile"}
+
+#define CELL_DEVICE_OPTIONS(AT)                                                \
+    {"backend", 0, "NAME", "memory under the policies: arena", OPTION_CHOICE,  \
+     AT(cell.backend), "arena"},                                               \
+    {"stop-at-oom", 0, NULL,                                                   \
+     "end a run with the first request that cannot be met; otherwise it is "   \
+     "skipped with its free, and the run goes on",                             \
+     OPTION_SWITCH, AT(cell.stop_at_oom), NULL},                               \
+    {"check", 0, NULL,                                                         \
+     "prove every answer of the policy: aligned, inside held memory, apart "   \
+     "from every live block (slower)",                                         \
+     OPTION_SWITCH, AT(cell.check), NULL},                                     \
+    CELL_MODEL_OPTIONS(AT)
 /* clang-format on */
 
 struct cell_settings;

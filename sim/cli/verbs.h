@@ -1,6 +1,7 @@
 /* The commands, one line each in the order of the manual; the file is
  * sim/cli/verb_<name>.c. */
 VERB(replay)
+VERB(fit)
 VERB(validate)
 VERB(info)
 VERB(import)

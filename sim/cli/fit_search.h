@@ -1,0 +1,15 @@
+/* fit_search.h - a walk over capacities (sim/fit.h) on several threads. */
+#ifndef FRAG_FIT_SEARCH_H
+#define FRAG_FIT_SEARCH_H
+
+#include "sim/fit.h"
+
+/* As frag_fit_walk, to spans->items, in slices that threads (0: all
+ * processors) take one by one. The spans are the same however many there are.
+ * `from` is a multiple of FRAG_FIT_STEP. */
+enum frag_err fit_search(const struct frag_fit *fit, frag_size from,
+                         frag_size to, bool first, uint64_t threads,
+                         struct frag_fit_spans *spans,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif
