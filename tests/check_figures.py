@@ -34,7 +34,7 @@ def run(*arguments, code=(0,)):
 
 
 class Runs:
-    """A result file and the same rows from JSON."""
+    """A result file and the same rows from JSON; made once in a folder."""
 
     def __init__(self, folder, name, traces, policies, capacities):
         self.path = os.path.join(folder, name + ".h5")
@@ -42,8 +42,9 @@ class Runs:
         arguments = [os.path.join(BUNDLED, t + ".pickle.xz") for t in traces]
         for policy in policies:
             arguments += ["-p", policy]
-        run("replay", "-q", *arguments, "-c", capacities, "-o", self.path,
-            "--json", rows)
+        if not os.path.exists(rows):
+            run("replay", "-q", *arguments, "-c", capacities, "-o", self.path,
+                "--json", rows)
         with open(rows, encoding="utf-8") as file:
             self.rows = json.load(file)["results"]
 
@@ -102,8 +103,114 @@ def roomiest(rows):
     return best
 
 
+def several_runs(folder):
+    return Runs(folder, "several", TRACES, POLICIES, "1.1x,inf")
+
+
+def check_breakdown(folder):
+    runs = several_runs(folder)
+    kept = cells(os.path.join(draw(folder, runs, "breakdown"),
+                              "breakdown.tsv"))
+    assert len(kept) == len(runs.rows)
+    parts = list(kept[0])[2:9]
+    for cell, row in zip(kept, runs.rows):
+        assert [int(cell[p]) for p in parts] == \
+            [row[f"at_peak_{p}_bytes"] for p in parts], cell
+        assert sum(int(cell[p]) for p in parts) == row["peak_reserved_bytes"]
+
+
+def check_heatmap(folder):
+    runs = several_runs(folder)
+    best = roomiest(runs.rows)
+    kept = draw(folder, runs, "heatmap")
+    columns = [c["trace"] for c in cells(os.path.join(kept,
+                                                      "heatmap.traces.tsv"))]
+    assert sorted(columns) == sorted(TRACES)
+    seen, means = set(), {}
+    for cell in cells(os.path.join(kept, "heatmap.tsv")):
+        if int(cell["column"]) == len(columns):
+            means[int(cell["row"])] = cell
+            continue
+        row = best[cell["policy"], columns[int(cell["column"])]]
+        assert math.isclose(float(cell["ratio"]), row["peak_reserved_bytes"] /
+                            row["lower_bound_bytes"], rel_tol=1e-5), cell
+        assert int(cell["ooms"]) == row["num_ooms"], cell
+        seen.add((cell["policy"], cell["column"]))
+    assert len(seen) == len(POLICIES) * len(columns)
+    ordered = [float(means[i]["ratio"]) for i in range(len(POLICIES))]
+    assert ordered == sorted(ordered) and ordered[0] >= 1
+
+
+def check_frontier(folder):
+    capacities = "1x,1.02x,1.1x,inf"
+    one = Runs(folder, "one", ["gpt2_train"], POLICIES, capacities)
+    kept = cells(os.path.join(draw(folder, one, "frontier"), "frontier.tsv"))
+    assert len(kept) == len(one.rows)
+    rooms = sorted({r["capacity_bytes"] or math.inf for r in one.rows})
+    for cell in kept:
+        room = rooms[int(cell["column"])]
+        row = next(r for r in one.rows if r["policy"] == cell["policy"] and
+                   (r["capacity_bytes"] or math.inf) == room)
+        assert int(cell["ooms"]) == row["num_ooms"], cell
+        assert int(cell["survived"]) == (row["num_ooms"] == 0), cell
+        done = 1 if row["first_oom_event"] is None else \
+            row["first_oom_event"] / row["events"]
+        assert abs(float(cell["done"]) - done) < 1e-5, cell
+        assert cell["share"] == ("" if room == math.inf else
+                                 capacities.split(",")[int(cell["column"])])
+    fits = [sum(int(c["survived"]) for c in kept if int(c["row"]) == i)
+            for i in range(len(POLICIES))]
+    assert fits == sorted(fits, reverse=True), fits
+
+    # Over several traces a column is a share.
+    runs = several_runs(folder)
+    kept = cells(os.path.join(draw(folder, runs, "frontier"), "frontier.tsv"))
+    assert {c["capacity"] for c in kept} == {"1.1x", "unlimited"}
+    for cell in kept:
+        limited = cell["capacity"] != "unlimited"
+        mine = [r["num_ooms"] == 0 for r in runs.rows
+                if r["policy"] == cell["policy"] and
+                (r["capacity_bytes"] is not None) == limited]
+        assert (int(cell["runs"]), int(cell["survived"])) == \
+            (len(TRACES), sum(mine)), cell
+
+
+def check_sweep(folder):
+    values = ["1GiB", "2MiB", "64MiB"]
+    runs = Runs(folder, "sweep", ["leak", "cudagraph"],
+                ["tlsf:segment=" + v for v in values] + ["torch"], "1.1x,inf")
+    kept = draw(folder, runs, "sweep")
+    ticks = cells(os.path.join(kept, "sweep.values.tsv"))
+    assert [t["text"] for t in ticks] == ["2MiB", "64MiB", "1GiB"]
+    assert {(t["policy"], t["parameter"]) for t in ticks} == \
+        {("tlsf", "segment")}
+    lines = {}
+    for cell in cells(os.path.join(kept, "sweep.tsv")):
+        value = ticks[int(cell["value"])]["text"]
+        limited = " on " in cell["label"]
+        row = next(r for r in runs.rows if r["policy"].endswith("=" + value) and
+                   cell["label"].startswith(r["trace"]) and
+                   (r["capacity_bytes"] is not None) == limited)
+        # Where nothing was served there is no bound, and no waste.
+        assert near(cell["reserved"], row["peak_reserved_bytes"] /
+                    row["lower_bound_bytes"] if row["lower_bound_bytes"]
+                    else 1), cell
+        assert int(cell["ooms"]) == row["num_ooms"], cell
+        lines.setdefault(cell["line"], []).append(cell["label"])
+    assert len(lines) == 4
+    assert all(len(set(l)) == 1 and len(l) == 3 for l in lines.values())
+
+    # What cannot be drawn of these runs says what it needs.
+    for figure in ("sweep", "frontier"):
+        one = Runs(folder, "no-" + figure, ["leak"], ["torch"], "inf")
+        words = run("plot", one.path, figure, "-o",
+                    os.path.join(folder, "no.svg"), code=(2,))
+        assert "it needs" in words, words
+        assert not os.path.exists(os.path.join(folder, "no.svg"))
+
+
 def check_pareto(folder):
-    several = Runs(folder, "several", TRACES, POLICIES, "1.1x,inf")
+    several = several_runs(folder)
     best = roomiest(several.rows)
     points = {}
     for policy in POLICIES:
@@ -133,7 +240,7 @@ def check_pareto(folder):
     assert {c["kind"] for c in kept} == {"offline", "beaten", "front"}
 
     # One trace: bytes, and who fails is on no front.
-    one = Runs(folder, "one", ["gpt2_train"], ["torch", "direct"], "1.02x")
+    one = Runs(folder, "two", ["gpt2_train"], ["torch", "direct"], "1.02x")
     kept = cells(os.path.join(draw(folder, one, "pareto"), "pareto.tsv"))
     rows = {r["policy"]: r for r in one.rows}
     assert rows["torch"]["num_ooms"] > 0
@@ -152,10 +259,10 @@ def main():
     if not os.access(FRAGSIM, os.X_OK):
         print(f"check_figures: no tool at {FRAGSIM}; skipped")
         return 77
-    for name in sys.argv[1:] or CHECKS:
-        with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in sys.argv[1:] or CHECKS:
             CHECKS[name](folder)
-        print(f"{name}: as it must be")
+            print(f"{name}: as it must be")
     return 0
 
 

@@ -47,8 +47,8 @@ static void put_name(FILE *out, const struct ranking *r,
     put_ooms(out, s->ooms);
     if (s->is_offline)
         fputs(", knows the future", out);
-    if (s->subjects < r->subjects)
-        fprintf(out, " (%zu of %zu traces)", s->subjects, r->subjects);
+    if (s->subjects < r->subject_count)
+        fprintf(out, " (%zu of %zu traces)", s->subjects, r->subject_count);
 }
 
 /* On one subject memory is bytes, over several it is what it is over the
@@ -56,12 +56,13 @@ static void put_name(FILE *out, const struct ranking *r,
 static void put_point(FILE *out, const struct selection *s,
                       const struct ranking *r, const struct standing *p)
 {
-    frag_size bound = r->subjects == 1 ? p->worst->run.summary.lower_bound : 0;
+    frag_size bound =
+        r->subject_count == 1 ? p->worst->run.summary.lower_bound : 0;
 
     put_name(out, r, p);
     fprintf(out, "\t%.15g\t%.9g\t%s\t%" PRIu64 "\t%zu\t",
-            r->subjects == 1 ? (double)p->peak : p->memory, p->seconds,
-            kind(r, p), bound, r->subjects);
+            r->subject_count == 1 ? (double)p->peak : p->memory, p->seconds,
+            kind(r, p), bound, r->subject_count);
     put_trace(out, s);
     fputc('\n', out);
 }

@@ -6,3 +6,10 @@ FIGURE(compare, "peak reserved of each run against peak requested")
 FIGURE(pareto, "memory against its price: peak reserved over the lower bound "
                "against modelled seconds of driver calls, a point a policy, "
                "and the front that no policy beats in both")
+FIGURE(breakdown, "what lies in the reserved bytes of each run at its peak: "
+                  "requested, rounding, pending, free, unusable")
+FIGURE(heatmap, "peak reserved over the lower bound, policy by trace, in "
+                "numbers and colours")
+FIGURE(frontier, "which policy survives which capacity, where the others meet "
+                 "their first OOM, and how many they have")
+FIGURE(sweep, "peak reserved over the values of one parameter of a policy")

@@ -11,6 +11,7 @@
 
 /* One policy's row. */
 struct standing {
+    size_t row;                          /* its number in cells */
     const struct frag_loaded_run *first; /* its first run: name, parameters */
     const struct frag_loaded_run *worst; /* of its roomiest runs, that with the
                                             highest peak over lower bound */
@@ -29,11 +30,41 @@ struct standing {
                         means may be compared */
 };
 
+/* A device of a trace. */
+struct subject {
+    const struct frag_loaded_run *first;
+    frag_size asked; /* the highest peak requested of its runs: that of those
+                        that serve every request, where there is one */
+};
+
+/* A run, with the numbers of its policy and its subject. */
+struct entry {
+    const struct frag_loaded_run *run;
+    size_t policy, subject, order;
+};
+
 struct ranking {
     struct standing *rows; /* in the order of first runs */
     size_t count;
-    size_t subjects;
+    struct subject *subjects;
+    size_t subject_count;
+    struct entry *entries; /* every run; by policy, subject, then capacity, the
+                              roomiest first */
+    size_t run_count;
+    const struct frag_loaded_run *
+        *cells; /* [count][subject_count]: the roomiest
+                   run, NULL where there is none */
 };
+
+/* By memory: the least first, then the fewest seconds; who is not whole comes
+ * last. For qsort over copies of the rows. */
+int standing_compare(const void *left, const void *right);
+
+/* Peak reserved over the lower bound, 1 where nothing was served. */
+double peak_over_bound(const struct frag_loaded_run *r);
+
+bool is_same_subject(const struct frag_loaded_run *a,
+                     const struct frag_loaded_run *b);
 
 /* NOMEM. Borrows from s. O(runs x (policies + subjects)). */
 enum frag_err ranking_make(const struct selection *s,

@@ -1,7 +1,8 @@
 # The kept script, run by hand on the kept data, draws the same bytes.
-fragsim replay small.csv -q -p torch -p direct -c 30MiB,inf -o r.h5 >/dev/null
-command -v gnuplot >/dev/null || { printf 'kept timeline\nkept compare\nkept pareto\nfigures\n'; exit 0; }
-for figure in timeline compare pareto; do
+fragsim replay small.csv -q -p torch -p direct -p tlsf:segment=2MiB -p tlsf -c 30MiB,inf -o r.h5 >/dev/null
+figures="timeline compare pareto breakdown heatmap frontier sweep"
+command -v gnuplot >/dev/null || { printf "kept %s\n" $figures; echo figures; exit 0; }
+for figure in $figures; do
     fragsim plot r.h5 $figure -o $figure.svg --keep kept &&
         gnuplot -d -e "in='kept/$figure'; out='again.svg'" kept/$figure.gp &&
         cmp $figure.svg again.svg && echo kept $figure

@@ -1,0 +1,103 @@
+# breakdown.gp - what lies in the reserved bytes of each run at its peak, as
+#                stacked bars.
+# in:  PREFIX.tsv  label, note, requested, rounding, pending, free_here,
+#                  free_stream, free_pool, unusable, trace: bytes that sum to
+#                  peak reserved; a row a run, the first on top
+# out: SVG, PNG or PDF, by its suffix
+# usage: gnuplot -e "in='breakdown'; out='breakdown.svg'" breakdown.gp
+set datafile separator tab
+set encoding utf8
+
+trace = ""
+stats in.".tsv" skip 1 using (trace = strcol(10), \
+    $3+$4+$5+$6+$7+$8+$9) nooutput
+n = int(STATS_records)
+most = STATS_max > 0 ? STATS_max : 1.0
+unit = most < 2**30 ? 2.0**20 : 2.0**30
+stats in.".tsv" skip 1 using (strlen(strcol(2))) nooutput
+notes = STATS_max
+
+# Okabe and Ito's palette, which the colour-blind can tell apart.
+array part[7] = ["requested", "rounding", "freed, not yet reusable", \
+    "free: same stream and pool", "free: another stream", \
+    "free: another pool", "unusable"]
+array ink[7] = ["#0072B2", "#56B4E9", "#CC79A7", "#F0C36B", "#E69F00", \
+    "#D55E00", "#8C8C8C"]
+array total[7]
+do for [k=1:7] {
+    stats in.".tsv" skip 1 using k+2 nooutput
+    total[k] = STATS_sum
+}
+
+wide = 1000
+left = 24.0
+right = 8.4*notes + 16
+# The legend: what is there at all, in rows as wide as the figure.
+letter = 8.2
+array at_x[7]; array at_y[7]
+x = left; lines = 1
+do for [k=1:7] {
+    if (total[k] > 0) {
+        w = 40 + letter*strlen(part[k])
+        if (x + w > wide - 20) {
+            x = left
+            lines = lines + 1
+        }
+        at_x[k] = x
+        at_y[k] = lines
+        x = x + w
+    }
+}
+head = 44.0 + 24*lines
+high = head + 60*n + 66
+suffix = out[strlen(out)-2:]
+if (suffix eq "png") {
+    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
+} else { if (suffix eq "pdf") {
+    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
+        background "white"
+} else {
+    set terminal svg size wide,high font "Helvetica,14" background "white"
+} }
+set output out
+
+set lmargin at screen left/wide
+set rmargin at screen 1 - 20.0/wide
+set tmargin at screen 1 - head/high
+set bmargin at screen 62.0/high
+set border 2 linecolor "#555555"
+set tics nomirror textcolor "#333333"
+set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
+set style fill solid 1.0 noborder
+# What is right of the longest bar is for its note.
+set xrange [0:most/unit*(wide - left - 20)/(wide - left - 20 - right)]
+set yrange [-n+0.4:0.6]
+set xlabel "reserved at its peak, ".(unit > 2**20 ? "GiB" : "MiB") \
+    textcolor "#333333"
+unset ytics
+unset key
+set label 1 "What the peak is made of: ".trace noenhanced \
+    at screen left/wide, screen 1 - 24.0/high left font ",18" \
+    textcolor "#111111"
+do for [k=1:7] {
+    if (total[k] > 0) {
+        y = high - 28 - 24*at_y[k]
+        set object 10+k rectangle from screen at_x[k]/wide, screen (y-6)/high \
+            to screen (at_x[k]+14)/wide, screen (y+6)/high \
+            fillcolor rgb ink[k] fillstyle solid 1.0 noborder front
+        set label 10+k part[k] at screen (at_x[k]+20)/wide, screen y/high \
+            left textcolor "#333333"
+    }
+}
+
+bottom(i) = -i - 0.34
+top(i) = -i + 0.10
+plot for [k=1:7] in.".tsv" skip 1 using \
+         ((sum [c=3:k+2] column(c))/unit):(-$0): \
+         ((sum [c=3:k+2] column(c) - (c == k+2 ? column(c) : 0))/unit): \
+         ((sum [c=3:k+2] column(c))/unit):(bottom($0)):(top($0)) \
+         with boxxyerror linecolor rgb ink[k], \
+     in.".tsv" skip 1 using ((sum [c=3:9] column(c))/unit):(-$0 - 0.12):2 \
+         with labels left offset 0.8,0 noenhanced textcolor "#333333", \
+     in.".tsv" skip 1 using (0):(-$0 + 0.29):1 \
+         with labels left offset 0.3,0 noenhanced textcolor "#111111"
