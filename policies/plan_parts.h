@@ -5,6 +5,8 @@
  * plan_greedy.c   the lowest gap for one block after the other
  * plan_search.c   does it fit below a ceiling? depth-first, with proofs
  *
+ * plan_step.c, of plan_online, has the requests of one step planned here.
+ *
  * A plan is made of items: a block with its time in sections and its size in
  * quanta. A section is a stretch of events at whose end something is freed
  * after something was asked for: two blocks are live together if and only if

@@ -6,6 +6,8 @@ folder of instances and recordings; skipped with 77 where there is none).
 
   minimalloc   A to K at most 1,048,576 bytes high, C 1,039,360 (the optimum)
   recordings   of default settings, at most 1 % above the lower bound
+  plan:online  of training with equal steps, at most 1 %; and in the last steps,
+               with expandable for the rest, at most 1 % as well
 """
 import json
 import os
@@ -22,6 +24,7 @@ RECORDED = ["bert_serve", "generate", "gnn_sample", "gpt2_train", "leak",
             "llama_noamp", "llama_varlen", "lstm_varlen", "moe_train",
             "multistream", "rcnn_train", "resnet_varres", "rlhf", "t5_varlen",
             "unet_multires", "cudagraph"]
+EQUAL_STEPS = ["gpt2_train", "llama_fixed", "llama_noamp"]
 
 
 def plan(path, policy):
@@ -65,12 +68,28 @@ def recordings():
     return good
 
 
+def online():
+    """Where every step is alike, the plan is found and is nearly all there is
+    at the end: warm-up by expandable alone has left more."""
+    good = True
+    for name in EQUAL_STEPS:
+        path = SHARED / "recorded/dev" / f"{name}.pickle.xz"
+        row, seconds = plan(path, "plan:online")
+        good &= check(name, row, seconds, row["gap_to_bound"] <= 0.01)
+        row, _ = plan(path, "plan:online,rest=expandable")
+        rise = row["end_reserved_bytes"] / row["lower_bound_bytes"] - 1
+        print(f"{'':16} {100 * rise:.3f} % at the end with expandable")
+        good &= rise <= 0.01
+    return good
+
+
 def main():
     if not os.access(TOOL, os.X_OK) or not SHARED.is_dir():
         print(f"check_plan: no tool at {TOOL} or no folder {SHARED}; skipped")
         sys.exit(77)
     good = instances()
     good &= recordings()
+    good &= online()
     sys.exit(0 if good else 1)
 
 

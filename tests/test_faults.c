@@ -38,6 +38,7 @@ static const struct setting settings[] = {
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},
     {"compact", "strategy=incremental,bytes=8MiB,moves=3"},
+    {"plan_online", "sure=1,rest=expandable"},
     {"rmm_pool", "initial=1MiB,maximum=1GiB"},
     {"rmm_arena", "fraction=1"},
     {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},

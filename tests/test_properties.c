@@ -43,6 +43,7 @@ static const struct setting settings[] = {
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},
     {"compact", "strategy=incremental,bytes=8MiB,moves=3"},
+    {"plan_online", "rest=expandable"},
     {"rmm_pool", "initial=32MiB"},
     {"rmm_arena", "fraction=1"},
     {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},

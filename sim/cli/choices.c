@@ -48,6 +48,34 @@ enum frag_err policy_named(const char *name, const struct frag_policy **out,
     return FRAG_OK;
 }
 
+/* Characters of a policy's name in `text`, all up to the colon or, where both
+ * name it together, with the word behind: plan:online is plan_online. */
+static size_t kind_read(const char *text, const struct frag_policy **out)
+{
+    const size_t length = strcspn(text, ":,=");
+    char name[64];
+    size_t whole;
+
+    if (text[length] != ':')
+        return 0;
+    whole = length + 1 + strcspn(text + length + 1, ",=");
+    if (whole >= sizeof(name) || text[whole] == '=')
+        return 0;
+    memcpy(name, text, whole);
+    name[length] = '_';
+    name[whole] = '\0';
+    *out = frag_policy_find(name);
+    return *out ? whole : 0;
+}
+
+static enum frag_err choose(struct policy_choice *p, const char *params,
+                            struct policy_choice *out, struct frag_error *e)
+{
+    p->params = *params ? params + 1 : "";
+    *out = *p;
+    return frag_policy_resolve(p->policy, p->params, NULL, 0, e);
+}
+
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
                                  struct frag_error *e)
 {
@@ -55,8 +83,10 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
     struct policy_choice p = {.text = text};
     char name[PATH_MAX];
     const char *rest;
-    size_t length;
+    size_t length = kind_read(text, &p.policy);
 
+    if (length)
+        return choose(&p, text + length, out, e);
     snprintf(name, sizeof(name), "%.*s", (int)to_colon, text);
     length = plugin_is_meant(name) ? to_colon : strcspn(text, ":@");
     name[length < PATH_MAX ? length : PATH_MAX - 1] = '\0';
@@ -72,9 +102,7 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
         p.recorded = true;
         rest += n;
     }
-    p.params = *rest == ':' ? rest + 1 : "";
-    *out = p;
-    return frag_policy_resolve(p.policy, p.params, NULL, 0, e);
+    return choose(&p, rest, out, e);
 }
 
 enum frag_err policy_choices_read(const struct texts *given,

@@ -8,7 +8,8 @@
 
 /* "NAME", "NAME:PARAMS", or with the settings that the trace carries
  * "torch@recorded", "torch@recorded:MORE". A NAME that plugin_is_meant by is a
- * file's. */
+ * file's. A name of two words may have a colon between them, its parameters
+ * then behind a comma: "plan:online,rest=best_fit" is plan_online. */
 struct policy_choice {
     const char *text;   /* as given */
     const char *params; /* after the colon, "" if none; into text */

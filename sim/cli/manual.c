@@ -189,7 +189,8 @@ static void policy_section(FILE *out)
             "after the colon is PyTorch's own PYTORCH_CUDA_ALLOC_CONF; "
             "torch@recorded takes the settings that the trace carries. For all "
             "others it is key=value,... with the keys that `fragsim policies` "
-            "prints.");
+            "prints. A name of two words may have a colon in between: "
+            "plan:online,rest=expandable is plan_online:rest=expandable.");
     for (size_t i = 0; frag_policies[i]; i++)
         entry(out, frag_policies[i]->name, frag_policies[i]->summary);
 }
