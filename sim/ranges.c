@@ -47,21 +47,6 @@ static struct range *joined(struct range *low, struct range *high)
     return measured(high);
 }
 
-static struct range *with(struct range *t, struct range *r)
-{
-    if (!t)
-        return measured(r);
-    if (r->rank > t->rank) {
-        part(t, r->at, &r->low, &r->high);
-        return measured(r);
-    }
-    if (r->at < t->at)
-        t->low = with(t->low, r);
-    else
-        t->high = with(t->high, r);
-    return measured(t);
-}
-
 static struct range *without(struct range *t, const struct range *r)
 {
     if (t == r)
@@ -80,22 +65,51 @@ static void remeasure(struct range *t, const struct range *r)
     measured(t);
 }
 
+static struct range **below(struct range *t, const struct range *r)
+{
+    return r->at < t->at ? &t->low : &t->high;
+}
+
+/* Where on the way to r the first node hangs that may owe its width to a range
+ * of `size` or less: those above it need no new measure, whatever becomes of r.
+ */
+static struct range **first_touched(struct ranges *t, const struct range *r,
+                                    uint64_t size)
+{
+    struct range **link = &t->root;
+
+    while (*link != r && (*link)->widest > size)
+        link = below(*link, r);
+    return link;
+}
+
 void ranges_add(struct ranges *t, struct range *r)
 {
-    r->low = r->high = NULL;
+    struct range **link = &t->root;
+
     r->rank = mixed(r->at);
-    t->root = with(t->root, r);
+    while (*link && (*link)->rank >= r->rank) {
+        if ((*link)->widest < r->size)
+            (*link)->widest = r->size;
+        link = below(*link, r);
+    }
+    part(*link, r->at, &r->low, &r->high);
+    *link = measured(r);
 }
 
 void ranges_remove(struct ranges *t, struct range *r)
 {
-    t->root = without(t->root, r);
+    struct range **link = first_touched(t, r, r->size);
+
+    *link = without(*link, r);
 }
 
 void ranges_resize(struct ranges *t, struct range *r, uint64_t size)
 {
+    const uint64_t most = size > r->size ? size : r->size;
+
     r->size = size;
-    remeasure(t->root, r);
+    remeasure(*first_touched(t, r, most), r);
 }
 
 struct range *ranges_upto(const struct ranges *t, uint64_t at)
