@@ -56,8 +56,8 @@ struct vma {
     frag_size held;            /* bytes taken from the device */
     struct vma_block **blocks; /* in the order they are tried */
     size_t count, room, empties;
-    struct vma_piece *own, *refused; /* memory of their own, live and not */
-    struct nodes nodes;              /* of pieces */
+    struct hole *own, *refused; /* memory of their own, live and not */
+    struct nodes nodes;         /* of pieces */
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -75,50 +75,31 @@ static enum frag_err init(struct frag_heap *heap)
 
 /* ---- memory of its own ---- */
 
-static void push(struct vma_piece **list, struct vma_piece *piece)
-{
-    piece->prev = NULL;
-    piece->next = *list;
-    if (*list)
-        (*list)->prev = piece;
-    *list = piece;
-}
-
-static void drop(struct vma_piece **list, const struct vma_piece *piece)
-{
-    if (piece->prev)
-        piece->prev->next = piece->next;
-    else
-        *list = piece->next;
-    if (piece->next)
-        piece->next->prev = piece->prev;
-}
-
 /* Returns a piece of no list to the device. */
 static void return_own(struct frag_heap *heap, struct vma_piece *piece)
 {
     struct vma *p = heap->state;
 
-    if (heap->mem->ops->segment_free(heap->mem, piece->addr, piece->size) !=
-        FRAG_OK) {
-        push(&p->refused, piece);
+    if (heap->mem->ops->segment_free(heap->mem, piece->hole.node.addr,
+                                     piece->hole.node.size) != FRAG_OK) {
+        vma_push(&p->refused, &piece->hole);
         return;
     }
-    p->held -= piece->size;
+    p->held -= piece->hole.node.size;
     nodes_give(&p->nodes, piece);
 }
 
 static void offer_again(struct frag_heap *heap)
 {
     struct vma *p = heap->state;
-    struct vma_piece *list = p->refused;
+    struct hole *list = p->refused;
 
     p->refused = NULL;
     while (list) {
-        struct vma_piece *piece = list;
+        struct hole *first = list;
 
-        list = piece->next;
-        return_own(heap, piece);
+        vma_drop(&list, first);
+        return_own(heap, (struct vma_piece *)first);
     }
 }
 
@@ -132,8 +113,8 @@ static enum frag_err take_own(struct frag_heap *heap, frag_size size,
     FRAG_TRY(heap->mem->ops->segment_alloc(heap->mem, size, &addr));
     p->held += size;
     piece = nodes_take(&p->nodes);
-    *piece = (struct vma_piece){.addr = addr, .size = size, .used = true};
-    push(&p->own, piece);
+    *piece = (struct vma_piece){.hole.node = {.addr = addr, .size = size}};
+    vma_push(&p->own, &piece->hole);
     *out = piece;
     return FRAG_OK;
 }
@@ -156,8 +137,7 @@ static void sort_a_little(struct vma *p)
 static bool take_from(struct vma *p, struct vma_block *b, frag_size size,
                       struct vma_piece **out)
 {
-    struct vma_piece *piece =
-        vma_block_find(b, size, (enum vma_strategy)p->strategy);
+    struct vma_piece *piece = vma_block_find(b, size);
 
     if (!piece)
         return false;
@@ -217,7 +197,7 @@ static enum frag_err create(struct frag_heap *heap, frag_size bytes)
         free(b);
         return err;
     }
-    vma_block_init(b, &p->nodes, addr, bytes);
+    vma_block_init(b, &p->nodes, addr, bytes, (enum vma_strategy)p->strategy);
     p->blocks[p->count++] = b;
     p->held += bytes;
     p->empties++;
@@ -338,7 +318,7 @@ static enum frag_err vma_alloc(struct frag_heap *heap,
     if (p->refused)
         offer_again(heap);
     FRAG_TRY(take(heap, size, &piece));
-    *out = (struct frag_block){piece->addr, size, piece};
+    *out = (struct frag_block){piece->hole.node.addr, size, piece};
     return FRAG_OK;
 }
 
@@ -351,7 +331,7 @@ static void vma_free(struct frag_heap *heap, const struct frag_block *block)
         give_shared(heap, piece);
         return;
     }
-    drop(&p->own, piece);
+    vma_drop(&p->own, &piece->hole);
     return_own(heap, piece);
 }
 
@@ -360,10 +340,10 @@ static void fini(struct frag_heap *heap)
     struct vma *p = heap->state;
 
     while (p->own) {
-        struct vma_piece *piece = p->own;
+        struct hole *first = p->own;
 
-        drop(&p->own, piece);
-        return_own(heap, piece);
+        vma_drop(&p->own, first);
+        return_own(heap, (struct vma_piece *)first);
     }
     offer_again(heap);
     for (size_t i = 0; i < p->count; i++) {

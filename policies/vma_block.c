@@ -21,45 +21,58 @@ static unsigned list_of(frag_size size)
 size_t vma_block_bytes(frag_size size)
 {
     return offsetof(struct vma_block, lists) +
-           (list_of(size) + 1) * sizeof(struct vma_piece *);
+           (list_of(size) + 1) * sizeof(struct hole *);
+}
+
+static bool is_used(const struct vma_piece *piece)
+{
+    return piece->hole.node.left == &piece->hole.node;
+}
+
+static void set_used(struct vma_piece *piece)
+{
+    piece->hole.node.left = &piece->hole.node;
 }
 
 void vma_block_init(struct vma_block *block, struct nodes *nodes,
-                    frag_addr addr, frag_size size)
+                    frag_addr addr, frag_size size, enum vma_strategy strategy)
 {
     memset(block, 0, vma_block_bytes(size));
     block->addr = addr;
     block->size = block->free = size;
+    block->strategy = strategy;
     block->rest = nodes_take(nodes);
-    *block->rest =
-        (struct vma_piece){.addr = addr, .size = size, .block = block};
+    *block->rest = (struct vma_piece){.hole.node = {.addr = addr, .size = size},
+                                      .block = block};
 }
+
+/* ---- free pieces in lists by size, or in one tree ---- */
 
 static void enlist(struct vma_block *block, struct vma_piece *piece)
 {
-    const unsigned list = list_of(piece->size);
+    const unsigned list = list_of(piece->hole.node.size);
 
-    piece->prev = NULL;
-    piece->next = block->lists[list];
-    if (piece->next)
-        piece->next->prev = piece;
-    block->lists[list] = piece;
+    piece->hole.node.left = NULL;
+    if (block->strategy == VMA_MIN_OFFSET) {
+        holes_insert(&block->holes, &piece->hole);
+        return;
+    }
+    vma_push(&block->lists[list], &piece->hole);
     block->octaves |= (uint64_t)1 << (list / VMA_PARTS);
     block->parts[list / VMA_PARTS] |= (uint32_t)1 << (list % VMA_PARTS);
 }
 
-static void delist(struct vma_block *block, const struct vma_piece *piece)
+static void delist(struct vma_block *block, struct vma_piece *piece)
 {
-    const unsigned list = list_of(piece->size), octave = list / VMA_PARTS;
+    const unsigned list = list_of(piece->hole.node.size);
+    const unsigned octave = list / VMA_PARTS;
 
-    if (piece->next)
-        piece->next->prev = piece->prev;
-    if (piece->prev) {
-        piece->prev->next = piece->next;
+    if (block->strategy == VMA_MIN_OFFSET) {
+        holes_remove(&block->holes, &piece->hole);
         return;
     }
-    block->lists[list] = piece->next;
-    if (piece->next)
+    vma_drop(&block->lists[list], &piece->hole);
+    if (block->lists[list])
         return;
     block->parts[octave] &= ~((uint32_t)1 << (list % VMA_PARTS));
     if (!block->parts[octave])
@@ -67,8 +80,7 @@ static void delist(struct vma_block *block, const struct vma_piece *piece)
 }
 
 /* The first piece of the lowest list in use from `list` up. */
-static struct vma_piece *first_from(const struct vma_block *block,
-                                    unsigned list)
+static struct hole *first_from(const struct vma_block *block, unsigned list)
 {
     unsigned octave = list / VMA_PARTS;
     uint32_t parts =
@@ -86,47 +98,48 @@ static struct vma_piece *first_from(const struct vma_block *block,
 }
 
 /* The first of a list that is large enough. */
-static struct vma_piece *walk(struct vma_piece *piece, frag_size size)
+static struct hole *walk(struct hole *hole, frag_size size)
 {
-    while (piece && piece->size < size)
-        piece = piece->next;
-    return piece;
+    while (hole && hole->node.size < size)
+        hole = hole->equal[1];
+    return hole;
 }
 
-/* The lowest free piece below the rest that is large enough. */
-static struct vma_piece *lowest(const struct vma_block *block, frag_size size)
+/* What each strategy looks for, the rest aside, before and after it. */
+static struct hole *before_rest(const struct vma_block *block, frag_size size)
 {
-    struct vma_piece *best = NULL;
-
-    for (struct vma_piece *p = block->rest->below; p; p = p->below)
-        if (!p->used && p->size >= size)
-            best = p;
-    return best;
+    switch (block->strategy) {
+    case VMA_MIN_OFFSET:
+        return holes_lowest(block->holes, size, 0);
+    case VMA_MIN_MEMORY:
+        return walk(first_from(block, list_of(size)), size);
+    default:
+        return first_from(block, list_of(size) + 1);
+    }
 }
 
-struct vma_piece *vma_block_find(const struct vma_block *block, frag_size size,
-                                 enum vma_strategy strategy)
+static struct hole *after_rest(const struct vma_block *block, frag_size size)
 {
-    struct vma_piece *rest = block->rest->size >= size ? block->rest : NULL;
-    const unsigned list = list_of(size);
-    struct vma_piece *found;
+    switch (block->strategy) {
+    case VMA_MIN_OFFSET:
+        return NULL;
+    case VMA_MIN_MEMORY:
+        return first_from(block, list_of(size) + 1);
+    default:
+        return walk(first_from(block, list_of(size)), size);
+    }
+}
+
+struct vma_piece *vma_block_find(const struct vma_block *block, frag_size size)
+{
+    struct hole *found;
 
     if (size > block->free)
         return NULL;
-    if (strategy == VMA_MIN_OFFSET) {
-        found = lowest(block, size);
-        return found ? found : rest;
-    }
-    if (strategy == VMA_MIN_MEMORY) {
-        found = walk(first_from(block, list), size);
-        if (found || rest)
-            return found ? found : rest;
-        return first_from(block, list + 1);
-    }
-    found = first_from(block, list + 1);
-    if (found || rest)
-        return found ? found : rest;
-    return walk(first_from(block, list), size);
+    found = before_rest(block, size);
+    if (!found && block->rest->hole.node.size >= size)
+        return block->rest;
+    return (struct vma_piece *)(found ? found : after_rest(block, size));
 }
 
 /* Cuts [addr + size, ...) off a piece, as its new neighbour above. */
@@ -135,15 +148,16 @@ static struct vma_piece *cut(struct nodes *nodes, struct vma_piece *piece,
 {
     struct vma_piece *above = nodes_take(nodes);
 
-    *above = (struct vma_piece){.addr = piece->addr + size,
-                                .size = piece->size - size,
-                                .below = piece,
-                                .above = piece->above,
-                                .block = piece->block};
+    *above =
+        (struct vma_piece){.hole.node = {.addr = piece->hole.node.addr + size,
+                                         .size = piece->hole.node.size - size},
+                           .below = piece,
+                           .above = piece->above,
+                           .block = piece->block};
     if (piece->above)
         piece->above->below = above;
     piece->above = above;
-    piece->size = size;
+    piece->hole.node.size = size;
     return above;
 }
 
@@ -151,22 +165,22 @@ void vma_block_take(struct vma_block *block, struct nodes *nodes,
                     struct vma_piece *piece, frag_size size)
 {
     block->free -= size;
-    piece->used = true;
     if (piece == block->rest) {
         block->rest = cut(nodes, piece, size);
-        return;
+    } else {
+        delist(block, piece);
+        if (piece->hole.node.size > size)
+            enlist(block, cut(nodes, piece, size));
     }
-    delist(block, piece);
-    if (piece->size > size)
-        enlist(block, cut(nodes, piece, size));
+    set_used(piece);
 }
 
 /* Adds a piece to the one below it, which goes. */
 static struct vma_piece *merge(struct nodes *nodes, struct vma_piece *low,
                                struct vma_piece *high)
 {
-    high->addr = low->addr;
-    high->size += low->size;
+    high->hole.node.addr = low->hole.node.addr;
+    high->hole.node.size += low->hole.node.size;
     high->below = low->below;
     if (high->below)
         high->below->above = high;
@@ -177,9 +191,8 @@ static struct vma_piece *merge(struct nodes *nodes, struct vma_piece *low,
 void vma_block_give(struct vma_block *block, struct nodes *nodes,
                     struct vma_piece *piece)
 {
-    block->free += piece->size;
-    piece->used = false;
-    if (piece->below && !piece->below->used) {
+    block->free += piece->hole.node.size;
+    if (piece->below && !is_used(piece->below)) {
         delist(block, piece->below);
         piece = merge(nodes, piece->below, piece);
     }
@@ -187,7 +200,7 @@ void vma_block_give(struct vma_block *block, struct nodes *nodes,
         merge(nodes, piece, block->rest);
         return;
     }
-    if (!piece->above->used) {
+    if (!is_used(piece->above)) {
         delist(block, piece->above);
         piece = merge(nodes, piece, piece->above);
     }
