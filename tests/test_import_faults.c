@@ -10,35 +10,54 @@
 
 #include "tests/failing_malloc.h"
 #include <stdio.h>
+#include <string.h>
 
 #include "traces/importer.h"
 
-static enum frag_err build_from(struct frag_source *s, struct frag_build *b,
-                                struct frag_trace **out, struct frag_error *e)
+enum { LINES = 300, MOST = 40 };
+
+/* What is imported: a file, or a text. */
+struct input {
+    const struct frag_importer *importer;
+    const char *path, *text;
+};
+
+static enum frag_err open_source(const struct input *in, struct frag_source **s,
+                                 struct frag_error *e)
+{
+    if (in->path)
+        return frag_source_open(in->path, s, e);
+    return frag_source_open_memory("text", (const unsigned char *)in->text,
+                                   strlen(in->text), s, e);
+}
+
+static enum frag_err build_from(const struct input *in, struct frag_source *s,
+                                struct frag_build *b, struct frag_trace **out,
+                                struct frag_error *e)
 {
     char hex[65];
 
-    FRAG_TRY(frag_importer_torch.read(s, b, NULL, e));
+    FRAG_TRY(in->importer->read(s, b, NULL, e));
     FRAG_TRY(frag_source_sha256(s, hex, e));
     return frag_build_finish(b, NULL, out, e);
 }
 
-static enum frag_err import(const char *path, struct frag_trace **out,
+static enum frag_err import(const struct input *in, struct frag_trace **out,
                             struct frag_error *e)
 {
     struct frag_source *s = NULL;
-    struct frag_build *b = frag_build_open(path, "torch");
-    enum frag_err err = b ? frag_source_open(path, &s, e) : FRAG_NOMEM;
+    struct frag_build *b = frag_build_open("input", in->importer->name);
+    enum frag_err err = b ? open_source(in, &s, e) : FRAG_NOMEM;
 
     if (err == FRAG_OK)
-        err = build_from(s, b, out, e);
+        err = build_from(in, s, b, out, e);
     frag_source_close(s);
     frag_build_close(b);
     return err;
 }
 
 /* How many requests for memory there are. */
-static uint64_t fail_each(const char *path)
+static uint64_t fail_each(const struct input *in)
 {
     for (uint64_t k = 1;; k++) {
         struct frag_trace *trace = NULL;
@@ -47,12 +66,14 @@ static uint64_t fail_each(const char *path)
         bool met;
 
         calls_to_failure = k;
-        err = import(path, &trace, &e);
+        err = import(in, &trace, &e);
         met = !calls_to_failure;
         calls_to_failure = 0;
         /* A page of the memo that cannot be packed stays as it is. */
         assert_true(err == FRAG_OK || err == FRAG_NOMEM);
         assert_true((err == FRAG_OK) == (trace != NULL));
+        if (in->text && met)
+            assert_int_equal(err, FRAG_NOMEM);
         frag_trace_close(trace);
         if (!met)
             return k - 1;
@@ -71,10 +92,40 @@ static void no_memory_at_any_point_is_an_error_and_no_leak(void **state)
 
         snprintf(path, sizeof(path), "%s/traces/bundled/%s", FRAG_SOURCE_DIR,
                  names[i]);
-        count = fail_each(path);
+        count = fail_each(&(struct input){&frag_importer_torch, path, NULL});
         print_message("%s: %u requests for memory\n", names[i],
                       (unsigned)count);
         assert_true(count > 20);
+    }
+}
+
+/* LINES lines after a header, each with its number twice. */
+static void write_lines(char *text, const char *header, const char *line)
+{
+    text += sprintf(text, "%s", header);
+    for (int i = 1; i <= LINES; i++)
+        text += snprintf(text, MOST, line, i, i);
+}
+
+static void nor_is_it_in_a_text(void **state)
+{
+    static const struct {
+        const struct frag_importer *importer;
+        const char *header, *line;
+    } rows[] = {
+        {&frag_importer_csv, "op,id,bytes,stream\n", "alloc,%d,%d,0\n"},
+        {&frag_importer_android, "", "7: malloc 0x%d %d\n"},
+        /* Of odd sizes, which a note tells of. */
+        {&frag_importer_static, "id,lower,upper,size\n", "%d,0,9,%d\n"},
+    };
+    char text[(LINES + 1) * MOST];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct input in = {rows[i].importer, NULL, text};
+
+        write_lines(text, rows[i].header, rows[i].line);
+        assert_true(fail_each(&in) > 10);
     }
 }
 
@@ -82,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_at_any_point_is_an_error_and_no_leak),
+        cmocka_unit_test(nor_is_it_in_a_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@
 
 #include "traces/grow.h"
 #include "traces/importer.h"
+#include "traces/lines.h"
 
 enum { ID, LOWER, UPPER, END, SIZE, NAMES };
 
@@ -159,12 +160,14 @@ static enum frag_err read_buffer(struct instance *in, const char *at,
     return add(in, &b);
 }
 
-static enum frag_err read_line(struct instance *in, const char *line,
-                               size_t length)
+static enum frag_err read_line(void *user, const char *line, size_t length,
+                               uint64_t number)
 {
+    struct instance *in = user;
     struct word all;
     const char *at = line;
 
+    in->line = number;
     next_word(&at, line + length, &all);
     if (!all.length && !at)
         return FRAG_OK;
@@ -174,54 +177,6 @@ static enum frag_err read_line(struct instance *in, const char *line,
                ? FRAG_OK
                : wrong(in, "a header of id, lower, upper, size",
                        (struct word){line, length});
-}
-
-/* Reads the whole lines of the window and says how many bytes they are. */
-static enum frag_err read_window(struct instance *in, const char *bytes,
-                                 size_t count, size_t *used)
-{
-    const bool last = count < FRAG_SOURCE_WINDOW;
-
-    *used = 0;
-    while (*used < count) {
-        const char *line = bytes + *used;
-        const char *end = memchr(line, '\n', count - *used);
-        size_t length = end ? (size_t)(end - line) : count - *used;
-
-        if (!end && !last)
-            break;
-        in->line++;
-        FRAG_TRY(read_line(in, line, length));
-        *used += end ? length + 1 : length;
-    }
-    return *used ? FRAG_OK
-                 : frag_fail(in->e, FRAG_CORRUPT,
-                             "%s:%" PRIu64 ": expected a line of less than %d "
-                             "bytes, found a longer one",
-                             frag_source_name(in->source), in->line + 1,
-                             FRAG_SOURCE_WINDOW);
-}
-
-static enum frag_err read_lines(struct instance *in,
-                                const struct frag_read_options *opts)
-{
-    for (;;) {
-        const unsigned char *bytes;
-        enum frag_err err = FRAG_OK;
-        size_t used, count = frag_source_peek(in->source, FRAG_SOURCE_WINDOW,
-                                              &bytes, &err, in->e);
-
-        FRAG_TRY(err);
-        if (!count)
-            return FRAG_OK;
-        FRAG_TRY(read_window(in, (const char *)bytes, count, &used));
-        frag_source_skip(in->source, used);
-        if (opts && opts->progress &&
-            opts->progress(opts->user, frag_source_read(in->source),
-                           frag_source_size(in->source)))
-            return frag_fail(in->e, FRAG_CANCELLED, "%s: interrupted",
-                             frag_source_name(in->source));
-    }
 }
 
 /* A birth or a death. */
@@ -312,7 +267,7 @@ static enum frag_err static_read(struct frag_source *source,
     enum frag_err err = frag_build_device(build, 0, e);
 
     if (err == FRAG_OK)
-        err = read_lines(&in, opts);
+        err = lines_each(source, opts, read_line, &in, e);
     if (err == FRAG_OK)
         err = put_events(&in, build);
     free(in.buffers);
