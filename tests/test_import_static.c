@@ -56,6 +56,8 @@ static const struct {
     /* Any order of columns, blanks, CRLF, empty lines, no last line end. */
     {"size, upper ,lower,id\r\n512,4,0,x\r\n\r\n1024,9,4,y", 512,
      "+1 -1 +2 -2 "},
+    /* An id of no letters is one like others. */
+    {"id,lower,upper,size\n,0,1,512\n", 512, "+1 -1 "},
     /* A column `end` is inclusive. */
     {"id,lower,end,size\n0,0,4,512\n1,4,5,1024\n", 512, "+1 +2 -1 -2 "},
     /* Sizes that are no multiples: a unit becomes 512 bytes. */
@@ -87,7 +89,7 @@ static void a_scaled_instance_says_so(void **state)
     assert_int_equal(open_text(good[0].text, &t, &e), FRAG_OK);
     assert_int_equal(t->note_count, 0);
     frag_trace_close(t);
-    assert_int_equal(open_text(good[4].text, &t, &e), FRAG_OK);
+    assert_int_equal(open_text(good[5].text, &t, &e), FRAG_OK);
     assert_int_equal(t->note_count, 1);
     assert_non_null(strstr(t->notes[0], "512"));
     frag_trace_close(t);
@@ -106,6 +108,12 @@ static const struct {
     {"id,lower,upper,size\n0,4,9,9223372036854775807\n", "sizes below 2^54"},
     {"id,lower,upper,end,size\n0,4,9,9,512\n", "a known format"},
     {"id,lower,size\n0,4,512\n", "a known format"},
+    {"id,lower,upper,size,size\n0,4,9,512,512\n", "a known format"},
+    /* What was found is cut at 60 characters. */
+    {"id,lower,upper,size\n0,4,9,"
+     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+     "\n",
+     "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\""},
 };
 
 static void what_is_wrong_is_said(void **state)

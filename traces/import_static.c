@@ -231,8 +231,8 @@ static enum frag_err put_moments(const struct instance *in,
 
         FRAG_TRY(frag_build_event(
             build, 0, m->is_birth ? FRAG_ALLOC : FRAG_FREE, m->buffer,
-            m->is_birth ? in->buffers[m->buffer].size * unit : 0, 0,
-            m->buffer + 2, in->e));
+            m->is_birth ? in->buffers[m->buffer].size * unit : 0, 0, 0,
+            in->e)); /* nothing but NOMEM: all is checked by now */
     }
     return FRAG_OK;
 }
