@@ -270,22 +270,27 @@ static enum frag_err on_segment_unmap(const struct call *c)
 
 /* The recorded program never used the block, so it is freed at once: under
  * another policy the request may succeed. */
-static enum frag_err on_oom(const struct call *c)
+static enum frag_err on_failed(const struct call *c)
 {
     struct device_build *d = c->d;
     struct event ev = {.op = FRAG_ALLOC, .bytes = c->entry->size};
 
-    FRAG_TRY(end_run(d, FOLLOW_REQUEST, c->entry->size));
     end_request(d, c->entry->size);
     FRAG_TRY(describe(c, &ev));
     FRAG_TRY(build_take_slot(d, &ev.id));
     build_return_slot(d, ev.id);
-    FRAG_TRY(add_action(c, FRAG_OOM_REPORTED));
     FRAG_TRY(emit(d, &ev));
     d->ooms++;
     ev = (struct event){
         .op = FRAG_FREE, .id = ev.id, .time = ev.time, .stack = ev.stack};
     return build_push(d, &ev);
+}
+
+static enum frag_err on_oom(const struct call *c)
+{
+    FRAG_TRY(end_run(c->d, FOLLOW_REQUEST, c->entry->size));
+    FRAG_TRY(add_action(c, FRAG_OOM_REPORTED));
+    return on_failed(c);
 }
 
 static bool completes_held(const struct device_build *d,
@@ -299,7 +304,7 @@ static bool in_range(const struct frag_entry *entry)
 {
     if (!entry->size || entry->size >= size_end)
         return false;
-    return entry->kind == FRAG_ENTRY_OOM ||
+    return entry->kind == FRAG_ENTRY_OOM || entry->kind == FRAG_ENTRY_FAILED ||
            (entry->addr && entry->addr <= UINT64_MAX - entry->size);
 }
 
@@ -316,6 +321,7 @@ enum frag_err frag_build_entry(struct frag_build *b, uint32_t device,
         [FRAG_ENTRY_SEGMENT_MAP] = on_segment_map,
         [FRAG_ENTRY_SEGMENT_UNMAP] = on_segment_unmap,
         [FRAG_ENTRY_OOM] = on_oom,
+        [FRAG_ENTRY_FAILED] = on_failed,
     };
     enum frag_err err;
     struct call c = {b, build_device(b, device, &err, e), entry, where, e};

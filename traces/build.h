@@ -24,6 +24,8 @@ enum frag_entry_kind {
     FRAG_ENTRY_SEGMENT_MAP,
     FRAG_ENTRY_SEGMENT_UNMAP,
     FRAG_ENTRY_OOM,
+    FRAG_ENTRY_FAILED, /* a request that the device itself refused, of a program
+                          whose allocator is not recorded; addr is not used */
 };
 
 struct frag_entry {

@@ -1,5 +1,6 @@
 /* The input formats, one line each; the file is traces/import_<name>.c. */
 IMPORTER(torch)
+IMPORTER(record)
 IMPORTER(csv)
 IMPORTER(android)
 IMPORTER(static)

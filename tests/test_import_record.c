@@ -1,0 +1,305 @@
+/* Recorders' logs, call by call and byte by byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/record_calls.h"
+
+#define ALLOC(at, size)                                        \
+    {                                                          \
+        .kind = RECORD_ALLOC, .address = (at), .bytes = (size) \
+    }
+#define FREE(at)                             \
+    {                                        \
+        .kind = RECORD_FREE, .address = (at) \
+    }
+#define CREATE(handle)                                         \
+    {                                                          \
+        .kind = RECORD_CREATE, .other = (handle), .bytes = 100 \
+    }
+#define RELEASE(handle)                           \
+    {                                             \
+        .kind = RECORD_RELEASE, .other = (handle) \
+    }
+#define MAP(at, handle)                                                      \
+    {                                                                        \
+        .kind = RECORD_MAP, .address = (at), .bytes = 100, .other = (handle) \
+    }
+#define UNMAP(at, size)                                        \
+    {                                                          \
+        .kind = RECORD_UNMAP, .address = (at), .bytes = (size) \
+    }
+
+/* Calls, and the events of device 0 and the notes that they must become:
+ * "+1:8" allocates 8 bytes in slot 1, "-1" frees it, "|" begins a note. */
+static const struct row {
+    const char *name, *events;
+    struct record_call calls[9];
+} rows[] = {
+    {"an alloc and a free",
+     "+0:5 +1:6 -0",
+     {ALLOC(0x100, 5), ALLOC(0x200, 6), FREE(0x100), CALLS_END}},
+    {"a request that the device has no room for",
+     "+0:9 -0",
+     {{.kind = RECORD_ALLOC, .result = 2, .bytes = 9}, CALLS_END}},
+    {"its free memory is no address",
+     "+0:5 +1:9 -1 -0",
+     {ALLOC(0x100, 5),
+      {.kind = RECORD_CREATE, .result = 2, .bytes = 9, .address = 0x100},
+      FREE(0x100),
+      CALLS_END}},
+    {"requests that make no sense",
+     "|3 calls failed for a reason other than memory",
+     {{.kind = RECORD_ALLOC, .result = 1, .bytes = 9},
+      {.kind = RECORD_ALLOC, .result = 2, .bytes = 0},
+      {.kind = RECORD_ALLOC, .result = 2, .bytes = UINT64_MAX},
+      CALLS_END}},
+    {"a free that failed is none",
+     "+0:5|1 calls failed for a reason other than memory",
+     {ALLOC(0x100, 5),
+      {.kind = RECORD_FREE, .result = 1, .address = 0x100},
+      CALLS_END}},
+    {"a free that was out of memory is none",
+     "+0:5|1 calls failed for a reason other than memory",
+     {ALLOC(0x100, 5),
+      {.kind = RECORD_FREE, .result = 2, .address = 0x100, .bytes = 1},
+      CALLS_END}},
+    {"a null pointer is no block", "", {FREE(0), CALLS_END}},
+    {"a free of what nobody saw",
+     "|2 calls gave back what no recorded call had handed out",
+     {FREE(0x100), RELEASE(7), CALLS_END}},
+    {"an address handed out again",
+     "+0:5 -0 +0:6|1 blocks were handed out "
+     "again without a free",
+     {ALLOC(0x100, 5), ALLOC(0x100, 6), CALLS_END}},
+    {"a call that had not returned",
+     "+0:5 -0|1 calls had not returned when the program ended",
+     {ALLOC(0x100, 5), {.kind = RECORD_NOTHING}, FREE(0x100), CALLS_END}},
+    {"the unused end",
+     "+0:5",
+     {ALLOC(0x100, 5),
+      {.kind = RECORD_NOTHING},
+      {.kind = RECORD_NOTHING},
+      CALLS_END}},
+    {"managed memory",
+     "+0:5|1 managed blocks count as memory of the device",
+     {{.kind = RECORD_ALLOC_MANAGED, .address = 0x100, .bytes = 5}, CALLS_END}},
+    {"a reset frees the device's, lowest first",
+     "+0:5 +1:6 -1 -0",
+     {ALLOC(0x200, 5),
+      ALLOC(0x100, 6),
+      {.kind = RECORD_ALLOC, .device = 1, .address = 0x300, .bytes = 7},
+      {.kind = RECORD_RESET},
+      CALLS_END}},
+    {"memory of the host is none",
+     "",
+     {{.kind = RECORD_POOL, .device = RECORD_ON_HOST, .other = 3},
+      {.kind = RECORD_ALLOC_POOL, .address = 0x100, .bytes = 5, .other = 3},
+      FREE(0x100),
+      {.kind = RECORD_CREATE, .device = RECORD_ON_HOST, .bytes = 5},
+      {.kind = RECORD_RELEASE},
+      CALLS_END}},
+    {"reserved addresses are no request",
+     "",
+     {{.kind = RECORD_RESERVE, .address = 0x100, .bytes = 5},
+      {.kind = RECORD_UNRESERVE, .address = 0x100, .bytes = 5},
+      CALLS_END}},
+    {"physical memory by its handle",
+     "+0:100 -0",
+     {CREATE(7), RELEASE(7), CALLS_END}},
+    {"a mapping keeps what its handle let go",
+     "+0:100 -0",
+     {CREATE(7), MAP(0x1000, 7), RELEASE(7), UNMAP(0x1000, 100), CALLS_END}},
+    {"and is not enough to free it",
+     "+0:100",
+     {CREATE(7), MAP(0x1000, 7), UNMAP(0x1000, 100), CALLS_END}},
+    {"a handle given out again is another's",
+     "+0:100 +1:100 -1 -0",
+     {CREATE(7), MAP(0x1000, 7), RELEASE(7), CREATE(7), RELEASE(7),
+      UNMAP(0x1000, 100), CALLS_END}},
+    {"one unmap of two mappings",
+     "+0:100 +1:100 -0 -1",
+     {CREATE(7), CREATE(8), MAP(0x1000, 7), MAP(0x1064, 8), RELEASE(7),
+      RELEASE(8), UNMAP(0x1000, 200), CALLS_END}},
+    {"a mapping in two places",
+     "+0:100 +1:1 -0",
+     {CREATE(7), MAP(0x1000, 7), MAP(0x2000, 7), RELEASE(7), UNMAP(0x1000, 100),
+      ALLOC(0x9000, 1), UNMAP(0x2000, 100), CALLS_END}},
+    {"a handle retained under another value",
+     "+0:100 +1:1 -0",
+     {CREATE(7),
+      MAP(0x1000, 7),
+      RELEASE(7),
+      {.kind = RECORD_RETAIN, .address = 0x1000, .other = 9},
+      UNMAP(0x1000, 100),
+      ALLOC(0x9000, 1),
+      RELEASE(9),
+      CALLS_END}},
+    {"what another process made",
+     "",
+     {MAP(0x1000, 7),
+      UNMAP(0x1000, 100),
+      {.kind = RECORD_RETAIN, .address = 0x1000, .other = 9},
+      CALLS_END}},
+};
+
+static void append(char *text, size_t room, const char *format, ...)
+    FRAG_PRINTF(3, 4);
+
+static void append(char *text, size_t room, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text + used, room - used, format, list);
+    va_end(list);
+}
+
+static void describe(const struct frag_trace *t, char *text, size_t room)
+{
+    const struct frag_device_trace *d = frag_trace_device(t, 0);
+
+    text[0] = '\0';
+    for (uint64_t i = 0; d && i < d->count; i++) {
+        append(text, room, "%s", i ? " " : "");
+        if (d->op[i] == FRAG_ALLOC)
+            append(text, room, "+%u:%llu", d->id[i],
+                   (unsigned long long)d->bytes[i]);
+        else
+            append(text, room, "-%u", d->id[i]);
+    }
+    for (uint32_t i = 0; i < t->note_count; i++)
+        append(text, room, "|%s", t->notes[i]);
+}
+
+static struct frag_trace *imported(const struct record_call *calls)
+{
+    unsigned char log[LOG_ROOM];
+    struct frag_error e = {""};
+    struct frag_trace *t;
+
+    if (import_log(log, write_log(log, calls), &t, &e) != FRAG_OK)
+        fail_msg("%s", e.text);
+    return t;
+}
+
+static void calls_become_events(void **state)
+{
+    const struct row *row = *state;
+    struct frag_trace *t = imported(row->calls);
+    char text[512];
+
+    describe(t, text, sizeof(text));
+    assert_string_equal(text, row->events);
+    frag_trace_close(t);
+}
+
+static void times_streams_pools_and_devices_are_kept(void **state)
+{
+    struct frag_trace *t = imported(all_kinds);
+    const struct frag_device_trace *d = frag_trace_device(t, 0);
+    const struct frag_device_trace *other = frag_trace_device(t, 1);
+    char text[512];
+
+    (void)state;
+    describe(t, text, sizeof(text));
+    assert_string_equal(
+        text, "+0:5 +1:6 +2:7 +3:8 +4:9 +5:11 -5 -3 +3:2097152 -3 -1 -0 -2 -4"
+              "|1 calls had not returned when the program ended"
+              "|1 managed blocks count as memory of the device");
+    assert_int_equal(d->time[1], 20);
+    assert_int_equal(d->time[7], 40);
+    assert_int_equal(d->stream_count, 2);
+    assert_int_equal(d->streams[d->stream[3]], 9);
+    assert_int_equal(d->pool[4], 0); /* the device's default pool */
+    assert_int_equal(d->recorded.addr[1], 0x2000);
+    assert_int_equal(d->recorded.addr[5], 0);
+    assert_false(d->recorded.has_actions);
+    assert_int_equal(other->count, 1);
+    assert_int_equal(other->pools[other->pool[0]].number, 0x70);
+    frag_trace_close(t);
+}
+
+static void the_log_cut_anywhere_is_whole_or_an_error(void **state)
+{
+    unsigned char log[LOG_ROOM];
+    const size_t size = write_log(log, all_kinds);
+
+    (void)state;
+    for (size_t cut = 0; cut < size; cut++) {
+        const bool whole = cut >= RECORD_HEADER && cut % 64 == 0;
+        struct frag_trace *t = NULL;
+        struct frag_error e = {""};
+        /* a copy of its own, for ASan */
+        unsigned char *part = malloc(cut + 1);
+
+        memcpy(part, log, cut);
+        assert_int_equal(import_log(part, cut, &t, &e),
+                         whole ? FRAG_OK : FRAG_CORRUPT);
+        if (!whole)
+            assert_non_null(strstr(e.text, "expected a"));
+        frag_trace_close(t);
+        free(part);
+    }
+}
+
+static void what_is_wrong_is_said_with_its_place(void **state)
+{
+    static const struct {
+        size_t at; /* of a byte that is set to 200 */
+        const char *words;
+    } faults[] = {
+        {8, "log:8: expected version 1 of a recorder's log with calls of 64 "
+            "bytes, found version 200 with 64"},
+        {12, "log:8: expected version 1 of a recorder's log with calls of 64 "
+             "bytes, found version 1 with 200"},
+        {RECORD_HEADER + 2 * 64,
+         "log:4224: expected a kind of call, found 200"},
+        {RECORD_HEADER + 2 * 64 + 9,
+         "log:4224: expected a device below 1024, found 51200"},
+        {RECORD_HEADER + 2 * 64 + 11,
+         "log:4224: expected a device below 1024, found 3355443200"},
+        {RECORD_HEADER + 2 * 64 + 23,
+         "log:4224: expected an address below 2^63, found "
+         "14411518807585591296"},
+        {RECORD_HEADER + 2 * 64 + 31,
+         "log:4224: expected a size from 1 to 2^63 - 1 at an address above 0, "
+         "found address 0x1000 of 14411518807585587205 bytes on device 0"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+        unsigned char log[LOG_ROOM];
+        const size_t size = write_log(log, all_kinds);
+        struct frag_error e = {""};
+        struct frag_trace *t;
+
+        log[faults[i].at] = 200;
+        assert_int_equal(import_log(log, size, &t, &e), FRAG_CORRUPT);
+        assert_string_equal(e.text, faults[i].words);
+    }
+}
+
+int main(void)
+{
+    enum { ROWS = sizeof(rows) / sizeof(*rows), OTHERS = 3 };
+    struct CMUnitTest tests[ROWS + OTHERS] = {
+        cmocka_unit_test(times_streams_pools_and_devices_are_kept),
+        cmocka_unit_test(the_log_cut_anywhere_is_whole_or_an_error),
+        cmocka_unit_test(what_is_wrong_is_said_with_its_place),
+    };
+
+    for (size_t i = 0; i < ROWS; i++)
+        tests[OTHERS + i] =
+            (struct CMUnitTest){.name = rows[i].name,
+                                .test_func = calls_become_events,
+                                .initial_state = (void *)(uintptr_t)&rows[i]};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

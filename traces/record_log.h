@@ -1,0 +1,84 @@
+/* record_log.h - the log of a recorded CUDA program, as it lies in the file.
+ *
+ * real/record_*.c writes it from inside the program, traces/import_record.c
+ * reads it. One file a process: a header of RECORD_HEADER bytes, then calls of
+ * 64 bytes each, in the order in which they took effect: a call that hands
+ * memory out takes its place when it has returned, one that gives memory back
+ * takes it before it begins, so no address is handed out again before the free
+ * that made it vacant. All numbers are little-endian.
+ *
+ * The file is a shared mapping that grows by whole chunks: what was written is
+ * in it however the process ends. A place whose kind is 0 was never used (the
+ * rest of the last chunk), or belongs to a call that had not returned.
+ */
+#ifndef FRAG_RECORD_LOG_H
+#define FRAG_RECORD_LOG_H
+
+#include <stdint.h>
+
+#define RECORD_MAGIC  "fragrec\n"
+#define RECORD_SUFFIX ".fragrec"
+#define RECORD_FOLDER                                       \
+    "FRAGSIM_RECORD_FOLDER" /* where a program puts its log \
+                             */
+
+enum { RECORD_VERSION = 1, RECORD_HEADER = 4096 };
+
+/* What was called. `address`, `bytes`, `stream` and `other` hold what the line
+ * says; what it does not name is 0. A managed or pitched block is freed as any
+ * other. `result` is the driver's; of a call that hands out and failed the
+ * address is the device memory that was free then. */
+#define RECORD_KINDS(X)                                                  \
+    X(ALLOC, "alloc")                 /* address, bytes */               \
+    X(ALLOC_PITCH, "alloc_pitch")     /* address, pitch x rows */        \
+    X(ALLOC_MANAGED, "alloc_managed") /* address, bytes */               \
+    X(FREE, "free")                   /* address */                      \
+    X(ALLOC_ASYNC, "alloc_async")     /* address, bytes, stream */       \
+    X(ALLOC_POOL, "alloc_pool")       /* the same, other: pool */        \
+    X(FREE_ASYNC, "free_async")       /* address, stream */              \
+    X(POOL, "pool")           /* other: pool, bytes: 1 if the default */ \
+    X(CREATE, "create")       /* other: handle, bytes */                 \
+    X(RELEASE, "release")     /* other: handle */                        \
+    X(RETAIN, "retain")       /* address, other: handle */               \
+    X(MAP, "map")             /* address, bytes, other: handle */        \
+    X(UNMAP, "unmap")         /* address, bytes */                       \
+    X(RESERVE, "reserve")     /* address, bytes */                       \
+    X(UNRESERVE, "unreserve") /* address, bytes */                       \
+    X(RESET, "reset")         /* all of a device is gone */
+
+enum record_kind {
+    RECORD_NOTHING,
+#define X(name, text) RECORD_##name,
+    RECORD_KINDS(X)
+#undef X
+        RECORD_KIND_COUNT
+};
+
+/* Results of the driver that have a meaning here. */
+enum { RECORD_SUCCESS = 0, RECORD_OUT_OF_MEMORY = 2 };
+
+/* Devices that are none. */
+enum { RECORD_NO_DEVICE = -1, RECORD_ON_HOST = -2 };
+
+struct record_header {
+    char magic[8];
+    uint32_t version, call_bytes;
+    uint64_t process, started; /* ns since the epoch */
+    uint64_t lost;             /* calls for which the file could not grow */
+    char program[64];          /* ends with a 0 */
+};
+
+struct record_call {
+    uint32_t kind; /* enum record_kind; written last */
+    int32_t result;
+    int32_t device;  /* that the call names, or of the thread's context */
+    uint32_t thread; /* the process's threads by their first call, from 0 */
+    uint64_t address, bytes;
+    uint64_t stream; /* raw handle; of a default stream per thread the thread's
+                        number in the upper half */
+    uint64_t other;
+    uint64_t time; /* when it took its place, ns since the epoch */
+    uint64_t reserved;
+};
+
+#endif
