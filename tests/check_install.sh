@@ -93,4 +93,8 @@ if command -v man >/dev/null; then
     [ ! -s warnings ]
 fi
 ls "$folder"/prefix/share/fragsim/plots/*.gp >/dev/null
+# The recorder, too: a program without CUDA is all that it has to complain of.
+"$folder/prefix/bin/fragsim" record -o none.h5 -- true 2>words && exit 1
+grep -q 'made no CUDA memory calls' words
+[ -x "$folder/prefix/share/fragsim/pytorch_record.py" ]
 echo "installed, moved, and used by pkg-config and by CMake"

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# check_record.sh: what a program asks of the driver is what its trace holds,
+# call by call, however it comes by the driver; with threads, forks and several
+# devices; killed, out of memory, on a full disk. tests/record/program.c says
+# itself what it does, and tests/record/driver.c stands for the driver.
+# Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (default build).
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${FRAG_BUILD_DIR:-$root/build}
+fragsim=${FRAGSIM:-$build/fragsim}
+parts=$build/tests/record
+for part in "$fragsim" "$parts/record_program" "$build/libfragsim_record.so"; do
+    [ -e "$part" ] || {
+        echo "check_record: no $part; skipped"
+        exit 77
+    }
+done
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 2
+failures=0 checks=0
+
+# same WHAT FOUND WANTED
+same() {
+    checks=$((checks + 1))
+    [ "$2" = "$3" ] && return
+    failures=$((failures + 1))
+    printf 'FAILED %s\n  found:  %s\n  wanted: %s\n' "$1" "${2:0:300}" \
+        "${3:0:300}"
+}
+
+# record PROGRAM WAY SCENARIO: into t.h5; its words in said.
+record() {
+    rm -rf t.*
+    "$fragsim" record -o t.h5 -- "$parts/$1" "$2" "$3" >wanted 2>said
+}
+
+# events TRACE: as the program prints them, a number a block.
+events() {
+    "$fragsim" export "$@" -o - | awk -F, '
+        $1 == "alloc" { n[$2] = ++k; print "alloc", k, $3, $4 }
+        $1 == "free" { print "free", n[$2] }'
+}
+
+# counts TRACE: its requests, one line a device.
+counts() { "$fragsim" info "$1" | sed -n 's/^  requests *//p'; }
+
+# ---- call by call ----
+
+for way in linked dlsym entry; do
+    program=record_program
+    [ $way = linked ] || program=record_loader
+    for expected in blocks:0 streams:0 virtual:0 reset:0 kill:137 out:134; do
+        scenario=${expected%:*}
+        record $program $way "$scenario"
+        same "exit code of $way $scenario" $? "${expected#*:}"
+        [ -s wanted ] || same "$way $scenario" "prints nothing" "its requests"
+        same "requests of $way $scenario" "$(events t.h5)" "$(cat wanted)"
+    done
+done
+record record_program dlsym blocks
+same "a program that is linked and uses dlsym too" "$(events t.h5)" \
+    "$(cat wanted)"
+same "notes of blocks" "$(sed 's/^t.h5: //' said)" \
+    "device 0, 25 events
+3 calls failed for a reason other than memory
+3 managed blocks count as memory of the device"
+same "the trace replays" \
+    "$("$fragsim" replay t.h5 -q -p direct -c inf --csv - | wc -l)" 2
+same "validate" "$("$fragsim" validate t.h5 2>&1 | grep -o 'holds no answers')" \
+    "holds no answers"
+
+# ---- threads, processes, devices, streams ----
+
+record record_loader entry threads
+same "requests of 8 threads" "$(counts t.h5)" "alloc 32000, free 32000"
+same "notes of 8 threads" "$(cat said)" "t.h5: device 0, 64000 events"
+record record_loader dlsym fork
+same "traces of a program and 5 forks" \
+    "$(for t in t.*.h5; do counts "$t"; done | sort | uniq -c | tr -s ' ')" \
+    " 5 alloc 100, free 100
+ 1 alloc 300, free 300"
+record record_program linked devices
+same "requests of device 0" "$(events t.h5 --device 0)" "alloc 1 1000 0
+free 1"
+same "requests of device 1" "$(events t.h5 --device 1)" "alloc 1 2000 0
+alloc 2 3000 0
+free 1
+free 2"
+record record_loader entry own_streams
+same "default streams of two threads" \
+    "$(events t.h5 | awk '{ print $4 }' | sort -u | wc -l)" 2
+
+# ---- what is left where something dies ----
+
+"$fragsim" record -o t2.h5 -- "$parts/record_loader" dlsym wait >wanted 2>said &
+tool=$!
+disown
+until [ -s wanted ]; do sleep 0.05; done
+kill -9 $tool
+same "the log of a recorder that was killed" \
+    "$(counts t2.h5.logs-*/*.fragrec)" "alloc 1"
+kill -9 "$(basename t2.h5.logs-*/*.fragrec | cut -d- -f1)"
+
+# A limit on the size of files stands for a disk that is full: 1 MiB (bash counts
+# in KiB) has room for 16384 calls less 64 for the header.
+rm -rf t.*
+"$fragsim" record -o t.h5 -- bash -c 'ulimit -f 1024; exec "$@"' - \
+    "$parts/record_loader" dlsym threads 2>said
+same "exit code on a full disk" $? 0
+same "calls missing on a full disk" \
+    "$(grep -o '[0-9]* calls are missing' said)" "47680 calls are missing"
+FRAGSIM_RECORD_FOLDER=$folder/none LD_PRELOAD=$build/libfragsim_record.so \
+    "$parts/record_loader" dlsym blocks >/dev/null 2>said
+same "exit code without a folder" $? 0
+same "words without a folder" "$(sed 's/process [0-9]*/process N/' said)" \
+    "fragsim record: nothing of process N is recorded: $folder/none: No such\
+ file or directory"
+
+# ---- the command ----
+
+# ended WHAT CODE WORDS ARGUMENTS...: how `fragsim record ARGUMENTS` ends.
+ended() {
+    local what=$1 code=$2 words=$3
+    shift 3
+    "$fragsim" record "$@" >out 2>said </dev/null
+    same "exit code of $what" $? "$code"
+    same "words of $what" "$(grep -cF -- "$words" said)" 1
+}
+
+rm -rf t.*
+ended "no CUDA" 5 "made no CUDA memory calls" -o t.h5 -- true
+ended "no CUDA, and a failure" 3 "made no CUDA memory calls" -o t.h5 -- sh -c 'exit 3'
+ended "no program" 4 "no_such_program cannot be run: No such file" \
+    -o t.h5 -- no_such_program
+ended "no output" 2 "expected -o FILE" -- true
+ended "no folder" 4 "nowhere/t.h5" -o nowhere/t.h5 -- true
+same "files after all that" "$(ls -d t.* 2>/dev/null)" ""
+echo mine >t.h5
+ended "an output that exists" 4 "t.h5 exists; -f writes over it" \
+    -o t.h5 -- sh -c 'echo ran >ran'
+same "the program of an output that exists" "$(cat t.h5 ran 2>/dev/null)" mine
+"$fragsim" record -q -f -k -o t.h5 -- "$parts/record_loader" dlsym blocks \
+    >wanted 2>said
+same "words of -q -k" "$(sed 's/-[A-Za-z0-9]*;/-X;/' said)" \
+    "fragsim record: the logs are in $folder/t.h5.logs-X; every command reads\
+ them"
+same "the log that -k keeps" "$(events t.h5.logs-*/*.fragrec)" "$(cat wanted)"
+"$fragsim" record -o late.h5 -- \
+    sh -c "(sleep 0.3; '$parts/record_loader' dlsym threads) & exit 7" 2>said
+same "exit code of a program that leaves another behind" $? 7
+same "requests of what was left behind" "$(counts late.h5)" \
+    "alloc 32000, free 32000"
+cat >puts.c <<'END'
+#include <stdio.h>
+int main(void) { puts("text"); puts("text"); return 0; }
+END
+# The tool itself is run with that library too, and may have a sanitizer.
+cc -fno-builtin puts.c -o puts &&
+    same "another library that is loaded first" \
+        "$(LD_PRELOAD=$parts/librecord_next.so \
+            ASAN_OPTIONS=verify_asan_link_order=0 \
+            "$fragsim" record -o next.h5 -- ./puts 2>/dev/null)" "next: text
+next: text"
+
+echo "$((checks - failures)) of $checks checks of the recorder passed"
+[ "$failures" -eq 0 ]
