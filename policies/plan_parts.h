@@ -4,6 +4,7 @@
  * plan_make.c     from a future to a plan: sections, greedy, improvement
  * plan_greedy.c   the lowest gap for one block after the other
  * plan_search.c   does it fit below a ceiling? depth-first, with proofs
+ * plan_pile.c     what it searches over: items piled up from the bottom
  *
  * plan_step.c, of plan_online, has the requests of one step planned here.
  *
