@@ -2,6 +2,7 @@
  * sim/cli/verb_<name>.c. */
 VERB(replay)
 VERB(fit)
+VERB(tune)
 VERB(validate)
 VERB(info)
 VERB(import)

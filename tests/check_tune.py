@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""check_tune.py: what `fragsim tune` says, against `fragsim replay`.
+
+An artificial trace whose optimum is known; the figures of the best setting and
+of the held-out half done again with `replay`; the best is no worse than any
+point of a grid of this script's own; the bounds hold; the same seed gives the
+same bytes on any number of threads; the streams of --verify-with are the
+trace's; the example script finds the setting that fits.
+Environment: FRAGSIM (the tool; default build/fragsim).
+"""
+import csv
+import io
+import itertools
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+MIB = 2 ** 20
+CALLS = ("num_segment_alloc", "num_segment_free", "num_map", "num_unmap",
+         "num_copy", "num_synchronize")
+faults = []
+
+
+def expect(true, what):
+    if not true:
+        faults.append(what)
+
+
+def bundled(name):
+    return os.path.join(ROOT, "traces/bundled", name + ".pickle.xz")
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([FRAGSIM, *map(str, arguments)], text=True,
+                          capture_output=True, check=False)
+    if done.returncode != code:
+        raise SystemExit(f"fragsim {arguments}: exit {done.returncode}, not "
+                         f"{code}: {done.stderr}")
+    return done.stdout
+
+
+def tune(path, *options, code=0):
+    text = run("tune", "-q", path, "--json", "-", *options, code=code)
+    return json.loads(text)["results"][0]
+
+
+def replay(path, settings, capacity="inf"):
+    policies = []
+    for conf in settings:
+        policies += ["-p", f"torch:{conf}"]
+    text = run("replay", "-q", path, "--csv", "-", "--stop-at-oom", "-c",
+               capacity, *policies)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def figures(row):
+    """A row of replay in the words of tune."""
+    oom = row["first_oom_event"]
+    return {"peak_reserved_bytes": int(row["peak_reserved_bytes"]),
+            "driver_calls": sum(int(row[name]) for name in CALLS),
+            "modelled_device_seconds": float(row["modelled_device_seconds"]),
+            "first_oom_event": int(oom) if oom else None}
+
+
+def write_events(path, events):
+    with open(path, "w", encoding="ascii") as out:
+        out.write("op,id,bytes,stream\n")
+        out.writelines(f"{','.join(map(str, e))}\n" for e in events)
+
+
+def steps_of_growing_size(path):
+    """One block at a time, each larger than the last: a segment for each, 680
+    MiB, unless free memory grows with the request or requests are made equal.
+    128 MiB then are the least for 127."""
+    events = []
+    for size in (100, 105, 110, 115, 120, 127):
+        events += [("alloc", 1, size * MIB, 0), ("free", 1, 0, 0)]
+    write_events(path, events)
+
+
+def known_answer(folder):
+    path = os.path.join(folder, "growing.csv")
+    steps_of_growing_size(path)
+    for options in ([], ["--no-vmm"], ["--capacity", "130MiB"]):
+        answer = tune(path, "--no-hold-out", *options)
+        case = answer["cases"][0]
+        expect(case["default"]["peak_reserved_bytes"] == 680 * MIB,
+               f"growing {options}: default {case['default']}")
+        expect(case["best"]["peak_reserved_bytes"] == 128 * MIB,
+               f"growing {options}: best {case['best']}")
+        expect("expandable" not in answer["best"]["settings"]
+               or "--no-vmm" not in options, f"growing {options}: uses VMM")
+    answer = tune(path, "--capacity", "100MiB", code=1)
+    expect(not answer["best"]["within_bounds"], "100 MiB: within the bounds")
+    answer = tune(path, "--no-vmm", "--without", "roundup_power2_divisions",
+                  "--without", "max_split_size_mb", "--no-hold-out")
+    expect(answer["best"]["settings"] == "",
+           f"nothing helps, and it found {answer['best']['settings']}")
+
+
+def grid(vmm):
+    """Settings of this script's own choice."""
+    for expandable, large, split, division in itertools.product(
+            (False, True), (20, 32, 64), (None, 64, 256), (None, 2, 4, 8)):
+        if expandable and (not vmm or split):
+            continue
+        parts = ["expandable_segments:True"] if expandable else []
+        parts += [f"large_segment_size_mb:{large}"] if large != 20 else []
+        parts += [f"max_split_size_mb:{split}"] if split else []
+        parts += [f"roundup_power2_divisions:{division}"] if division else []
+        yield ",".join(parts)
+
+
+def no_worse(name, *options, vmm=True):
+    path = bundled(name)
+    answer = tune(path, "--no-hold-out", *options)
+    case, settings = answer["cases"][0], answer["best"]["settings"]
+    rows = replay(path, ["", settings, *grid(vmm)])
+    expect(figures(rows[0]) == case["default"], f"{name}: default {case}")
+    expect(figures(rows[1]) == case["best"], f"{name}: {settings}: {case}")
+    ratio = float(options[1]) if "--max-calls-ratio" in options else None
+    most = case["default"]["driver_calls"] * (1 + (ratio or 0))
+    for row in rows:
+        found = figures(row)
+        if ratio is not None and found["driver_calls"] > most:
+            continue
+        expect(found["peak_reserved_bytes"] >=
+               case["best"]["peak_reserved_bytes"],
+               f"{name} {options}: {row['policy']} is better")
+    if ratio is not None:
+        expect(case["best"]["driver_calls"] <= most, f"{name}: the bound")
+    return answer
+
+
+def pareto(answer):
+    front = answer["pareto"]
+    for a, b in itertools.permutations(front, 2):
+        expect(a["saving_ratio"] > b["saving_ratio"] or
+               a["modelled_device_seconds"] < b["modelled_device_seconds"],
+               f"{b['settings']} beats {a['settings']}")
+    expect(any(p["settings"] == answer["best"]["settings"] for p in front),
+           "the best is not on its front")
+
+
+def held_out(folder):
+    """The second half, cut in the middle by hand."""
+    whole = os.path.join(folder, "whole.csv")
+    run("export", bundled("multistream"), "-o", whole)
+    with open(whole, encoding="ascii") as file:
+        events = [tuple(line.split(",")) for line in
+                  file.read().splitlines()[1:]]
+    live = {}
+    for event in events[:len(events) // 2]:
+        if event[0] == "alloc":
+            live[event[1]] = event
+        elif event[0] == "free":
+            del live[event[1]]
+    first, rest = (os.path.join(folder, n) for n in ("first.csv", "rest.csv"))
+    write_events(first, events[:len(events) // 2])
+    write_events(rest, [*live.values(), *events[len(events) // 2:]])
+    found = tune(whole, "--no-vmm")["held_out"][0]
+    expect(found["settings"] ==
+           tune(first, "--no-vmm", "--no-hold-out")["best"]["settings"],
+           f"the first half alone gives another setting than {found}")
+    rows = replay(rest, ["", found["settings"]])
+    expect(figures(rows[0]) == found["default"], f"held out: {found}")
+    expect(figures(rows[1]) == found["found"], f"held out: {found}")
+    both = tune(whole, first, "--no-vmm", "--evaluations", "40")
+    expect([h["part"] for h in both["held_out"]] == ["whole", "first"],
+           "two traces: each is held out once")
+
+
+def determinism():
+    answers = [run("tune", bundled("leak"), "--json", "-", "-j", threads,
+                   "--seed", 7, "--no-vmm").split('"results"')[1]
+               for threads in (1, 3)]
+    expect(answers[0] == answers[1], "threads change the answer")
+
+
+def verify(folder):
+    jobs = os.path.join(folder, "jobs")
+    answer = tune(bundled("leak"), "--no-hold-out", "--verify-with", jobs)
+    with open(jobs, encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    case = answer["cases"][0]
+    expect([(r["conf"], r["cap"], r["predicted"]["peak_reserved"])
+            for r in rows] ==
+           [("", 0, case["default"]["peak_reserved_bytes"]),
+            (answer["best"]["settings"], 0,
+             case["best"]["peak_reserved_bytes"])], f"jobs: {rows}")
+    with open(rows[0]["events"], "rb") as file:
+        stream = list(struct.iter_unpack("<IIQQ", file.read()))
+    path = os.path.join(folder, "leak.csv")
+    run("export", bundled("leak"), "-o", path)
+    with open(path, encoding="ascii") as file:
+        ops = [row for row in csv.DictReader(file)
+               if row["op"] in ("alloc", "free", "empty_cache")]
+    # Names of blocks differ: pair them up.
+    names = {}
+    for event, row in zip(stream, ops):
+        op = ("alloc", "free", "empty_cache")[event[0]]
+        if op == "alloc":
+            names[event[2]] = row["id"]
+        expect(op == row["op"] and (op != "alloc" or (
+            event[3] == int(row["bytes"]) and event[1] == int(row["stream"])))
+            and (op != "free" or names[event[2]] == row["id"]),
+            f"stream: {event} is not {row}")
+    expect(len(stream) == len(ops), "stream: another length")
+
+
+def example(folder):
+    os.symlink(os.path.abspath(FRAGSIM), os.path.join(folder, "fragsim"))
+    script = os.path.join(ROOT, "tests/examples/oom_triage.sh")
+    done = subprocess.run(
+        ["sh", script, bundled("gpt2_train"), "8.477GiB"], text=True,
+        capture_output=True, check=False, env={
+            **os.environ, "PATH": folder + ":" + os.environ["PATH"]})
+    expect(done.returncode == 0 and "export PYTORCH_CUDA_ALLOC_CONF='"
+           "expandable_segments:True" in done.stdout,
+           f"oom_triage.sh: {done.returncode} {done.stdout} {done.stderr}")
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print(f"check_tune: no tool at {FRAGSIM}; skipped")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        known_answer(folder)
+        pareto(no_worse("multistream"))
+        no_worse("gpt2_train", "--max-calls-ratio", "0.01")
+        no_worse("leak", "--max-calls-ratio", "0.01", "--no-vmm", vmm=False)
+        held_out(folder)
+        determinism()
+        verify(folder)
+        example(folder)
+    for fault in faults[:10]:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+fragsim tune small.csv --without large_segments
+fragsim tune small.csv --max-calls-ratio -1
+fragsim tune small.csv --max-seconds 1s
+fragsim tune small.csv --verify-with -
+fragsim tune small.csv --json small.csv
+fragsim tune small.csv --device 1
+fragsim tune nothing.csv
+echo $?

@@ -1,0 +1,22 @@
+#!/bin/sh
+# oom_triage.sh SNAPSHOT CAPACITY - a job died on a device of that memory: what
+# should be exported, and what does it cost?
+#
+# SNAPSHOT is what torch.cuda.memory._dump_snapshot wrote. Exit 0: a setting
+# fits, and is printed last; 1: none does; else fragsim's own code.
+set -eu
+snapshot=${1:?usage: oom_triage.sh SNAPSHOT CAPACITY}
+capacity=${2:?usage: oom_triage.sh SNAPSHOT CAPACITY}
+
+echo "# at $capacity:"
+fragsim replay -q "$snapshot" -c "$capacity" -p torch \
+    -p torch:expandable_segments:True -p plan
+echo
+echo "# the smallest device:"
+fragsim fit -q "$snapshot" -p torch -p torch:expandable_segments:True -p plan
+echo
+# Only this part is for the shell: eval "$(oom_triage.sh ... | tail -n 1)"
+code=0
+fragsim tune -q "$snapshot" -c "$capacity" || code=$?
+[ "$code" -ne 1 ] || echo "# ask for less memory, or for a larger device"
+exit "$code"
