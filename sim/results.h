@@ -78,6 +78,8 @@ struct frag_loaded_run {
 };
 
 struct frag_loaded {
+    char *version, *commit, *command; /* who made the file */
+    char *started, *ended;            /* UTC, ISO 8601 */
     uint64_t count;
     struct frag_loaded_run *runs;
 };

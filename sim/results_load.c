@@ -259,6 +259,16 @@ static const char *fault(hid_t file)
     return NULL;
 }
 
+static bool get_provenance(hid_t file, struct frag_loaded *l)
+{
+    l->version = get_text(file, "version");
+    l->commit = get_text(file, "commit");
+    l->command = get_text(file, "command");
+    l->started = get_text(file, "started");
+    l->ended = get_text(file, "ended");
+    return l->version && l->commit && l->command && l->started && l->ended;
+}
+
 static enum frag_err load(hid_t file, const char *path,
                           struct frag_loaded *loaded, struct frag_error *e)
 {
@@ -269,6 +279,9 @@ static enum frag_err load(hid_t file, const char *path,
 
     if (wrong)
         return frag_fail(e, FRAG_CORRUPT, "%s: %s", path, wrong);
+    if (!get_provenance(file, loaded))
+        return frag_fail(e, FRAG_CORRUPT, "%s: it does not say who made it",
+                         path);
     err = get_summary(file, &rows, &count);
     if (err == FRAG_OK)
         err = get_runs(file, rows, loaded, count);
@@ -311,5 +324,10 @@ void frag_results_unload(struct frag_loaded *loaded)
     for (uint64_t i = 0; i < loaded->count; i++)
         drop_run(&loaded->runs[i]);
     free(loaded->runs);
+    free(loaded->version);
+    free(loaded->commit);
+    free(loaded->command);
+    free(loaded->started);
+    free(loaded->ended);
     *loaded = (struct frag_loaded){0};
 }

@@ -3,33 +3,58 @@
 
 #include "sim/cli/figure.h"
 
-/* A step as its corners, which gnuplot fills as one shape. */
-static void put_step(FILE *out, uint64_t event, const struct frag_point *from,
-                     const struct frag_point *to)
+/* Steps finer than the pixels of a panel cannot be seen. */
+enum { STEPS = 800 };
+
+/* The highest of points [from, to), which becomes one step. */
+static struct frag_point highest(const struct frag_point *from,
+                                 const struct frag_point *to)
 {
-    if (from->allocated_max == to->allocated_max &&
-        from->reserved_max == to->reserved_max)
-        return;
+    struct frag_point top = *from;
+
+    for (const struct frag_point *p = from; p < to; p++) {
+        if (p->allocated_max > top.allocated_max)
+            top.allocated_max = p->allocated_max;
+        if (p->reserved_max > top.reserved_max)
+            top.reserved_max = p->reserved_max;
+    }
+    return top;
+}
+
+static void put_corner(FILE *out, uint64_t event, const struct frag_point *p)
+{
     fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", event,
-            from->allocated_max, from->reserved_max);
-    fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", event,
-            to->allocated_max, to->reserved_max);
+            p->allocated_max, p->reserved_max);
+}
+
+/* A run as the corners of its steps, which gnuplot fills as one shape. */
+static void put_steps(FILE *out, const struct frag_run *m)
+{
+    uint64_t stride = (m->point_count + STEPS - 1) / STEPS;
+    struct frag_point last = {0}, p;
+
+    fputs("0\t0\t0\n", out);
+    for (uint64_t k = 0; k < m->point_count; k += stride) {
+        uint64_t end =
+            k + stride < m->point_count ? k + stride : m->point_count;
+
+        p = highest(&m->points[k], &m->points[end]);
+        if (p.allocated_max == last.allocated_max &&
+            p.reserved_max == last.reserved_max)
+            continue;
+        put_corner(out, p.event, &last);
+        put_corner(out, p.event, &p);
+        last = p;
+    }
+    put_corner(out, m->summary.events, &last);
 }
 
 static enum frag_err points(FILE *out, const struct selection *s)
 {
-    const struct frag_point nothing = {0};
-
     fputs("# event\tallocated\treserved\n", out);
     for (size_t i = 0; i < s->count; i++) {
-        const struct frag_run *m = &s->runs[i]->run;
-        const struct frag_point *last = &nothing;
-
-        fprintf(out, "%s0\t0\t0\n", i ? "\n\n" : "");
-        for (uint64_t k = 0; k < m->point_count; last = &m->points[k++])
-            put_step(out, m->points[k].event, last, &m->points[k]);
-        fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
-                m->summary.events, last->allocated_max, last->reserved_max);
+        fputs(i ? "\n\n" : "", out);
+        put_steps(out, &s->runs[i]->run);
     }
     return FRAG_OK;
 }

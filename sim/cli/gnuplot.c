@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim/cli/pdf.h"
+
 enum { MISSING = 127 }; /* exit code of a child that found no gnuplot */
 
 /* -- the folder ---------------------------------------------------------- */
@@ -194,6 +196,7 @@ static char *assignments(const struct gnuplot *g, const char *out)
 static void become(const char *script, char *values)
 {
     setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("TZ", "UTC", 1);
     unsetenv("GNUTERM");
     execlp("gnuplot", "gnuplot", "-d", "-e", values, script, (char *)NULL);
     _exit(errno == ENOENT ? MISSING : MISSING - 1);
@@ -238,23 +241,6 @@ static enum frag_err run(const struct gnuplot *g, const char *out,
     return judge(g, status, e);
 }
 
-/* Cairo writes the time of day into a PDF; the same figure is the same bytes,
- * so it becomes a fixed one of the same length. */
-static void settle_date(const char *path)
-{
-    static const char key[] = "/CreationDate (D:", date[] = "19700101000000";
-    FILE *file = fopen(path, "r+b");
-    size_t matched = 0;
-    int c;
-
-    while (file && key[matched] && (c = getc(file)) != EOF)
-        matched = c == key[matched] ? matched + 1 : c == key[0];
-    if (file && !key[matched] && fseek(file, 0, SEEK_CUR) == 0)
-        fwrite(date, 1, strlen(date), file);
-    if (file)
-        fclose(file);
-}
-
 enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
                            struct frag_error *e)
 {
@@ -271,7 +257,7 @@ enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
     if (err == FRAG_OK && (stat(partial, &made) < 0 || !made.st_size))
         err = frag_fail(e, FRAG_IO, "%s: gnuplot could not write it", out);
     if (err == FRAG_OK)
-        settle_date(partial);
+        pdf_settle_dates(partial);
     if (err == FRAG_OK && rename(partial, out) < 0)
         err = frag_fail(e, FRAG_IO, "%s: cannot rename it into place: %s", out,
                         strerror(errno));

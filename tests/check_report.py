@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""check_report.py: the page of `fragsim report`.
+
+It is well-formed, names nothing outside of itself, holds the numbers of the
+runs (computed anew from what the same replay printed as JSON), escapes what
+came from files, and is the same bytes each time; a failure leaves no file. With
+Chromium it is also opened, sorted by a click and printed. Skipped without
+gnuplot.
+Environment: FRAGSIM (the tool; default build/fragsim).
+"""
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from html.parser import HTMLParser
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+BUNDLED = os.path.join(ROOT, "traces", "bundled")
+# A name that is markup if it is not escaped.
+HOSTILE = "<img src=x onerror=alert(1)>&'quoted'"
+TRACES = ["gpt2_train", "cudagraph", HOSTILE]
+POLICIES = ["torch", "torch:expandable_segments:True", "tlsf", "direct",
+            "compact", "plan"]
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+def run(*arguments, code=0, **more):
+    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL, **more)
+    assert done.returncode == code, \
+        f"{arguments}: exit {done.returncode}, not {code}: {done.stderr}"
+    return done.stderr
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and gathers tables, ids and links."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.stack, self.tables, self.ids = [], [], []
+        self.links, self.text, self.cell = [], [], None
+        self.feed(text)
+        self.close()
+        assert not self.stack, f"left open: {self.stack}"
+
+    def handle_starttag(self, tag, attrs):
+        a = dict(attrs)
+        assert len(a) == len(attrs), f"<{tag}> has an attribute twice"
+        if tag not in VOID:
+            self.stack.append(tag)
+        if "id" in a:
+            self.ids.append(a["id"])
+        self.links += [(k, v) for k, v in attrs
+                       if k in ("src", "href", "xlink:href", "action", "data")]
+        assert not any(k.startswith("on") for k in a), (tag, a)
+        if tag == "table":
+            self.tables.append((a.get("id") or a.get("class") or "", []))
+        elif tag == "tr":
+            self.tables[-1][1].append([])
+        elif tag in ("td", "th"):
+            self.cell = [tag, a.get("data-v"), ""]
+            self.tables[-1][1][-1].append(self.cell)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.stack.pop()
+
+    def handle_endtag(self, tag):
+        assert self.stack and self.stack[-1] == tag, \
+            f"</{tag}> in {self.stack}"
+        self.stack.pop()
+        if tag in ("td", "th"):
+            self.cell = None
+
+    def handle_data(self, data):
+        if self.cell:
+            self.cell[2] += data
+        if not self.stack or self.stack[-1] not in ("style", "script"):
+            self.text.append(data)
+
+    def rows(self, name):
+        """Rows of cells (data-v or text) of every table called that."""
+        return [[c[2] if c[1] is None else float(c[1] or "inf") for c in row]
+                for title, table in self.tables if name in title.split()
+                for row in table if row and row[0][0] == "td"]
+
+
+def replay(folder):
+    """Two result files of the same grid, and the rows of both."""
+    rows, files = [], []
+    for name in TRACES:
+        path = os.path.join(folder, name + ".pickle.xz")
+        source = "leak" if name == HOSTILE else name
+        shutil.copy(os.path.join(BUNDLED, source + ".pickle.xz"), path)
+    for part, traces in enumerate((TRACES[:1], TRACES[1:])):
+        out = os.path.join(folder, f"part{part}.h5")
+        policies = [a for p in POLICIES for a in ("-p", p)]
+        run("replay", "-q", *(t + ".pickle.xz" for t in traces), *policies,
+            "-c", "1.02x,1.1x,inf", "-o", out, "--json", out + ".json",
+            cwd=folder)
+        with open(out + ".json", encoding="utf-8") as file:
+            rows += json.load(file)["results"]
+        files.append(f"part{part}.h5")
+    return files, rows
+
+
+def near(a, b):
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def check_policies(page, rows):
+    """The ranked table is what the rows say."""
+    free = [r for r in rows if r["capacity_bytes"] is None]
+    found = page.rows("policies")
+    assert len(found) == len(POLICIES)
+    order = []
+    for cells in found:
+        policy = cells[1]
+        mine = [r for r in free if r["policy"] == policy]
+        limited = [r for r in rows if r["policy"] == policy and
+                   r["capacity_bytes"] is not None]
+        ratios = [r["peak_reserved_bytes"] / r["lower_bound_bytes"]
+                  for r in mine]
+        survived = sum(r["num_ooms"] == 0 for r in limited)
+        mean = math.prod(ratios) ** (1 / len(ratios))
+        seconds = sum(r["modelled_device_seconds"] for r in mine)
+        assert cells[2] == survived, (cells, survived)
+        assert near(cells[3], mean), (cells, mean)
+        assert near(cells[4], max(ratios)), cells
+        worst = max(mine, key=lambda r: r["peak_reserved_bytes"] /
+                    r["lower_bound_bytes"])
+        assert cells[5] == worst["trace"], cells
+        assert near(cells[7], seconds), cells
+        assert cells[9] == sum(r["bytes_moved"] for r in mine), cells
+        order.append((-survived, mean, seconds))
+    assert order == sorted(order), order
+    saves = {c[1]: c[6] for c in found}
+    assert saves["torch"] == 0
+    means = {c[1]: c[3] for c in found}
+    assert all(near(saves[p], 1 - means[p] / means["torch"]) for p in POLICIES)
+
+
+def check_runs(page, rows):
+    """Every run is there, with its numbers."""
+    key = lambda *a: tuple(a)
+    expected = sorted(
+        key(r["policy"], r["capacity_bytes"] or math.inf,
+            r["peak_reserved_bytes"], r["num_ooms"],
+            r["modelled_device_seconds"], r["bytes_moved"]) for r in rows)
+    found = sorted(key(c[0], c[1], c[2], c[4], c[5], c[6])
+                   for c in page.rows("runs"))
+    assert found == expected
+    ooms = sorted((c[0], c[1], c[2], c[3]) for c in page.rows("ooms"))
+    assert ooms == sorted(
+        (r["policy"], r["capacity_bytes"], r["num_ooms"], r["first_oom_event"])
+        for r in rows if r["num_ooms"]), ooms
+
+
+def check_verdict(page, text, rows):
+    """The choice survives the most at its price, and is in the words."""
+    words = re.sub(r"\s+", " ", "".join(page.text))
+    match = re.search(r"Use (\S+)\. It survives (\d+) of (\d+) runs", words)
+    assert match, words[:600]
+    choice = match[1]
+    assert choice not in ("plan", "direct"), choice
+    limited = [r for r in rows if r["policy"] == choice and
+               r["capacity_bytes"] is not None]
+    assert int(match[2]) == sum(r["num_ooms"] == 0 for r in limited)
+    assert int(match[3]) == len(limited)
+    assert "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" in text
+    for name in TRACES:
+        assert name in words
+    for row in rows:
+        assert row["trace_sha256"] in text and row["params"] in words
+
+
+def check_page(folder, files, rows):
+    out = os.path.join(folder, "review.html")
+    run("report", "-q", *files, "-o", "review.html", cwd=folder)
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids)), "an id stands twice"
+    for kind, target in page.links:
+        assert target.startswith("#"), (kind, target)
+        assert target[1:] in page.ids, target
+    places = re.findall(r"\w+://[^\s\"'<>]*|url\((?!#)|@import", text)
+    assert set(places) <= {"http://www.w3.org/2000/svg",
+                           "http://www.w3.org/1999/xlink"}, places
+    assert "<img" not in text and "&lt;img" in text
+    check_policies(page, rows)
+    check_runs(page, rows)
+    check_verdict(page, text, rows)
+    # frontier, Pareto and heat map, then two figures a trace.
+    assert text.count("<svg") == 3 + 2 * len(TRACES), text.count("<svg")
+    words = run("report", "-q", *files, "-o", "review.html", code=4,
+                cwd=folder)
+    assert "review.html" in words
+    run("report", "-q", "-f", *files, "-o", "review.html", cwd=folder)
+    with open(out, encoding="utf-8") as file:
+        text_again = file.read()
+    assert text_again == text.replace("report -q part0", "report -q -f part0")
+
+
+def check_faults(folder, files):
+    before = sorted(os.listdir(folder))
+    nowhere = dict(os.environ, PATH="/nowhere")
+    words = run("report", *files, "-o", "no.html", code=4, cwd=folder,
+                env=nowhere)
+    assert "gnuplot is not installed" in words, words
+    run("report", *files, "-o", "no/such/folder.html", code=4, cwd=folder)
+    run("report", *files, "-o", "no.txt", code=2, cwd=folder)
+    words = run("report", *files, "-o", "no.html", "--baseline", "nobody",
+                code=2, cwd=folder)
+    assert "nobody" in words, words
+    with open(os.path.join(folder, files[0]), "rb") as file:
+        half = file.read()
+    broken = os.path.join(folder, "half.h5")
+    with open(broken, "wb") as file:
+        file.write(half[:len(half) // 2])
+    words = run("report", "half.h5", "-o", "no.html", code=3, cwd=folder)
+    assert "half.h5" in words, words
+    os.unlink(broken)
+    # gnuplot but no browser.
+    tools = os.path.join(folder, "tools")
+    os.mkdir(tools)
+    os.symlink(shutil.which("gnuplot"), os.path.join(tools, "gnuplot"))
+    words = run("report", "-q", files[0], "-o", "no.pdf", code=4, cwd=folder,
+                env=dict(os.environ, PATH=tools))
+    assert "Chromium" in words, words
+    shutil.rmtree(tools)
+    assert sorted(os.listdir(folder)) == before, os.listdir(folder)
+
+
+CLICK = """<script>
+document.querySelectorAll('#policies th')[3].click();
+document.querySelectorAll('#policies th')[3].click();
+</script>"""
+
+
+def check_browser(folder, files, browser):
+    """A click sorts; the page prints, to equal bytes."""
+    page = os.path.join(folder, "click.html")
+    with open(os.path.join(folder, "review.html"), encoding="utf-8") as file:
+        text = file.read()
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(text.replace("</body>", CLICK + "</body>"))
+    done = subprocess.run(
+        [browser, "--headless", "--disable-gpu", "--dump-dom",
+         f"--user-data-dir={folder}/profile",
+         *(["--no-sandbox"] if os.geteuid() == 0 else []), "file://" + page],
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = [c[3] for c in Page(done.stdout).rows("policies")]
+    assert len(found) == len(POLICIES), done.stdout[:300]
+    assert found == sorted(found, reverse=True), found
+    prints = []
+    for _ in range(2):
+        run("report", "-q", "-f", files[0], "-o", "review.pdf", cwd=folder)
+        with open(os.path.join(folder, "review.pdf"), "rb") as file:
+            prints.append(file.read())
+    assert prints[0].startswith(b"%PDF") and prints[0] == prints[1]
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print(f"check_report: no tool at {FRAGSIM}; skipped")
+        return 77
+    if not shutil.which("gnuplot"):
+        print("check_report: gnuplot is missing; skipped")
+        return 77
+    browser = next(filter(None, map(shutil.which, (
+        "chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    with tempfile.TemporaryDirectory() as folder:
+        files, rows = replay(folder)
+        check_page(folder, files, rows)
+        check_faults(folder, files)
+        if browser:
+            check_browser(folder, files, browser)
+        else:
+            print("check_report: no Chromium; neither clicked nor printed")
+    print("the page is as it must be")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

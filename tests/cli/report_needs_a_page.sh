@@ -1,0 +1,1 @@
+fragsim report r.h5 -o review.txt
