@@ -45,9 +45,8 @@ static inline enum frag_err on_alloc(struct run *r, uint64_t i, bool careful)
         run_absorb(r, true);
     if (RARE(err != FRAG_OK))
         return run_refused(r, &req, err);
-    if (careful && r->ledger &&
-        frag_ledger_alloc(r->ledger, id, req.size, &r->slots[id].block))
-        return run_fault(r);
+    if (careful)
+        FRAG_TRY(run_prove_alloc(r, id, req.size));
     run_enter(r, id, &req);
     if (RARE(changed))
         run_peak(r, req.stream, req.pool);
@@ -61,8 +60,8 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
 
     if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
         return run_free_odd(r, id);
-    if (careful && r->ledger && frag_ledger_free(r->ledger, id, &s->block))
-        return run_fault(r);
+    if (careful)
+        FRAG_TRY(run_prove_free(r, id));
     run_drop(r, id);
     r->tally.allocated -= s->block.size;
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
@@ -275,6 +274,7 @@ static enum frag_err run_all(struct run *r)
     if (r->spec->watch && r->spec->watch->ended)
         r->spec->watch->ended(r->spec->watch->user, &r->heap);
     r->event = c.done;
+    FRAG_TRY(run_prove_end(r));
     return run_end(r, c.done - from);
 }
 

@@ -142,6 +142,19 @@ struct frag_replay_watch {
     bool adopt_start;
 };
 
+/* What blocks hold, on a device that has contents: each gets a pattern of its
+ * own when it is handed out, which has to be there when it is freed and at the
+ * end, whatever moved or was remapped in between. DEVICE. */
+struct frag_contents {
+    void *user;
+    enum frag_err (*fill)(void *user, frag_addr addr, frag_size size,
+                          uint64_t seed);
+    /* *wrong: offset of the first bytes that are not as filled, UINT64_MAX if
+     * all are. */
+    enum frag_err (*verify)(void *user, frag_addr addr, frag_size size,
+                            uint64_t seed, frag_size *wrong);
+};
+
 struct frag_replay {
     const struct frag_device_trace *trace; /* borrowed */
     const struct frag_replay_watch *watch; /* NULL: nobody looks */
@@ -149,17 +162,19 @@ struct frag_replay {
     const char *params;       /* NULL: defaults */
     struct frag_backend *mem; /* borrowed; fresh: nothing held yet */
     bool check;               /* the ledger proves every answer */
-    bool stop_at_oom;         /* the run ends with the first OOM */
-    uint64_t repeat;          /* times to run the stream, at least 1 */
-    uint64_t points;          /* buckets of the series; 0: none */
-    uint64_t max_ooms;        /* OOM rows kept (all are counted) */
+    const struct frag_contents *contents; /* NULL: nobody looks; with check */
+    bool stop_at_oom;                     /* the run ends with the first OOM */
+    uint64_t repeat;   /* times to run the stream, at least 1 */
+    uint64_t points;   /* buckets of the series; 0: none */
+    uint64_t max_ooms; /* OOM rows kept (all are counted) */
     /* Called about ten times a second with events done and in all; a true
      * answer ends the run with FRAG_CANCELLED. May be NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
 };
 
-/* Runs it. CONTRACT with event and fault if `check` finds a broken policy;
+/* Runs it. CONTRACT with event and fault if `check` finds a broken policy
+ * or a block without its contents;
  * INVALID, UNSUPPORTED for params; NOMEM, DEVICE, CANCELLED. On error out needs
  * no frag_run_free and everything is given back to mem. */
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,

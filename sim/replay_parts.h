@@ -4,6 +4,7 @@
  * replay_rare.c   what happens now and then: reserved changes, an OOM, a
  *                 synchronize, a move
  * replay_start.c  opening, adopting a layout, closing
+ * replay_proof.c  what is proved of every answer where the run is checked
  * replay_sum.c    from the tally to the summary
  * serve.c         the same engine under a running program
  */
@@ -71,6 +72,7 @@ struct run {
     uint64_t moves_seen; /* summary.num_moves when the policy was called */
 
     struct frag_ledger *ledger;
+    uint64_t *filled; /* [slots]: the event that filled the block; NULL: none */
     struct frag_error *error;
     struct picture picture;
     struct queue pending;
@@ -115,6 +117,15 @@ void run_synchronized(void *user);
 void run_moved(void *user, uint32_t owner, const struct frag_block *block);
 /* CONTRACT with the event in words, where the ledger found a fault. */
 enum frag_err run_fault(struct run *r);
+
+/* --- replay_proof.c: CONTRACT, DEVICE --- */
+
+/* The answer of the policy to a request of `asked` bytes. */
+enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size asked);
+/* The block is about to go back. */
+enum frag_err run_prove_free(struct run *r, uint32_t id);
+/* All blocks that are left. */
+enum frag_err run_prove_end(struct run *r);
 /* A picture of now. */
 enum frag_err run_picture(struct run *r, frag_stream stream, frag_pool pool,
                           enum frag_err (*each)(void *, const struct extent *));

@@ -255,7 +255,7 @@ enum frag_err run_request_free(struct run *r, uint32_t id)
 enum frag_err run_complete(struct run *r, uint32_t id)
 {
     struct slot *s = &r->slots[id];
-    enum frag_err err = FRAG_OK;
+    enum frag_err err = run_prove_free(r, id);
 
     tally_fold(&r->tally, r->event);
     dequeue(&r->pending, id);
@@ -263,8 +263,6 @@ enum frag_err run_complete(struct run *r, uint32_t id)
     r->tally.pending -= s->block.size;
     r->requested_pending -= s->requested;
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
-    if (r->ledger)
-        err = frag_ledger_free(r->ledger, id, &s->block);
     if (err == FRAG_OK)
         r->policy->free(&r->heap, &s->block);
     return err;

@@ -69,15 +69,20 @@ static enum frag_err open_storage(struct run *r)
         FRAG_TRY(foresee(r));
         FRAG_TRY(foretell(r));
     }
-    if (r->spec->check)
-        r->ledger = frag_ledger_open(t->slots);
-    return r->spec->check && !r->ledger ? FRAG_NOMEM : FRAG_OK;
+    if (!r->spec->check)
+        return FRAG_OK;
+    r->ledger = frag_ledger_open(t->slots);
+    if (r->spec->contents)
+        r->filled = calloc(slots, sizeof(*r->filled));
+    return r->ledger && (r->filled || !r->spec->contents) ? FRAG_OK
+                                                          : FRAG_NOMEM;
 }
 
 static void close_storage(struct run *r)
 {
     frag_ledger_close(r->ledger);
     picture_close(&r->picture);
+    free(r->filled);
     free(r->asked);
     free(r->frees_at);
     free(r->pending.links);
@@ -155,8 +160,7 @@ enum frag_err run_drain(struct run *r)
         const struct frag_block *b = &r->slots[id].block;
 
         if (state_of(r->tags[id]) == SLOT_LIVE) {
-            if (r->ledger && frag_ledger_free(r->ledger, id, b) != FRAG_OK)
-                return run_fault(r);
+            FRAG_TRY(run_prove_free(r, id));
             run_drop(r, id);
             r->tally.allocated -= b->size;
             r->policy->free(&r->heap, b);

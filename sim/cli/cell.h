@@ -21,6 +21,7 @@ struct cell_values {
     const char *costs;
     uint64_t device; /* UINT64_MAX: all */
     frag_size total, limit;
+    uint64_t gpu;     /* of the cuda backend */
     unsigned backend; /* index in cell_backends */
     unsigned rule;    /* enum frag_address_rule */
     bool stop_at_oom, check;
@@ -69,31 +70,52 @@ struct cell_values {
      OPTION_CHOICE, AT(cell.rule), "driver|hostile"}
 
 #define CELL_DEVICE_OPTIONS(AT)                                                \
-    {"backend", 0, "NAME", "memory under the policies: arena", OPTION_CHOICE,  \
-     AT(cell.backend), "arena"},                                               \
+    {"backend", 0, "NAME",                                                     \
+     "memory under the policies: arena, which simulates a device (default), "  \
+     "or cuda, a GPU of this machine",                                         \
+     OPTION_CHOICE, AT(cell.backend), "arena|cuda"},                           \
+    {"gpu", 0, "N", "which GPU, for --backend cuda (default: 0)",              \
+     OPTION_NUMBER, AT(cell.gpu), NULL},                                       \
     {"stop-at-oom", 0, NULL,                                                   \
      "end a run with the first request that cannot be met; otherwise it is "   \
      "skipped with its free, and the run goes on",                             \
      OPTION_SWITCH, AT(cell.stop_at_oom), NULL},                               \
     {"check", 0, NULL,                                                         \
      "prove every answer of the policy: aligned, inside held memory, apart "   \
-     "from every live block (slower)",                                         \
+     "from every live block (slower); with --backend cuda also that blocks "   \
+     "keep their contents",                                                    \
      OPTION_SWITCH, AT(cell.check), NULL},                                     \
     CELL_MODEL_OPTIONS(AT)
 /* clang-format on */
 
 struct cell_settings;
 
+/* Memory for one run, and what it is made of. */
+struct cell_memory {
+    struct frag_backend *mem;             /* for the policy */
+    const struct frag_contents *contents; /* NULL if it has none to check */
+    struct frag_backend *arena, *device, *twin; /* parts; NULL if not used */
+    struct frag_pattern *pattern;
+    struct frag_contents checks;
+};
+
 /* Where the memory under a policy comes from; one line a backend in cell.c. */
 struct cell_backend {
     const char *name; /* as `--backend` takes it and results say it */
     /* Fresh memory of that capacity; NOMEM, DEVICE. */
     enum frag_err (*open)(const struct cell_settings *s, frag_size capacity,
-                          struct frag_backend **out, struct frag_error *e);
-    void (*close)(struct frag_backend *mem);
+                          struct cell_memory *out, struct frag_error *e);
+    void (*close)(struct cell_memory *m);
 };
 
 extern const struct cell_backend cell_backends[];
+
+/* A GPU that keeps to an arena's capacity and is timed call by call, see
+ * sim/twin.h: cell_cuda.c. */
+enum frag_err cell_cuda_open(const struct cell_settings *s, frag_size capacity,
+                             struct cell_memory *out,
+                             struct frag_error *e) FRAG_MUST_CHECK;
+void cell_cuda_close(struct cell_memory *m);
 
 /* The same for every cell of a grid; read only while cells run. */
 struct cell_settings {
@@ -101,6 +123,7 @@ struct cell_settings {
     struct frag_costs costs;
     frag_size total; /* 0: the capacity, or an H200's */
     unsigned rule;   /* enum frag_address_rule */
+    int gpu;
     bool stop_at_oom, check;
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */
@@ -122,5 +145,17 @@ enum frag_err cell_run(const struct cell_settings *s,
                        bool (*tick)(void *user, uint64_t done, uint64_t total),
                        void *user, struct frag_run *out,
                        struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The same on memory that the caller has opened, and closes. */
+enum frag_err
+cell_replay(const struct cell_settings *s, const struct cell_memory *m,
+            const struct frag_run_identity *id, const char *params,
+            bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
+            struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The arena of the settings, which is closed by frag_arena_close. */
+enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
+                         frag_size total, struct frag_backend **out,
+                         struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif
