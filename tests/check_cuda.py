@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""check_cuda.py: the CUDA backend on a driver that is not one.
+
+tests/fake_cuda stands for the driver: strict, on host memory, and told to fail
+or to spoil a copy. Held to it: every policy gives the numbers it has on the
+arena, at two capacities, with contents checked; a failure of any call ends the
+run with 5 and leaves nothing held; a spoilt copy is found.
+Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (where the fake was built).
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
+FAKE = os.path.join(BUILD, "tests", "fake_cuda")
+MOVES_NOTHING = ["torch:expandable_segments:True", "best_fit"]
+# Of one side only: how it was timed, and what it is called.
+SIDES = {"backend", "modelled_device_seconds", "ns_per_event"}
+
+failures = []
+
+
+def fail(text):
+    failures.append(text)
+    print(text)
+
+
+def run(*arguments, **fake):
+    env = dict(os.environ, LD_LIBRARY_PATH=FAKE,
+               **{f"FAKE_CUDA_{key.upper()}": str(value)
+                  for key, value in fake.items()})
+    return subprocess.run([FRAGSIM, *arguments], env=env, text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL,
+                          check=False)
+
+
+def rows(*arguments):
+    done = run("replay", *arguments, "--json", "-", "-q")
+    if done.returncode:
+        raise SystemExit(f"fragsim replay {' '.join(arguments)}: exit "
+                         f"{done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)["results"]
+
+
+def policies():
+    names = json.loads(run("policies", "--json", "-").stdout)["policies"]
+    return [p["name"] for p in names] + MOVES_NOTHING[:1]
+
+
+def same_numbers(trace, policy):
+    """The same rows from both backends."""
+    what = [trace, "-p", policy, "-c", "inf,1.1x", "--total", "8GiB", "--check"]
+    for arena, cuda in zip(rows(*what), rows(*what, "--backend", "cuda")):
+        for key in arena.keys() - SIDES:
+            if arena[key] != cuda[key]:
+                fail(f"{policy} at {arena['capacity_bytes']}: {key} is "
+                     f"{cuda[key]}, on the arena {arena[key]}")
+
+
+def calls_of(folder, *arguments):
+    path = os.path.join(folder, "calls")
+    done = run(*arguments, calls=path)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)}: {done.stderr}")
+    with open(path, encoding="ascii") as file:
+        return int(file.read())
+
+
+def survives_failures(folder, trace, policy):
+    """A failure at each of some calls: 5, and nothing is held at the end. The
+    last two give back what the check of contents took for itself."""
+    what = ["replay", trace, "-p", policy, "--backend", "cuda", "--check"]
+    count = calls_of(folder, *what)
+    steps = sorted({*range(1, 16), *range(16, count, count // 16),
+                    *range(count - 15, count - 1)})
+
+    def at(k):
+        return k, run(*what, fail_at=k)
+
+    with ThreadPoolExecutor() as pool:
+        for k, done in pool.map(at, steps):
+            if done.returncode != 5 or "CUDA_ERROR" not in done.stderr:
+                fail(f"{policy}, call {k} of {count} fails: exit "
+                     f"{done.returncode}, {done.stderr.strip()}")
+
+
+def finds_spoilt_copy(trace):
+    done = run("replay", trace, "-p", "compact", "--backend", "cuda",
+               "--check", corrupt_copy=2)
+    if done.returncode != 1 or "has lost what it held" not in done.stderr:
+        fail(f"a spoilt copy: exit {done.returncode}, {done.stderr.strip()}")
+
+
+def true_end_of_memory(trace):
+    """No capacity is set: it is the device that refuses."""
+    what = [trace, "-p", "best_fit", "--backend", "cuda"]
+    env = {"FAKE_CUDA_MEMORY": "24"}
+    os.environ.update(env)
+    row = rows(*what)[0]
+    for key in env:
+        del os.environ[key]
+    if not row["num_ooms"] or row["peak_reserved_bytes"] > 24 << 20:
+        fail(f"at the end of memory: {row}")
+
+
+def no_driver(trace):
+    env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    done = subprocess.run([FRAGSIM, "replay", trace, "--backend", "cuda"],
+                          env=env, text=True, capture_output=True, check=False)
+    if done.returncode == 0:
+        return  # there is a GPU
+    if done.returncode != 5 or "driver" not in done.stderr:
+        fail(f"without a driver: exit {done.returncode}, {done.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "t.h5")
+        subprocess.run([FRAGSIM, "gen", "-q", "-o", trace, sys.argv[1]
+                        if len(sys.argv) > 1 else
+                        "stationary:allocs=300,live=30,mean=1MiB,spread=1"],
+                       check=True)
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda p: same_numbers(trace, p), policies()))
+        for policy in ("torch", "torch:expandable_segments:True", "remap",
+                       "compact", "stitch"):
+            survives_failures(folder, trace, policy)
+        finds_spoilt_copy(trace)
+        true_end_of_memory(trace)
+        no_driver(trace)
+    if failures:
+        sys.exit(f"check_cuda: {len(failures)} wrong")
+
+
+main()

@@ -1,0 +1,765 @@
+/* fake_cuda.c - a libcuda.so.1 for machines without a GPU: the entry points of
+ * real/driver.h on host memory.
+ *
+ * "Device" memory is a sparse file in memory and a mapping is a mapping of it,
+ * so two addresses of one physical allocation share their bytes. It is strict:
+ * what the driver forbids or leaves undefined is told on stderr, and the
+ * process then ends with 86, as it does where anything is still held.
+ *
+ *   FAKE_CUDA_MEMORY=N        MiB of the device, default 8192
+ *   FAKE_CUDA_FAIL_AT=K       the K-th call that can fail does (from 1)
+ *   FAKE_CUDA_FAIL_WITH=CODE  with this, default 999
+ *   FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
+ *   FAKE_CUDA_CALLS=FILE      number of calls that can fail, written at exit
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "real/driver.h"
+
+#define EXPORT  __attribute__((visibility("default")))
+#define GRANULE ((size_t)2 << 20)
+#define SPACE   ((size_t)1 << 40)
+
+enum {
+    INVALID_VALUE = 1,
+    NO_CONTEXT = 201,
+    NOT_FOUND = 500,
+    UNKNOWN = 999,
+    FAULTY = 86,
+};
+
+#define X(name, arguments) EXPORT cu_result name arguments;
+CU_DRIVER(X)
+#undef X
+
+/* Something held: a physical allocation, a reservation or a mapping. */
+struct held {
+    struct held *next;
+    uint64_t at; /* address; of a physical allocation its handle */
+    size_t size;
+    size_t offset;       /* in the file: of an allocation, of a mapping */
+    struct held *memory; /* that is mapped */
+    unsigned uses;       /* mappings, and 1 until it is released */
+    bool released, open; /* open: access was granted */
+    bool is_segment;     /* of a reservation: made by cuMemAlloc */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    int file;
+    size_t capacity, used, end; /* end: of the file's used part */
+    struct held *memory, *reservations, *maps;
+    uint64_t calls, fail_at, copies, corrupt_at;
+    int fail_with, contexts;
+    uint64_t handles;
+    bool faulty;
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
+
+static __thread int depth; /* contexts pushed by this thread */
+
+/* ---- faults ---- */
+
+__attribute__((format(printf, 1, 2))) static cu_result blame(const char *format,
+                                                             ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    fputs("fake_cuda: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    fake.faulty = true;
+    return INVALID_VALUE;
+}
+
+static uint64_t setting(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+
+    return text && *text ? strtoull(text, NULL, 10) : usual;
+}
+
+/* Whether this call is the one that has to fail. */
+static bool fails(cu_result *code)
+{
+    *code = fake.fail_with;
+    return ++fake.calls == fake.fail_at;
+}
+
+__attribute__((destructor)) static void at_end(void)
+{
+    const char *path = getenv("FAKE_CUDA_CALLS");
+    FILE *file = path ? fopen(path, "w") : NULL;
+
+    if (file) {
+        fprintf(file, "%llu\n", (unsigned long long)fake.calls);
+        fclose(file);
+    }
+    for (struct held *h = fake.memory; h; h = h->next)
+        blame("memory of %zu bytes was never released", h->size);
+    for (struct held *h = fake.reservations; h; h = h->next)
+        blame("%zu bytes at 0x%llx were never given back", h->size,
+              (unsigned long long)h->at);
+    if (fake.contexts)
+        blame("the context was retained %d times more than released",
+              fake.contexts);
+    if (fake.faulty)
+        _exit(FAULTY);
+}
+
+/* ---- what is held ---- */
+
+static struct held *add(struct held **list, struct held h)
+{
+    struct held *made = malloc(sizeof(*made));
+
+    if (!made)
+        abort();
+    *made = h;
+    made->next = *list;
+    *list = made;
+    return made;
+}
+
+static void drop(struct held **list, const struct held *h)
+{
+    while (*list != h)
+        list = &(*list)->next;
+    *list = h->next;
+    free((void *)(uintptr_t)h);
+}
+
+static struct held *at(struct held *list, uint64_t address)
+{
+    while (list && list->at != address)
+        list = list->next;
+    return list;
+}
+
+/* What holds [address, address + size) whole. */
+static struct held *around(struct held *list, uint64_t address, size_t size)
+{
+    while (list && (address < list->at || address - list->at > list->size ||
+                    size > list->size - (address - list->at)))
+        list = list->next;
+    return list;
+}
+
+static bool meets(const struct held *list, uint64_t address, size_t size)
+{
+    while (list &&
+           (address >= list->at + list->size || list->at >= address + size))
+        list = list->next;
+    return list != NULL;
+}
+
+static size_t whole(size_t size)
+{
+    return (size + GRANULE - 1) / GRANULE * GRANULE;
+}
+
+static void start(void)
+{
+    if (fake.file >= 0)
+        return;
+    fake.file = memfd_create("fake_cuda", MFD_CLOEXEC);
+    if (fake.file < 0 || ftruncate(fake.file, (off_t)SPACE) != 0)
+        abort();
+    fake.capacity = setting("FAKE_CUDA_MEMORY", 8192) << 20;
+    fake.fail_at = setting("FAKE_CUDA_FAIL_AT", 0);
+    fake.fail_with = (int)setting("FAKE_CUDA_FAIL_WITH", UNKNOWN);
+    fake.corrupt_at = setting("FAKE_CUDA_CORRUPT_COPY", 0);
+}
+
+/* Physical memory: its part of the file is never used again, so what is left
+ * in freed memory is found by nobody. */
+static cu_result take_memory(size_t size, struct held **out)
+{
+    if (size > fake.capacity - fake.used)
+        return CU_OUT_OF_MEMORY;
+    if (size > SPACE - fake.end)
+        abort();
+    *out = add(&fake.memory, (struct held){.at = ++fake.handles,
+                                           .size = size,
+                                           .offset = fake.end,
+                                           .uses = 1});
+    fake.end += size;
+    fake.used += size;
+    return CU_SUCCESS;
+}
+
+static void let_go(struct held *memory)
+{
+    if (--memory->uses)
+        return;
+    fallocate(fake.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+              (off_t)memory->offset, (off_t)memory->size);
+    fake.used -= memory->size;
+    drop(&fake.memory, memory);
+}
+
+static uint64_t reserve(size_t size)
+{
+    char *room = mmap(NULL, size + GRANULE, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uintptr_t first;
+
+    if (room == MAP_FAILED)
+        abort();
+    first = whole((uintptr_t)room);
+    munmap(room, first - (uintptr_t)room);
+    munmap((void *)(first + size), GRANULE - (first - (uintptr_t)room));
+    return first;
+}
+
+static void show(uint64_t address, const struct held *memory, int rights)
+{
+    if (mmap((void *)(uintptr_t)address, memory->size, rights,
+             MAP_SHARED | MAP_FIXED, fake.file,
+             (off_t)memory->offset) == MAP_FAILED)
+        abort();
+}
+
+static void hide(uint64_t address, size_t size)
+{
+    mmap((void *)(uintptr_t)address, size, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+/* ---- the entry points: start, errors, devices, contexts ---- */
+
+/* Every call below that can fail begins so. */
+#define ENTER()                           \
+    cu_result result_ = CU_SUCCESS;       \
+                                          \
+    pthread_mutex_lock(&fake.lock);       \
+    start();                              \
+    if (fails(&result_)) {                \
+        pthread_mutex_unlock(&fake.lock); \
+        return result_;                   \
+    }
+
+#define LEAVE(code)                       \
+    do {                                  \
+        result_ = (code);                 \
+        pthread_mutex_unlock(&fake.lock); \
+        return result_;                   \
+    } while (0)
+
+#define NEEDS_CONTEXT() \
+    if (!depth)         \
+    LEAVE((blame("%s without a context", __func__), (cu_result)NO_CONTEXT))
+
+cu_result cuInit(unsigned flags)
+{
+    ENTER();
+    LEAVE(flags ? blame("cuInit with flags") : CU_SUCCESS);
+}
+
+cu_result cuGetErrorName(cu_result code, const char **name)
+{
+    *name = code == CU_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : code == INVALID_VALUE  ? "CUDA_ERROR_INVALID_VALUE"
+                                     : "CUDA_ERROR_UNKNOWN";
+    return CU_SUCCESS;
+}
+
+cu_result cuGetErrorString(cu_result code, const char **words)
+{
+    *words = code == CU_OUT_OF_MEMORY ? "out of memory"
+             : code == INVALID_VALUE  ? "invalid argument"
+                                      : "unknown error";
+    return CU_SUCCESS;
+}
+
+cu_result cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return CU_SUCCESS;
+}
+
+cu_result cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return CU_SUCCESS;
+}
+
+cu_result cuDeviceGet(cu_device *device, int ordinal)
+{
+    *device = 0;
+    return ordinal == 0 ? CU_SUCCESS : 101; /* CUDA_ERROR_INVALID_DEVICE */
+}
+
+cu_result cuDeviceGetName(char *name, int room, cu_device device)
+{
+    (void)device;
+    snprintf(name, (size_t)room, "fake");
+    return CU_SUCCESS;
+}
+
+cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device)
+{
+    (void)device;
+    ENTER();
+    *total = fake.capacity;
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
+{
+    (void)device;
+    ENTER();
+    fake.contexts++;
+    *context = (cu_context)(void *)&fake;
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
+{
+    (void)device;
+    fake.contexts--;
+    return CU_SUCCESS;
+}
+
+cu_result cuCtxPushCurrent_v2(cu_context context)
+{
+    ENTER();
+    depth++;
+    LEAVE((void *)context == (void *)&fake ? CU_SUCCESS
+                                           : blame("no such context"));
+}
+
+cu_result cuCtxPopCurrent_v2(cu_context *context)
+{
+    depth--;
+    *context = (cu_context)(void *)&fake;
+    return depth < 0 ? blame("a context popped that was not pushed")
+                     : CU_SUCCESS;
+}
+
+cu_result cuCtxSynchronize(void)
+{
+    ENTER();
+    NEEDS_CONTEXT();
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuMemGetInfo_v2(size_t *left, size_t *total)
+{
+    ENTER();
+    *left = fake.capacity - fake.used;
+    *total = fake.capacity;
+    LEAVE(CU_SUCCESS);
+}
+
+/* ---- segments ---- */
+
+static cu_result new_segment(cu_address *out, size_t size)
+{
+    struct held *memory;
+    cu_result code;
+
+    if (!size)
+        return blame("a segment of nothing");
+    code = take_memory(whole(size), &memory);
+    if (code != CU_SUCCESS)
+        return code;
+    *out = reserve(memory->size);
+    add(&fake.reservations, (struct held){.at = *out,
+                                          .size = memory->size,
+                                          .memory = memory,
+                                          .is_segment = true});
+    add(&fake.maps,
+        (struct held){
+            .at = *out, .size = memory->size, .memory = memory, .open = true});
+    show(*out, memory, PROT_READ | PROT_WRITE);
+    return CU_SUCCESS;
+}
+
+cu_result cuMemAlloc_v2(cu_address *out, size_t size)
+{
+    ENTER();
+    NEEDS_CONTEXT();
+    LEAVE(new_segment(out, size));
+}
+
+static cu_result free_segment(cu_address address)
+{
+    struct held *r = at(fake.reservations, address);
+
+    if (!r || !r->is_segment)
+        return blame("cuMemFree of 0x%llx, which is no segment",
+                     (unsigned long long)address);
+    munmap((void *)(uintptr_t)address, r->size);
+    let_go(r->memory);
+    drop(&fake.maps, at(fake.maps, address));
+    drop(&fake.reservations, r);
+    return CU_SUCCESS;
+}
+
+cu_result cuMemFree_v2(cu_address address)
+{
+    ENTER();
+    NEEDS_CONTEXT();
+    LEAVE(free_segment(address));
+}
+
+/* ---- virtual memory ---- */
+
+cu_result cuMemGetAllocationGranularity(size_t *size,
+                                        const struct cu_memory_prop *prop,
+                                        int kind)
+{
+    *size = GRANULE;
+    return prop->type == CU_PINNED && prop->location.type == CU_ON_DEVICE &&
+                   kind == CU_MINIMUM
+               ? CU_SUCCESS
+               : blame("memory of another kind");
+}
+
+cu_result cuMemAddressReserve(cu_address *out, size_t size, size_t alignment,
+                              cu_address wish, unsigned long long flags)
+{
+    ENTER();
+    if (!size || size % GRANULE || alignment || wish || flags)
+        LEAVE(blame("cuMemAddressReserve of %zu bytes", size));
+    *out = reserve(size);
+    add(&fake.reservations, (struct held){.at = *out, .size = size});
+    LEAVE(CU_SUCCESS);
+}
+
+static cu_result free_reservation(cu_address address, size_t size)
+{
+    struct held *r = at(fake.reservations, address);
+
+    if (!r || r->is_segment || r->size != size)
+        return blame("cuMemAddressFree of 0x%llx, %zu bytes: no reservation",
+                     (unsigned long long)address, size);
+    if (meets(fake.maps, address, size)) /* as after an unmap that failed */
+        return INVALID_VALUE;
+    munmap((void *)(uintptr_t)address, size);
+    drop(&fake.reservations, r);
+    return CU_SUCCESS;
+}
+
+cu_result cuMemAddressFree(cu_address address, size_t size)
+{
+    ENTER();
+    LEAVE(free_reservation(address, size));
+}
+
+cu_result cuMemCreate(cu_memory *out, size_t size,
+                      const struct cu_memory_prop *prop,
+                      unsigned long long flags)
+{
+    struct held *memory = NULL;
+    cu_result code;
+
+    ENTER();
+    if (!size || size % GRANULE || flags || prop->type != CU_PINNED ||
+        prop->location.type != CU_ON_DEVICE)
+        LEAVE(blame("cuMemCreate of %zu bytes", size));
+    code = take_memory(size, &memory);
+    if (code == CU_SUCCESS)
+        *out = memory->at;
+    LEAVE(code);
+}
+
+static cu_result release(cu_memory handle)
+{
+    struct held *memory = at(fake.memory, handle);
+
+    if (!memory || memory->released)
+        return blame("cuMemRelease of a handle that is none");
+    memory->released = true;
+    let_go(memory);
+    return CU_SUCCESS;
+}
+
+cu_result cuMemRelease(cu_memory handle)
+{
+    ENTER();
+    LEAVE(release(handle));
+}
+
+static cu_result map(cu_address address, size_t size, size_t offset,
+                     cu_memory handle, unsigned long long flags)
+{
+    struct held *memory = at(fake.memory, handle);
+    const struct held *r = around(fake.reservations, address, size);
+
+    if (!memory || memory->released || memory->size != size || offset || flags)
+        return blame("cuMemMap of memory that is not there as asked");
+    if (!r || r->is_segment || address % GRANULE)
+        return blame("cuMemMap outside of a reservation");
+    if (meets(fake.maps, address, size))
+        return blame("cuMemMap over a mapping");
+    memory->uses++;
+    add(&fake.maps,
+        (struct held){.at = address, .size = size, .memory = memory});
+    return CU_SUCCESS;
+}
+
+cu_result cuMemMap(cu_address address, size_t size, size_t offset,
+                   cu_memory handle, unsigned long long flags)
+{
+    ENTER();
+    LEAVE(map(address, size, offset, handle, flags));
+}
+
+/* Both take whole mappings, one or several in a row. */
+static cu_result each_map(cu_address address, size_t size,
+                          void (*act)(struct held *), const char *name)
+{
+    const cu_address end = address + size;
+
+    for (cu_address next = address; next < end;) {
+        const struct held *m = at(fake.maps, next);
+
+        if (!m || m->size > end - next)
+            return blame("%s of part of a mapping, or of none", name);
+        next += m->size;
+    }
+    while (address < end) {
+        struct held *m = at(fake.maps, address);
+
+        address += m->size;
+        act(m);
+    }
+    return CU_SUCCESS;
+}
+
+static void open_map(struct held *m)
+{
+    m->open = true;
+    show(m->at, m->memory, PROT_READ | PROT_WRITE);
+}
+
+cu_result cuMemSetAccess(cu_address address, size_t size,
+                         const struct cu_access *access, size_t count)
+{
+    ENTER();
+    if (count != 1 || access->flags != CU_READ_AND_WRITE ||
+        access->location.type != CU_ON_DEVICE)
+        LEAVE(blame("cuMemSetAccess for something else"));
+    LEAVE(each_map(address, size, open_map, "cuMemSetAccess"));
+}
+
+static void unmap(struct held *m)
+{
+    hide(m->at, m->size);
+    let_go(m->memory);
+    drop(&fake.maps, m);
+}
+
+cu_result cuMemUnmap(cu_address address, size_t size)
+{
+    ENTER();
+    LEAVE(each_map(address, size, unmap, "cuMemUnmap"));
+}
+
+/* ---- contents ---- */
+
+/* Whether [address, address + size) may be read and written. */
+static bool is_open(cu_address address, size_t size)
+{
+    while (size) {
+        const struct held *m = around(fake.maps, address, 1);
+        size_t here;
+
+        if (!m || !m->open)
+            return false;
+        here = m->size - (size_t)(address - m->at);
+        if (here >= size)
+            return true;
+        address += here;
+        size -= here;
+    }
+    return true;
+}
+
+static void *host(cu_address address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+cu_result cuMemcpyDtoDAsync_v2(cu_address dst, cu_address src, size_t size,
+                               cu_stream stream)
+{
+    (void)stream;
+    ENTER();
+    NEEDS_CONTEXT();
+    if (!is_open(dst, size) || !is_open(src, size))
+        LEAVE(blame("a copy of memory that is not there"));
+    memmove(host(dst), host(src), size);
+    if (++fake.copies == fake.corrupt_at)
+        ((char *)host(dst))[size / 2] ^= 1;
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuMemcpyDtoH_v2(void *dst, cu_address src, size_t size)
+{
+    ENTER();
+    if (!is_open(src, size))
+        LEAVE(blame("a copy of memory that is not there"));
+    memcpy(dst, host(src), size);
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
+{
+    ENTER();
+    if (!is_open(dst, size))
+        LEAVE(blame("a copy to memory that is not there"));
+    memcpy(host(dst), src, size);
+    LEAVE(CU_SUCCESS);
+}
+
+/* ---- streams and events: all work is done at once ---- */
+
+#define OPAQUE(type) (type)(uintptr_t)++ fake.handles
+
+cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    *stream = OPAQUE(cu_stream);
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuStreamDestroy_v2(cu_stream stream)
+{
+    (void)stream;
+    return CU_SUCCESS;
+}
+
+cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
+{
+    (void)stream;
+    (void)event;
+    (void)flags;
+    ENTER();
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuEventCreate(cu_event *event, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    *event = OPAQUE(cu_event);
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuEventRecord(cu_event event, cu_stream stream)
+{
+    (void)event;
+    (void)stream;
+    ENTER();
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuEventQuery(cu_event event)
+{
+    (void)event;
+    return CU_SUCCESS;
+}
+
+cu_result cuEventDestroy_v2(cu_event event)
+{
+    (void)event;
+    return CU_SUCCESS;
+}
+
+/* ---- kernels: those of real/pattern.c, by name ---- */
+
+static cu_result fill(void **args)
+{
+    const cu_address address = *(cu_address *)args[0];
+    const uint64_t pairs = *(uint64_t *)args[1], first = *(uint64_t *)args[2];
+    const uint64_t factor = *(uint64_t *)args[3];
+    uint64_t *word = host(address);
+
+    if (!is_open(address, pairs * 16))
+        return blame("a kernel writes memory that is not there");
+    for (uint64_t i = 0; i < 2 * pairs; i++)
+        word[i] = (first + i) * factor;
+    return CU_SUCCESS;
+}
+
+static cu_result verify(void **args)
+{
+    const cu_address address = *(cu_address *)args[0];
+    const uint64_t pairs = *(uint64_t *)args[1], first = *(uint64_t *)args[2];
+    const uint64_t factor = *(uint64_t *)args[3];
+    const cu_address answer = *(cu_address *)args[4];
+    const uint64_t *word = host(address);
+
+    if (!is_open(address, pairs * 16) || !is_open(answer, 8))
+        return blame("a kernel reads memory that is not there");
+    for (uint64_t i = 0; i < 2 * pairs; i++)
+        if (word[i] != (first + i) * factor) {
+            *(uint64_t *)host(answer) = i / 2 * 16;
+            break;
+        }
+    return CU_SUCCESS;
+}
+
+static const struct {
+    const char *name;
+    cu_result (*run)(void **args);
+} kernels[] = {{"frag_fill", fill}, {"frag_verify", verify}};
+
+cu_result cuModuleLoadData(cu_module *module, const void *image)
+{
+    ENTER();
+    NEEDS_CONTEXT();
+    if (!strstr(image, ".version"))
+        LEAVE(blame("a module that is no PTX"));
+    *module = OPAQUE(cu_module);
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuModuleUnload(cu_module module)
+{
+    (void)module;
+    return CU_SUCCESS;
+}
+
+cu_result cuModuleGetFunction(cu_function *function, cu_module module,
+                              const char *name)
+{
+    (void)module;
+    ENTER();
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
+        if (!strcmp(kernels[i].name, name)) {
+            *function = (cu_function)(uintptr_t)(i + 1);
+            LEAVE(CU_SUCCESS);
+        }
+    LEAVE(NOT_FOUND);
+}
+
+cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
+                         unsigned grid_z, unsigned block_x, unsigned block_y,
+                         unsigned block_z, unsigned shared, cu_stream stream,
+                         void **args, void **extra)
+{
+    (void)stream;
+    (void)extra;
+    ENTER();
+    NEEDS_CONTEXT();
+    if (!grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_y != 1 ||
+        block_z != 1 || shared)
+        LEAVE(blame("a launch of another shape"));
+    LEAVE(kernels[(uintptr_t)function - 1].run(args));
+}
