@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define HEADER "call,fixed_ns,ns_per_mib"
+
 const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT] = {
 #define X(upper, text) text,
     FRAG_DRIVER_CALLS(X)
@@ -42,15 +44,21 @@ struct reader {
     struct frag_costs costs;
 };
 
+static bool ends_field(const char *at)
+{
+    return *at == ',' || !*at;
+}
+
 static enum frag_err read_row(struct reader *r, const char *text,
                               struct frag_error *e)
 {
     struct frag_cost cost;
     char name[32];
-    int call;
+    int call, length = 0;
 
-    if (sscanf(text, "%31[^,],%lf,%lf", name, &cost.fixed_ns,
-               &cost.ns_per_mib) != 3)
+    if (sscanf(text, "%31[^,],%lf,%lf%n", name, &cost.fixed_ns,
+               &cost.ns_per_mib, &length) != 3 ||
+        !ends_field(text + length))
         return frag_fail(
             e, FRAG_CORRUPT,
             "%s:%u: expected call,fixed_ns,ns_per_mib in \"%.40s\"", r->path,
@@ -59,6 +67,9 @@ static enum frag_err read_row(struct reader *r, const char *text,
     if (call < 0)
         return frag_fail(e, FRAG_CORRUPT, "%s:%u: \"%s\" is no driver call",
                          r->path, r->line, name);
+    if (r->seen[call])
+        return frag_fail(e, FRAG_CORRUPT, "%s:%u: a second row for %s", r->path,
+                         r->line, name);
     if (!(cost.fixed_ns >= 0 && cost.fixed_ns < 1e12 && cost.ns_per_mib >= 0 &&
           cost.ns_per_mib < 1e12))
         return frag_fail(e, FRAG_CORRUPT,
@@ -69,20 +80,32 @@ static enum frag_err read_row(struct reader *r, const char *text,
     return FRAG_OK;
 }
 
+static bool is_header(const char *text)
+{
+    const size_t length = strlen(HEADER);
+
+    return !strncmp(text, HEADER, length) && ends_field(text + length);
+}
+
 static enum frag_err read_rows(struct reader *r, FILE *in, struct frag_error *e)
 {
-    static const char header[] = "call,fixed_ns,ns_per_mib";
     char text[256];
     bool has_header = false;
 
     while (fgets(text, sizeof(text), in)) {
+        const bool is_whole = strchr(text, '\n') || feof(in);
+
         r->line++;
         text[strcspn(text, "\r\n")] = '\0';
+        if (!is_whole)
+            return frag_fail(e, FRAG_CORRUPT,
+                             "%s:%u: expected a line of at most %d bytes",
+                             r->path, r->line, (int)sizeof(text) - 2);
         if (*text == '#' || !*text)
             continue;
-        if (!has_header && strncmp(text, header, strlen(header)))
+        if (!has_header && !is_header(text))
             return frag_fail(e, FRAG_CORRUPT, "%s:%u: expected the header %s",
-                             r->path, r->line, header);
+                             r->path, r->line, HEADER);
         if (has_header)
             FRAG_TRY(read_row(r, text, e));
         has_header = true;

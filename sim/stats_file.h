@@ -4,6 +4,7 @@
  * torch.cuda.memory_stats() returns it, or one such object per device number),
  * and beside it, where there are, `cap` and `total_memory` in bytes: the memory
  * limit the process was given, which no snapshot holds, and the device's size.
+ * What is no integer, or below 0, is not there.
  */
 #ifndef FRAG_STATS_FILE_H
 #define FRAG_STATS_FILE_H
@@ -12,7 +13,8 @@
 
 struct frag_stats_file;
 
-/* IO, CORRUPT, NOMEM; on error *out is untouched. */
+/* IO; CORRUPT, also of 4 MiB or nested 33 deep; NOMEM. On error *out is
+ * untouched. */
 enum frag_err frag_stats_file_open(const char *path,
                                    struct frag_stats_file **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;

@@ -100,15 +100,39 @@ static void refused(const char *content, const char *words)
 
 static void a_broken_file_is_refused_with_its_line(void **state)
 {
-    struct frag_costs costs;
-
     (void)state;
     refused("map,1,2\n", ":1: expected the header");
     refused("call,fixed_ns,ns_per_mib\nmap,1\n", ":2: expected call");
     refused("call,fixed_ns,ns_per_mib\nmalloc,1,2\n", "no driver call");
     refused("call,fixed_ns,ns_per_mib\nmap,-1,2\n", "from 0 to");
     refused("call,fixed_ns,ns_per_mib\nmap,nan,2\n", "from 0 to");
+    refused("call,fixed_ns,ns_per_mib\nmap,1e12,2\n", "from 0 to");
+    refused("call,fixed_ns,ns_per_mib\nmap,1,-2\n", "from 0 to");
+    refused("call,fixed_ns,ns_per_mib\nmap,1,inf\n", "from 0 to");
+    refused("call,fixed_ns,ns_per_mib\nmap,1,2x\n", ":2: expected call");
+    refused("call,fixed_ns,ns_per_mib\n#\n\nmap,1,2,more\r\nmap,1,2\n",
+            ":5: a second row for map");
+    refused("call,fixed_ns,ns_per_mibs\n", ":1: expected the header");
+    refused("", "no row for");
     refused("call,fixed_ns,ns_per_mib\nmap,1,2\n", "no row for");
+}
+
+/* A comment of so many bytes. */
+static void of_length(size_t length, const char *words)
+{
+    char text[400] = "call,fixed_ns,ns_per_mib\n#";
+
+    memset(text + strlen(text), 'x', length - 1);
+    refused(strcat(text, "\n"), words);
+}
+
+static void a_line_that_is_too_long_is_refused(void **state)
+{
+    struct frag_costs costs;
+
+    (void)state;
+    of_length(254, "no row for");
+    of_length(255, ":2: expected a line of at most 254 bytes");
     assert_int_equal(frag_costs_read("/nonexistent", &costs, NULL), FRAG_IO);
 }
 
@@ -119,6 +143,7 @@ int main(void)
         cmocka_unit_test(the_model_is_near_the_measured_calls),
         cmocka_unit_test(time_passes_by_what_calls_cost),
         cmocka_unit_test(a_broken_file_is_refused_with_its_line),
+        cmocka_unit_test(a_line_that_is_too_long_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
