@@ -11,42 +11,20 @@
  */
 #include "policies/mechanism/fit.h"
 
-struct first_fit {
-    struct fit fit;
-    struct hole *holes;
-};
-
-static void insert(struct fit *fit, struct hole *hole)
-{
-    holes_insert(&((struct first_fit *)fit)->holes, hole);
-}
-
-static void take_out(struct fit *fit, struct hole *hole)
-{
-    holes_remove(&((struct first_fit *)fit)->holes, hole);
-}
-
-static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
-                   frag_size size)
-{
-    (void)fit;
-    holes_resize(hole, addr, size);
-}
-
 static struct hole *lowest(struct fit *fit, frag_size size)
 {
-    return holes_lowest(((struct first_fit *)fit)->holes, size, 0);
+    return holes_lowest(((struct address_fit *)fit)->holes, size, 0);
 }
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, resize, lowest};
+    static const struct fit_rule rule = ADDRESS_FIT_RULE(lowest);
 
     return fit_init(heap, &rule);
 }
 
 static const struct frag_param params[] = {
-    SEGMENT_PARAM(struct first_fit, fit.segment),
+    SEGMENT_PARAM(struct address_fit, fit.segment),
     {.name = NULL},
 };
 
@@ -54,7 +32,7 @@ const struct frag_policy frag_policy_first_fit = {
     .name = "first_fit",
     .summary = "the lowest free block that is large enough",
     .source = "Knuth, The Art of Computer Programming, vol. 1, section 2.5",
-    .state_size = sizeof(struct first_fit),
+    .state_size = sizeof(struct address_fit),
     .params = params,
     .init = init,
     .fini = fit_fini,

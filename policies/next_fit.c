@@ -13,34 +13,16 @@
 #include "policies/mechanism/fit.h"
 
 struct next_fit {
-    struct fit fit;
-    struct hole *holes;
+    struct address_fit base;
     frag_addr rover;
 };
-
-static void insert(struct fit *fit, struct hole *hole)
-{
-    holes_insert(&((struct next_fit *)fit)->holes, hole);
-}
-
-static void take_out(struct fit *fit, struct hole *hole)
-{
-    holes_remove(&((struct next_fit *)fit)->holes, hole);
-}
-
-static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
-                   frag_size size)
-{
-    (void)fit;
-    holes_resize(hole, addr, size);
-}
 
 static struct hole *next(struct fit *fit, frag_size size)
 {
     const struct next_fit *n = (struct next_fit *)fit;
-    struct hole *found = holes_lowest(n->holes, size, n->rover);
+    struct hole *found = holes_lowest(n->base.holes, size, n->rover);
 
-    return found ? found : holes_lowest(n->holes, size, 0);
+    return found ? found : holes_lowest(n->base.holes, size, 0);
 }
 
 static enum frag_err next_fit_alloc(struct frag_heap *heap,
@@ -56,13 +38,13 @@ static enum frag_err next_fit_alloc(struct frag_heap *heap,
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, resize, next};
+    static const struct fit_rule rule = ADDRESS_FIT_RULE(next);
 
     return fit_init(heap, &rule);
 }
 
 static const struct frag_param params[] = {
-    SEGMENT_PARAM(struct next_fit, fit.segment),
+    SEGMENT_PARAM(struct next_fit, base.fit.segment),
     {.name = NULL},
 };
 

@@ -10,32 +10,10 @@
  */
 #include "policies/mechanism/fit.h"
 
-struct worst_fit {
-    struct fit fit;
-    struct hole *holes;
-};
-
-static void insert(struct fit *fit, struct hole *hole)
-{
-    holes_insert(&((struct worst_fit *)fit)->holes, hole);
-}
-
-static void take_out(struct fit *fit, struct hole *hole)
-{
-    holes_remove(&((struct worst_fit *)fit)->holes, hole);
-}
-
-static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
-                   frag_size size)
-{
-    (void)fit;
-    holes_resize(hole, addr, size);
-}
-
 /* The root of the tree knows the largest size. */
 static struct hole *largest(struct fit *fit, frag_size size)
 {
-    struct hole *tree = ((struct worst_fit *)fit)->holes;
+    struct hole *tree = ((struct address_fit *)fit)->holes;
 
     if (!tree || tree->largest < size)
         return NULL;
@@ -44,13 +22,13 @@ static struct hole *largest(struct fit *fit, frag_size size)
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, resize, largest};
+    static const struct fit_rule rule = ADDRESS_FIT_RULE(largest);
 
     return fit_init(heap, &rule);
 }
 
 static const struct frag_param params[] = {
-    SEGMENT_PARAM(struct worst_fit, fit.segment),
+    SEGMENT_PARAM(struct address_fit, fit.segment),
     {.name = NULL},
 };
 
@@ -59,7 +37,7 @@ const struct frag_policy frag_policy_worst_fit = {
     .summary = "the largest free block",
     .source = "Wilson et al., Dynamic Storage Allocation: A Survey and "
               "Critical Review, 1995, section 3.5",
-    .state_size = sizeof(struct worst_fit),
+    .state_size = sizeof(struct address_fit),
     .params = params,
     .init = init,
     .fini = fit_fini,

@@ -49,15 +49,20 @@ static inline int run_properties(const char *group,
     static struct CMUnitTest tests[MAX_SUBJECTS * MAX_PROPERTIES];
     size_t count = 0, n = 0;
 
-    for (size_t i = 0; frag_policies[i]; i++)
+    for (size_t i = 0; frag_policies[i]; i++) {
+        assert_true(count < MAX_SUBJECTS);
         subjects[count++] = (struct subject){frag_policies[i], NULL};
-    for (; settings->policy; settings++)
+    }
+    for (; settings->policy; settings++) {
+        assert_true(count < MAX_SUBJECTS);
         subjects[count++] = (struct subject){frag_policy_find(settings->policy),
                                              settings->params};
+    }
     for (size_t i = 0; i < count; i++)
         for (const struct property *p = properties; p->name; p++, n++) {
             char text[128];
 
+            assert_true(n < MAX_SUBJECTS * MAX_PROPERTIES);
             snprintf(names[n], sizeof(names[n]), "%s: %s",
                      subject_text(&subjects[i], text), p->name);
             tests[n] = (struct CMUnitTest){.name = names[n],

@@ -119,3 +119,22 @@ void fit_free(struct frag_heap *heap, const struct frag_block *block)
 
     fit_return(fit, block->node, fit->rule);
 }
+
+/* ---- holes by address ---- */
+
+void address_fit_insert(struct fit *fit, struct hole *hole)
+{
+    holes_insert(&((struct address_fit *)fit)->holes, hole);
+}
+
+void address_fit_remove(struct fit *fit, struct hole *hole)
+{
+    holes_remove(&((struct address_fit *)fit)->holes, hole);
+}
+
+void address_fit_resize(struct fit *fit, struct hole *hole, frag_addr addr,
+                        frag_size size)
+{
+    (void)fit;
+    holes_resize(hole, addr, size);
+}

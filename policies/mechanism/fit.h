@@ -48,4 +48,22 @@ enum frag_err fit_alloc(struct frag_heap *heap, const struct frag_request *req,
 void fit_free(struct frag_heap *heap, const struct frag_block *block);
 void fit_trim(struct frag_heap *heap); /* returns wholly free segments */
 
+/* ---- a fit that keeps its holes by address: the start of a policy's state */
+
+struct address_fit {
+    struct fit fit;
+    struct hole *holes;
+};
+
+void address_fit_insert(struct fit *fit, struct hole *hole);
+void address_fit_remove(struct fit *fit, struct hole *hole);
+void address_fit_resize(struct fit *fit, struct hole *hole, frag_addr addr,
+                        frag_size size);
+
+/* A rule that differs in the choice only. */
+#define ADDRESS_FIT_RULE(choose)                                           \
+    {                                                                      \
+        address_fit_insert, address_fit_remove, address_fit_resize, choose \
+    }
+
 #endif

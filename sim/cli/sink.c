@@ -41,8 +41,8 @@ enum frag_err sink_open(struct sink *s, const char *path, struct frag_error *e)
 /* Closes `out` and says whether all of it was written. */
 static bool flushed(FILE *out, bool to_disk)
 {
-    bool done = !ferror(out) && fflush(out) == 0 &&
-                (!to_disk || fsync(fileno(out)) == 0);
+    bool done = !ferror(out) &&
+                (!to_disk || (fflush(out) == 0 && fsync(fileno(out)) == 0));
     int why = errno;
 
     done = fclose(out) == 0 && done;
