@@ -176,12 +176,36 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
     return FRAG_OK;
 }
 
+static bool has_whole_page(const struct cuda_async *p, const struct piece *t)
+{
+    size_t from;
+
+    for (size_t i = whole_pages(p, t, &from); i-- > from;)
+        if (p->phys[i])
+            return true;
+    return false;
+}
+
+/* Whether a free piece has a whole page. Few are large enough to, and to ask
+ * them is less than to go through all pieces in the order of addresses. */
+static bool is_any_page_free(const struct cuda_async *p)
+{
+    const struct free_node *n = free_set_last(&p->common.set);
+
+    for (; n && n->size >= p->page; n = free_set_before(&p->common.set, n))
+        if (has_whole_page(p, (const struct piece *)n))
+            return true;
+    return has_whole_page(p, p->end);
+}
+
 void cuda_async_shrink(struct frag_heap *heap, frag_size keep)
 {
     struct cuda_async *p = heap->state;
 
     while (p->spares && p->pages * p->page > keep && release_spare(heap))
         ;
+    if (p->pages * p->page <= keep || !is_any_page_free(p))
+        return;
     for (const struct piece *t = p->end; t; t = t->below) {
         size_t from, i;
 
