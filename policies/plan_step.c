@@ -106,8 +106,7 @@ static void foretell(struct draft *d, bool wrapping)
         d->asked[d->future.count++] = (struct frag_future_request){
             .size = request(d, k)->size,
             .allocs_at = wrapping ? 0 : 2 * (uint64_t)slot + 1,
-            .frees_at =
-                wrapping ? FRAG_NEVER : 2 * (slot + (uint64_t)d->lives[k])};
+            .frees_at = 2 * (slot + (uint64_t)d->lives[k])};
     }
 }
 

@@ -237,6 +237,47 @@ static void who_was_not_foretold_is_served_elsewhere(void **state)
     close_desk(&d);
 }
 
+/* A block that will be freed at another time than was foretold could meet one
+ * that was to come after it. */
+static void who_lives_otherwise_is_served_elsewhere(void **state)
+{
+    static struct desk d;
+    struct frag_block a, b;
+
+    (void)state;
+    open_desk(&d, &pair, "segment=8KiB", FRAG_UNLIMITED);
+    ask(&d, 4 * UNIT, 3, &a);
+    ask(&d, 2 * UNIT, 9, &b); /* 2 was foretold */
+    assert_int_equal(d.mem.count, 2);
+    d.heap.policy->free(&d.heap, &b);
+    d.heap.policy->free(&d.heap, &a);
+    close_desk(&d);
+}
+
+/* For the plan's segment, not before trim again. */
+static void a_full_device_is_asked_once(void **state)
+{
+    static struct desk d;
+    struct frag_block a, b;
+    uint64_t calls;
+
+    (void)state;
+    open_desk(&d, &pair, "segment=2KiB", FRAG_UNLIMITED);
+    d.mem.limit = 4 * UNIT; /* which the device does not say */
+    assert_int_equal(d.mem.calls, 0);
+    ask(&d, 4 * UNIT, 3, &a); /* the plan, a segment, its own size */
+    calls = d.mem.calls;
+    d.mem.limit = FRAG_UNLIMITED;
+    ask(&d, 2 * UNIT, 2, &b);
+    assert_int_equal(d.mem.calls, calls + 1);
+    d.heap.policy->free(&d.heap, &b);
+    d.heap.policy->free(&d.heap, &a);
+    d.heap.policy->trim(&d.heap);
+    ask(&d, 4 * UNIT, 3, &a);
+    assert_int_equal(d.mem.used, 6 * UNIT);
+    close_desk(&d);
+}
+
 static void a_small_device_gives_all_it_has(void **state)
 {
     static struct desk d;
@@ -300,6 +341,8 @@ int main(void)
         cmocka_unit_test(a_plan_takes_one_segment_as_high_as_it_is),
         cmocka_unit_test(a_future_can_come_again),
         cmocka_unit_test(who_was_not_foretold_is_served_elsewhere),
+        cmocka_unit_test(who_lives_otherwise_is_served_elsewhere),
+        cmocka_unit_test(a_full_device_is_asked_once),
         cmocka_unit_test(a_small_device_gives_all_it_has),
         cmocka_unit_test(without_requests_there_is_nothing_to_plan),
         cmocka_unit_test(instances_of_minimalloc_are_solved),

@@ -216,6 +216,69 @@ static void a_block_may_live_into_the_next_step(void **state)
     end();
 }
 
+/* Two of eight blocks live from where they are asked for nearly until they are
+ * again, so that one is live wherever the step is said to start. */
+static void it_keeps_its_place_all_around(void **state)
+{
+    enum { FIRST = 1, BIGGEST = 3, SECOND = 5 };
+
+    (void)state;
+    start(eager, 0);
+    for (int i = 0; i < 12; i++)
+        for (uint32_t k = 0; k < 8; k++) {
+            ask(k, k == BIGGEST ? 18 : k == SECOND ? 2 : 4);
+            if (i && (k == FIRST - 1 || k == SECOND - 1))
+                let_go(k + 1);
+            if (k != FIRST && k != SECOND)
+                let_go(k);
+        }
+    assert_int_equal(t.mem.count, 1);
+    assert_int_equal(held_mib(), 18 + 2 + 4);
+    end();
+}
+
+/* Two lives of a block alternate; the plan, made at the end of a step, is for
+ * the longer one. */
+static void a_block_may_live_longer_every_other_time(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < 2; odd++) {
+        start("sure=21", 0);
+        for (int i = 0; i < 20; i++) {
+            ask(A, 8);
+            if (i % 2 == odd)
+                let_go(A);
+            ask(B, 8);
+            let_go(B);
+            if (i % 2 != odd)
+                let_go(A);
+            ask(C, 16);
+            let_go(C);
+        }
+        assert_int_equal(t.mem.count, 1);
+        assert_int_equal(held_mib(), 16);
+        end();
+    }
+}
+
+static void who_lives_for_more_than_a_step_is_not_planned(void **state)
+{
+    (void)state;
+    start(eager, 0);
+    for (uint32_t i = 0; i < 20; i++) {
+        ask(A, 40);
+        ask(B + i % 2, 2);
+        let_go(A);
+        if (i)
+            let_go(B + (i + 1) % 2);
+    }
+    assert_int_equal(count_segments(), 1);
+    for (size_t i = 0; i < t.mem.count; i++)
+        if (!t.mem.held[i].mapped)
+            assert_int_equal(t.mem.held[i].size, 40 * FRAG_MIB);
+    end();
+}
+
 static void streams_are_planned_apart(void **state)
 {
     struct places p[2];
@@ -325,13 +388,32 @@ static void a_plan_out_of_use_is_dropped(void **state)
     uint64_t rng = 1;
 
     (void)state;
-    start(eager, 0);
-    steps(ENOUGH + 1);
+    start("sure=40", 0);
+    steps(40 / REQUESTS + 2);
     assert_int_equal(count_segments(), 1);
     random_steps(&rng, 5 * REQUESTS);
     assert_int_equal(count_segments(), 0);
-    steps(2 + 20 / REQUESTS + 16 / REQUESTS + 2); /* sure is 20 by now */
+    steps(80 / REQUESTS - 1); /* by now it wants to be sure for 80 requests */
+    assert_int_equal(count_segments(), 0);
+    steps(3);
     assert_int_equal(count_segments(), 1);
+    end();
+}
+
+static void a_dropped_plan_is_lived_in_to_the_end(void **state)
+{
+    uint64_t rng = 1;
+
+    (void)state;
+    start(eager, 0);
+    steps(ENOUGH + 1);
+    ask(A, sizes[A]);
+    t.live[KEPT] = t.live[A];
+    t.live[A].is_live = false;
+    random_steps(&rng, 6 * REQUESTS);
+    assert_int_equal(count_segments(), 1);
+    let_go(KEPT);
+    assert_int_equal(count_segments(), 0);
     end();
 }
 
@@ -493,11 +575,15 @@ int main(void)
         cmocka_unit_test(nothing_is_planned_before_it_is_sure),
         cmocka_unit_test(what_grows_is_no_step),
         cmocka_unit_test(a_block_may_live_into_the_next_step),
+        cmocka_unit_test(it_keeps_its_place_all_around),
+        cmocka_unit_test(a_block_may_live_longer_every_other_time),
+        cmocka_unit_test(who_lives_for_more_than_a_step_is_not_planned),
         cmocka_unit_test(streams_are_planned_apart),
         cmocka_unit_test(a_late_block_keeps_its_place),
         cmocka_unit_test(one_request_more_changes_nothing),
         cmocka_unit_test(a_place_in_the_step_is_found_again),
         cmocka_unit_test(a_plan_out_of_use_is_dropped),
+        cmocka_unit_test(a_dropped_plan_is_lived_in_to_the_end),
         cmocka_unit_test(a_longer_period_replaces_a_shorter_one),
         cmocka_unit_test(trim_returns_an_empty_segment),
         cmocka_unit_test(a_device_without_room_has_no_plan_until_trim),
