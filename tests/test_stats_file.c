@@ -122,12 +122,12 @@ static void what_is_no_such_object_is_refused(void **state)
                      FRAG_IO);
 }
 
-/* {"stats": [[...]]} of so many brackets. */
+/* So many brackets, behind a comment, which the tree's parser takes. */
 static enum frag_err nested(size_t brackets, struct frag_stats_file **file)
 {
     char *text = malloc(2 * brackets + 32);
     enum frag_err err;
-    char *at = text + sprintf(text, "{\"stats\": {}, \"x\": ");
+    char *at = text + sprintf(text, "{\"stats\": {}, /* \" */ \"x\": ");
 
     memset(at, '[', brackets);
     memset(at + brackets, ']', brackets);
