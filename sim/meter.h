@@ -68,6 +68,8 @@ struct meter {
      * that; the policy waited for the device. */
     bool refused, asked_again, waited;
 
+    bool has_aliases; /* memory was mapped at a second address at some time */
+
     struct segment *segments; /* [0] is nowhere */
     uint32_t segment_count, segment_room, segment_free;
     struct ranges held;         /* of struct held_range */

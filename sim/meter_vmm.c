@@ -122,7 +122,7 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
         return m->under->ops->unmap(m->under, addr, size) == FRAG_OK
                    ? err
                    : FRAG_DEVICE;
-    p->maps++;
+    m->has_aliases = p->maps++ > 0 || m->has_aliases;
     m->calls[FRAG_CALL_MAP]++;
     meter_note_peak(m);
     return FRAG_OK;

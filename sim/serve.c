@@ -176,7 +176,7 @@ static enum frag_err happen(struct frag_serve *s, struct row row,
 
 enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
                                frag_stream stream, frag_time time,
-                               frag_addr *addr, struct frag_error *e)
+                               struct frag_served *out, struct frag_error *e)
 {
     struct row row = {FRAG_ALLOC, 0, size, stream, 0, time};
     const struct slot *slot;
@@ -196,10 +196,20 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
         err = frag_fail(e, FRAG_NOMEM, "no memory for a table of blocks");
     }
     if (err == FRAG_OK)
-        *addr = slot->block.addr;
+        *out = (struct frag_served){slot->block.addr, slot->block.size};
     else
         give_slot(s, row.id);
     return err;
+}
+
+bool frag_serve_find(const struct frag_serve *s, frag_addr addr,
+                     struct frag_served *out)
+{
+    const struct live_row *found = live_find(&s->live, addr);
+
+    if (found)
+        *out = (struct frag_served){addr, s->run.slots[found->slot].block.size};
+    return found != NULL;
 }
 
 /* The slot of the block at addr, which no free names again. */
@@ -251,12 +261,30 @@ bool frag_serve_has_pending(const struct frag_serve *s)
     return s->run.pending.first != NIL;
 }
 
+bool frag_serve_has_aliases(const struct frag_serve *s)
+{
+    return s->run.meter.has_aliases;
+}
+
 enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)
 {
     return happen(s, (struct row){.op = FRAG_EMPTY_CACHE}, e);
 }
 
 /* ---- the numbers ---- */
+
+struct frag_serve_memory frag_serve_memory(const struct frag_serve *s)
+{
+    const struct tally *t = &s->run.tally;
+
+    return (struct frag_serve_memory){
+        .reserved = t->reserved,
+        .peak_reserved = s->run.out.summary.peak_reserved,
+        .peak_allocated = t->peak_allocated > t->allocated_max
+                              ? t->peak_allocated
+                              : t->allocated_max,
+    };
+}
 
 enum frag_err frag_serve_sum(struct frag_serve *s, const struct frag_run **out)
 {

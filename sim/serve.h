@@ -27,13 +27,23 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
                               struct frag_serve **out,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Where a served request lies. */
+struct frag_served {
+    frag_addr addr;
+    frag_size size; /* granted */
+};
+
 /* A block of at least size bytes, > 0. OOM is counted and nothing else happens.
  * NOMEM: the same without a count, where the host's tables cannot grow. After
  * DEVICE, or NOMEM of the policy, the heap can still be closed. */
 enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
                                frag_stream stream, frag_time time,
-                               frag_addr *addr,
+                               struct frag_served *out,
                                struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The live block that begins at addr; false if none does. */
+bool frag_serve_find(const struct frag_serve *s, frag_addr addr,
+                     struct frag_served *out);
 
 /* The block at addr can be handed out again. INVALID if no live block begins
  * there, or if it was freed. */
@@ -52,6 +62,10 @@ enum frag_err frag_serve_complete(struct frag_serve *s, uint32_t ticket,
 /* Whether any ticket is good. */
 bool frag_serve_has_pending(const struct frag_serve *s);
 
+/* Whether memory was ever mapped at two addresses at once: then two blocks at
+ * different addresses may have had the same memory one after the other. */
+bool frag_serve_has_aliases(const struct frag_serve *s);
+
 /* As empty_cache. */
 enum frag_err frag_serve_trim(struct frag_serve *s,
                               struct frag_error *e) FRAG_MUST_CHECK;
@@ -60,6 +74,12 @@ enum frag_err frag_serve_trim(struct frag_serve *s,
  * follow, which frees them. NOMEM: without the rows. */
 enum frag_err frag_serve_sum(struct frag_serve *s,
                              const struct frag_run **out) FRAG_MUST_CHECK;
+
+/* Bytes now and at most so far. */
+struct frag_serve_memory {
+    frag_size reserved, peak_reserved, peak_allocated;
+};
+struct frag_serve_memory frag_serve_memory(const struct frag_serve *s);
 
 /* For a frag_run_identity; its count is the events so far once the service has
  * ended. */

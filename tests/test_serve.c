@@ -34,14 +34,13 @@ struct held {
 static void ask(struct frag_serve *s, const struct frag_device_trace *d,
                 uint64_t i, struct held *h)
 {
+    struct frag_served at = {0, 0};
     enum frag_err err =
-        frag_serve_alloc(s, d->bytes[i], d->stream[i], 0, &h->addr, &error);
+        frag_serve_alloc(s, d->bytes[i], d->stream[i], 0, &at, &error);
 
-    h->pending = false;
-    if (err == FRAG_OOM)
-        h->addr = 0;
-    else
+    if (err != FRAG_OOM)
         MUST(err);
+    *h = (struct held){.addr = at.addr};
 }
 
 /* The free is completed, unless the policy has waited for it. */
@@ -232,16 +231,20 @@ static void refuses_what_is_not_live(void **state)
     struct frag_backend *arena =
         frag_arena_open(&(struct frag_arena_options){.capacity = FRAG_GIB});
     struct frag_serve *s = open_best_fit(arena);
-    frag_addr a;
+    struct frag_served a, found;
     uint32_t ticket;
 
     (void)state;
     MUST(frag_serve_alloc(s, 4096, 0, 0, &a, &error));
-    assert_int_equal(frag_serve_free(s, a + 512, &error), FRAG_INVALID);
+    assert_int_equal(frag_serve_free(s, a.addr + 512, &error), FRAG_INVALID);
     assert_non_null(strstr(error.text, "no live block"));
-    MUST(frag_serve_free_later(s, a, &ticket, &error));
-    assert_int_equal(frag_serve_free(s, a, &error), FRAG_INVALID);
-    assert_int_equal(frag_serve_free_later(s, a, &ticket, &error),
+    assert_true(frag_serve_find(s, a.addr, &found));
+    assert_int_equal(found.size, 4096);
+    assert_int_equal(frag_serve_memory(s).peak_allocated, 4096);
+    MUST(frag_serve_free_later(s, a.addr, &ticket, &error));
+    assert_false(frag_serve_find(s, a.addr, &found));
+    assert_int_equal(frag_serve_free(s, a.addr, &error), FRAG_INVALID);
+    assert_int_equal(frag_serve_free_later(s, a.addr, &ticket, &error),
                      FRAG_INVALID);
     assert_true(frag_serve_has_pending(s));
     MUST(frag_serve_complete(s, ticket, &error));
@@ -260,16 +263,16 @@ static void waiting_completes(void **state)
     const struct frag_serve_options options = {
         .policy = frag_policy_find("torch"), .mem = arena};
     struct frag_serve *s = NULL;
-    frag_addr a, b;
+    struct frag_served a, b;
     uint32_t ticket;
 
     (void)state;
     MUST(frag_serve_open(&options, &s, &error));
     MUST(frag_serve_alloc(s, 40 * FRAG_MIB, 0, 0, &a, &error));
-    MUST(frag_serve_free_later(s, a, &ticket, &error));
+    MUST(frag_serve_free_later(s, a.addr, &ticket, &error));
     MUST(frag_serve_alloc(s, 50 * FRAG_MIB, 0, 0, &b, &error));
     assert_false(frag_serve_has_pending(s));
-    MUST(frag_serve_free(s, b, &error));
+    MUST(frag_serve_free(s, b.addr, &error));
     frag_serve_close(s);
     frag_arena_close(arena);
 }
@@ -295,18 +298,19 @@ static void grows(void **state)
     struct frag_backend *arena =
         frag_arena_open(&(struct frag_arena_options){.capacity = FRAG_GIB});
     struct frag_serve *s = open_best_fit(arena);
-    static frag_addr at[BLOCKS];
+    static struct frag_served at[BLOCKS];
     uint32_t ticket;
     const struct frag_run *run;
 
     (void)state;
     MUST(frag_serve_alloc(s, 512, 0, 0, &at[0], &error));
-    MUST(frag_serve_free_later(s, at[0], &ticket, &error)); /* the queue too */
+    MUST(frag_serve_free_later(s, at[0].addr, &ticket,
+                               &error)); /* the queue too */
     for (int i = 1; i < BLOCKS; i++)
         MUST(frag_serve_alloc(s, 512, 0, 0, &at[i], &error));
     MUST(frag_serve_complete(s, ticket, &error));
     for (int i = 1; i < BLOCKS; i++)
-        MUST(frag_serve_free(s, at[i], &error));
+        MUST(frag_serve_free(s, at[i].addr, &error));
     MUST(frag_serve_sum(s, &run));
     assert_int_equal(run->summary.peak_allocated, (BLOCKS - 1) * 512);
     assert_int_equal(run->summary.events, 2 * BLOCKS + 1);

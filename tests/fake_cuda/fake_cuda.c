@@ -10,6 +10,8 @@
  *   FAKE_CUDA_FAIL_AT=K       the K-th call that can fail does (from 1)
  *   FAKE_CUDA_FAIL_WITH=CODE  with this, default 999
  *   FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
+ *   FAKE_CUDA_LAZY=1          work ends only when the device is waited for
+ *   FAKE_CUDA_LEAKS=1         what is held at the end is nobody's fault
  *   FAKE_CUDA_CALLS=FILE      number of calls that can fail, written at exit
  */
 #define _GNU_SOURCE
@@ -63,6 +65,7 @@ static struct {
     int fail_with, contexts;
     uint64_t handles;
     bool faulty;
+    bool lazy, at_work; /* at_work: an event was recorded since the last wait */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
 static __thread int depth; /* contexts pushed by this thread */
@@ -106,6 +109,8 @@ __attribute__((destructor)) static void at_end(void)
         fprintf(file, "%llu\n", (unsigned long long)fake.calls);
         fclose(file);
     }
+    if (setting("FAKE_CUDA_LEAKS", 0))
+        fake.memory = fake.reservations = NULL, fake.contexts = 0;
     for (struct held *h = fake.memory; h; h = h->next)
         blame("memory of %zu bytes was never released", h->size);
     for (struct held *h = fake.reservations; h; h = h->next)
@@ -179,6 +184,7 @@ static void start(void)
     fake.capacity = setting("FAKE_CUDA_MEMORY", 8192) << 20;
     fake.fail_at = setting("FAKE_CUDA_FAIL_AT", 0);
     fake.fail_with = (int)setting("FAKE_CUDA_FAIL_WITH", UNKNOWN);
+    fake.lazy = setting("FAKE_CUDA_LAZY", 0);
     fake.corrupt_at = setting("FAKE_CUDA_CORRUPT_COPY", 0);
 }
 
@@ -352,6 +358,7 @@ cu_result cuCtxSynchronize(void)
 {
     ENTER();
     NEEDS_CONTEXT();
+    fake.at_work = false;
     LEAVE(CU_SUCCESS);
 }
 
@@ -626,7 +633,7 @@ cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
     LEAVE(CU_SUCCESS);
 }
 
-/* ---- streams and events: all work is done at once ---- */
+/* ---- streams and events: all work is done at once, or lazily ---- */
 
 #define OPAQUE(type) (type)(uintptr_t)++ fake.handles
 
@@ -666,13 +673,14 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     (void)event;
     (void)stream;
     ENTER();
+    fake.at_work = fake.lazy;
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuEventQuery(cu_event event)
 {
     (void)event;
-    return CU_SUCCESS;
+    return fake.at_work ? CU_NOT_READY : CU_SUCCESS;
 }
 
 cu_result cuEventDestroy_v2(cu_event event)

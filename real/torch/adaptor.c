@@ -1,0 +1,228 @@
+/* One lock over everything; a device is opened at its first request. */
+#include "real/torch/adaptor.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "real/torch/device.h"
+#include "real/torch/settings.h"
+#include "sim/results.h"
+
+enum { DEVICES = 64 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct settings settings;
+static struct device *devices[DEVICES];
+static pid_t owner; /* a forked child has no device and writes no results */
+static int64_t started;
+
+/* ---- the end ---- */
+
+/* The command line of this process. */
+static void read_command(char *command, size_t room)
+{
+    FILE *file = fopen("/proc/self/cmdline", "rb");
+    size_t length = file ? fread(command, 1, room - 1, file) : 0;
+
+    if (file)
+        fclose(file);
+    for (size_t i = 0; i + 1 < length; i++)
+        if (!command[i])
+            command[i] = ' ';
+    command[length] = '\0';
+}
+
+static enum frag_err add_devices(struct frag_results *r, struct frag_error *e)
+{
+    for (int i = 0; i < DEVICES; i++)
+        if (devices[i])
+            FRAG_TRY(device_report(devices[i], i, &settings,
+                                   program_invocation_short_name, r, e));
+    return FRAG_OK;
+}
+
+static enum frag_err write_results(struct frag_error *e)
+{
+    char command[4096];
+    const struct frag_provenance p = {.version = FRAG_VERSION,
+                                      .commit = FRAG_COMMIT,
+                                      .command = command,
+                                      .started = started,
+                                      .ended = time(NULL)};
+    struct frag_results *r;
+    enum frag_err err;
+
+    read_command(command, sizeof(command));
+    FRAG_TRY(frag_results_open(settings.output, &p, &r, e));
+    err = add_devices(r, e);
+    if (err == FRAG_OK)
+        return frag_results_commit(r, p.ended, e);
+    frag_results_abort(r);
+    return err;
+}
+
+/* The driver may be gone by now, so nothing is given back: it does that. */
+static void at_exit(void)
+{
+    struct frag_error e = {""};
+
+    if (getpid() != owner || !settings.output[0])
+        return;
+    pthread_mutex_lock(&lock);
+    if (write_results(&e) != FRAG_OK)
+        fprintf(stderr, "fragsim: %s\n", e.text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- devices ---- */
+
+static void die(const char *words)
+{
+    fprintf(stderr, "fragsim: %s\n", words);
+    abort();
+}
+
+static void start(void)
+{
+    struct frag_error e = {""};
+
+    if (settings_read(&settings, &e) != FRAG_OK)
+        die(e.text);
+    owner = getpid();
+    started = time(NULL);
+    atexit(at_exit);
+}
+
+static struct device *device_at(int ordinal)
+{
+    struct frag_error e = {""};
+
+    if (ordinal < 0 || ordinal >= DEVICES)
+        die("a device number beyond 63");
+    if (!owner)
+        start();
+    if (!devices[ordinal] &&
+        device_open(ordinal, &settings, &devices[ordinal], &e) != FRAG_OK)
+        die(e.text);
+    return devices[ordinal];
+}
+
+/* ---- what PyTorch calls ---- */
+
+/* c10::detail::torchCheckFail(function, file, line, message), which throws. */
+typedef void check_fail(const char *, const char *, uint32_t, const char *);
+
+static void refuse(const char *words)
+{
+    static const char name[] = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_";
+    check_fail *fail = NULL;
+
+    *(void **)&fail = dlsym(RTLD_DEFAULT, name);
+    if (fail)
+        fail("frag_torch_alloc", "fragsim", 0, words);
+    die(words);
+}
+
+static enum frag_err serve(frag_size size, int ordinal,
+                           frag_torch_stream stream, frag_addr *addr,
+                           struct frag_error *e)
+{
+    enum frag_err err;
+
+    pthread_mutex_lock(&lock);
+    err = device_alloc(device_at(ordinal), size, stream, addr, e);
+    pthread_mutex_unlock(&lock);
+    return err;
+}
+
+void *frag_torch_alloc(ssize_t size, int device, frag_torch_stream stream)
+{
+    struct frag_error e = {""};
+    frag_addr addr = 0;
+
+    if (size <= 0)
+        return NULL;
+    if (serve((frag_size)size, device, stream, &addr, &e) != FRAG_OK) {
+        char words[sizeof(e.text) + 64];
+
+        snprintf(words, sizeof(words), "CUDA out of memory. fragsim, %s",
+                 e.text);
+        refuse(words);
+    }
+    return (void *)(uintptr_t)addr;
+}
+
+void frag_torch_free(void *ptr, ssize_t size, int device,
+                     frag_torch_stream stream)
+{
+    struct frag_error e = {""};
+    enum frag_err err;
+
+    (void)size;
+    if (!ptr || getpid() != owner)
+        return;
+    pthread_mutex_lock(&lock);
+    err = device_free(device_at(device), (frag_addr)(uintptr_t)ptr, stream, &e);
+    pthread_mutex_unlock(&lock);
+    if (err != FRAG_OK)
+        die(e.text);
+}
+
+/* PyTorch does not say which device the block is on. */
+void frag_torch_record_stream(void *ptr, frag_torch_stream stream)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; ptr && i < DEVICES; i++)
+        if (devices[i] && device_use(devices[i], (frag_addr)(uintptr_t)ptr,
+                                     stream) != FRAG_OK)
+            die("no memory to note a stream");
+    pthread_mutex_unlock(&lock);
+}
+void frag_torch_empty_cache(void)
+{
+    struct frag_error e = {""};
+    enum frag_err err = FRAG_OK;
+
+    pthread_mutex_lock(&lock);
+    for (int i = 0; err == FRAG_OK && i < DEVICES; i++)
+        if (devices[i])
+            err = device_trim(devices[i], &e);
+    pthread_mutex_unlock(&lock);
+    if (err != FRAG_OK)
+        die(e.text);
+}
+
+/* ---- for the program to read ---- */
+
+static struct frag_serve_memory memory_of(int device)
+{
+    struct frag_serve_memory m = {0};
+
+    pthread_mutex_lock(&lock);
+    if (device >= 0 && device < DEVICES && devices[device])
+        m = device_memory(devices[device]);
+    pthread_mutex_unlock(&lock);
+    return m;
+}
+
+size_t frag_torch_reserved(int device)
+{
+    return memory_of(device).reserved;
+}
+
+size_t frag_torch_peak_reserved(int device)
+{
+    return memory_of(device).peak_reserved;
+}
+
+size_t frag_torch_peak_allocated(int device)
+{
+    return memory_of(device).peak_allocated;
+}

@@ -1,0 +1,404 @@
+#include "real/torch/device.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "real/cuda.h"
+#include "real/torch/order.h"
+#include "sim/arena.h"
+#include "sim/serve.h"
+#include "sim/twin.h"
+#include "traces/live.h"
+
+/* A freed block that streams other than its own were told to use, with an event
+ * on each of them. */
+struct late {
+    struct late *next;
+    frag_addr addr;
+    frag_size size;
+    uint32_t ticket;
+    frag_stream own;
+    size_t count;
+    cu_event events[];
+};
+
+/* The streams that a live block is used on beside its own. */
+struct uses {
+    size_t count;
+    cu_stream streams[ORDER_STREAMS];
+};
+
+struct device {
+    struct frag_backend *gpu, *arena, *mem; /* mem is one of them or a twin */
+    const struct cu_driver *cu;
+    struct frag_serve *serve;
+    struct order order;
+    cu_stream streams[ORDER_STREAMS]; /* by number, in the order of first use */
+    cu_event marks[ORDER_STREAMS];    /* recorded where another has to wait */
+    uint32_t last;                    /* number asked for last */
+    struct live used;                 /* by address: index of uses[] */
+    struct uses **uses;               /* NULL: the row is free */
+    uint32_t uses_count;
+    struct late *late, **late_end; /* in the order of their frees */
+    bool refused; /* the device would not record an event or wait for one */
+};
+
+/* ---- streams; all of it in the device's context ---- */
+
+/* Where an event cannot be used the whole device is waited for. */
+static void make_wait(void *user, frag_stream stream, frag_stream other)
+{
+    struct device *d = user;
+    const struct cu_driver *cu = d->cu;
+    cu_event *mark = &d->marks[other];
+
+    if ((*mark || cu->cuEventCreate(mark, CU_UNTIMED) == CU_SUCCESS) &&
+        cu->cuEventRecord(*mark, d->streams[other]) == CU_SUCCESS &&
+        cu->cuStreamWaitEvent(d->streams[stream], *mark, 0) == CU_SUCCESS)
+        return;
+    d->refused = cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+}
+
+/* ORDER_STREAMS for the streams beyond: whoever asks waits for the device. */
+static uint32_t number_of(struct device *d, cu_stream stream)
+{
+    if (d->last < d->order.streams && d->streams[d->last] == stream)
+        return d->last;
+    for (uint32_t i = 0; i < d->order.streams; i++)
+        if (d->streams[i] == stream)
+            return d->last = i;
+    if (d->order.streams == ORDER_STREAMS) {
+        d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+        order_synchronized(&d->order);
+        return ORDER_STREAMS;
+    }
+    d->last = d->order.streams;
+    d->streams[d->last] = stream;
+    order_stream(&d->order, (frag_stream)d->last);
+    return d->last;
+}
+
+/* What the policy is told: those beyond count as the last one. */
+static frag_stream told(uint32_t number)
+{
+    return (frag_stream)(number < ORDER_STREAMS ? number : ORDER_STREAMS - 1);
+}
+
+static enum frag_err device_state(struct device *d, struct frag_error *e)
+{
+    const char *words = frag_cuda_words(d->gpu);
+
+    if (!d->refused && !*words)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_DEVICE, "the device failed: %s",
+                     *words ? words : "it cannot wait for a stream");
+}
+
+/* ---- frees that wait for streams ---- */
+
+static void drop_late(struct device *d, struct late *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        d->cu->cuEventDestroy_v2(l->events[i]);
+    d->late = l->next;
+    if (!d->late)
+        d->late_end = &d->late;
+    free(l);
+}
+
+static bool is_done(const struct device *d, const struct late *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (d->cu->cuEventQuery(l->events[i]) == CU_NOT_READY)
+            return false;
+    return true;
+}
+
+/* In their order, up to the first whose streams are still at work. */
+static enum frag_err complete(struct device *d, struct frag_error *e)
+{
+    while (d->late && is_done(d, d->late)) {
+        struct late *l = d->late;
+
+        FRAG_TRY(frag_serve_complete(d->serve, l->ticket, e));
+        order_freed(&d->order, l->addr, l->size, l->own);
+        drop_late(d, l);
+    }
+    return FRAG_OK;
+}
+
+/* After a call of the policy: it may have waited for the device, which has
+ * completed them all. */
+static void forget_completed(struct device *d)
+{
+    if (!d->late || frag_serve_has_pending(d->serve))
+        return;
+    order_synchronized(&d->order);
+    while (d->late)
+        drop_late(d, d->late);
+}
+
+static struct late *new_late(struct device *d, const struct uses *u)
+{
+    struct late *l = calloc(1, sizeof(*l) + u->count * sizeof(*l->events));
+
+    for (; l && l->count < u->count; l->count++)
+        if (d->cu->cuEventCreate(&l->events[l->count], CU_UNTIMED) !=
+                CU_SUCCESS ||
+            d->cu->cuEventRecord(l->events[l->count], u->streams[l->count]) !=
+                CU_SUCCESS)
+            d->refused = true;
+    return l;
+}
+
+static enum frag_err free_late(struct device *d, struct frag_served block,
+                               frag_stream own, const struct uses *u,
+                               struct frag_error *e)
+{
+    struct late *l = new_late(d, u);
+
+    if (!l)
+        return frag_fail(e, FRAG_NOMEM, "no memory for a late free");
+    l->addr = block.addr;
+    l->size = block.size;
+    l->own = own;
+    *d->late_end = l;
+    d->late_end = &l->next;
+    return frag_serve_free_later(d->serve, block.addr, &l->ticket, e);
+}
+
+/* ---- the calls ---- */
+
+static frag_time now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (frag_time)t.tv_sec * 1000000000 + (frag_time)t.tv_nsec;
+}
+
+/* Where the policy has no answer to a full device, late frees are one. */
+static enum frag_err complete_all(struct device *d, struct frag_error *e)
+{
+    d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+    order_synchronized(&d->order);
+    return complete(d, e);
+}
+
+static enum frag_err alloc(struct device *d, frag_size size, cu_stream stream,
+                           frag_addr *addr, struct frag_error *e)
+{
+    const uint32_t number = number_of(d, stream);
+    struct frag_served at;
+    enum frag_err err = complete(d, e);
+
+    if (err == FRAG_OK)
+        err = frag_serve_alloc(d->serve, size, told(number), now(), &at, e);
+    forget_completed(d);
+    if (err == FRAG_OOM && d->late) {
+        FRAG_TRY(complete_all(d, e));
+        err = frag_serve_alloc(d->serve, size, told(number), now(), &at, e);
+    }
+    if (err == FRAG_OK && number < ORDER_STREAMS) {
+        d->order.coarse = frag_serve_has_aliases(d->serve);
+        order_taken(&d->order, at.addr, at.size, (frag_stream)number);
+    }
+    if (err == FRAG_OK || err == FRAG_OOM)
+        FRAG_TRY(device_state(d, e));
+    if (err == FRAG_OK)
+        *addr = at.addr;
+    return err;
+}
+
+static enum frag_err give(struct device *d, frag_addr addr, cu_stream stream,
+                          struct frag_error *e)
+{
+    const frag_stream own = told(number_of(d, stream));
+    struct live_row *row = live_find(&d->used, addr);
+    struct frag_served block = {addr, 0};
+    enum frag_err err;
+
+    frag_serve_find(d->serve, addr, &block);
+    if (!row) {
+        FRAG_TRY(frag_serve_free(d->serve, addr, e));
+        order_freed(&d->order, addr, block.size, own);
+        return device_state(d, e);
+    }
+    err = free_late(d, block, own, d->uses[row->slot], e);
+    free(d->uses[row->slot]);
+    d->uses[row->slot] = NULL;
+    live_remove(&d->used, row);
+    FRAG_TRY(err);
+    return device_state(d, e);
+}
+
+/* Room for one more row of uses; its index. */
+static bool new_uses(struct device *d, uint32_t *index)
+{
+    struct uses **grown;
+
+    for (*index = 0; *index < d->uses_count; ++*index)
+        if (!d->uses[*index])
+            break;
+    if (*index == d->uses_count) {
+        grown = realloc(d->uses, (d->uses_count + 1u) * sizeof(*grown));
+        if (!grown)
+            return false;
+        d->uses = grown;
+        d->uses[d->uses_count++] = NULL;
+    }
+    d->uses[*index] = calloc(1, sizeof(struct uses));
+    return d->uses[*index] != NULL;
+}
+
+static void add_use(struct uses *u, cu_stream stream)
+{
+    for (size_t i = 0; i < u->count; i++)
+        if (u->streams[i] == stream)
+            return;
+    if (u->count < ORDER_STREAMS)
+        u->streams[u->count++] = stream;
+}
+
+enum frag_err device_use(struct device *d, frag_addr addr,
+                         frag_torch_stream stream)
+{
+    struct live_row *row = live_find(&d->used, addr);
+    struct frag_served block;
+    uint32_t index;
+
+    if (!frag_serve_find(d->serve, addr, &block))
+        return FRAG_OK;
+    if (row)
+        index = row->slot;
+    else if (!new_uses(d, &index) || !live_put(&d->used, addr, index))
+        return FRAG_NOMEM;
+    add_use(d->uses[index], stream);
+    return FRAG_OK;
+}
+
+/* err = a call above, in the device's context. */
+#define INSIDE(d, err, e, call)                                 \
+    do {                                                        \
+        err = frag_cuda_enter((d)->gpu);                        \
+        if (err == FRAG_OK) {                                   \
+            err = call;                                         \
+            frag_cuda_leave((d)->gpu);                          \
+        } else {                                                \
+            frag_fail(e, err, "%s", frag_cuda_words((d)->gpu)); \
+        }                                                       \
+    } while (0)
+
+enum frag_err device_alloc(struct device *d, frag_size size,
+                           frag_torch_stream stream, frag_addr *addr,
+                           struct frag_error *e)
+{
+    enum frag_err err;
+
+    INSIDE(d, err, e, alloc(d, size, stream, addr, e));
+    return err;
+}
+
+enum frag_err device_free(struct device *d, frag_addr addr,
+                          frag_torch_stream stream, struct frag_error *e)
+{
+    enum frag_err err;
+
+    INSIDE(d, err, e, give(d, addr, stream, e));
+    return err;
+}
+
+enum frag_err device_trim(struct device *d, struct frag_error *e)
+{
+    enum frag_err err;
+
+    INSIDE(d, err, e, complete(d, e));
+    if (err == FRAG_OK)
+        INSIDE(d, err, e, frag_serve_trim(d->serve, e));
+    forget_completed(d);
+    return err;
+}
+
+/* ---- both ends, and the numbers ---- */
+
+static enum frag_err open_memory(struct device *d, int ordinal,
+                                 const struct settings *s, struct frag_error *e)
+{
+    const struct frag_cuda_options options = {.ordinal = ordinal, .busy = true};
+
+    FRAG_TRY(frag_cuda_open(&options, &d->gpu, e));
+    d->cu = frag_cuda_driver(d->gpu);
+    d->arena = frag_arena_open(&(const struct frag_arena_options){
+        .capacity = s->capacity, .total = d->gpu->total});
+    if (!d->arena || frag_twin_open(d->gpu, d->arena, &d->mem) != FRAG_OK)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the device's books");
+    return FRAG_OK;
+}
+
+static void device_close(struct device *d)
+{
+    frag_serve_close(d->serve);
+    order_close(&d->order);
+    frag_twin_close(d->mem);
+    frag_arena_close(d->arena);
+    frag_cuda_close(d->gpu);
+    free(d);
+}
+
+enum frag_err device_open(int ordinal, const struct settings *settings,
+                          struct device **out, struct frag_error *e)
+{
+    const struct frag_serve_options options = {.policy = settings->policy,
+                                               .params = settings->params,
+                                               .max_ooms = 1000};
+    struct frag_serve_options serve = options;
+    struct device *d = calloc(1, sizeof(*d));
+    enum frag_err err;
+
+    if (!d)
+        return frag_fail(e, FRAG_NOMEM, "no memory for a device");
+    d->late_end = &d->late;
+    d->order.wait = make_wait;
+    d->order.user = d;
+    err = open_memory(d, ordinal, settings, e);
+    serve.mem = d->mem;
+    if (err == FRAG_OK)
+        err = frag_serve_open(&serve, &d->serve, e);
+    if (err != FRAG_OK) {
+        device_close(d);
+        return err;
+    }
+    *out = d;
+    return FRAG_OK;
+}
+
+struct frag_serve_memory device_memory(const struct device *d)
+{
+    return frag_serve_memory(d->serve);
+}
+
+enum frag_err device_report(struct device *d, int ordinal,
+                            const struct settings *settings,
+                            const char *program, struct frag_results *r,
+                            struct frag_error *e)
+{
+    const struct frag_trace trace = {.path = (char *)(uintptr_t)program,
+                                     .format = "program"};
+    struct frag_device_trace device = *frag_serve_device(d->serve);
+    struct frag_run_identity id = {
+        .trace = &trace,
+        .device = &device,
+        .trace_name = program,
+        .policy = settings->text,
+        .policy_used = settings->policy,
+        .capacity = settings->capacity,
+        .total = d->mem->total,
+        .backend = "cuda",
+    };
+    const struct frag_run *run;
+
+    FRAG_TRY(frag_serve_sum(d->serve, &run));
+    device = *frag_serve_device(d->serve);
+    device.device = (uint32_t)ordinal;
+    return frag_results_add(r, &id, run, e);
+}

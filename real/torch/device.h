@@ -1,0 +1,43 @@
+/* device.h - one device under the adaptor: a policy that serves it, the streams
+ * that use it, the blocks whose frees wait for streams.
+ *
+ * Not thread-safe.
+ */
+#ifndef FRAG_TORCH_DEVICE_H
+#define FRAG_TORCH_DEVICE_H
+
+#include "real/torch/adaptor.h"
+#include "real/torch/settings.h"
+#include "sim/results.h"
+#include "sim/serve.h"
+
+struct device;
+
+/* DEVICE, UNSUPPORTED, INVALID, NOMEM with the words. */
+enum frag_err device_open(int ordinal, const struct settings *settings,
+                          struct device **out,
+                          struct frag_error *e) FRAG_MUST_CHECK;
+
+/* OOM is an outcome; after any other error the program cannot go on. */
+enum frag_err device_alloc(struct device *d, frag_size size,
+                           frag_torch_stream stream, frag_addr *addr,
+                           struct frag_error *e) FRAG_MUST_CHECK;
+/* `stream` is the one it was asked for. INVALID if nothing is live there. */
+enum frag_err device_free(struct device *d, frag_addr addr,
+                          frag_torch_stream stream,
+                          struct frag_error *e) FRAG_MUST_CHECK;
+/* The block, if it is one of this device, is used on the stream too. NOMEM. */
+enum frag_err device_use(struct device *d, frag_addr addr,
+                         frag_torch_stream stream) FRAG_MUST_CHECK;
+enum frag_err device_trim(struct device *d,
+                          struct frag_error *e) FRAG_MUST_CHECK;
+
+struct frag_serve_memory device_memory(const struct device *d);
+
+/* Ends the service and adds its run, of that program. */
+enum frag_err device_report(struct device *d, int ordinal,
+                            const struct settings *settings,
+                            const char *program, struct frag_results *r,
+                            struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif

@@ -1,0 +1,75 @@
+"""PyTorch's memory from a policy of fragsim.
+
+    import fragsim_torch
+    fragsim_torch.use()            # before anything is put on a GPU
+    ...
+    fragsim_torch.peak_reserved()  # bytes, of device 0
+
+or for a part of a program, `with torch.cuda.use_mem_pool(fragsim_torch.pool())`.
+The policy comes from the environment: FRAGSIM_POLICY, FRAGSIM_CAPACITY,
+FRAGSIM_OUTPUT (see adaptor.h). The library is looked for beside this file, where
+an installation puts it, and at FRAGSIM_TORCH_LIBRARY.
+"""
+import ctypes
+import os
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAME = "libfragsim_torch.so"
+PLACES = [os.environ.get("FRAGSIM_TORCH_LIBRARY", ""), os.path.join(HERE, NAME),
+          os.path.join(HERE, "..", "..", "lib", "fragsim", NAME)]
+
+
+def _path():
+    for place in PLACES:
+        if os.path.isfile(place):
+            return os.path.realpath(place)
+    raise FileNotFoundError(f"{NAME} is at none of {PLACES}; set "
+                            "FRAGSIM_TORCH_LIBRARY to where it is")
+
+
+_library = ctypes.CDLL(_path())
+_made = []  # PyTorch keeps no reference of its own
+
+
+def _allocator():
+    if not _made:
+        made = torch.cuda.memory.CUDAPluggableAllocator(
+            _path(), "frag_torch_alloc", "frag_torch_free")
+        for hook, function in (("set_record_stream_fn",
+                                _library.frag_torch_record_stream),
+                               ("set_reset_fn",
+                                _library.frag_torch_empty_cache)):
+            getattr(made.allocator(), hook)(
+                ctypes.cast(function, ctypes.c_void_p).value)
+        _made.append(made)
+    return _made[0]
+
+
+def use():
+    """All of the program's memory, from here on."""
+    torch.cuda.memory.change_current_allocator(_allocator())
+
+
+def pool():
+    """A pool whose segments come from the policy."""
+    return torch.cuda.MemPool(_allocator().allocator())
+
+
+def _asked(name, device):
+    function = getattr(_library, name)
+    function.restype = ctypes.c_size_t
+    return function(device)
+
+
+def reserved(device=0):
+    return _asked("frag_torch_reserved", device)
+
+
+def peak_reserved(device=0):
+    return _asked("frag_torch_peak_reserved", device)
+
+
+def peak_allocated(device=0):
+    return _asked("frag_torch_peak_allocated", device)

@@ -1,0 +1,19 @@
+/* settings.h - what the environment asks of the adaptor; see adaptor.h. */
+#ifndef FRAG_TORCH_SETTINGS_H
+#define FRAG_TORCH_SETTINGS_H
+
+#include "policies/policy.h"
+
+struct settings {
+    const struct frag_policy *policy;
+    const char *text;   /* as given: "best_fit:segment=64MiB" */
+    const char *params; /* what follows the colon, or "" */
+    frag_size capacity;
+    char output[4096]; /* "" if no results are wanted */
+};
+
+/* INVALID with the variable and what is wrong with it. */
+enum frag_err settings_read(struct settings *out,
+                            struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""check_torch.py: libfragsim_torch.so under a program of threads and streams.
+
+tests/torch/program.c calls it as PyTorch does, on the fake driver. Held to it:
+no block is ever written by two, with every policy that keeps addresses, with
+streams whose work ends at once and with streams whose work ends only when the
+device is waited for; the result file says what the program was told; wrong
+settings and a full device end it with words.
+Environment: FRAG_BUILD_DIR.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
+PROGRAM = os.path.join(BUILD, "tests", "torch_program")
+LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
+failures = []
+
+
+def fail(text):
+    failures.append(text)
+    print(text)
+
+
+def run(*arguments, **settings):
+    """The fake is not to ask for what a dying process leaves behind."""
+    env = dict(os.environ, FAKE_CUDA_LEAKS="1",
+               LD_LIBRARY_PATH=os.path.join(BUILD, "tests", "fake_cuda"))
+    env.update({key: str(value) for key, value in settings.items()})
+    return subprocess.run([PROGRAM, LIBRARY, *arguments], env=env, text=True,
+                          capture_output=True, check=False)
+
+
+def policies():
+    done = subprocess.run([FRAGSIM, "policies", "--json", "-"], check=True,
+                          capture_output=True, text=True)
+    names = [p["name"] for p in json.loads(done.stdout)["policies"]
+             if "moves" not in p["needs"]]
+    return names + ["torch:expandable_segments:True"]
+
+
+def serves(folder, policy, lazy):
+    output = os.path.join(folder, f"{policy.replace(':', '-')}{lazy}.h5")
+    done = run(FRAGSIM_POLICY=policy, FRAGSIM_OUTPUT=output,
+               FAKE_CUDA_LAZY=lazy)
+    if done.returncode or done.stderr:
+        fail(f"{policy}: exit {done.returncode}: {done.stderr.strip()}")
+    elif not same_peak(output, int(done.stdout)):
+        fail(f"{policy}: the result file has another peak")
+
+
+def same_peak(path, peak):
+    """By way of the bars' data, which any result file can be asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([FRAGSIM, "plot", path, "compare", "-q", "-f", "--keep",
+                        folder, "-o", os.path.join(folder, "x.svg")],
+                       capture_output=True, check=False)
+        with open(os.path.join(folder, "compare.tsv"), encoding="utf-8") as f:
+            return f"\t{peak}\t" in f.read()
+
+
+def refuses(words, *arguments, **settings):
+    done = run(*arguments, **settings)
+    if not done.returncode or words not in done.stderr:
+        fail(f"{settings}: exit {done.returncode}, {done.stderr.strip()}, "
+             f"expected {words}")
+
+
+def main():
+    if not os.path.exists(PROGRAM):
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+        list(pool.map(lambda p: serves(folder, p, 0), policies()))
+        list(pool.map(lambda p: serves(folder, p, 1),
+                      ["best_fit", "torch", "remap"]))
+        there = os.path.join(folder, "there.h5")
+        with open(there, "w", encoding="utf-8"):
+            pass
+        refuses("exists", FRAGSIM_OUTPUT=there)
+    refuses("there is no policy", FRAGSIM_POLICY="no_such")
+    refuses("segment", FRAGSIM_POLICY="best_fit:segment=x")
+    refuses("moves blocks", FRAGSIM_POLICY="compact")
+    refuses("FRAGSIM_CAPACITY", FRAGSIM_CAPACITY="much")
+    refuses("out of memory", str(1 << 30), FRAGSIM_POLICY="best_fit",
+            FRAGSIM_CAPACITY="512MiB")
+    refuses("out of memory", str(1 << 40), FRAGSIM_POLICY="torch")
+    if failures:
+        sys.exit(f"check_torch: {len(failures)} wrong")
+
+
+main()
