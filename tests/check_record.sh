@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# check_record.sh: what a program asks of the driver is what its trace holds,
+# check_record.sh [calls]: what a program asks of the driver is what its trace holds,
 # call by call, however it comes by the driver; with threads, forks and several
 # devices; killed, out of memory, on a full disk. tests/record/program.c says
-# itself what it does, and tests/record/driver.c stands for the driver.
+# itself what it does, and tests/record/driver.c stands for the driver, unless
+# the environment has another (check_record_device.sh, for which `calls' is).
 # Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (default build).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -42,8 +43,9 @@ events() {
         $1 == "free" { print "free", n[$2] }'
 }
 
-# counts TRACE: its requests, one line a device.
-counts() { "$fragsim" info "$1" | sed -n 's/^  requests *//p'; }
+# fact NAME TRACE: a line of its info. counts TRACE: its requests.
+fact() { "$fragsim" info "$2" | sed -n "s/^  $1 *//p"; }
+counts() { fact requests "$1"; }
 
 # ---- call by call ----
 
@@ -70,6 +72,13 @@ same "the trace replays" \
 same "validate" "$("$fragsim" validate t.h5 2>&1 | grep -o 'holds no answers')" \
     "holds no answers"
 
+record record_loader entry streams
+same "pools: the device's own and another" "$(fact pools t.h5)" 2
+if [ "${1:-}" = calls ]; then # all that a real driver can be asked
+    echo "$((checks - failures)) of $checks checks of the recorder passed"
+    exit "$((failures != 0))"
+fi
+
 # ---- threads, processes, devices, streams ----
 
 record record_loader entry threads
@@ -80,6 +89,15 @@ same "traces of a program and 5 forks" \
     "$(for t in t.*.h5; do counts "$t"; done | sort | uniq -c | tr -s ' ')" \
     " 5 alloc 100, free 100
  1 alloc 300, free 300"
+same "names of their traces" \
+    "$(for t in t.*.h5; do echo "$t"; done | tr -d 0-9 | uniq -c)" \
+    "$(printf '%7d t..h' 6)"
+same "notes of a program and 5 forks" "$(grep -vc ': device 0, ' said)" 0
+record record_loader dlsym exec
+same "traces of a program and what it became" \
+    "$(for t in t.*-1.h5 t.*[0-9].h5; do counts "$t"; done | sort -u)" \
+    "alloc 1
+alloc 13, free 12"
 record record_program linked devices
 same "requests of device 0" "$(events t.h5 --device 0)" "alloc 1 1000 0
 free 1"
@@ -93,6 +111,7 @@ same "default streams of two threads" \
 
 # ---- what is left where something dies ----
 
+rm wanted
 "$fragsim" record -o t2.h5 -- "$parts/record_loader" dlsym wait >wanted 2>said &
 tool=$!
 disown
@@ -101,6 +120,16 @@ kill -9 $tool
 same "the log of a recorder that was killed" \
     "$(counts t2.h5.logs-*/*.fragrec)" "alloc 1"
 kill -9 "$(basename t2.h5.logs-*/*.fragrec | cut -d- -f1)"
+
+rm wanted
+"$fragsim" record -q -o t3.h5 -- "$parts/record_loader" dlsym wait \
+    >wanted 2>said &
+tool=$!
+until [ -s wanted ]; do sleep 0.05; done
+kill -TERM $tool
+wait $tool
+same "exit code where both are terminated" $? 143
+same "the trace of what was terminated" "$(events t3.h5)" "$(cat wanted)"
 
 # A limit on the size of files stands for a disk that is full: 1 MiB (bash counts
 # in KiB) has room for 16384 calls less 64 for the header.
@@ -129,6 +158,9 @@ ended() {
 }
 
 rm -rf t.*
+same "signals that the program ignores" \
+    "$("$fragsim" record -o t.h5 -- bash -c 'trap -p' 2>/dev/null)" \
+    "$(bash -c 'trap -p')"
 ended "no CUDA" 5 "made no CUDA memory calls" -o t.h5 -- true
 ended "no CUDA, and a failure" 3 "made no CUDA memory calls" -o t.h5 -- sh -c 'exit 3'
 ended "no program" 4 "no_such_program cannot be run: No such file" \

@@ -167,7 +167,9 @@ static void describe(const struct frag_trace *t, char *text, size_t room)
     const struct frag_device_trace *d = frag_trace_device(t, 0);
 
     text[0] = '\0';
-    for (uint64_t i = 0; d && i < d->count; i++) {
+    for (uint32_t i = 0; i < t->device_count; i++)
+        assert_true(t->devices[i].device < 2);
+    for (uint64_t i = 0; i < d->count; i++) {
         append(text, room, "%s", i ? " " : "");
         if (d->op[i] == FRAG_ALLOC)
             append(text, room, "+%u:%llu", d->id[i],
@@ -224,6 +226,24 @@ static void times_streams_pools_and_devices_are_kept(void **state)
     assert_false(d->recorded.has_actions);
     assert_int_equal(other->count, 1);
     assert_int_equal(other->pools[other->pool[0]].number, 0x70);
+    frag_trace_close(t);
+}
+
+static void calls_that_were_lost_are_no_gaps(void **state)
+{
+    unsigned char log[LOG_ROOM];
+    const size_t size = write_log(log, all_kinds); /* with one gap */
+    struct frag_error e = {""};
+    struct frag_trace *t;
+
+    (void)state;
+    log[offsetof(struct record_header, lost)] = 1;
+    assert_int_equal(import_log(log, size, &t, &e), FRAG_OK);
+    assert_int_equal(t->note_count, 2);
+    assert_string_equal(t->notes[0],
+                        "1 calls are missing, as the log could not grow");
+    assert_string_equal(t->notes[1],
+                        "1 managed blocks count as memory of the device");
     frag_trace_close(t);
 }
 
@@ -289,9 +309,10 @@ static void what_is_wrong_is_said_with_its_place(void **state)
 
 int main(void)
 {
-    enum { ROWS = sizeof(rows) / sizeof(*rows), OTHERS = 3 };
+    enum { ROWS = sizeof(rows) / sizeof(*rows), OTHERS = 4 };
     struct CMUnitTest tests[ROWS + OTHERS] = {
         cmocka_unit_test(times_streams_pools_and_devices_are_kept),
+        cmocka_unit_test(calls_that_were_lost_are_no_gaps),
         cmocka_unit_test(the_log_cut_anywhere_is_whole_or_an_error),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),
     };

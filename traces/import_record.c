@@ -139,6 +139,8 @@ static enum frag_err record_read(struct frag_source *source,
         err = read_all(&r, opts);
     if (err == FRAG_OK)
         err = put_notes(&r);
+    if (err == FRAG_OK && !r.has_requests)
+        err = frag_build_device(build, 0, e);
     log_fini(&r);
     return err;
 }

@@ -38,6 +38,8 @@ struct log_reader {
     struct mapping *mapping;
     uint64_t mapping_count, mapping_room;
 
+    bool has_requests;
+
     /* For the notes. */
     uint64_t gaps, lost, refused, unknown, vanished, managed;
 };

@@ -19,11 +19,12 @@ static enum frag_err wrong(const struct log_reader *r, const char *expected,
                      frag_source_name(r->source), r->where, expected, found);
 }
 
-static enum frag_err put(const struct log_reader *r, int32_t device,
+static enum frag_err put(struct log_reader *r, int32_t device,
                          struct frag_entry *entry)
 {
     if (device < 0) /* the host's */
         return FRAG_OK;
+    r->has_requests = true;
     return frag_build_entry(r->build, (uint32_t)device, entry, r->where, r->e);
 }
 
@@ -249,7 +250,7 @@ static enum frag_err on_map(struct log_reader *r,
     const struct live_row *row = live_find(&r->handles, call->other);
     uint32_t physical;
 
-    if (!row || !call->bytes || find_mapping(r, call->address))
+    if (!row || find_mapping(r, call->address))
         return FRAG_OK;
     physical = row->slot;
     if (!GROW(r->mapping, r->mapping_room, r->mapping_count + 1) ||

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef unsigned long long u64;
 
@@ -46,9 +47,9 @@ static u64 next_address = 0x7f0000000000,
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread int current; /* 1 + the device, 0 without a context */
 
-#define LOCKED(type, call)           \
+#define LOCKED(call)                 \
     do {                             \
-        type result_;                \
+        int result_;                 \
                                      \
         pthread_mutex_lock(&lock);   \
         result_ = (call);            \
@@ -84,6 +85,16 @@ static int take(u64 *out, u64 size, int device)
     return 0;
 }
 
+/* Every now and then a call takes its time, before memory is handed out and
+ * after it was given back: another thread is sure to come in between. */
+static void linger(void)
+{
+    static __thread unsigned calls;
+
+    if (++calls % 16 == 0)
+        usleep(1);
+}
+
 static int give(u64 at)
 {
     for (int i = 0; at && i < block_count; i++)
@@ -98,13 +109,20 @@ static int give(u64 at)
 int cuMemAlloc_v2(u64 *out, size_t size);
 int cuMemAlloc_v2(u64 *out, size_t size)
 {
-    LOCKED(int, take(out, size, current - 1));
+    linger();
+    LOCKED(take(out, size, current - 1));
 }
 
 int cuMemFree_v2(u64 at);
 int cuMemFree_v2(u64 at)
 {
-    LOCKED(int, give(at));
+    int result;
+
+    pthread_mutex_lock(&lock);
+    result = give(at);
+    pthread_mutex_unlock(&lock);
+    linger();
+    return result;
 }
 
 int cuMemAllocPitch_v2(u64 *out, size_t *pitch, size_t width, size_t rows,
@@ -114,7 +132,7 @@ int cuMemAllocPitch_v2(u64 *out, size_t *pitch, size_t width, size_t rows,
 {
     (void)element;
     *pitch = (width + 511) / 512 * 512;
-    LOCKED(int, take(out, *pitch * rows, current - 1));
+    LOCKED(take(out, *pitch * rows, current - 1));
 }
 
 /* Calls the exported name, so that under the recorder one call of the program
@@ -132,7 +150,7 @@ int cuMemAllocManaged(u64 *out, size_t size, unsigned flags)
     int cuMemAllocAsync##suffix(u64 *out, size_t size, void *stream)       \
     {                                                                      \
         (void)stream;                                                      \
-        LOCKED(int, take(out, size, current - 1));                         \
+        LOCKED(take(out, size, current - 1));                              \
     }                                                                      \
     int cuMemAllocFromPoolAsync##suffix(u64 *out, size_t size, void *pool, \
                                         void *stream);                     \
@@ -140,13 +158,13 @@ int cuMemAllocManaged(u64 *out, size_t size, unsigned flags)
                                         void *stream)                      \
     {                                                                      \
         (void)stream;                                                      \
-        LOCKED(int, take(out, size, (int)((uintptr_t)pool & 15)));         \
+        LOCKED(take(out, size, (int)((uintptr_t)pool & 15)));              \
     }                                                                      \
     int cuMemFreeAsync##suffix(u64 at, void *stream);                      \
     int cuMemFreeAsync##suffix(u64 at, void *stream)                       \
     {                                                                      \
         (void)stream;                                                      \
-        LOCKED(int, give(at));                                             \
+        LOCKED(give(at));                                                  \
     }
 
 ASYNC()
@@ -255,32 +273,32 @@ int cuMemCreate(u64 *handle, size_t size, const struct props *props, u64 flags);
 int cuMemCreate(u64 *handle, size_t size, const struct props *props, u64 flags)
 {
     (void)flags;
-    LOCKED(int, create(handle, size, props->location_id));
+    LOCKED(create(handle, size, props->location_id));
 }
 
 int cuMemRelease(u64 handle);
 int cuMemRelease(u64 handle)
 {
-    LOCKED(int, release(handle));
+    LOCKED(release(handle));
 }
 
 int cuMemRetainAllocationHandle(u64 *handle, void *at);
 int cuMemRetainAllocationHandle(u64 *handle, void *at)
 {
-    LOCKED(int, retain(handle, (u64)(uintptr_t)at));
+    LOCKED(retain(handle, (u64)(uintptr_t)at));
 }
 
 int cuMemMap(u64 at, size_t size, size_t offset, u64 handle, u64 flags);
 int cuMemMap(u64 at, size_t size, size_t offset, u64 handle, u64 flags)
 {
     (void)flags;
-    LOCKED(int, offset ? INVALID_VALUE : map(at, size, handle));
+    LOCKED(offset ? INVALID_VALUE : map(at, size, handle));
 }
 
 int cuMemUnmap(u64 at, size_t size);
 int cuMemUnmap(u64 at, size_t size)
 {
-    LOCKED(int, unmap(at, size));
+    LOCKED(unmap(at, size));
 }
 
 int cuMemAddressReserve(u64 *out, size_t size, size_t alignment, u64 wish,
@@ -328,7 +346,7 @@ static int reset(int device)
 int cuDevicePrimaryCtxReset_v2(int device);
 int cuDevicePrimaryCtxReset_v2(int device)
 {
-    LOCKED(int, reset(device));
+    LOCKED(reset(device));
 }
 
 int cuCtxSetCurrent(void *context);

@@ -11,6 +11,7 @@
  * NOT_LINKED it knows the last two.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -165,7 +166,9 @@ static void run_blocks(void)
     size_t pitch;
 
     for (int round = 0; round < 3; round++) {
+        errno = ENOTTY; /* is the program's, whatever the recorder does */
         MUST(cu.cuMemAlloc_v2(&at[0], 3000000));
+        MUST(errno != ENOTTY);
         expect_alloc(3000000, NULL);
         MUST(cu.cuMemAllocPitch_v2(&at[1], &pitch, 1000, 10, 4));
         expect_alloc(pitch * 10, NULL);
@@ -209,6 +212,15 @@ static void run_streams(void)
     expect_free(3);
 }
 
+/* A block that tells what came before it from what came after. */
+static void mark(size_t bytes)
+{
+    u64 at;
+
+    MUST(cu.cuMemAlloc_v2(&at, bytes));
+    expect_alloc(bytes, NULL);
+}
+
 static void run_virtual(void)
 {
     enum { PAGE = 2 << 20 };
@@ -227,13 +239,18 @@ static void run_virtual(void)
     /* Memory is there as long as a handle or a mapping is. */
     MUST(cu.cuMemRelease(page[0]));
     MUST(cu.cuMemMap(at + 3ull * PAGE, PAGE, 0, page[1], 0));
+    mark(1);
     MUST(cu.cuMemRelease(page[1]));
     MUST(cu.cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)at));
+    mark(2);
     MUST(cu.cuMemUnmap(at, 3ull * PAGE)); /* three mappings in one call */
+    mark(3);
     MUST(cu.cuMemRelease(again));
     expect_free(1);
+    mark(4);
     MUST(cu.cuMemUnmap(at + 3ull * PAGE, PAGE));
     expect_free(2);
+    mark(5);
     MUST(cu.cuMemRelease(page[2]));
     expect_free(3);
     MUST(cu.cuMemAddressFree(at, 4 * PAGE));
@@ -395,6 +412,16 @@ static void run_out(void)
     abort();
 }
 
+/* Another program in the same process. */
+static void run_exec(void)
+{
+    u64 at;
+
+    MUST(cu.cuMemAlloc_v2(&at, 4096));
+    execl("/proc/self/exe", "program", "dlsym", "blocks", (char *)NULL);
+    exit(9);
+}
+
 /* Waits to be killed. */
 static void run_wait(void)
 {
@@ -410,7 +437,7 @@ static void run_wait(void)
 /* Prints ns a call, to see what recording costs. */
 static void run_speed(void)
 {
-    enum { CALLS = 200000 };
+    enum { CALLS = 20000 };
     struct timespec t[2];
     u64 at;
 
@@ -433,8 +460,9 @@ static const struct {
     {"virtual", run_virtual}, {"reset", run_reset},
     {"devices", run_devices}, {"own_streams", run_own_streams},
     {"threads", run_threads}, {"fork", run_fork},
-    {"kill", run_kill},       {"out", run_out},
-    {"wait", run_wait},       {"speed", run_speed},
+    {"exec", run_exec},       {"kill", run_kill},
+    {"out", run_out},         {"wait", run_wait},
+    {"speed", run_speed},
 };
 
 int main(int argc, char **argv)
