@@ -8,8 +8,9 @@
  * The result file: /summary is a table with one row a run; its attributes
  * units, long_name and formula have one text a column. /runs/<n> is run n, with
  * its provenance as attributes and the groups series, oom and segments, a
- * one-dimensional dataset a column, along the dimension scale `event`. Counts
- * are signed 64-bit numbers and -1 means none (never, unlimited). The root's
+ * one-dimensional dataset a column, along the dimension scale `event`; a run of
+ * a sweep has its attributes only, unless details were asked for. Counts are
+ * signed 64-bit numbers and -1 means none (never, unlimited). The root's
  * attribute `complete` is written last. The bytes are a function of the rows
  * and the provenance alone.
  */
@@ -36,12 +37,26 @@ struct frag_run_identity {
     const char *backend;
     uint64_t seed;
     bool stopped_at_oom;
+    bool bare; /* its row and its attributes only: no series, oom, segments */
 };
 
-/* Who made the file; borrowed. started and ended: seconds since the epoch. */
+/* The order of runs in a file that many hands made: by trace (name, path, hash,
+ * events), device, policy, parameters (resolved), capacity, total, backend,
+ * seed and the end at an OOM. 0 if they are runs of the same thing. */
+int frag_results_order(const struct frag_run_identity *a, const char *params_a,
+                       const struct frag_run_identity *b, const char *params_b);
+
+#define FRAG_NO_TIME ((int64_t)-1)
+
+/* Who made the file; borrowed. started and ended: seconds since the epoch, or
+ * FRAG_NO_TIME where equal runs are to make equal files: then the file has no
+ * such attribute. */
 struct frag_provenance {
     const char *version, *commit, *command;
     int64_t started, ended;
+    const char *settings; /* what all runs have in common; NULL: not said */
+    const char *missing;  /* what should be in the file and is not, a line each;
+                             NULL if nothing */
 };
 
 struct frag_results; /* a result file being written */
@@ -68,18 +83,24 @@ enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 void frag_results_abort(struct frag_results *r); /* NULL is fine */
 
-/* A run read back: what plots need. segments are not read. */
+/* A run read back. */
 struct frag_loaded_run {
     char *trace, *policy, *params, *backend, *trace_sha256;
+    char *trace_path, *trace_format, *trace_settings;
+    char *policy_name, *policy_source;
+    char **trace_notes; /* note_count of them */
+    uint64_t note_count, trace_bytes, trace_events;
     uint64_t device;
     frag_size capacity, total;
     uint64_t seed;
+    bool stopped_at_oom, bare;
     struct frag_run run;
 };
 
 struct frag_loaded {
     char *version, *commit, *command; /* who made the file */
-    char *started, *ended;            /* UTC, ISO 8601 */
+    char *started, *ended;    /* UTC, ISO 8601; "" if the file does not say */
+    char *settings, *missing; /* NULL if the file does not say */
     uint64_t count;
     struct frag_loaded_run *runs;
 };

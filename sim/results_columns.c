@@ -1,5 +1,7 @@
 #include "sim/results_columns.h"
 
+#include <string.h>
+
 #define SUMMARY(field) offsetof(struct frag_result_row, summary.field)
 #define CALLS(call)    SUMMARY(calls) + FRAG_CALL_##call * sizeof(uint64_t)
 #define AT_PEAK(part)  SUMMARY(at_peak.part)
@@ -244,4 +246,33 @@ struct frag_result_row frag_result_row(const struct frag_run_identity *id,
         .seed = id->seed,
         .summary = run->summary,
     };
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int frag_results_order(const struct frag_run_identity *a, const char *params_a,
+                       const struct frag_run_identity *b, const char *params_b)
+{
+    const int orders[] = {
+        strcmp(a->trace_name, b->trace_name),
+        strcmp(a->trace->path, b->trace->path),
+        strcmp(a->trace->sha256, b->trace->sha256),
+        by_number(a->device->count, b->device->count),
+        by_number(a->device->device, b->device->device),
+        strcmp(a->policy, b->policy),
+        strcmp(params_a, params_b),
+        by_number(a->capacity, b->capacity),
+        by_number(a->total, b->total),
+        strcmp(a->backend, b->backend),
+        by_number(a->seed, b->seed),
+        by_number(a->stopped_at_oom, b->stopped_at_oom),
+    };
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)
+        if (orders[i])
+            return orders[i];
+    return 0;
 }

@@ -81,13 +81,16 @@ static bool put_run(const struct frag_results *r, hid_t at,
                     const struct frag_run_identity *id,
                     const struct frag_run *run)
 {
-    return put_identity(r, at, id, run) &&
-           put_table(&r->put, at, "series", frag_series_columns, run->points,
-                     sizeof(*run->points), run->point_count) &&
-           put_table(&r->put, at, "oom", frag_oom_columns, run->ooms,
-                     sizeof(*run->ooms), run->oom_count) &&
-           put_table(&r->put, at, "segments", frag_segment_columns,
-                     run->segments, sizeof(*run->segments), run->segment_count);
+    if (!put_identity(r, at, id, run))
+        return false;
+    return id->bare ||
+           (put_table(&r->put, at, "series", frag_series_columns, run->points,
+                      sizeof(*run->points), run->point_count) &&
+            put_table(&r->put, at, "oom", frag_oom_columns, run->ooms,
+                      sizeof(*run->ooms), run->oom_count) &&
+            put_table(&r->put, at, "segments", frag_segment_columns,
+                      run->segments, sizeof(*run->segments),
+                      run->segment_count));
 }
 
 /* The texts of a row are its own: copied by keep_row. */
@@ -162,9 +165,25 @@ enum frag_err frag_results_add(struct frag_results *r,
 
 /* -- the file ------------------------------------------------------------ */
 
+static bool put_optional(const struct frag_results *r, const char *name,
+                         const char *value)
+{
+    return !value || put_text(&r->put, r->file, name, value);
+}
+
+static bool put_time(const struct frag_results *r, const char *name,
+                     int64_t seconds)
+{
+    char at[32];
+
+    return seconds == FRAG_NO_TIME ||
+           put_text(&r->put, r->file, name, utc(seconds, at));
+}
+
 static bool put_root(struct frag_results *r)
 {
     const struct frag_provenance *p = r->provenance;
+    const bool timed = p->started != FRAG_NO_TIME;
     size_t room = strlen(p->version) + strlen(p->commit) + strlen(p->command);
     char *text = malloc(room += 64), at[32];
     hid_t runs = -1;
@@ -177,14 +196,17 @@ static bool put_root(struct frag_results *r)
         put_text(&r->put, r->file, "Conventions", "ACDD-1.3") &&
         put_text(&r->put, r->file, "title", "allocator policies on traces") &&
         put_text(&r->put, r->file, "source", text);
-    snprintf(text, room, "%s: %s", utc(p->started, at), p->command);
+    snprintf(text, room, "%s%s%s", timed ? utc(p->started, at) : "",
+             timed ? ": " : "", p->command);
     done = done && put_text(&r->put, r->file, "history", text) &&
            put_text(&r->put, r->file, "schema_name", "fragsim-results") &&
            put_text(&r->put, r->file, "schema_version", FRAG_RESULTS_SCHEMA) &&
            put_text(&r->put, r->file, "version", p->version) &&
            put_text(&r->put, r->file, "commit", p->commit) &&
            put_text(&r->put, r->file, "command", p->command) &&
-           put_text(&r->put, r->file, "started", utc(p->started, at));
+           put_optional(r, "settings", p->settings) &&
+           put_optional(r, "missing", p->missing) &&
+           put_time(r, "started", p->started);
     if (done)
         runs = put_group(&r->put, r->file, "runs");
     free(text);
@@ -310,11 +332,9 @@ enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
                                   struct frag_error *e)
 {
     enum frag_err err = FRAG_NOMEM;
-    char at[32];
 
     if (put_summary(&r->put, r->file, r->rows, r->count) &&
-        put_text(&r->put, r->file, "ended", utc(ended, at)) &&
-        put_count(r->file, "complete", 1))
+        put_time(r, "ended", ended) && put_count(r->file, "complete", 1))
         err = store(r, e);
     else
         frag_fail(e, err, "%s: no memory for the summary", r->path);

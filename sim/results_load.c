@@ -1,8 +1,10 @@
 /* results_load.c - the result file, read by the same tables that wrote it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "sim/results_columns.h"
@@ -24,6 +26,59 @@ static char *get_text(hid_t at, const char *name)
     if (attribute >= 0)
         H5Aclose(attribute);
     return copy;
+}
+
+/* The same, but "" if there is none. */
+static char *get_text_or_none(hid_t at, const char *name)
+{
+    return H5Aexists(at, name) > 0 ? get_text(at, name) : strdup("");
+}
+
+/* The number of an attribute; 0 if there is none. */
+static uint64_t get_count(hid_t at, const char *name)
+{
+    hid_t attribute = H5Aopen(at, name, H5P_DEFAULT);
+    int64_t value = 0;
+
+    if (attribute >= 0) {
+        if (H5Aread(attribute, H5T_NATIVE_INT64, &value) < 0)
+            value = 0;
+        H5Aclose(attribute);
+    }
+    return (uint64_t)value;
+}
+
+/* Reads the texts of an open attribute into `texts`, which has room. */
+static bool read_texts(hid_t attribute, hid_t type, char **texts)
+{
+    if (H5Tset_size(type, H5T_VARIABLE) < 0 ||
+        H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+        return false;
+    return H5Aread(attribute, type, texts) >= 0;
+}
+
+/* The texts of an attribute, each to be freed, and *texts. */
+static bool get_texts(hid_t at, const char *name, char ***texts,
+                      uint64_t *count)
+{
+    hid_t attribute = H5Aopen(at, name, H5P_DEFAULT);
+    hid_t space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    hid_t type = H5Tcopy(H5T_C_S1);
+    hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
+    bool done = false;
+
+    if (n >= 0 && type >= 0) {
+        *texts = calloc((size_t)n + 1, sizeof(**texts));
+        done = *texts && (!n || read_texts(attribute, type, *texts));
+        *count = done ? (uint64_t)n : 0;
+    }
+    if (type >= 0)
+        H5Tclose(type);
+    if (space >= 0)
+        H5Sclose(space);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    return done;
 }
 
 /* Whether the attribute is `expected` up to the character `end` in both. */
@@ -176,50 +231,90 @@ static void *get_table(hid_t run, const char *name,
     return rows;
 }
 
+/* The texts of a run, by the attribute's name. */
+static const struct text_field {
+    const char *name;
+    size_t offset;
+} run_texts[] = {
+#define TEXT(field)                                     \
+    {                                                   \
+#field, offsetof(struct frag_loaded_run, field) \
+    }
+    TEXT(trace),          TEXT(policy),      TEXT(params),
+    TEXT(backend),        TEXT(trace_path),  TEXT(trace_format),
+    TEXT(trace_settings), TEXT(policy_name), TEXT(policy_source),
+    TEXT(trace_sha256),
+#undef TEXT
+};
+
+enum { RUN_TEXTS = sizeof(run_texts) / sizeof(*run_texts) };
+
+static char **text_at(struct frag_loaded_run *r, size_t i)
+{
+    return (char **)(void *)((char *)r + run_texts[i].offset);
+}
+
 static void drop_run(struct frag_loaded_run *r)
 {
-    free(r->trace);
-    free(r->policy);
-    free(r->params);
-    free(r->backend);
-    free(r->trace_sha256);
-    free(r->run.points);
-    free(r->run.ooms);
+    for (size_t i = 0; i < RUN_TEXTS; i++)
+        free(*text_at(r, i));
+    for (uint64_t i = 0; i < r->note_count; i++)
+        H5free_memory(r->trace_notes[i]);
+    free(r->trace_notes);
+    frag_run_free(&r->run);
+}
+
+static bool get_identity(hid_t at, struct frag_loaded_run *r)
+{
+    for (size_t i = 0; i < RUN_TEXTS; i++) {
+        *text_at(r, i) = get_text(at, run_texts[i].name);
+        if (!*text_at(r, i))
+            return false;
+    }
+    snprintf(r->run.params, sizeof(r->run.params), "%s", r->params);
+    r->trace_bytes = get_count(at, "trace_bytes");
+    r->trace_events = get_count(at, "trace_events");
+    r->stopped_at_oom = get_count(at, "stopped_at_oom");
+    r->bare = H5Lexists(at, "series", H5P_DEFAULT) == 0;
+    return get_texts(at, "trace_notes", &r->trace_notes, &r->note_count);
+}
+
+static enum frag_err get_tables(hid_t at, struct frag_run *run)
+{
+    enum frag_err err = FRAG_CORRUPT;
+
+    run->points = get_table(at, "series", frag_series_columns,
+                            sizeof(*run->points), &run->point_count, &err);
+    if (!run->points)
+        return err;
+    run->ooms = get_table(at, "oom", frag_oom_columns, sizeof(*run->ooms),
+                          &run->oom_count, &err);
+    if (!run->ooms)
+        return err;
+    run->segments =
+        get_table(at, "segments", frag_segment_columns, sizeof(*run->segments),
+                  &run->segment_count, &err);
+    return run->segments ? FRAG_OK : err;
 }
 
 static enum frag_err get_run(hid_t at, const struct frag_result_row *row,
                              struct frag_loaded_run *out)
 {
-    enum frag_err err = FRAG_CORRUPT;
     struct frag_loaded_run r = {
-        .trace = get_text(at, "trace"),
-        .policy = get_text(at, "policy"),
-        .params = get_text(at, "params"),
-        .backend = get_text(at, "backend"),
-        .trace_sha256 = get_text(at, "trace_sha256"),
         .device = row->device,
         .capacity = row->capacity,
         .total = row->total,
         .seed = row->seed,
         .run.summary = row->summary,
     };
+    enum frag_err err = get_identity(at, &r) ? FRAG_OK : FRAG_CORRUPT;
 
-    if (!r.trace || !r.policy || !r.params || !r.backend || !r.trace_sha256)
-        goto fail;
-    snprintf(r.run.params, sizeof(r.run.params), "%s", r.params);
-    r.run.points = get_table(at, "series", frag_series_columns,
-                             sizeof(*r.run.points), &r.run.point_count, &err);
-    if (!r.run.points)
-        goto fail;
-    r.run.ooms = get_table(at, "oom", frag_oom_columns, sizeof(*r.run.ooms),
-                           &r.run.oom_count, &err);
-    if (!r.run.ooms)
-        goto fail;
-    *out = r;
-    return FRAG_OK;
-
-fail:
-    drop_run(&r);
+    if (err == FRAG_OK && !r.bare)
+        err = get_tables(at, &r.run);
+    if (err == FRAG_OK)
+        *out = r;
+    else
+        drop_run(&r);
     return err;
 }
 
@@ -259,13 +354,16 @@ static const char *fault(hid_t file)
     return NULL;
 }
 
+/* Who made the file. */
 static bool get_provenance(hid_t file, struct frag_loaded *l)
 {
     l->version = get_text(file, "version");
     l->commit = get_text(file, "commit");
     l->command = get_text(file, "command");
-    l->started = get_text(file, "started");
-    l->ended = get_text(file, "ended");
+    l->started = get_text_or_none(file, "started");
+    l->ended = get_text_or_none(file, "ended");
+    l->settings = get_text(file, "settings");
+    l->missing = get_text(file, "missing");
     return l->version && l->commit && l->command && l->started && l->ended;
 }
 
@@ -294,6 +392,31 @@ static enum frag_err load(hid_t file, const char *path,
     return FRAG_OK;
 }
 
+/* Why HDF5 could not open it: another program's lock, or no HDF5. */
+static enum frag_err unopened(const char *path, struct frag_error *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool free_to_read = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
+    int why = errno;
+
+    if (fd >= 0)
+        close(fd);
+    if (fd < 0)
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(why));
+    if (!free_to_read && why == EWOULDBLOCK)
+        return frag_fail(e, FRAG_IO,
+                         "%s: another program has locked it for writing; wait "
+                         "for it, or set HDF5_USE_FILE_LOCKING=FALSE",
+                         path);
+    if (!free_to_read)
+        return frag_fail(e, FRAG_IO,
+                         "%s: its file system cannot lock it (%s); set "
+                         "HDF5_USE_FILE_LOCKING=FALSE",
+                         path, strerror(why));
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s: expected a fragsim result file, found no HDF5", path);
+}
+
 enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
                                 struct frag_error *e)
 {
@@ -306,9 +429,7 @@ enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     if (file < 0)
-        return frag_fail(e, FRAG_CORRUPT,
-                         "%s: expected a fragsim result file, found no HDF5",
-                         path);
+        return unopened(path, e);
     err = load(file, path, &loaded, e);
     H5Fclose(file);
     if (err != FRAG_OK) {
@@ -329,5 +450,7 @@ void frag_results_unload(struct frag_loaded *loaded)
     free(loaded->command);
     free(loaded->started);
     free(loaded->ended);
+    free(loaded->settings);
+    free(loaded->missing);
     *loaded = (struct frag_loaded){0};
 }

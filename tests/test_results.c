@@ -23,8 +23,11 @@
 
 enum { POINTS = 3000 };
 
-static const struct frag_provenance maker = {
-    "0.1.0", "0123abc", "fragsim replay \"a b.csv\"", 1700000000, 0};
+static const struct frag_provenance maker = {.version = "0.1.0",
+                                             .commit = "0123abc",
+                                             .command =
+                                                 "fragsim replay \"a b.csv\"",
+                                             .started = 1700000000};
 
 static const struct frag_policy policy = {.name = "first_fit",
                                           .source = "Knuth"};

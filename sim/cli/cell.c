@@ -1,7 +1,11 @@
 #include "sim/cli/cell.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
 
 #include "real/cuda.h"
 #include "sim/arena.h"
@@ -59,12 +63,36 @@ enum frag_err cell_settings_read(const struct cell_values *v,
         .stop_at_oom = v->stop_at_oom,
         .check = v->check,
         .timed = !cli_is_reproducible(),
+        .ooms = CELL_OOMS,
     };
 
     if (v->costs)
         FRAG_TRY(frag_costs_read(v->costs, &s.costs, e));
     *out = s;
     return FRAG_OK;
+}
+
+char *cell_settings_text(const struct cell_settings *s, frag_size limit)
+{
+    static const char *const rules[] = {"driver", "hostile"};
+    char costs[16] = "h200", *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    if (memcmp(&s->costs, &frag_costs_h200, sizeof(s->costs)) != 0)
+        snprintf(costs, sizeof(costs), "%08lx",
+                 crc32_z(0, (const void *)&s->costs, sizeof(s->costs)));
+    fprintf(out, "backend=%s,address_rule=%s,costs=%s,", s->backend->name,
+            rules[s->rule], costs);
+    fprintf(out, "total=%" PRIu64 ",limit=%" PRIu64 ",", s->total, limit);
+    fprintf(out, "stop_at_oom=%d,check=%d,points=%" PRIu64 ",ooms=%" PRIu64,
+            s->stop_at_oom, s->check, s->points, s->ooms);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 /* A device that failed once explains all that failed after it, and no number
@@ -101,7 +129,7 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             .stop_at_oom = s->stop_at_oom,
             .repeat = 1,
             .points = s->points,
-            .max_ooms = CELL_OOMS,
+            .max_ooms = s->ooms,
             .progress = tick,
             .user = user,
         },

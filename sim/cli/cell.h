@@ -128,13 +128,19 @@ struct cell_settings {
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */
     uint64_t points; /* of the series; 0: none */
+    uint64_t ooms;   /* rows of OOMs kept at most */
 };
 
-/* From the options, with the costs' file read: IO, CORRUPT. points are 0, timed
- * unless SOURCE_DATE_EPOCH is set. */
+/* From the options, with the costs' file read: IO, CORRUPT. points are 0, ooms
+ * CELL_OOMS, timed unless SOURCE_DATE_EPOCH is set. */
 enum frag_err cell_settings_read(const struct cell_values *v,
                                  struct cell_settings *out,
                                  struct frag_error *e) FRAG_MUST_CHECK;
+
+/* What makes results comparable, as "address_rule=driver,costs=h200,...": two
+ * cells with the same trace, policy, capacity and text have the same numbers.
+ * The text is to be freed; NULL if there is no memory. */
+char *cell_settings_text(const struct cell_settings *s, frag_size limit);
 
 /* Runs one; id says what (device, policy_used, capacity), and gets backend,
  * total and stopped_at_oom. tick and user are frag_replay's progress. Errors as

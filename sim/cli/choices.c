@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/hash.h"
 #include "sim/cli/plugin.h"
 
 static const char recorded_mark[] = "@recorded";
@@ -102,6 +103,8 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
         p.recorded = true;
         rest += n;
     }
+    if (plugin_is_meant(name))
+        FRAG_TRY(hash_file(name, p.digest, e));
     return choose(&p, rest, out, e);
 }
 

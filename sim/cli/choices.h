@@ -15,6 +15,7 @@ struct policy_choice {
     const char *params; /* after the colon, "" if none; into text */
     const struct frag_policy *policy;
     bool recorded;
+    char digest[65]; /* SHA-256 of a plugin's file; "" for a policy of ours */
 };
 
 /* The policy of a name, registered or in a file. INVALID, with the nearest name

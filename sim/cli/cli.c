@@ -182,6 +182,32 @@ int cli_may_replace(const struct call *call, const char *path, bool force)
     return EXIT_FILES;
 }
 
+size_t cli_quote(const char *arg, char *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
+                                "UVWXYZ0123456789_-./:=,@+%";
+    size_t n = 0;
+
+    if (*arg && !arg[strspn(arg, plain)]) {
+        if (out)
+            memcpy(out, arg, strlen(arg));
+        return strlen(arg);
+    }
+#define PUT(c) ((void)(out ? (out[n] = (c)) : 0), n++)
+    PUT('\'');
+    for (; *arg; arg++) {
+        PUT(*arg);
+        if (*arg == '\'') {
+            PUT('\\');
+            PUT('\'');
+            PUT('\'');
+        }
+    }
+    PUT('\'');
+#undef PUT
+    return n;
+}
+
 static bool strip_suffix(char *name)
 {
     static const char *const suffixes[] = {
@@ -215,8 +241,9 @@ char *cli_trace_name(const char *path)
 void cli_json_open(const struct call *call, FILE *out)
 {
     frag_results_json_open(
-        out, &(const struct frag_provenance){FRAG_VERSION, FRAG_COMMIT,
-                                             call->command, 0, 0});
+        out, &(const struct frag_provenance){.version = FRAG_VERSION,
+                                             .commit = FRAG_COMMIT,
+                                             .command = call->command});
 }
 
 void cli_version(FILE *out)

@@ -94,6 +94,10 @@ int cli_may_replace(const struct call *call, const char *path, bool force);
  * no memory; to be freed. */
 char *cli_trace_name(const char *path);
 
+/* The length of arg quoted for a shell; writes it, without a 0, if out is not
+ * NULL. */
+size_t cli_quote(const char *arg, char *out);
+
 /* Opens the object that `--json` prints, up to its list of results. */
 void cli_json_open(const struct call *call, FILE *out);
 

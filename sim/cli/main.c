@@ -6,33 +6,6 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
 
-/* The length of arg quoted for a shell; writes it if out is not NULL. */
-static size_t quote(const char *arg, char *out)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
-                                "UVWXYZ0123456789_-./:=,@+%";
-    size_t n = 0;
-
-    if (*arg && !arg[strspn(arg, plain)]) {
-        if (out)
-            memcpy(out, arg, strlen(arg));
-        return strlen(arg);
-    }
-#define PUT(c) ((void)(out ? (out[n] = (c)) : 0), n++)
-    PUT('\'');
-    for (; *arg; arg++) {
-        PUT(*arg);
-        if (*arg == '\'') {
-            PUT('\\');
-            PUT('\'');
-            PUT('\'');
-        }
-    }
-    PUT('\'');
-#undef PUT
-    return n;
-}
-
 /* The command line as a shell would take it; NULL if there is no memory. */
 static char *command_line(int argc, char **argv)
 {
@@ -40,14 +13,14 @@ static char *command_line(int argc, char **argv)
     char *line;
 
     for (int i = 1; i < argc; i++)
-        room += 1 + quote(argv[i], NULL);
+        room += 1 + cli_quote(argv[i], NULL);
     line = malloc(room);
     if (!line)
         return NULL;
     at = (size_t)sprintf(line, "fragsim");
     for (int i = 1; i < argc; i++) {
         line[at++] = ' ';
-        at += quote(argv[i], line + at);
+        at += cli_quote(argv[i], line + at);
     }
     line[at] = '\0';
     return line;

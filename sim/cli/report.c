@@ -105,7 +105,10 @@ enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
     if (r->json.out)
         frag_results_json_close(r->json.out);
     if (r->file)
-        err = frag_results_commit(r->file, cli_now(), e);
+        err = frag_results_commit(
+            r->file,
+            r->provenance->started == FRAG_NO_TIME ? FRAG_NO_TIME : cli_now(),
+            e);
     r->file = NULL;
     if (err == FRAG_OK && r->json.out)
         err = sink_commit(&r->json, e);
