@@ -48,15 +48,6 @@ static uint64_t get_count(hid_t at, const char *name)
     return (uint64_t)value;
 }
 
-/* Reads the texts of an open attribute into `texts`, which has room. */
-static bool read_texts(hid_t attribute, hid_t type, char **texts)
-{
-    if (H5Tset_size(type, H5T_VARIABLE) < 0 ||
-        H5Tset_cset(type, H5T_CSET_UTF8) < 0)
-        return false;
-    return H5Aread(attribute, type, texts) >= 0;
-}
-
 /* The texts of an attribute, each to be freed, and *texts. */
 static bool get_texts(hid_t at, const char *name, char ***texts,
                       uint64_t *count)
@@ -69,7 +60,9 @@ static bool get_texts(hid_t at, const char *name, char ***texts,
 
     if (n >= 0 && type >= 0) {
         *texts = calloc((size_t)n + 1, sizeof(**texts));
-        done = *texts && (!n || read_texts(attribute, type, *texts));
+        done = *texts && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
+               H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+               (!n || H5Aread(attribute, type, *texts) >= 0);
         *count = done ? (uint64_t)n : 0;
     }
     if (type >= 0)

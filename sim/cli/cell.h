@@ -69,13 +69,7 @@ struct cell_values {
      "never uses an address again",                                            \
      OPTION_CHOICE, AT(cell.rule), "driver|hostile"}
 
-#define CELL_DEVICE_OPTIONS(AT)                                                \
-    {"backend", 0, "NAME",                                                     \
-     "memory under the policies: arena, which simulates a device (default), "  \
-     "or cuda, a GPU of this machine",                                         \
-     OPTION_CHOICE, AT(cell.backend), "arena|cuda"},                           \
-    {"gpu", 0, "N", "which GPU, for --backend cuda (default: 0)",              \
-     OPTION_NUMBER, AT(cell.gpu), NULL},                                       \
+#define CELL_RUN_OPTIONS(AT)                                                   \
     {"stop-at-oom", 0, NULL,                                                   \
      "end a run with the first request that cannot be met; otherwise it is "   \
      "skipped with its free, and the run goes on",                             \
@@ -84,7 +78,16 @@ struct cell_values {
      "prove every answer of the policy: aligned, inside held memory, apart "   \
      "from every live block (slower); with --backend cuda also that blocks "   \
      "keep their contents",                                                    \
-     OPTION_SWITCH, AT(cell.check), NULL},                                     \
+     OPTION_SWITCH, AT(cell.check), NULL}
+
+#define CELL_DEVICE_OPTIONS(AT)                                                \
+    {"backend", 0, "NAME",                                                     \
+     "memory under the policies: arena, which simulates a device (default), "  \
+     "or cuda, a GPU of this machine",                                         \
+     OPTION_CHOICE, AT(cell.backend), "arena|cuda"},                           \
+    {"gpu", 0, "N", "which GPU, for --backend cuda (default: 0)",              \
+     OPTION_NUMBER, AT(cell.gpu), NULL},                                       \
+    CELL_RUN_OPTIONS(AT),                                                      \
     CELL_MODEL_OPTIONS(AT)
 /* clang-format on */
 

@@ -89,7 +89,17 @@ static enum frag_err runs(FILE *out, const struct selection *s)
     return FRAG_OK;
 }
 
+static const char *lacks(const struct selection *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!s->runs[i]->run.point_count)
+            return "a run has no series; replay keeps them, and sweep with "
+                   "--details";
+    return NULL;
+}
+
 const struct figure figure_timeline = {
     .name = "timeline",
     .files = {{".tsv", points}, {".ooms.tsv", ooms}, {".runs.tsv", runs}},
+    .lacks = lacks,
 };

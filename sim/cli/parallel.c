@@ -56,7 +56,7 @@ static void *work(void *user)
     return NULL;
 }
 
-static size_t processors(void)
+size_t parallel_processors(void)
 {
     cpu_set_t set;
 
@@ -72,7 +72,8 @@ enum frag_err parallel_run(size_t count, uint64_t threads,
 {
     struct team t = {
         .count = count, .job = job, .user = user, .failed = count, .e = e};
-    size_t wanted = threads ? (size_t)threads : processors(), started = 0;
+    size_t wanted = threads ? (size_t)threads : parallel_processors(),
+           started = 0;
     pthread_t *others;
 
     wanted = wanted < count ? wanted : count;

@@ -4,6 +4,9 @@
 
 #include "traces/base.h"
 
+/* The processors that this process may use. */
+size_t parallel_processors(void);
+
 /* Runs job(user, i, e) for i = 0 ... count - 1, each started in that order, on
  * so many threads (0: one for each processor of this process). After a job that
  * fails or an interrupt no more are started. The answer is that of the first

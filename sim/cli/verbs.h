@@ -1,6 +1,8 @@
 /* The commands, one line each in the order of the manual; the file is
  * sim/cli/verb_<name>.c. */
 VERB(replay)
+VERB(sweep)
+VERB(merge)
 VERB(fit)
 VERB(tune)
 VERB(validate)

@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""check_sweep.py: a sweep makes the same bytes however it came about.
+
+One grid of small traces is run with one thread and with two, in shards merged
+in any order, and by twenty sweeps in a row that are killed (SIGKILL) at random
+moments and taken up again; each time the result file is the same, and no cell
+that was finished is run again. Its numbers are those of `replay`. Then what can
+go wrong: two writers, a full disk, a signal, a broken journal or shard, little
+memory. Environment: FRAGSIM (default build/fragsim).
+usage: check_sweep.py [SEED]
+"""
+import csv
+import fcntl
+import io
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+KILLS = 20
+GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
+        "best_fit:segment=2MiB..8MiB*2", "-c", "inf,1.2x,0.7x"]
+DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
+
+
+def write_trace(path, seed, events=1500):
+    """Random traffic of a few hundred live blocks."""
+    rng, live, lines = random.Random(seed), [], ["op,id,bytes,stream"]
+    for number in range(events):
+        if len(live) > 200 or (live and rng.random() < 0.45):
+            lines.append(f"free,{live.pop(rng.randrange(len(live)))},0,0")
+        else:
+            live.append(number)
+            size = int(2 ** rng.uniform(4, 24))
+            lines.append(f"alloc,{number},{size},{rng.randrange(2)}")
+    with open(path, "w", encoding="ascii") as out:
+        out.write("\n".join(lines) + "\n")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def tool(*args, **more):
+    return subprocess.run([FRAGSIM, *args], capture_output=True, text=True,
+                          check=False, **more)
+
+
+def expect(done, code, *words):
+    assert done.returncode == code, (done.args, done.returncode, done.stderr)
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+    return done
+
+
+class Sweeps:
+    def __init__(self, folder):
+        self.folder = folder
+        self.traces = [os.path.join(folder, f"t{i}.csv") for i in range(4)]
+        for i, path in enumerate(self.traces):
+            write_trace(path, i)
+        self.count = 0
+        self.wanted = None
+
+    def out(self):
+        self.count += 1
+        return os.path.join(self.folder, f"out{self.count}.h5")
+
+    def args(self, out, *more):
+        return ["sweep", *self.traces, *GRID, "-o", out, *more]
+
+    def same(self, out):
+        assert read(out) == self.wanted, f"{out}: other bytes"
+        assert not os.path.exists(out + ".journal"), "the journal was left"
+
+    # -- the same bytes ------------------------------------------------------
+
+    def threads(self):
+        out = self.out()
+        start = time.monotonic()
+        expect(tool(*self.args(out, "-j1")), DONE, "60 cells")
+        self.seconds = time.monotonic() - start
+        self.wanted = read(out)
+        for jobs in ("-j2", "-j7"):
+            out = self.out()
+            expect(tool(*self.args(out, jobs)), DONE)
+            self.same(out)
+
+    def numbers(self):
+        """Against replay, which does not come this way."""
+        rows = [{}, {}]
+        policies = ["torch", "cuda_async"] + [
+            f"best_fit:segment={n}MiB" for n in (2, 4, 8)]
+        done = expect(tool("replay", *self.traces, "-q", "--csv", "-", "-c",
+                           "inf,1.2x,0.7x",
+                           *[w for p in policies for w in ("-p", p)]), DONE)
+        swept = expect(tool(*self.args(self.out(), "-q", "--csv", "-")), DONE)
+        for table, text in zip(rows, (done.stdout, swept.stdout)):
+            for row in csv.DictReader(io.StringIO(text)):
+                row.pop("ns_per_event")
+                table[row["trace"], row["policy"], row["capacity_bytes"]] = row
+        assert len(rows[0]) == 60 and rows[0] == rows[1]
+
+    def shards(self, rng):
+        parts = []
+        for i in range(1, 8):
+            parts.append(self.out())
+            expect(tool(*self.args(parts[-1], "--shard", f"{i}/7")), DONE)
+        listed = [expect(tool(*self.args("x", "--list", "--shard", f"{i}/7")),
+                         DONE).stdout for i in range(1, 8)]
+        whole = expect(tool(*self.args("x", "--list")), DONE).stdout
+        assert "".join(listed) == whole and whole.count("\n") == 60
+        first = None
+        for _ in range(3):
+            rng.shuffle(parts)
+            out = self.out()
+            expect(tool("merge", out, *parts), DONE)
+            self.same(out)
+            first = first or out
+        # Merging again, with one part twice, and onto itself.
+        out = self.out()
+        expect(tool("merge", out, first, parts[0], first, parts[1]), DONE)
+        self.same(out)
+        expect(tool("merge", out, out), FILES, "exists")
+        expect(tool("merge", "-f", out, out, *parts[:3]), DONE)
+        self.same(out)
+        self.parts = parts
+
+    def kills(self, rng):
+        """A sweep is killed until it gets through, and another begun."""
+        out, kept, kills, finished = self.out(), 0, 0, 0
+        while kills < KILLS or not finished:
+            with subprocess.Popen([FRAGSIM, *self.args(out, "-j2", "--resume")],
+                                  stderr=subprocess.PIPE, text=True) as run:
+                try:
+                    limit = rng.uniform(0.02, 0.7) * self.seconds
+                    run.wait(limit if kills < KILLS else None)
+                except subprocess.TimeoutExpired:
+                    run.send_signal(signal.SIGKILL)
+                    kills += 1
+                words = run.stderr.read()
+            if run.returncode == DONE:
+                found = int(re.search(r"(\d+) of them found", words)[1])
+                assert found >= kept, (found, kept, words)
+                self.same(out)
+                os.remove(out)
+                kept, finished = 0, finished + 1
+                continue
+            assert run.returncode == -signal.SIGKILL, words
+            if os.path.exists(out) and not os.path.exists(out + ".journal"):
+                self.same(out)  # killed when all was done
+                os.remove(out)
+                kept = 0
+                continue
+            now = self.cells_in(out)
+            assert now >= kept, (now, kept)
+            kept = now
+        print(f"{kills} kills, {finished} sweeps finished")
+
+    def cells_in(self, out):
+        """Whole records of runs in a journal, read by its layout alone."""
+        count, at = 0, 0
+        try:
+            data = read(out + ".journal")
+        except FileNotFoundError:
+            return 0
+        while at + 24 <= len(data) and data[at:at + 4] == b"FRGJ":
+            kind = int.from_bytes(data[at + 4:at + 8], "little")
+            at += 24 + int.from_bytes(data[at + 8:at + 16], "little")
+            count += kind == 2 and at <= len(data)
+        return count
+
+    # -- what can go wrong ---------------------------------------------------
+
+    def outputs(self):
+        out = self.out()
+        expect(tool(*self.args(out)), DONE)
+        expect(tool(*self.args(out)), FILES, "exists")
+        expect(tool(*self.args(out, "--resume")), DONE, "is complete")
+        expect(tool("sweep", self.traces[0], "-o", out, "--resume"), FILES,
+               "something else")
+        expect(tool(*self.args(out, "-f")), DONE)
+        self.same(out)
+        expect(tool("sweep", "-", "-o", out, "-f"), USE, "stdin")
+        expect(tool("sweep", "-o", out, "-f"), USE, "no trace")
+        expect(tool("sweep", self.traces[0]), USE, "-o FILE")
+        expect(tool(*self.args("/nowhere/x.h5")), FILES, "/nowhere/x.h5")
+
+    def journals(self):
+        """One with a broken end is taken up, one that is foreign refused."""
+        out = self.out()
+        journal = out + ".journal"
+        bad = self.traces + [os.path.join(self.folder, "no.csv")]
+        expect(tool("sweep", *bad, *GRID, "-o", out), FILES, "no.csv",
+               "1 trace or cell failed")
+        whole = read(journal)
+        for cut in (1, 100, len(whole) // 2):
+            with open(journal, "wb") as file:
+                file.write(whole[:-cut] + b"x" * (cut // 2))
+            os.path.exists(out) and os.remove(out)
+            expect(tool(*self.args(out, "--resume")), DONE,
+                   "no whole record")
+            self.same(out)
+        with open(journal, "wb") as file:
+            file.write(whole)
+        os.remove(out)
+        expect(tool(*self.args(out)), FILES, "--resume goes on")
+        expect(tool(*self.args(out, "--resume", "--check")), USE,
+               "do not mix")
+        with open(journal, "wb") as file:
+            file.write(b"not ours\n")
+        expect(tool(*self.args(out, "--resume")), INPUT, "something else")
+        assert read(journal) == b"not ours\n"
+
+    def two_writers(self):
+        out = self.out()
+        with open(out + ".journal", "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            expect(tool(*self.args(out, "--resume")), FILES,
+                   "another process")
+            expect(tool(*self.args(out, "-f")), FILES, "another process")
+        os.remove(out + ".journal")
+
+    def signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            out = self.out()
+            with subprocess.Popen([FRAGSIM, *self.args(out, "-j1")],
+                                  stderr=subprocess.PIPE, text=True) as run:
+                while self.cells_in(out) < 3 and run.poll() is None:
+                    time.sleep(0.001)
+                run.send_signal(number)
+                words = run.stderr.read()
+            assert run.returncode == 130, (run.returncode, words)
+            kept = int(re.search(r"(\d+) of 60 cells are kept", words)[1])
+            assert kept >= 3 and kept == self.cells_in(out), words
+            assert not os.path.exists(out)
+            expect(tool(*self.args(out, "--resume")), DONE,
+                   f"{kept} of them found")
+            self.same(out)
+
+    def full_disk(self):
+        """Files of 20 kB at most; then the disk has room again."""
+        out = self.out()
+
+        def small():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+        expect(tool(*self.args(out), preexec_fn=small), FILES,
+               "File too large", "are kept in")
+        kept = self.cells_in(out)
+        assert kept > 0
+        expect(tool(*self.args(out, "--resume")), DONE, f"{kept} of them")
+        self.same(out)
+
+    def faults(self):
+        """What cannot be read is left out, said, and can be mended."""
+        out, broken = self.out(), os.path.join(self.folder, "broken.csv")
+        with open(broken, "w", encoding="ascii") as file:
+            file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
+        args = ["sweep", broken, self.traces[0], "-o", out, "-p", "torch",
+                "-p", "torch@recorded", "-c", "inf"]
+        expect(tool(*args), INPUT, "broken.csv:2", "carries no settings",
+               "2 traces or cells failed")
+        write_trace(broken, 9)
+        expect(tool(*args, "--resume"), USE, "2 traces or cells failed")
+
+    def bad_parts(self):
+        broken = self.out()
+        with open(broken, "wb") as file:
+            file.write(read(self.parts[0])[:-1000])
+        expect(tool("merge", self.out(), *self.parts, broken), INPUT, broken)
+        other = self.out()
+        expect(tool("sweep", self.traces[0], "-o", other, "--stop-at-oom"),
+               DONE)
+        expect(tool("merge", self.out(), self.parts[0], other), INPUT,
+               "settings")
+        missing = os.path.join(self.folder, "nothing.h5")
+        expect(tool("merge", self.out(), self.parts[0], missing), FILES,
+               missing)
+        expect(tool("merge", "/nowhere/x.h5", self.parts[0]), FILES,
+               "/nowhere/x.h5")
+        with open(self.parts[1], "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            expect(tool("merge", self.out(), *self.parts), FILES, "locked",
+                   "HDF5_USE_FILE_LOCKING")
+
+    def little_memory(self):
+        """The sum of what runs stays below the limit, and all of it runs."""
+        out = self.out()
+        expect(tool(*self.args(out, "-j8", "--memory", "1MiB")), DONE)
+        self.same(out)
+
+    def run(self, seed):
+        rng = random.Random(seed)
+        self.threads()
+        self.numbers()
+        self.shards(rng)
+        self.kills(rng)
+        self.outputs()
+        self.journals()
+        self.two_writers()
+        self.signals()
+        self.full_disk()
+        self.faults()
+        self.bad_parts()
+        self.little_memory()
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print("check_sweep: no tool; skipped")
+        return 77
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    folder = tempfile.mkdtemp(prefix="frag_sweep_")
+    try:
+        Sweeps(folder).run(seed)
+    finally:
+        shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
