@@ -57,19 +57,29 @@ def cells(path):
 
 
 def draw(folder, runs, figure, *more):
-    """Draws it in every format; the folder of its data."""
+    """Draws it in every format, from a result file; the folder of its data."""
+    return draw_from(folder, runs.path, figure, *more)
+
+
+THOROUGHLY = set()  # figures that were drawn in every format
+
+
+def draw_from(folder, source, figure, *more):
     kept = os.path.join(folder, "kept-" + figure)
     drawn = shutil.which("gnuplot") is not None
-    for suffix in ("svg", "png", "pdf"):
-        outs = [os.path.join(folder, f"{figure}-{k}.{suffix}") for k in "ab"]
+    formats = ("svg",) if figure in THOROUGHLY else ("svg", "png", "pdf")
+    for suffix in formats:
+        outs = [os.path.join(folder, f"{figure}-{k}.{suffix}")
+                for k in "ab"[:len(formats)]]
         for out in outs:
-            run("plot", runs.path, figure, "-f", "-o", out, "--keep", kept,
+            run("plot", source, figure, "-f", "-o", out, "--keep", kept,
                 *more, code=(0,) if drawn else (4,))
         if drawn:
-            contents = [open(out, "rb").read() for out in outs]
-            assert contents[0] == contents[1], f"{figure}.{suffix} differs"
+            contents = {open(out, "rb").read() for out in outs}
+            assert len(contents) == 1, f"{figure}.{suffix} differs"
             if suffix == "svg":
                 inside(outs[0])
+    THOROUGHLY.add(figure)
     return kept
 
 
@@ -112,6 +122,7 @@ def check_breakdown(folder):
     kept = cells(os.path.join(draw(folder, runs, "breakdown"),
                               "breakdown.tsv"))
     assert len(kept) == len(runs.rows)
+    draw(folder, runs, "compare")
     parts = list(kept[0])[2:9]
     for cell, row in zip(kept, runs.rows):
         assert [int(cell[p]) for p in parts] == \
@@ -207,6 +218,92 @@ def check_sweep(folder):
                     os.path.join(folder, "no.svg"), code=(2,))
         assert "it needs" in words, words
         assert not os.path.exists(os.path.join(folder, "no.svg"))
+
+
+def requests(trace):
+    """(bytes, lifetime in events) of every request, from the exported events."""
+    done = subprocess.run([FRAGSIM, "export", trace], check=True,
+                          capture_output=True, text=True)
+    live, out = {}, []
+    lines = done.stdout.splitlines()[1:]
+    for event, line in enumerate(lines):
+        op, slot, size, _ = line.split(",")
+        if op == "alloc":
+            live[slot] = event, int(size)
+        elif op == "free":
+            born, size = live.pop(slot)
+            out.append((size, event - born))
+    out += [(size, len(lines) - born) for born, size in live.values()]
+    return out
+
+
+def check_distributions(folder):
+    trace = os.path.join(BUNDLED, "leak.pickle.xz")
+    kept = cells(os.path.join(draw_from(folder, trace, "distributions"),
+                              "distributions.tsv"))
+    every = requests(trace)
+    for kind, of in (("size", 0), ("lifetime", 1)):
+        expected = {}
+        for request in every:
+            power = request[of].bit_length() - 1
+            count, size = expected.get(power, (0, 0))
+            expected[power] = count + 1, size + request[0]
+        found = {int(c["power"]): (int(c["requests"]), int(c["bytes"]))
+                 for c in kept if c["kind"] == kind}
+        assert found == expected, kind
+        for share, total in (("request_share", 1), ("byte_share", 1)):
+            assert abs(sum(float(c[share]) for c in kept
+                           if c["kind"] == kind) - total) < 1e-4
+
+
+def grid(kept):
+    with open(os.path.join(kept, "map.cells"), encoding="utf-8") as file:
+        return [list(map(float, line.split())) for line in file]
+
+
+def check_map(folder):
+    trace = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
+    for policy in ("torch", "torch:expandable_segments:True", "compact"):
+        one = Runs(folder, "map-" + policy[:9], ["gpt2_train"], [policy], "inf")
+        kept = draw_from(folder, trace, "map", "-p", policy)
+        facts = cells(os.path.join(kept, "map.tsv"))[0]
+        rows = grid(kept)
+        assert int(facts["peak"]) == one.rows[0]["peak_reserved_bytes"]
+        assert {len(r) for r in rows} == {860} and len(rows) == 480
+        # What a column shows as reserved is what the replay measured there,
+        # and the area of all blocks is what the trace asks for.
+        steps = cells(os.path.join(draw(folder, one, "timeline"),
+                                   "timeline.tsv"))
+        steps = [(int(s["# event"]), int(s["reserved"])) for s in steps]
+        events, scale = int(facts["events"]), int(facts["bytes"]) / 480
+        checked, area = 0, 0
+        for x in range(860):
+            low, high = x * events / 860, (x + 1) * events / 860
+            near_by = {s[1] for s in steps if low - 60 < s[0] < high + 60}
+            column = [r[x] for r in rows]
+            area += sum(v >= 0 for v in column) * scale * events / 860
+            if len(near_by) == 1:
+                held = sum(v > -2 for v in column) * scale
+                assert abs(held - min(near_by)) < 0.02 * int(facts["bytes"]), \
+                    (policy, x, held, near_by)
+                checked += 1
+        assert checked > 400, (policy, checked)
+        asked = sum(size * life for size, life in requests(trace))
+        assert abs(area / asked - 1) < 0.05, (policy, area / asked)
+        values = [v for r in rows for v in r if v >= 0]
+        longest = max(life for _, life in requests(trace))
+        assert max(values) <= math.log2(longest) + 0.01
+    sizes = grid(draw_from(folder, trace, "map", "--color-by", "size"))
+    largest = max(size for size, _ in requests(trace))
+    assert abs(max(map(max, sizes)) - math.log2(largest)) < 0.1
+
+    # A device that is too small is marked where requests fail.
+    limited = Runs(folder, "map-ooms", ["gpt2_train"], ["torch"], "1.02x")
+    kept = draw_from(folder, trace, "map", "-c", "1.02x")
+    events = [int(c["event"]) for c in
+              cells(os.path.join(kept, "map.ooms.tsv"))[1:]]
+    assert len(events) == limited.rows[0]["num_ooms"]
+    assert events[0] == limited.rows[0]["first_oom_event"]
 
 
 def check_pareto(folder):

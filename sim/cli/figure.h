@@ -10,8 +10,26 @@
 
 #include <stdio.h>
 
+#include "sim/cli/choices.h"
+#include "sim/cli/progress.h"
 #include "sim/cli/selection.h"
 
+/* A device of a trace, and the policy that serves it; borrowed. */
+struct trace_view {
+    const struct frag_device_trace *device;
+    const char *name; /* of the trace */
+    const struct policy_choice *policy;
+    const char *params; /* of the policy */
+    frag_size capacity;
+    unsigned color; /* index in FIGURE_COLORS */
+    struct progress *progress;
+};
+
+/* What a map colours blocks by: --color-by. */
+#define FIGURE_COLORS "lifetime|size|stream"
+enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE, FIGURE_STREAM };
+
+/* Of result files, or of a trace: `files` or `trace_files`. */
 struct figure {
     const char *name;
     struct figure_file {
@@ -19,6 +37,16 @@ struct figure {
         enum frag_err (*write)(FILE *out,
                                const struct selection *s); /* NOMEM */
     } files[3];
+    struct trace_file {
+        const char *suffix;
+        enum frag_err (*write)(FILE *out, const struct trace_view *v,
+                               const void *found, struct frag_error *e);
+    } trace_files[3];
+    /* What the trace's files are written from, found once: *found is given to
+     * them and then to release. NULL: they need nothing. */
+    enum frag_err (*find)(const struct trace_view *v, void **found,
+                          struct frag_error *e);
+    void (*release)(void *found);
     /* Why the figure cannot be made of these runs; NULL if it can. The function
      * may be NULL: it can. */
     const char *(*lacks)(const struct selection *s);
@@ -37,6 +65,13 @@ const struct figure *figure_find(const char *name); /* NULL: there is none */
 enum frag_err figure_draw(const struct figure *f, const struct selection *s,
                           const char *out, const char *keep,
                           struct frag_error *e) FRAG_MUST_CHECK;
+
+bool figure_is_of_trace(const struct figure *f);
+/* The same for a figure of a trace; errors of its replay too. */
+enum frag_err figure_draw_trace(const struct figure *f,
+                                const struct trace_view *v, const char *out,
+                                const char *keep,
+                                struct frag_error *e) FRAG_MUST_CHECK;
 
 /* -- for the writers of cells --------------------------------------------- */
 

@@ -13,3 +13,7 @@ FIGURE(heatmap, "peak reserved over the lower bound, policy by trace, in "
 FIGURE(frontier, "which policy survives which capacity, where the others meet "
                  "their first OOM, and how many they have")
 FIGURE(sweep, "peak reserved over the values of one parameter of a policy")
+FIGURE(distributions, "of a trace: sizes and lifetimes of its requests, and of "
+                      "the bytes they ask for")
+FIGURE(map, "of a trace: addresses over events under a policy, blocks coloured "
+            "by lifetime, size or stream")

@@ -1,13 +1,18 @@
 /* verb_plot.c - figures of a result file, drawn by the scripts in plots/. */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/facts.h"
 #include "sim/cli/figure.h"
 
 struct values {
     struct common common;
     struct texts runs;
-    const char *out, *keep;
+    const char *out, *keep, *policy, *capacity;
+    uint64_t device; /* UINT64_MAX: the only one */
+    unsigned color;
     bool force;
 };
 
@@ -38,6 +43,96 @@ static enum frag_err plot(const struct figure *f, const struct values *v,
     result_files_free(&files);
     return err;
 }
+
+/* -- figures of a trace --------------------------------------------------- */
+
+static enum frag_err find_device(const struct frag_trace *t, uint64_t wanted,
+                                 const struct frag_device_trace **out,
+                                 struct frag_error *e)
+{
+    if (wanted == UINT64_MAX && t->device_count > 1)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: it has %" PRIu32 " devices; --device says which",
+                         t->path, t->device_count);
+    for (uint32_t i = 0; i < t->device_count; i++)
+        if (wanted == UINT64_MAX || t->devices[i].device == wanted) {
+            *out = &t->devices[i];
+            return FRAG_OK;
+        }
+    return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64, t->path,
+                     wanted);
+}
+
+/* The capacity of a word as "24GiB" or "0.9x". */
+static enum frag_err find_capacity(const char *text,
+                                   const struct frag_device_trace *d,
+                                   frag_size *out, struct frag_error *e)
+{
+    struct capacity_choice *list = NULL;
+    size_t count = 0;
+    struct facts facts;
+    enum frag_err err = capacity_choices_read(&(const struct texts){&text, 1},
+                                              &list, &count, e);
+
+    if (err == FRAG_OK && count != 1)
+        err = frag_fail(e, FRAG_INVALID, "--capacity: a figure has one");
+    if (err == FRAG_OK)
+        err = facts_gather(d, &facts);
+    if (err == FRAG_OK)
+        *out = capacity_choice_bytes(&list[0], facts.peak_requested);
+    free(list);
+    return err;
+}
+
+static enum frag_err view_trace(const struct figure *f, const struct values *v,
+                                const struct frag_trace *t,
+                                struct trace_view *view, struct frag_error *e)
+{
+    struct policy_choice policy;
+    char *params, *name;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(v->policy, &policy, e));
+    FRAG_TRY(find_device(t, v->device, &view->device, e));
+    FRAG_TRY(find_capacity(v->capacity, view->device, &view->capacity, e));
+    FRAG_TRY(policy_choice_params(&policy, t, &params, e));
+    name = cli_trace_name(t->path);
+    err = name ? FRAG_OK : FRAG_NOMEM;
+    if (err == FRAG_OK) {
+        view->policy = &policy;
+        view->params = params;
+        view->name = name;
+        view->color = v->color;
+        err = figure_draw_trace(f, view, v->out, v->keep, e);
+    }
+    free(name);
+    free(params);
+    return err;
+}
+
+static enum frag_err plot_trace(const struct figure *f, const struct values *v,
+                                struct frag_error *e)
+{
+    struct progress progress = progress_start(&v->common);
+    struct trace_view view = {.progress = &progress};
+    const struct frag_read_options options = {.progress = progress_tick,
+                                              .user = &progress};
+    struct frag_trace *trace;
+    enum frag_err err;
+
+    if (v->common.args.count != 2)
+        return frag_fail(e, FRAG_INVALID, "%s is a figure of one trace",
+                         f->name);
+    progress_step(&progress, 0, 0, "B", 1, v->common.args.items[0]);
+    FRAG_TRY(frag_trace_open(v->common.args.items[0], &options, &trace, e));
+    progress_step(&progress, 0, 0, " events", 1, f->name);
+    err = view_trace(f, v, trace, &view, e);
+    progress_clear(&progress);
+    frag_trace_close(trace);
+    return err;
+}
+
+/* -- the command ---------------------------------------------------------- */
 
 /* "a, b and c" of the names of all figures. */
 static int no_such_figure(const struct call *call, const char *name)
@@ -70,7 +165,10 @@ static int plot_run(const struct call *call, const void *values)
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
-    return cli_fail(call, plot(f, v, &e), &e);
+    cli_catch_signals();
+    return cli_fail(
+        call, figure_is_of_trace(f) ? plot_trace(f, v, &e) : plot(f, v, &e),
+        &e);
 }
 
 /* clang-format off */
@@ -82,6 +180,19 @@ static const struct option_row options[] = {
      AT(force), NULL},
     {"run", 0, "N,...", "only these runs, as numbered in /runs (default: all)",
      OPTION_LIST, AT(runs), NULL},
+    {"policy", 'p', "POLICY",
+     "for a figure of a trace: who serves it (default: torch)", OPTION_TEXT,
+     AT(policy), NULL},
+    {"capacity", 'c', "SIZE",
+     "for a figure of a trace: memory of the device, as 24GiB, 0.9x or inf "
+     "(default)",
+     OPTION_TEXT, AT(capacity), NULL},
+    {"device", 0, "N", "for a figure of a trace with several: which one",
+     OPTION_NUMBER, AT(device), NULL},
+    {"color-by", 0, "WHAT",
+     "for a map: what blocks are coloured by: lifetime (default), size or "
+     "stream",
+     OPTION_CHOICE, AT(color), FIGURE_COLORS},
     {"keep", 0, "DIR", "keep the gnuplot script and its data there",
      OPTION_TEXT, AT(keep), NULL},
     {0},
@@ -90,8 +201,8 @@ static const struct option_row options[] = {
 
 const struct verb verb_plot = {
     .name = "plot",
-    .args = "RESULTS... FIGURE -o FILE",
-    .summary = "draw a figure of result files",
+    .args = "RESULTS...|TRACE FIGURE -o FILE",
+    .summary = "draw a figure of result files or of a trace",
     .about = "The figures:"
 #define FIGURE(name, text) "\n\n" #name ": " text "."
 #include "sim/cli/figures.h"
@@ -101,7 +212,9 @@ const struct verb verb_plot = {
     .example = "fragsim plot results.h5 compare -o compare.svg",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.out = NULL},
+    .defaults = &(const struct values){.policy = "torch",
+                                       .capacity = "inf",
+                                       .device = UINT64_MAX},
     .args_min = 2,
     .args_max = SIZE_MAX,
     .run = plot_run,

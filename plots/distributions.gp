@@ -1,0 +1,96 @@
+# distributions.gp - sizes and lifetimes of a trace's requests.
+# in:  PREFIX.tsv  kind (size, lifetime), power, requests, bytes, request_share,
+#                  byte_share, trace: a bin a row, from 2^power (bytes, events)
+#                  to twice that; bins that are empty are left out
+# out: SVG, PNG or PDF, by its suffix
+# usage: gnuplot -e "in='distributions'; out='distributions.svg'" \
+#            distributions.gp
+set datafile separator tab
+set encoding utf8
+
+trace = ""; requests = 0.0
+array kind[2] = ["size", "lifetime"]
+array low[2]; array high[2]
+most = 0
+do for [k=1:2] {
+    stats in.".tsv" skip 1 using \
+        (trace = strcol(7), strcol(1) eq kind[k] ? $2 : NaN) nooutput
+    low[k] = STATS_min
+    high[k] = STATS_max
+    stats in.".tsv" skip 1 using \
+        (strcol(1) eq kind[k] ? ($5 > $6 ? $5 : $6) : NaN) nooutput
+    most = STATS_max > most ? STATS_max : most
+    stats in.".tsv" skip 1 using (strcol(1) eq kind[k] ? $3 : NaN) nooutput
+    requests = STATS_sum
+}
+
+wide = 1000
+tall = 250.0
+head = 84.0
+foot = 84.0
+gap = 76.0
+high_px = int(head + 2*tall + gap + foot)
+suffix = out[strlen(out)-2:]
+if (suffix eq "png") {
+    set terminal pngcairo size wide,high_px font "Helvetica,13" \
+        background "white"
+} else { if (suffix eq "pdf") {
+    set terminal pdfcairo size wide/100.0,high_px/100.0 font "Helvetica,13" \
+        background "white"
+} else {
+    set terminal svg size wide,high_px font "Helvetica,14" background "white"
+} }
+set output out
+
+# Okabe and Ito's palette, which the colour-blind can tell apart.
+by_request = "#0072B2"
+by_byte = "#E69F00"
+
+# The name of a power of two, of bytes or of events.
+bytes(p) = p < 10 ? sprintf("%d B", 2**p) : \
+    p < 20 ? sprintf("%d KiB", 2**(p-10)) : \
+    p < 30 ? sprintf("%d MiB", 2**(p-20)) : sprintf("%d GiB", 2**(p-30))
+events(p) = p < 10 ? sprintf("%d", 2**p) : \
+    p < 20 ? sprintf("%dk", 2**(p-10)) : sprintf("%dM", 2**(p-20))
+
+set multiplot
+set lmargin at screen 84.0/wide
+set rmargin at screen 1 - 24.0/wide
+set border 3 linecolor "#555555"
+set tics nomirror out textcolor "#333333"
+set grid ytics linecolor "#e4e4e4" linetype 1 linewidth 1
+set style fill solid 1.0 noborder
+set ylabel "share, %" textcolor "#333333"
+set yrange [0:108*most]
+set label 1 "Sizes and lifetimes of the requests: ".trace noenhanced \
+    at screen 24.0/wide, screen 1 - 24.0/high_px left font ",18" \
+    textcolor "#111111"
+set label 2 sprintf("%d requests", requests) \
+    at screen 24.0/wide, screen 1 - 50.0/high_px left textcolor "#555555"
+do for [k=1:2] {
+    set tmargin at screen 1 - (head + (k-1)*(tall + gap))/high_px
+    set bmargin at screen 1 - (head + k*tall + (k-1)*gap)/high_px
+    set xrange [low[k] - 0.6:high[k] + 0.6]
+    set xtics ()
+    step = int(ceil((high[k] - low[k] + 1)/12.0))
+    do for [p=int(low[k]):int(high[k])+1:step] {
+        set xtics add ((k == 1 ? bytes(p) : events(p)) p - 0.5)
+    }
+    set xlabel (k == 1 ? "size of the request; a bar goes from a power of two to the next" : \
+        "lifetime in events; a bar goes from a power of two to the next") textcolor "#333333"
+    if (k == 1) {
+        set key at screen 1 - 24.0/wide, screen 1 - 44.0/high_px right top \
+            horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
+    } else {
+        unset key
+        unset label 1
+        unset label 2
+    }
+    plot in.".tsv" skip 1 using (strcol(1) eq kind[k] ? $2 - 0.2 : NaN): \
+             (100*$5):(0.38) with boxes linecolor rgb by_request \
+             title "of requests", \
+         "" skip 1 using (strcol(1) eq kind[k] ? $2 + 0.2 : NaN): \
+             (100*$6):(0.38) with boxes linecolor rgb by_byte \
+             title "of their bytes"
+}
+unset multiplot

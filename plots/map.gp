@@ -1,0 +1,114 @@
+# map.gp - addresses over events: what lies where, and for how long.
+# in:  PREFIX.tsv       trace, policy, color, events, bytes, peak, ooms: one row
+#      PREFIX.ooms.tsv  event of each OOM
+#      PREFIX.cells     a grid of numbers parted by spaces, a line a row from the
+#                       lowest address: -2 not reserved, -1 reserved and free,
+#                       else the block's lifetime in events or size in bytes (as
+#                       a power of two), or its stream
+# out: SVG, PNG or PDF, by its suffix
+# usage: gnuplot -e "in='map'; out='map.svg'" map.gp
+set datafile separator tab
+set encoding utf8
+
+trace = ""; policy = ""; color = ""; events = 0.0; bytes = 0.0; ooms = 0.0
+stats in.".tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
+    color = strcol(3), events = $4, bytes = $5, ooms = $7, $6) nooutput
+peak = STATS_max
+set datafile separator whitespace
+stats in.".cells" matrix using 3 nooutput
+most = STATS_max
+wide_n = STATS_size_x
+high_n = STATS_size_y
+unit = bytes < 2**30 ? 2.0**20 : 2.0**30
+
+# A cell is a pixel.
+left = 84.0
+right = 56.0
+head = 116.0
+foot = 70.0
+wide = int(left + wide_n + right)
+high = int(head + high_n + foot)
+suffix = out[strlen(out)-2:]
+if (suffix eq "png") {
+    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
+} else { if (suffix eq "pdf") {
+    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
+        background "white"
+} else {
+    set terminal svg size wide,high font "Helvetica,14" background "white"
+} }
+set output out
+
+set lmargin at screen left/wide
+set rmargin at screen 1 - right/wide
+set tmargin at screen 1 - head/high
+set bmargin at screen foot/high
+set border 3 linecolor "#555555"
+set tics nomirror out textcolor "#333333"
+set xrange [0:events]
+set yrange [0:bytes/unit]
+set format x "%.0s%c"
+set xlabel "event" textcolor "#333333"
+set ylabel "addresses ever reserved, ".(unit > 2**20 ? "GiB" : "MiB") \
+    textcolor "#333333"
+set label 1 "Memory map: ".trace.", ".policy noenhanced \
+    at screen 24.0/wide, screen 1 - 24.0/high left font ",18" \
+    textcolor "#111111"
+set label 2 sprintf("peak reserved %.2f %s", peak/unit, \
+    unit > 2**20 ? "GiB" : "MiB").(ooms > 0 ? sprintf(", %d OOM%s", ooms, \
+    ooms > 1 ? "s" : "") : "").". Grey is reserved and free, white not " \
+    ."reserved." at screen 24.0/wide, screen 1 - 48.0/high left \
+    textcolor "#555555"
+
+# Cividis, which looks the same to the colour-blind: the darker, the longer a
+# block lives. Streams are apart in Okabe and Ito's palette.
+low = color eq "size" ? 9 : 0
+most = color eq "stream" ? 7.99 : most > low + 1 ? most : low + 1
+span = most - low
+if (color eq "stream") {
+    set palette defined (-3 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
+        -0.5 "#dedede", -0.5 "#0072B2", 0.5 "#0072B2", 0.5 "#E69F00", \
+        1.5 "#E69F00", 1.5 "#009E73", 2.5 "#009E73", 2.5 "#CC79A7", \
+        3.5 "#CC79A7", 3.5 "#D55E00", 4.5 "#D55E00", 4.5 "#56B4E9", \
+        5.5 "#56B4E9", 5.5 "#F0E442", 6.5 "#F0E442", 6.5 "#000000", \
+        7.5 "#000000") maxcolors 1024
+    set cbrange [-3:7.5]
+} else {
+    set palette defined (-2.5 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
+        -0.5 "#dedede", -0.5 "#FDEA45", low "#FDEA45", \
+        low + span/4 "#BCAF6F", low + span/2 "#7C7B78", \
+        low + 3*span/4 "#414D6B", most "#00224E") maxcolors 1024
+    set cbrange [-2.5:most]
+}
+
+# The key: a strip of boxes with words at its ends.
+key_x = 24.0
+strip = 24
+ink(i) = int(i) == 0 ? "#FDEA45" : i == 1 ? "#BCAF6F" : i == 2 ? "#7C7B78" : \
+    i == 3 ? "#414D6B" : "#00224E"
+amount(p) = color eq "size" ? (p < 10 ? sprintf("%d B", 2**p) : \
+    p < 20 ? sprintf("%.0f KiB", 2**(p-10)) : \
+    p < 30 ? sprintf("%.0f MiB", 2**(p-20)) : \
+    sprintf("%.1f GiB", 2**(p-30))) : p < 10 ? sprintf("%.0f", 2**p) : gprintf("%.1s%c", 2**p)
+y = high - 76.0
+if (color ne "stream") {
+    set label 10 "blocks by ".color.(color eq "lifetime" ? ", events:" : ":") \
+        at screen key_x/wide, screen y/high left textcolor "#333333"
+    do for [i=0:4] {
+        x = key_x + 235 + i*125
+        set object 10+i rectangle from screen x/wide, screen (y-7)/high \
+            to screen (x+20)/wide, screen (y+7)/high \
+            fillcolor rgb ink(i) fillstyle solid 1.0 noborder
+        set label 11+i amount(low + span*i/4.0) \
+            at screen (x+28)/wide, screen y/high left textcolor "#333333"
+    }
+} else {
+    set label 10 "blocks by stream, a colour each" \
+        at screen key_x/wide, screen y/high left textcolor "#333333"
+}
+unset key
+unset colorbox
+plot in.".cells" matrix using (($1 + 0.5)*events/wide_n): \
+         (($2 + 0.5)*bytes/unit/high_n):3 with image, \
+     in.".ooms.tsv" skip 1 using ($1 >= 0 ? $1 : NaN):(bytes/unit) \
+         with points pointtype 11 pointsize 1.3 linecolor rgb "#D55E00"
