@@ -10,163 +10,6 @@
 
 enum { CHAINS = 4 }; /* whatever the threads, so that the answer is the same */
 
-/* ---- one run, one trial ---- */
-
-enum frag_err tune_run(const struct cell_settings *settings,
-                       const struct tune_case *on, frag_size capacity,
-                       const char *text, struct tune_result *out,
-                       struct frag_error *e)
-{
-    struct frag_run_identity id = {.device = on->device,
-                                   .trace_name = on->name,
-                                   .policy = "torch",
-                                   .policy_used = frag_policy_find("torch"),
-                                   .capacity = capacity};
-    struct frag_run run;
-
-    FRAG_TRY(cell_run(settings, &id, text, parallel_tick, NULL, &run, e));
-    *out = (struct tune_result){
-        .peak = run.summary.peak_reserved,
-        .seconds = run.summary.modelled_device_seconds,
-        .first_oom = run.summary.first_oom_event,
-    };
-    for (size_t k = 0; k < FRAG_CALL_COUNT; k++)
-        out->calls += run.summary.calls[k];
-    frag_run_free(&run);
-    return FRAG_OK;
-}
-
-/* How much more than allowed, as a share. */
-static double over(double found, double base, double allowed)
-{
-    double more = found - base - allowed;
-
-    return more > 0 ? more / (base > 0 ? base : 1) : 0;
-}
-
-static double excess(const struct tune_search *s, size_t i,
-                     const struct tune_result *r)
-{
-    const struct tune_result *base = &s->base[i];
-    double sum = 0;
-
-    if (r->first_oom != FRAG_NEVER)
-        sum += 2 - (double)r->first_oom / (double)s->cases[i].device->count;
-    if (isfinite(s->goal.max_calls_ratio))
-        sum += over((double)r->calls, (double)base->calls,
-                    s->goal.max_calls_ratio * (double)base->calls);
-    if (isfinite(s->goal.max_seconds))
-        sum += over(r->seconds, base->seconds, s->goal.max_seconds);
-    return sum;
-}
-
-static void judge(const struct tune_search *s, struct tune_trial *t)
-{
-    for (size_t i = 0; i < s->case_count; i++) {
-        const struct tune_result *r = &t->results[i];
-
-        t->excess += excess(s, i, r);
-        t->value += log(((double)r->peak + 1) / ((double)s->base[i].peak + 1));
-        t->seconds += r->seconds;
-        t->calls += r->calls;
-    }
-    t->value /= (double)s->case_count;
-}
-
-static void free_trial(void *trial)
-{
-    free(trial);
-}
-
-/* One block: the trial, its results, its text. */
-static struct tune_trial *new_trial(const struct tune_search *s,
-                                    const struct tune_point *p,
-                                    const char *text)
-{
-    size_t results = s->case_count * sizeof(struct tune_result);
-    struct tune_trial *t = calloc(1, sizeof(*t) + results + strlen(text) + 1);
-
-    if (!t)
-        return NULL;
-    t->point = *p;
-    t->results = (struct tune_result *)(t + 1);
-    t->text = strcpy((char *)(t + 1) + results, text);
-    return t;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(((const struct tune_trial *)a)->text,
-                  ((const struct tune_trial *)b)->text);
-}
-
-/* Enters the trial, or frees it where another thread was first. */
-static const struct tune_trial *enter(struct tune_search *s,
-                                      struct tune_trial *t)
-{
-    struct tune_trial **found;
-
-    pthread_mutex_lock(&s->lock);
-    found = tsearch(t, &s->known, by_text);
-    pthread_mutex_unlock(&s->lock);
-    if (!found || *found != t)
-        free_trial(t);
-    return found ? *found : NULL;
-}
-
-static const struct tune_trial *look_up(struct tune_search *s, const char *text)
-{
-    const struct tune_trial key = {.text = text};
-    struct tune_trial **found;
-
-    pthread_mutex_lock(&s->lock);
-    found = tfind(&key, &s->known, by_text);
-    pthread_mutex_unlock(&s->lock);
-    return found ? *found : NULL;
-}
-
-enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
-                       const struct tune_trial **out, struct frag_error *e)
-{
-    char text[TUNE_TEXT];
-    struct tune_trial *t;
-
-    *out = look_up(s, tune_text(&s->space, p, text));
-    if (*out)
-        return FRAG_OK;
-    t = new_trial(s, p, text);
-    if (!t)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
-    for (size_t i = 0; i < s->case_count; i++) {
-        enum frag_err err = tune_run(s->settings, &s->cases[i],
-                                     s->goal.capacity, text, &t->results[i], e);
-
-        if (err != FRAG_OK) {
-            free_trial(t);
-            return err;
-        }
-    }
-    judge(s, t);
-    *out = enter(s, t);
-    return *out ? FRAG_OK
-                : frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
-}
-
-int tune_compare(const struct tune_trial *a, const struct tune_trial *b)
-{
-    const double keys[][2] = {
-        {a->excess, b->excess},
-        {a->value, b->value},
-        {a->seconds, b->seconds},
-        {(double)strlen(a->text), (double)strlen(b->text)},
-    };
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (keys[i][0] < keys[i][1] || keys[i][0] > keys[i][1])
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-    return strcmp(a->text, b->text);
-}
-
 /* ---- points side by side ---- */
 
 struct batch {
@@ -214,7 +57,32 @@ static void close_batch(struct batch *b)
     free(b->trials);
 }
 
-/* The best CHAINS points of the grid. */
+static bool has_vmm(const struct tune_trial *t)
+{
+    return tune_changes(&t->point, TUNE_EXPANDABLE);
+}
+
+/* Where the chains start: half of them at the best points of each kind, as far
+ * as there are any. The trials are sorted. */
+static void choose_starts(const struct batch *b,
+                          const struct tune_trial *starts[CHAINS])
+{
+    const bool both = b->s->space.allowed[TUNE_EXPANDABLE];
+    const size_t each = both ? CHAINS / 2 : CHAINS;
+    size_t count[2] = {0};
+
+    for (size_t i = 0; i < CHAINS; i++)
+        starts[i] = NULL;
+    for (size_t k = 0; k < b->count; k++) {
+        const bool vmm = has_vmm(b->trials[k]);
+
+        /* Points of the grid repeat. */
+        if (count[vmm] < each && (k == 0 || b->trials[k] != b->trials[k - 1]))
+            starts[vmm * (CHAINS - each) + count[vmm]++] = b->trials[k];
+    }
+}
+
+/* The grid, and where to go on from. */
 static enum frag_err try_grid(struct tune_search *s,
                               const struct tune_trial *starts[CHAINS],
                               struct frag_error *e)
@@ -232,11 +100,8 @@ static enum frag_err try_grid(struct tune_search *s,
             (void)tune_grid(&s->space, b.count, &b.points[b.count]);
         err = try_all(&b, e);
     }
-    for (size_t i = 0, k = 0; err == FRAG_OK && i < CHAINS; i++) {
-        starts[i] = b.trials[k];
-        while (k + 1 < b.count && b.trials[k] == starts[i])
-            k++; /* points of the grid repeat */
-    }
+    if (err == FRAG_OK)
+        choose_starts(&b, starts);
     close_batch(&b);
     return err;
 }
@@ -266,13 +131,13 @@ static enum frag_err anneal_with(struct chain *c, size_t i, gsl_rng *rng,
 {
     const uint64_t steps = c->s->evaluations / CHAINS;
 
-    c->best[i] = c->at[i];
     for (uint64_t k = 0; k < steps; k++) {
-        const struct tune_point p =
-            tune_step(&c->s->space, &c->at[i]->point, rng);
+        struct tune_point p = tune_step(&c->s->space, &c->at[i]->point, rng);
         const struct tune_trial *next;
         double rise;
 
+        p.at[TUNE_EXPANDABLE] = c->at[i]->point.at[TUNE_EXPANDABLE];
+        tune_settle(&c->s->space, &p);
         FRAG_TRY(tune_try(c->s, &p, &next, e));
         if (tune_compare(next, c->best[i]) < 0)
             c->best[i] = next;
@@ -288,14 +153,28 @@ static enum frag_err anneal(void *user, size_t i, struct frag_error *e)
 {
     struct chain *c = user;
     gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
-    enum frag_err err;
+    enum frag_err err = FRAG_OK;
 
     if (!rng)
         return frag_fail(e, FRAG_NOMEM, "no memory for random numbers");
+    c->best[i] = c->at[i];
     gsl_rng_set(rng, (unsigned long)(c->s->seed * CHAINS + i));
-    err = anneal_with(c, i, rng, e);
+    if (c->at[i])
+        err = anneal_with(c, i, rng, e);
     gsl_rng_free(rng);
     return err;
+}
+
+/* The best that the chains of a kind found; NULL if there was none. */
+static const struct tune_trial *best_of(const struct chain *c, bool vmm)
+{
+    const struct tune_trial *best = NULL;
+
+    for (size_t i = 0; i < CHAINS; i++)
+        if (c->best[i] && has_vmm(c->best[i]) == vmm &&
+            (!best || tune_compare(c->best[i], best) < 0))
+            best = c->best[i];
+    return best;
 }
 
 /* ---- coordinate descent ---- */
@@ -320,8 +199,8 @@ static void add_neighbours(struct batch *b, const struct tune_point *p)
     }
 }
 
-static enum frag_err descend(struct tune_search *s,
-                             const struct tune_trial **at, struct frag_error *e)
+static enum frag_err descend(struct tune_search *s, const struct tune_trial *at,
+                             struct frag_error *e)
 {
     size_t room = tune_axis_places(TUNE_DIVISIONS);
     bool better = true;
@@ -330,14 +209,15 @@ static enum frag_err descend(struct tune_search *s,
 
     for (size_t axis = 0; axis < TUNE_AXES; axis++)
         room += tune_axis_places(axis);
+    if (!at)
+        return FRAG_OK;
     err = open_batch(&b, s, room, e);
     while (err == FRAG_OK && better) {
         b.count = 0;
-        add_neighbours(&b, &(*at)->point);
+        add_neighbours(&b, &at->point);
         err = try_all(&b, e);
-        better = err == FRAG_OK && tune_compare(b.trials[0], *at) < 0;
-        if (better)
-            *at = b.trials[0];
+        better = err == FRAG_OK && tune_compare(b.trials[0], at) < 0;
+        at = better ? b.trials[0] : at;
     }
     close_batch(&b);
     return err;
@@ -399,7 +279,6 @@ static enum frag_err list_trials(struct tune_search *s, struct frag_error *e)
 enum frag_err tune_search_run(struct tune_search *s, struct frag_error *e)
 {
     struct chain chain = {.s = s};
-    const struct tune_trial *best;
 
     pthread_mutex_init(&s->lock, NULL);
     s->base = calloc(s->case_count, sizeof(*s->base));
@@ -408,18 +287,15 @@ enum frag_err tune_search_run(struct tune_search *s, struct frag_error *e)
     FRAG_TRY(parallel_run(s->case_count, s->threads, run_base, s, e));
     fit_space(s);
     FRAG_TRY(try_grid(s, chain.at, e));
-    best = chain.at[0];
     FRAG_TRY(parallel_run(CHAINS, s->threads, anneal, &chain, e));
-    for (size_t i = 0; i < CHAINS; i++)
-        if (tune_compare(chain.best[i], best) < 0)
-            best = chain.best[i];
-    FRAG_TRY(descend(s, &best, e));
+    for (int vmm = 0; vmm < 2; vmm++)
+        FRAG_TRY(descend(s, best_of(&chain, vmm), e));
     return list_trials(s, e);
 }
 
 void tune_search_close(struct tune_search *s)
 {
-    tdestroy(s->known, free_trial);
+    tdestroy(s->known, free);
     free(s->base);
     free(s->trials);
     pthread_mutex_destroy(&s->lock);

@@ -1,10 +1,11 @@
 /* tune_search.h - the search for the best setting of PyTorch's allocator.
  *
  * A coarse grid, then simulated annealing from the best points of it, then
- * coordinate descent from the best of all: every place of every axis, until
- * none is better. What is found is a function of the traces, the goal, the
- * space, the seed and the number of evaluations, whatever the threads; no
- * point that was tried is better.
+ * coordinate descent: every place of every axis, until none is better. Settings
+ * with expandable segments and without are searched apart, half of the effort
+ * each, as one kind's best says nothing of the other's. What is found is a
+ * function of the traces, the goal, the space, the seed and the number of
+ * evaluations, whatever the threads; no point that was tried is better.
  */
 #ifndef FRAG_TUNE_SEARCH_H
 #define FRAG_TUNE_SEARCH_H

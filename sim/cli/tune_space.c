@@ -27,8 +27,9 @@ enum {
  * are whole granules, as expandable ones must be. Divisions are powers of two,
  * the rest per cent. */
 static const uint16_t switches[] = {0, 1};
-static const uint16_t segments[] = {20, 12, 14, 16, 18, 22, 24,  26,  28, 32,
-                                    36, 40, 48, 64, 80, 96, 128, 192, 256};
+static const uint16_t segments[] = {20, 12, 14,  16,  18,  22,  24,
+                                    26, 28, 32,  36,  40,  48,  64,
+                                    80, 96, 128, 192, 256, 384, 512};
 static const uint16_t splits[] = {0,   20,  24,  28,   32,   40,   48,  64,
                                   80,  96,  128, 160,  192,  256,  320, 384,
                                   512, 640, 768, 1024, 1536, 2048, 4096};
@@ -262,17 +263,17 @@ static uint8_t place_of(enum tune_knob knob, uint16_t value)
 
 bool tune_grid(const struct tune_space *space, size_t i, struct tune_point *p)
 {
-    static const uint16_t large[] = {20, 12, 32, 64},
+    static const uint16_t large[] = {20, 12, 32, 64, 128, 256},
                           split[] = {0, 20, 64, 128, 256, 512},
                           limit[] = {0, 100, 95, 90, 80}, gc[] = {0, 80};
-    enum { DIVISIONS = 5, PLAIN = 2 * 4 * 6 * DIVISIONS, LIMITED = 2 * 5 * 2 };
+    enum { DIVISIONS = 5, PLAIN = 2 * 6 * 6 * DIVISIONS, LIMITED = 2 * 5 * 2 };
 
     *p = (struct tune_point){{0}};
     if (i < PLAIN) {
         p->at[TUNE_EXPANDABLE] = i % 2;
-        p->at[TUNE_LARGE] = place_of(TUNE_LARGE, large[i / 2 % 4]);
-        p->at[TUNE_SPLIT] = place_of(TUNE_SPLIT, split[i / 8 % 6]);
-        tune_set_divisions(p, (uint8_t)(i / 48 % DIVISIONS));
+        p->at[TUNE_LARGE] = place_of(TUNE_LARGE, large[i / 2 % 6]);
+        p->at[TUNE_SPLIT] = place_of(TUNE_SPLIT, split[i / 12 % 6]);
+        tune_set_divisions(p, (uint8_t)(i / 72 % DIVISIONS));
     } else if (i < PLAIN + LIMITED) {
         i -= PLAIN;
         p->at[TUNE_EXPANDABLE] = i % 2;
