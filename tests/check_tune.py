@@ -103,6 +103,18 @@ def known_answer(folder):
            f"nothing helps, and it found {answer['best']['settings']}")
 
 
+def between_the_grid(folder):
+    """Two blocks of 7 MiB fill a segment of 14 MiB, which no coarse grid has:
+    12 serve one of them, 16 waste 2."""
+    path = os.path.join(folder, "sevens.csv")
+    write_events(path, [(op, block, 7 * MIB if op == "alloc" else 0, 0)
+                        for op in ("alloc", "free") for block in (1, 2)])
+    for options in ([], ["--no-vmm"]):
+        best = tune(path, "--no-hold-out", "--evaluations", "0",
+                    *options)["cases"][0]["best"]
+        expect(best["peak_reserved_bytes"] == 14 * MIB, f"sevens: {best}")
+
+
 def grid(vmm):
     """Settings of this script's own choice."""
     for expandable, large, split, division in itertools.product(
@@ -231,6 +243,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         known_answer(folder)
+        between_the_grid(folder)
         pareto(no_worse("multistream"))
         no_worse("gpt2_train", "--max-calls-ratio", "0.01")
         no_worse("leak", "--max-calls-ratio", "0.01", "--no-vmm", vmm=False)

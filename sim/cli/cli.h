@@ -19,7 +19,7 @@
       "failure")                                                 \
     X(NO, 1,                                                     \
       "a check said no: validate found a divergence, --check a " \
-      "broken policy")                                           \
+      "broken policy, tune no setting within the bounds")        \
     X(USE, 2, "wrong use: an option, a policy, a parameter")     \
     X(INPUT, 3, "bad input: the words name file and place")      \
     X(FILES, 4,                                                  \

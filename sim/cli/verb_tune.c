@@ -255,21 +255,33 @@ static enum frag_err validate(struct tuning *t, struct frag_error *e)
 
 /* ---- all of it ---- */
 
-static enum frag_err say(const struct tuning *t, struct frag_error *e)
+static enum frag_err say_json(const struct tuning *t,
+                              const struct tune_answer *answer,
+                              struct frag_error *e)
 {
-    const struct values *v = t->values;
-    const struct tune_answer answer = {&t->search, t->held_out,
-                                       t->held_out_count};
     struct sink sink;
 
-    FRAG_TRY(sink_open(&sink, v->json ? v->json : "-", e));
-    if (v->json) {
-        cli_json_open(t->call, sink.out);
-        tune_print_json(&answer, sink.out);
-        frag_results_json_close(sink.out);
-    } else {
-        tune_print(&answer, sink.out);
-    }
+    FRAG_TRY(sink_open(&sink, t->values->json, e));
+    cli_json_open(t->call, sink.out);
+    tune_print_json(answer, sink.out);
+    frag_results_json_close(sink.out);
+    return sink_commit(&sink, e);
+}
+
+/* Text, unless stdout takes the JSON. */
+static enum frag_err say(const struct tuning *t, struct frag_error *e)
+{
+    const struct tune_answer answer = {&t->search, t->held_out,
+                                       t->held_out_count};
+    const char *json = t->values->json;
+    struct sink sink;
+
+    if (json)
+        FRAG_TRY(say_json(t, &answer, e));
+    if (json && !strcmp(json, "-"))
+        return FRAG_OK;
+    FRAG_TRY(sink_open(&sink, "-", e));
+    tune_print(&answer, sink.out);
     return sink_commit(&sink, e);
 }
 
