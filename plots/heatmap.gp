@@ -36,7 +36,7 @@ right = 24 + 0.75*letter*traces
 right = right < 80 ? 80 : right
 foot = 52.0
 wide = int(left + (columns + 1.3)*cell_w + right)
-wide = wide < 700 ? 700 : wide
+wide = wide < 880 ? 880 : wide
 right = wide - left - (columns + 1.3)*cell_w
 high = int(head + rows*cell_h + foot)
 if (suffix eq "png") {

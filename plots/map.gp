@@ -47,7 +47,9 @@ set border 3 linecolor "#555555"
 set tics nomirror out textcolor "#333333"
 set xrange [0:events]
 set yrange [0:bytes/unit]
-set format x "%.0s%c"
+# No two marks read alike.
+lead = events/1000.0**floor(log10(events + 1)/3)
+set format x (events < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
 set xlabel "event" textcolor "#333333"
 set ylabel "addresses ever reserved, ".(unit > 2**20 ? "GiB" : "MiB") \
     textcolor "#333333"

@@ -78,7 +78,9 @@ do for [i=1:n] {
     set ylabel (unit > 2**20 ? "GiB" : "MiB") textcolor "#333333"
     set xrange [0:lasts[i] > 0 ? lasts[i] : 1]
     if (i == n) {
-        set format x "%.0s%c"
+        # No two marks read alike.
+        lead = lasts[i]/1000.0**floor(log10(lasts[i] + 1)/3)
+        set format x (lasts[i] < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
         set xlabel "event" textcolor "#333333"
     }
     if (i == 1) {

@@ -21,14 +21,41 @@ const struct figure *figure_find(const char *name)
 
 /* -- cells --------------------------------------------------------------- */
 
+/* Letters of UTF-8, whose bytes 10xxxxxx go on with the one before. */
+static bool is_first(char c)
+{
+    return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+static size_t letters_in(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += is_first(*text);
+    return n;
+}
+
+/* Names differ at their ends at least as often as at their beginnings. */
+void put_short(FILE *out, const char *text, size_t letters)
+{
+    size_t all = letters_in(text), n = 0;
+    size_t head = all > letters ? letters - letters / 3 : all;
+    size_t tail = all > letters ? all - letters / 3 : all;
+
+    for (; *text; text++) {
+        n += is_first(*text);
+        if (n <= head || n > tail)
+            fputc((unsigned char)*text < 0x20 || *text == '"' ? ' ' : *text,
+                  out);
+        else if (n == head + 1 && is_first(*text))
+            fputs("\u2026", out);
+    }
+}
+
 void put_cell(FILE *out, const char *text)
 {
-    enum { LETTERS = 84 };
-
-    for (int i = 0; *text && i < LETTERS; i++, text++)
-        fputc((unsigned char)*text < 0x20 || *text == '"' ? ' ' : *text, out);
-    if (*text)
-        fputs("...", out);
+    put_short(out, text, 84);
 }
 
 void put_size(FILE *out, frag_size size)
@@ -45,10 +72,10 @@ void put_label(FILE *out, const struct selection *s,
     char size[FRAG_SIZE_TEXT];
 
     if (!s->one_trace) {
-        put_cell(out, r->trace);
+        put_short(out, r->trace, 24);
         fputs(": ", out);
     }
-    put_cell(out, r->policy);
+    put_short(out, r->policy, s->one_trace ? 56 : 36);
     if (r->device)
         fprintf(out, ", device %" PRIu64, r->device);
     if (r->capacity != FRAG_UNLIMITED)
@@ -58,7 +85,7 @@ void put_label(FILE *out, const struct selection *s,
 void put_trace(FILE *out, const struct selection *s)
 {
     if (s->one_trace)
-        put_cell(out, s->runs[0]->trace);
+        put_short(out, s->runs[0]->trace, 40);
     else
         fputs("several traces", out);
 }

@@ -76,8 +76,9 @@ enum frag_err figure_draw_trace(const struct figure *f,
 /* -- for the writers of cells --------------------------------------------- */
 
 /* Text of a cell: no tab or line end survives, nor what a figure has no room
- * for. */
+ * for: of more than 84 letters the middle is left out, or of so many. */
 void put_cell(FILE *out, const char *text);
+void put_short(FILE *out, const char *text, size_t letters);
 
 /* "8.73 GiB": two decimals are what can be read from a figure. */
 void put_size(FILE *out, frag_size size);

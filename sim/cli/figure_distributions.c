@@ -88,7 +88,7 @@ static void put_spread(FILE *out, const char *kind, const struct spread *s,
         fprintf(out, "%s\t%zu\t%.0f\t%.0f\t%.6g\t%.6g\t", kind, i, n,
                 gsl_histogram_get(s->bytes, i), n / requests,
                 gsl_histogram_get(s->bytes, i) / bytes);
-        put_cell(out, v->name);
+        put_short(out, v->name, 40);
         fputc('\n', out);
     }
 }

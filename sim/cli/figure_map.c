@@ -223,9 +223,9 @@ static enum frag_err facts(FILE *out, const struct trace_view *v,
 
     (void)e;
     fputs("trace\tpolicy\tcolor\tevents\tbytes\tpeak\tooms\n", out);
-    put_cell(out, v->name);
+    put_short(out, v->name, 28);
     fputc('\t', out);
-    put_cell(out, v->policy->text);
+    put_short(out, v->policy->text, 40);
     if (v->capacity != FRAG_UNLIMITED)
         fprintf(out, " on %s", frag_size_format(v->capacity, size));
     fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",

@@ -127,12 +127,20 @@ static void say_setting(FILE *out, const struct review *r)
         say_export(out, r->setting);
 }
 
+/* A percent of memory is nothing to change an allocator for. */
+static bool is_worth_more(const struct standing *s,
+                          const struct standing *choice)
+{
+    return s->limited - s->survived < choice->limited - choice->survived ||
+           s->memory < 0.99 * choice->memory;
+}
+
 /* What more there would be to have, at what price. */
 static void say_ceiling(FILE *out, const struct review *r)
 {
     const struct standing *s = r->ceiling;
 
-    if (!s || s == r->choice)
+    if (!s || s == r->choice || !is_worth_more(s, r->choice))
         return;
     fputs("<p>More could be had at a higher price: ", out);
     put_policy(out, s);
