@@ -23,6 +23,11 @@ import sys
 import tempfile
 import time
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 KILLS = 20
@@ -60,6 +65,24 @@ def expect(done, code, *words):
     for word in words:
         assert word in done.stderr, (word, done.stderr)
     return done
+
+
+def same_runs(one, other):
+    """Every table of every run, whatever the order of runs."""
+    def tables(path):
+        found = {}
+        with h5py.File(path) as file:
+            for run in file["runs"].values():
+                key = run.attrs["trace"], run.attrs["capacity_bytes"]
+                found[key] = {
+                    f"{group}/{name}": data[:].tolist()
+                    for group in ("series", "oom", "segments")
+                    for name, data in run[group].items()}
+        return found
+
+    first, second = tables(one), tables(other)
+    assert len(first) == 4 and first == second
+    assert any(run["oom/event"] for run in first.values())
 
 
 class Sweeps:
@@ -134,6 +157,24 @@ class Sweeps:
         expect(tool("merge", "-f", out, out, *parts[:3]), DONE)
         self.same(out)
         self.parts = parts
+
+    def details(self):
+        """Series, OOMs and segments go through journal and merge too."""
+        whole, parts = self.out(), [self.out(), self.out()]
+        args = ["sweep", *self.traces[:2], "-p", "torch", "-c", "inf,0.5x",
+                "--details", "--points", "100"]
+        expect(tool(*args, "-o", whole), DONE)
+        for i, part in enumerate(parts):
+            expect(tool(*args, "-o", part, "--shard", f"{i + 1}/2"), DONE)
+        merged = self.out()
+        expect(tool("merge", merged, *parts), DONE)
+        assert read(merged) == read(whole)
+        # What replay writes of the same is the same but for who made it.
+        other = self.out()
+        expect(tool("replay", *self.traces[:2], "-q", "-o", other, "-c",
+                    "inf,0.5x", "--points", "100"), DONE)
+        if h5py:
+            same_runs(whole, other)
 
     def kills(self, rng):
         """A sweep is killed until it gets through, and another begun."""
@@ -299,11 +340,50 @@ class Sweeps:
         expect(tool(*self.args(out, "-j8", "--memory", "1MiB")), DONE)
         self.same(out)
 
+    def in_a_group(self):
+        """In a cgroup that holds one of three traces, all are swept."""
+        group, limit = "/sys/fs/cgroup/memory/frag_sweep", "limit_in_bytes"
+        if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
+            return  # its shadow memory is larger than any of this
+        if not os.path.exists("/sys/fs/cgroup/memory"):
+            group, limit = "/sys/fs/cgroup/frag_sweep", "max"
+        group += str(os.getpid())
+        try:
+            os.mkdir(group)
+        except OSError:
+            print("without a cgroup of its own")
+            return
+        try:
+            self.sweep_in(group, limit)
+        finally:
+            os.rmdir(group)
+
+    def sweep_in(self, group, limit):
+        def join():
+            with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+
+        traces = [os.path.join(self.folder, f"large{i}.csv") for i in range(3)]
+        for i, path in enumerate(traces):
+            write_trace(path, i, 300000)
+        plain, held = self.out(), self.out()
+        args = ["sweep", *traces, "-p", "size_class", "-p", "direct", "-j8"]
+        expect(tool(*args, "-o", plain), DONE)
+        try:
+            with open(f"{group}/memory.{limit}", "w", encoding="ascii") as file:
+                file.write(str(56 << 20))
+        except OSError:
+            print("without a cgroup of memory")
+            return
+        expect(tool(*args, "-o", held, preexec_fn=join), DONE)
+        assert read(held) == read(plain)
+
     def run(self, seed):
         rng = random.Random(seed)
         self.threads()
         self.numbers()
         self.shards(rng)
+        self.details()
         self.kills(rng)
         self.outputs()
         self.journals()
@@ -313,6 +393,7 @@ class Sweeps:
         self.faults()
         self.bad_parts()
         self.little_memory()
+        self.in_a_group()
 
 
 def main():

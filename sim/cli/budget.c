@@ -132,7 +132,7 @@ static bool is_packed(const char *path)
 
 frag_size budget_of_file(const char *path, frag_size bytes)
 {
-    return is_packed(path) ? BUDGET_COMPRESSED * bytes : bytes;
+    return bytes * (is_packed(path) ? BUDGET_COMPRESSED : BUDGET_PLAIN);
 }
 
 frag_size budget_of_cell(const struct frag_device_trace *d,

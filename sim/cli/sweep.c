@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/cli/budget.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/sweep_parts.h"
 
@@ -57,6 +58,7 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
     if (!s)
         return frag_fail(e, FRAG_NOMEM, "no memory for a sweep");
     *s = (struct sweep){.spec = spec,
+                        .used = BUDGET_BASE,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,
                         .hdf5 = PTHREAD_MUTEX_INITIALIZER};

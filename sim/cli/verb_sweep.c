@@ -470,7 +470,7 @@ const struct verb verb_sweep = {
         "the first fault (3 for a malformed trace, 4 for one that is not "
         "there).\n\n"
         "Memory is at most 32 MiB, and 96 bytes an event of each open trace "
-        "(before it is read: the size of its file, 32 times that if it is "
+        "(before it is read: 6 times the size of its file, 32 times if it is "
         "compressed), and for each cell at work 1 MiB, 512 bytes a block that "
         "is live at the peak and, where the policy knows the future, 96 bytes "
         "an event; at the end, twice the result file. Cells and traces wait "

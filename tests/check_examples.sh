@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# check_examples.sh: the scripts of tests/examples do what they say: a night's
+# batch, and a sweep under GNU parallel that is killed and run again (left out
+# where parallel is missing; check_slurm.sh has the one for Slurm).
+# Environment: FRAGSIM (the tool; default build/fragsim).
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+fragsim=$(realpath "${FRAGSIM:-$root/build/fragsim}")
+[ -x "$fragsim" ] || {
+    echo "check_examples: no tool at $fragsim; skipped"
+    exit 77
+}
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/bin" "$folder/in" "$folder/night" "$folder/out"
+ln -s "$fragsim" "$folder/bin/fragsim"
+export PATH="$folder/bin:$PATH"
+
+fail() {
+    echo "check_examples: $*" >&2
+    exit 1
+}
+
+# A recording, and something that is none.
+cp "$root/traces/bundled/leak.pickle.xz" "$folder/in/"
+echo "no recording" >"$folder/in/notes.txt"
+SOURCE_DATE_EPOCH=0 "$root/tests/examples/nightly.sh" "$folder/in" \
+    "$folder/night" 2>"$folder/words"
+[ $? -eq 3 ] || fail "nightly: another exit code: $(cat "$folder/words")"
+grep -q notes.txt "$folder/words" || fail "nightly: silent about notes.txt"
+[ "$(cat "$folder"/night/*.csv | wc -l)" -eq 16 ] || fail "nightly: no 15 rows"
+command -v gnuplot >/dev/null && { [ -s "$(ls "$folder"/night/*.svg)" ] ||
+    fail "nightly: no figure"; }
+rm "$folder/in/notes.txt"
+"$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" \
+    2>"$folder/words" || fail "nightly: $(cat "$folder/words")"
+
+command -v parallel >/dev/null || {
+    echo "check_examples: without GNU parallel"
+    exit 0
+}
+cat >"$folder/grid" <<GRID
+trace $root/traces/bundled/leak.pickle.xz
+trace $root/traces/bundled/cudagraph.pickle.xz
+param max_split_size_mb=21..60:1
+capacity inf,1.1x
+GRID
+fragsim sweep -q --grid "$folder/grid" -o "$folder/alone.h5" || fail "no sweep"
+# Its first run is ended as a machine that goes down would end it.
+setsid "$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \
+    >"$folder/words" 2>&1 &
+group=$!
+while [ ! -s "$folder/out/part-2.h5.journal" ] && kill -0 $group; do
+    sleep 0.01
+done 2>/dev/null
+kill -9 -- -$group 2>/dev/null
+wait $group 2>/dev/null
+"$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \
+    >"$folder/words" 2>&1 || fail "parallel: $(cat "$folder/words")"
+cmp "$folder/out/sweep.h5" "$folder/alone.h5" ||
+    fail "parallel: the merged file is another one"
+[ "$(grep -c sweep "$folder/out/joblog")" -ge 5 ] || fail "parallel: no joblog"

@@ -1,0 +1,17 @@
+#!/bin/sh
+# nightly.sh RECORDINGS FOLDER: every recording of a directory against what
+# might be shipped; for cron. In FOLDER comes DATE.h5 with all rows, DATE.csv,
+# and DATE.svg, peak reserved by policy and trace.
+#
+# A recording that cannot be read is said and left out (exit 3 or 4); a night
+# that was cut short goes on when the script is run again on that day.
+set -u
+recordings=$1 out=$2/$(date +%F)
+fragsim sweep "$recordings"/* --resume -o "$out.h5" --csv "$out.csv" \
+    -c inf,1.1x,1.05x -p torch -p torch:expandable_segments:True \
+    -p torch:max_split_size_mb:128 -p torch:garbage_collection_threshold:0.8 \
+    -p best_fit
+code=$?
+[ -f "$out.h5" ] || exit "$code"
+fragsim plot -q -f "$out.h5" heatmap -o "$out.svg" || exit
+exit "$code"
