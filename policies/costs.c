@@ -15,16 +15,18 @@ const struct frag_costs frag_costs_h200 = {
     .call =
         {
             /* clang-format off */
-            [FRAG_DRIVER_VA_RESERVE] = {402.3, 0.907},
-            [FRAG_DRIVER_VA_FREE] = {364.0, 1.061},
-            [FRAG_DRIVER_PHYS_CREATE] = {5652.0, 12.418},
-            [FRAG_DRIVER_PHYS_RELEASE] = {6355.1, 188.825},
-            [FRAG_DRIVER_MAP] = {18220.9, 32.139},
-            [FRAG_DRIVER_UNMAP] = {13030.2, 11.797},
-            [FRAG_DRIVER_SEGMENT_ALLOC] = {24205.7, 51.007},
-            [FRAG_DRIVER_SEGMENT_FREE] = {22291.2, 208.139},
-            [FRAG_DRIVER_COPY] = {9577.1, 550.052},
-            [FRAG_DRIVER_SYNCHRONIZE] = {417.2, 0.076},
+            [FRAG_DRIVER_VA_RESERVE] = {1268.6, 0.001},
+            [FRAG_DRIVER_VA_FREE] = {1129.9, 0.003},
+            [FRAG_DRIVER_PHYS_CREATE] = {7995.4, 11.814},
+            [FRAG_DRIVER_PHYS_RELEASE] = {8333.8, 249.683},
+            [FRAG_DRIVER_MAP] = {21664.8, 29.405},
+            [FRAG_DRIVER_UNMAP] = {14128.5, 9.529},
+            [FRAG_DRIVER_SEGMENT_ALLOC] = {36803.3, 55.897},
+            [FRAG_DRIVER_SEGMENT_FREE] = {28450.4, 280.599},
+            [FRAG_DRIVER_SMALL_ALLOC] = {1498.0, 98.822},
+            [FRAG_DRIVER_SMALL_FREE] = {1486.5, 323.864},
+            [FRAG_DRIVER_COPY] = {9640.2, 554.687},
+            [FRAG_DRIVER_SYNCHRONIZE] = {512.4, 0.018},
             /* clang-format on */
         },
 };

@@ -1,8 +1,8 @@
 /* costs.h - what a call of the driver costs: so much, and so much for each MiB.
  *
- * The default was measured on an H200 (real/measure_calls.c, real/data): warm
- * calls, the host's time; of copy and synchronize until the device is done.
- * Another device's numbers are read from a file of the same form.
+ * The default was measured on an H200 (`fragsim calibrate`, real/data): the
+ * host's time of a call when nothing disturbs it; of copy until the device is
+ * done. Another device's numbers are read from a file of the same form.
  */
 #ifndef FRAG_COSTS_H
 #define FRAG_COSTS_H
@@ -11,16 +11,18 @@
 
 #include "traces/base.h"
 
-#define FRAG_DRIVER_CALLS(X)                     \
-    X(VA_RESERVE, "va_reserve")                  \
-    X(VA_FREE, "va_free")                        \
-    X(PHYS_CREATE, "phys_create")                \
-    X(PHYS_RELEASE, "phys_release")              \
-    X(MAP, "map") /* with the access it needs */ \
-    X(UNMAP, "unmap")                            \
-    X(SEGMENT_ALLOC, "segment_alloc")            \
-    X(SEGMENT_FREE, "segment_free")              \
-    X(COPY, "copy")                              \
+#define FRAG_DRIVER_CALLS(X)                         \
+    X(VA_RESERVE, "va_reserve")                      \
+    X(VA_FREE, "va_free")                            \
+    X(PHYS_CREATE, "phys_create")                    \
+    X(PHYS_RELEASE, "phys_release")                  \
+    X(MAP, "map")     /* with the access it needs */ \
+    X(UNMAP, "unmap") /* of one map */               \
+    X(SEGMENT_ALLOC, "segment_alloc")                \
+    X(SEGMENT_FREE, "segment_free")                  \
+    X(SMALL_ALLOC, "small_alloc")                    \
+    X(SMALL_FREE, "small_free")                      \
+    X(COPY, "copy")                                  \
     X(SYNCHRONIZE, "synchronize")
 
 enum frag_driver_call {
@@ -29,6 +31,21 @@ enum frag_driver_call {
 #undef X
         FRAG_DRIVER_CALL_COUNT
 };
+
+/* A segment of less is cut from memory that the driver holds, but for the first
+ * of many: small_alloc and small_free, at a twentieth of the price. */
+#define FRAG_SMALL_SEGMENT FRAG_MIB
+
+/* Which of the two a call of that size is; others are what they are. */
+static inline enum frag_driver_call
+frag_call_of_size(enum frag_driver_call call, frag_size size)
+{
+    if (size >= FRAG_SMALL_SEGMENT)
+        return call;
+    return call == FRAG_DRIVER_SEGMENT_ALLOC  ? FRAG_DRIVER_SMALL_ALLOC
+           : call == FRAG_DRIVER_SEGMENT_FREE ? FRAG_DRIVER_SMALL_FREE
+                                              : call;
+}
 
 extern const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT];
 

@@ -316,3 +316,37 @@ enum frag_err frag_cuda_free_bytes(struct frag_backend *mem, frag_size *bytes)
         *bytes = left;
     return err;
 }
+
+/* The kernel's part of the driver: "NVRM version: NVIDIA UNIX ... 580.159.04".
+ * Empty where there is none. */
+static void kernel_driver(char version[32])
+{
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    char line[256] = "", word[32];
+
+    *version = '\0';
+    if (file && !fgets(line, sizeof(line), file))
+        *line = '\0';
+    if (file)
+        fclose(file);
+    for (char *at = line; sscanf(at, "%31s", word) == 1;
+         at += strspn(at, " \t\n") + strlen(word))
+        if (strspn(word, "0123456789.") == strlen(word) && strchr(word, '.')) {
+            strcpy(version, word);
+            return;
+        }
+}
+
+void frag_cuda_describe(const struct frag_backend *mem,
+                        char text[FRAG_CUDA_NAME])
+{
+    const struct cuda *c = cuda_of(mem);
+    char name[96] = "a GPU", kernel[32];
+    int api = 0;
+
+    c->cu->cuDeviceGetName(name, sizeof(name), c->device);
+    c->cu->cuDriverGetVersion(&api);
+    kernel_driver(kernel);
+    snprintf(text, FRAG_CUDA_NAME, "%s, CUDA driver API %d.%d%s%s", name,
+             api / 1000, api % 1000 / 10, *kernel ? ", driver " : "", kernel);
+}

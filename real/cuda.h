@@ -35,6 +35,12 @@ const char *frag_cuda_words(const struct frag_backend *mem);
 enum frag_err frag_cuda_free_bytes(struct frag_backend *mem,
                                    frag_size *bytes) FRAG_MUST_CHECK;
 
+/* "NVIDIA H200, CUDA driver API 13.0, driver 580.159.04": what it is, as far as
+ * the driver and the kernel say. */
+enum { FRAG_CUDA_NAME = 160 };
+void frag_cuda_describe(const struct frag_backend *mem,
+                        char text[FRAG_CUDA_NAME]);
+
 /* For other work on the same device: the driver, and its context made current
  * to this thread until leave. DEVICE. */
 const struct cu_driver *frag_cuda_driver(const struct frag_backend *mem);

@@ -1,168 +1,142 @@
-/* fit_costs - from measured calls to a cost model.
- *
- * usage: fit_costs CALLS.csv > costs.csv
- *
- * Of each call and size the median of the warm rounds is taken; through these a
- * line, fixed_ns + ns_per_mib * MiB, is laid with Tukey's bisquare (GSL's
- * robust fit) on relative residuals, so that a microsecond matters at 2 MiB as
- * a millisecond does at 8 GiB, and sizes at which the driver first had to clear
- * memory that was just given back do not bend it. `residual` is the median
- * relative residual of the sizes.
- */
-#include <errno.h>
+#include "real/fit_costs.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit.h>
+#include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 
-#include "policies/costs.h"
+enum { FEWEST = 4 };
 
-enum { SIZES = 64, ROUNDS = 1024 };
-
-struct size_rows {
-    unsigned long long bytes;
-    size_t count;
-    double ns[ROUNDS];
-};
-
-struct call_rows {
-    size_t count;
-    struct size_rows *size[SIZES];
-};
-
-static struct size_rows *find_size(struct call_rows *c,
-                                   unsigned long long bytes)
+static double mib(frag_size bytes)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (c->size[i]->bytes == bytes)
-            return c->size[i];
-    if (c->count == SIZES)
-        return NULL;
-    c->size[c->count] = calloc(1, sizeof(struct size_rows));
-    if (c->size[c->count])
-        c->size[c->count]->bytes = bytes;
-    return c->size[c->count++];
+    return (double)bytes / (double)FRAG_MIB;
 }
 
-static int find_call(const char *name)
+/* Every row is divided by what was measured, so that all should come to 1. */
+static int robust_line(const struct frag_cost_fit *f,
+                       gsl_multifit_robust_workspace *work, double line[2])
 {
-    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
-        if (!strcmp(frag_driver_call_names[i], name))
-            return i;
-    return -1;
-}
+    double x[2 * FRAG_FIT_SIZES], y[FRAG_FIT_SIZES], covariance[4];
+    gsl_matrix_view xs = gsl_matrix_view_array(x, f->count, 2);
+    gsl_vector_view ys = gsl_vector_view_array(y, f->count);
+    gsl_vector_view to = gsl_vector_view_array(line, 2);
+    gsl_matrix_view spread = gsl_matrix_view_array(covariance, 2, 2);
 
-static int read_calls(FILE *in, struct call_rows *calls)
-{
-    char text[256], name[32];
-
-    for (int line = 1; fgets(text, sizeof(text), in); line++) {
-        unsigned long long bytes;
-        struct size_rows *rows;
-        long round;
-        double ns;
-
-        if (*text == '#') {
-            fputs(text, stdout);
-            continue;
-        }
-        if (!strncmp(text, "call,", 5))
-            continue;
-        if (sscanf(text, "%31[^,],%llu,%ld,%lf", name, &bytes, &round, &ns) !=
-                4 ||
-            find_call(name) < 0) {
-            fprintf(stderr,
-                    "fit_costs: line %d: expected call,bytes,round,ns\n", line);
-            return 3;
-        }
-        if (!round)
-            continue;
-        rows = find_size(&calls[find_call(name)], bytes);
-        if (rows && rows->count < ROUNDS)
-            rows->ns[rows->count++] = ns;
+    for (size_t i = 0; i < f->count; i++) {
+        x[2 * i] = 1 / f->at[i].ns;
+        x[2 * i + 1] = mib(f->at[i].bytes) / f->at[i].ns;
+        y[i] = 1;
     }
-    return 0;
+    return gsl_multifit_robust(&xs.matrix, &ys.vector, &to.vector,
+                               &spread.matrix, work);
 }
 
-static double median_of(struct size_rows *rows)
+/* A cost is never negative: where the line would be, it becomes a constant or a
+ * ray, through the median. */
+static struct frag_cost bounded(const struct frag_cost_fit *f,
+                                const double line[2])
 {
-    return gsl_stats_median(rows->ns, 1, rows->count);
+    double ratio[FRAG_FIT_SIZES];
+
+    if (line[0] >= 0 && line[1] >= 0)
+        return (struct frag_cost){line[0], line[1]};
+    for (size_t i = 0; i < f->count; i++)
+        ratio[i] = f->at[i].ns / (line[1] < 0 ? 1 : mib(f->at[i].bytes));
+    gsl_sort(ratio, 1, f->count);
+    ratio[0] = gsl_stats_median_from_sorted_data(ratio, 1, f->count);
+    return line[1] < 0 ? (struct frag_cost){ratio[0], 0}
+                       : (struct frag_cost){0, ratio[0]};
 }
 
-/* Relative residuals: every row is divided by what was measured. */
-static void fit(const struct call_rows *c, struct frag_cost *cost,
-                double *residual)
+static void judge(struct frag_cost_fit *f)
 {
-    gsl_matrix *x = gsl_matrix_alloc(c->count, 2);
-    gsl_matrix *covariance = gsl_matrix_alloc(2, 2);
-    gsl_vector *y = gsl_vector_alloc(c->count);
-    gsl_vector *line = gsl_vector_alloc(2);
+    double off[FRAG_FIT_SIZES];
+
+    for (size_t i = 0; i < f->count; i++)
+        off[i] = fabs(
+            1 - (f->cost.fixed_ns + f->cost.ns_per_mib * mib(f->at[i].bytes)) /
+                    f->at[i].ns);
+    gsl_sort(off, 1, f->count);
+    f->residual = gsl_stats_median_from_sorted_data(off, 1, f->count);
+    f->worst = off[f->count - 1];
+}
+
+static enum frag_err fit_call(struct frag_cost_fit *f)
+{
     gsl_multifit_robust_workspace *work =
-        gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, c->count, 2);
-    double off[SIZES];
-
-    for (size_t i = 0; i < c->count; i++) {
-        double ns = median_of(c->size[i]);
-
-        gsl_matrix_set(x, i, 0, 1 / ns);
-        gsl_matrix_set(x, i, 1, (double)c->size[i]->bytes / 0x1p20 / ns);
-        gsl_vector_set(y, i, 1);
-    }
-    gsl_multifit_robust(x, y, line, covariance, work);
-    cost->fixed_ns = fmax(0, gsl_vector_get(line, 0));
-    cost->ns_per_mib = fmax(0, gsl_vector_get(line, 1));
-    for (size_t i = 0; i < c->count; i++)
-        off[i] = fabs(1 - cost->fixed_ns * gsl_matrix_get(x, i, 0) -
-                      cost->ns_per_mib * gsl_matrix_get(x, i, 1));
-    *residual = gsl_stats_median(off, 1, c->count);
-    gsl_multifit_robust_free(work);
-    gsl_vector_free(line);
-    gsl_vector_free(y);
-    gsl_matrix_free(covariance);
-    gsl_matrix_free(x);
-}
-
-static int print_fits(const struct call_rows *calls)
-{
-    printf("call,fixed_ns,ns_per_mib,residual\n");
-    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        struct frag_cost cost;
-        double residual;
-
-        if (calls[i].count < 4) {
-            fprintf(stderr, "fit_costs: %s: expected at least 4 sizes\n",
-                    frag_driver_call_names[i]);
-            return 3;
-        }
-        fit(&calls[i], &cost, &residual);
-        printf("%s,%.1f,%.3f,%.3f\n", frag_driver_call_names[i], cost.fixed_ns,
-               cost.ns_per_mib, residual);
-    }
-    return 0;
-}
-
-int main(int argc, char **argv)
-{
-    struct call_rows calls[FRAG_DRIVER_CALL_COUNT] = {0};
-    FILE *in = argc == 2 ? fopen(argv[1], "r") : NULL;
+        gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, f->count, 2);
+    double line[2] = {0};
     int code;
 
-    if (!in) {
-        fprintf(stderr, "usage: fit_costs CALLS.csv > costs.csv%s%s\n",
-                argc == 2 ? ": " : "", argc == 2 ? strerror(errno) : "");
-        return argc == 2 ? 4 : 2;
+    if (!work)
+        return FRAG_NOMEM;
+    code = robust_line(f, work, line);
+    gsl_multifit_robust_free(work);
+    /* The best that was reached is good enough: the residuals tell. */
+    if ((code && code != GSL_EMAXITER) || !isfinite(line[0] + line[1]))
+        return FRAG_CORRUPT;
+    f->cost = bounded(f, line);
+    judge(f);
+    return FRAG_OK;
+}
+
+static enum frag_err take_sizes(struct frag_timings *t,
+                                enum frag_driver_call call,
+                                struct frag_cost_fit *f, struct frag_error *e)
+{
+    const char *name = frag_driver_call_names[call];
+    struct frag_typical *list;
+    size_t count;
+
+    if (frag_timings_typical(t, call, &list, &count) != FRAG_OK)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the sizes of %s", name);
+    f->count = count <= FRAG_FIT_SIZES ? count : 0;
+    for (size_t i = 0; i < f->count; i++) {
+        f->at[i] = list[i];
+        if (!(list[i].ns > 0)) /* a clock that stands still */
+            f->at[i].ns = 1;
     }
-    gsl_set_error_handler_off();
-    code = read_calls(in, calls);
-    if (!code)
-        code = print_fits(calls);
-    fclose(in);
-    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
-        for (size_t k = 0; k < calls[i].count; k++)
-            free(calls[i].size[k]);
-    return code;
+    free(list);
+    if (f->count >= FEWEST)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s: expected %d to %d sizes, each once after the "
+                     "warm-up, found %zu",
+                     name, FEWEST, FRAG_FIT_SIZES, count);
+}
+
+enum frag_err frag_costs_fit(struct frag_timings *t, struct frag_costs_fit *out,
+                             struct frag_error *e)
+{
+    gsl_error_handler_t *before = gsl_set_error_handler_off();
+    enum frag_err err = FRAG_OK;
+
+    *out = (struct frag_costs_fit){0};
+    for (int i = 0; err == FRAG_OK && i < FRAG_DRIVER_CALL_COUNT; i++) {
+        err = take_sizes(t, (enum frag_driver_call)i, &out->call[i], e);
+        if (err != FRAG_OK)
+            break;
+        err = fit_call(&out->call[i]);
+        if (err != FRAG_OK)
+            frag_fail(e, err, "%s: no line can be laid through its times",
+                      frag_driver_call_names[i]);
+    }
+    gsl_set_error_handler(before);
+    return err;
+}
+
+void frag_costs_write(const struct frag_costs_fit *fit, const char *about,
+                      FILE *out)
+{
+    fprintf(out, "# %s\ncall,fixed_ns,ns_per_mib,residual,worst\n", about);
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
+        const struct frag_cost_fit *f = &fit->call[i];
+
+        fprintf(out, "%s,%.1f,%.3f,%.3f,%.3f\n", frag_driver_call_names[i],
+                f->cost.fixed_ns, f->cost.ns_per_mib, f->residual, f->worst);
+    }
 }

@@ -9,7 +9,8 @@
 
 void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
 {
-    a->clock += frag_cost_ns(a->opts.costs, call, size);
+    a->clock +=
+        frag_cost_ns(a->opts.costs, frag_call_of_size(call, size), size);
 }
 
 bool arena_refuses(struct arena *a, frag_size size)

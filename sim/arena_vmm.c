@@ -225,10 +225,10 @@ enum frag_err vmm_unmap(struct frag_backend *mem, frag_addr addr,
 
     if (!aligned(a, addr, size) || !whole_maps(a, addr, size))
         return FRAG_INVALID;
-    arena_tick(a, FRAG_DRIVER_UNMAP, size);
     while (seen < size) {
         struct range *r = ranges_at(&a->maps, addr + seen);
 
+        arena_tick(a, FRAG_DRIVER_UNMAP, r->size);
         seen += r->size;
         remove_map(a, r);
     }

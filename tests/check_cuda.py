@@ -9,9 +9,11 @@ Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (where the fake was built).
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -108,6 +110,47 @@ def true_end_of_memory(trace):
         fail(f"at the end of memory: {row}")
 
 
+def calibrates(folder):
+    """Its costs are what --costs reads; a failure of any call holds nothing."""
+    os.environ["FAKE_CUDA_MEMORY"] = "64"
+    what = ["calibrate", "-q", "-f", "--rounds", "1",
+            "-o", os.path.join(folder, "costs.csv"),
+            "--calls", os.path.join(folder, "calls.csv")]
+    count = calls_of(folder, *what)
+    for k in [*range(1, 40), *range(40, count - 1, count // 40)]:
+        done = run(*what, fail_at=k)
+        if done.returncode != 5 or "CUDA_ERROR" not in done.stderr:
+            fail(f"calibrate, call {k} of {count} fails: exit "
+                 f"{done.returncode}, {done.stderr.strip()[:400]}")
+    del os.environ["FAKE_CUDA_MEMORY"]
+    trace = os.path.join(folder, "t.h5")
+    rows(trace, "-p", "torch", "--costs", os.path.join(folder, "costs.csv"))
+
+
+def interrupted(folder):
+    """Ctrl-C at work: 130, and nothing is held. (A device with faults or with
+    something held ends with 86.)"""
+    trace = os.path.join(folder, "long.h5")
+    subprocess.run([FRAGSIM, "gen", "-q", "-o", trace,
+                    "stationary:allocs=3000000,live=300,mean=1MiB,spread=1"],
+                   check=True)
+    env = dict(os.environ, LD_LIBRARY_PATH=FAKE)
+    for what in (["replay", trace, "-p", "direct", "--backend", "cuda"],
+                 ["calibrate", "--rounds", "10000"]):
+        calls = os.path.join(folder, "calls")
+        with subprocess.Popen([FRAGSIM, *what], env=dict(
+                env, FAKE_CUDA_MEMORY="1024", FAKE_CUDA_CALLS=calls), text=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as tool:
+            time.sleep(1)
+            tool.send_signal(signal.SIGINT)
+            words = tool.communicate()[1]
+        with open(calls, encoding="ascii") as file:
+            made = int(file.read())
+        if tool.returncode != 130 or made < 100:
+            fail(f"{what[0]} interrupted after {made} calls: exit "
+                 f"{tool.returncode}, {words[:400]}")
+
+
 def no_driver(trace):
     env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     done = subprocess.run([FRAGSIM, "replay", trace, "--backend", "cuda"],
@@ -132,6 +175,8 @@ def main():
             survives_failures(folder, trace, policy)
         finds_spoilt_copy(trace)
         true_end_of_memory(trace)
+        calibrates(folder)
+        interrupted(folder)
         no_driver(trace)
     if failures:
         sys.exit(f"check_cuda: {len(failures)} wrong")

@@ -29,8 +29,8 @@ static void the_default_is_the_fitted_file(void **state)
     }
 }
 
-/* A run of the measuring program, sizes of a warm round: the model has to be
- * within a third of most calls, as fitted to their medians. */
+/* The medians of a calibration's rounds: what disturbs a call adds to it, so
+ * the model may be half of most, and is a third more of few. */
 static void the_model_is_near_the_measured_calls(void **state)
 {
     FILE *in = fopen(FRAG_SOURCE_DIR "/real/data/nvidia-h200-calls.csv", "r");
@@ -54,11 +54,11 @@ static void the_model_is_near_the_measured_calls(void **state)
         ratio = (double)frag_cost_ns(&frag_costs_h200,
                                      (enum frag_driver_call)call, bytes) /
                 ns;
-        near += ratio > 0.67 && ratio < 1.5;
+        near += ratio > 0.5 && ratio < 1.5;
         all++;
     }
     fclose(in);
-    assert_true(all > 5000);
+    assert_true(all > 3000);
     assert_true(near > all / 4 * 3);
 }
 
@@ -79,6 +79,59 @@ static void time_passes_by_what_calls_cost(void **state)
                      FRAG_OK);
     assert_int_equal(mem->ops->now(mem), 1200);
     assert_int_equal(mem->ops->segment_free(mem, addr, 20 * FRAG_MIB), FRAG_OK);
+    frag_arena_close(mem);
+}
+
+static void a_small_segment_costs_what_small_ones_do(void **state)
+{
+    struct frag_costs costs = frag_costs_h200;
+    struct frag_arena_options opts = {
+        .capacity = FRAG_UNLIMITED, .rule = FRAG_RULE_DRIVER, .costs = &costs};
+    struct frag_backend *mem;
+    frag_addr addr;
+
+    (void)state;
+    costs.call[FRAG_DRIVER_SEGMENT_ALLOC] = (struct frag_cost){1000, 0};
+    costs.call[FRAG_DRIVER_SEGMENT_FREE] = (struct frag_cost){2000, 0};
+    costs.call[FRAG_DRIVER_SMALL_ALLOC] = (struct frag_cost){3, 0};
+    costs.call[FRAG_DRIVER_SMALL_FREE] = (struct frag_cost){40, 0};
+    mem = frag_arena_open(&opts);
+    assert_int_equal(mem->ops->segment_alloc(mem, FRAG_MIB - 1, &addr),
+                     FRAG_OK);
+    assert_int_equal(mem->ops->now(mem), 3);
+    assert_int_equal(mem->ops->segment_free(mem, addr, FRAG_MIB - 1), FRAG_OK);
+    assert_int_equal(mem->ops->now(mem), 43);
+    assert_int_equal(mem->ops->segment_alloc(mem, FRAG_MIB, &addr), FRAG_OK);
+    assert_int_equal(mem->ops->now(mem), 1043);
+    assert_int_equal(mem->ops->segment_free(mem, addr, FRAG_MIB), FRAG_OK);
+    assert_int_equal(mem->ops->now(mem), 3043);
+    frag_arena_close(mem);
+}
+
+static void each_map_of_an_unmap_has_its_price(void **state)
+{
+    struct frag_costs costs = {.call = {{0, 0}}};
+    struct frag_arena_options opts = {
+        .capacity = FRAG_UNLIMITED, .rule = FRAG_RULE_DRIVER, .costs = &costs};
+    struct frag_backend *mem;
+    frag_addr addr;
+    frag_phys phys;
+
+    (void)state;
+    costs.call[FRAG_DRIVER_UNMAP] = (struct frag_cost){100, 1};
+    mem = frag_arena_open(&opts);
+    assert_int_equal(mem->ops->va_reserve(mem, 6 * FRAG_MIB, &addr), FRAG_OK);
+    for (frag_size at = 0; at < 6 * FRAG_MIB; at += 2 * FRAG_MIB) {
+        assert_int_equal(mem->ops->phys_create(mem, 2 * FRAG_MIB, &phys),
+                         FRAG_OK);
+        assert_int_equal(mem->ops->map(mem, addr + at, 2 * FRAG_MIB, phys),
+                         FRAG_OK);
+        assert_int_equal(mem->ops->phys_release(mem, phys, 2 * FRAG_MIB),
+                         FRAG_OK);
+    }
+    assert_int_equal(mem->ops->unmap(mem, addr, 6 * FRAG_MIB), FRAG_OK);
+    assert_int_equal(mem->ops->now(mem), 3 * 102);
+    assert_int_equal(mem->ops->va_free(mem, addr, 6 * FRAG_MIB), FRAG_OK);
     frag_arena_close(mem);
 }
 
@@ -142,6 +195,8 @@ int main(void)
         cmocka_unit_test(the_default_is_the_fitted_file),
         cmocka_unit_test(the_model_is_near_the_measured_calls),
         cmocka_unit_test(time_passes_by_what_calls_cost),
+        cmocka_unit_test(a_small_segment_costs_what_small_ones_do),
+        cmocka_unit_test(each_map_of_an_unmap_has_its_price),
         cmocka_unit_test(a_broken_file_is_refused_with_its_line),
         cmocka_unit_test(a_line_that_is_too_long_is_refused),
     };

@@ -241,6 +241,17 @@ static enum frag_err run(const struct gnuplot *g, const char *out,
     return judge(g, status, e);
 }
 
+bool gnuplot_can_draw(const char *out)
+{
+    static const char *const suffixes[] = {".svg", ".png", ".pdf"};
+    const char *dot = strrchr(out, '.');
+
+    for (size_t i = 0; dot && i < sizeof(suffixes) / sizeof(*suffixes); i++)
+        if (!strcmp(dot, suffixes[i]))
+            return true;
+    return false;
+}
+
 enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
                            struct frag_error *e)
 {

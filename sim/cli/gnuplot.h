@@ -31,6 +31,9 @@ FILE *gnuplot_data(const struct gnuplot *g, const char *suffix,
                    struct frag_error *e);
 enum frag_err gnuplot_written(FILE *data, struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Whether it has a suffix that can be drawn: .svg, .png, .pdf. */
+bool gnuplot_can_draw(const char *out);
+
 /* Draws to `out`, by its suffix, written beside and renamed. IO with words
  * where gnuplot is missing or fails. */
 enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,

@@ -6,6 +6,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/facts.h"
 #include "sim/cli/figure.h"
+#include "sim/cli/gnuplot.h"
 
 struct values {
     struct common common;
@@ -15,17 +16,6 @@ struct values {
     unsigned color;
     bool force;
 };
-
-static bool can_draw(const char *out)
-{
-    static const char *const suffixes[] = {".svg", ".png", ".pdf"};
-    const char *dot = strrchr(out, '.');
-
-    for (size_t i = 0; dot && i < sizeof(suffixes) / sizeof(*suffixes); i++)
-        if (!strcmp(dot, suffixes[i]))
-            return true;
-    return false;
-}
 
 static enum frag_err plot(const struct figure *f, const struct values *v,
                           struct frag_error *e)
@@ -160,7 +150,7 @@ static int plot_run(const struct call *call, const void *values)
 
     if (!f)
         return no_such_figure(call, name);
-    if (!v->out || !can_draw(v->out))
+    if (!v->out || !gnuplot_can_draw(v->out))
         return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)

@@ -1,0 +1,24 @@
+# By hand: 3000 ns and 200 ns a MiB, in the rounds that count.
+calls="va_reserve va_free phys_create phys_release map unmap segment_alloc segment_free small_alloc small_free copy synchronize"
+{
+    echo "# device by hand"
+    echo call,bytes,round,ns
+    for call in $calls; do
+        for mib in 1 2 4 8 16; do
+            echo "$call,$((mib << 20)),0,1"
+            echo "$call,$((mib << 20)),1,$((9000 + 200 * mib))"
+            echo "$call,$((mib << 20)),2,$((3000 + 200 * mib))"
+        done
+    done
+} >calls.csv
+fragsim calibrate --from calls.csv
+fragsim calibrate --from calls.csv -o costs.csv >/dev/null
+head -4 costs.csv
+fragsim replay small.csv -q -p direct --costs costs.csv --csv - >/dev/null || echo "--costs does not read it"
+fragsim calibrate --from calls.csv -o - | cmp - costs.csv
+fragsim calibrate --from calls.csv -o costs.csv 2>/dev/null || echo "kept: $?"
+fragsim calibrate --from calls.csv --calls x 2>/dev/null || echo "no use: $?"
+fragsim calibrate --from small.csv 2>/dev/null || echo "bad input: $?"
+command -v gnuplot >/dev/null || { echo drawn; exit 0; }
+fragsim calibrate --from calls.csv --plot costs.svg >/dev/null
+grep -q "</svg>" costs.svg && echo drawn
