@@ -13,7 +13,12 @@ fragsim=$(realpath "${FRAGSIM:-$root/build/fragsim}")
 folder=$(mktemp -d) || exit 2
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/bin" "$folder/in" "$folder/night" "$folder/out"
-ln -s "$fragsim" "$folder/bin/fragsim"
+cat >"$folder/bin/fragsim" <<TOOL
+#!/bin/sh
+echo \$\$ >>"$folder/pids"
+exec "$fragsim" "\$@"
+TOOL
+chmod +x "$folder/bin/fragsim"
 export PATH="$folder/bin:$PATH"
 
 fail() {
@@ -46,15 +51,23 @@ param max_split_size_mb=21..60:1
 capacity inf,1.1x
 GRID
 fragsim sweep -q --grid "$folder/grid" -o "$folder/alone.h5" || fail "no sweep"
-# Its first run is ended as a machine that goes down would end it.
+# Its first run is ended as a machine that goes down would end it. Jobs of
+# parallel are in no group with it: each is known by its id.
 setsid "$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \
     >"$folder/words" 2>&1 &
 group=$!
+: >"$folder/pids"
 while [ ! -s "$folder/out/part-2.h5.journal" ] && kill -0 $group; do
     sleep 0.01
 done 2>/dev/null
 kill -9 -- -$group 2>/dev/null
 wait $group 2>/dev/null
+while read -r job; do
+    while [ "$(readlink "/proc/$job/exe")" = "$fragsim" ]; do
+        kill -9 "$job" 2>/dev/null
+        sleep 0.01
+    done
+done <"$folder/pids"
 "$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \
     >"$folder/words" 2>&1 || fail "parallel: $(cat "$folder/words")"
 cmp "$folder/out/sweep.h5" "$folder/alone.h5" ||
