@@ -130,6 +130,25 @@ def check_breakdown(folder):
         assert sum(int(cell[p]) for p in parts) == row["peak_reserved_bytes"]
 
 
+def check_labels(folder):
+    """Runs are numbered on over several files; a long name keeps its ends."""
+    long = "torch:garbage_collection_threshold:0.8,roundup_power2_divisions:" \
+        "[256:1,512:2,1024:4,>:8],max_split_size_mb:4242"
+    one = Runs(folder, "first", ["leak"], ["torch", "direct"], "inf")
+    two = Runs(folder, "second", ["leak"], ["tlsf", long], "inf")
+    kept = os.path.join(folder, "kept-labels")
+    run("plot", one.path, two.path, "compare", "--run", "1,3", "--run", "2",
+        "-o", os.path.join(folder, "labels.svg"), "--keep", kept,
+        code=(0,) if shutil.which("gnuplot") else (4,))
+    labels = [c["label"] for c in cells(os.path.join(kept, "compare.tsv"))]
+    assert (labels[0], labels[2]) == ("direct", "tlsf"), labels
+    start, end = labels[1].split("…")
+    assert long.startswith(start) and long.endswith(end), labels
+    assert len(labels[1]) == 57 and len(start) > len(end) > 10, labels
+    run("plot", one.path, two.path, "compare", "--run", "4", "-o",
+        os.path.join(folder, "no.svg"), code=(2,))
+
+
 def check_heatmap(folder):
     runs = several_runs(folder)
     best = roomiest(runs.rows)

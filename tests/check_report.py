@@ -173,7 +173,7 @@ def check_verdict(page, text, rows):
                r["capacity_bytes"] is not None]
     assert int(match[2]) == sum(r["num_ooms"] == 0 for r in limited)
     assert int(match[3]) == len(limited)
-    assert "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" in text
+    assert "PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True'" in text
     for name in TRACES:
         assert name in words
     for row in rows:
@@ -206,6 +206,22 @@ def check_page(folder, files, rows):
     with open(out, encoding="utf-8") as file:
         text_again = file.read()
     assert text_again == text.replace("report -q part0", "report -q -f part0")
+
+
+def check_slowdown(folder, files, rows):
+    """Whoever survives the most is chosen once its price does not matter."""
+    run("report", "-q", *files, "--slowdown", "1", "--baseline", "tlsf", "-o",
+        "dear.html", cwd=folder)
+    path = os.path.join(folder, "dear.html")
+    with open(path, encoding="utf-8") as file:
+        words = re.sub(r"\s+", " ", "".join(Page(file.read()).text))
+    os.unlink(path)
+    survived = {p: sum(r["num_ooms"] == 0 for r in rows if r["policy"] == p and
+                       r["capacity_bytes"] is not None)
+                for p in POLICIES if p != "plan"}
+    match = re.search(r"Use (\S+)\. It survives (\d+) of", words)
+    assert survived[match[1]] == int(match[2]) == max(survived.values()), match
+    assert f"tlsf survives {survived['tlsf']}" in words
 
 
 def check_faults(folder, files):
@@ -280,6 +296,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         files, rows = replay(folder)
         check_page(folder, files, rows)
+        check_slowdown(folder, files, rows)
         check_faults(folder, files)
         if browser:
             check_browser(folder, files, browser)

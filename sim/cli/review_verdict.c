@@ -103,9 +103,9 @@ static void say_choice(FILE *out, const struct review *r)
 
 static void say_export(FILE *out, const struct standing *s)
 {
-    fputs("<pre>export PYTORCH_CUDA_ALLOC_CONF=", out);
+    fputs("<pre>export PYTORCH_CUDA_ALLOC_CONF='", out);
     html_text(out, review_setting(s));
-    fputs("</pre>\n", out);
+    fputs("'</pre>\n", out);
 }
 
 /* What PyTorch's user can do today, where that is not the choice itself. */
