@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """check_sweep.py: a sweep makes the same bytes however it came about.
 
 One grid of small traces is run with one thread and with two, in shards merged
@@ -314,6 +314,34 @@ class Sweeps:
         write_trace(broken, 9)
         expect(tool(*args, "--resume"), USE, "2 traces or cells failed")
 
+    def moved_traces(self):
+        """A trace is known by what is in it; a changed one is not."""
+        out, fresh = self.out(), self.out()
+        moved = [path[:-4] + "_moved.csv" for path in self.traces[:3]]
+        gone = os.path.join(self.folder, "gone.csv")
+        expect(tool("sweep", *self.traces[:3], gone, "-o", out), FILES)
+        for path, to in zip(self.traces, moved):
+            shutil.copy(path, to)
+        write_trace(moved[2], 77)
+        done = expect(tool("sweep", *moved, "-o", out, "--resume"), DONE)
+        assert "3 cells, 2 of them found" in done.stderr, done.stderr
+        expect(tool("sweep", *moved, "-o", fresh), DONE)
+        assert read(out) == read(fresh)
+
+    def forged_parts(self):
+        """Files that contradict each other, or are of another version."""
+        other, out = self.out(), self.out()
+        shutil.copy(self.parts[0], other)
+        with h5py.File(other, "r+") as file:
+            table = file["summary"]
+            rows = table[:]
+            rows["peak_reserved_bytes"][0] += 512
+            table[:] = rows
+        expect(tool("merge", out, *self.parts, other), INPUT, "disagree")
+        with h5py.File(other, "r+") as file:
+            file.attrs["version"] = "0.0.1"
+        expect(tool("merge", out, *self.parts, other), INPUT, "0.0.1")
+
     def bad_parts(self):
         broken = self.out()
         with open(broken, "wb") as file:
@@ -391,6 +419,9 @@ class Sweeps:
         self.signals()
         self.full_disk()
         self.faults()
+        self.moved_traces()
+        if h5py:
+            self.forged_parts()
         self.bad_parts()
         self.little_memory()
         self.in_a_group()

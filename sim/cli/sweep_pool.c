@@ -134,6 +134,8 @@ static enum frag_err measure(struct sweep *s, const struct job *job,
     id.device = &job->lane->trace->devices[c->device];
     FRAG_TRY(cell_run(s->spec->settings, &id, c->params, tick, s, &run, e));
     p->events = run.summary.events;
+    if (id.bare)
+        run.segment_count = 0; /* nobody will read them */
     p->bytes = run_pack(c->key, id.total, &run, &p->size);
     frag_run_free(&run);
     return p->bytes ? FRAG_OK
