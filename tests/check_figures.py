@@ -130,6 +130,22 @@ def check_breakdown(folder):
         assert sum(int(cell[p]) for p in parts) == row["peak_reserved_bytes"]
 
 
+def check_timeline(folder):
+    """The steps reach the peaks, and no higher."""
+    runs = several_runs(folder)
+    path = os.path.join(draw(folder, runs, "timeline"), "timeline.tsv")
+    with open(path, encoding="utf-8") as file:
+        blocks = file.read().split("\n\n\n")
+    assert len(blocks) == len(runs.rows)
+    for block, row in zip(blocks, runs.rows):
+        steps = [list(map(int, line.split("\t")))
+                 for line in block.splitlines() if line[0] != "#"]
+        assert max(s[2] for s in steps) == row["peak_reserved_bytes"], row
+        assert max(s[1] for s in steps) == row["peak_allocated_bytes"], row
+        assert steps[-1][0] == row["events"]
+        assert [s[0] for s in steps] == sorted(s[0] for s in steps)
+
+
 def check_labels(folder):
     """Runs are numbered on over several files; a long name keeps its ends."""
     long = "torch:garbage_collection_threshold:0.8,roundup_power2_divisions:" \
@@ -312,6 +328,10 @@ def check_map(folder):
         values = [v for r in rows for v in r if v >= 0]
         longest = max(life for _, life in requests(trace))
         assert max(values) <= math.log2(longest) + 0.01
+    # Who gives every block back to the device holds nothing that is free.
+    rows = grid(draw_from(folder, trace, "map", "-p", "direct"))
+    free = sum(v == -1 for r in rows for v in r)
+    assert free < 0.02 * sum(v >= 0 for r in rows for v in r), free
     sizes = grid(draw_from(folder, trace, "map", "--color-by", "size"))
     largest = max(size for size, _ in requests(trace))
     assert abs(max(map(max, sizes)) - math.log2(largest)) < 0.1
