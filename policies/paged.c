@@ -15,56 +15,25 @@
 
 #include <stddef.h>
 
-struct paged {
-    struct pages pages;
-    frag_size page, span; /* the parameters */
-};
-
 static enum frag_err init(struct frag_heap *heap)
 {
-    struct paged *s = heap->state;
-
-    pages_init(&s->pages, heap->mem, s->page, s->span);
-    return FRAG_OK;
-}
-
-static void fini(struct frag_heap *heap)
-{
-    pages_fini(heap, &((struct paged *)heap->state)->pages);
+    ((struct gather *)heap->state)->budget = UINT64_MAX;
+    return gather_init(heap);
 }
 
 static enum frag_err alloc(struct frag_heap *heap,
                            const struct frag_request *req,
                            struct frag_block *out)
 {
-    struct paged *s = heap->state;
+    const struct gather *g = heap->state;
 
-    return gather_alloc(heap, &s->pages,
-                        frag_round_up(req->size, s->pages.unit), UINT64_MAX,
+    return gather_alloc(heap, req, frag_round_up(req->size, g->pages.unit),
                         out);
 }
 
-static void free_block(struct frag_heap *heap, const struct frag_block *block)
-{
-    (void)heap;
-    pages_free(block->node);
-}
-
-static void free_requested(struct frag_heap *heap,
-                           const struct frag_block *block)
-{
-    (void)heap;
-    pages_pend(block->node);
-}
-
-static void trim(struct frag_heap *heap)
-{
-    gather_trim(heap, &((struct paged *)heap->state)->pages);
-}
-
 static const struct frag_param params[] = {
-    PAGE_PARAM(struct paged, page),
-    SPAN_PARAM(struct paged, span),
+    PAGE_PARAM(struct gather, page),
+    SPAN_PARAM(struct gather, span),
     {.name = NULL},
 };
 
@@ -73,12 +42,12 @@ const struct frag_policy frag_policy_paged = {
     .summary = "blocks of whole pages; any free page serves any block",
     .source = "PagedAttention, SOSP 2023; vAttention, ASPLOS 2025",
     .needs = FRAG_NEEDS_VMM,
-    .state_size = sizeof(struct paged),
+    .state_size = sizeof(struct gather),
     .params = params,
     .init = init,
-    .fini = fini,
+    .fini = gather_fini,
     .alloc = alloc,
-    .free = free_block,
-    .free_requested = free_requested,
-    .trim = trim,
+    .free = gather_free,
+    .free_requested = gather_free_requested,
+    .trim = gather_trim,
 };

@@ -139,8 +139,8 @@ struct frag_policy {
     void (*fini)(struct frag_heap *heap);
 
     /* FRAG_OOM says the request cannot be met; the policy may have given
-     * memory back on the way, no live block is touched. NOMEM and DEVICE end
-     * the run; the heap can still be closed. */
+     * memory back on the way, every live block has its contents. NOMEM and
+     * DEVICE end the run; the heap can still be closed. */
     enum frag_err (*alloc)(struct frag_heap *heap,
                            const struct frag_request *req,
                            struct frag_block *out);

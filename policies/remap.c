@@ -5,89 +5,61 @@
  * block's last page is also its neighbour's first; requests below a page fill
  * what others leave of theirs. Holes that are mapped are used as best fit does;
  * where none is large enough, free pages from anywhere are put together under
- * addresses where nothing lives. mechanism/gather.h has the rule, and
- * mechanism/pages.h the ties. `budget` bounds the pages that one request may
- * have remapped while the device still has memory; with 0 nothing is remapped
- * until the device is full. A freed block serves any stream.
+ * addresses where nothing lives. What is left are partly used pages. Before the
+ * device is asked for another, two whose used bytes do not overlap are meshed:
+ * the bytes of one are copied into the other's free places, and both show that
+ * one's memory. mechanism/gather.h and mesh.h have the rules, mechanism/pages.h
+ * the ties. A freed block serves any stream.
+ *
+ * `budget` bounds the pages that one request may have moved, by remapping or
+ * meshing, while the device still has memory; with 0 nothing is moved until the
+ * device is full. Meshing takes live memory away for the moment between copy
+ * and map: nobody may queue work while a request is served. With mesh=no live
+ * memory is never touched.
  *
  * Source: ours. Its parts: PyTorch's expandable segments (pages under reserved
- * addresses) and GMLake, ASPLOS 2024 (free pages put together).
+ * addresses), GMLake, ASPLOS 2024 (free pages put together), Mesh, PLDI 2019.
  */
 #include "policies/mechanism/gather.h"
 
 #include <stddef.h>
 
-struct remap {
-    struct pages pages;
-    frag_size page, span; /* the parameters */
-    uint64_t budget;
-};
-
-static enum frag_err init(struct frag_heap *heap)
-{
-    struct remap *s = heap->state;
-
-    pages_init(&s->pages, heap->mem, s->page, s->span);
-    return FRAG_OK;
-}
-
-static void fini(struct frag_heap *heap)
-{
-    pages_fini(heap, &((struct remap *)heap->state)->pages);
-}
-
 static enum frag_err alloc(struct frag_heap *heap,
                            const struct frag_request *req,
                            struct frag_block *out)
 {
-    struct remap *s = heap->state;
-
-    return gather_alloc(heap, &s->pages, frag_round_up(req->size, FRAG_QUANTUM),
-                        s->budget, out);
-}
-
-static void free_block(struct frag_heap *heap, const struct frag_block *block)
-{
-    (void)heap;
-    pages_free(block->node);
-}
-
-static void free_requested(struct frag_heap *heap,
-                           const struct frag_block *block)
-{
-    (void)heap;
-    pages_pend(block->node);
-}
-
-static void trim(struct frag_heap *heap)
-{
-    gather_trim(heap, &((struct remap *)heap->state)->pages);
+    return gather_alloc(heap, req, frag_round_up(req->size, FRAG_QUANTUM), out);
 }
 
 static const struct frag_param params[] = {
     {.name = "budget",
      .kind = FRAG_PARAM_NUMBER,
-     .offset = offsetof(struct remap, budget),
+     .offset = offsetof(struct gather, budget),
      .init = "1000000",
      .min = 0,
      .max = 0x1p40,
      .help = "most pages moved for one request while the device has memory"},
-    PAGE_PARAM(struct remap, page),
-    SPAN_PARAM(struct remap, span),
+    {.name = "mesh",
+     .kind = FRAG_PARAM_SWITCH,
+     .offset = offsetof(struct gather, mesh),
+     .init = "yes",
+     .help = "partly used pages that fit together share one's memory"},
+    PAGE_PARAM(struct gather, page),
+    SPAN_PARAM(struct gather, span),
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_remap = {
     .name = "remap",
     .summary = "best fit; free pages are remapped where a block needs them",
-    .source = "ours; after PyTorch's expandable segments and GMLake",
+    .source = "ours; after PyTorch's expandable segments, GMLake and Mesh",
     .needs = FRAG_NEEDS_VMM,
-    .state_size = sizeof(struct remap),
+    .state_size = sizeof(struct gather),
     .params = params,
-    .init = init,
-    .fini = fini,
+    .init = gather_init,
+    .fini = gather_fini,
     .alloc = alloc,
-    .free = free_block,
-    .free_requested = free_requested,
-    .trim = trim,
+    .free = gather_free,
+    .free_requested = gather_free_requested,
+    .trim = gather_trim,
 };

@@ -10,6 +10,14 @@
 struct held {
     struct range range; /* first */
     uint64_t group;
+    struct memory *memory;      /* NULL: a segment's own */
+    struct held *newer, *older; /* the other maps of it */
+};
+
+/* Physical memory that is mapped. */
+struct memory {
+    struct range range; /* first; at is its name */
+    struct held *maps;
 };
 
 struct live {
@@ -20,6 +28,8 @@ struct live {
 
 struct frag_ledger {
     struct ranges held, live;
+    struct ranges missing;  /* held before, and a live block's */
+    struct ranges memories; /* of struct memory */
     bool faulty;
     char fault[256];
     uint32_t owners;
@@ -36,12 +46,19 @@ struct frag_ledger *frag_ledger_open(uint32_t owners)
     return l;
 }
 
+static void free_all(struct ranges *t)
+{
+    for (struct range *r = ranges_pop(t); r; r = ranges_pop(t))
+        free(r);
+}
+
 void frag_ledger_close(struct frag_ledger *l)
 {
     if (!l)
         return;
-    for (struct range *r = ranges_pop(&l->held); r; r = ranges_pop(&l->held))
-        free(r);
+    free_all(&l->held);
+    free_all(&l->missing);
+    free_all(&l->memories);
     free(l);
 }
 
@@ -63,9 +80,123 @@ const char *frag_ledger_fault(const struct frag_ledger *l)
     return l->faulty ? l->fault : NULL;
 }
 
-enum frag_err frag_ledger_hold(struct frag_ledger *l, frag_addr addr,
-                               frag_size size, uint64_t group)
+/* ------------------------------------------------------------ memory --- */
+
+/* The memory of that name, new if it has no map yet; NULL if the host is full.
+ */
+static struct memory *memory_of(struct frag_ledger *l, uint64_t name)
 {
+    struct memory *m = (struct memory *)ranges_at(&l->memories, name);
+
+    if (m)
+        return m;
+    m = calloc(1, sizeof(*m));
+    if (!m)
+        return NULL;
+    m->range.at = name;
+    m->range.size = 1;
+    ranges_add(&l->memories, &m->range);
+    return m;
+}
+
+static void link_map(struct held *h, struct memory *m)
+{
+    h->memory = m;
+    h->older = m->maps;
+    if (m->maps)
+        m->maps->newer = h;
+    m->maps = h;
+}
+
+static void unlink_map(struct frag_ledger *l, struct held *h)
+{
+    struct memory *m = h->memory;
+
+    if (h->older)
+        h->older->newer = h->newer;
+    if (h->newer)
+        h->newer->older = h->older;
+    else
+        m->maps = h->older;
+    if (m->maps)
+        return;
+    ranges_remove(&l->memories, &m->range);
+    free(m);
+}
+
+/* A live block that the bytes [addr, addr + size) of a map belong to by way of
+ * another map of the same memory; NULL if there is none. */
+static const struct range *shown_twice(const struct frag_ledger *l,
+                                       const struct held *h, frag_addr addr,
+                                       frag_size size)
+{
+    const struct held *g = h->memory ? h->memory->maps : NULL;
+
+    for (; g; g = g->older) {
+        const struct range *hit =
+            g == h ? NULL
+                   : ranges_overlap(&l->live, g->range.at + addr - h->range.at,
+                                    size);
+
+        if (hit)
+            return hit;
+    }
+    return NULL;
+}
+
+/* The same for the part of a live block that lies in held memory. */
+static const struct range *shared_with(const struct frag_ledger *l,
+                                       frag_addr addr, frag_size size)
+{
+    const frag_addr end = addr + size;
+
+    while (addr < end) {
+        const struct range *r = ranges_upto(&l->held, addr);
+        const frag_addr to = r->at + r->size < end ? r->at + r->size : end;
+        const struct range *hit =
+            shown_twice(l, (const struct held *)r, addr, to - addr);
+
+        if (hit)
+            return hit;
+        addr = to;
+    }
+    return NULL;
+}
+
+static enum frag_err blame_sharing(struct frag_ledger *l, frag_addr addr,
+                                   frag_addr other)
+{
+    return frag_ledger_blame(l,
+                             "the live block at 0x%" PRIx64
+                             " shares memory with the one at 0x%" PRIx64,
+                             addr, other);
+}
+
+/* A map comes back under live blocks. */
+static enum frag_err cover(struct frag_ledger *l, const struct held *h)
+{
+    const frag_addr end = h->range.at + h->range.size;
+    frag_addr at = h->range.at;
+
+    for (const struct range *b = ranges_overlap(&l->live, at, end - at);
+         b && at < end;
+         b = at < end ? ranges_overlap(&l->live, at, end - at) : NULL) {
+        const frag_addr from = b->at > at ? b->at : at;
+        const frag_addr to = b->at + b->size < end ? b->at + b->size : end;
+        const struct range *hit = shown_twice(l, h, from, to - from);
+
+        if (hit)
+            return blame_sharing(l, b->at, hit->at);
+        at = to;
+    }
+    return FRAG_OK;
+}
+
+enum frag_err frag_ledger_hold(struct frag_ledger *l, frag_addr addr,
+                               frag_size size, uint64_t group, uint64_t memory)
+{
+    struct memory *m = NULL;
+    struct range *gone;
     struct held *h;
 
     if (ranges_overlap(&l->held, addr, size))
@@ -73,25 +204,58 @@ enum frag_err frag_ledger_hold(struct frag_ledger *l, frag_addr addr,
             l, "memory at 0x%" PRIx64 " (%" PRIu64 " bytes) is held twice",
             addr, size);
     h = malloc(sizeof(*h));
-    if (!h)
+    if (h && memory)
+        m = memory_of(l, memory);
+    if (!h || (memory && !m)) {
+        free(h);
         return FRAG_NOMEM;
-    *h = (struct held){{.at = addr, .size = size}, group};
+    }
+    *h = (struct held){.range = {.at = addr, .size = size}, .group = group};
     ranges_add(&l->held, &h->range);
+    if (m)
+        link_map(h, m);
+    gone = ranges_at(&l->missing, addr);
+    if (gone && gone->size == size) {
+        ranges_remove(&l->missing, gone);
+        free(gone);
+        FRAG_TRY(cover(l, h));
+    }
     return l->faulty ? FRAG_CONTRACT : FRAG_OK;
+}
+
+static enum frag_err blame_gone(struct frag_ledger *l, frag_addr addr,
+                                frag_size size, frag_addr block)
+{
+    return frag_ledger_blame(
+        l,
+        "memory at 0x%" PRIx64 " (%" PRIu64
+        " bytes) was given back under the live block at 0x%" PRIx64,
+        addr, size, block);
+}
+
+/* A range of held memory goes. */
+static enum frag_err drop_range(struct frag_ledger *l, struct held *h)
+{
+    struct range *r = &h->range;
+    const struct range *hit = ranges_overlap(&l->live, r->at, r->size);
+
+    if (hit && !h->memory)
+        return blame_gone(l, r->at, r->size, hit->at);
+    ranges_remove(&l->held, r);
+    if (h->memory)
+        unlink_map(l, h);
+    if (hit)
+        ranges_add(&l->missing, r);
+    else
+        free(h);
+    return FRAG_OK;
 }
 
 enum frag_err frag_ledger_drop(struct frag_ledger *l, frag_addr addr,
                                frag_size size)
 {
-    const struct range *hit = ranges_overlap(&l->live, addr, size);
     frag_size gone = 0;
 
-    if (hit)
-        return frag_ledger_blame(
-            l,
-            "memory at 0x%" PRIx64 " (%" PRIu64
-            " bytes) was given back under the live block at 0x%" PRIx64,
-            addr, size, hit->at);
     while (gone < size) {
         struct range *r = ranges_at(&l->held, addr + gone);
 
@@ -100,11 +264,26 @@ enum frag_err frag_ledger_drop(struct frag_ledger *l, frag_addr addr,
                 l, "memory at 0x%" PRIx64 " was given back but is not held",
                 addr + gone);
         gone += r->size;
-        ranges_remove(&l->held, r);
+        FRAG_TRY(drop_range(l, (struct held *)r));
+    }
+    return l->faulty ? FRAG_CONTRACT : FRAG_OK;
+}
+
+enum frag_err frag_ledger_settle(struct frag_ledger *l)
+{
+    for (struct range *r = ranges_from(&l->missing, 0); r;
+         r = ranges_from(&l->missing, 0)) {
+        const struct range *hit = ranges_overlap(&l->live, r->at, r->size);
+
+        if (hit)
+            return blame_gone(l, r->at, r->size, hit->at);
+        ranges_remove(&l->missing, r);
         free(r);
     }
     return l->faulty ? FRAG_CONTRACT : FRAG_OK;
 }
+
+/* ------------------------------------------------------------ blocks --- */
 
 /* Whether [addr, addr + size) lies in one segment or in maps of one group that
  * touch. */
@@ -146,6 +325,7 @@ static enum frag_err accept(struct frag_ledger *l, uint32_t owner,
 {
     struct live *b = &l->by_owner[owner];
     const char *what = flaw(l, b->asked, block);
+    const struct range *hit;
 
     if (what)
         return frag_ledger_blame(l,
@@ -157,6 +337,9 @@ static enum frag_err accept(struct frag_ledger *l, uint32_t owner,
     b->range.size = block->size;
     ranges_add(&l->live, &b->range);
     b->is_live = true;
+    hit = shared_with(l, block->addr, block->size);
+    if (hit)
+        return blame_sharing(l, block->addr, hit->at);
     return l->faulty ? FRAG_CONTRACT : FRAG_OK;
 }
 

@@ -5,7 +5,8 @@
  * backend's. It shares no code with any policy. A fault is told in words, the
  * first one stays, and every later call answers FRAG_CONTRACT too.
  *
- * All calls are O(log n), but for a block over many maps.
+ * All calls are O(log n), but for a block over many maps and a memory with
+ * many maps.
  */
 #ifndef FRAG_LEDGER_H
 #define FRAG_LEDGER_H
@@ -19,19 +20,25 @@ struct frag_ledger;
 struct frag_ledger *frag_ledger_open(uint32_t owners);
 void frag_ledger_close(struct frag_ledger *l); /* NULL is fine */
 
-/* Memory comes: a segment (group 0) or a map in the reservation that `group`
- * names. Maps of one group that touch count as one range, segments never do.
- * NOMEM, CONTRACT if it is held already. */
+/* Memory comes: a segment (group 0), or a map of all of the physical memory
+ * that `memory` names in the reservation that `group` names; both are not 0
+ * then. Maps of one group that touch count as one range, segments never do.
+ * Maps of one memory show the same bytes. NOMEM, CONTRACT if it is held already
+ * or shows a live block the bytes of another. */
 enum frag_err frag_ledger_hold(struct frag_ledger *l, frag_addr addr,
-                               frag_size size, uint64_t group) FRAG_MUST_CHECK;
-/* Memory goes, as whole ranges. CONTRACT if a live block lies in it, or if it
- * is not held. */
+                               frag_size size, uint64_t group,
+                               uint64_t memory) FRAG_MUST_CHECK;
+/* Memory goes, as whole ranges. CONTRACT if a live block lies in a segment that
+ * goes, or if it is not held. A map may go from under a live block if one comes
+ * back there before settle; that it shows what was there is not proved here. */
 enum frag_err frag_ledger_drop(struct frag_ledger *l, frag_addr addr,
                                frag_size size) FRAG_MUST_CHECK;
+/* The policy's call is over: every live block has memory. CONTRACT. */
+enum frag_err frag_ledger_settle(struct frag_ledger *l) FRAG_MUST_CHECK;
 
 /* The policy's answer to a request of `asked` bytes: on a multiple of
  * FRAG_ALIGNMENT, not smaller than asked, wholly inside one range of held
- * memory, over no live block. NOMEM, CONTRACT. */
+ * memory, over no live block, neither in addresses nor in memory. CONTRACT. */
 enum frag_err frag_ledger_alloc(struct frag_ledger *l, uint32_t owner,
                                 frag_size asked,
                                 const struct frag_block *block) FRAG_MUST_CHECK;

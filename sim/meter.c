@@ -6,10 +6,10 @@
 
 bool meter_settle(struct meter *m)
 {
-    bool again = m->asked_again || m->waited;
+    bool again = m->asked_again || m->gave_back;
 
     meter_note_peak(m);
-    m->refused = m->asked_again = m->waited = false;
+    m->refused = m->asked_again = m->waited = m->gave_back = false;
     return again;
 }
 
@@ -51,7 +51,7 @@ enum frag_err meter_enter(struct meter *m, frag_addr addr, frag_size size,
     enum frag_err err = h ? meter_index_room(m, addr, size) : FRAG_NOMEM;
 
     if (err == FRAG_OK && m->ledger)
-        err = frag_ledger_hold(m->ledger, addr, size, group);
+        err = frag_ledger_hold(m->ledger, addr, size, group, (uintptr_t)phys);
     if (err != FRAG_OK) {
         free(h);
         return err;
@@ -123,6 +123,7 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
     METER_TIMED(m, err, segment_free(m->under, addr, size));
     FRAG_TRY(err);
     m->calls[FRAG_CALL_SEGMENT_FREE]++;
+    m->gave_back |= m->waited;
     if (r) {
         meter_give_segment(m, ((struct held_range *)r)->segment);
         meter_leave(m, (struct held_range *)r);

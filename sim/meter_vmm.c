@@ -97,6 +97,7 @@ enum frag_err meter_phys_release(struct frag_backend *mem, frag_phys phys,
 
     METER_TIMED(m, err, phys_release(m->under, phys, size));
     FRAG_TRY(err);
+    m->gave_back |= m->waited;
     if (!p)
         return FRAG_OK;
     ranges_remove(&m->phys, &p->range);

@@ -20,6 +20,8 @@ void run_absorb(struct run *r, bool allocating)
     tally_fold(&r->tally, r->event);
     if (meter_settle(&r->meter) && allocating)
         r->out.summary.num_alloc_retries++;
+    if (r->ledger && frag_ledger_settle(r->ledger) != FRAG_OK)
+        r->stop = true; /* the ledger keeps the fault */
     if (r->out.summary.num_moves != r->moves_seen) {
         r->moves_seen = r->out.summary.num_moves;
         r->out.summary.num_stalls++;

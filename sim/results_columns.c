@@ -59,7 +59,8 @@ const struct frag_column frag_summary_columns[] = {
     {"first_oom_event", COUNT, SUMMARY(first_oom_event), "1",
      "index of the first such event, from 0; none if there is none", NULL},
     {"num_alloc_retries", COUNT, SUMMARY(num_alloc_retries), "1",
-     "requests refused by the device and asked of it again", NULL},
+     "requests not met at first: refused and asked again, or met after "
+     "waiting and giving memory back", NULL},
     {"num_segment_alloc", COUNT, CALLS(SEGMENT_ALLOC), "1",
      "segments taken from the device (cudaMalloc)", NULL},
     {"num_segment_free", COUNT, CALLS(SEGMENT_FREE), "1",

@@ -50,7 +50,7 @@ static void an_honest_life_has_no_fault(void **state)
     struct frag_block b = {0x1000, 512, NULL};
 
     (void)state;
-    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0, 0), FRAG_OK);
     assert_int_equal(frag_ledger_alloc(l, 0, 1, &b), FRAG_OK);
     assert_int_equal(put(l, 1, 0x1200, 0xe00), FRAG_OK);
     assert_int_equal(frag_ledger_free(l, 0, &b), FRAG_OK);
@@ -71,14 +71,14 @@ static void blocks_may_span_maps_of_one_reservation_only(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(frag_ledger_hold(l, 0x1000 * (i + 1), 0x1000, 7),
-                         FRAG_OK);
-    assert_int_equal(frag_ledger_hold(l, 0x4000, 0x1000, 8), FRAG_OK);
+        assert_int_equal(
+            frag_ledger_hold(l, 0x1000 * (i + 1), 0x1000, 7, i + 1), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x4000, 0x1000, 8, 0x4000), FRAG_OK);
     assert_int_equal(put(l, 0, 0x1200, 0x2e00), FRAG_OK);
     is_fault(l, put(l, 1, 0x4000 - 0x200 + 0x200, 0x1200), "not inside");
     l = open_ledger();
-    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 7), FRAG_OK);
-    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 8), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 7, 0x1000), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 8, 0x2000), FRAG_OK);
     is_fault(l, put(l, 1, 0x1000, 0x2000), "not inside");
 }
 
@@ -87,8 +87,8 @@ static void segments_that_touch_are_not_one(void **state)
     struct frag_ledger *l = open_ledger();
 
     (void)state;
-    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
-    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 0, 0), FRAG_OK);
     is_fault(l, put(l, 0, 0x1e00, 0x400), "not inside");
 }
 
@@ -115,7 +115,7 @@ static void every_flaw_of_an_answer_is_named(void **state)
         struct frag_ledger *l = open_ledger();
         struct frag_block b = {rows[i].addr, rows[i].size, NULL};
 
-        assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+        assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0, 0), FRAG_OK);
         assert_int_equal(put(l, 0, 0x1600, 512), FRAG_OK);
         is_fault(l, frag_ledger_alloc(l, 1, rows[i].asked, &b), rows[i].words);
     }
@@ -132,11 +132,11 @@ static void frees_are_for_live_blocks_as_they_were_given(void **state)
     l = open_ledger();
     is_fault(l, frag_ledger_free(l, 8, &b), "not live");
     l = open_ledger();
-    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0, 0), FRAG_OK);
     assert_int_equal(frag_ledger_alloc(l, 0, 5, &b), FRAG_OK);
     is_fault(l, frag_ledger_free(l, 0, &moved), "was freed as");
     l = open_ledger();
-    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0, 0), FRAG_OK);
     assert_int_equal(frag_ledger_alloc(l, 0, 5, &b), FRAG_OK);
     assert_int_equal(frag_ledger_free(l, 0, &b), FRAG_OK);
     is_fault(l, frag_ledger_free(l, 0, &b), "not live");
@@ -147,10 +147,75 @@ static void memory_under_a_live_block_stays(void **state)
     struct frag_ledger *l = open_ledger();
 
     (void)state;
-    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 7), FRAG_OK);
-    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 7), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0, 0), FRAG_OK);
+    assert_int_equal(put(l, 0, 0x1e00, 0x200), FRAG_OK);
+    is_fault(l, frag_ledger_drop(l, 0x1000, 0x1000), "under the live block");
+}
+
+/* Two maps of reservation 7 with a live block over both, a third of the second
+ * one's memory. */
+static struct frag_ledger *open_mapped(void)
+{
+    struct frag_ledger *l = open_ledger();
+
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 7, 1), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 7, 2), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x8000, 0x1000, 7, 2), FRAG_OK);
     assert_int_equal(put(l, 0, 0x1e00, 0x400), FRAG_OK);
-    is_fault(l, frag_ledger_drop(l, 0x2000, 0x1000), "under the live block");
+    return l;
+}
+
+static void a_map_may_go_and_come_back_within_a_call(void **state)
+{
+    struct frag_ledger *l = open_mapped();
+
+    (void)state;
+    assert_int_equal(frag_ledger_drop(l, 0x2000, 0x1000), FRAG_OK);
+    is_fault(l, frag_ledger_settle(l),
+             "0x2000 (4096 bytes) was given back "
+             "under the live block at 0x1e00");
+    l = open_mapped();
+    assert_int_equal(frag_ledger_drop(l, 0x2000, 0x1000), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 7, 3), FRAG_OK);
+    assert_int_equal(frag_ledger_settle(l), FRAG_OK);
+    assert_int_equal(put(l, 1, 0x8000, 0x1000), FRAG_OK);
+    frag_ledger_close(l);
+    l = open_mapped(); /* the block dies before the call is over */
+    assert_int_equal(frag_ledger_drop(l, 0x2000, 0x1000), FRAG_OK);
+    assert_int_equal(
+        frag_ledger_free(l, 0, &(struct frag_block){0x1e00, 0x400, NULL}),
+        FRAG_OK);
+    assert_int_equal(frag_ledger_settle(l), FRAG_OK);
+    frag_ledger_close(l);
+}
+
+static void no_two_blocks_share_memory(void **state)
+{
+    struct frag_ledger *l = open_mapped();
+
+    (void)state;
+    assert_int_equal(put(l, 1, 0x8200, 0xe00),
+                     FRAG_OK); /* what is free of it */
+    is_fault(l, put(l, 2, 0x8000, 0x200),
+             "at 0x8000 shares memory with the one at 0x1e00");
+    l = open_mapped(); /* the other way round, and the second page of a block */
+    assert_int_equal(frag_ledger_hold(l, 0x7000, 0x1000, 7, 3), FRAG_OK);
+    is_fault(l, put(l, 1, 0x7e00, 0x400), "shares memory");
+    l = open_mapped(); /* with itself */
+    assert_int_equal(frag_ledger_hold(l, 0x9000, 0x1000, 7, 2), FRAG_OK);
+    is_fault(l, put(l, 1, 0x8400, 0x1200),
+             "at 0x8400 shares memory with the "
+             "one at 0x8400");
+    l = open_mapped(); /* a map that comes back with another's bytes */
+    assert_int_equal(put(l, 1, 0x8200, 0xe00), FRAG_OK);
+    assert_int_equal(frag_ledger_drop(l, 0x1000, 0x1000), FRAG_OK);
+    is_fault(l, frag_ledger_hold(l, 0x1000, 0x1000, 7, 2), "shares memory");
+    l = open_mapped(); /* a map that is gone shows nothing */
+    assert_int_equal(frag_ledger_hold(l, 0x9000, 0x1000, 7, 2), FRAG_OK);
+    assert_int_equal(frag_ledger_drop(l, 0x8000, 0x1000), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x8000, 0x1000, 7, 4), FRAG_OK);
+    assert_int_equal(put(l, 1, 0x8000, 0x1000), FRAG_OK);
+    is_fault(l, put(l, 2, 0x9000, 0x200), "shares memory");
 }
 
 /* ------------------------------------------------- behind a broken policy */
@@ -167,14 +232,31 @@ enum fault {
     MOVES_ONTO_ANOTHER,
     MOVES_THE_DEAD,
     KEEPS_MEMORY,
+    GIVES_MEMORY_TWICE,
 };
 
 /* Every block is a segment of 2 MiB; the fault is a parameter. */
 struct broken {
     uint32_t fault;
-    frag_addr last;
+    frag_addr last, twin;
+    frag_phys phys;
     uint64_t allocs;
 };
+
+/* A block and the next one in the same memory at other addresses. */
+static enum frag_err give_twice(struct frag_heap *heap, struct broken *s,
+                                struct frag_block *out)
+{
+    const struct frag_backend_ops *ops = heap->mem->ops;
+
+    if (!s->phys) {
+        FRAG_TRY(ops->va_reserve(heap->mem, 4 * MIB, &s->twin));
+        FRAG_TRY(ops->phys_create(heap->mem, 2 * MIB, &s->phys));
+    }
+    out->addr = s->twin;
+    s->twin += 2 * MIB;
+    return ops->map(heap->mem, out->addr, 2 * MIB, s->phys);
+}
 
 static enum frag_err broken_alloc(struct frag_heap *heap,
                                   const struct frag_request *req,
@@ -217,6 +299,8 @@ static enum frag_err broken_alloc(struct frag_heap *heap,
     case MOVES_THE_DEAD:
         heap->moved(heap->user, req->owner, &onto);
         break;
+    case GIVES_MEMORY_TWICE:
+        return give_twice(heap, s, out);
     case NONE:
     case KEEPS_MEMORY:
         break;
@@ -240,7 +324,7 @@ static const struct frag_param broken_params[] = {
      .offset = offsetof(struct broken, fault),
      .init = "none",
      .choices = "none|overlap|misaligned|small|beyond|nowhere|rug|twice|onto|"
-                "dead|keeps",
+                "dead|keeps|again",
      .help = "what is wrong"},
     {.name = NULL}};
 
@@ -316,6 +400,7 @@ static void every_planted_fault_is_caught_with_its_event(void **state)
         {"fault=onto", "overlaps a live block"},
         {"fault=dead", "moved but not live"},
         {"fault=keeps", "left 10485760 bytes"},
+        {"fault=again", "event 4: the live block at"},
     };
 
     (void)state;
@@ -355,6 +440,8 @@ int main(void)
         cmocka_unit_test(every_flaw_of_an_answer_is_named),
         cmocka_unit_test(frees_are_for_live_blocks_as_they_were_given),
         cmocka_unit_test(memory_under_a_live_block_stays),
+        cmocka_unit_test(a_map_may_go_and_come_back_within_a_call),
+        cmocka_unit_test(no_two_blocks_share_memory),
         cmocka_unit_test(every_planted_fault_is_caught_with_its_event),
         cmocka_unit_test(what_is_not_broken_passes),
         cmocka_unit_test(an_unchecked_run_gives_back_what_the_policy_kept),

@@ -107,6 +107,28 @@ static const struct picture pictures[] = {
     {"remap", ROOM, "a4 b6 -a !",                  "bbbb|bb.."},
     {"remap", ROOM, "a4 b6 -a ! c6",               "bbbb|bbcc|cccc"},
     {"remap:page=4MiB", ROOM, "a8 b8 -a c16",      "bbbbbbbb|cccccccc|cccccccc"},
+    /* Pages that do not overlap share the higher one's memory, of which a
+     * block that dies leaves its bytes; what was free of the guest is lost. */
+    {"remap:mesh=no", 12, "a2 b2 c2 d2 -b -c e6",  "aa..|..dd"},
+    {"remap", 12,   "a2 b2 c2 d2 -b -c e6",        "aa..|..dd|eeee|ee.."},
+    {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2",     "aa..|..dd|eeee|eeff"},
+    {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2 g1",  "aa..|..dd|eeee|eeff"},
+    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2",  "....|ffdd|eeee|ee.."},
+    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -d f2",  "aa..|..ff|eeee|ee.."},
+    {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -a !",   "..dd|eeee|ee.."},
+    {"remap", ROOM, "a1 b1 c2 d2 e2 -b -c -d f6 -a g1", "....|g.ee|ffff|ff.."},
+    {"remap", ROOM, "a3 b1 c2 d2 -b -c e6 -a f2",  "....|..dd|eeee|eeff"},
+    /* So do ends of blocks, the high one and the low one. */
+    {"remap", ROOM, "a6 b2 c2 d2 -b -c e6",        "aaaa|aa..|..dd|eeee|ee.."},
+    {"remap", ROOM, "a6 b2 c2 d2 -b -c e6 -a f2",  "....|....|ffdd|eeee|ee.."},
+    {"remap", ROOM, "x2 a6 c2 y2 z4 -x -y e6 -a f2", "....|....|ccff|zzzz|eeee|ee.."},
+    /* The emptiest goes to the fullest, of equals the lowest to the highest. */
+    {"remap", ROOM, "a1 x3 y1 b1 z2 w1 c3 -x -y -z -w e5 f1", "a...|fb..|.ccc|eeee|e..."},
+    {"remap", ROOM, "a2 x2 y2 b2 z2 c2 -x -y -z e6 f2", "aa..|ffbb|..cc|eeee|ee.."},
+    /* Within the budget, and not the pages that the block itself touches. */
+    {"remap:budget=0", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd|eeee|ee.."},
+    {"remap:budget=0", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
+    {"remap", 8,    "a2 b2 c1 -b d4",              "aa..|c..."},
     /* clang-format on */
 };
 
@@ -124,6 +146,7 @@ static const char *const subjects[][2] = {
     {"stitch", "fragment=512,reuse=1,pool=64MiB"},
     {"remap", NULL},
     {"remap", "budget=1"},
+    {"remap", "mesh=no"},
     {"remap", "span=96MiB"},
     {"compact", NULL},
     {"compact", "threshold=0"},

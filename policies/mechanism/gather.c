@@ -1,5 +1,20 @@
 #include "policies/mechanism/gather.h"
 
+#include "policies/mechanism/mesh.h"
+
+enum frag_err gather_init(struct frag_heap *heap)
+{
+    struct gather *g = heap->state;
+
+    pages_init(&g->pages, heap->mem, g->page, g->span);
+    return FRAG_OK;
+}
+
+void gather_fini(struct frag_heap *heap)
+{
+    pages_fini(heap, &((struct gather *)heap->state)->pages);
+}
+
 /* Whether the block at the spot would lie in part of the tile. */
 static bool is_wanted(const struct tile *t, const struct spot *spot,
                       frag_size size)
@@ -29,17 +44,17 @@ static struct tile *donor(struct pages *p, const struct spot *spot,
 }
 
 /* Moves free pages to the spare ones until the spot has enough or `budget` have
- * been moved; true if any. */
-static bool gather(struct frag_heap *heap, struct pages *p,
-                   const struct spot *spot, frag_size size, uint64_t budget)
+ * been moved; how many were. */
+static uint64_t strip(struct frag_heap *heap, struct pages *p,
+                      const struct spot *spot, frag_size size, uint64_t budget)
 {
-    bool any = false;
+    uint64_t moved = 0;
 
-    while (p->spare_count < spot->pages && budget) {
+    while (p->spare_count < spot->pages && moved < budget) {
         uint64_t some = spot->pages - p->spare_count;
         struct tile *t;
 
-        some = some < budget ? some : budget;
+        some = some < budget - moved ? some : budget - moved;
         t = donor(p, spot, size, some);
         if (!t)
             break;
@@ -47,77 +62,117 @@ static bool gather(struct frag_heap *heap, struct pages *p,
             some = pages_whole(p, t);
         if (!pages_strip(heap, p, t, some))
             break;
-        budget -= some;
-        any = true;
+        moved += some;
     }
-    return any;
+    return moved;
+}
+
+/* What a request needs, while it is served. */
+struct need {
+    const struct frag_request *req;
+    frag_size size;
+    struct spot spot;
+};
+
+/* Steps 2 and 3, and where the block goes then. */
+static enum frag_err take_pages(struct frag_heap *heap, struct need *n,
+                                uint64_t budget)
+{
+    struct gather *g = heap->state;
+    struct pages *p = &g->pages;
+    uint64_t moved = strip(heap, p, &n->spot, n->size, budget);
+
+    if (moved)
+        FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
+    if (!g->mesh || p->spare_count >= n->spot.pages)
+        return FRAG_OK;
+    FRAG_TRY(mesh_pages(heap, p, &n->spot, n->size, budget - moved,
+                        n->req->stream, &moved));
+    return moved ? pages_place(heap, p, n->size, &n->spot) : FRAG_OK;
+}
+
+/* Spare pages for a request, and the spot where the block then goes. */
+static enum frag_err provide(struct frag_heap *heap, struct need *n)
+{
+    struct gather *g = heap->state;
+    struct pages *p = &g->pages;
+    enum frag_err err;
+
+    FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
+    FRAG_TRY(take_pages(heap, n, g->budget));
+    err = pages_create(heap, p, n->spot.pages);
+    if (err != FRAG_OOM)
+        return err;
+    FRAG_TRY(take_pages(heap, n, UINT64_MAX));
+    return p->spare_count < n->spot.pages ? FRAG_OOM : FRAG_OK;
 }
 
 /* Whether waiting for the device could help a request. */
-static bool may_reclaim(const struct pages *p)
+static bool may_reclaim(const struct gather *g)
 {
-    const struct free_node *n = free_set_last(&p->held);
+    const struct free_node *n = free_set_last(&g->pages.held);
 
-    return p->pending || (n && n->size >= p->unit);
-}
-
-/* Spare pages for a spot, and the spot where the block then goes. */
-static enum frag_err provide(struct frag_heap *heap, struct pages *p,
-                             frag_size size, uint64_t budget, struct spot *spot)
-{
-    enum frag_err err;
-
-    FRAG_TRY(pages_place(heap, p, size, spot));
-    if (gather(heap, p, spot, size, budget))
-        FRAG_TRY(pages_place(heap, p, size, spot));
-    err = pages_create(heap, p, spot->pages);
-    if (err != FRAG_OOM)
-        return err;
-    if (gather(heap, p, spot, size, UINT64_MAX))
-        FRAG_TRY(pages_place(heap, p, size, spot));
-    return p->spare_count < spot->pages ? FRAG_OOM : FRAG_OK;
+    return g->pages.pending || (n && (g->mesh || n->size >= g->pages.unit));
 }
 
 /* A held tile for a request that none served. */
-static enum frag_err assemble(struct frag_heap *heap, struct pages *p,
-                              frag_size size, uint64_t budget,
-                              struct tile **out, frag_addr *addr)
+static enum frag_err assemble(struct frag_heap *heap, struct need *n,
+                              struct tile **out)
 {
-    struct spot spot;
+    struct gather *g = heap->state;
 
-    if (may_reclaim(p)) {
+    if (may_reclaim(g)) {
         FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
-        *out = pages_fit(p, size);
+        pages_reclaim(heap, &g->pages);
+        *out = pages_fit(&g->pages, n->size);
         if (*out) {
-            *addr = pages_seat(p, *out, size);
+            n->spot.addr = pages_seat(&g->pages, *out, n->size);
             return FRAG_OK;
         }
     }
-    FRAG_TRY(provide(heap, p, size, budget, &spot));
-    *addr = spot.addr;
-    return pages_fill(heap, p, spot, size, out);
+    FRAG_TRY(provide(heap, n));
+    return pages_fill(heap, &g->pages, n->spot, n->size, out);
 }
 
-enum frag_err gather_alloc(struct frag_heap *heap, struct pages *p,
-                           frag_size size, uint64_t budget,
+enum frag_err gather_alloc(struct frag_heap *heap,
+                           const struct frag_request *req, frag_size size,
                            struct frag_block *out)
 {
+    struct pages *p = &((struct gather *)heap->state)->pages;
+    struct need n = {.req = req, .size = size};
     struct tile *t = pages_fit(p, size);
-    frag_addr addr;
 
     if (t)
-        addr = pages_seat(p, t, size);
+        n.spot.addr = pages_seat(p, t, size);
     else
-        FRAG_TRY(assemble(heap, p, size, budget, &t, &addr));
+        FRAG_TRY(assemble(heap, &n, &t));
     FRAG_TRY(pages_ready(p));
-    t = pages_retag(p, t, addr, size, TILE_USED);
-    *out = (struct frag_block){addr, size, t};
+    t = pages_retag(p, t, n.spot.addr, size, TILE_USED);
+    *out = (struct frag_block){n.spot.addr, size, t};
     return FRAG_OK;
 }
 
-void gather_trim(struct frag_heap *heap, struct pages *p)
+void gather_free(struct frag_heap *heap, const struct frag_block *block)
 {
-    if (may_reclaim(p) && heap->mem->ops->synchronize(heap->mem) == FRAG_OK)
-        pages_strip_all(heap, p);
-    pages_release(heap, p);
+    (void)heap;
+    pages_free(block->node);
+}
+
+void gather_free_requested(struct frag_heap *heap,
+                           const struct frag_block *block)
+{
+    (void)heap;
+    pages_pend(block->node);
+}
+
+void gather_trim(struct frag_heap *heap)
+{
+    struct gather *g = heap->state;
+
+    if ((may_reclaim(g) || g->pages.lost) &&
+        heap->mem->ops->synchronize(heap->mem) == FRAG_OK) {
+        pages_reclaim(heap, &g->pages);
+        pages_strip_all(heap, &g->pages);
+    }
+    pages_release(heap, &g->pages);
 }

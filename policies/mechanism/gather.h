@@ -7,25 +7,43 @@
  *   2. from free pages anywhere in held memory, unmapped there and mapped here:
  *      first the tightest tile that has them all, else the largest tiles one
  *      after another, from each its highest pages,
- *   3. from the device.
+ *   3. from partly used pages that can share memory, where the policy wants
+ *      that (mechanism/mesh.h),
+ *   4. from the device.
  * Before a mapped page is taken away the device is waited for, once a request:
  * queued work may still use it. That also completes the frees that only waited,
- * and the request looks for a tile again. Live blocks keep their addresses and
- * nothing is copied.
+ * and the request looks for a tile again. Live blocks keep their addresses, and
+ * but for step 3 nothing is copied.
+ *
+ * The state of a policy that is no more than this, and what its table needs.
  */
 #ifndef FRAG_GATHER_H
 #define FRAG_GATHER_H
 
 #include "policies/mechanism/pages.h"
 
-/* A block of size, in whole quanta; its node is its tile. Step 2 takes at most
- * `budget` pages while the device has memory, any number when it refuses. The
- * errors of a policy's alloc. */
-enum frag_err gather_alloc(struct frag_heap *heap, struct pages *p,
-                           frag_size size, uint64_t budget,
+struct gather {
+    struct pages pages;
+    frag_size page, span; /* PAGE_PARAM, SPAN_PARAM */
+    uint64_t budget; /* steps 2 and 3 move at most so many pages for a request
+                        while the device has memory, any number when it refuses
+                      */
+    bool mesh;       /* step 3 */
+};
+
+enum frag_err gather_init(struct frag_heap *heap);
+void gather_fini(struct frag_heap *heap);
+
+/* A block of size, in whole quanta, for req; its node is its tile. The errors
+ * of a policy's alloc. */
+enum frag_err gather_alloc(struct frag_heap *heap,
+                           const struct frag_request *req, frag_size size,
                            struct frag_block *out) FRAG_MUST_CHECK;
+void gather_free(struct frag_heap *heap, const struct frag_block *block);
+void gather_free_requested(struct frag_heap *heap,
+                           const struct frag_block *block);
 
 /* Returns every whole free page. */
-void gather_trim(struct frag_heap *heap, struct pages *p);
+void gather_trim(struct frag_heap *heap);
 
 #endif

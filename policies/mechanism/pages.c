@@ -14,29 +14,41 @@ static frag_size round_down(frag_size size, frag_size unit)
     return size - size % unit;
 }
 
+/* The list that the tile belongs to, NULL if none. */
+static struct tile **list_of(struct pages *p, const struct tile *t)
+{
+    return t->state == TILE_BARE   ? &p->bare
+           : t->state == TILE_LOST ? &p->lost
+                                   : NULL;
+}
+
 static void enlist(struct pages *p, struct tile *t)
 {
+    struct tile **list = list_of(p, t);
+
     if (t->state == TILE_HELD)
         free_set_insert(&p->held, &t->node);
-    if (t->state != TILE_BARE)
+    if (!list)
         return;
     t->below = NULL;
-    t->above = p->bare;
-    if (p->bare)
-        p->bare->below = t;
-    p->bare = t;
+    t->above = *list;
+    if (*list)
+        (*list)->below = t;
+    *list = t;
 }
 
 static void delist(struct pages *p, struct tile *t)
 {
+    struct tile **list = list_of(p, t);
+
     if (t->state == TILE_HELD)
         free_set_remove(&p->held, &t->node);
-    if (t->state != TILE_BARE)
+    if (!list)
         return;
     if (t->below)
         t->below->above = t->above;
     else
-        p->bare = t->above;
+        *list = t->above;
     if (t->above)
         t->above->below = t->below;
 }
@@ -95,8 +107,26 @@ struct tile *pages_retag(struct pages *p, struct tile *t, frag_addr addr,
 void pages_pend(struct tile *t)
 {
     if (!t->pending)
-        t->span->home->pending += t->node.size;
+        t->span->home->pending++;
     t->pending = true;
+}
+
+static void retag_all(struct pages *p, struct tile *t, enum tile_state state)
+{
+    pages_retag(p, t, t->node.addr, t->node.size, state);
+}
+
+/* A part of a block becomes free where its bytes are. */
+static void free_part(struct pages *p, struct tile *t)
+{
+    struct tile *loan = t->loan;
+
+    t->loan = NULL;
+    retag_all(p, t, loan ? TILE_LOST : TILE_HELD);
+    if (!loan)
+        return;
+    loan->is_loan = false;
+    retag_all(p, loan, TILE_HELD);
 }
 
 void pages_free(struct tile *t)
@@ -104,9 +134,36 @@ void pages_free(struct tile *t)
     struct pages *p = t->span->home;
 
     if (t->pending)
-        p->pending -= t->node.size;
+        p->pending--;
     t->pending = false;
-    pages_retag(p, t, t->node.addr, t->node.size, TILE_HELD);
+    while (t) {
+        struct tile *rest = t->piece;
+
+        t->piece = NULL;
+        free_part(p, t);
+        t = rest;
+    }
+}
+
+struct tile *pages_piece(struct pages *p, struct tile *t, frag_addr addr,
+                         frag_size size)
+{
+    struct tile *piece;
+
+    if (size == t->node.size)
+        return t;
+    if (addr == t->node.addr) {
+        split_off(p, t, t->prev, t, addr, size);
+        t->node.addr += size;
+        piece = t->prev;
+    } else {
+        split_off(p, t, t, t->next, addr, size);
+        piece = t->next;
+    }
+    t->node.size -= size;
+    piece->piece = t->piece;
+    t->piece = piece;
+    return piece;
 }
 
 void pages_slide(struct pages *p, struct tile *hole)
@@ -141,8 +198,8 @@ void pages_init(struct pages *p, const struct frag_backend *mem, frag_size unit,
     p->nodes.size = sizeof(struct tile);
 }
 
-static enum frag_err add_span(struct frag_heap *heap, struct pages *p,
-                              frag_size least)
+enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
+                         frag_size least)
 {
     const frag_size whole = frag_round_up(least, p->unit);
     const frag_size size = whole > p->span ? whole : p->span;
@@ -196,7 +253,8 @@ static void free_span(struct frag_heap *heap, struct pages *p,
             ops->unmap(heap->mem, s->addr + first * p->unit,
                        (i - first) * p->unit);
         for (; first < i; first++)
-            ops->phys_release(heap->mem, s->phys[first], p->unit);
+            if (s->phys[first] != FRAG_GUEST)
+                ops->phys_release(heap->mem, s->phys[first], p->unit);
     }
     ops->va_free(heap->mem, s->addr, s->size);
     free(s);
@@ -214,152 +272,6 @@ void pages_fini(struct frag_heap *heap, struct pages *p)
     free(p->spare);
     p->spare = NULL;
     nodes_release(&p->nodes);
-}
-
-/* ----------------------------------------------------------- placing --- */
-
-/* Whole pages of [from, to), counted from the span's start. */
-static uint64_t whole_between(const struct pages *p, frag_size from,
-                              frag_size to)
-{
-    const uint64_t first = (from + p->unit - 1) / p->unit, end = to / p->unit;
-
-    return end > first ? end - first : 0;
-}
-
-uint64_t pages_whole(const struct pages *p, const struct tile *t)
-{
-    const frag_size low = t->node.addr - t->span->addr;
-
-    return whole_between(p, low, low + t->node.size);
-}
-
-frag_addr pages_seat(const struct pages *p, const struct tile *t,
-                     frag_size size)
-{
-    const frag_size low = t->node.addr - t->span->addr;
-    const frag_size end = low + t->node.size;
-    const uint64_t above = whole_between(p, low + size, end);
-    const uint64_t below = whole_between(p, low, end - size);
-
-    return below > above ? t->span->addr + end - size : t->node.addr;
-}
-
-/* A spot with what decides between it and others. */
-struct candidate {
-    struct spot spot;
-    frag_size continued; /* bytes of the held tile that it starts or ends in */
-};
-
-/* The block as low as it goes from tile t upwards. */
-static struct candidate low_end(const struct pages *p, struct tile *t,
-                                frag_size size)
-{
-    struct candidate c = {.spot = {.tile = t, .addr = t->node.addr}};
-    frag_size left = size;
-
-    c.continued = t->state == TILE_HELD ? t->node.size : 0;
-    for (; left && t->state != TILE_USED; t = t->next) {
-        const frag_size part = left < t->node.size ? left : t->node.size;
-
-        if (t->state == TILE_BARE)
-            c.spot.pages += (part + p->unit - 1) / p->unit;
-        left -= part;
-    }
-    if (left)
-        c.spot.tile = NULL;
-    return c;
-}
-
-/* The block as high as it goes from held tile t downwards. */
-static struct candidate high_end(const struct pages *p, struct tile *t,
-                                 frag_size size)
-{
-    struct candidate c = {.spot = {.addr = end_of(t) - size},
-                          .continued = t->node.size};
-    frag_size left = size;
-
-    for (; left && t->state != TILE_USED; t = t->prev) {
-        const frag_size part = left < t->node.size ? left : t->node.size;
-
-        if (t->state == TILE_BARE)
-            c.spot.pages += (part + p->unit - 1) / p->unit;
-        left -= part;
-        c.spot.tile = t;
-    }
-    if (left)
-        c.spot.tile = NULL;
-    return c;
-}
-
-static bool is_better(const struct pages *p, frag_size size,
-                      const struct candidate *a, const struct candidate *b)
-{
-    if (!a->spot.tile || !b->spot.tile)
-        return a->spot.tile != NULL;
-    if (a->spot.pages != b->spot.pages)
-        return a->spot.pages < b->spot.pages;
-    if (a->continued != b->continued)
-        return (a->continued < b->continued) ==
-               (a->spot.pages * p->unit < size);
-    return a->spot.addr < b->spot.addr;
-}
-
-static struct candidate best_spot(const struct pages *p, frag_size size)
-{
-    struct candidate best = {0};
-
-    for (struct tile *t = p->bare; t; t = t->above) {
-        const bool after_held = t->prev->state == TILE_HELD;
-        struct candidate c = low_end(p, after_held ? t->prev : t, size);
-
-        if (is_better(p, size, &c, &best))
-            best = c;
-        if (t->next->state != TILE_HELD)
-            continue;
-        c = high_end(p, t->next, size);
-        if (is_better(p, size, &c, &best))
-            best = c;
-    }
-    return best;
-}
-
-enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
-                          frag_size size, struct spot *out)
-{
-    struct candidate c = best_spot(p, size);
-
-    if (!c.spot.tile) {
-        FRAG_TRY(add_span(heap, p, size));
-        c = best_spot(p, size);
-    }
-    *out = c.spot;
-    return FRAG_OK;
-}
-
-static struct tile *lowest_bare(const struct pages *p, frag_size size)
-{
-    struct tile *best = NULL;
-
-    for (struct tile *t = p->bare; t; t = t->above)
-        if (t->node.size >= size && (!best || t->node.addr < best->node.addr))
-            best = t;
-    return best;
-}
-
-/* A bare page on either side. */
-enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
-                          frag_size size, struct spot *out)
-{
-    const frag_size room = size + 2 * p->unit;
-    struct tile *t = lowest_bare(p, room);
-
-    if (!t) {
-        FRAG_TRY(add_span(heap, p, room));
-        t = lowest_bare(p, room);
-    }
-    *out = (struct spot){t, t->node.addr + p->unit, size / p->unit};
-    return FRAG_OK;
 }
 
 /* ----------------------------------------------------------- filling --- */
@@ -489,4 +401,21 @@ bool pages_strip_all(struct frag_heap *heap, struct pages *p)
                 pages_strip(heap, p, t, pages_whole(p, t)))
                 any = true;
     return any;
+}
+
+void pages_reclaim(struct frag_heap *heap, struct pages *p)
+{
+    for (struct tile *t = p->lost, *rest; t; t = rest) {
+        const frag_size low = t->node.addr - t->span->addr;
+        const frag_addr from = t->span->addr + frag_round_up(low, p->unit);
+        const frag_size size = pages_whole(p, t) * p->unit;
+
+        rest = t->above;
+        if (!size || pages_ready(p) != FRAG_OK ||
+            heap->mem->ops->unmap(heap->mem, from, size) != FRAG_OK)
+            continue;
+        for (frag_addr at = from; at < from + size; at += p->unit)
+            *pages_at(p, t->span, at) = 0;
+        pages_retag(p, t, from, size, TILE_BARE);
+    }
 }

@@ -7,12 +7,21 @@
  * spare. Which tile a request gets, where pages come from and when they go is
  * the policy's choice.
  *
+ * A page of addresses may be the guest of another, the host, and show the
+ * host's memory; each used byte of the guest is then used in the host too, by a
+ * tile called a loan, and what is not used is lost: free in the host alone. A
+ * block whose end lies in a guest page is more than one tile, the block's own
+ * and its pieces.
+ *
  * Invariants:
  *   - the tiles of a span tile it: no gap, no overlap;
- *   - no two neighbours are both held or both bare;
+ *   - no two neighbours are both held, both bare or both lost;
  *   - bare tiles are whole pages, none of which has memory; every page that a
  *     used or held tile touches has memory;
- *   - the held set is the held tiles.
+ *   - the held set is the held tiles;
+ *   - a guest page has used and lost tiles only, a host has memory of its own.
+ *
+ * pages.c has the books, pages_place.c says where a block would go.
  *
  * Nothing here needs malloc but pages_place (which may reserve a span) and
  * pages_create, and pages_ready, which makes sure of records for the rest.
@@ -24,7 +33,7 @@
 #include "policies/mechanism/nodes.h"
 #include "policies/policy.h"
 
-enum tile_state { TILE_USED, TILE_HELD, TILE_BARE };
+enum tile_state { TILE_USED, TILE_HELD, TILE_BARE, TILE_LOST };
 
 struct page_span;
 
@@ -32,13 +41,19 @@ struct tile {
     struct free_node node;    /* first: size, addr; links of a held tile */
     struct tile *prev, *next; /* by address; the span's ends are used tiles */
     struct page_span *span;
-    struct tile *above, *below; /* neighbours in the list of bare tiles */
-    void *user;                 /* these two are the policy's own */
+    struct tile *above,
+        *below;         /* neighbours in the list of bare or lost ones */
+    struct tile *piece; /* used: the next part of its block, in a guest page */
+    struct tile *loan;  /* used, in a guest page: its bytes in the host */
+    void *user;         /* these two are the policy's own */
     uint32_t owner;
     uint8_t state; /* enum tile_state */
-    bool is_end;   /* a span's */
-    bool pending;  /* used, and its free only waits for work */
+    bool is_loan;
+    bool is_end;  /* a span's */
+    bool pending; /* used, and its free only waits for work */
 };
+
+#define FRAG_GUEST UINT64_MAX /* in place of a handle: a host's memory */
 
 struct page_span {
     struct page_span *next;
@@ -46,7 +61,7 @@ struct page_span {
     frag_addr addr;
     frag_size size;
     struct tile ends;
-    frag_phys phys[]; /* of each page; 0: bare */
+    frag_phys phys[]; /* of each page; 0: bare; FRAG_GUEST */
 };
 
 struct pages {
@@ -54,12 +69,12 @@ struct pages {
     frag_size span; /* bytes of address space reserved at once */
     struct page_span *spans;
     struct free_set held;
-    struct tile *bare;  /* a list in no order that matters */
-    struct nodes nodes; /* of tiles */
+    struct tile *bare, *lost; /* lists in no order that matters */
+    struct nodes nodes;       /* of tiles */
     frag_phys *spare;
     uint64_t spare_count, spare_room;
-    uint64_t count;    /* pages created and not released */
-    frag_size pending; /* bytes of used tiles whose free only waits for work */
+    uint64_t count;   /* pages created and not released */
+    uint64_t pending; /* blocks whose free only waits for work */
 };
 
 /* What a request would do to memory: where its block would start, and how many
@@ -86,13 +101,24 @@ enum frag_err pages_ready(struct pages *p) FRAG_MUST_CHECK;
 struct tile *pages_retag(struct pages *p, struct tile *t, frag_addr addr,
                          frag_size size, enum tile_state state);
 
-/* A used tile becomes held. */
+/* The block of a used tile becomes held: in guest pages lost, its loans held.
+ */
 void pages_free(struct tile *t);
+
+/* Makes an end of a block's own tile, or all of it, which then is the tile
+ * itself, a piece of the block. Takes a record at most. */
+struct tile *pages_piece(struct pages *p, struct tile *t, frag_addr addr,
+                         frag_size size);
 /* The client is done with a used tile, queued work is not. */
 void pages_pend(struct tile *t);
 
 /* The used tile above a held one, `hole`, now lies below it. */
 void pages_slide(struct pages *p, struct tile *hole);
+
+/* Reserves a span of at least so many bytes, all bare. NOMEM, and what
+ * va_reserve answers. */
+enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
+                         frag_size least) FRAG_MUST_CHECK;
 
 /* The tightest held tile, of equals the lowest; NULL if none is large enough.
  */
@@ -136,8 +162,22 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
                            uint64_t count) FRAG_MUST_CHECK;
 
-/* The whole pages of a held tile. */
-uint64_t pages_whole(const struct pages *p, const struct tile *t);
+/* Whole pages of [from, to), counted from a span's start. */
+static inline uint64_t pages_between(const struct pages *p, frag_size from,
+                                     frag_size to)
+{
+    const uint64_t first = (from + p->unit - 1) / p->unit, end = to / p->unit;
+
+    return end > first ? end - first : 0;
+}
+
+/* The whole pages of a tile. */
+static inline uint64_t pages_whole(const struct pages *p, const struct tile *t)
+{
+    const frag_size low = t->node.addr - t->span->addr;
+
+    return pages_between(p, low, low + t->node.size);
+}
 
 /* Unmaps the highest `count` whole pages of a held tile, which has them, in one
  * call: they become spare. False if the device or the host refuses. */
@@ -146,6 +186,10 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
 
 /* Likewise all whole pages of all held tiles; true if any. */
 bool pages_strip_all(struct frag_heap *heap, struct pages *p);
+
+/* Unmaps the guest pages in which nothing is used any more: they become bare.
+ */
+void pages_reclaim(struct frag_heap *heap, struct pages *p);
 
 /* Gives spare pages back to the device; true if any. */
 bool pages_release(struct frag_heap *heap, struct pages *p);

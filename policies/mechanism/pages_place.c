@@ -1,0 +1,139 @@
+#include "policies/mechanism/pages.h"
+
+static frag_addr end_of(const struct tile *t)
+{
+    return t->node.addr + t->node.size;
+}
+
+frag_addr pages_seat(const struct pages *p, const struct tile *t,
+                     frag_size size)
+{
+    const frag_size low = t->node.addr - t->span->addr;
+    const frag_size end = low + t->node.size;
+    const uint64_t above = pages_between(p, low + size, end);
+    const uint64_t below = pages_between(p, low, end - size);
+
+    return below > above ? t->span->addr + end - size : t->node.addr;
+}
+
+/* A spot with what decides between it and others. */
+struct candidate {
+    struct spot spot;
+    frag_size continued; /* bytes of the held tile that it starts or ends in */
+};
+
+static bool is_room(const struct tile *t)
+{
+    return t->state == TILE_HELD || t->state == TILE_BARE;
+}
+
+/* The block as low as it goes from tile t upwards. */
+static struct candidate low_end(const struct pages *p, struct tile *t,
+                                frag_size size)
+{
+    struct candidate c = {.spot = {.tile = t, .addr = t->node.addr}};
+    frag_size left = size;
+
+    c.continued = t->state == TILE_HELD ? t->node.size : 0;
+    for (; left && is_room(t); t = t->next) {
+        const frag_size part = left < t->node.size ? left : t->node.size;
+
+        if (t->state == TILE_BARE)
+            c.spot.pages += (part + p->unit - 1) / p->unit;
+        left -= part;
+    }
+    if (left)
+        c.spot.tile = NULL;
+    return c;
+}
+
+/* The block as high as it goes from held tile t downwards. */
+static struct candidate high_end(const struct pages *p, struct tile *t,
+                                 frag_size size)
+{
+    struct candidate c = {.spot = {.addr = end_of(t) - size},
+                          .continued = t->node.size};
+    frag_size left = size;
+
+    for (; left && is_room(t); t = t->prev) {
+        const frag_size part = left < t->node.size ? left : t->node.size;
+
+        if (t->state == TILE_BARE)
+            c.spot.pages += (part + p->unit - 1) / p->unit;
+        left -= part;
+        c.spot.tile = t;
+    }
+    if (left)
+        c.spot.tile = NULL;
+    return c;
+}
+
+static bool is_better(const struct pages *p, frag_size size,
+                      const struct candidate *a, const struct candidate *b)
+{
+    if (!a->spot.tile || !b->spot.tile)
+        return a->spot.tile != NULL;
+    if (a->spot.pages != b->spot.pages)
+        return a->spot.pages < b->spot.pages;
+    if (a->continued != b->continued)
+        return (a->continued < b->continued) ==
+               (a->spot.pages * p->unit < size);
+    return a->spot.addr < b->spot.addr;
+}
+
+static struct candidate best_spot(const struct pages *p, frag_size size)
+{
+    struct candidate best = {0};
+
+    for (struct tile *t = p->bare; t; t = t->above) {
+        const bool after_held = t->prev->state == TILE_HELD;
+        struct candidate c = low_end(p, after_held ? t->prev : t, size);
+
+        if (is_better(p, size, &c, &best))
+            best = c;
+        if (t->next->state != TILE_HELD)
+            continue;
+        c = high_end(p, t->next, size);
+        if (is_better(p, size, &c, &best))
+            best = c;
+    }
+    return best;
+}
+
+enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct spot *out)
+{
+    struct candidate c = best_spot(p, size);
+
+    if (!c.spot.tile) {
+        FRAG_TRY(pages_span(heap, p, size));
+        c = best_spot(p, size);
+    }
+    *out = c.spot;
+    return FRAG_OK;
+}
+
+static struct tile *lowest_bare(const struct pages *p, frag_size size)
+{
+    struct tile *best = NULL;
+
+    for (struct tile *t = p->bare; t; t = t->above)
+        if (t->node.size >= size && (!best || t->node.addr < best->node.addr))
+            best = t;
+    return best;
+}
+
+/* A bare page on either side. */
+enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
+                          frag_size size, struct spot *out)
+{
+    const frag_size room = size + 2 * p->unit;
+    struct tile *t = lowest_bare(p, room);
+
+    if (!t) {
+        FRAG_TRY(pages_span(heap, p, room));
+        t = lowest_bare(p, room);
+    }
+    *out = (struct spot){t, t->node.addr + p->unit, size / p->unit};
+    return FRAG_OK;
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""check_peaks.py: who may move memory holds hardly more than what is allocated.
+
+remap and compact on every recording of default settings, each answer proved by
+the ledger: peak reserved is at most 1.02 of peak allocated rounded up to the
+granularity. Prints each policy's worst and its price.
+
+Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR (the
+folder of the recordings; skipped with 77 where there is none).
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOOL = os.environ.get("FRAGSIM", str(ROOT / "build/fragsim"))
+SHARED = pathlib.Path(os.environ.get("FRAG_SHARED_DIR", ROOT.parent / "shared"))
+MOST, GRANULE, MIB = 1.02, 2 ** 21, 2 ** 20
+POLICIES = ["remap", "compact"]
+VARIANTS = re.compile(r"__|_frames|_kineto|_cpp")
+
+
+def measure(path):
+    command = [TOOL, "replay", str(path), "-q", "--check", "--json", "-"]
+    for name in POLICIES:
+        command += ["-p", name]
+    done = subprocess.run(command, check=True, capture_output=True)
+    return json.loads(done.stdout)["results"]
+
+
+def ratio(row):
+    whole = -(-row["peak_allocated_bytes"] // GRANULE) * GRANULE
+    return row["peak_reserved_bytes"] / whole
+
+
+def report(name, rows):
+    worst = max(rows, key=ratio)
+    print(f"{name:8} worst {ratio(worst):.4f} ({worst['trace']}) of "
+          f"{len(rows)}; {sum(r['modelled_device_seconds'] for r in rows):.3f}"
+          f" s modelled, {sum(r['num_map'] for r in rows)} maps, "
+          f"{sum(r['bytes_moved'] for r in rows) / MIB:.0f} MiB moved")
+    return all(ratio(r) <= MOST and not r["num_ooms"] for r in rows)
+
+
+def main():
+    paths = [p for p in sorted((SHARED / "recorded/dev").glob("*.pickle.xz"))
+             if not VARIANTS.search(p.name)]
+    if not os.access(TOOL, os.X_OK) or not paths:
+        print(f"check_peaks: no tool at {TOOL} or no recordings; skipped")
+        return 77
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = sum(pool.map(measure, paths), [])
+    for row in rows:
+        print(f"{row['trace']:14} {row['policy']:8} {ratio(row):.4f}")
+    good = [report(name, [r for r in rows if r["policy"] == name])
+            for name in POLICIES]
+    return 0 if all(good) else 1
+
+
+sys.exit(main())
