@@ -74,7 +74,9 @@ struct frag_backend {
     frag_size total;       /* bytes of the device as it reports them
                               (cudaDeviceProp.totalGlobalMem) */
     frag_size granularity; /* unit of va_reserve, phys_create and map */
-    unsigned asked;        /* FRAG_ASKED_* */
+    bool busy; /* a program may queue work on live blocks at any time: their
+                  memory has to stay mapped during a request too */
+    unsigned asked; /* FRAG_ASKED_* */
 };
 
 /* What a policy decides by the value of. Elsewhere it learns of the capacity by

@@ -14,8 +14,8 @@
  * `budget` bounds the pages that one request may have moved, by remapping or
  * meshing, while the device still has memory; with 0 nothing is moved until the
  * device is full. Meshing takes live memory away for the moment between copy
- * and map: nobody may queue work while a request is served. With mesh=no live
- * memory is never touched.
+ * and map, so nobody may queue work while a request is served: on a busy
+ * backend, and with mesh=no, live memory is never touched.
  *
  * Source: ours. Its parts: PyTorch's expandable segments (pages under reserved
  * addresses), GMLake, ASPLOS 2024 (free pages put together), Mesh, PLDI 2019.
@@ -43,7 +43,8 @@ static const struct frag_param params[] = {
      .kind = FRAG_PARAM_SWITCH,
      .offset = offsetof(struct gather, mesh),
      .init = "yes",
-     .help = "partly used pages that fit together share one's memory"},
+     .help = "partly used pages that fit together share one's memory; never "
+             "under a running program"},
     PAGE_PARAM(struct gather, page),
     SPAN_PARAM(struct gather, span),
     {.name = NULL},

@@ -12,7 +12,6 @@ struct cuda {
     cu_context context;
     struct cu_memory_prop memory;
     struct cu_access access;
-    bool busy;
     char words[320];
 };
 
@@ -170,7 +169,7 @@ static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
 
     if (!aligned(c, addr, size))
         return FRAG_INVALID;
-    if (c->busy)
+    if (mem->busy)
         FRAG_TRY(synchronize(mem));
     CALL(c, err, cuMemUnmap(addr, size));
     return err;
@@ -273,8 +272,8 @@ enum frag_err frag_cuda_open(const struct frag_cuda_options *options,
         free(c);
         return err;
     }
-    c->busy = options->busy;
     code = find_device(c, options->ordinal);
+    c->base.busy = options->busy;
     if (code != CU_SUCCESS) {
         err = frag_fail(e, FRAG_DEVICE, "GPU %d cannot be used: %s",
                         options->ordinal, cu_words(c->cu, code, words));

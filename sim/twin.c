@@ -329,7 +329,8 @@ enum frag_err frag_twin_open(struct frag_backend *device,
     t->base = (struct frag_backend){.ops = &twin_ops,
                                     .capacity = arena->capacity,
                                     .total = arena->total,
-                                    .granularity = device->granularity};
+                                    .granularity = device->granularity,
+                                    .busy = device->busy};
     t->device = device;
     t->arena = arena;
     *out = &t->base;

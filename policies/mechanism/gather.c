@@ -7,6 +7,7 @@ enum frag_err gather_init(struct frag_heap *heap)
     struct gather *g = heap->state;
 
     pages_init(&g->pages, heap->mem, g->page, g->span);
+    g->mesh = g->mesh && !heap->mem->busy;
     return FRAG_OK;
 }
 

@@ -28,7 +28,7 @@ struct gather {
     uint64_t budget; /* steps 2 and 3 move at most so many pages for a request
                         while the device has memory, any number when it refuses
                       */
-    bool mesh;       /* step 3 */
+    bool mesh;       /* step 3; never on a busy backend */
 };
 
 enum frag_err gather_init(struct frag_heap *heap);
