@@ -132,12 +132,18 @@ class Sweeps:
                 row.pop("ns_per_event")
                 table[row["trace"], row["policy"], row["capacity_bytes"]] = row
         assert len(rows[0]) == 60 and rows[0] == rows[1]
+        twice = expect(tool("sweep", self.traces[0], "-q", "-p", "torch", "-p",
+                            "torch", "-c", "inf,inf", "--csv", "-", "-o",
+                            self.out()), DONE)
+        assert twice.stdout.count("\n") == 2, twice.stdout
 
     def shards(self, rng):
         parts = []
         for i in range(1, 8):
             parts.append(self.out())
-            expect(tool(*self.args(parts[-1], "--shard", f"{i}/7")), DONE)
+            share = 60 * i // 7 - 60 * (i - 1) // 7
+            expect(tool(*self.args(parts[-1], "--shard", f"{i}/7")), DONE,
+                   f"{share} cells, 0 of them")
         listed = [expect(tool(*self.args("x", "--list", "--shard", f"{i}/7")),
                          DONE).stdout for i in range(1, 8)]
         whole = expect(tool(*self.args("x", "--list")), DONE).stdout
@@ -175,6 +181,18 @@ class Sweeps:
                     "inf,0.5x", "--points", "100"), DONE)
         if h5py:
             same_runs(whole, other)
+
+    def replays(self):
+        """Two files of one run differ in its wall time: either order will do."""
+        files = [self.out(), self.out(), self.out()]
+        untimed = dict(os.environ, SOURCE_DATE_EPOCH="0")
+        for file in files:
+            expect(tool("replay", self.traces[0], "-q", "-o", file,
+                        env=untimed if file == files[1] else None), DONE)
+        merged = [self.out(), self.out()]
+        expect(tool("merge", merged[0], *files), DONE)
+        expect(tool("merge", merged[1], *reversed(files)), DONE)
+        assert read(merged[0]) == read(merged[1])
 
     def kills(self, rng):
         """A sweep is killed until it gets through, and another begun."""
@@ -244,6 +262,9 @@ class Sweeps:
         expect(tool("sweep", *bad, *GRID, "-o", out), FILES, "no.csv",
                "1 trace or cell failed")
         whole = read(journal)
+        os.remove(journal)
+        expect(tool("sweep", *bad, *GRID, "-o", out, "--resume"), FILES,
+               "something else")
         for cut in (1, 100, len(whole) // 2):
             with open(journal, "wb") as file:
                 file.write(whole[:-cut] + b"x" * (cut // 2))
@@ -412,6 +433,7 @@ class Sweeps:
         self.numbers()
         self.shards(rng)
         self.details()
+        self.replays()
         self.kills(rng)
         self.outputs()
         self.journals()

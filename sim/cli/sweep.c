@@ -301,22 +301,23 @@ static struct row *sorted(const struct sweep *s, size_t *count)
     return rows;
 }
 
-static enum frag_err write_row(const struct journal *j, struct row *row,
+static enum frag_err write_row(const struct journal *j, const struct row *row,
                                struct report *report, struct frag_error *e)
 {
+    struct frag_run_identity id = row->id;
     struct frag_run run;
     enum frag_err err;
     void *bytes;
     size_t size;
 
     FRAG_TRY(journal_get(j, row->cell->offset, &bytes, &size, e));
-    err = run_unpack(bytes, size, &row->id.total, &run);
+    err = run_unpack(bytes, size, &id.total, &run);
     free(bytes);
     if (err != FRAG_OK)
         return frag_fail(e, err, "the journal's record at byte %llu: %s",
                          (unsigned long long)row->cell->offset,
                          frag_err_text(err));
-    err = report_add(report, &row->id, &run, e);
+    err = report_add(report, &id, &run, e);
     frag_run_free(&run);
     return err;
 }
