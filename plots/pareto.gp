@@ -50,7 +50,7 @@ from_y = from_y - 0.09*span_y; span_y = 1.17*span_y
 
 wide = 1000
 high = 670
-left = 84.0; right = 24.0; head = 84.0; foot = 80.0
+left = 100.0; right = 24.0; head = 84.0; foot = 80.0
 letter = 8.0
 size = 0.8
 suffix = out[strlen(out)-2:]

@@ -42,7 +42,7 @@ ooms = STATS_max
 suffix = out[strlen(out)-2:]
 letter = suffix eq "svg" ? 8.0 : 9.3
 wide = 1000
-left = 84.0
+left = 100.0
 right = 30 + letter*longest
 head = 84.0
 # Long values stand aslant.
@@ -119,8 +119,7 @@ do for [k=1:lines] {
 set datafile missing NaN
 plot for [i=1:lines] in.".tsv" skip 1 using ($1 == i-1 ? $2 : NaN):($3/unit) \
          with linespoints linewidth 2 pointtype 7 pointsize size linecolor rgb ink[1+(i-1)%6], \
-     for [i=1:ooms > 0] in.".tsv" skip 1 \
-         using ($4 > 0 ? $2 : NaN):($3/unit) \
+     in.".tsv" skip 1 using ($4 > 0 ? $2 : -99):($3/unit) \
          with points pointtype 9 pointsize 1.5*size linecolor rgb failed, \
      in.".values.tsv" skip 1 using 1:(floor_y):xtic(2) with dots \
          linecolor "#ffffff"
