@@ -60,7 +60,7 @@ static frag_addr arena_addr(const struct twin *t, frag_addr addr)
     do {                                        \
         frag_time from_ = (mem)->ops->now(mem); \
                                                 \
-        err = (mem)->ops->call;                 \
+        err = call;                             \
         time = (mem)->ops->now(mem) - from_;    \
     } while (0)
 
@@ -74,165 +74,121 @@ static void note(struct twin *t, enum frag_driver_call call, frag_time modelled,
     t->refusals += err == FRAG_OOM;
 }
 
-/* A call that takes something: what the arena refuses the device is not asked,
- * and what the device refuses the arena takes back. */
-#define TAKE(t, err, kind, arena_call, device_call, undo_call)           \
-    do {                                                                 \
-        frag_time modelled_, measured_;                                  \
-                                                                         \
-        TIMED(err, (t)->arena, modelled_, arena_call);                   \
-        if (err == FRAG_OK) {                                            \
-            TIMED(err, (t)->device, measured_, device_call);             \
-            note(t, kind, modelled_, measured_, err);                    \
-            if (err != FRAG_OK && (t)->arena->ops->undo_call != FRAG_OK) \
-                err = FRAG_DEVICE;                                       \
-        }                                                                \
-    } while (0)
+/* ---- segments, reservations, physical memory ---- */
 
-/* A call that gives something back, or waits: where the device fails, it can be
- * made again. */
-#define GIVE(t, err, kind, arena_call, device_call)        \
-    do {                                                   \
-        frag_time modelled_ = 0, measured_;                \
-                                                           \
-        TIMED(err, (t)->device, measured_, device_call);   \
-        if (err == FRAG_OK)                                \
-            TIMED(err, (t)->arena, modelled_, arena_call); \
-        note(t, kind, modelled_, measured_, err);          \
-    } while (0)
+/* The calls of the table that give a thing of some size, and that take it back:
+ * an address or a handle, both 64 bits. */
+typedef enum frag_err taking(struct frag_backend *, frag_size, uint64_t *);
+typedef enum frag_err giving(struct frag_backend *, uint64_t, frag_size);
 
-/* ---- segments ---- */
+struct calls {
+    taking *take;
+    giving *give;
+};
 
-static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
-                                   frag_addr *addr)
+/* What the arena refuses the device is not asked, and what the device refuses
+ * the arena takes back. */
+static enum frag_err take(struct twin *t, struct ranges *set,
+                          enum frag_driver_call kind, struct calls arena,
+                          struct calls device, frag_size size, uint64_t *out)
 {
-    struct twin *t = twin_of(mem);
     struct both *b = malloc(sizeof(*b));
-    frag_addr arena, device;
+    uint64_t on_arena = 0, on_device = 0;
+    frag_time modelled, measured;
     enum frag_err err;
 
     if (!b)
         return FRAG_NOMEM;
-    TAKE(t, err, FRAG_DRIVER_SEGMENT_ALLOC,
-         segment_alloc(t->arena, size, &arena),
-         segment_alloc(t->device, size, &device),
-         segment_free(t->arena, arena, size));
+    TIMED(err, t->arena, modelled, arena.take(t->arena, size, &on_arena));
+    if (err == FRAG_OK) {
+        TIMED(err, t->device, measured,
+              device.take(t->device, size, &on_device));
+        note(t, kind, modelled, measured, err);
+        if (err != FRAG_OK && arena.give(t->arena, on_arena, size) != FRAG_OK)
+            err = FRAG_DEVICE;
+    }
     if (err != FRAG_OK) {
         free(b);
         return err;
     }
-    enter(&t->segments, b, device, arena, size);
-    *addr = device;
+    enter(set, b, on_device, on_arena, set == &t->phys ? 1 : size);
+    *out = on_device;
     return FRAG_OK;
 }
 
-static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
-                                  frag_size size)
+/* Where the device fails nothing has changed and the call can be made again. */
+static enum frag_err give(struct twin *t, struct ranges *set,
+                          enum frag_driver_call kind, giving *arena,
+                          giving *device, uint64_t at, frag_size size)
 {
-    struct twin *t = twin_of(mem);
-    struct both *b = find(&t->segments, addr);
+    struct both *b = find(set, at);
+    frag_time modelled = 0, measured;
     enum frag_err err;
 
     if (!b)
         return FRAG_INVALID;
-    GIVE(t, err, FRAG_DRIVER_SEGMENT_FREE,
-         segment_free(t->arena, b->arena, size),
-         segment_free(t->device, addr, size));
+    TIMED(err, t->device, measured, device(t->device, at, size));
     if (err == FRAG_OK)
-        leave(&t->segments, b);
+        TIMED(err, t->arena, modelled, arena(t->arena, b->arena, size));
+    note(t, kind, modelled, measured, err);
+    if (err == FRAG_OK)
+        leave(set, b);
     return err;
 }
 
-/* ---- virtual memory ---- */
-
-static enum frag_err va_reserve(struct frag_backend *mem, frag_size size,
-                                frag_addr *addr)
-{
-    struct twin *t = twin_of(mem);
-    struct both *b = malloc(sizeof(*b));
-    frag_addr arena, device;
-    enum frag_err err;
-
-    if (!b)
-        return FRAG_NOMEM;
-    TAKE(t, err, FRAG_DRIVER_VA_RESERVE, va_reserve(t->arena, size, &arena),
-         va_reserve(t->device, size, &device), va_free(t->arena, arena, size));
-    if (err != FRAG_OK) {
-        free(b);
-        return err;
+/* The two calls of the table that go together, of one side. */
+#define PAIR(mem, taken, given)                              \
+    (struct calls)                                           \
+    {                                                        \
+        .take = (mem)->ops->taken, .give = (mem)->ops->given \
     }
-    enter(&t->reservations, b, device, arena, size);
-    *addr = device;
-    return FRAG_OK;
-}
 
-static enum frag_err va_free(struct frag_backend *mem, frag_addr addr,
-                             frag_size size)
-{
-    struct twin *t = twin_of(mem);
-    struct both *b = find(&t->reservations, addr);
-    enum frag_err err;
-
-    if (!b)
-        return FRAG_INVALID;
-    GIVE(t, err, FRAG_DRIVER_VA_FREE, va_free(t->arena, b->arena, size),
-         va_free(t->device, addr, size));
-    if (err == FRAG_OK)
-        leave(&t->reservations, b);
-    return err;
-}
-
-static enum frag_err phys_create(struct frag_backend *mem, frag_size size,
-                                 frag_phys *phys)
-{
-    struct twin *t = twin_of(mem);
-    struct both *b = malloc(sizeof(*b));
-    frag_phys arena, device;
-    enum frag_err err;
-
-    if (!b)
-        return FRAG_NOMEM;
-    TAKE(t, err, FRAG_DRIVER_PHYS_CREATE, phys_create(t->arena, size, &arena),
-         phys_create(t->device, size, &device),
-         phys_release(t->arena, arena, size));
-    if (err != FRAG_OK) {
-        free(b);
-        return err;
+/* A thing of the table: what it is kept in, its two calls. */
+#define THING(set, upper_take, taken, upper_give, given)                    \
+    static enum frag_err taken(struct frag_backend *mem, frag_size size,    \
+                               uint64_t *out)                               \
+    {                                                                       \
+        struct twin *t = twin_of(mem);                                      \
+                                                                            \
+        return take(t, &t->set, FRAG_DRIVER_##upper_take,                   \
+                    PAIR(t->arena, taken, given),                           \
+                    PAIR(t->device, taken, given), size, out);              \
+    }                                                                       \
+                                                                            \
+    static enum frag_err given(struct frag_backend *mem, uint64_t at,       \
+                               frag_size size)                              \
+    {                                                                       \
+        struct twin *t = twin_of(mem);                                      \
+                                                                            \
+        return give(t, &t->set, FRAG_DRIVER_##upper_give,                   \
+                    t->arena->ops->given, t->device->ops->given, at, size); \
     }
-    enter(&t->phys, b, device, arena, 1);
-    *phys = device;
-    return FRAG_OK;
-}
 
-static enum frag_err phys_release(struct frag_backend *mem, frag_phys phys,
-                                  frag_size size)
-{
-    struct twin *t = twin_of(mem);
-    struct both *b = find(&t->phys, phys);
-    enum frag_err err;
+THING(segments, SEGMENT_ALLOC, segment_alloc, SEGMENT_FREE, segment_free)
+THING(reservations, VA_RESERVE, va_reserve, VA_FREE, va_free)
+THING(phys, PHYS_CREATE, phys_create, PHYS_RELEASE, phys_release)
 
-    if (!b)
-        return FRAG_INVALID;
-    GIVE(t, err, FRAG_DRIVER_PHYS_RELEASE,
-         phys_release(t->arena, b->arena, size),
-         phys_release(t->device, phys, size));
-    if (err == FRAG_OK)
-        leave(&t->phys, b);
-    return err;
-}
+/* ---- maps ---- */
 
 static enum frag_err map(struct frag_backend *mem, frag_addr addr,
                          frag_size size, frag_phys phys)
 {
     struct twin *t = twin_of(mem);
     const struct both *b = find(&t->phys, phys);
-    const frag_addr arena = arena_addr(t, addr);
+    const frag_addr at = arena_addr(t, addr);
+    frag_time modelled, measured;
     enum frag_err err;
 
     if (!b)
         return FRAG_INVALID;
-    TAKE(t, err, FRAG_DRIVER_MAP, map(t->arena, arena, size, b->arena),
-         map(t->device, addr, size, phys), unmap(t->arena, arena, size));
+    TIMED(err, t->arena, modelled,
+          t->arena->ops->map(t->arena, at, size, b->arena));
+    FRAG_TRY(err);
+    TIMED(err, t->device, measured,
+          t->device->ops->map(t->device, addr, size, phys));
+    note(t, FRAG_DRIVER_MAP, modelled, measured, err);
+    if (err != FRAG_OK && t->arena->ops->unmap(t->arena, at, size) != FRAG_OK)
+        return FRAG_DEVICE;
     return err;
 }
 
@@ -240,11 +196,15 @@ static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
                            frag_size size)
 {
     struct twin *t = twin_of(mem);
-    const frag_addr arena = arena_addr(t, addr);
+    frag_time modelled = 0, measured;
     enum frag_err err;
 
-    GIVE(t, err, FRAG_DRIVER_UNMAP, unmap(t->arena, arena, size),
-         unmap(t->device, addr, size));
+    TIMED(err, t->device, measured,
+          t->device->ops->unmap(t->device, addr, size));
+    if (err == FRAG_OK)
+        TIMED(err, t->arena, modelled,
+              t->arena->ops->unmap(t->arena, arena_addr(t, addr), size));
+    note(t, FRAG_DRIVER_UNMAP, modelled, measured, err);
     return err;
 }
 
@@ -266,7 +226,8 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
     frag_time modelled, before;
     enum frag_err err;
 
-    TIMED(err, t->arena, modelled, copy(t->arena, dst, src, size, stream));
+    TIMED(err, t->arena, modelled,
+          t->arena->ops->copy(t->arena, dst, src, size, stream));
     FRAG_TRY(err);
     before = t->device->ops->now(t->device);
     err = copy_and_wait(t->device, dst, src, size, stream);
@@ -278,10 +239,13 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
 static enum frag_err synchronize(struct frag_backend *mem)
 {
     struct twin *t = twin_of(mem);
+    frag_time modelled = 0, measured;
     enum frag_err err;
 
-    GIVE(t, err, FRAG_DRIVER_SYNCHRONIZE, synchronize(t->arena),
-         synchronize(t->device));
+    TIMED(err, t->device, measured, t->device->ops->synchronize(t->device));
+    if (err == FRAG_OK)
+        TIMED(err, t->arena, modelled, t->arena->ops->synchronize(t->arena));
+    note(t, FRAG_DRIVER_SYNCHRONIZE, modelled, measured, err);
     return err;
 }
 
