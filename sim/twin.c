@@ -150,7 +150,8 @@ static enum frag_err give(struct twin *t, struct ranges *set,
     {                                                                       \
         struct twin *t = twin_of(mem);                                      \
                                                                             \
-        return take(t, &t->set, FRAG_DRIVER_##upper_take,                   \
+        return take(t, &t->set,                                             \
+                    frag_call_of_size(FRAG_DRIVER_##upper_take, size),      \
                     PAIR(t->arena, taken, given),                           \
                     PAIR(t->device, taken, given), size, out);              \
     }                                                                       \
@@ -160,7 +161,8 @@ static enum frag_err give(struct twin *t, struct ranges *set,
     {                                                                       \
         struct twin *t = twin_of(mem);                                      \
                                                                             \
-        return give(t, &t->set, FRAG_DRIVER_##upper_give,                   \
+        return give(t, &t->set,                                             \
+                    frag_call_of_size(FRAG_DRIVER_##upper_give, size),      \
                     t->arena->ops->given, t->device->ops->given, at, size); \
     }
 

@@ -110,6 +110,35 @@ def true_end_of_memory(trace):
         fail(f"at the end of memory: {row}")
 
 
+def compares(trace):
+    """Every count the same and nothing leaked is 0; a device that gives less
+    than the simulated one is 1, with the number that tells."""
+    done = run("compare", "-q", trace, "-p", "torch", "-p", "compact", "-p",
+               "remap", "-c", "inf,1.1x", "--total", "8GiB", "--check",
+               "--repeat", "2", "--json", "-")
+    found = json.loads(done.stdout)["results"] if done.stdout else []
+    if done.returncode or len(found) != 6:
+        fail(f"compare: exit {done.returncode}, {done.stderr.strip()}")
+    arena = rows(trace, "-p", "torch", "-p", "compact", "-p", "remap", "-c",
+                 "inf,1.1x", "--total", "8GiB")
+    for row, plain in zip(found, arena):
+        seconds = sum(c["modelled_seconds"] for c in row["calls"])
+        if (not row["same"] or row["leaked_bytes"] or row["runs"] != 3
+                or row["real_peak_reserved_bytes"] != plain["peak_reserved_bytes"]
+                or row["real_first_oom_event"] != plain["first_oom_event"]
+                or abs(seconds - row["modelled_seconds"]) > 1e-7
+                or not plain["num_alloc_retries"] and
+                seconds < plain["modelled_device_seconds"] * 0.999
+                or not row["measured_seconds"] > 0):
+            fail(f"compare: {row}, on the arena {plain}")
+    os.environ["FAKE_CUDA_MEMORY"] = "24"
+    done = run("compare", "-q", trace, "-p", "best_fit", "--repeat", "1")
+    del os.environ["FAKE_CUDA_MEMORY"]
+    if done.returncode != 1 or ", simulated" not in done.stdout:
+        fail(f"compare at the end of memory: exit {done.returncode}, "
+             f"{done.stdout}")
+
+
 def calibrates(folder):
     """Its costs are what --costs reads; a failure of any call holds nothing."""
     os.environ["FAKE_CUDA_MEMORY"] = "64"
@@ -175,6 +204,7 @@ def main():
             survives_failures(folder, trace, policy)
         finds_spoilt_copy(trace)
         true_end_of_memory(trace)
+        compares(trace)
         calibrates(folder)
         interrupted(folder)
         no_driver(trace)

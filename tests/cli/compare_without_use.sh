@@ -1,0 +1,1 @@
+fragsim compare small.csv --repeat 0
