@@ -65,6 +65,79 @@ static void the_arenas_model_comes_out(void **state)
     frag_arena_close(mem);
 }
 
+/* An arena on which every fourth call takes 400 ns less than the others. */
+struct uneven {
+    struct frag_backend base;
+    struct frag_backend_ops ops;
+    struct frag_backend *arena;
+    uint64_t asked; /* for the time: before a call and after it, in turn */
+    frag_time late;
+};
+
+static frag_time uneven_now(struct frag_backend *mem)
+{
+    struct uneven *u = (struct uneven *)mem;
+
+    if (u->asked++ % 2 && u->asked / 2 % 4)
+        u->late += 400;
+    return u->arena->ops->now(u->arena) + u->late;
+}
+
+static enum frag_err uneven_alloc(struct frag_backend *mem, frag_size size,
+                                  frag_addr *addr)
+{
+    struct frag_backend *arena = ((struct uneven *)mem)->arena;
+
+    return arena->ops->segment_alloc(arena, size, addr);
+}
+
+static enum frag_err uneven_free(struct frag_backend *mem, frag_addr addr,
+                                 frag_size size)
+{
+    struct frag_backend *arena = ((struct uneven *)mem)->arena;
+
+    return arena->ops->segment_free(arena, addr, size);
+}
+
+static enum frag_err uneven_reserve(struct frag_backend *mem, frag_size size,
+                                    frag_addr *addr)
+{
+    (void)mem;
+    (void)size;
+    (void)addr;
+    return FRAG_OOM;
+}
+
+/* It ends at the first reservation; the segments were timed before. */
+static void a_round_is_the_median_of_its_calls(void **state)
+{
+    struct frag_backend *arena = arena_of(&frag_costs_h200);
+    struct uneven u = {.arena = arena};
+    struct frag_timings t = {0};
+
+    (void)state;
+    u.base = *arena;
+    u.ops = *arena->ops;
+    u.ops.now = uneven_now;
+    u.ops.segment_alloc = uneven_alloc;
+    u.ops.segment_free = uneven_free;
+    u.ops.va_reserve = uneven_reserve;
+    u.base.ops = &u.ops;
+    assert_int_equal(frag_calibrate(
+                         &(const struct frag_calibration){
+                             .mem = &u.base, .room = FRAG_GIB, .rounds = 1},
+                         &t, NULL),
+                     FRAG_OOM);
+    assert_true(t.count > 10);
+    for (size_t i = 0; i < t.count; i++)
+        if (t.rows[i].bytes <= 64 * FRAG_MIB)
+            assert_int_equal(t.rows[i].ns, 400 + frag_cost_ns(&frag_costs_h200,
+                                                              t.rows[i].call,
+                                                              t.rows[i].bytes));
+    frag_timings_free(&t);
+    frag_arena_close(arena);
+}
+
 static bool stop_in_round_two(void *user, uint64_t done, uint64_t total)
 {
     assert_int_equal(total, 6);
@@ -302,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_arenas_model_comes_out),
+        cmocka_unit_test(a_round_is_the_median_of_its_calls),
         cmocka_unit_test(it_ends_when_told_to),
         cmocka_unit_test(nothing_is_held_after_a_failure),
         cmocka_unit_test(the_least_round_counts_and_the_warm_up_does_not),
