@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 enum {
-    TOGETHER = 64,        /* held at once, where there is room */
-    BETWEEN = 512 * 1024, /* bytes of the host gone over between two calls */
-    LINE = 64,            /* of its caches */
+    TOGETHER = 64,         /* held at once, where there is room */
+    BETWEEN = 1024 * 1024, /* bytes of the host gone over between two calls */
+    LINE = 64,             /* of its caches */
 };
 
 #define WIDEST (1024 * FRAG_GIB) /* of reservations, which take no memory */
