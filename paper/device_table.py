@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """device_table.py [FILE]: what paper/device.sh found, as a page.
 
-Reads paper/data/device_{limits,times,pytorch}.csv, whose first line says where
+Reads paper/data/device_*.csv, whose first line says where
 and how each was made; writes paper/device.md, or FILE.
 """
 import csv
@@ -85,6 +85,33 @@ def pytorch(lines):
     lines.append("")
 
 
+def direct(lines):
+    about, found = rows("device_direct.csv")
+    lines += ["## The price of no cache", "", f"{about}.", "",
+              "| recording | `direct`, ns an event | `torch` | factor |",
+              "|---|---:|---:|---:|"]
+    ns = {(r["trace"], r["policy"]): float(r["real_ns_per_event"])
+          for r in found}
+    for t in dict.fromkeys(r["trace"] for r in found):
+        one, other = ns[t, "direct"], ns[t, "torch"]
+        lines.append(f"| {t} | {one:,.0f} | {other:,.0f} | {one / other:.0f} |")
+    lines.append("")
+
+
+def end(lines):
+    about, found = rows("device_end.csv")
+    lines += ["## The true end of memory", "", f"{about}.", "",
+              "Without a limit the simulated device serves all; the real one "
+              "refuses when its memory is gone, which is less than its "
+              "150,109,880,320 B by what the context holds.", "",
+              "| policy | peak reserved | first OOM |", "|---|---:|---:|"]
+    for r in found:
+        lines.append(f"| `{r['policy']}` | "
+                     f"{int(r['real_peak_reserved_bytes']):,} | "
+                     f"event {r['real_first_oom_event']} |")
+    lines.append("")
+
+
 def main():
     lines = ["# On the device", "",
              "Made by `paper/device_table.py` from `data/device_*.csv`; "
@@ -92,8 +119,9 @@ def main():
              "without attendance.", ""]
     limits(lines)
     times(lines)
-    if os.path.exists(os.path.join(DATA, "device_pytorch.csv")):
-        pytorch(lines)
+    pytorch(lines)
+    direct(lines)
+    end(lines)
     path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(PAPER,
                                                               "device.md")
     with open(path, "w", encoding="utf-8") as file:
