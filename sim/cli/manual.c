@@ -1,5 +1,6 @@
 #include "sim/cli/manual.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "policies/policy.h"
@@ -169,17 +170,65 @@ static void option_entries(FILE *out, const struct option_row *row)
     }
 }
 
+static void verb_synopsis(FILE *out, const struct verb *v)
+{
+    fprintf(out, ".B fragsim %s\n[\\fIOPTION\\fR...] ", v->name);
+    roff(out, v->args ? v->args : "");
+    fputc('\n', out);
+}
+
 static void verb_section(FILE *out, const struct verb *v)
 {
-    fprintf(out, ".SS %s\n.B fragsim %s\n", v->name, v->name);
-    fputs("[\\fIOPTION\\fR...] ", out);
-    roff(out, v->args ? v->args : "");
-    fputs("\n.PP\n", out);
+    fprintf(out, ".SS %s\n", v->name);
+    verb_synopsis(out, v);
+    fputs(".PP\n", out);
     roff(out, v->summary);
     fputs(".\n.PP\n", out);
     roff(out, v->about);
     fputc('\n', out);
     option_entries(out, v->options);
+}
+
+static void exit_section(FILE *out)
+{
+    section(out, "EXIT STATUS", NULL);
+    for (size_t i = 0; i < EXITS; i++) {
+        char code[8];
+
+        snprintf(code, sizeof(code), "%d", exits[i].code);
+        entry(out, code, exits[i].text);
+    }
+}
+
+static void example(FILE *out, const struct verb *v)
+{
+    if (!v->example)
+        return;
+    fputs(".EX\n", out);
+    roff(out, v->example);
+    fputs("\n.EE\n.PP\n", out);
+}
+
+void manual_verb_page(FILE *out, const struct verb *v)
+{
+    fputs(".TH \"FRAGSIM\\-", out);
+    for (const char *c = v->name; *c; c++)
+        fputc(toupper((unsigned char)*c), out);
+    fprintf(out, "\" 1 \"\" \"fragsim %s\" \"User Commands\"\n", FRAG_VERSION);
+    fprintf(out, ".SH NAME\nfragsim\\-%s \\- ", v->name);
+    roff(out, v->summary);
+    fputs("\n.SH SYNOPSIS\n", out);
+    verb_synopsis(out, v);
+    section(out, "DESCRIPTION", v->about);
+    section(out, "OPTIONS", NULL);
+    option_entries(out, v->options);
+    option_entries(out, common_options);
+    exit_section(out);
+    if (v->example)
+        section(out, "EXAMPLE", NULL);
+    example(out, v);
+    section(out, "SEE ALSO", NULL);
+    fputs(".BR fragsim (1)\n", out);
 }
 
 static void policy_section(FILE *out)
@@ -248,21 +297,11 @@ void manual_page(FILE *out)
     policy_section(out);
     format_section(out);
     column_section(out);
-    section(out, "EXIT STATUS", NULL);
-    for (size_t i = 0; i < EXITS; i++) {
-        char code[8];
-
-        snprintf(code, sizeof(code), "%d", exits[i].code);
-        entry(out, code, exits[i].text);
-    }
+    exit_section(out);
     section(out, "ENVIRONMENT", NULL);
     for (size_t i = 0; i < VARIABLES; i++)
         entry(out, variables[i].name, variables[i].text);
     section(out, "EXAMPLES", NULL);
     for (size_t i = 0; verbs[i]; i++)
-        if (verbs[i]->example) {
-            fputs(".EX\n", out);
-            roff(out, verbs[i]->example);
-            fputs("\n.EE\n.PP\n", out);
-        }
+        example(out, verbs[i]);
 }

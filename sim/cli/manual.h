@@ -6,7 +6,10 @@
 #include <stdio.h>
 
 void manual_overview(FILE *out); /* what `fragsim help` prints */
-void manual_page(FILE *out);     /* man/fragsim.1, roff */
+void manual_page(FILE *out);     /* fragsim.1, roff */
+
+struct verb;
+void manual_verb_page(FILE *out, const struct verb *v); /* fragsim-VERB.1 */
 
 /* A topic of `fragsim help TOPIC` that is no command. */
 struct topic {

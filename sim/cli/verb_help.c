@@ -2,12 +2,29 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/completion.h"
 #include "sim/cli/manual.h"
+
+enum shell { NO_SHELL, BASH, ZSH };
 
 struct values {
     struct common common;
     bool man;
+    unsigned completion; /* enum shell */
 };
+
+static int print_man(const struct call *call, const char *name)
+{
+    const struct verb *verb = name ? verb_find(name) : NULL;
+
+    if (name && !verb)
+        return cli_misuse(call, "there is no command \"%s\"", name);
+    if (verb)
+        manual_verb_page(stdout, verb);
+    else
+        manual_page(stdout);
+    return EXIT_DONE;
+}
 
 static int help_run(const struct call *call, const void *values)
 {
@@ -15,8 +32,10 @@ static int help_run(const struct call *call, const void *values)
     const char *name = v->common.args.count ? v->common.args.items[0] : NULL;
     const struct verb *verb;
 
-    if (v->man) {
-        manual_page(stdout);
+    if (v->man)
+        return print_man(call, name);
+    if (v->completion != NO_SHELL) {
+        (v->completion == BASH ? completion_bash : completion_zsh)(stdout);
         return EXIT_DONE;
     }
     if (!name) {
@@ -35,8 +54,12 @@ static int help_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    {"man", 0, NULL, "print the man page as roff", OPTION_SWITCH,
-     offsetof(struct values, man), NULL},
+    {"man", 0, NULL, "print the man page, or that of a command, as roff",
+     OPTION_SWITCH, offsetof(struct values, man), NULL},
+    {"completion", 0, "SHELL",
+     "print what completes command lines in bash or "
+     "zsh",
+     OPTION_CHOICE, offsetof(struct values, completion), "none|bash|zsh"},
     {0},
 };
 

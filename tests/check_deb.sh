@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# check_deb.sh: cpack makes a Debian package that has what an installation has,
+# names what it needs, and runs where it was unpacked.
+# Environment: FRAG_BUILD_DIR (default build).
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${FRAG_BUILD_DIR:-$root/build}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for tool in cpack dpkg-deb dpkg-shlibdeps; do
+    command -v $tool >/dev/null || exit 77
+done
+
+cd "$folder"
+cpack -G DEB --config "$build/CPackConfig.cmake" -B "$folder" >log 2>&1 || {
+    cat log
+    exit 1
+}
+package=$(echo ./*.deb)
+dpkg-deb --field "$package" Depends | grep -q libhdf5 || {
+    echo "check_deb: it does not say that it needs HDF5"
+    exit 1
+}
+dpkg-deb -x "$package" tree
+for file in bin/fragsim share/man/man1/fragsim.1.gz \
+    share/man/man1/fragsim-replay.1.gz share/fragsim/plots/compare.gp \
+    share/bash-completion/completions/fragsim \
+    share/zsh/vendor-completions/_fragsim; do
+    [ -e "tree/usr/$file" ] || [ -e "tree/usr/${file%.gz}" ] || {
+        echo "check_deb: it lacks $file"
+        exit 1
+    }
+done
+tree/usr/bin/fragsim replay -q "$root/traces/bundled/leak.pickle.xz" \
+    -p best_fit | grep -q best_fit
