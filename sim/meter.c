@@ -6,10 +6,12 @@
 
 bool meter_settle(struct meter *m)
 {
-    bool again = m->asked_again || m->gave_back;
+    bool again =
+        m->asked_again || (m->waited && (m->gave_back || !m->rearranged));
 
     meter_note_peak(m);
-    m->refused = m->asked_again = m->waited = m->gave_back = false;
+    m->refused = m->asked_again = false;
+    m->waited = m->gave_back = m->rearranged = false;
     return again;
 }
 
@@ -144,6 +146,7 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
     METER_TIMED(m, err, copy(m->under, dst, src, size, stream));
     FRAG_TRY(err);
     m->calls[FRAG_CALL_COPY]++;
+    m->rearranged |= m->waited;
     m->bytes_moved += size;
     return FRAG_OK;
 }

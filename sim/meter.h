@@ -65,9 +65,9 @@ struct meter {
     frag_time spent; /* ns by the clock of `under`, over all calls */
 
     /* Since the last settle: the device refused; it was asked again after
-     * that; the policy waited for the device; it gave memory back after that.
-     */
-    bool refused, asked_again, waited, gave_back;
+     * that; the policy waited for the device; after that it gave memory back,
+     * or mapped or copied some. */
+    bool refused, asked_again, waited, gave_back, rearranged;
 
     bool has_aliases; /* memory was mapped at a second address at some time */
 
@@ -91,8 +91,8 @@ void meter_close(struct meter *m);
 enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s);
 
 /* The policy's call is over: takes the peak, and says whether in that call the
- * device had refused and was asked again or the policy waited for it and then
- * gave memory back. */
+ * device had refused and was asked again or the policy waited for it, unless
+ * that was only to map or copy what it held. */
 bool meter_settle(struct meter *m);
 
 uint32_t meter_find_slowly(const struct meter *m, frag_addr addr);

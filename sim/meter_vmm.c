@@ -125,6 +125,7 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
                    : FRAG_DEVICE;
     m->has_aliases = p->maps++ > 0 || m->has_aliases;
     m->calls[FRAG_CALL_MAP]++;
+    m->rearranged |= m->waited;
     meter_note_peak(m);
     return FRAG_OK;
 }

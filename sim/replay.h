@@ -104,12 +104,11 @@ struct frag_summary {
     uint64_t num_ooms;
     uint64_t first_oom_event;   /* FRAG_NEVER if none */
     uint64_t num_alloc_retries; /* requests during which the device refused and
-                                   was asked again, or the policy waited for it
-                                   and then gave memory back: not met at first.
-                                   For torch that is PyTorch's counter, whether
-                                   the device or a limit of its own refused; a
-                                   policy that waits only to move memory about
-                                   has met them */
+                                   was asked again, or the policy waited for it:
+                                   not met at first. For torch that is PyTorch's
+                                   counter, whether the device or a limit of its
+                                   own refused. A policy that waits only to map
+                                   or copy what it holds has met them */
     uint64_t calls[FRAG_CALL_COUNT];
     frag_size bytes_moved;
     uint64_t num_moves;  /* live blocks that got another address */
