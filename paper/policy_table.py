@@ -32,7 +32,8 @@ READING = """
 `plan` knows the future and `direct` asks the driver for every request: they
 are the floor, in memory and in driver calls. Whoever may move blocks or remap
 pages comes next and pays in calls and a few copies (`remap`) or in many
-copies (`compact`). The driver's
+copies (`compact`); `plan_online` is `remap` with a plan for what recurs each
+step. The driver's
 own pool (`cuda_async`) and PyTorch's expandable segments remap too, and are the
 best that a running program can switch on. Among those that only place, best fit
 and what is close to it (`best_fit`, `torch`, `tlsf`, `cupy`) are near each
