@@ -21,15 +21,19 @@ struct memory {
 };
 
 struct live {
-    struct range range;
+    struct range range; /* first */
     frag_size asked;
     bool is_live;
+    bool is_listed; /* among the disturbed, even if it is so no more */
+    enum frag_disturbance by;
+    struct live *next; /* listed */
 };
 
 struct frag_ledger {
     struct ranges held, live;
     struct ranges missing;  /* held before, and a live block's */
     struct ranges memories; /* of struct memory */
+    struct live *disturbed;
     bool faulty;
     char fault[256];
     uint32_t owners;
@@ -78,6 +82,81 @@ enum frag_err frag_ledger_blame(struct frag_ledger *l, const char *format, ...)
 const char *frag_ledger_fault(const struct frag_ledger *l)
 {
     return l->faulty ? l->fault : NULL;
+}
+
+/* --------------------------------------------------------- disturbed --- */
+
+static void disturb(struct frag_ledger *l, struct live *b,
+                    enum frag_disturbance by)
+{
+    b->by = by;
+    if (b->is_listed)
+        return;
+    b->is_listed = true;
+    b->next = l->disturbed;
+    l->disturbed = b;
+}
+
+/* All live blocks in the range. */
+static void disturb_all(struct frag_ledger *l, frag_addr addr, frag_size size,
+                        enum frag_disturbance by)
+{
+    const frag_addr end = addr + size;
+
+    while (addr < end) {
+        struct range *b = ranges_overlap(&l->live, addr, end - addr);
+
+        if (!b)
+            return;
+        disturb(l, (struct live *)b, by);
+        addr = b->at + b->size;
+    }
+}
+
+/* Likewise, and those that part of a held range belongs to by way of another
+ * map of its memory. */
+static void disturb_memory(struct frag_ledger *l, const struct held *h,
+                           frag_addr addr, frag_size size)
+{
+    if (!h->memory)
+        disturb_all(l, addr, size, FRAG_COPIED_OVER);
+    else
+        for (const struct held *g = h->memory->maps; g; g = g->older)
+            disturb_all(l, g->range.at + (addr - h->range.at), size,
+                        FRAG_COPIED_OVER);
+}
+
+void frag_ledger_copied(struct frag_ledger *l, frag_addr dst, frag_size size)
+{
+    const frag_addr end = dst + size;
+
+    while (dst < end) {
+        const struct range *r = ranges_overlap(&l->held, dst, end - dst);
+        frag_addr to;
+
+        if (!r)
+            return;
+        dst = r->at > dst ? r->at : dst;
+        to = r->at + r->size < end ? r->at + r->size : end;
+        disturb_memory(l, (const struct held *)r, dst, to - dst);
+        dst = to;
+    }
+}
+
+bool frag_ledger_disturbed(struct frag_ledger *l, uint32_t *owner,
+                           enum frag_disturbance *by)
+{
+    while (l->disturbed) {
+        struct live *b = l->disturbed;
+
+        l->disturbed = b->next;
+        b->is_listed = false;
+        *by = b->by;
+        *owner = (uint32_t)(b - l->by_owner);
+        if (*by != FRAG_UNDISTURBED)
+            return true;
+    }
+    return false;
 }
 
 /* ------------------------------------------------------------ memory --- */
@@ -218,6 +297,7 @@ enum frag_err frag_ledger_hold(struct frag_ledger *l, frag_addr addr,
     if (gone && gone->size == size) {
         ranges_remove(&l->missing, gone);
         free(gone);
+        disturb_all(l, addr, size, FRAG_REMAPPED);
         FRAG_TRY(cover(l, h));
     }
     return l->faulty ? FRAG_CONTRACT : FRAG_OK;
@@ -362,6 +442,7 @@ enum frag_err frag_ledger_free(struct frag_ledger *l, uint32_t owner,
                                  owner);
     ranges_remove(&l->live, &b->range);
     b->is_live = false;
+    b->by = FRAG_UNDISTURBED;
     if (b->range.at != block->addr || b->range.size != block->size)
         return frag_ledger_blame(l,
                                  "block %" PRIu32 " at 0x%" PRIx64
@@ -381,5 +462,6 @@ enum frag_err frag_ledger_move(struct frag_ledger *l, uint32_t owner,
                                  owner);
     ranges_remove(&l->live, &b->range);
     b->is_live = false;
+    disturb(l, b, FRAG_MOVED);
     return accept(l, owner, block);
 }

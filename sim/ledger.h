@@ -49,6 +49,24 @@ enum frag_err frag_ledger_free(struct frag_ledger *l, uint32_t owner,
 enum frag_err frag_ledger_move(struct frag_ledger *l, uint32_t owner,
                                const struct frag_block *block) FRAG_MUST_CHECK;
 
+/* Bytes were copied to held memory [dst, dst + size). */
+void frag_ledger_copied(struct frag_ledger *l, frag_addr dst, frag_size size);
+
+/* What can cost a live block its bytes, by the policy's calls alone. Memory
+ * that is mapped a second time disturbs nobody: the first map stays. */
+enum frag_disturbance {
+    FRAG_UNDISTURBED,
+    FRAG_COPIED_OVER, /* a copy went to its memory, at whatever address */
+    FRAG_REMAPPED,    /* a map went from under it and another one came */
+    FRAG_MOVED,
+};
+
+/* Takes a live block off those that were disturbed since they were handed out
+ * or last taken, in no order that matters; by is the last that happened to it.
+ * False if none is left. */
+bool frag_ledger_disturbed(struct frag_ledger *l, uint32_t *owner,
+                           enum frag_disturbance *by);
+
 /* Notes a fault that somebody else found. Always CONTRACT. */
 enum frag_err frag_ledger_blame(struct frag_ledger *l, const char *format, ...)
     FRAG_PRINTF(2, 3);

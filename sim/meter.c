@@ -148,6 +148,8 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
     m->calls[FRAG_CALL_COPY]++;
     m->rearranged |= m->waited;
     m->bytes_moved += size;
+    if (m->ledger)
+        frag_ledger_copied(m->ledger, dst, size);
     return FRAG_OK;
 }
 

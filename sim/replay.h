@@ -144,8 +144,9 @@ struct frag_replay_watch {
 };
 
 /* What blocks hold, on a device that has contents: each gets a pattern of its
- * own when it is handed out, which has to be there when it is freed and at the
- * end, whatever moved or was remapped in between. DEVICE. */
+ * own when it is handed out, which has to be there when it is freed, at the
+ * end, and after every event in which the policy moved the block, had another
+ * map come to its addresses or copied something to its memory. DEVICE. */
 struct frag_contents {
     void *user;
     enum frag_err (*fill)(void *user, frag_addr addr, frag_size size,

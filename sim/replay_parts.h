@@ -73,6 +73,7 @@ struct run {
 
     struct frag_ledger *ledger;
     uint64_t *filled; /* [slots]: the event that filled the block; NULL: none */
+    enum frag_err refusal; /* the device's, if that is the ledger's fault */
     struct frag_error *error;
     struct picture picture;
     struct queue pending;
@@ -115,7 +116,8 @@ void run_tell_stream(struct run *r, frag_stream stream);
 /* Hooks of the meter and of the heap; user is the run. */
 void run_synchronized(void *user);
 void run_moved(void *user, uint32_t owner, const struct frag_block *block);
-/* CONTRACT with the event in words, where the ledger found a fault. */
+/* CONTRACT, or the refusal, with the event in words, where the ledger has a
+ * fault. */
 enum frag_err run_fault(struct run *r);
 
 /* --- replay_proof.c: CONTRACT, DEVICE --- */
@@ -124,7 +126,10 @@ enum frag_err run_fault(struct run *r);
 enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size asked);
 /* The block is about to go back. */
 enum frag_err run_prove_free(struct run *r, uint32_t id);
-/* All blocks that are left. */
+/* The policy's call is over and every live block has memory: those that it has
+ * moved, remapped or copied over. */
+enum frag_err run_prove_disturbed(struct run *r);
+/* All blocks that are left; the last look at the ledger. */
 enum frag_err run_prove_end(struct run *r);
 /* A picture of now. */
 enum frag_err run_picture(struct run *r, frag_stream stream, frag_pool pool,

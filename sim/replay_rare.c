@@ -8,8 +8,10 @@ enum frag_err run_fault(struct run *r)
 {
     const char *words = frag_ledger_fault(r->ledger);
 
-    return frag_fail(r->error, FRAG_CONTRACT, "%s: event %" PRIu64 ": %s",
-                     r->policy->name, r->event, words ? words : "no memory");
+    return frag_fail(r->error,
+                     r->refusal == FRAG_OK ? FRAG_CONTRACT : r->refusal,
+                     "%s: event %" PRIu64 ": %s", r->policy->name, r->event,
+                     words ? words : "no memory");
 }
 
 /* ------------------------------------------------ the device was used --- */
@@ -20,7 +22,8 @@ void run_absorb(struct run *r, bool allocating)
     tally_fold(&r->tally, r->event);
     if (meter_settle(&r->meter) && allocating)
         r->out.summary.num_alloc_retries++;
-    if (r->ledger && frag_ledger_settle(r->ledger) != FRAG_OK)
+    if (r->ledger && (frag_ledger_settle(r->ledger) != FRAG_OK ||
+                      run_prove_disturbed(r) != FRAG_OK))
         r->stop = true; /* the ledger keeps the fault */
     if (r->out.summary.num_moves != r->moves_seen) {
         r->moves_seen = r->out.summary.num_moves;

@@ -25,6 +25,7 @@ struct shadow {
     unsigned char *bytes[SHADOW_PHYS]; /* by handle */
     struct shadow_map maps[SHADOW_MAPS];
     size_t count;
+    uint64_t copies, spoils; /* so far; the one that changes a byte, from 1 */
 };
 
 static inline struct shadow *shadow_of(struct frag_backend *mem)
@@ -75,8 +76,9 @@ static inline void shadow_write(struct shadow *s, const struct frag_block *b,
     }
 }
 
-static inline bool shadow_has(struct shadow *s, const struct frag_block *b,
-                              unsigned char value)
+/* Offset of the first quantum that is not as written; UINT64_MAX: none. */
+static inline frag_size
+shadow_wrong(struct shadow *s, const struct frag_block *b, unsigned char value)
 {
     for (frag_size at = 0; at < b->size;) {
         const frag_size n = shadow_stretch(s, b->addr + at, b->size - at);
@@ -84,10 +86,16 @@ static inline bool shadow_has(struct shadow *s, const struct frag_block *b,
 
         for (frag_size i = 0; i < n / FRAG_QUANTUM; i++)
             if (bytes[i] != shadow_byte(value, at / FRAG_QUANTUM + i))
-                return false;
+                return at + i * FRAG_QUANTUM;
         at += n;
     }
-    return true;
+    return UINT64_MAX;
+}
+
+static inline bool shadow_has(struct shadow *s, const struct frag_block *b,
+                              unsigned char value)
+{
+    return shadow_wrong(s, b, value) == UINT64_MAX;
 }
 
 static inline enum frag_err shadow_create(struct frag_backend *mem,
@@ -147,6 +155,8 @@ static inline enum frag_err shadow_copy(struct frag_backend *mem, frag_addr dst,
     assert_true(dst + size <= src || src + size <= dst);
     for (frag_size at = 0; at < size; at += FRAG_QUANTUM)
         *shadow_at(s, dst + at) = *shadow_at(s, src + at);
+    if (++s->copies == s->spoils)
+        *shadow_at(s, dst + size / 2) ^= 0x80;
     return FRAG_OK;
 }
 

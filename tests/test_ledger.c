@@ -92,6 +92,152 @@ static void segments_that_touch_are_not_one(void **state)
     is_fault(l, put(l, 0, 0x1e00, 0x400), "not inside");
 }
 
+static void is_disturbed(struct frag_ledger *l, uint32_t owner,
+                         enum frag_disturbance by)
+{
+    enum frag_disturbance found;
+    uint32_t name;
+
+    assert_true(frag_ledger_disturbed(l, &name, &found));
+    assert_int_equal(name, owner);
+    assert_int_equal(found, by);
+}
+
+static void is_calm(struct frag_ledger *l)
+{
+    enum frag_disturbance found;
+    uint32_t name;
+
+    assert_false(frag_ledger_disturbed(l, &name, &found));
+}
+
+/* Two maps of one memory at 0x1000 and 0x3000, one of another at 0x2000, and a
+ * segment at 0x5000. */
+static struct frag_ledger *open_with_memory(void)
+{
+    struct frag_ledger *l = open_ledger();
+
+    assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 7, 1), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 7, 2), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x3000, 0x1000, 7, 1), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x5000, 0x1000, 0, 0), FRAG_OK);
+    is_calm(l);
+    return l;
+}
+
+static void who_is_disturbed_is_told_once(void **state)
+{
+    const struct frag_block moved = {0x2000, 512, NULL};
+    struct frag_ledger *l = open_with_memory();
+
+    (void)state;
+    assert_int_equal(put(l, 0, 0x1e00, 512), FRAG_OK);
+    is_calm(l);
+    frag_ledger_copied(l, 0x1e00, 512);
+    assert_int_equal(frag_ledger_move(l, 0, &moved), FRAG_OK);
+    is_disturbed(l, 0, FRAG_MOVED);
+    is_calm(l);
+    frag_ledger_copied(l, 0x2000, 512);
+    is_disturbed(l, 0, FRAG_COPIED_OVER);
+    frag_ledger_copied(l, 0x2000, 512);
+    assert_int_equal(frag_ledger_free(l, 0, &moved), FRAG_OK);
+    is_calm(l);
+    frag_ledger_close(l);
+}
+
+/* Whose name comes back is another block, and may be disturbed again. */
+static void a_block_that_died_is_not_told_of(void **state)
+{
+    const struct frag_block b = {0x5000, 512, NULL};
+    struct frag_ledger *l = open_with_memory();
+
+    (void)state;
+    assert_int_equal(put(l, 1, 0x5200, 512), FRAG_OK);
+    assert_int_equal(put(l, 0, b.addr, b.size), FRAG_OK);
+    frag_ledger_copied(l, 0x5000, 0x400);
+    assert_int_equal(frag_ledger_free(l, 0, &b), FRAG_OK);
+    assert_int_equal(put(l, 0, b.addr, b.size), FRAG_OK);
+    is_disturbed(l, 1, FRAG_COPIED_OVER);
+    is_calm(l);
+    frag_ledger_copied(l, 0x5000, 0x400);
+    assert_int_equal(frag_ledger_free(l, 0, &b), FRAG_OK);
+    assert_int_equal(put(l, 0, b.addr, b.size), FRAG_OK);
+    frag_ledger_copied(l, 0x5000, 512);
+    is_disturbed(l, 1, FRAG_COPIED_OVER);
+    is_disturbed(l, 0, FRAG_COPIED_OVER);
+    is_calm(l);
+    frag_ledger_close(l);
+}
+
+/* A copy of [dst, dst + size), and the blocks that it goes over: bit i is block
+ * i. */
+static void a_copy_disturbs_whom_it_goes_over(void **state)
+{
+    static const struct {
+        frag_addr dst;
+        frag_size size;
+        unsigned blocks;
+    } rows[] = {
+        {0x1000, 512, 0},
+        {0x1000, 513, 1},
+        {0x13ff, 1, 1},
+        {0x1400, 512, 0},
+        {0x1800, 0x1000, 2},
+        {0x3000, 0x300, 1},
+        {0x3000, 512, 0},
+        {0x2e00, 0x500, 1 | 2},
+        {0x2d00, 0x200, 2},
+        {0x5000, 0x1000, 4},
+        {0x5000, 512, 0},
+        {0x5100, 0x200, 4},
+        {0x0800, 0x5000, 1 | 2 | 4},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct frag_ledger *l = open_with_memory();
+        enum frag_disturbance by;
+        unsigned blocks = 0;
+        uint32_t owner;
+
+        assert_int_equal(put(l, 0, 0x1200, 512), FRAG_OK);
+        assert_int_equal(put(l, 1, 0x2200, 0xe00), FRAG_OK);
+        assert_int_equal(put(l, 2, 0x5200, 512), FRAG_OK);
+        frag_ledger_copied(l, rows[i].dst, rows[i].size);
+        while (frag_ledger_disturbed(l, &owner, &by))
+            blocks |= 1u << owner;
+        assert_int_equal(blocks, rows[i].blocks);
+        frag_ledger_close(l);
+    }
+}
+
+/* Blocks that begin in a map, end in it, or have it whole. */
+static void a_remap_disturbs_whom_it_shows(void **state)
+{
+    struct frag_ledger *l = open_with_memory();
+    unsigned told = 0;
+    enum frag_disturbance by;
+    uint32_t owner;
+
+    (void)state;
+    assert_int_equal(frag_ledger_drop(l, 0x3000, 0x1000), FRAG_OK);
+    assert_int_equal(frag_ledger_hold(l, 0x3000, 0x1000, 7, 3), FRAG_OK);
+    assert_int_equal(put(l, 0, 0x1000, 512), FRAG_OK);
+    assert_int_equal(put(l, 1, 0x1e00, 1024), FRAG_OK);
+    assert_int_equal(put(l, 2, 0x2200, 512), FRAG_OK);
+    assert_int_equal(put(l, 3, 0x2e00, 1024), FRAG_OK);
+    assert_int_equal(put(l, 4, 0x3200, 512), FRAG_OK);
+    assert_int_equal(frag_ledger_drop(l, 0x2000, 0x1000), FRAG_OK);
+    is_calm(l);
+    assert_int_equal(frag_ledger_hold(l, 0x2000, 0x1000, 7, 4), FRAG_OK);
+    while (frag_ledger_disturbed(l, &owner, &by)) {
+        assert_int_equal(by, FRAG_REMAPPED);
+        told |= 1u << owner;
+    }
+    assert_int_equal(told, 1u << 1 | 1u << 2 | 1u << 3);
+    frag_ledger_close(l);
+}
+
 static void every_flaw_of_an_answer_is_named(void **state)
 {
     static const struct {
@@ -233,6 +379,7 @@ enum fault {
     MOVES_THE_DEAD,
     KEEPS_MEMORY,
     GIVES_MEMORY_TWICE,
+    FREES_LAST_TWICE,
 };
 
 /* Every block is a segment of 2 MiB; the fault is a parameter. */
@@ -240,7 +387,7 @@ struct broken {
     uint32_t fault;
     frag_addr last, twin;
     frag_phys phys;
-    uint64_t allocs;
+    uint64_t allocs, frees;
 };
 
 /* A block and the next one in the same memory at other addresses. */
@@ -303,6 +450,7 @@ static enum frag_err broken_alloc(struct frag_heap *heap,
         return give_twice(heap, s, out);
     case NONE:
     case KEEPS_MEMORY:
+    case FREES_LAST_TWICE:
         break;
     }
     return FRAG_OK;
@@ -316,6 +464,10 @@ static void broken_free(struct frag_heap *heap, const struct frag_block *block)
         return;
     assert_int_equal(
         heap->mem->ops->segment_free(heap->mem, block->addr, 2 * MIB), FRAG_OK);
+    if (s->fault == FREES_LAST_TWICE && ++s->frees == 5)
+        assert_int_equal(
+            heap->mem->ops->segment_free(heap->mem, block->addr, 2 * MIB),
+            FRAG_CONTRACT);
 }
 
 static const struct frag_param broken_params[] = {
@@ -324,7 +476,7 @@ static const struct frag_param broken_params[] = {
      .offset = offsetof(struct broken, fault),
      .init = "none",
      .choices = "none|overlap|misaligned|small|beyond|nowhere|rug|twice|onto|"
-                "dead|keeps|again",
+                "dead|keeps|again|last",
      .help = "what is wrong"},
     {.name = NULL}};
 
@@ -360,18 +512,19 @@ static const struct frag_device_trace trace = {.slots = 5,
                                                .streams = &raw_stream,
                                                .pools = &raw_pool};
 
-static enum frag_err run_broken(const char *params, bool check,
-                                struct frag_error *e)
+static enum frag_err run_times(const struct frag_device_trace *t,
+                               const char *params, bool check, uint64_t times,
+                               struct frag_error *e)
 {
     struct frag_arena_options opts = {.capacity = FRAG_UNLIMITED,
                                       .rule = FRAG_RULE_HOSTILE};
     struct frag_backend *mem = frag_arena_open(&opts);
-    struct frag_replay spec = {.trace = &trace,
+    struct frag_replay spec = {.trace = t,
                                .policy = &broken,
                                .params = params,
                                .mem = mem,
                                .check = check,
-                               .repeat = 1,
+                               .repeat = times,
                                .points = 3};
     struct frag_run run;
     enum frag_err err;
@@ -383,6 +536,25 @@ static enum frag_err run_broken(const char *params, bool check,
     assert_int_equal(frag_arena_used(mem), 0);
     frag_arena_close(mem);
     return err;
+}
+
+static enum frag_err run_broken(const char *params, bool check,
+                                struct frag_error *e)
+{
+    return run_times(&trace, params, check, 1, e);
+}
+
+/* The trace without its last free, so that it is made between the two runs. */
+static void a_fault_between_two_runs_is_told(void **state)
+{
+    struct frag_device_trace t = trace;
+    struct frag_error e = {""};
+
+    (void)state;
+    t.count--;
+    assert_int_equal(run_times(&t, "fault=last", true, 2, &e), FRAG_CONTRACT);
+    if (!strstr(e.text, "event 9: ") || !strstr(e.text, "segment_free"))
+        fail_msg("\"%s\"", e.text);
 }
 
 static void every_planted_fault_is_caught_with_its_event(void **state)
@@ -401,6 +573,7 @@ static void every_planted_fault_is_caught_with_its_event(void **state)
         {"fault=dead", "moved but not live"},
         {"fault=keeps", "left 10485760 bytes"},
         {"fault=again", "event 4: the live block at"},
+        {"fault=last", "event 9: the backend refused segment_free"},
     };
 
     (void)state;
@@ -437,12 +610,17 @@ int main(void)
         cmocka_unit_test(an_honest_life_has_no_fault),
         cmocka_unit_test(blocks_may_span_maps_of_one_reservation_only),
         cmocka_unit_test(segments_that_touch_are_not_one),
+        cmocka_unit_test(who_is_disturbed_is_told_once),
+        cmocka_unit_test(a_block_that_died_is_not_told_of),
+        cmocka_unit_test(a_copy_disturbs_whom_it_goes_over),
+        cmocka_unit_test(a_remap_disturbs_whom_it_shows),
         cmocka_unit_test(every_flaw_of_an_answer_is_named),
         cmocka_unit_test(frees_are_for_live_blocks_as_they_were_given),
         cmocka_unit_test(memory_under_a_live_block_stays),
         cmocka_unit_test(a_map_may_go_and_come_back_within_a_call),
         cmocka_unit_test(no_two_blocks_share_memory),
         cmocka_unit_test(every_planted_fault_is_caught_with_its_event),
+        cmocka_unit_test(a_fault_between_two_runs_is_told),
         cmocka_unit_test(what_is_not_broken_passes),
         cmocka_unit_test(an_unchecked_run_gives_back_what_the_policy_kept),
     };
