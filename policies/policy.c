@@ -299,11 +299,40 @@ static enum frag_err set_params(const struct frag_policy *policy, void *state,
     return set_pairs(policy, state, params, e);
 }
 
+/* What a parameter is now, as a user would write it, and as a measure. */
+static double present(const struct frag_param *param, const void *state,
+                      char text[VALUE_TEXT])
+{
+    const struct kind *kind = &kinds[param->kind];
+    union value value;
+
+    memcpy(&value, (const char *)state + param->offset, kind->size);
+    kind->write(param, &value, text);
+    return kind->measure ? kind->measure(&value) : 0;
+}
+
+/* Each is good by itself; whether they go together. */
+static enum frag_err agree(const struct frag_policy *policy, const void *state,
+                           struct frag_error *e)
+{
+    char text[VALUE_TEXT], bound[VALUE_TEXT];
+
+    for (const struct frag_param *p = policy->params; p && p->name; p++)
+        for (const struct frag_param *q = policy->params; q->name; q++)
+            if (p->at_most && !strcmp(p->at_most, q->name) &&
+                present(p, state, text) > present(q, state, bound))
+                return frag_fail(e, FRAG_INVALID,
+                                 "%s: %s=%s is more than %s=%s: lower %s or "
+                                 "raise %s",
+                                 policy->name, p->name, text, q->name, bound,
+                                 p->name, q->name);
+    return FRAG_OK;
+}
+
 static void describe(const struct frag_policy *policy, const void *state,
                      char *text, size_t room)
 {
-    char value_text[VALUE_TEXT];
-    union value value;
+    char value[VALUE_TEXT];
     size_t used = 0;
 
     if (policy->describe) {
@@ -313,11 +342,10 @@ static void describe(const struct frag_policy *policy, const void *state,
     if (room)
         *text = '\0';
     for (const struct frag_param *p = policy->params; p && p->name; p++) {
-        memcpy(&value, (const char *)state + p->offset, kinds[p->kind].size);
-        kinds[p->kind].write(p, &value, value_text);
+        present(p, state, value);
         if (used < room)
             used += (size_t)snprintf(text + used, room - used, "%s%s=%s",
-                                     used ? "," : "", p->name, value_text);
+                                     used ? "," : "", p->name, value);
     }
 }
 
@@ -374,10 +402,15 @@ enum frag_err frag_heap_open_with(struct frag_heap *heap,
                          "%s needs virtual memory calls, which %s lacks",
                          policy->name, mem->ops->name);
     FRAG_TRY(make_state(policy, params, &fresh.state, e));
-    err = policy->init ? policy->init(&fresh) : FRAG_OK;
+    err = agree(policy, fresh.state, e);
+    if (err == FRAG_OK && policy->init) {
+        err = policy->init(&fresh);
+        if (err != FRAG_OK)
+            frag_fail(e, err, "%s: %s", policy->name, frag_err_text(err));
+    }
     if (err != FRAG_OK) {
         free(fresh.state);
-        return frag_fail(e, err, "%s: %s", policy->name, frag_err_text(err));
+        return err;
     }
     *heap = fresh;
     return FRAG_OK;

@@ -95,6 +95,8 @@ struct frag_param {
     const char *choices; /* "a|b|c" for CHOICE, else NULL */
     double min, max;     /* inclusive range of SIZE, NUMBER and RATIO values */
     const char *help;    /* one line, with the unit */
+    const char *at_most; /* another SIZE, NUMBER or RATIO that this one may not
+                            exceed; NULL: none */
 };
 
 /* A layout to start from: see adopt. Borrowed for the call. */
@@ -175,7 +177,7 @@ struct frag_policy {
  * target_link_libraries(mine PRIVATE fragsim::fragsim), and used as
  * `fragsim replay -p ./libmine.so:PARAMS`. */
 enum {
-    FRAG_POLICY_ABI = 1, /* goes up when this header or what it includes changes
+    FRAG_POLICY_ABI = 2, /* goes up when this header or what it includes changes
                             in a way that a built plugin would not survive */
 };
 
@@ -216,8 +218,9 @@ frag_heap_open_with(struct frag_heap *heap, const struct frag_policy *policy,
     __attribute__((warn_unused_result));
 void frag_heap_close(struct frag_heap *heap);
 
-/* Whether params are good for the policy: INVALID with the words in e. Writes
- * all parameters, resolved, to text (may be NULL) as they would be given. */
+/* Whether params are good for the policy, each by itself (whether they go
+ * together frag_heap_open says): INVALID with the words in e. Writes all
+ * parameters, resolved, to text (may be NULL) as they would be given. */
 enum frag_err frag_policy_resolve(const struct frag_policy *policy,
                                   const char *params, char *text, size_t room,
                                   struct frag_error *e)

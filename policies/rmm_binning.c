@@ -190,14 +190,13 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct rmm_binning *p = heap->state;
 
-    if (p->smallest > p->largest)
-        return FRAG_INVALID;
     for (frag_size size = frag_round_up(p->smallest, FRAG_ALIGNMENT);
          p->bin_count < MAX_BINS && (!p->bin_count || size <= p->largest);
          size *= 2)
         p->bins[p->bin_count++].size = size;
     p->nodes.size = sizeof(struct cell);
-    return stream_pool_init(&p->pool);
+    stream_pool_init(&p->pool);
+    return FRAG_OK;
 }
 
 static void fini(struct frag_heap *heap)
@@ -219,6 +218,7 @@ static const struct frag_param params[] = {
         .min = 1,
         .max = 0x1p40,
         .help = "bytes of a block of the smallest bin",
+        .at_most = "largest",
     },
     {
         .name = "largest",

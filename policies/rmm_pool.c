@@ -17,7 +17,8 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct rmm_pool *p = heap->state;
 
-    return stream_pool_init(&p->pool);
+    stream_pool_init(&p->pool);
+    return FRAG_OK;
 }
 
 static void fini(struct frag_heap *heap)

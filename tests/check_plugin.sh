@@ -90,7 +90,7 @@ echo 'int nothing;' >empty.c
 cc $flags -shared -fPIC empty.c -o empty.so
 refused ./empty.so "./empty.so is no policy: it has no symbol frag_policy_plugin"
 
-sed 's/\(FRAG_POLICY_ABI = \)1,/\1999,/' \
+sed 's/\(FRAG_POLICY_ABI = \)[0-9]*,/\1999,/' \
     prefix/include/fragsim/policies/policy.h >policy.h
 {
     cat policy.h
@@ -99,7 +99,7 @@ sed 's/\(FRAG_POLICY_ABI = \)1,/\1999,/' \
 # shellcheck disable=SC2086
 cc $flags -shared -fPIC -Iprefix/include/fragsim other.c -o other.so
 refused ./other.so "./other.so was built for version 999 of the policy" \
-    "interface, this fragsim has version 1: build it again"
+    "interface, this fragsim has version 2: build it again"
 
 echo '#include <policies/policy.h>
 static const struct frag_policy half = {.name = "half"};

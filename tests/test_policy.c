@@ -24,15 +24,15 @@ struct knobs {
 
 static const struct frag_param knob_rows[] = {
     {"size", FRAG_PARAM_SIZE, offsetof(struct knobs, size), "20MiB", NULL, 512,
-     0x1p64, "bytes"},
+     0x1p64, "bytes", NULL},
     {"number", FRAG_PARAM_NUMBER, offsetof(struct knobs, number), "7", NULL, 1,
-     9, "things"},
+     9, "things", NULL},
     {"ratio", FRAG_PARAM_RATIO, offsetof(struct knobs, ratio), "0.8", NULL, 0,
-     1, "a part"},
+     1, "a part", NULL},
     {"choice", FRAG_PARAM_CHOICE, offsetof(struct knobs, choice), "low",
-     "low|high|any", 0, 0, "which"},
+     "low|high|any", 0, 0, "which", NULL},
     {"on", FRAG_PARAM_SWITCH, offsetof(struct knobs, on), "no", NULL, 0, 0,
-     "whether"},
+     "whether", NULL},
     {.name = NULL},
 };
 
@@ -253,6 +253,37 @@ static void a_heap_that_cannot_open_says_why_and_is_untouched(void **state)
     assert_ptr_equal(heap.user, &mem);
 }
 
+static const struct frag_param *named(const struct frag_policy *policy,
+                                      const char *name)
+{
+    for (const struct frag_param *p = policy->params; p->name; p++)
+        if (!strcmp(p->name, name))
+            return p;
+    return NULL;
+}
+
+static void a_bound_is_another_parameter_of_the_kind(void **state)
+{
+    size_t bounds = 0;
+
+    (void)state;
+    for (size_t i = 0; frag_policies[i]; i++)
+        for (const struct frag_param *p = frag_policies[i]->params;
+             p && p->name; p++) {
+            const struct frag_param *q =
+                p->at_most ? named(frag_policies[i], p->at_most) : NULL;
+
+            if (!p->at_most)
+                continue;
+            assert_non_null(q);
+            assert_ptr_not_equal(p, q);
+            assert_int_equal(p->kind, q->kind);
+            assert_true(p->kind <= FRAG_PARAM_RATIO);
+            bounds++;
+        }
+    assert_true(bounds > 0);
+}
+
 static void a_state_starts_zeroed_with_its_parameters(void **state)
 {
     struct frag_backend mem = {.ops = NULL};
@@ -286,6 +317,7 @@ int main(void)
         cmocka_unit_test(every_policy_resolves_its_defaults_to_themselves),
         cmocka_unit_test(every_file_that_defines_a_policy_is_registered),
         cmocka_unit_test(a_heap_that_cannot_open_says_why_and_is_untouched),
+        cmocka_unit_test(a_bound_is_another_parameter_of_the_kind),
         cmocka_unit_test(a_state_starts_zeroed_with_its_parameters),
     };
 

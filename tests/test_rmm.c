@@ -369,18 +369,38 @@ static void arenas_take_half_of_the_device_unless_told(void **state)
     assert_int_equal(taken(FRAG_GIB, FRAG_GIB, "size=1048700"), FRAG_MIB);
 }
 
-static void a_pool_cannot_start_larger_than_it_may_become(void **state)
+static void parameters_that_contradict_are_named(void **state)
 {
+    static const struct {
+        const char *policy, *params, *words;
+    } rows[] = {
+        {"rmm_pool", "initial=2KiB,maximum=1KiB",
+         "rmm_pool: initial=2KiB is more than maximum=1KiB: lower initial or "
+         "raise maximum"},
+        {"rmm_binning", "maximum=1GiB,initial=2GiB",
+         "rmm_binning: initial=2GiB is more than maximum=1GiB: lower initial "
+         "or raise maximum"},
+        {"rmm_binning", "smallest=1GiB",
+         "rmm_binning: smallest=1GiB is more than largest=4MiB: lower smallest "
+         "or raise largest"},
+        {"rmm_binning", "largest=262143",
+         "rmm_binning: smallest=256KiB is more than largest=262143: lower "
+         "smallest or raise largest"},
+    };
     struct frag_backend *arena =
         frag_arena_open(&(struct frag_arena_options){.capacity = FRAG_GIB});
-    struct frag_heap heap;
-    struct frag_error e;
 
     (void)state;
     assert_non_null(arena);
-    assert_int_equal(frag_heap_open(&heap, frag_policy_find("rmm_pool"), arena,
-                                    "initial=2KiB,maximum=1KiB", &e),
-                     FRAG_INVALID);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_heap heap;
+        struct frag_error e;
+
+        assert_int_equal(frag_heap_open(&heap, frag_policy_find(rows[i].policy),
+                                        arena, rows[i].params, &e),
+                         FRAG_INVALID);
+        assert_string_equal(e.text, rows[i].words);
+    }
     frag_arena_close(arena);
 }
 
@@ -544,7 +564,7 @@ int main(void)
         cmocka_unit_test(sizes_are_rounded_up_to_256),
         cmocka_unit_test(bins_are_powers_of_two_from_256_kib_to_4_mib),
         cmocka_unit_test(arenas_take_half_of_the_device_unless_told),
-        cmocka_unit_test(a_pool_cannot_start_larger_than_it_may_become),
+        cmocka_unit_test(parameters_that_contradict_are_named),
         cmocka_unit_test(
             the_pool_takes_the_block_that_a_scan_of_its_lists_finds),
     };

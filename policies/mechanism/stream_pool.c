@@ -27,12 +27,9 @@ static frag_size half(frag_size size)
     return size / 2 - size / 2 % FRAG_ALIGNMENT;
 }
 
-enum frag_err stream_pool_init(struct stream_pool *pool)
+void stream_pool_init(struct stream_pool *pool)
 {
-    if (pool->initial > pool->maximum)
-        return FRAG_INVALID;
     pool->nodes.size = sizeof(struct pool_block);
-    return FRAG_OK;
 }
 
 void stream_pool_close(struct frag_heap *heap, struct stream_pool *pool)

@@ -61,6 +61,7 @@ struct stream_pool {
         .max = 0x1p50,                                                        \
         .help = "bytes taken at the first request; RMM's Python binding "     \
                 "takes half of the free memory, its replay all of it",        \
+        .at_most = "maximum",                                                 \
     },                                                                        \
     {                                                                         \
         .name = "maximum", .kind = FRAG_PARAM_SIZE,                           \
@@ -70,9 +71,8 @@ struct stream_pool {
                 "with a maximum than without",                                \
     }
 
-/* Starts from a zeroed pool with its parameters set. INVALID if it is to start
- * larger than it may become. */
-enum frag_err stream_pool_init(struct stream_pool *pool) FRAG_MUST_CHECK;
+/* Starts from a zeroed pool with its parameters set. */
+void stream_pool_init(struct stream_pool *pool);
 
 /* Takes the initial pool, once; it is stream 0's. OOM, DEVICE, NOMEM: not taken
  * yet. */

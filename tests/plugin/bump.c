@@ -43,7 +43,7 @@ static void fini(struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     {"region", FRAG_PARAM_SIZE, offsetof(struct bump, region), "64MiB", NULL,
-     512, 0x1p40, "bytes of the region"},
+     512, 0x1p40, "bytes of the region", NULL},
     {.name = NULL},
 };
 static const struct frag_policy bump = {
