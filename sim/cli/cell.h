@@ -6,6 +6,7 @@
 #define FRAG_CELL_H
 
 #include "policies/costs.h"
+#include "sim/cli/inputs.h"
 #include "sim/cli/options.h"
 #include "sim/results.h"
 
@@ -19,7 +20,7 @@ enum {
 struct cell_values {
     struct texts policies, capacities;
     const char *costs;
-    uint64_t device; /* UINT64_MAX: all */
+    uint64_t device; /* INPUT_ANY_DEVICE: all */
     frag_size total, limit;
     uint64_t gpu;     /* of the cuda backend */
     unsigned backend; /* index in cell_backends */
@@ -27,9 +28,9 @@ struct cell_values {
     bool stop_at_oom, check;
 };
 
-#define CELL_DEFAULTS        \
-    {                        \
-        .device = UINT64_MAX \
+#define CELL_DEFAULTS              \
+    {                              \
+        .device = INPUT_ANY_DEVICE \
     }
 
 /* Rows of a verb's options; AT is offsetof the field in its values. */

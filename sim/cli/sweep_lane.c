@@ -6,6 +6,7 @@
 #include "sim/cli/budget.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/hash.h"
+#include "sim/cli/inputs.h"
 #include "sim/cli/parallel.h"
 #include "sim/cli/sweep_parts.h"
 
@@ -101,36 +102,42 @@ static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
     return FRAG_OK;
 }
 
-static bool wants_device(const struct sweep *s, const struct lane *lane,
-                         uint32_t i)
-{
-    uint64_t only = s->spec->values->device;
+/* The lane that the cells of a device go to. */
+struct filling {
+    const struct sweep *sweep;
+    struct lane *lane;
+};
 
-    return only == UINT64_MAX || only == lane->subject.trace.devices[i].device;
+static enum frag_err make_device_cells(void *user, const struct input *in,
+                                       struct frag_error *e)
+{
+    const struct filling *f = user;
+    struct lane *lane = f->lane;
+    const uint32_t device =
+        (uint32_t)(in->device - lane->subject.trace.devices);
+
+    for (uint64_t i = lane->first; i < lane->end; i++) {
+        struct grid_cell at = grid_cell(f->sweep->spec->grid, i);
+
+        if (make_cell(f->sweep, lane, &at, device,
+                      &lane->cells[lane->count++]) != FRAG_OK)
+            return no_memory(lane, e);
+    }
+    return FRAG_OK;
 }
 
 static enum frag_err make_cells(const struct sweep *s, struct lane *lane,
                                 struct frag_error *e)
 {
-    const uint32_t devices = lane->subject.trace.device_count;
-    size_t room = (size_t)(lane->end - lane->first) * devices;
+    const struct frag_trace *t = &lane->subject.trace;
+    size_t room = (size_t)(lane->end - lane->first) * t->device_count;
+    struct filling filling = {s, lane};
 
     lane->cells = calloc(room + 1, sizeof(*lane->cells));
     if (!lane->cells)
         return no_memory(lane, e);
-    for (uint32_t d = 0; d < devices; d++)
-        for (uint64_t i = lane->first;
-             wants_device(s, lane, d) && i < lane->end; i++) {
-            struct grid_cell at = grid_cell(s->spec->grid, i);
-
-            if (make_cell(s, lane, &at, d, &lane->cells[lane->count++]) !=
-                FRAG_OK)
-                return no_memory(lane, e);
-        }
-    if (!lane->count)
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64,
-                         lane->path, s->spec->values->device);
-    return FRAG_OK;
+    return input_each_device(t, lane->subject.name, s->spec->values->device,
+                             make_device_cells, &filling, e);
 }
 
 static bool all_done(const struct lane *lane)

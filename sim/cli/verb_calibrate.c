@@ -8,6 +8,7 @@
 #include "real/fit_costs.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/gnuplot.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/sink.h"
 #include "sim/cli/table.h"
@@ -171,16 +172,11 @@ static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
     return draw(v, &fit, t->about, e);
 }
 
-static bool same(const char *a, const char *b)
-{
-    return a && b && !strcmp(a, b);
-}
-
 /* Wrong use that the options alone show; EXIT_DONE if there is none. */
 static int check(const struct call *call, const struct values *v)
 {
-    const char *const outs[] = {v->out, v->calls, v->plot};
-    int code = EXIT_DONE;
+    const struct outputs outputs = {
+        .csv = v->out, .own = {v->calls, v->plot}, .force = v->force};
 
     if (v->from && v->calls)
         return cli_misuse(call, "--calls is for what is measured, not --from");
@@ -190,13 +186,7 @@ static int check(const struct call *call, const struct values *v)
         return cli_misuse(call, "--gpu: there is none of that number");
     if (v->plot && !gnuplot_can_draw(v->plot))
         return cli_misuse(call, "--plot: expected FILE.svg, .png or .pdf");
-    for (size_t i = 0; code == EXIT_DONE && i < 3; i++) {
-        for (size_t k = 0; k < i; k++)
-            if (same(outs[i], outs[k]))
-                return cli_misuse(call, "two outputs go to the same place");
-        code = cli_may_write(call, outs[i], v->force);
-    }
-    return code;
+    return outputs_check(call, &outputs);
 }
 
 static int calibrate_run(const struct call *call, const void *values)

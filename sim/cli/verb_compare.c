@@ -8,15 +8,16 @@
 #include "sim/cli/choices.h"
 #include "sim/cli/compare_report.h"
 #include "sim/cli/facts.h"
+#include "sim/cli/inputs.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/progress.h"
 #include "sim/results_columns.h"
 
 struct values {
     struct common common;
     struct cell_values cell;
-    const char *json, *csv;
+    struct outputs outputs;
     uint64_t repeat;
-    bool force;
 };
 
 struct comparison {
@@ -163,20 +164,20 @@ static enum frag_err run_round(struct comparison *s, uint64_t round,
     return FRAG_OK;
 }
 
-static enum frag_err begin(struct comparison *s, const struct frag_trace *t,
-                           const struct frag_device_trace *d, const char *name,
+static enum frag_err begin(struct comparison *s, const struct input *in,
                            struct frag_error *e)
 {
     struct facts facts;
 
-    FRAG_TRY(facts_gather(d, &facts));
+    FRAG_TRY(facts_gather(in->device, &facts));
     for (size_t p = 0; p < s->policy_count; p++) {
-        FRAG_TRY(policy_choice_params(&s->policies[p], t, &s->params[p], e));
+        FRAG_TRY(
+            policy_choice_params(&s->policies[p], in->trace, &s->params[p], e));
         for (size_t i = 0; i < s->capacity_count; i++)
             *cell_at(s, p, i) = (struct compared){
-                .id = {.trace = t,
-                       .device = d,
-                       .trace_name = name,
+                .id = {.trace = in->trace,
+                       .device = in->device,
+                       .trace_name = in->name,
                        .policy = s->policies[p].text,
                        .policy_used = s->policies[p].policy,
                        .capacity = capacity_choice_bytes(&s->capacities[i],
@@ -186,13 +187,12 @@ static enum frag_err begin(struct comparison *s, const struct frag_trace *t,
     return FRAG_OK;
 }
 
-static enum frag_err compare_device(struct comparison *s,
-                                    const struct frag_trace *t,
-                                    const struct frag_device_trace *d,
-                                    const char *name, struct frag_error *e)
+static enum frag_err compare_device(void *user, const struct input *in,
+                                    struct frag_error *e)
 {
+    struct comparison *s = user;
     uint64_t rounds = s->values->repeat + s->values->cell.check;
-    enum frag_err err = begin(s, t, d, name, e);
+    enum frag_err err = begin(s, in, e);
 
     for (uint64_t r = 0; err == FRAG_OK && r <= rounds; r++)
         err = run_round(s, r, e);
@@ -203,44 +203,6 @@ static enum frag_err compare_device(struct comparison *s,
         free(s->params[p]);
         s->params[p] = NULL;
     }
-    return err;
-}
-
-static enum frag_err compare_trace(struct comparison *s,
-                                   const struct frag_trace *t, const char *name,
-                                   struct frag_error *e)
-{
-    uint64_t only = s->values->cell.device;
-    bool found = false;
-
-    for (uint32_t i = 0; i < t->device_count; i++)
-        if (only == UINT64_MAX || t->devices[i].device == only) {
-            FRAG_TRY(compare_device(s, t, &t->devices[i], name, e));
-            found = true;
-        }
-    if (!found)
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64,
-                         t->path, only);
-    return FRAG_OK;
-}
-
-static enum frag_err compare_path(struct comparison *s, const char *path,
-                                  struct frag_error *e)
-{
-    const struct frag_read_options options = {.limit = s->values->cell.limit,
-                                              .progress = progress_tick,
-                                              .user = &s->progress};
-    struct frag_trace *trace;
-    enum frag_err err;
-    char *name;
-
-    progress_step(&s->progress, 0, 0, "B", 1, path);
-    FRAG_TRY(frag_trace_open(path, &options, &trace, e));
-    name = cli_trace_name(path);
-    err = name ? compare_trace(s, trace, name, e) : FRAG_NOMEM;
-    progress_clear(&s->progress);
-    free(name);
-    frag_trace_close(trace);
     return err;
 }
 
@@ -272,29 +234,19 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
 static enum frag_err compare_all(struct comparison *s, struct frag_error *e)
 {
     const struct values *v = s->values;
-    enum frag_err err = FRAG_OK;
+    const struct inputs inputs = {&v->common.args, v->cell.device,
+                                  v->cell.limit, false, &s->progress};
+    enum frag_err err;
 
     FRAG_TRY(prepare(s, e));
-    FRAG_TRY(compare_report_open(&s->report, s->call, v->json, v->csv, e));
-    for (size_t i = 0; err == FRAG_OK && i < v->common.args.count; i++)
-        err = compare_path(s, v->common.args.items[i], e);
+    FRAG_TRY(compare_report_open(&s->report, s->call, v->outputs.json,
+                                 v->outputs.csv, e));
+    err = inputs_each(&inputs, compare_device, s, e);
     if (err == FRAG_OK)
         return compare_report_commit(&s->report, cli_colors(&v->common, stdout),
                                      e);
     compare_report_abort(&s->report);
     return err;
-}
-
-static int check_outputs(const struct call *call, const struct values *v)
-{
-    int code;
-
-    if (v->json && v->csv && !strcmp(v->json, v->csv))
-        return cli_misuse(call, "two outputs go to the same place");
-    if (!v->repeat || v->repeat > 1000)
-        return cli_misuse(call, "--repeat: expected 1 to 1000");
-    code = cli_may_write(call, v->json, v->force);
-    return code == EXIT_DONE ? cli_may_write(call, v->csv, v->force) : code;
 }
 
 static int say_wrong(const struct comparison *s)
@@ -313,8 +265,11 @@ static int compare_run(const struct call *call, const void *values)
     struct comparison s = {.call = call, .values = values};
     struct frag_error e = {""};
     enum frag_err err;
-    int code = check_outputs(call, s.values);
+    int code;
 
+    if (!s.values->repeat || s.values->repeat > 1000)
+        return cli_misuse(call, "--repeat: expected 1 to 1000");
+    code = outputs_check(call, &s.values->outputs);
     if (code != EXIT_DONE)
         return code;
     s.progress = progress_start(&s.values->common);
@@ -341,11 +296,10 @@ static const struct option_row options[] = {
     {"stop-at-oom", 0, NULL, "end a run with the first request that cannot be "
      "met", OPTION_SWITCH, AT(cell.stop_at_oom), NULL},
     {"gpu", 0, "N", "which GPU (default: 0)", OPTION_NUMBER, AT(cell.gpu), NULL},
-    {"json", 0, "FILE", "rows as JSON, with seconds for each call; - is stdout",
-     OPTION_TEXT, AT(json), NULL},
-    {"csv", 0, "FILE", "rows as CSV; - is stdout", OPTION_TEXT, AT(csv), NULL},
-    {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
-     AT(force), NULL},
+    OUTPUT_JSON_OPTION(AT, "rows as JSON, with seconds for each call; - is "
+                       "stdout"),
+    OUTPUT_CSV_OPTION(AT),
+    OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     CELL_MODEL_OPTIONS(AT),
     {0},
 };

@@ -1,10 +1,6 @@
 /* verb_export.c - the events of a device as CSV. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "sim/cli/cli.h"
-#include "sim/cli/progress.h"
-#include "traces/trace.h"
+#include "sim/cli/inputs.h"
 
 struct values {
     struct common common;
@@ -14,43 +10,17 @@ struct values {
     bool force;
 };
 
-/* The device asked for, or the only one. */
-static enum frag_err choose(const struct frag_trace *t, uint64_t wanted,
-                            uint32_t *device, struct frag_error *e)
-{
-    if (wanted == UINT64_MAX && t->device_count == 1) {
-        *device = t->devices[0].device;
-        return FRAG_OK;
-    }
-    if (wanted == UINT64_MAX)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: it has %" PRIu32 " devices; choose one with "
-                         "--device",
-                         t->path, t->device_count);
-    if (wanted > UINT32_MAX || !frag_trace_device(t, (uint32_t)wanted))
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64,
-                         t->path, wanted);
-    *device = (uint32_t)wanted;
-    return FRAG_OK;
-}
-
 static enum frag_err convert(const struct values *v, struct frag_error *e)
 {
     struct progress progress = progress_start(&v->common);
-    const struct frag_read_options options = {
-        .limit = v->limit, .progress = progress_tick, .user = &progress};
+    const struct frag_device_trace *device;
     struct frag_trace *t;
-    uint32_t device = 0;
     enum frag_err err;
 
-    progress_step(&progress, 0, 0, "B", 1, v->common.args.items[0]);
-    err = frag_trace_open(v->common.args.items[0], &options, &t, e);
-    progress_clear(&progress);
-    if (err != FRAG_OK)
-        return err;
-    err = choose(t, v->device, &device, e);
+    FRAG_TRY(input_open(v->common.args.items[0], v->limit, &progress, &t, e));
+    err = input_device(t, v->device, &device, e);
     if (err == FRAG_OK)
-        err = frag_trace_write_csv(t, device, v->out, e);
+        err = frag_trace_write_csv(t, device->device, v->out, e);
     frag_trace_close(t);
     return err;
 }
@@ -88,7 +58,7 @@ const struct verb verb_export = {
     .example = "fragsim export snapshot.pickle -o events.csv",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.out = "-", .device = UINT64_MAX},
+    .defaults = &(const struct values){.out = "-", .device = INPUT_ANY_DEVICE},
     .args_min = 1,
     .args_max = 1,
     .run = export_run,

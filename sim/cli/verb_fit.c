@@ -8,15 +8,17 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/fit_report.h"
 #include "sim/cli/fit_search.h"
+#include "sim/cli/inputs.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/parallel.h"
 #include "sim/cli/progress.h"
 
 struct values {
     struct common common;
     struct cell_values cell;
-    const char *json, *csv, *frontier;
+    struct outputs outputs;
+    const char *frontier;
     uint64_t jobs;
-    bool force;
 };
 
 struct search {
@@ -127,16 +129,17 @@ static void announce(struct search *s, const struct fit_subject *on, size_t i)
                 s->policy_count);
 }
 
-static enum frag_err fit_device(struct search *s, const struct frag_trace *t,
-                                const struct frag_device_trace *d,
-                                const char *name, struct frag_error *e)
+static enum frag_err fit_device(void *user, const struct input *in,
+                                struct frag_error *e)
 {
+    struct search *s = user;
+
     for (size_t i = 0; i < s->policy_count; i++) {
         const struct policy_choice *policy = &s->policies[i];
-        const struct fit_subject on = {name, policy->text, d->device,
-                                       s->settings.total};
+        const struct fit_subject on = {in->name, policy->text,
+                                       in->device->device, s->settings.total};
         struct frag_fit fit = {
-            .trace = d,
+            .trace = in->device,
             .policy = policy->policy,
             .costs = &s->settings.costs,
             .rule = s->settings.rule,
@@ -146,7 +149,7 @@ static enum frag_err fit_device(struct search *s, const struct frag_trace *t,
         enum frag_err err;
         char *params;
 
-        FRAG_TRY(policy_choice_params(policy, t, &params, e));
+        FRAG_TRY(policy_choice_params(policy, in->trace, &params, e));
         announce(s, &on, i);
         fit.params = params;
         err = fit_policy(s, &fit, &on, e);
@@ -156,56 +159,19 @@ static enum frag_err fit_device(struct search *s, const struct frag_trace *t,
     return FRAG_OK;
 }
 
-static enum frag_err fit_trace(struct search *s, const struct frag_trace *t,
-                               const char *name, struct frag_error *e)
-{
-    uint64_t only = s->values->cell.device;
-    bool found = false;
-
-    for (uint32_t i = 0; i < t->device_count; i++)
-        if (only == UINT64_MAX || t->devices[i].device == only) {
-            FRAG_TRY(fit_device(s, t, &t->devices[i], name, e));
-            found = true;
-        }
-    if (!found)
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64,
-                         t->path, only);
-    return FRAG_OK;
-}
-
-static enum frag_err fit_path(struct search *s, const char *path,
-                              struct frag_error *e)
-{
-    const struct frag_read_options options = {.limit = s->values->cell.limit,
-                                              .progress = progress_tick,
-                                              .user = &s->progress};
-    struct frag_trace *trace;
-    enum frag_err err;
-    char *name;
-
-    progress_step(&s->progress, 0, 0, "B", 1, path);
-    err = frag_trace_open(path, &options, &trace, e);
-    progress_clear(&s->progress);
-    FRAG_TRY(err);
-    name = cli_trace_name(path);
-    err = name ? fit_trace(s, trace, name, e) : FRAG_NOMEM;
-    free(name);
-    frag_trace_close(trace);
-    return err;
-}
-
 static enum frag_err fit_all(struct search *s, struct frag_error *e)
 {
     const struct values *v = s->values;
-    enum frag_err err = FRAG_OK;
+    const struct inputs inputs = {&v->common.args, v->cell.device,
+                                  v->cell.limit, false, &s->progress};
+    enum frag_err err;
 
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
                                  &s->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &s->settings, e));
-    FRAG_TRY(
-        fit_report_open(&s->report, s->call, v->json, v->csv, v->frontier, e));
-    for (size_t i = 0; err == FRAG_OK && i < v->common.args.count; i++)
-        err = fit_path(s, v->common.args.items[i], e);
+    FRAG_TRY(fit_report_open(&s->report, s->call, v->outputs.json,
+                             v->outputs.csv, v->frontier, e));
+    err = inputs_each(&inputs, fit_device, s, e);
     if (err == FRAG_OK)
         return fit_report_commit(&s->report, cli_colors(&v->common, stdout), e);
     fit_report_abort(&s->report);
@@ -214,16 +180,10 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
 
 static int check_outputs(const struct call *call, const struct values *v)
 {
-    const char *const outs[] = {v->json, v->csv, v->frontier};
-    int code = EXIT_DONE;
+    struct outputs o = v->outputs;
 
-    for (size_t i = 0; code == EXIT_DONE && i < 3; i++) {
-        for (size_t k = 0; k < i; k++)
-            if (outs[i] && outs[k] && !strcmp(outs[i], outs[k]))
-                return cli_misuse(call, "two outputs go to the same place");
-        code = cli_may_write(call, outs[i], v->force);
-    }
-    return code;
+    o.own[0] = v->frontier;
+    return outputs_check(call, &o);
 }
 
 static int fit_run(const struct call *call, const void *values)
@@ -252,11 +212,10 @@ static const struct option_row options[] = {
      "happens at every capacity as CSV: from_bytes to to_bytes - 1, the first "
      "OOM; - is stdout. Says from where on nothing fails",
      OPTION_TEXT, AT(frontier), NULL},
-    {"json", 0, "FILE", "rows as JSON, with the frontier if it was walked; - is "
-     "stdout", OPTION_TEXT, AT(json), NULL},
-    {"csv", 0, "FILE", "rows as CSV; - is stdout", OPTION_TEXT, AT(csv), NULL},
-    {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
-     AT(force), NULL},
+    OUTPUT_JSON_OPTION(AT, "rows as JSON, with the frontier if it was walked; "
+                       "- is stdout"),
+    OUTPUT_CSV_OPTION(AT),
+    OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     {"jobs", 'j', "N", "threads (default: one for each processor)",
      OPTION_NUMBER, AT(jobs), NULL},
     CELL_MODEL_OPTIONS(AT),

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
-#include "sim/cli/progress.h"
-#include "traces/trace.h"
+#include "sim/cli/inputs.h"
 
 struct values {
     struct common common;
@@ -17,18 +16,12 @@ static enum frag_err convert(const struct values *v, struct frag_error *e)
 {
     const char *path = v->common.args.items[0];
     struct progress progress = progress_start(&v->common);
-    const struct frag_read_options options = {
-        .limit = v->limit, .progress = progress_tick, .user = &progress};
     struct frag_trace *t;
     enum frag_err err;
 
-    progress_step(&progress, 0, 0, "B", 1, path);
-    err = frag_trace_open(path, &options, &t, e);
-    progress_clear(&progress);
-    if (err != FRAG_OK)
-        return err;
-    for (uint32_t i = 0; !v->common.quiet && i < t->note_count; i++)
-        fprintf(stderr, "%s: %s\n", path, t->notes[i]);
+    FRAG_TRY(input_open(path, v->limit, &progress, &t, e));
+    if (!v->common.quiet)
+        input_say_notes(path, t);
     err = cli_interrupted() ? FRAG_CANCELLED
                             : frag_trace_write(t, v->out, v->repeat, e);
     frag_trace_close(t);

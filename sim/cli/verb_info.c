@@ -5,7 +5,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/facts.h"
-#include "sim/cli/progress.h"
+#include "sim/cli/inputs.h"
 #include "sim/cli/sink.h"
 
 struct values {
@@ -230,8 +230,6 @@ static enum frag_err show_all(const struct call *call, const struct values *v,
                               struct sink *sink, struct frag_error *e)
 {
     struct progress progress = progress_start(&v->common);
-    const struct frag_read_options options = {
-        .limit = v->limit, .progress = progress_tick, .user = &progress};
     enum frag_err err = FRAG_OK;
 
     if (v->json)
@@ -239,9 +237,7 @@ static enum frag_err show_all(const struct call *call, const struct values *v,
     for (size_t i = 0; err == FRAG_OK && i < v->common.args.count; i++) {
         struct frag_trace *t;
 
-        progress_step(&progress, 0, 0, "B", 1, v->common.args.items[i]);
-        err = frag_trace_open(v->common.args.items[i], &options, &t, e);
-        progress_clear(&progress);
+        err = input_open(v->common.args.items[i], v->limit, &progress, &t, e);
         if (err != FRAG_OK)
             break;
         err = show(t, sink->out, v->json, i == 0);

@@ -7,12 +7,13 @@
 #include "sim/cli/facts.h"
 #include "sim/cli/figure.h"
 #include "sim/cli/gnuplot.h"
+#include "sim/cli/inputs.h"
 
 struct values {
     struct common common;
     struct texts runs;
     const char *out, *keep, *policy, *capacity;
-    uint64_t device; /* UINT64_MAX: the only one */
+    uint64_t device; /* INPUT_ANY_DEVICE: the only one */
     unsigned color;
     bool force;
 };
@@ -35,23 +36,6 @@ static enum frag_err plot(const struct figure *f, const struct values *v,
 }
 
 /* -- figures of a trace --------------------------------------------------- */
-
-static enum frag_err find_device(const struct frag_trace *t, uint64_t wanted,
-                                 const struct frag_device_trace **out,
-                                 struct frag_error *e)
-{
-    if (wanted == UINT64_MAX && t->device_count > 1)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: it has %" PRIu32 " devices; --device says which",
-                         t->path, t->device_count);
-    for (uint32_t i = 0; i < t->device_count; i++)
-        if (wanted == UINT64_MAX || t->devices[i].device == wanted) {
-            *out = &t->devices[i];
-            return FRAG_OK;
-        }
-    return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64, t->path,
-                     wanted);
-}
 
 /* The capacity of a word as "24GiB" or "0.9x". */
 static enum frag_err find_capacity(const char *text,
@@ -83,7 +67,7 @@ static enum frag_err view_trace(const struct figure *f, const struct values *v,
     enum frag_err err;
 
     FRAG_TRY(policy_choice_read(v->policy, &policy, e));
-    FRAG_TRY(find_device(t, v->device, &view->device, e));
+    FRAG_TRY(input_device(t, v->device, &view->device, e));
     FRAG_TRY(find_capacity(v->capacity, view->device, &view->capacity, e));
     FRAG_TRY(policy_choice_params(&policy, t, &params, e));
     name = cli_trace_name(t->path);
@@ -105,16 +89,13 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
 {
     struct progress progress = progress_start(&v->common);
     struct trace_view view = {.progress = &progress};
-    const struct frag_read_options options = {.progress = progress_tick,
-                                              .user = &progress};
     struct frag_trace *trace;
     enum frag_err err;
 
     if (v->common.args.count != 2)
         return frag_fail(e, FRAG_INVALID, "%s is a figure of one trace",
                          f->name);
-    progress_step(&progress, 0, 0, "B", 1, v->common.args.items[0]);
-    FRAG_TRY(frag_trace_open(v->common.args.items[0], &options, &trace, e));
+    FRAG_TRY(input_open(v->common.args.items[0], 0, &progress, &trace, e));
     progress_step(&progress, 0, 0, " events", 1, f->name);
     err = view_trace(f, v, trace, &view, e);
     progress_clear(&progress);
@@ -204,7 +185,7 @@ const struct verb verb_plot = {
     .size = sizeof(struct values),
     .defaults = &(const struct values){.policy = "torch",
                                        .capacity = "inf",
-                                       .device = UINT64_MAX},
+                                       .device = INPUT_ANY_DEVICE},
     .args_min = 2,
     .args_max = SIZE_MAX,
     .run = plot_run,

@@ -7,15 +7,16 @@
 #include "sim/cli/choices.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/facts.h"
+#include "sim/cli/inputs.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/report.h"
 
 struct values {
     struct common common;
     struct cell_values cell;
-    const char *out, *json, *csv;
+    struct outputs outputs;
     uint64_t points;
-    bool force;
 };
 
 /* Everything a replay needs, checked before the first run. */
@@ -29,28 +30,6 @@ struct plan {
     struct progress progress;
     struct report report;
 };
-
-static bool same(const char *a, const char *b)
-{
-    return a && b && !strcmp(a, b);
-}
-
-/* Wrong use that the options alone show; EXIT_DONE if there is none. */
-static int check_outputs(const struct call *call, const struct values *v)
-{
-    int code;
-
-    if (same(v->json, v->csv) || same(v->out, v->json) || same(v->out, v->csv))
-        return cli_misuse(call, "two outputs go to the same place");
-    if (same(v->out, "-"))
-        return cli_misuse(call, "an HDF5 file cannot go to stdout");
-    code = cli_may_replace(call, v->out, v->force);
-    if (code == EXIT_DONE)
-        code = cli_may_write(call, v->json, v->force);
-    if (code == EXIT_DONE)
-        code = cli_may_write(call, v->csv, v->force);
-    return code;
-}
 
 /* -- one run ------------------------------------------------------------- */
 
@@ -102,69 +81,21 @@ static enum frag_err run_policy(struct plan *plan, struct frag_run_identity *id,
     return err;
 }
 
-static enum frag_err run_device(struct plan *plan, const struct frag_trace *t,
-                                const struct frag_device_trace *d,
-                                const char *name, struct frag_error *e)
+static enum frag_err run_device(void *user, const struct input *in,
+                                struct frag_error *e)
 {
+    struct plan *plan = user;
     struct frag_run_identity id = {
-        .trace = t,
-        .device = d,
-        .trace_name = name,
+        .trace = in->trace,
+        .device = in->device,
+        .trace_name = in->name,
     };
     struct facts facts;
 
-    FRAG_TRY(facts_gather(d, &facts));
+    FRAG_TRY(facts_gather(in->device, &facts));
     for (size_t p = 0; p < plan->policy_count; p++)
         FRAG_TRY(run_policy(plan, &id, p, facts.peak_requested, e));
     return FRAG_OK;
-}
-
-static enum frag_err run_trace(struct plan *plan, const struct frag_trace *t,
-                               const char *name, struct frag_error *e)
-{
-    uint64_t only = plan->values->cell.device;
-    bool found = false;
-
-    for (uint32_t i = 0; i < t->device_count; i++)
-        if (only == UINT64_MAX || t->devices[i].device == only) {
-            FRAG_TRY(run_device(plan, t, &t->devices[i], name, e));
-            found = true;
-        }
-    if (!found)
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64,
-                         t->path, only);
-    return FRAG_OK;
-}
-
-static enum frag_err open_trace(struct plan *plan, const char *path,
-                                struct frag_trace **out, struct frag_error *e)
-{
-    const struct frag_read_options options = {.limit = plan->values->cell.limit,
-                                              .progress = progress_tick,
-                                              .user = &plan->progress};
-
-    progress_step(&plan->progress, 0, 0, "B", 1, path);
-    return frag_trace_open(path, &options, out, e);
-}
-
-static enum frag_err run_path(struct plan *plan, const char *path,
-                              struct frag_error *e)
-{
-    struct frag_trace *trace;
-    enum frag_err err;
-    char *name;
-
-    FRAG_TRY(open_trace(plan, path, &trace, e));
-    progress_clear(&plan->progress);
-    for (uint32_t i = 0; !plan->values->common.quiet && i < trace->note_count;
-         i++)
-        fprintf(stderr, "%s: %s\n", path, trace->notes[i]);
-    name = cli_trace_name(path);
-    err = name ? run_trace(plan, trace, name, e) : FRAG_NOMEM;
-    progress_clear(&plan->progress);
-    free(name);
-    frag_trace_close(trace);
-    return err;
 }
 
 /* -- all of them --------------------------------------------------------- */
@@ -172,6 +103,7 @@ static enum frag_err run_path(struct plan *plan, const char *path,
 static void say_totals(const struct plan *plan, const struct report *r,
                        uint64_t started)
 {
+    const char *out = plan->values->outputs.hdf5;
     double seconds = (double)(progress_clock() - started) / 1e9;
 
     if (plan->values->common.quiet)
@@ -180,9 +112,8 @@ static void say_totals(const struct plan *plan, const struct report *r,
             "%" PRIu64 " run%s, %" PRIu64 " with an OOM; %.1f M events in "
             "%.2f s%s%s\n",
             r->runs, r->runs == 1 ? "" : "s", r->failed_runs,
-            (double)r->events / 1e6, seconds,
-            plan->values->out ? "; written to " : "",
-            plan->values->out ? plan->values->out : "");
+            (double)r->events / 1e6, seconds, out ? "; written to " : "",
+            out ? out : "");
 }
 
 static enum frag_err run_all(struct plan *plan, struct frag_error *e)
@@ -194,17 +125,18 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
         .command = plan->call->command,
         .started = cli_now(),
     };
+    const struct inputs inputs = {&v->common.args, v->cell.device,
+                                  v->cell.limit, !v->common.quiet,
+                                  &plan->progress};
     uint64_t started = progress_clock();
     enum frag_err err;
 
-    FRAG_TRY(
-        report_open(&plan->report, &provenance, v->out, v->json, v->csv, e));
-    for (size_t i = 0; i < v->common.args.count; i++) {
-        err = run_path(plan, v->common.args.items[i], e);
-        if (err != FRAG_OK) {
-            report_abort(&plan->report);
-            return err;
-        }
+    FRAG_TRY(report_open(&plan->report, &provenance, v->outputs.hdf5,
+                         v->outputs.json, v->outputs.csv, e));
+    err = inputs_each(&inputs, run_device, plan, e);
+    if (err != FRAG_OK) {
+        report_abort(&plan->report);
+        return err;
     }
     struct report totals = plan->report;
     FRAG_TRY(report_commit(&plan->report, cli_colors(&v->common, stdout), e));
@@ -222,7 +154,8 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
     FRAG_TRY(capacity_choices_read(&v->cell.capacities, &plan->capacities,
                                    &plan->capacity_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
-    plan->settings.points = v->out ? v->points : 0; /* only files hold series */
+    plan->settings.points =
+        v->outputs.hdf5 ? v->points : 0; /* only files hold series */
     return FRAG_OK;
 }
 
@@ -231,7 +164,7 @@ static int replay_run(const struct call *call, const void *values)
     struct plan plan = {.call = call, .values = values};
     struct frag_error e = {""};
     enum frag_err err;
-    int code = check_outputs(call, plan.values);
+    int code = outputs_check(call, &plan.values->outputs);
 
     if (code != EXIT_DONE)
         return code;
@@ -250,13 +183,10 @@ static int replay_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
-    {"output", 'o', "FILE", "result file, HDF5; see `fragsim help results`",
-     OPTION_TEXT, AT(out), NULL},
-    {"json", 0, "FILE", "rows as JSON; - is stdout", OPTION_TEXT, AT(json),
-     NULL},
-    {"csv", 0, "FILE", "rows as CSV; - is stdout", OPTION_TEXT, AT(csv), NULL},
-    {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
-     AT(force), NULL},
+    OUTPUT_HDF5_OPTION(AT),
+    OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
+    OUTPUT_CSV_OPTION(AT),
+    OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     CELL_DEVICE_OPTIONS(AT),
     {"points", 0, "N", "points of each series in the result file (default: "
      "2000)",

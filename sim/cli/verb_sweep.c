@@ -2,12 +2,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/cli/budget.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/parallel.h"
-#include "sim/cli/sweep.h"
+#include "sim/cli/sweep_output.h"
 
 enum { FAULTS_SHOWN = 20 };
 
@@ -15,10 +14,11 @@ struct values {
     struct common common;
     struct cell_values cell;
     struct texts params;
-    const char *grid, *out, *json, *csv, *shard;
+    struct outputs outputs;
+    const char *grid, *shard;
     uint64_t threads, points;
     frag_size memory;
-    bool force, resume, list, details;
+    bool resume, list, details;
 };
 
 /* A sweep on its way from the options to the file. */
@@ -28,7 +28,7 @@ struct plan {
     struct grid grid;
     struct shard shard;
     struct cell_settings settings;
-    char *settings_text, *command, *identity, *journal_path;
+    struct sweep_output output;
     struct sweep *sweep;
     struct journal *journal;
     struct progress progress;
@@ -76,7 +76,7 @@ static char *make_command(const struct values *v)
     put_words(out, "-c ", &c->capacities);
     put_word(out, "--grid ", v->grid);
     put_word(out, "--costs ", c->costs);
-    if (c->device != UINT64_MAX)
+    if (c->device != INPUT_ANY_DEVICE)
         fprintf(out, " --device %" PRIu64, c->device);
     if (c->total)
         fprintf(out, " --total %" PRIu64, c->total);
@@ -91,16 +91,6 @@ static char *make_command(const struct values *v)
         return text;
     free(text);
     return NULL;
-}
-
-static char *join(const char *a, const char *b)
-{
-    size_t room = strlen(a) + strlen(b) + 1;
-    char *text = malloc(room);
-
-    if (text)
-        snprintf(text, room, "%s%s", a, b);
-    return text;
 }
 
 static enum frag_err read_options(struct plan *plan, struct frag_error *e)
@@ -118,21 +108,6 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
         &(const struct grid_source){&v->common.args, &v->cell.policies,
                                     &v->cell.capacities, &v->params, v->grid},
         &plan->grid, e);
-}
-
-static enum frag_err name_all(struct plan *plan, struct frag_error *e)
-{
-    const struct values *v = plan->values;
-
-    plan->command = make_command(v);
-    plan->settings_text = cell_settings_text(&plan->settings, v->cell.limit);
-    plan->journal_path = join(v->out, ".journal");
-    if (plan->settings_text)
-        plan->identity = join("fragsim " FRAG_VERSION " (" FRAG_COMMIT ") ",
-                              plan->settings_text);
-    if (plan->command && plan->journal_path && plan->identity)
-        return FRAG_OK;
-    return frag_fail(e, FRAG_NOMEM, "no memory for a sweep");
 }
 
 /* -- --list -------------------------------------------------------------- */
@@ -163,88 +138,20 @@ static void list_cells(const struct plan *plan)
     }
 }
 
-/* -- the output ---------------------------------------------------------- */
-
-/* Whether the output is there, and the whole of what is asked for. */
-static enum frag_err is_complete(const struct plan *plan, bool *complete,
-                                 struct frag_error *e)
-{
-    const char *out = plan->values->out;
-    struct frag_loaded found;
-
-    *complete = false;
-    if (!plan->values->resume || plan->values->force ||
-        access(plan->journal_path, F_OK) == 0 || access(out, F_OK) < 0)
-        return FRAG_OK;
-    FRAG_TRY(frag_results_load(out, &found, e));
-    *complete = !found.missing && found.settings &&
-                !strcmp(found.settings, plan->settings_text) &&
-                !strcmp(found.command, plan->command) &&
-                !strcmp(found.version, FRAG_VERSION) &&
-                !strcmp(found.commit, FRAG_COMMIT);
-    frag_results_unload(&found);
-    if (*complete)
-        return FRAG_OK;
-    return frag_fail(e, FRAG_IO,
-                     "%s is the result of something else, and there is no %s "
-                     "to go on with; -f writes over it",
-                     out, plan->journal_path);
-}
-
-/* An output that is there may be replaced if its own journal is there too. */
-static int check_outputs(const struct plan *plan)
-{
-    const struct values *v = plan->values;
-    const bool mine = v->resume && access(plan->journal_path, F_OK) == 0;
-    int code = cli_may_replace(plan->call, v->out, v->force || mine);
-
-    if (code == EXIT_DONE)
-        code = cli_may_write(plan->call, v->json, v->force || mine);
-    if (code == EXIT_DONE)
-        code = cli_may_write(plan->call, v->csv, v->force || mine);
-    return code;
-}
-
-static enum frag_err write_results(struct plan *plan, const char *missing,
-                                   struct frag_error *e)
-{
-    const struct values *v = plan->values;
-    const struct frag_provenance provenance = {
-        .version = FRAG_VERSION,
-        .commit = FRAG_COMMIT,
-        .command = plan->command,
-        .started = FRAG_NO_TIME,
-        .settings = plan->settings_text,
-        .missing = missing,
-    };
-    struct report report;
-    enum frag_err err;
-
-    FRAG_TRY(report_open(&report, &provenance, v->out, v->json, v->csv, e));
-    report.has_table = false;
-    err = sweep_write(plan->sweep, plan->journal, &report, e);
-    if (err == FRAG_OK)
-        return report_commit(&report, false, e);
-    report_abort(&report);
-    return err;
-}
-
 /* -- running ------------------------------------------------------------- */
 
 static enum frag_err open_journal(struct plan *plan, struct frag_error *e)
 {
-    const struct values *v = plan->values;
-    const enum journal_mode mode = v->resume  ? JOURNAL_RESUME
-                                   : v->force ? JOURNAL_REPLACE
-                                              : JOURNAL_NEW;
+    uint64_t dropped;
 
-    FRAG_TRY(journal_open(plan->journal_path, mode, plan->identity,
-                          sweep_recall, plan->sweep, &plan->journal, e));
-    if (journal_dropped(plan->journal) && !v->common.quiet)
+    FRAG_TRY(
+        sweep_output_journal(&plan->output, plan->sweep, &plan->journal, e));
+    dropped = journal_dropped(plan->journal);
+    if (dropped && !plan->values->common.quiet)
         fprintf(stderr,
                 "%s: the last %" PRIu64 " bytes are no whole record; what they "
                 "were is done again\n",
-                plan->journal_path, journal_dropped(plan->journal));
+                plan->output.journal_path, dropped);
     return FRAG_OK;
 }
 
@@ -259,7 +166,8 @@ static void say_totals(const struct plan *plan, uint64_t started)
             "%" PRIu64 " cell%s, %" PRIu64 " of them found in the journal; "
             "%.1f M events in %.2f s; written to %s\n",
             n.done + n.recalled, n.done + n.recalled == 1 ? "" : "s",
-            n.recalled, (double)n.events / 1e6, seconds, plan->values->out);
+            n.recalled, (double)n.events / 1e6, seconds,
+            plan->values->outputs.hdf5);
 }
 
 /* Says what is missing; its exit code is that of the first fault. */
@@ -280,7 +188,7 @@ static int say_faults(const struct plan *plan, const char *faults,
              "--resume tries again",
              n.faults, n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
              n.faults > FAULTS_SHOWN ? " (the first are above)" : "",
-             plan->values->out);
+             plan->values->outputs.hdf5);
     return cli_fail(plan->call, first, &e);
 }
 
@@ -293,7 +201,7 @@ static int stopped(const struct plan *plan, enum frag_err err,
     fprintf(stderr,
             "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume goes "
             "on\n",
-            n.done + n.recalled, n.cells, plan->journal_path);
+            n.done + n.recalled, n.cells, plan->output.journal_path);
     return code;
 }
 
@@ -310,7 +218,8 @@ static int run_cells(struct plan *plan)
     if (err != FRAG_OK)
         return stopped(plan, err, &e);
     faults = sweep_faults(plan->sweep, &first);
-    err = write_results(plan, faults, &e);
+    err = sweep_output_write(&plan->output, plan->sweep, plan->journal, faults,
+                             &e);
     if (err != FRAG_OK) {
         code = stopped(plan, err, &e);
     } else if (first != FRAG_OK) {
@@ -351,27 +260,30 @@ static int run_plan(struct plan *plan, struct frag_error *e)
 
 static int prepare_and_run(struct plan *plan)
 {
+    const struct values *v = plan->values;
     struct frag_error e = {""};
     enum frag_err err = read_options(plan, &e);
     bool complete;
     int code;
 
-    if (err == FRAG_OK && plan->values->list) {
+    if (err == FRAG_OK && v->list) {
         list_cells(plan);
         return EXIT_DONE;
     }
     if (err == FRAG_OK)
-        err = name_all(plan, &e);
+        err = sweep_output_name(
+            &plan->output, &v->outputs, v->resume, make_command(v),
+            cell_settings_text(&plan->settings, v->cell.limit), &e);
     if (err == FRAG_OK)
-        err = is_complete(plan, &complete, &e);
+        err = sweep_output_is_complete(&plan->output, &complete, &e);
     if (err != FRAG_OK)
         return cli_fail(plan->call, err, &e);
     if (complete) {
-        if (!plan->values->common.quiet)
-            fprintf(stderr, "%s is complete\n", plan->values->out);
+        if (!v->common.quiet)
+            fprintf(stderr, "%s is complete\n", v->outputs.hdf5);
         return EXIT_DONE;
     }
-    code = check_outputs(plan);
+    code = sweep_output_exists(plan->call, &plan->output);
     return code == EXIT_DONE ? run_plan(plan, &e) : code;
 }
 
@@ -381,10 +293,11 @@ static int sweep_verb(const struct call *call, const void *values)
     struct plan plan = {.call = call, .values = v};
     int code;
 
-    if (!v->out && !v->list)
+    if (!v->outputs.hdf5 && !v->list)
         return cli_misuse(call, "-o FILE says where the results go");
-    if (v->out && !strcmp(v->out, "-"))
-        return cli_misuse(call, "an HDF5 file cannot go to stdout");
+    code = outputs_misused(call, &v->outputs);
+    if (code != EXIT_DONE)
+        return code;
     if (v->threads > 4096)
         return cli_misuse(call, "--jobs: expected at most 4096");
     for (size_t i = 0; i < v->common.args.count; i++)
@@ -395,10 +308,7 @@ static int sweep_verb(const struct call *call, const void *values)
     cli_catch_signals();
     code = prepare_and_run(&plan);
     grid_free(&plan.grid);
-    free(plan.settings_text);
-    free(plan.command);
-    free(plan.identity);
-    free(plan.journal_path);
+    sweep_output_free(&plan.output);
     return code;
 }
 
@@ -414,13 +324,11 @@ static const struct option_row options[] = {
      "more of the grid, a line each: trace PATH, policy TEXT, capacity LIST, "
      "param TEXT; # begins a comment",
      OPTION_TEXT, AT(grid), NULL},
-    {"output", 'o', "FILE", "result file, HDF5; see `fragsim help results`",
-     OPTION_TEXT, AT(out), NULL},
-    {"json", 0, "FILE", "rows as JSON; - is stdout", OPTION_TEXT, AT(json),
-     NULL},
-    {"csv", 0, "FILE", "rows as CSV; - is stdout", OPTION_TEXT, AT(csv), NULL},
-    {"force", 'f', NULL, "write over outputs and unfinished work that exist",
-     OPTION_SWITCH, AT(force), NULL},
+    OUTPUT_HDF5_OPTION(AT),
+    OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
+    OUTPUT_CSV_OPTION(AT),
+    OUTPUT_FORCE_OPTION(AT, "write over outputs and unfinished work that "
+                        "exist"),
     {"jobs", 'j', "N", "threads (default: the processors it may use)",
      OPTION_NUMBER, AT(threads), NULL},
     {"resume", 0, NULL,

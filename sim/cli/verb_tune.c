@@ -6,6 +6,8 @@
 
 #include "sim/arena.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/inputs.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/sink.h"
 #include "sim/cli/tune_report.h"
@@ -18,10 +20,11 @@ struct values {
     struct common common;
     struct cell_values cell;
     struct texts without;
-    const char *max_calls, *max_seconds, *json, *verify;
+    struct outputs outputs;
+    const char *max_calls, *max_seconds, *verify;
     frag_size capacity;
     uint64_t seed, evaluations, jobs;
-    bool no_vmm, fraction, no_hold_out, force;
+    bool no_vmm, fraction, no_hold_out;
 };
 
 struct tuning {
@@ -112,52 +115,40 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
 
 /* ---- the traces ---- */
 
-static enum frag_err add_case(struct tuning *t, const char *path,
-                              const struct frag_device_trace *d)
+static enum frag_err add_case(void *user, const struct input *in,
+                              struct frag_error *e)
 {
+    struct tuning *t = user;
     struct tune_case *grown =
         realloc(t->cases, (t->case_count + 1) * sizeof(*grown));
+    char *name;
 
+    (void)e;
     if (!grown)
         return FRAG_NOMEM;
     t->cases = grown;
-    grown[t->case_count] = (struct tune_case){cli_trace_name(path), d};
-    return grown[t->case_count++].name ? FRAG_OK : FRAG_NOMEM;
-}
-
-static enum frag_err add_devices(struct tuning *t, const char *path,
-                                 const struct frag_trace *trace,
-                                 struct frag_error *e)
-{
-    uint64_t only = t->values->cell.device;
-    bool found = false;
-
-    for (uint32_t i = 0; i < trace->device_count; i++)
-        if (only == UINT64_MAX || trace->devices[i].device == only) {
-            FRAG_TRY(add_case(t, path, &trace->devices[i]));
-            found = true;
-        }
-    if (!found)
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64, path,
-                         only);
+    name = strdup(in->name);
+    if (!name)
+        return FRAG_NOMEM;
+    grown[t->case_count++] = (struct tune_case){name, in->device};
     return FRAG_OK;
 }
 
 static enum frag_err open_trace(struct tuning *t, const char *path,
                                 struct frag_error *e)
 {
-    const struct frag_read_options options = {.limit = t->values->cell.limit,
-                                              .progress = progress_tick,
-                                              .user = &t->progress};
+    const struct cell_values *v = &t->values->cell;
     struct frag_trace *trace;
-    enum frag_err err;
+    enum frag_err err = FRAG_NOMEM;
+    char *name;
 
-    progress_step(&t->progress, 0, 0, "B", 1, path);
-    err = frag_trace_open(path, &options, &trace, e);
-    progress_clear(&t->progress);
-    FRAG_TRY(err);
+    FRAG_TRY(input_open(path, v->limit, &t->progress, &trace, e));
     t->traces[t->trace_count++] = trace;
-    return add_devices(t, path, trace, e);
+    name = cli_trace_name(path);
+    if (name)
+        err = input_each_device(trace, name, v->device, add_case, t, e);
+    free(name);
+    return err;
 }
 
 static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
@@ -261,7 +252,7 @@ static enum frag_err say_json(const struct tuning *t,
 {
     struct sink sink;
 
-    FRAG_TRY(sink_open(&sink, t->values->json, e));
+    FRAG_TRY(sink_open(&sink, t->values->outputs.json, e));
     cli_json_open(t->call, sink.out);
     tune_print_json(answer, sink.out);
     frag_results_json_close(sink.out);
@@ -273,7 +264,7 @@ static enum frag_err say(const struct tuning *t, struct frag_error *e)
 {
     const struct tune_answer answer = {&t->search, t->held_out,
                                        t->held_out_count};
-    const char *json = t->values->json;
+    const char *json = t->values->outputs.json;
     struct sink sink;
 
     if (json)
@@ -314,12 +305,13 @@ static void close_all(struct tuning *t)
 
 static int check_outputs(const struct call *call, const struct values *v)
 {
-    int code = cli_may_write(call, v->json, v->force);
+    struct outputs o = v->outputs;
 
     if (v->verify && !strcmp(v->verify, "-"))
         return cli_misuse(call, "--verify-with writes several files, and not "
                                 "to stdout");
-    return code == EXIT_DONE ? cli_may_write(call, v->verify, v->force) : code;
+    o.own[0] = v->verify;
+    return outputs_check(call, &o);
 }
 
 static int tune_run_verb(const struct call *call, const void *values)
@@ -377,10 +369,8 @@ static const struct option_row options[] = {
      "write what a run on a real device needs to confirm the figures: jobs as "
      "JSON lines (events, conf, cap, predicted) and the event streams beside",
      OPTION_TEXT, AT(verify), NULL},
-    {"json", 0, "FILE", "the answer as JSON; - is stdout", OPTION_TEXT,
-     AT(json), NULL},
-    {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
-     AT(force), NULL},
+    OUTPUT_JSON_OPTION(AT, "the answer as JSON; - is stdout"),
+    OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     {"jobs", 'j', "N", "threads (default: one for each processor)",
      OPTION_NUMBER, AT(jobs), NULL},
     CELL_MODEL_OPTIONS(AT),

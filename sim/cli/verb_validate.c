@@ -7,7 +7,7 @@
 
 #include "sim/arena.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/progress.h"
+#include "sim/cli/inputs.h"
 #include "sim/cli/sink.h"
 #include "sim/validate.h"
 
@@ -211,16 +211,12 @@ static enum frag_err judge(struct work *w, const struct setting *s,
 static enum frag_err judge_trace(struct work *w, const char *path,
                                  const struct setting *s, struct frag_error *e)
 {
-    const struct frag_read_options options = {
-        .limit = s->limit, .progress = progress_tick, .user = &w->progress};
     enum frag_err err = FRAG_OK;
     struct frag_trace *t;
 
-    progress_step(&w->progress, 0, 0, "B", 1, path);
-    FRAG_TRY(frag_trace_open(path, &options, &t, e));
-    progress_clear(&w->progress);
-    for (uint32_t i = 0; !w->values->common.quiet && i < t->note_count; i++)
-        fprintf(stderr, "%s: %s\n", path, t->notes[i]);
+    FRAG_TRY(input_open(path, s->limit, &w->progress, &t, e));
+    if (!w->values->common.quiet)
+        input_say_notes(path, t);
     for (uint32_t i = 0; err == FRAG_OK && i < t->device_count; i++)
         err = judge(w, s, t, &t->devices[i], e);
     frag_trace_close(t);
