@@ -1,9 +1,7 @@
 #include "real/record_driver.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef void *lookup(void *handle, const char *name);
@@ -39,54 +37,83 @@ static lookup *real_dlsym(void)
 
 /* ---- the driver ---- */
 
-static struct driver driver;
-static atomic_bool known;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+_Atomic(const struct driver *) driver_loaded;
 
-static void look_up(void *library)
+static void look_up(struct driver *driver, void *library)
 {
     lookup *find = real_dlsym();
 
-#define X(name, arguments) *(void **)&driver.name = find(library, #name);
+#define X(name, arguments) *(void **)&driver->name = find(library, #name);
     DRIVER_CALLS(X)
     DRIVER_QUESTIONS(X)
 #undef X
 }
 
-/* Whether the driver is known; with load, it is loaded to be. */
-static bool know(bool load)
+/* The driver, NULL if it is not there; with load, it is loaded to be. Without a
+ * lock: the loader has its own, which whoever is called from the constructor of
+ * a library holds. Of several threads that look it up at once one is heard. */
+static const struct driver *know(bool load)
 {
+    const struct driver *known = atomic_load(&driver_loaded);
+    struct driver *found;
     void *library;
 
-    if (atomic_load(&known))
-        return true;
+    if (known)
+        return known;
     library = dlopen("libcuda.so.1", RTLD_LAZY | (load ? 0 : RTLD_NOLOAD));
     if (!library)
-        return false;
-    pthread_mutex_lock(&lock);
-    if (!atomic_load(&known))
-        look_up(library);
-    atomic_store(&known, true);
-    pthread_mutex_unlock(&lock);
-    return true;
+        return NULL;
+    found = malloc(sizeof(*found));
+    if (!found)
+        return NULL;
+    look_up(found, library);
+    if (atomic_compare_exchange_strong(&driver_loaded, &known, found))
+        return found;
+    free(found);
+    return known;
 }
 
-const struct driver *driver_get(void)
+const struct driver *driver_load(void)
 {
-    know(true);
-    return &driver;
+    static const struct driver none;
+    const struct driver *d = know(true);
+
+    return d ? d : &none;
 }
 
 void *driver_front(void *function)
 {
-    if (!function || !know(false))
-        return function;
-#define X(name, arguments)                  \
-    if (function == *(void **)&driver.name) \
+    const struct driver *d = function ? know(false) : NULL;
+
+    if (!d)
+        return NULL;
+#define X(name, arguments)                      \
+    if (function == *(void *const *)&d->name || \
+        function == (void *)(uintptr_t)name)    \
         return (void *)(uintptr_t)name;
     DRIVER_CALLS(X)
 #undef X
-    return function;
+    return NULL;
+}
+
+/* Whether symbol is name, or a version of it. */
+static bool is_version_of(const char *symbol, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *rest = symbol + length;
+
+    return !strncmp(symbol, name, length) &&
+           (!*rest || !strcmp(rest, "_v2") || !strcmp(rest, "_ptsz"));
+}
+
+bool driver_is_fronted(const char *name)
+{
+#define X(symbol, arguments)          \
+    if (is_version_of(#symbol, name)) \
+        return true;
+    DRIVER_CALLS(X)
+#undef X
+    return false;
 }
 
 /* ---- the way through dlsym ---- */
@@ -102,8 +129,11 @@ static bool may_be_drivers(void *handle, const char *name)
 void *dlsym(void *restrict handle, const char *restrict name)
 {
     lookup *find = real_dlsym();
+    void *found, *front;
 
     if (!may_be_drivers(handle, name))
         return find(handle, name);
-    return driver_front(find(handle, name));
+    found = find(handle, name);
+    front = driver_front(found);
+    return front ? front : found;
 }

@@ -43,6 +43,14 @@ uint32_t log_thread(void)
     return thread - 1;
 }
 
+uint64_t log_time(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 /* ---- the file ---- */
 
 /* A process that executes another program keeps its number, so a name may be
@@ -66,21 +74,13 @@ static int open_file(const char *folder)
     return -1;
 }
 
-static uint64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void write_header(char *at)
 {
     struct record_header h = {.magic = RECORD_MAGIC,
                               .version = RECORD_VERSION,
                               .call_bytes = sizeof(struct record_call),
                               .process = (uint64_t)getpid(),
-                              .started = now()};
+                              .started = log_time()};
 
     strncpy(h.program, program_invocation_short_name, sizeof(h.program) - 1);
     memcpy(at, &h, sizeof(h));

@@ -19,6 +19,9 @@ struct record_call *log_claim(void);
 /* Copies the call to its place, the kind last. NULL is fine. */
 void log_commit(struct record_call *place, const struct record_call *call);
 
+/* Now, in ns since the epoch. */
+uint64_t log_time(void);
+
 /* The number of the calling thread, from 0 in the order of asking. */
 uint32_t log_thread(void);
 

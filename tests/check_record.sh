@@ -52,7 +52,8 @@ counts() { fact requests "$1"; }
 for way in linked dlsym entry; do
     program=record_program
     [ $way = linked ] || program=record_loader
-    for expected in blocks:0 streams:0 virtual:0 reset:0 kill:137 out:134; do
+    for expected in blocks:0 streams:0 virtual:0 reset:0 contexts:0 arrays:0 \
+        graphs:0 kill:137 out:134; do
         scenario=${expected%:*}
         record $program $way "$scenario"
         same "exit code of $way $scenario" $? "${expected#*:}"
@@ -72,12 +73,47 @@ same "the trace replays" \
 same "validate" "$("$fragsim" validate t.h5 2>&1 | grep -o 'holds no answers')" \
     "holds no answers"
 
+record record_program linked graphs
+same "notes of graphs" "$(grep -c '2 requests of graphs are missing' said)" 1
+record record_loader entry contexts
+same "notes of contexts" "$(grep -o '[0-9]* blocks went with .*' said)" \
+    "5 blocks went with their context"
+
 record record_loader entry streams
 same "pools: the device's own and another" "$(fact pools t.h5)" 2
 if [ "${1:-}" = calls ]; then # all that a real driver can be asked
     echo "$((checks - failures)) of $checks checks of the recorder passed"
     exit "$((failures != 0))"
 fi
+
+# ---- what is not the program's own, and any order of all calls ----
+
+for way in linked dlsym entry; do
+    program=record_program
+    [ $way = linked ] || program=record_loader
+    record $program $way others
+    same "exit code of $way others" $? 0
+    same "requests of $way others" "$(events t.h5)" "$(cat wanted)"
+    same "notes of $way others" "$(sed 's/^t.h5: //' said)" \
+        "device 0, 4 events
+1 arrays are missing, as their format has no size here
+4 blocks and handles of memory that others took are no requests
+memory by cuMemAlloc is not recorded: 1 calls or look-ups
+memory by cuMemMapArrayAsync is not recorded: 2 calls or look-ups
+memory by cuGreenCtxDestroy is not recorded: 1 calls or look-ups"
+done
+same "the pool that is set" "$(fact pools t.h5)" 2
+record record_loader dlsym unread
+same "exit code where nothing is a request" $? 5
+same "words where nothing is a request" "$(head -1 said)" "without a trace: memory\
+ by cuGreenCtxDestroy is not recorded: 1 calls or look-ups"
+for seed in 1 2 3; do
+    SEED=$seed record record_loader dlsym mixed
+    same "exit code of order $seed" $? 0
+    same "requests in order $seed" "$(events t.h5)" "$(cat wanted)"
+    same "notes of order $seed" \
+        "$(grep -cE 'vanished|without a free|handed out|reason' said)" 0
+done
 
 # ---- threads, processes, devices, streams ----
 
@@ -101,8 +137,10 @@ alloc 13, free 12"
 record record_program linked devices
 same "requests of device 0" "$(events t.h5 --device 0)" "alloc 1 1000 0
 free 1"
-same "requests of device 1" "$(events t.h5 --device 1)" "alloc 1 2000 0
+same "requests of device 1" \
+    "$(events t.h5 --device 1 | sed 's/4000 .*/4000 stream/')" "alloc 1 2000 0
 alloc 2 3000 0
+alloc 3 4000 stream
 free 1
 free 2"
 record record_loader entry own_streams

@@ -19,6 +19,15 @@
     {                                        \
         .kind = RECORD_FREE, .address = (at) \
     }
+#define IN(which, at, size)                                     \
+    {                                                           \
+        .kind = RECORD_ALLOC, .address = (at), .bytes = (size), \
+        .context = (which)                                      \
+    }
+#define GONE(which)                                     \
+    {                                                   \
+        .kind = RECORD_CONTEXT_GONE, .context = (which) \
+    }
 #define CREATE(handle)                                         \
     {                                                          \
         .kind = RECORD_CREATE, .other = (handle), .bytes = 100 \
@@ -40,7 +49,7 @@
  * "+1:8" allocates 8 bytes in slot 1, "-1" frees it, "|" begins a note. */
 static const struct row {
     const char *name, *events;
-    struct record_call calls[9];
+    struct record_call calls[10];
 } rows[] = {
     {"an alloc and a free",
      "+0:5 +1:6 -0",
@@ -90,19 +99,97 @@ static const struct row {
     {"managed memory",
      "+0:5|1 managed blocks count as memory of the device",
      {{.kind = RECORD_ALLOC_MANAGED, .address = 0x100, .bytes = 5}, CALLS_END}},
-    {"a reset frees the device's, lowest first",
-     "+0:5 +1:6 -1 -0",
-     {ALLOC(0x200, 5),
-      ALLOC(0x100, 6),
-      {.kind = RECORD_ALLOC, .device = 1, .address = 0x300, .bytes = 7},
-      {.kind = RECORD_RESET},
+    {"what goes with its context, lowest first, arrays last",
+     "+0:5 +1:6 +2:7 +3:8 +4:9 -1 -0 -2|3 blocks went with their context"
+     "|1 arrays count with what their elements take",
+     {IN(1, 0x200, 5),
+      IN(1, 0x100, 6),
+      {.kind = RECORD_ARRAY, .other = 0x10, .bytes = 7, .context = 1},
+      IN(2, 0x300, 8),
+      ALLOC(0x400, 9),
+      {.kind = RECORD_ALLOC, .device = 1, .address = 0x500, .bytes = 7},
+      GONE(1),
+      GONE(3),
+      CALLS_END}},
+    {"a context's handle is given to another one",
+     "+0:5 -0 +0:6 -0|2 blocks went with their context",
+     {IN(1, 0x200, 5), GONE(1), IN(1, 0x200, 6), GONE(1), GONE(1), CALLS_END}},
+    {"a context that did not go",
+     "+0:5 +1:6|1 calls failed for a reason other than memory",
+     {IN(1, 0x200, 5),
+      ALLOC(0x300, 6),
+      {.kind = RECORD_CONTEXT_GONE, .result = 201, .context = 1},
+      GONE(0),
+      CALLS_END}},
+    {"a context with nothing of the device",
+     "",
+     {{.kind = RECORD_ARRAY, .device = RECORD_ELSEWHERE, .context = 1},
+      GONE(1),
+      CALLS_END}},
+    {"what was taken without a context is said",
+     "|2 requests are missing, as their device is not known",
+     {{.kind = RECORD_ALLOC, .device = -1, .address = 0x100, .bytes = 5},
+      {.kind = RECORD_ALLOC, .device = -1, .result = 2, .bytes = 5},
+      FREE(0x100),
+      CALLS_END}},
+    {"an array by its handle, whatever is at that address",
+     "+0:5 +1:7 -0 -1|1 arrays count with what their elements take",
+     {{.kind = RECORD_ARRAY, .other = 0x100, .bytes = 5},
+      ALLOC(0x100, 7),
+      {.kind = RECORD_ARRAY_GONE, .other = 0x100},
+      FREE(0x100),
+      CALLS_END}},
+    {"arrays without a size, and of memory that comes later",
+     "|1 calls gave back what no recorded call had handed out"
+     "|1 arrays are missing, as their format has no size here",
+     {{.kind = RECORD_ARRAY, .other = 1},
+      {.kind = RECORD_ARRAY, .other = 2, .device = RECORD_ELSEWHERE},
+      {.kind = RECORD_ARRAY_GONE, .other = 1},
+      {.kind = RECORD_ARRAY_GONE, .other = 2},
+      {.kind = RECORD_ARRAY_GONE, .other = 2},
+      CALLS_END}},
+    {"an array that the device has no room for",
+     "+0:5 -0",
+     {{.kind = RECORD_ARRAY, .result = 2, .bytes = 5}, CALLS_END}},
+    {"memory of a graph is freed as often as it is launched",
+     "+0:7|1 requests of graphs are missing, as their memory is taken by a "
+     "launch|5 bytes are what the requests of graphs come to",
+     {{.kind = RECORD_GRAPH, .address = 0x100, .bytes = 5},
+      FREE(0x100),
+      FREE(0x100),
+      ALLOC(0x100, 7),
+      CALLS_END}},
+    {"memory that others took",
+     "|2 blocks and handles of memory that others took are no requests",
+     {{.kind = RECORD_FOREIGN, .device = RECORD_ELSEWHERE, .address = 0x100},
+      FREE(0x100),
+      {.kind = RECORD_FOREIGN, .device = RECORD_ELSEWHERE, .other = 7},
+      MAP(0x1000, 7),
+      RELEASE(7),
+      UNMAP(0x1000, 100),
+      CALLS_END}},
+    {"an import of what is the program's own",
+     "+0:100 +1:1 -0|1 blocks and handles of memory that others took are no "
+     "requests",
+     {CREATE(7),
+      {.kind = RECORD_FOREIGN, .device = RECORD_ELSEWHERE, .other = 7},
+      RELEASE(7),
+      ALLOC(0x9000, 1),
+      RELEASE(7),
+      CALLS_END}},
+    {"calls that the log has no words for",
+     "|memory by cuB_v9 is not recorded: 2 calls or look-ups"
+     "|memory by cuA is not recorded: 1 calls or look-ups",
+     {{.kind = RECORD_UNREAD, .name = "cuB_v9"},
+      {.kind = RECORD_UNREAD, .name = "cuA", .result = 1},
+      {.kind = RECORD_UNREAD, .name = "cuB_v9"},
       CALLS_END}},
     {"memory of the host is none",
      "",
-     {{.kind = RECORD_POOL, .device = RECORD_ON_HOST, .other = 3},
+     {{.kind = RECORD_POOL, .device = RECORD_ELSEWHERE, .other = 3},
       {.kind = RECORD_ALLOC_POOL, .address = 0x100, .bytes = 5, .other = 3},
       FREE(0x100),
-      {.kind = RECORD_CREATE, .device = RECORD_ON_HOST, .bytes = 5},
+      {.kind = RECORD_CREATE, .device = RECORD_ELSEWHERE, .bytes = 5},
       {.kind = RECORD_RELEASE},
       CALLS_END}},
     {"reserved addresses are no request",
@@ -213,14 +300,23 @@ static void times_streams_pools_and_devices_are_kept(void **state)
     (void)state;
     describe(t, text, sizeof(text));
     assert_string_equal(
-        text, "+0:5 +1:6 +2:7 +3:8 +4:9 +5:11 -5 -3 +3:2097152 -3 -1 -0 -2 -4"
-              "|1 calls had not returned when the program ended"
-              "|1 managed blocks count as memory of the device");
+        text,
+        "+0:5 +1:6 +2:7 +3:8 +4:9 +5:11 -5 -3 +3:2097152 -3 -1 +1:1 "
+        "+3:12 +5:13 -5 -0 -2 -3"
+        "|1 calls had not returned when the program ended"
+        "|3 blocks went with their context"
+        "|1 managed blocks count as memory of the device"
+        "|2 arrays count with what their elements take"
+        "|1 blocks and handles of memory that others took are no requests"
+        "|1 requests of graphs are missing, as their memory is taken by a "
+        "launch|14 bytes are what the requests of graphs come to"
+        "|memory by cuMemAlloc is not recorded: 1 calls or look-ups");
     assert_int_equal(d->time[1], 20);
     assert_int_equal(d->time[7], 40);
     assert_int_equal(d->stream_count, 2);
     assert_int_equal(d->streams[d->stream[3]], 9);
     assert_int_equal(d->pool[4], 0); /* the device's default pool */
+    assert_int_equal(d->pools[d->pool[11]].number, 0x80); /* that in use */
     assert_int_equal(d->recorded.addr[1], 0x2000);
     assert_int_equal(d->recorded.addr[5], 0);
     assert_false(d->recorded.has_actions);
@@ -239,11 +335,10 @@ static void calls_that_were_lost_are_no_gaps(void **state)
     (void)state;
     log[offsetof(struct record_header, lost)] = 1;
     assert_int_equal(import_log(log, size, &t, &e), FRAG_OK);
-    assert_int_equal(t->note_count, 2);
+    assert_int_equal(t->note_count, 8);
     assert_string_equal(t->notes[0],
                         "1 calls are missing, as the log could not grow");
-    assert_string_equal(t->notes[1],
-                        "1 managed blocks count as memory of the device");
+    assert_string_equal(t->notes[1], "3 blocks went with their context");
     frag_trace_close(t);
 }
 
@@ -270,16 +365,21 @@ static void the_log_cut_anywhere_is_whole_or_an_error(void **state)
     }
 }
 
+/* Where all_kinds has its last call. */
+enum { LAST = (sizeof(all_kinds) / sizeof(*all_kinds) - 2) * 64 };
+
 static void what_is_wrong_is_said_with_its_place(void **state)
 {
     static const struct {
         size_t at; /* of a byte that is set to 200 */
         const char *words;
     } faults[] = {
-        {8, "log:8: expected version 1 of a recorder's log with calls of 64 "
+        {8, "log:8: expected version 2 of a recorder's log with calls of 64 "
             "bytes, found version 200 with 64"},
-        {12, "log:8: expected version 1 of a recorder's log with calls of 64 "
-             "bytes, found version 1 with 200"},
+        {12, "log:8: expected version 2 of a recorder's log with calls of 64 "
+             "bytes, found version 2 with 200"},
+        {RECORD_HEADER + LAST + 16,
+         "log:5952: expected the name of a call, found 200"},
         {RECORD_HEADER + 2 * 64,
          "log:4224: expected a kind of call, found 200"},
         {RECORD_HEADER + 2 * 64 + 9,

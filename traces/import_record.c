@@ -2,10 +2,12 @@
  * logged it (traces/record_log.h).
  *
  * Requests are what the program takes from the device: cuMemAlloc and its kin,
- * whatever the runtime calls them, and cuMemCreate; reserved addresses cost
- * nothing and are no requests. A stream and a pool of cuMemAllocAsync are those
- * of the trace. A request that failed for want of memory is an alloc with its
- * free right after; one refused for another reason is counted in a note.
+ * whatever the runtime calls them, cuMemCreate, and arrays by what their
+ * elements take; reserved addresses cost nothing and are no requests. What goes
+ * because its context goes is freed then. A stream and a pool of
+ * cuMemAllocAsync are those of the trace. A request that failed for want of
+ * memory is an alloc with its free right after; one refused for another reason
+ * is counted in a note.
  *
  * The log of a process that died in the middle is as good as any: a place that
  * was never filled is passed over.
@@ -104,29 +106,6 @@ static enum frag_err read_all(struct log_reader *r,
     }
 }
 
-/* What the reader of the trace has to know. */
-static enum frag_err put_notes(const struct log_reader *r)
-{
-    const uint64_t cut = r->gaps > r->lost ? r->gaps - r->lost : 0;
-    const struct {
-        uint64_t count;
-        const char *words;
-    } notes[] = {
-        {r->lost, "calls are missing, as the log could not grow"},
-        {cut, "calls had not returned when the program ended"},
-        {r->refused, "calls failed for a reason other than memory"},
-        {r->unknown, "calls gave back what no recorded call had handed out"},
-        {r->vanished, "blocks were handed out again without a free"},
-        {r->managed, "managed blocks count as memory of the device"},
-    };
-
-    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
-        if (notes[i].count)
-            FRAG_TRY(frag_build_note(r->build, "%" PRIu64 " %s", notes[i].count,
-                                     notes[i].words));
-    return FRAG_OK;
-}
-
 static enum frag_err record_read(struct frag_source *source,
                                  struct frag_build *build,
                                  const struct frag_read_options *opts,
@@ -138,7 +117,7 @@ static enum frag_err record_read(struct frag_source *source,
     if (err == FRAG_OK)
         err = read_all(&r, opts);
     if (err == FRAG_OK)
-        err = put_notes(&r);
+        err = log_notes(&r);
     if (err == FRAG_OK && !r.has_requests)
         err = frag_build_device(build, 0, e);
     log_fini(&r);

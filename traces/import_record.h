@@ -16,6 +16,14 @@ struct physical {
     uint32_t handles, maps;
 };
 
+/* A call that the log names, and how often. */
+struct unread {
+    char name[sizeof(((struct record_call *)NULL)->name)];
+    uint64_t count;
+};
+
+enum { DEVICES = 1024, UNREADS = 64 };
+
 struct mapping {
     uint64_t bytes;
     uint32_t physical;
@@ -27,9 +35,13 @@ struct log_reader {
     struct frag_error *e;
     uint64_t where; /* the call's place in the file */
 
-    /* The slots are devices, 1 more so that RECORD_NO_DEVICE has one. */
-    struct live blocks; /* by address */
-    struct live pools;  /* by handle; those of the host have no device */
+    /* Slots are devices from RECORD_ELSEWHERE on (what is elsewhere is no
+     * event), states 1 + the row of `contexts`, 0 for none. */
+    struct live blocks;   /* by address; arrays by their handles, above those */
+    struct live contexts; /* by handle, numbered */
+
+    struct live pools; /* by handle; slot: device, state: 1 if default */
+    uint64_t pool_used[DEVICES]; /* 0: the default one */
 
     struct live handles;  /* to rows of physical */
     struct live mappings; /* by address, to rows of mapping */
@@ -41,11 +53,24 @@ struct log_reader {
     bool has_requests;
 
     /* For the notes. */
-    uint64_t gaps, lost, refused, unknown, vanished, managed;
+    uint64_t gaps, lost, refused, unknown, vanished, managed, with_context,
+        no_device, graphs, graph_bytes, foreign, arrays, unsized;
+    struct unread unreads[UNREADS];
+    uint32_t unread_count;
 };
 
 /* What a call means for the trace. */
 enum frag_err log_take(struct log_reader *r, const struct record_call *call);
+
+/* A call that the log has no words for. */
+enum frag_err log_unread(struct log_reader *r, const struct record_call *call);
+
+/* CORRUPT, with the place of the call. */
+enum frag_err log_wrong(const struct log_reader *r, const char *expected,
+                        uint64_t found);
+
+/* What the reader of the trace has to know. */
+enum frag_err log_notes(const struct log_reader *r);
 
 void log_fini(struct log_reader *r);
 

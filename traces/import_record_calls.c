@@ -5,14 +5,14 @@
 #include "traces/grow.h"
 #include "traces/import_record.h"
 
-enum { DEVICES = 1024 };
+/* What has no address of its own has one in the trace above every address of a
+ * device: physical memory its number, an array its handle. */
+static const frag_addr physical_base = (frag_addr)2 << 62;
+static const frag_addr array_base = (frag_addr)3 << 62;
+static const uint64_t handle_end = (uint64_t)1 << 62;
 
-/* Physical memory has no address of its own: in the trace it has its number,
- * above every address of a device. */
-static const frag_addr physical_base = (frag_addr)1 << 63;
-
-static enum frag_err wrong(const struct log_reader *r, const char *expected,
-                           uint64_t found)
+enum frag_err log_wrong(const struct log_reader *r, const char *expected,
+                        uint64_t found)
 {
     return frag_fail(r->e, FRAG_CORRUPT,
                      "%s:%" PRIu64 ": expected %s, found %" PRIu64,
@@ -22,20 +22,23 @@ static enum frag_err wrong(const struct log_reader *r, const char *expected,
 static enum frag_err put(struct log_reader *r, int32_t device,
                          struct frag_entry *entry)
 {
-    if (device < 0) /* the host's */
+    if (device < 0) {
+        r->no_device += device == RECORD_NO_DEVICE &&
+                        entry->kind != FRAG_ENTRY_FREE_COMPLETED;
         return FRAG_OK;
+    }
     r->has_requests = true;
     return frag_build_entry(r->build, (uint32_t)device, entry, r->where, r->e);
 }
 
 static uint32_t slot_of(int32_t device)
 {
-    return (uint32_t)(device - RECORD_ON_HOST);
+    return (uint32_t)(device - RECORD_ELSEWHERE);
 }
 
 static int32_t device_of(const struct live_row *row)
 {
-    return (int32_t)row->slot + RECORD_ON_HOST;
+    return (int32_t)row->slot + RECORD_ELSEWHERE;
 }
 
 /* Requests. */
@@ -69,18 +72,58 @@ static enum frag_err free_block(struct log_reader *r, struct live_row *row,
     return put(r, device, &entry);
 }
 
+/* States of blocks: this, or 0 for no context, or 1 + its number. */
+#define OF_GRAPH UINT32_MAX
+
+static enum frag_err hold(struct log_reader *r, uint64_t key, int32_t device,
+                          uint64_t context)
+{
+    struct live_row *row = context ? live_find(&r->contexts, context) : NULL;
+    uint32_t number = row ? row->slot : (uint32_t)r->contexts.count;
+
+    if (context && !row && !live_put(&r->contexts, context, number))
+        return FRAG_NOMEM;
+    if (!live_put(&r->blocks, key, slot_of(device)))
+        return FRAG_NOMEM;
+    live_find(&r->blocks, key)->state = context ? 1 + number : 0;
+    return FRAG_OK;
+}
+
+/* What is at the address of a new block has gone without a call: with what is
+ * not in the log, or elsewhere. */
+static enum frag_err vacate(struct log_reader *r, uint64_t key, frag_time time)
+{
+    struct live_row *row = live_find(&r->blocks, key);
+
+    if (!row)
+        return FRAG_OK;
+    r->vanished += device_of(row) != RECORD_ELSEWHERE;
+    return free_block(r, row, time);
+}
+
+static enum frag_err take(struct log_reader *r, const struct record_call *call,
+                          struct frag_entry *entry, int32_t device)
+{
+    if (call->result != RECORD_SUCCESS)
+        return refuse(r, call, entry, device);
+    FRAG_TRY(vacate(r, entry->addr, call->time));
+    FRAG_TRY(hold(r, entry->addr, device, call->context));
+    return put(r, device, entry);
+}
+
 /* The device of the pool, and the pool if it is not the device's default. */
 static int32_t find_pool(const struct log_reader *r,
                          const struct record_call *call,
                          struct frag_entry *entry)
 {
-    const struct live_row *row =
-        call->other ? live_find(&r->pools, call->other) : NULL;
+    const bool is_used = call->kind == RECORD_ALLOC_ASYNC && call->device >= 0;
+    const uint64_t pool = is_used ? r->pool_used[call->device] : call->other;
+    const struct live_row *row = pool ? live_find(&r->pools, pool) : NULL;
 
-    if (!call->other || (row && row->state))
-        return row ? device_of(row) : call->device;
-    entry->has_pool = true;
-    entry->pool = (struct frag_pool_id){0, call->other};
+    if (pool && !(row && row->state)) {
+        entry->has_pool = true;
+        entry->pool = (struct frag_pool_id){0, pool};
+    }
     return row ? device_of(row) : call->device;
 }
 
@@ -92,22 +135,12 @@ static enum frag_err on_alloc(struct log_reader *r,
                                .size = call->bytes,
                                .stream = call->stream,
                                .time = call->time};
-    const int32_t device = find_pool(r, call, &entry);
-    struct live_row *row;
 
-    if (call->result != RECORD_SUCCESS)
-        return refuse(r, call, &entry, device);
-    if (call->address >= physical_base)
-        return wrong(r, "an address below 2^63", call->address);
-    row = live_find(&r->blocks, call->address);
-    if (row) { /* with its context, or by a call that is not recorded */
-        r->vanished++;
-        FRAG_TRY(free_block(r, row, call->time));
-    }
-    if (!live_put(&r->blocks, call->address, slot_of(device)))
-        return FRAG_NOMEM;
-    r->managed += call->kind == RECORD_ALLOC_MANAGED;
-    return put(r, device, &entry);
+    if (call->result == RECORD_SUCCESS && call->address >= physical_base)
+        return log_wrong(r, "an address below 2^63", call->address);
+    r->managed +=
+        call->result == RECORD_SUCCESS && call->kind == RECORD_ALLOC_MANAGED;
+    return take(r, call, &entry, find_pool(r, call, &entry));
 }
 
 static enum frag_err on_free(struct log_reader *r,
@@ -116,8 +149,58 @@ static enum frag_err on_free(struct log_reader *r,
     struct live_row *row = live_find(&r->blocks, call->address);
 
     if (row)
-        return free_block(r, row, call->time);
+        return row->state == OF_GRAPH ? FRAG_OK
+                                      : free_block(r, row, call->time);
     r->unknown += call->address != 0; /* a null pointer is no block */
+    return FRAG_OK;
+}
+
+/* An array of which the size is not known is not there. */
+static enum frag_err on_array(struct log_reader *r,
+                              const struct record_call *call)
+{
+    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
+                               .addr = array_base + call->other,
+                               .size = call->bytes,
+                               .time = call->time};
+    int32_t device = call->device;
+
+    if (call->result == RECORD_SUCCESS && call->other >= handle_end)
+        return log_wrong(r, "a handle below 2^62", call->other);
+    if (call->result == RECORD_SUCCESS && device >= 0) {
+        r->arrays += call->bytes != 0;
+        r->unsized += call->bytes == 0;
+        device = call->bytes ? device : RECORD_ELSEWHERE;
+    }
+    return take(r, call, &entry, device);
+}
+
+static enum frag_err on_array_gone(struct log_reader *r,
+                                   const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->blocks, array_base + call->other);
+
+    if (row)
+        return free_block(r, row, call->time);
+    r->unknown++;
+    return FRAG_OK;
+}
+
+/* A graph's memory is known by its address, however often it is freed, and
+ * counts nowhere: it is taken when the graph is launched. */
+static enum frag_err on_graph(struct log_reader *r,
+                              const struct record_call *call)
+{
+    struct frag_entry entry = {
+        .kind = FRAG_ENTRY_ALLOC, .size = call->bytes, .time = call->time};
+
+    if (call->result != RECORD_SUCCESS)
+        return refuse(r, call, &entry, call->device);
+    r->graphs++;
+    r->graph_bytes += call->bytes;
+    FRAG_TRY(vacate(r, call->address, call->time));
+    FRAG_TRY(hold(r, call->address, RECORD_ELSEWHERE, 0));
+    live_find(&r->blocks, call->address)->state = OF_GRAPH;
     return FRAG_OK;
 }
 
@@ -134,6 +217,29 @@ static enum frag_err on_pool(struct log_reader *r,
     return FRAG_OK;
 }
 
+static enum frag_err on_pool_used(struct log_reader *r,
+                                  const struct record_call *call)
+{
+    if (call->device >= 0)
+        r->pool_used[call->device] = call->other;
+    return FRAG_OK;
+}
+
+/* Its device falls back to the default one (cuda.h, cuMemPoolDestroy); what was
+ * taken from it stays until it is freed. */
+static enum frag_err on_pool_gone(struct log_reader *r,
+                                  const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->pools, call->other);
+
+    if (row)
+        live_remove(&r->pools, row);
+    for (int i = 0; i < DEVICES; i++)
+        if (r->pool_used[i] == call->other)
+            r->pool_used[i] = 0;
+    return FRAG_OK;
+}
+
 static int by_address(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
@@ -141,9 +247,9 @@ static int by_address(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* All blocks of the device are gone, lowest address first. */
-static enum frag_err on_reset(struct log_reader *r,
-                              const struct record_call *call)
+/* The blocks and arrays of the context are gone, lowest address first. */
+static enum frag_err free_all(struct log_reader *r, uint32_t state,
+                              frag_time time)
 {
     const uint64_t rows = r->blocks.rows ? (uint64_t)1 << r->blocks.bits : 0;
     uint64_t *addresses = malloc((r->blocks.count + 1) * sizeof(*addresses));
@@ -151,17 +257,48 @@ static enum frag_err on_reset(struct log_reader *r,
     enum frag_err err = addresses ? FRAG_OK : FRAG_NOMEM;
 
     for (uint64_t i = 0; addresses && i < rows; i++)
-        if (r->blocks.rows[i].slot == slot_of(call->device))
+        if (r->blocks.rows[i].slot != UINT32_MAX &&
+            r->blocks.rows[i].state == state)
             addresses[count++] = r->blocks.rows[i].key;
     if (count)
         qsort(addresses, (size_t)count, sizeof(*addresses), by_address);
-    for (uint64_t i = 0; err == FRAG_OK && i < count; i++)
-        err = free_block(r, live_find(&r->blocks, addresses[i]), call->time);
+    for (uint64_t i = 0; err == FRAG_OK && i < count; i++) {
+        struct live_row *row = live_find(&r->blocks, addresses[i]);
+
+        r->with_context += device_of(row) >= 0;
+        err = free_block(r, row, time);
+    }
     free(addresses);
     return err;
 }
 
+static enum frag_err on_context_gone(struct log_reader *r,
+                                     const struct record_call *call)
+{
+    const struct live_row *row =
+        call->context ? live_find(&r->contexts, call->context) : NULL;
+
+    return row ? free_all(r, 1 + row->slot, call->time) : FRAG_OK;
+}
+
 /* Virtual memory. */
+
+/* A handle of memory that was not there before. */
+static enum frag_err add_physical(struct log_reader *r,
+                                  const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->handles, call->other);
+
+    if (!GROW(r->physical, r->physical_room, r->physical_count + 1))
+        return FRAG_NOMEM;
+    if (row)
+        live_remove(&r->handles, row);
+    if (!live_put(&r->handles, call->other, (uint32_t)r->physical_count))
+        return FRAG_NOMEM;
+    r->physical[r->physical_count++] = (struct physical){
+        .bytes = call->bytes, .device = call->device, .handles = 1};
+    return FRAG_OK;
+}
 
 static enum frag_err on_create(struct log_reader *r,
                                const struct record_call *call)
@@ -170,22 +307,31 @@ static enum frag_err on_create(struct log_reader *r,
                                .addr = physical_base + r->physical_count,
                                .size = call->bytes,
                                .time = call->time};
-    struct live_row *row;
 
     if (call->result != RECORD_SUCCESS)
         return refuse(r, call, &entry, call->device);
     if (!call->bytes || call->bytes > INT64_MAX - r->physical_count)
-        return wrong(r, "a size from 1 to 2^63 - 1", call->bytes);
-    if (!GROW(r->physical, r->physical_room, r->physical_count + 1))
-        return FRAG_NOMEM;
-    row = live_find(&r->handles, call->other);
-    if (row)
-        live_remove(&r->handles, row);
-    if (!live_put(&r->handles, call->other, (uint32_t)r->physical_count))
-        return FRAG_NOMEM;
-    r->physical[r->physical_count++] = (struct physical){
-        .bytes = call->bytes, .device = call->device, .handles = 1};
+        return log_wrong(r, "a size from 1 to 2^63 - 1", call->bytes);
+    FRAG_TRY(add_physical(r, call));
     return put(r, call->device, &entry);
+}
+
+/* A block is known by its address, and a handle by its value: what is of the
+ * program's own counts where it was made. */
+static enum frag_err on_foreign(struct log_reader *r,
+                                const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->handles, call->other);
+
+    r->foreign++;
+    if (call->address) {
+        FRAG_TRY(vacate(r, call->address, call->time));
+        return hold(r, call->address, RECORD_ELSEWHERE, 0);
+    }
+    if (!row)
+        return add_physical(r, call);
+    r->physical[row->slot].handles++;
+    return FRAG_OK;
 }
 
 /* Gives it back if nothing holds it any more. */
@@ -302,6 +448,8 @@ static const struct kind {
     [RECORD_ALLOC_POOL] = {on_alloc, true},
     [RECORD_FREE_ASYNC] = {on_free, false},
     [RECORD_POOL] = {on_pool, false},
+    [RECORD_POOL_USED] = {on_pool_used, false},
+    [RECORD_POOL_GONE] = {on_pool_gone, false},
     [RECORD_CREATE] = {on_create, true},
     [RECORD_RELEASE] = {on_release, false},
     [RECORD_RETAIN] = {on_retain, false},
@@ -309,7 +457,12 @@ static const struct kind {
     [RECORD_UNMAP] = {on_unmap, false},
     [RECORD_RESERVE] = {on_addresses, false},
     [RECORD_UNRESERVE] = {on_addresses, false},
-    [RECORD_RESET] = {on_reset, false},
+    [RECORD_ARRAY] = {on_array, true},
+    [RECORD_ARRAY_GONE] = {on_array_gone, false},
+    [RECORD_GRAPH] = {on_graph, true},
+    [RECORD_FOREIGN] = {on_foreign, false},
+    [RECORD_CONTEXT_GONE] = {on_context_gone, false},
+    [RECORD_UNREAD] = {log_unread, true},
 };
 
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == RECORD_KIND_COUNT,
@@ -318,9 +471,9 @@ _Static_assert(sizeof(kinds) / sizeof(*kinds) == RECORD_KIND_COUNT,
 enum frag_err log_take(struct log_reader *r, const struct record_call *call)
 {
     if (call->kind >= RECORD_KIND_COUNT)
-        return wrong(r, "a kind of call", call->kind);
-    if (call->device < RECORD_ON_HOST || call->device >= DEVICES)
-        return wrong(r, "a device below 1024", (uint32_t)call->device);
+        return log_wrong(r, "a kind of call", call->kind);
+    if (call->device < RECORD_ELSEWHERE || call->device >= DEVICES)
+        return log_wrong(r, "a device below 1024", (uint32_t)call->device);
     if (call->result != RECORD_SUCCESS && !kinds[call->kind].hands_out) {
         r->refused++;
         return FRAG_OK;
@@ -330,6 +483,7 @@ enum frag_err log_take(struct log_reader *r, const struct record_call *call)
 
 void log_fini(struct log_reader *r)
 {
+    live_fini(&r->contexts);
     live_fini(&r->blocks);
     live_fini(&r->pools);
     live_fini(&r->handles);

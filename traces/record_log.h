@@ -22,29 +22,42 @@
     "FRAGSIM_RECORD_FOLDER" /* where a program puts its log \
                              */
 
-enum { RECORD_VERSION = 1, RECORD_HEADER = 4096 };
+enum { RECORD_VERSION = 2, RECORD_HEADER = 4096 };
 
-/* What was called. `address`, `bytes`, `stream` and `other` hold what the line
- * says; what it does not name is 0. A managed or pitched block is freed as any
- * other. `result` is the driver's; of a call that hands out and failed the
- * address is the device memory that was free then. */
-#define RECORD_KINDS(X)                                                  \
-    X(ALLOC, "alloc")                 /* address, bytes */               \
-    X(ALLOC_PITCH, "alloc_pitch")     /* address, pitch x rows */        \
-    X(ALLOC_MANAGED, "alloc_managed") /* address, bytes */               \
-    X(FREE, "free")                   /* address */                      \
-    X(ALLOC_ASYNC, "alloc_async")     /* address, bytes, stream */       \
-    X(ALLOC_POOL, "alloc_pool")       /* the same, other: pool */        \
-    X(FREE_ASYNC, "free_async")       /* address, stream */              \
-    X(POOL, "pool")           /* other: pool, bytes: 1 if the default */ \
-    X(CREATE, "create")       /* other: handle, bytes */                 \
-    X(RELEASE, "release")     /* other: handle */                        \
-    X(RETAIN, "retain")       /* address, other: handle */               \
-    X(MAP, "map")             /* address, bytes, other: handle */        \
-    X(UNMAP, "unmap")         /* address, bytes */                       \
-    X(RESERVE, "reserve")     /* address, bytes */                       \
-    X(UNRESERVE, "unreserve") /* address, bytes */                       \
-    X(RESET, "reset")         /* all of a device is gone */
+/* What was called. `address`, `bytes`, `stream`, `other`, `context` and `name`
+ * hold what the line says; what it does not name is 0. A managed or pitched
+ * block is freed as any other. `result` is the driver's; of a call that hands
+ * out and failed the address is the device memory that was free then.
+ *
+ * A context is named where memory is its own and goes with it: what was taken
+ * in stream order and what cuMemCreate made have none (cuda.h, cuCtxDestroy).
+ */
+#define RECORD_KINDS(X)                                                       \
+    X(ALLOC, "alloc")                 /* address, bytes, context */           \
+    X(ALLOC_PITCH, "alloc_pitch")     /* address, pitch x rows, context */    \
+    X(ALLOC_MANAGED, "alloc_managed") /* address, bytes, context */           \
+    X(FREE, "free")                   /* address */                           \
+    X(ALLOC_ASYNC, "alloc_async")     /* address, bytes, stream */            \
+    X(ALLOC_POOL, "alloc_pool")       /* the same, other: pool */             \
+    X(FREE_ASYNC, "free_async")       /* address, stream */                   \
+    X(POOL, "pool")                   /* other: pool, bytes: 1 if default */  \
+    X(POOL_USED, "pool_used")         /* other: pool of ALLOC_ASYNC */        \
+    X(POOL_GONE, "pool_gone")         /* other: pool */                       \
+    X(CREATE, "create")               /* other: handle, bytes */              \
+    X(RELEASE, "release")             /* other: handle */                     \
+    X(RETAIN, "retain")               /* address, other: handle */            \
+    X(MAP, "map")                     /* address, bytes, other: handle */     \
+    X(UNMAP, "unmap")                 /* address, bytes */                    \
+    X(RESERVE, "reserve")             /* address, bytes */                    \
+    X(UNRESERVE, "unreserve")         /* address, bytes */                    \
+    X(ARRAY, "array")                 /* other: handle, context, bytes of the \
+                                         elements, 0 if not known */          \
+    X(ARRAY_GONE, "array_gone")       /* other: handle */                     \
+    X(GRAPH, "graph")                 /* address, bytes: taken by a launch */ \
+    X(FOREIGN, "foreign")             /* address, or other: handle, of memory \
+                                         that was taken by others */          \
+    X(CONTEXT_GONE, "context_gone")   /* context */                           \
+    X(UNREAD, "unread")               /* name, of a call not of this list */
 
 enum record_kind {
     RECORD_NOTHING,
@@ -57,8 +70,8 @@ enum record_kind {
 /* Results of the driver that have a meaning here. */
 enum { RECORD_SUCCESS = 0, RECORD_OUT_OF_MEMORY = 2 };
 
-/* Devices that are none. */
-enum { RECORD_NO_DEVICE = -1, RECORD_ON_HOST = -2 };
+/* Devices that are none: not known; the host, or memory that others took. */
+enum { RECORD_NO_DEVICE = -1, RECORD_ELSEWHERE = -2 };
 
 struct record_header {
     char magic[8];
@@ -71,14 +84,19 @@ struct record_header {
 struct record_call {
     uint32_t kind; /* enum record_kind; written last */
     int32_t result;
-    int32_t device;  /* that the call names, or of the thread's context */
+    int32_t device;  /* of what is handed out; else RECORD_NO_DEVICE */
     uint32_t thread; /* the process's threads by their first call, from 0 */
-    uint64_t address, bytes;
-    uint64_t stream; /* raw handle; of a default stream per thread the thread's
-                        number in the upper half */
-    uint64_t other;
+    union {
+        struct {
+            uint64_t address, bytes;
+            uint64_t stream; /* raw handle; of a default stream per thread the
+                                thread's number in the upper half */
+            uint64_t other;
+        };
+        char name[32]; /* cut to 31 characters, ends with a 0 */
+    };
     uint64_t time; /* when it took its place, ns since the epoch */
-    uint64_t reserved;
+    uint64_t context;
 };
 
 #endif

@@ -85,7 +85,14 @@ static void name_log(const struct recording *r, int i, char path[ROOM])
     snprintf(path, ROOM, "%s/%s", r->folder, r->logs[i]->d_name);
 }
 
-/* The trace of a log, NULL if it has no events. */
+static void say_notes(const char *name, const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->note_count; i++)
+        fprintf(stderr, "%s: %s\n", name, t->notes[i]);
+}
+
+/* The trace of a log. NULL if it has no events: then what it has to say is said
+ * here, as no file can. */
 static enum frag_err read_log(const char *path, struct frag_trace **out,
                               struct frag_error *e)
 {
@@ -95,10 +102,12 @@ static enum frag_err read_log(const char *path, struct frag_trace **out,
     FRAG_TRY(frag_trace_open(path, NULL, &t, e));
     for (uint32_t i = 0; i < t->device_count; i++)
         events += t->devices[i].count;
-    if (events)
+    if (events) {
         *out = t;
-    else
-        frag_trace_close(t);
+        return FRAG_OK;
+    }
+    say_notes("without a trace", t);
+    frag_trace_close(t);
     return FRAG_OK;
 }
 
@@ -176,8 +185,7 @@ static void say(const struct values *v, const char *name,
         fprintf(stderr, "%s: device %u, %llu events\n", name,
                 (unsigned)t->devices[i].device,
                 (unsigned long long)t->devices[i].count);
-    for (uint32_t i = 0; i < t->note_count; i++)
-        fprintf(stderr, "%s: %s\n", name, t->notes[i]);
+    say_notes(name, t);
 }
 
 static int write_traces(const struct call *call, const struct values *v,
@@ -286,10 +294,13 @@ const struct verb verb_record = {
     .about =
         "Any program that calls the CUDA driver or its runtime, shared or "
         "static: device memory by cudaMalloc, cudaMallocAsync, from pools, "
-        "managed and pitched, and physical memory by cuMemCreate, with streams "
-        "and with the requests that failed. Of processes that the program "
-        "starts each that asks for memory has a trace; where they are several, "
-        "the number of the process goes before the suffix: FILE.123.h5.\n\n"
+        "managed and pitched, arrays, and physical memory by cuMemCreate, with "
+        "streams, with the requests that failed, and with what goes as its "
+        "context is reset. What takes memory in other ways, such as graphs, is "
+        "counted and said at the end. Of processes that the program starts "
+        "each "
+        "that asks for memory has a trace; where they are several, the number "
+        "of the process goes before the suffix: FILE.123.h5.\n\n"
         "The calls are logged in a folder beside FILE while the program runs. "
         "A program that is killed leaves them all; if this command is killed "
         "itself, every other command reads the logs.\n\n"

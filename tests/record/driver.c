@@ -21,14 +21,15 @@ enum {
     INVALID_VALUE = 1,
     OUT_OF_MEMORY = 2,
     NO_CONTEXT = 201,
-    NOT_FOUND = 500
+    NOT_FOUND = 500,
+    CONTEXT_DESTROYED = 709
 };
-enum { BLOCKS = 1 << 14, DEVICES = 2, PAGE = 2 << 20 };
+enum { BLOCKS = 1 << 14, DEVICES = 2, CONTEXTS = 1 << 10, PAGE = 2 << 20 };
 
 /* Block i, page i: never moved, so an index is a handle. */
 static struct block {
     u64 at, size;
-    int device;
+    int device, context; /* 0: it stays when contexts go */
     bool used;
 } blocks[BLOCKS];
 static struct page {
@@ -45,7 +46,14 @@ static int block_count, page_count = 1, map_count;
 static u64 next_address = 0x7f0000000000,
            left[DEVICES] = {16ull << 30, 16ull << 30};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread int current; /* 1 + the device, 0 without a context */
+
+/* A context's handle is its row; the first are the devices' primary ones. */
+static struct context {
+    int device, retained;
+    bool is_there;
+} contexts[CONTEXTS] = {[1] = {.device = 0}, [2] = {.device = 1}};
+static int context_count = 1 + DEVICES;
+static __thread int current; /* 0: none */
 
 #define LOCKED(call)                 \
     do {                             \
@@ -59,7 +67,7 @@ static __thread int current; /* 1 + the device, 0 without a context */
 
 /* ---- blocks ---- */
 
-static int take(u64 *out, u64 size, int device)
+static int take(u64 *out, u64 size, int device, int context)
 {
     int i = block_count - 1;
 
@@ -76,13 +84,25 @@ static int take(u64 *out, u64 size, int device)
         if (block_count == BLOCKS)
             return OUT_OF_MEMORY;
         i = block_count++;
-        blocks[i] = (struct block){next_address, size, device, false};
+        blocks[i] =
+            (struct block){.at = next_address, .size = size, .device = device};
         next_address += (size + PAGE - 1) / PAGE * PAGE;
     }
     blocks[i].used = true;
+    blocks[i].context = context;
     left[device] -= size;
     *out = blocks[i].at;
     return 0;
+}
+
+/* Of the thread's context. */
+static int take_here(u64 *out, u64 size)
+{
+    if (!current)
+        return NO_CONTEXT;
+    if (!contexts[current].is_there)
+        return CONTEXT_DESTROYED;
+    return take(out, size, contexts[current].device, current);
 }
 
 /* Every now and then a call takes its time, before memory is handed out and
@@ -110,7 +130,7 @@ int cuMemAlloc_v2(u64 *out, size_t size);
 int cuMemAlloc_v2(u64 *out, size_t size)
 {
     linger();
-    LOCKED(take(out, size, current - 1));
+    LOCKED(take_here(out, size));
 }
 
 int cuMemFree_v2(u64 at);
@@ -132,7 +152,7 @@ int cuMemAllocPitch_v2(u64 *out, size_t *pitch, size_t width, size_t rows,
 {
     (void)element;
     *pitch = (width + 511) / 512 * 512;
-    LOCKED(take(out, *pitch * rows, current - 1));
+    LOCKED(take_here(out, *pitch * rows));
 }
 
 /* Calls the exported name, so that under the recorder one call of the program
@@ -143,28 +163,64 @@ int cuMemAllocManaged(u64 *out, size_t size, unsigned flags)
     return flags == 1 ? cuMemAlloc_v2(out, size) : INVALID_VALUE;
 }
 
-/* ---- blocks in the order of a stream; pools are devices ---- */
+/* ---- blocks in the order of a stream ----
+ *
+ * A pool's and a stream's handle end in their device. */
+
+static uintptr_t used_pool[DEVICES] = {0x4000, 0x4001};
+static _Atomic(uintptr_t) capturing; /* stream, 0: none */
+
+static int device_of(const void *handle)
+{
+    return (int)((uintptr_t)handle & 15);
+}
+
+/* A graph's memory is no more than an address. */
+static int take_address(u64 *out, u64 size)
+{
+    *out = next_address;
+    next_address += (size + PAGE - 1) / PAGE * PAGE;
+    return size ? 0 : INVALID_VALUE;
+}
+
+static int take_in_order(u64 *out, u64 size, const void *pool,
+                         const void *stream)
+{
+    int device = contexts[current].device;
+
+    if ((uintptr_t)stream > 2)
+        device = device_of(stream);
+    if (stream && (uintptr_t)stream == capturing)
+        return take_address(out, size);
+    if (!pool && !current)
+        return NO_CONTEXT;
+    if (!pool)
+        pool = (void *)used_pool[device];
+    return take(out, size, device_of(pool), 0);
+}
+
+static int give_in_order(u64 at, const void *stream)
+{
+    return stream && (uintptr_t)stream == capturing ? 0 : give(at);
+}
 
 #define ASYNC(suffix)                                                      \
     int cuMemAllocAsync##suffix(u64 *out, size_t size, void *stream);      \
     int cuMemAllocAsync##suffix(u64 *out, size_t size, void *stream)       \
     {                                                                      \
-        (void)stream;                                                      \
-        LOCKED(take(out, size, current - 1));                              \
+        LOCKED(take_in_order(out, size, NULL, stream));                    \
     }                                                                      \
     int cuMemAllocFromPoolAsync##suffix(u64 *out, size_t size, void *pool, \
                                         void *stream);                     \
     int cuMemAllocFromPoolAsync##suffix(u64 *out, size_t size, void *pool, \
                                         void *stream)                      \
     {                                                                      \
-        (void)stream;                                                      \
-        LOCKED(take(out, size, (int)((uintptr_t)pool & 15)));              \
+        LOCKED(take_in_order(out, size, pool, stream));                    \
     }                                                                      \
     int cuMemFreeAsync##suffix(u64 at, void *stream);                      \
     int cuMemFreeAsync##suffix(u64 at, void *stream)                       \
     {                                                                      \
-        (void)stream;                                                      \
-        LOCKED(give(at));                                                  \
+        LOCKED(give_in_order(at, stream));                                 \
     }
 
 ASYNC()
@@ -184,11 +240,175 @@ int cuMemPoolCreate(void **pool, const struct props *props)
     return 0;
 }
 
+int cuMemPoolDestroy(void *pool);
+int cuMemPoolDestroy(void *pool)
+{
+    const int device = device_of(pool);
+
+    if (used_pool[device] == (uintptr_t)pool)
+        used_pool[device] = (uintptr_t)(0x4000 + device);
+    return 0;
+}
+
 int cuDeviceGetDefaultMemPool(void **pool, int device);
 int cuDeviceGetDefaultMemPool(void **pool, int device)
 {
     *pool = (void *)(uintptr_t)(0x4000 + device);
     return 0;
+}
+
+int cuDeviceGetMemPool(void **pool, int device);
+int cuDeviceGetMemPool(void **pool, int device)
+{
+    *pool = (void *)used_pool[device];
+    return 0;
+}
+
+int cuDeviceSetMemPool(int device, void *pool);
+int cuDeviceSetMemPool(int device, void *pool)
+{
+    used_pool[device] = (uintptr_t)pool;
+    return 0;
+}
+
+/* ---- graphs: no more than what captures and adds nodes ---- */
+
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    (void)mode;
+    capturing = (uintptr_t)stream;
+    return 0;
+}
+
+int cuStreamEndCapture(void *stream, void **graph);
+int cuStreamEndCapture(void *stream, void **graph)
+{
+    *graph = (void *)0x7000;
+    if (capturing != (uintptr_t)stream)
+        return INVALID_VALUE;
+    capturing = 0;
+    return 0;
+}
+
+int cuStreamIsCapturing(void *stream, int *status);
+int cuStreamIsCapturing(void *stream, int *status)
+{
+    *status = capturing == (uintptr_t)stream;
+    return 0;
+}
+
+int cuGraphCreate(void **graph, unsigned flags);
+int cuGraphCreate(void **graph, unsigned flags)
+{
+    *graph = (void *)0x7000;
+    return (int)flags;
+}
+
+struct graph_memory {
+    struct props props;
+    u64 rest[9];
+    const void *access;
+    size_t access_count, size;
+    u64 at;
+};
+
+int cuGraphAddMemAllocNode(void **node, void *graph, const void *after,
+                           size_t count, struct graph_memory *memory);
+int cuGraphAddMemAllocNode(void **node, void *graph, const void *after,
+                           size_t count, struct graph_memory *memory)
+{
+    (void)graph;
+    (void)after;
+    *node = (void *)0x7100;
+    if (count)
+        return INVALID_VALUE;
+    LOCKED(take_address(&memory->at, memory->size));
+}
+
+struct node {
+    int type, reserved[3];
+    struct graph_memory memory;
+};
+
+int cuGraphAddNode_v2(void **node, void *graph, const void *after,
+                      const void *edges, size_t count, struct node *like);
+int cuGraphAddNode_v2(void **node, void *graph, const void *after,
+                      const void *edges, size_t count, struct node *like)
+{
+    (void)edges;
+    *node = (void *)0x7200;
+    if (like->type != 10)
+        return 0;
+    return cuGraphAddMemAllocNode(node, graph, after, count, &like->memory);
+}
+
+/* A block of no bytes, to be freed as any other. */
+static int show_block(u64 *out)
+{
+    blocks[block_count++] = (struct block){.at = next_address, .used = true};
+    return take_address(out, 1);
+}
+
+/* ---- arrays: blocks of which the handle is the address ---- */
+
+struct array_like {
+    size_t width, height, depth;
+    unsigned format, channels, flags;
+};
+
+/* It takes more than its elements do, and nothing if they are mapped later. */
+static int make_array(void **array, const struct array_like *like)
+{
+    const u64 rows =
+        (like->height ? like->height : 1) * (like->depth ? like->depth : 1);
+    u64 at;
+    int result = like->flags & 0xc0 ? show_block(&at)
+                                    : take_here(&at, like->width * rows * 512);
+
+    *array = (void *)(uintptr_t)at;
+    return result;
+}
+
+int cuArrayCreate_v2(void **array, const void *like);
+int cuArrayCreate_v2(void **array, const void *like)
+{
+    const struct {
+        size_t width, height;
+        unsigned format, channels;
+    } *flat = like;
+    const struct array_like whole = {.width = flat->width,
+                                     .height = flat->height};
+
+    LOCKED(make_array(array, &whole));
+}
+
+int cuArray3DCreate_v2(void **array, const struct array_like *like);
+int cuArray3DCreate_v2(void **array, const struct array_like *like)
+{
+    LOCKED(make_array(array, like));
+}
+
+int cuMipmappedArrayCreate(void **array, const struct array_like *like,
+                           unsigned levels);
+int cuMipmappedArrayCreate(void **array, const struct array_like *like,
+                           unsigned levels)
+{
+    if (!levels)
+        return INVALID_VALUE;
+    LOCKED(make_array(array, like));
+}
+
+int cuArrayDestroy(void *array);
+int cuArrayDestroy(void *array)
+{
+    LOCKED(array ? give((u64)(uintptr_t)array) : INVALID_VALUE);
+}
+
+int cuMipmappedArrayDestroy(void *array);
+int cuMipmappedArrayDestroy(void *array)
+{
+    return cuArrayDestroy(array);
 }
 
 /* ---- virtual memory ---- */
@@ -320,7 +540,81 @@ int cuMemAddressFree(u64 at, size_t size)
     return at && size ? 0 : INVALID_VALUE;
 }
 
-/* ---- contexts: 1 + the device ---- */
+/* ---- memory of others: addresses and handles alone ---- */
+
+int cuMemImportFromShareableHandle(u64 *handle, void *shared, int type);
+int cuMemImportFromShareableHandle(u64 *handle, void *shared, int type)
+{
+    (void)shared;
+    (void)type;
+    pages[page_count] = (struct page){.uses = 1, .handles = 1};
+    *handle = (u64)page_count++;
+    return 0;
+}
+
+int cuMulticastCreate(u64 *handle, const void *like);
+int cuMulticastCreate(u64 *handle, const void *like)
+{
+    return cuMemImportFromShareableHandle(handle, (void *)(uintptr_t)like, 0);
+}
+
+int cuMemPoolImportPointer(u64 *out, void *pool, void *shared);
+int cuMemPoolImportPointer(u64 *out, void *pool, void *shared)
+{
+    (void)pool;
+    (void)shared;
+    LOCKED(show_block(out));
+}
+
+int cuExternalMemoryGetMappedBuffer(u64 *out, void *memory, const void *like);
+int cuExternalMemoryGetMappedBuffer(u64 *out, void *memory, const void *like)
+{
+    (void)memory;
+    (void)like;
+    LOCKED(show_block(out));
+}
+
+struct ipc {
+    char bytes[64];
+};
+
+int cuIpcOpenMemHandle_v2(u64 *out, struct ipc handle, unsigned flags);
+int cuIpcOpenMemHandle_v2(u64 *out, struct ipc handle, unsigned flags)
+{
+    (void)flags;
+    LOCKED(take_address(out, (u64)handle.bytes[0]));
+}
+
+int cuIpcCloseMemHandle(u64 at);
+int cuIpcCloseMemHandle(u64 at)
+{
+    return at ? 0 : INVALID_VALUE;
+}
+
+/* ---- what the recorder has no words for ---- */
+
+int cuGreenCtxDestroy(void *context);
+int cuGreenCtxDestroy(void *context)
+{
+    return context ? 0 : INVALID_VALUE;
+}
+
+int cuMemMapArrayAsync(void *map, unsigned count, void *stream);
+int cuMemMapArrayAsync(void *map, unsigned count, void *stream)
+{
+    (void)stream;
+    return map && count ? 0 : INVALID_VALUE;
+}
+
+/* A version that nobody knows yet: of CUDA 99. */
+int cuMemAlloc_v9(u64 *out, size_t size, int mood);
+int cuMemAlloc_v9(u64 *out, size_t size, int mood)
+{
+    (void)mood;
+    LOCKED(take_here(out, size));
+}
+
+/* ---- contexts ---- */
 
 int cuInit(unsigned flags);
 int cuInit(unsigned flags)
@@ -328,18 +622,50 @@ int cuInit(unsigned flags)
     return (int)flags;
 }
 
+/* All that was taken in it goes with it. */
+static void end_context(int context)
+{
+    for (int i = 0; i < block_count; i++)
+        if (blocks[i].used && blocks[i].context == context)
+            give(blocks[i].at);
+    contexts[context].is_there = false;
+}
+
+static int retain_context(void **out, int device)
+{
+    if (device < 0 || device >= DEVICES)
+        return INVALID_VALUE;
+    contexts[1 + device].retained++;
+    contexts[1 + device].is_there = true;
+    *out = (void *)(uintptr_t)(1 + device);
+    return 0;
+}
+
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
-    *context = (void *)(uintptr_t)(1 + device);
-    return device < DEVICES ? 0 : INVALID_VALUE;
+    LOCKED(retain_context(context, device));
 }
 
+static int release_context(int device)
+{
+    if (contexts[1 + device].retained == 0)
+        return NO_CONTEXT;
+    if (--contexts[1 + device].retained == 0)
+        end_context(1 + device);
+    return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    LOCKED(release_context(device));
+}
+
+/* Who has retained it still has. */
 static int reset(int device)
 {
-    for (int i = 0; i < block_count; i++)
-        if (blocks[i].used && blocks[i].device == device)
-            give(blocks[i].at);
+    end_context(1 + device);
     return 0;
 }
 
@@ -349,6 +675,48 @@ int cuDevicePrimaryCtxReset_v2(int device)
     LOCKED(reset(device));
 }
 
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active);
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
+{
+    *flags = 0;
+    *is_active = contexts[1 + device].is_there;
+    return 0;
+}
+
+static int make_context(void **out, int device)
+{
+    if (context_count == CONTEXTS)
+        return OUT_OF_MEMORY;
+    contexts[context_count] =
+        (struct context){.device = device, .is_there = true};
+    current = context_count++;
+    *out = (void *)(uintptr_t)current;
+    return 0;
+}
+
+int cuCtxCreate_v2(void **context, unsigned flags, int device);
+int cuCtxCreate_v2(void **context, unsigned flags, int device)
+{
+    (void)flags;
+    LOCKED(make_context(context, device));
+}
+
+static int destroy_context(int context)
+{
+    if (context <= DEVICES || !contexts[context].is_there)
+        return NO_CONTEXT;
+    end_context(context);
+    if (current == context)
+        current = 0;
+    return 0;
+}
+
+int cuCtxDestroy_v2(void *context);
+int cuCtxDestroy_v2(void *context)
+{
+    LOCKED(destroy_context((int)(uintptr_t)context));
+}
+
 int cuCtxSetCurrent(void *context);
 int cuCtxSetCurrent(void *context)
 {
@@ -356,10 +724,17 @@ int cuCtxSetCurrent(void *context)
     return 0;
 }
 
+int cuCtxGetCurrent(void **context);
+int cuCtxGetCurrent(void **context)
+{
+    *context = (void *)(uintptr_t)current;
+    return 0;
+}
+
 int cuCtxGetDevice(int *device);
 int cuCtxGetDevice(int *device)
 {
-    *device = current - 1;
+    *device = contexts[current].device;
     return current ? 0 : NO_CONTEXT;
 }
 
@@ -372,7 +747,7 @@ int cuCtxSynchronize(void)
 int cuMemGetInfo_v2(size_t *is_left, size_t *total);
 int cuMemGetInfo_v2(size_t *is_left, size_t *total)
 {
-    *is_left = left[current - 1];
+    *is_left = left[contexts[current].device];
     *total = 16ull << 30;
     return 0;
 }
@@ -383,7 +758,15 @@ int cuStreamCreate(void **stream, unsigned flags)
     static uintptr_t made = 0x1000;
 
     (void)flags;
-    *stream = (void *)(made += 16);
+    made += 16;
+    *stream = (void *)(made + (uintptr_t)contexts[current].device);
+    return 0;
+}
+
+int cuStreamGetDevice(void *stream, int *device);
+int cuStreamGetDevice(void *stream, int *device)
+{
+    *device = device_of(stream);
     return 0;
 }
 
@@ -397,8 +780,9 @@ int cuGetProcAddress_v2(const char *name, void **function, int version,
     static const char *const suffixes[] = {"_ptsz", "_v2", ""};
     void *self = dlopen("libcuda.so.1", RTLD_NOW);
 
-    (void)version;
     *function = NULL;
+    if (version >= 99000 && !strcmp(name, "cuMemAlloc"))
+        *function = dlsym(self, "cuMemAlloc_v9");
     for (int i = flags & 2 ? 0 : 1; !*function && i < 3; i++) {
         char whole[100];
 

@@ -22,57 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef unsigned long long u64;
+#include "tests/record/program.h"
 
-/* CUmemAllocationProp and CUmemPoolProps of cuda.h 13.0, 32 and 88 bytes. */
-struct props {
-    int type, handle_types, location_type, location_id;
-    u64 rest[9];
-};
-
-/* Function, the name cuGetProcAddress has for it, arguments. */
-#define API(X)                                                                \
-    X(cuInit, "cuInit", (unsigned))                                           \
-    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))   \
-    X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", (int))           \
-    X(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                           \
-    X(cuCtxSynchronize, "cuCtxSynchronize", (void))                           \
-    X(cuStreamCreate, "cuStreamCreate", (void **, unsigned))                  \
-    X(cuMemAlloc_v2, "cuMemAlloc", (u64 *, size_t))                           \
-    X(cuMemAllocPitch_v2, "cuMemAllocPitch",                                  \
-      (u64 *, size_t *, size_t, size_t, unsigned))                            \
-    X(cuMemAllocManaged, "cuMemAllocManaged", (u64 *, size_t, unsigned))      \
-    X(cuMemFree_v2, "cuMemFree", (u64))                                       \
-    X(cuMemAllocAsync, "cuMemAllocAsync", (u64 *, size_t, void *))            \
-    X(cuMemFreeAsync, "cuMemFreeAsync", (u64, void *))                        \
-    X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                     \
-      (u64 *, size_t, void *, void *))                                        \
-    X(cuMemPoolCreate, "cuMemPoolCreate", (void **, const struct props *))    \
-    X(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (void **, int)) \
-    X(cuMemCreate, "cuMemCreate", (u64 *, size_t, const struct props *, u64)) \
-    X(cuMemRelease, "cuMemRelease", (u64))                                    \
-    X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",             \
-      (u64 *, void *))                                                        \
-    X(cuMemMap, "cuMemMap", (u64, size_t, size_t, u64, u64))                  \
-    X(cuMemUnmap, "cuMemUnmap", (u64, size_t))                                \
-    X(cuMemAddressReserve, "cuMemAddressReserve",                             \
-      (u64 *, size_t, size_t, u64, u64))                                      \
-    X(cuMemAddressFree, "cuMemAddressFree", (u64, size_t))
-
-static struct {
-#define X(name, entry, arguments) int(*name) arguments;
-    API(X)
-#undef X
-} cu;
-
-#define MUST(call)                                              \
-    do {                                                        \
-        int result_ = (call);                                   \
-        if (result_ != 0) {                                     \
-            fprintf(stderr, "%s: result %d\n", #call, result_); \
-            exit(9);                                            \
-        }                                                       \
-    } while (0)
+struct api cu;
 
 #ifdef NOT_LINKED
 static void find_linked(void)
@@ -127,7 +79,7 @@ static void find(const char *way)
         find_by_entry(driver);
 }
 
-static void start(void)
+void start(void)
 {
     void *context;
 
@@ -140,25 +92,23 @@ static void start(void)
 
 static unsigned blocks;
 
-static unsigned expect_alloc(u64 bytes, void *stream)
+unsigned expect_alloc(u64 bytes, void *stream)
 {
     printf("alloc %u %llu %llu\n", ++blocks, bytes, (u64)(uintptr_t)stream);
     return blocks;
 }
 
-static void expect_free(unsigned block)
+void expect_free(unsigned block)
 {
     printf("free %u\n", block);
 }
 
-static void expect_failure(u64 bytes)
+void expect_failure(u64 bytes)
 {
     expect_free(expect_alloc(bytes, NULL));
 }
 
 /* ---- scenarios ---- */
-
-static const size_t too_much = (size_t)1 << 50;
 
 static void run_blocks(void)
 {
@@ -213,7 +163,7 @@ static void run_streams(void)
 }
 
 /* A block that tells what came before it from what came after. */
-static void mark(size_t bytes)
+void mark(size_t bytes)
 {
     u64 at;
 
@@ -278,8 +228,8 @@ static void run_reset(void)
 static void run_devices(void)
 {
     struct props props = {.type = 1, .location_type = 1, .location_id = 1};
-    void *context[2], *pool;
-    u64 a, b, c;
+    void *context[2], *pool, *stream;
+    u64 a, b, c, d;
 
     for (int i = 0; i < 2; i++)
         MUST(cu.cuDevicePrimaryCtxRetain(&context[i], i));
@@ -289,7 +239,9 @@ static void run_devices(void)
     MUST(cu.cuCtxSetCurrent(context[1]));
     MUST(cu.cuMemAlloc_v2(&c, 3000));
     MUST(cu.cuMemFree_v2(a));
+    MUST(cu.cuStreamCreate(&stream, 1));
     MUST(cu.cuCtxSetCurrent(context[0]));
+    MUST(cu.cuMemAllocAsync(&d, 4000, stream));
     MUST(cu.cuMemFree_v2(b));
     MUST(cu.cuMemFree_v2(c));
 }
@@ -462,7 +414,10 @@ static const struct {
     {"threads", run_threads}, {"fork", run_fork},
     {"exec", run_exec},       {"kill", run_kill},
     {"out", run_out},         {"wait", run_wait},
-    {"speed", run_speed},
+    {"speed", run_speed},     {"contexts", run_contexts},
+    {"arrays", run_arrays},   {"graphs", run_graphs},
+    {"others", run_others},   {"mixed", run_mixed},
+    {"unread", run_unread},
 };
 
 int main(int argc, char **argv)
