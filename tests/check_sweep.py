@@ -34,6 +34,9 @@ KILLS = 20
 GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
         "best_fit:segment=2MiB..8MiB*2", "-c", "inf,1.2x,0.7x"]
 DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
+# Its shadow memory is larger than any limit here.
+SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
+SPACE = 100 << 20
 
 
 def write_trace(path, seed, events=1500):
@@ -383,17 +386,44 @@ class Sweeps:
             expect(tool("merge", self.out(), *self.parts), FILES, "locked",
                    "HDF5_USE_FILE_LOCKING")
 
+    def large(self):
+        """Three traces of megabytes."""
+        paths = [os.path.join(self.folder, f"large{i}.csv") for i in range(3)]
+        for i, path in enumerate(paths):
+            if not os.path.exists(path):
+                write_trace(path, i, 300000)
+        return paths
+
     def little_memory(self):
         """The sum of what runs stays below the limit, and all of it runs."""
         out = self.out()
         expect(tool(*self.args(out, "-j8", "--memory", "1MiB")), DONE)
         self.same(out)
 
+    def little_address_space(self):
+        """Where eight threads have no room for stacks and heaps, fewer run."""
+        if SANITIZED:
+            return
+
+        def small():
+            resource.setrlimit(resource.RLIMIT_AS, (SPACE, SPACE))
+
+        plain, held = self.out(), self.out()
+        args = ["sweep", *self.large(), "-p", "size_class", "-p", "torch",
+                "-j8"]
+        expect(tool(*args, "-o", plain), DONE)
+        expect(tool(*args, "-o", held, preexec_fn=small), DONE,
+               "1 of 8 threads: the address space is limited to 100 MiB")
+        assert read(held) == read(plain)
+        for verb in ("fit", "tune"):
+            expect(tool(verb, self.traces[0], "-j8", preexec_fn=small), DONE,
+                   f"fragsim {verb}: 1 of 8 threads")
+
     def in_a_group(self):
         """In a cgroup that holds one of three traces, all are swept."""
         group, limit = "/sys/fs/cgroup/memory/frag_sweep", "limit_in_bytes"
-        if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
-            return  # its shadow memory is larger than any of this
+        if SANITIZED:
+            return
         if not os.path.exists("/sys/fs/cgroup/memory"):
             group, limit = "/sys/fs/cgroup/frag_sweep", "max"
         group += str(os.getpid())
@@ -412,11 +442,9 @@ class Sweeps:
             with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
                 file.write(str(os.getpid()))
 
-        traces = [os.path.join(self.folder, f"large{i}.csv") for i in range(3)]
-        for i, path in enumerate(traces):
-            write_trace(path, i, 300000)
         plain, held = self.out(), self.out()
-        args = ["sweep", *traces, "-p", "size_class", "-p", "direct", "-j8"]
+        args = ["sweep", *self.large(), "-p", "size_class", "-p", "direct",
+                "-j8"]
         expect(tool(*args, "-o", plain), DONE)
         try:
             with open(f"{group}/memory.{limit}", "w", encoding="ascii") as file:
@@ -446,6 +474,7 @@ class Sweeps:
             self.forged_parts()
         self.bad_parts()
         self.little_memory()
+        self.little_address_space()
         self.in_a_group()
 
 

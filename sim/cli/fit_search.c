@@ -95,7 +95,7 @@ static enum frag_err join(const struct search *s, struct frag_fit_spans *spans)
 }
 
 enum frag_err fit_search(const struct frag_fit *fit, frag_size from,
-                         frag_size to, bool first, uint64_t threads,
+                         frag_size to, bool first, size_t threads,
                          struct frag_fit_spans *spans, struct frag_error *e)
 {
     struct search s = {.fit = fit, .from = from, .to = to, .first = first};

@@ -1,11 +1,83 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "sim/cli/parallel.h"
 
-#include <pthread.h>
+#include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "sim/cli/cli.h"
+
+/* ---- threads ---- */
+
+/* What glibc sets aside for the heap of a thread (HEAP_MAX_SIZE on 64 bits):
+ * addresses, of which few are ever used. */
+#define THREAD_HEAP (64 * FRAG_MIB)
+
+static size_t processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0
+               ? (size_t)CPU_COUNT(&set)
+               : 1;
+}
+
+static size_t stack_of_a_thread(void)
+{
+    pthread_attr_t usual;
+    size_t bytes = 0;
+
+    if (pthread_attr_init(&usual) != 0)
+        return 0;
+    pthread_attr_getstacksize(&usual, &bytes);
+    pthread_attr_destroy(&usual);
+    return bytes;
+}
+
+size_t parallel_threads(const struct call *call, uint64_t wanted, bool quiet)
+{
+    const size_t threads = wanted ? (size_t)wanted : processors();
+    char size[FRAG_SIZE_TEXT];
+    struct rlimit limit;
+    size_t room;
+
+    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return threads;
+    room = (size_t)limit.rlim_cur / 4 / (THREAD_HEAP + stack_of_a_thread());
+    room = room ? room : 1;
+    if (room >= threads)
+        return threads;
+    if (!quiet)
+        fprintf(stderr,
+                "fragsim %s: %zu of %zu threads: the address space is limited "
+                "to %s (ulimit -v)\n",
+                call->verb->name, room, threads,
+                frag_size_format(limit.rlim_cur, size));
+    return room;
+}
+
+void crew_start(struct crew *crew, size_t threads, void *(*work)(void *user),
+                void *user)
+{
+    *crew = (struct crew){calloc(threads + 1, sizeof(*crew->ids)), 0, 0};
+    if (!crew->ids)
+        crew->why = ENOMEM;
+    while (crew->count < threads && !crew->why) {
+        crew->why = pthread_create(&crew->ids[crew->count], NULL, work, user);
+        crew->count += !crew->why;
+    }
+}
+
+void crew_join(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->count; i++)
+        pthread_join(crew->ids[i], NULL);
+    free(crew->ids);
+}
+
+/* ---- jobs ---- */
 
 struct team {
     pthread_mutex_t lock;
@@ -56,40 +128,22 @@ static void *work(void *user)
     return NULL;
 }
 
-size_t parallel_processors(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0
-               ? (size_t)CPU_COUNT(&set)
-               : 1;
-}
-
-enum frag_err parallel_run(size_t count, uint64_t threads,
+enum frag_err parallel_run(size_t count, size_t threads,
                            enum frag_err (*job)(void *user, size_t i,
                                                 struct frag_error *e),
                            void *user, struct frag_error *e)
 {
     struct team t = {
         .count = count, .job = job, .user = user, .failed = count, .e = e};
-    size_t wanted = threads ? (size_t)threads : parallel_processors(),
-           started = 0;
-    pthread_t *others;
+    const size_t wanted = threads < count ? threads : count;
+    struct crew others;
 
-    wanted = wanted < count ? wanted : count;
-    others = calloc(wanted + 1, sizeof(*others));
-    if (!others)
-        return frag_fail(e, FRAG_NOMEM, "no memory for threads");
     pthread_mutex_init(&t.lock, NULL);
     /* This thread is one of them; fewer do as well. */
-    while (started + 1 < wanted &&
-           pthread_create(&others[started], NULL, work, &t) == 0)
-        started++;
+    crew_start(&others, wanted ? wanted - 1 : 0, work, &t);
     work(&t);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(others[i], NULL);
+    crew_join(&others);
     pthread_mutex_destroy(&t.lock);
-    free(others);
     return t.err == FRAG_OK && cli_interrupted() ? FRAG_CANCELLED : t.err;
 }
 

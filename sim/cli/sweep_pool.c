@@ -1,11 +1,11 @@
 /* sweep_pool.c - the threads of a sweep, and the main thread's part. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "sim/cli/budget.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/parallel.h"
 #include "sim/cli/sweep_parts.h"
 
 /* What a thread is to do next. */
@@ -376,27 +376,18 @@ enum frag_err pool_run(struct sweep *s, unsigned threads, struct journal *j,
                        struct progress *progress, struct frag_error *e)
 {
     struct worker worker = {s, threads};
-    pthread_t *ids = calloc(threads, sizeof(*ids));
+    struct crew crew;
     enum frag_err err;
-    unsigned started = 0;
-    int why = 0;
 
-    if (!ids)
-        return frag_fail(e, FRAG_NOMEM, "no memory for threads");
     s->threads = threads;
-    while (started < threads && !why) {
-        why = pthread_create(&ids[started], NULL, work, &worker);
-        started += !why;
-    }
+    crew_start(&crew, threads, work, &worker);
     pthread_mutex_lock(&s->lock);
-    s->threads -= threads - started; /* fewer do it too */
+    s->threads -= threads - crew.count; /* fewer do it too */
     pthread_mutex_unlock(&s->lock);
     err = attend(s, j, progress, e);
-    for (unsigned i = 0; i < started; i++)
-        pthread_join(ids[i], NULL);
-    free(ids);
-    if (!started)
+    crew_join(&crew);
+    if (!crew.count)
         return frag_fail(e, FRAG_NOMEM, "no thread can be started: %s",
-                         strerror(why));
+                         strerror(crew.why));
     return err;
 }

@@ -55,7 +55,8 @@ struct tune_search {
     size_t case_count;
     struct tune_goal goal;
     struct tune_space space;
-    uint64_t seed, threads, evaluations; /* of the annealing, in all */
+    uint64_t seed, evaluations; /* of the annealing, in all */
+    size_t threads;             /* at least 1 */
 
     /* Found. */
     struct tune_result *base;   /* the default's at unlimited capacity */

@@ -27,6 +27,7 @@ struct search {
     struct policy_choice *policies;
     size_t policy_count;
     struct cell_settings settings;
+    size_t threads;
     struct progress progress;
     struct fit_report report;
 };
@@ -48,7 +49,7 @@ static enum frag_err find_first(const struct search *s,
         to = to > FRAG_H200_TOTAL ? to : FRAG_H200_TOTAL;
         to = frag_round_up(to, FRAG_FIT_STEP) + 1;
     }
-    return fit_search(fit, from, to, true, s->values->jobs, spans, e);
+    return fit_search(fit, from, to, true, s->threads, spans, e);
 }
 
 /* From there on to what the policy takes where nothing is refused. */
@@ -65,7 +66,7 @@ static enum frag_err find_rest(const struct search *s,
                        ? unlimited->used
                        : frag_round_up(unlimited->used, FRAG_FIT_STEP) + 1;
 
-    return fit_search(fit, from, to, false, s->values->jobs, spans, e);
+    return fit_search(fit, from, to, false, s->threads, spans, e);
 }
 
 static enum frag_err push(struct frag_fit_spans *spans,
@@ -169,6 +170,7 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
                                  &s->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &s->settings, e));
+    s->threads = parallel_threads(s->call, v->jobs, v->common.quiet);
     FRAG_TRY(fit_report_open(&s->report, s->call, v->outputs.json,
                              v->outputs.csv, v->frontier, e));
     err = inputs_each(&inputs, fit_device, s, e);

@@ -185,10 +185,13 @@ static int say_faults(const struct plan *plan, const char *faults,
     }
     snprintf(e.text, sizeof(e.text),
              "%" PRIu64 " trace%s or cell%s failed%s, the others are in %s; "
-             "--resume tries again",
+             "--resume tries again%s",
              n.faults, n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
              n.faults > FAULTS_SHOWN ? " (the first are above)" : "",
-             plan->values->outputs.hdf5);
+             plan->values->outputs.hdf5,
+             first == FRAG_NOMEM ? ", best with more memory or fewer threads "
+                                   "(-j)"
+                                 : "");
     return cli_fail(plan->call, first, &e);
 }
 
@@ -243,7 +246,7 @@ static int run_plan(struct plan *plan, struct frag_error *e)
         .settings = &plan->settings,
         .values = &v->cell,
         .threads =
-            v->threads ? (unsigned)v->threads : (unsigned)parallel_processors(),
+            (unsigned)parallel_threads(plan->call, v->threads, v->common.quiet),
         .memory = v->memory ? v->memory : budget_default(),
     };
     enum frag_err err;

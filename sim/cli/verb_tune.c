@@ -8,6 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/inputs.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/parallel.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/sink.h"
 #include "sim/cli/tune_report.h"
@@ -94,7 +95,7 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
         .settings = &t->settings,
         .goal = {.capacity = v->capacity},
         .seed = v->seed,
-        .threads = v->jobs,
+        .threads = parallel_threads(t->call, v->jobs, v->common.quiet),
         .evaluations = v->evaluations,
     };
     FRAG_TRY(read_bound("max-calls-ratio", v->max_calls,
