@@ -120,6 +120,10 @@ done
 record record_loader entry threads
 same "requests of 8 threads" "$(counts t.h5)" "alloc 32000, free 32000"
 same "notes of 8 threads" "$(cat said)" "t.h5: device 0, 64000 events"
+record record_loader dlsym stress
+same "requests of a million calls" "$(counts t.h5)" "alloc 500000, free 500000"
+same "notes of a million calls" "$(cat said)" "t.h5: device 0, 1000000 events
+t.h5: 125000 arrays count with what their elements take"
 record record_loader dlsym fork
 same "traces of a program and 5 forks" \
     "$(for t in t.*.h5; do counts "$t"; done | sort | uniq -c | tr -s ' ')" \

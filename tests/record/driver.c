@@ -65,6 +65,22 @@ static __thread int current; /* 0: none */
         return result_;              \
     } while (0)
 
+/* A fork finds no call half done. */
+static void hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+    pthread_atfork(hold, let_go, let_go);
+}
+
 /* ---- blocks ---- */
 
 static int take(u64 *out, u64 size, int device, int context)

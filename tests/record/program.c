@@ -272,36 +272,102 @@ static void run_own_streams(void)
     pthread_join(thread, NULL);
 }
 
-enum { THREADS = 8, ROUNDS = 4000, HELD = 4 };
+enum { THREADS = 8, HELD = 4 };
+
+static void take_block(u64 *at)
+{
+    MUST(cu.cuMemAlloc_v2(at, 2 << 20));
+}
+
+static void give_block(u64 at)
+{
+    MUST(cu.cuMemFree_v2(at));
+}
+
+static void take_in_order(u64 *at)
+{
+    MUST(cu.cuMemAllocAsync(at, 1 << 20, NULL));
+}
+
+static void give_in_order(u64 at)
+{
+    MUST(cu.cuMemFreeAsync(at, NULL));
+}
+
+static void take_array(u64 *at)
+{
+    const struct array_like like = {100, 100, 0x20, 1};
+    void *array;
+
+    MUST(cu.cuArrayCreate_v2(&array, &like));
+    *at = (u64)(uintptr_t)array;
+}
+
+static void give_array(u64 at)
+{
+    MUST(cu.cuArrayDestroy((void *)(uintptr_t)at));
+}
+
+static const struct form {
+    void (*take)(u64 *at);
+    void (*give)(u64 at);
+} forms[] = {
+    {take_block, give_block},
+    {take_in_order, give_in_order},
+    {take_array, give_array},
+};
+
+struct churn {
+    const struct form *form;
+    void *context;
+    int rounds;
+};
 
 /* Blocks of one size, so that one thread's free is another's alloc. */
-static void *churn(void *context)
+static void *churn(void *arguments)
 {
+    const struct churn *c = arguments;
     u64 at[HELD] = {0};
 
-    MUST(cu.cuCtxSetCurrent(context));
-    for (int i = 0; i < ROUNDS; i++) {
+    MUST(cu.cuCtxSetCurrent(c->context));
+    for (int i = 0; i < c->rounds; i++) {
         u64 *slot = &at[i % HELD];
 
         if (*slot)
-            MUST(cu.cuMemFree_v2(*slot));
-        MUST(cu.cuMemAlloc_v2(slot, 2 << 20));
+            c->form->give(*slot);
+        c->form->take(slot);
     }
     for (int i = 0; i < HELD; i++)
-        MUST(cu.cuMemFree_v2(at[i]));
+        c->form->give(at[i]);
     return NULL;
+}
+
+/* Eight threads, each so many rounds of an alloc and a free, in turns of so
+ * many forms. */
+static void churn_all(int rounds, int form_count)
+{
+    pthread_t threads[THREADS];
+    struct churn churns[THREADS];
+    void *context;
+
+    MUST(cu.cuDevicePrimaryCtxRetain(&context, 0));
+    for (int i = 0; i < THREADS; i++) {
+        churns[i] = (struct churn){&forms[i % form_count], context, rounds};
+        pthread_create(&threads[i], NULL, churn, &churns[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
 }
 
 static void run_threads(void)
 {
-    pthread_t threads[THREADS];
-    void *context;
+    churn_all(4000, 1);
+}
 
-    MUST(cu.cuDevicePrimaryCtxRetain(&context, 0));
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, churn, context);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+/* A million calls. */
+static void run_stress(void)
+{
+    churn_all(62500, sizeof(forms) / sizeof(*forms));
 }
 
 /* One thread of four makes calls while others fork children that do. */
@@ -408,16 +474,16 @@ static const struct {
     const char *name;
     void (*run)(void);
 } scenarios[] = {
-    {"blocks", run_blocks},   {"streams", run_streams},
-    {"virtual", run_virtual}, {"reset", run_reset},
-    {"devices", run_devices}, {"own_streams", run_own_streams},
-    {"threads", run_threads}, {"fork", run_fork},
-    {"exec", run_exec},       {"kill", run_kill},
-    {"out", run_out},         {"wait", run_wait},
-    {"speed", run_speed},     {"contexts", run_contexts},
-    {"arrays", run_arrays},   {"graphs", run_graphs},
-    {"others", run_others},   {"mixed", run_mixed},
-    {"unread", run_unread},
+    {"blocks", run_blocks},     {"streams", run_streams},
+    {"virtual", run_virtual},   {"reset", run_reset},
+    {"devices", run_devices},   {"own_streams", run_own_streams},
+    {"threads", run_threads},   {"stress", run_stress},
+    {"fork", run_fork},         {"exec", run_exec},
+    {"kill", run_kill},         {"out", run_out},
+    {"wait", run_wait},         {"speed", run_speed},
+    {"contexts", run_contexts}, {"arrays", run_arrays},
+    {"graphs", run_graphs},     {"others", run_others},
+    {"mixed", run_mixed},       {"unread", run_unread},
 };
 
 int main(int argc, char **argv)
