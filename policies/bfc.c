@@ -147,7 +147,7 @@ static enum frag_err bfc_alloc(struct frag_heap *heap,
     whole = t->node.size;
     tiles_take(&p->tiles, t,
                whole / 2 >= size || whole - size >= p->split ? size : whole);
-    *out = (struct frag_block){t->node.addr, t->node.size, t};
+    *out = (struct frag_block){tile_addr(t), t->node.size, t};
     return FRAG_OK;
 }
 

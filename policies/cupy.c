@@ -12,8 +12,9 @@
  * it is tried again.
  *
  * Of equal holes CuPy takes the one whose record has the lowest address in the
- * host's memory, which is nobody's choice; here it is the one that has the
- * lowest address on the device. The source asks the device twice more after
+ * host's memory, which is nobody's choice; here it is the one in the segment
+ * that was taken first, the lowest in that, so that where the driver puts
+ * segments does not matter. The source asks the device twice more after
  * free_all_blocks, the second time after Python's garbage collection; here once
  * and only if something was returned, since nothing else can have changed.
  *
@@ -44,6 +45,7 @@ static enum frag_err init(struct frag_heap *heap)
     struct cupy *p = heap->state;
 
     p->limit = pool_limit(heap->mem, p->limit, p->fraction);
+    p->tiles.by_age = true;
     tiles_init(&p->tiles);
     return FRAG_OK;
 }
@@ -132,7 +134,7 @@ static enum frag_err cupy_alloc(struct frag_heap *heap,
     if (!t)
         FRAG_TRY(grow(heap, a, size, &t));
     tiles_take(&p->tiles, t, size);
-    *out = (struct frag_block){t->node.addr, size, t};
+    *out = (struct frag_block){tile_addr(t), size, t};
     return FRAG_OK;
 }
 

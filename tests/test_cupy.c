@@ -19,8 +19,8 @@ static const struct picture pictures[] = {
     {"cupy", ROOM, "a9 -a b2",              "bb......."},
     {"cupy", ROOM, "a3 b5 -b -a c2",        "cc.|....."},
     {"cupy", ROOM, "a3 b5 -a -b c4",        "...|cccc."},
-    {"cupy", ROOM, "a2 b2 c2 -c -b -a d2",  "dd|..|.."},
-    {"cupy", ROOM, "a2 b2 c2 -a -c -b d2",  "dd|..|.."},
+    {"cupy", ROOM, "a2 b2 c2 -c -b -a d2",  "..|dd|.."},
+    {"cupy", ROOM, "a2 b2 c2 -a -c -b d2",  "..|dd|.."},
     {"cupy", ROOM, "a2 b2 c2 -b -a d2",     "cc|dd|.."},
     /* A stream has its own holes, and so has a pool. */
     {"cupy", ROOM, "a4@1 -a b4@2",          "....|bbbb"},

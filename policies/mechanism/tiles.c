@@ -23,7 +23,7 @@ static struct tile *tile_all(struct tiles *tiles, struct tiled *s)
 {
     struct tile *t = nodes_take(&tiles->nodes);
 
-    *t = (struct tile){.node = {.addr = s->addr, .size = s->size},
+    *t = (struct tile){.node = {.addr = s->place, .size = s->size},
                        .prev = &s->ends,
                        .next = &s->ends,
                        .segment = s};
@@ -51,8 +51,10 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
     }
     if (s->next)
         s->next->prev = s;
+    s->place = tiles->by_age ? tiles->taken : s->addr;
     tiles->segments = s;
     tiles->held += size;
+    tiles->taken += size;
     *out = tile_all(tiles, s);
     return FRAG_OK;
 }

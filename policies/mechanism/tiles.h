@@ -8,6 +8,9 @@
  *   - the tiles of a segment tile it: no gap, no overlap;
  *   - no two neighbours of one segment are both free;
  *   - the free tiles of a segment are the ones in its set.
+ *
+ * A tile's place, node.addr, is what orders equal holes: its address, or, by
+ * age, as if segments had been taken at rising addresses.
  */
 #ifndef FRAG_TILES_H
 #define FRAG_TILES_H
@@ -17,7 +20,7 @@
 #include "policies/policy.h"
 
 struct tile {
-    struct free_node node;    /* size and addr; first: a set gives tiles */
+    struct free_node node;    /* size and place; first: a set gives tiles */
     struct tile *prev, *next; /* neighbours, or the segment's ends */
     struct tiled *segment;
     bool used;
@@ -29,14 +32,24 @@ struct tiled {
     struct tiled *prev, *next;
     struct free_set *holes;
     frag_addr addr;
+    frag_addr place; /* of its first byte */
     frag_size size;
     struct tile ends;
 };
 
-/* Zeroed, then tiles_init. */
+static inline frag_addr tile_addr(const struct tile *tile)
+{
+    const struct tiled *s = tile->segment;
+
+    return s->addr + (tile->node.addr - s->place);
+}
+
+/* Zeroed but for by_age, then tiles_init. */
 struct tiles {
     struct tiled *segments; /* the newest first */
     frag_size held;         /* bytes in segments */
+    bool by_age;            /* the places; set once */
+    frag_addr taken;        /* bytes ever */
     struct nodes nodes;     /* of tiles */
 };
 
