@@ -4,6 +4,7 @@
 
 enum {
     TOGETHER = 64,         /* held at once, where there is room */
+    FEW = 16,              /* likewise, of a probe */
     BETWEEN = 1024 * 1024, /* bytes of the host gone over between two calls */
     LINE = 64,             /* of its caches */
 };
@@ -32,7 +33,7 @@ struct bench {
     struct frag_error *e;
     uint32_t round;
     frag_size bytes;
-    unsigned count; /* of slots */
+    unsigned most, count; /* of slots: ever, and of this size */
     struct slot slots[TOGETHER];
     unsigned char *other; /* BETWEEN bytes */
 };
@@ -151,6 +152,12 @@ static const struct family {
     {copies, 2, 2, 4, 4 * FRAG_KIB, 4 * FRAG_GIB},
 };
 
+/* What tells the machine's pace: the calls that replays consist of. */
+static const struct family probes[] = {
+    {segments, 1, 1, 2, 16 * FRAG_MIB, 16 * FRAG_MIB},
+    {pages, 3, 1, 2, 2 * FRAG_MIB, 2 * FRAG_MIB},
+};
+
 /* ---- one size ---- */
 
 static enum frag_err failed(struct bench *b, enum frag_driver_call call,
@@ -171,6 +178,19 @@ static int by_time(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* A replay adds up its calls, so what counts is their mean; but the slowest
+ * sixteenth tell of the machine's other work. */
+static frag_time usual(frag_time *times, unsigned n)
+{
+    const unsigned kept = n - n / 16;
+    frag_time sum = 0;
+
+    qsort(times, n, sizeof(*times), by_time);
+    for (unsigned i = 0; i < kept; i++)
+        sum += times[i];
+    return sum / kept;
+}
+
 /* The times of n calls become a row. */
 static enum frag_err note(struct bench *b, enum frag_driver_call call,
                           frag_time *times, unsigned n)
@@ -179,8 +199,7 @@ static enum frag_err note(struct bench *b, enum frag_driver_call call,
 
     if (!n || call == UNTIMED)
         return FRAG_OK;
-    qsort(times, n, sizeof(*times), by_time);
-    row.ns = times[(n - 1) / 2];
+    row.ns = usual(times, n);
     return frag_timings_add(b->out, row);
 }
 
@@ -259,7 +278,7 @@ static unsigned how_many(const struct bench *b, const struct family *f)
     frag_size each = frag_round_up(b->bytes, b->c->mem->granularity);
     frag_size fit = f->takes ? b->c->room / f->takes / each : WIDEST / each;
 
-    return fit < TOGETHER ? (unsigned)fit : TOGETHER;
+    return fit < b->most ? (unsigned)fit : b->most;
 }
 
 static enum frag_err time_family(struct bench *b, const struct family *f)
@@ -276,31 +295,74 @@ static enum frag_err time_family(struct bench *b, const struct family *f)
 
 /* ---- all of it ---- */
 
-static enum frag_err time_round(struct bench *b)
+#define TIME_ALL(b, list) time_families(b, list, sizeof(list) / sizeof(*(list)))
+
+static enum frag_err time_families(struct bench *b, const struct family *list,
+                                   size_t count)
 {
-    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
-        FRAG_TRY(time_family(b, &families[i]));
+    for (size_t i = 0; i < count; i++)
+        FRAG_TRY(time_family(b, &list[i]));
     return FRAG_OK;
+}
+
+static enum frag_err bench_open(struct bench *b)
+{
+    if (!b->c->mem->ops->va_reserve)
+        return frag_fail(b->e, FRAG_UNSUPPORTED,
+                         "the device has no virtual memory calls to time");
+    b->other = calloc(1, BETWEEN);
+    return b->other
+               ? FRAG_OK
+               : frag_fail(b->e, FRAG_NOMEM, "no memory to calibrate with");
 }
 
 enum frag_err frag_calibrate(const struct frag_calibration *c,
                              struct frag_timings *out, struct frag_error *e)
 {
-    struct bench b = {.c = c, .out = out, .e = e};
-    enum frag_err err = FRAG_OK;
+    struct bench b = {.c = c, .out = out, .e = e, .most = TOGETHER};
+    enum frag_err err = bench_open(&b);
 
-    if (!c->mem->ops->va_reserve)
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "the device has no virtual memory calls to time");
-    b.other = calloc(1, BETWEEN);
-    if (!b.other)
-        return frag_fail(e, FRAG_NOMEM, "no memory to calibrate with");
     for (; err == FRAG_OK && b.round <= c->rounds; b.round++) {
         if (c->progress && c->progress(c->user, b.round, c->rounds + 1))
             err = frag_fail(e, FRAG_CANCELLED, "interrupted");
         else
-            err = time_round(&b);
+            err = TIME_ALL(&b, families);
     }
+    free(b.other);
+    return err;
+}
+
+/* Of the rounds after the warm-up. */
+static double pace_of(const struct frag_timings *t,
+                      const struct frag_costs *costs)
+{
+    double took = 0, modelled = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        const struct frag_timing *row = &t->rows[i];
+
+        if (!row->round)
+            continue;
+        took += (double)row->ns;
+        modelled += (double)frag_cost_ns(costs, row->call, row->bytes);
+    }
+    return modelled > 0 ? took / modelled : 1;
+}
+
+enum frag_err frag_pace(struct frag_backend *mem, frag_size room,
+                        const struct frag_costs *costs, double *pace,
+                        struct frag_error *e)
+{
+    const struct frag_calibration c = {.mem = mem, .room = room};
+    struct frag_timings timings = {0};
+    struct bench b = {.c = &c, .out = &timings, .e = e, .most = FEW};
+    enum frag_err err = bench_open(&b);
+
+    for (; err == FRAG_OK && b.round <= 1; b.round++)
+        err = TIME_ALL(&b, probes);
+    if (err == FRAG_OK)
+        *pace = pace_of(&timings, costs);
+    frag_timings_free(&timings);
     free(b.other);
     return err;
 }

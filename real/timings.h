@@ -13,7 +13,7 @@ struct frag_timing {
     enum frag_driver_call call;
     uint32_t round; /* 0 is the warm-up, which no number is taken from */
     frag_size bytes;
-    frag_time ns; /* their median */
+    frag_time ns; /* their mean, without the slowest sixteenth */
 };
 
 struct frag_timings {

@@ -64,10 +64,11 @@ static frag_addr arena_addr(const struct twin *t, frag_addr addr)
         time = (mem)->ops->now(mem) - from_;    \
     } while (0)
 
-static void note(struct twin *t, enum frag_driver_call call, frag_time modelled,
-                 frag_time measured, enum frag_err err)
+static void note(struct twin *t, enum frag_driver_call call, frag_size size,
+                 frag_time modelled, frag_time measured, enum frag_err err)
 {
     t->costs[call].calls++;
+    t->costs[call].bytes += size;
     t->costs[call].modelled += modelled;
     t->costs[call].measured += measured;
     t->spent += measured;
@@ -103,7 +104,7 @@ static enum frag_err take(struct twin *t, struct ranges *set,
     if (err == FRAG_OK) {
         TIMED(err, t->device, measured,
               device.take(t->device, size, &on_device));
-        note(t, kind, modelled, measured, err);
+        note(t, kind, size, modelled, measured, err);
         if (err != FRAG_OK && arena.give(t->arena, on_arena, size) != FRAG_OK)
             err = FRAG_DEVICE;
     }
@@ -130,7 +131,7 @@ static enum frag_err give(struct twin *t, struct ranges *set,
     TIMED(err, t->device, measured, device(t->device, at, size));
     if (err == FRAG_OK)
         TIMED(err, t->arena, modelled, arena(t->arena, b->arena, size));
-    note(t, kind, modelled, measured, err);
+    note(t, kind, size, modelled, measured, err);
     if (err == FRAG_OK)
         leave(set, b);
     return err;
@@ -188,7 +189,7 @@ static enum frag_err map(struct frag_backend *mem, frag_addr addr,
     FRAG_TRY(err);
     TIMED(err, t->device, measured,
           t->device->ops->map(t->device, addr, size, phys));
-    note(t, FRAG_DRIVER_MAP, modelled, measured, err);
+    note(t, FRAG_DRIVER_MAP, size, modelled, measured, err);
     if (err != FRAG_OK && t->arena->ops->unmap(t->arena, at, size) != FRAG_OK)
         return FRAG_DEVICE;
     return err;
@@ -206,7 +207,7 @@ static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
     if (err == FRAG_OK)
         TIMED(err, t->arena, modelled,
               t->arena->ops->unmap(t->arena, arena_addr(t, addr), size));
-    note(t, FRAG_DRIVER_UNMAP, modelled, measured, err);
+    note(t, FRAG_DRIVER_UNMAP, size, modelled, measured, err);
     return err;
 }
 
@@ -233,8 +234,8 @@ static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
     FRAG_TRY(err);
     before = t->device->ops->now(t->device);
     err = copy_and_wait(t->device, dst, src, size, stream);
-    note(t, FRAG_DRIVER_COPY, modelled, t->device->ops->now(t->device) - before,
-         err);
+    note(t, FRAG_DRIVER_COPY, size, modelled,
+         t->device->ops->now(t->device) - before, err);
     return err;
 }
 
@@ -247,7 +248,7 @@ static enum frag_err synchronize(struct frag_backend *mem)
     TIMED(err, t->device, measured, t->device->ops->synchronize(t->device));
     if (err == FRAG_OK)
         TIMED(err, t->arena, modelled, t->arena->ops->synchronize(t->arena));
-    note(t, FRAG_DRIVER_SYNCHRONIZE, modelled, measured, err);
+    note(t, FRAG_DRIVER_SYNCHRONIZE, 0, modelled, measured, err);
     return err;
 }
 

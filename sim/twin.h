@@ -17,6 +17,7 @@
 /* Of one kind of call; times in ns. */
 struct frag_twin_cost {
     uint64_t calls;
+    uint64_t bytes; /* that they were about, together */
     frag_time modelled, measured;
 };
 

@@ -132,7 +132,10 @@ def compares(trace):
                 or abs(seconds - row["modelled_seconds"]) > 1e-7
                 or not plain["num_alloc_retries"] and
                 seconds < plain["modelled_device_seconds"] * 0.999
-                or not row["measured_seconds"] > 0):
+                or not row["measured_seconds"] > 0
+                or not row["pace"] > 0
+                or abs(row["paced_ratio"] / row["modelled_ratio"]
+                       - row["pace"]) > 1e-6):
             fail(f"compare: {row}, on the arena {plain}")
     os.environ["FAKE_CUDA_MEMORY"] = "24"
     done = run("compare", "-q", trace, "-p", "best_fit", "--repeat", "1")

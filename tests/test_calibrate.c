@@ -65,7 +65,8 @@ static void the_arenas_model_comes_out(void **state)
     frag_arena_close(mem);
 }
 
-/* An arena on which every fourth call takes 400 ns less than the others. */
+/* An arena on which of every 16 calls eight take 400 ns more and one a
+ * millisecond. */
 struct uneven {
     struct frag_backend base;
     struct frag_backend_ops ops;
@@ -77,9 +78,10 @@ struct uneven {
 static frag_time uneven_now(struct frag_backend *mem)
 {
     struct uneven *u = (struct uneven *)mem;
+    const uint64_t call = u->asked / 2 % 16;
 
-    if (u->asked++ % 2 && u->asked / 2 % 4)
-        u->late += 400;
+    if (u->asked++ % 2)
+        u->late += call == 5 ? 1000000 : call % 2 ? 0 : 400;
     return u->arena->ops->now(u->arena) + u->late;
 }
 
@@ -109,7 +111,7 @@ static enum frag_err uneven_reserve(struct frag_backend *mem, frag_size size,
 }
 
 /* It ends at the first reservation; the segments were timed before. */
-static void a_round_is_the_median_of_its_calls(void **state)
+static void a_round_is_the_mean_of_its_usual_calls(void **state)
 {
     struct frag_backend *arena = arena_of(&frag_costs_h200);
     struct uneven u = {.arena = arena};
@@ -130,10 +132,11 @@ static void a_round_is_the_median_of_its_calls(void **state)
                      FRAG_OOM);
     assert_true(t.count > 10);
     for (size_t i = 0; i < t.count; i++)
-        if (t.rows[i].bytes <= 64 * FRAG_MIB)
-            assert_int_equal(t.rows[i].ns, 400 + frag_cost_ns(&frag_costs_h200,
-                                                              t.rows[i].call,
-                                                              t.rows[i].bytes));
+        if (t.rows[i].bytes <= FRAG_GIB / 64)
+            assert_int_equal(t.rows[i].ns,
+                             8 * 400 / 15 + frag_cost_ns(&frag_costs_h200,
+                                                         t.rows[i].call,
+                                                         t.rows[i].bytes));
     frag_timings_free(&t);
     frag_arena_close(arena);
 }
@@ -167,6 +170,56 @@ static void it_ends_when_told_to(void **state)
     assert_true(t.count > 100);
     frag_timings_free(&t);
     frag_arena_close(mem);
+}
+
+/* Of the arena with costs that are half, and three times, of its own. */
+static void the_pace_is_what_calls_take_over_what_they_should(void **state)
+{
+    struct frag_backend *mem = arena_of(&frag_costs_h200);
+    const double parts[] = {1, 0.5, 3};
+
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        struct frag_costs costs = frag_costs_h200;
+        double pace = 0;
+
+        for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
+            costs.call[i].fixed_ns *= parts[k];
+            costs.call[i].ns_per_mib *= parts[k];
+        }
+        assert_int_equal(frag_pace(mem, FRAG_GIB, &costs, &pace, NULL),
+                         FRAG_OK);
+        assert_true(pace > 0.999 / parts[k] && pace < 1.001 / parts[k]);
+        assert_int_equal(frag_pace(mem, FRAG_MIB, &costs, &pace, NULL),
+                         FRAG_OK);
+        assert_true(pace == 1);
+        assert_int_equal(frag_arena_used(mem), 0);
+        assert_int_equal(frag_arena_reserved_va(mem), 0);
+    }
+    frag_arena_close(mem);
+}
+
+static void a_pace_that_fails_holds_nothing(void **state)
+{
+    struct frag_backend *inner = arena_of(&frag_costs_h200);
+    static struct faulty f;
+    uint64_t fail_at = 0;
+    enum frag_err err;
+
+    (void)state;
+    do {
+        double pace = 77;
+
+        faulty_init(&f, inner);
+        f.fail_at = ++fail_at;
+        f.error = FRAG_OOM;
+        err = frag_pace(&f.base, FRAG_GIB, &frag_costs_h200, &pace, NULL);
+        assert_true(err == FRAG_OK || (err == FRAG_OOM && pace == 77));
+        assert_int_equal(f.count, 0);
+        assert_int_equal(frag_arena_used(inner), 0);
+    } while (err != FRAG_OK);
+    assert_true(fail_at > 60);
+    frag_arena_close(inner);
 }
 
 /* Whatever call fails, everything is given back and the words name a call. */
@@ -375,7 +428,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_arenas_model_comes_out),
-        cmocka_unit_test(a_round_is_the_median_of_its_calls),
+        cmocka_unit_test(the_pace_is_what_calls_take_over_what_they_should),
+        cmocka_unit_test(a_pace_that_fails_holds_nothing),
+        cmocka_unit_test(a_round_is_the_mean_of_its_usual_calls),
         cmocka_unit_test(it_ends_when_told_to),
         cmocka_unit_test(nothing_is_held_after_a_failure),
         cmocka_unit_test(the_least_round_counts_and_the_warm_up_does_not),

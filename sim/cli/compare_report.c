@@ -11,7 +11,7 @@ struct row {
     uint64_t device, capacity, same, runs;
     uint64_t reserved, reserved_real, ooms, ooms_real, first, first_real;
     uint64_t calls, calls_real, leaked;
-    double modelled, measured, ratio, event, event_real;
+    double modelled, measured, ratio, pace, paced, event, event_real;
 };
 
 /* clang-format off */
@@ -39,6 +39,9 @@ static const struct frag_column row_columns[] = {
     REAL("modelled_seconds", modelled, "s", "in the driver"),
     REAL("measured_seconds", measured, "s", "in the driver, quickest run"),
     REAL("modelled_ratio", ratio, "1", "modelled / measured"),
+    REAL("pace", pace, "1", "of the machine around that run: what a fixed "
+         "series of calls took over what the model says of it"),
+    REAL("paced_ratio", paced, "1", "modelled * pace / measured"),
     REAL("ns_per_event", event, "ns", "simulated, the replay loop alone"),
     REAL("real_ns_per_event", event_real, "ns", "the replay loop alone"),
     COUNT("leaked_bytes", leaked, "bytes", "less free memory after a run"),
@@ -50,7 +53,7 @@ static const struct frag_column row_columns[] = {
 
 static const char *const heads[] = {
     "trace", "device", "policy",   "capacity", "peak reserved", "first OOM",
-    "calls", "same",   "modelled", "measured", "ratio",
+    "calls", "same",   "modelled", "measured", "ratio",         "paced",
 };
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
@@ -98,6 +101,8 @@ static struct row make_row(const struct compared *c)
         .modelled = modelled,
         .measured = measured,
         .ratio = c->measured ? modelled / measured : NAN,
+        .pace = c->pace,
+        .paced = c->measured ? modelled * c->pace / measured : NAN,
         .event = s->ns_per_event,
         .event_real = r->ns_per_event,
     };
@@ -127,6 +132,7 @@ static void add_to_table(struct table *t, const struct row *row)
     put_seconds(t, row->modelled);
     put_seconds(t, row->measured);
     table_cell(t, false, "%.2f", row->ratio);
+    table_cell(t, false, "%.2f", row->paced);
 }
 
 static void add_to_json(struct compare_report *r, const struct row *row,
@@ -179,7 +185,7 @@ enum frag_err compare_report_open(struct compare_report *r,
 
     *r = (struct compare_report){
         .has_table = !is_stdout(json) && !is_stdout(csv),
-        .table = {.columns = HEADS, .right = "lrlrrrrlrrr", .optional = 2},
+        .table = {.columns = HEADS, .right = "lrlrrrrlrrrr", .optional = 2},
     };
     if (json)
         err = sink_open(&r->json, json, e);

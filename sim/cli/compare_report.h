@@ -17,6 +17,7 @@ struct compared {
     struct frag_summary simulated, real;
     struct frag_twin_cost calls[FRAG_DRIVER_CALL_COUNT]; /* quickest run */
     frag_time measured;  /* of that run, ns; UINT64_MAX: none yet */
+    double pace;         /* of the machine around that run: frag_pace */
     frag_size leaked;    /* bytes that a run left on the device */
     uint64_t runs;       /* on the device */
     bool differs;        /* a number of a run was not the simulated one */

@@ -233,8 +233,9 @@ const struct verb verb_calibrate = {
     .about =
         "Times each call over sizes from 512 B up, several held at once as in "
         "a replay, in rounds of which the first warms up. Of each size the "
-        "median of a round is taken and of the rounds the least, since what "
-        "disturbs a call only ever adds; through these a robust line is laid, "
+        "mean of a round is taken, without its slowest sixteenth, and of the "
+        "rounds the least, since what disturbs a call only ever adds; through "
+        "these a robust line is laid, "
         "so much a call and so much a MiB. `residual' is the median over the "
         "sizes of how far the line is off, `worst' the largest.\n\n"
         "At most 16 GiB and half of the device's free memory is held, and all "

@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "real/calibrate.h"
 #include "real/cuda.h"
 #include "sim/cli/cell.h"
 #include "sim/cli/choices.h"
@@ -28,6 +30,7 @@ struct comparison {
     size_t policy_count, capacity_count;
     struct cell_settings simulated, real;
     struct frag_backend *device; /* held open: its context is made once */
+    frag_time dirty; /* until its clock says so, the device clears memory */
     struct progress progress;
     struct compare_report report;
     struct compared *cells; /* of one device of one trace */
@@ -59,39 +62,104 @@ static void judge(struct compared *c, const struct frag_summary *real)
     }
 }
 
-static void keep_quickest(struct compared *c, const struct cell_memory *m,
-                          const struct frag_summary *real)
+static frag_time clock_of(const struct comparison *s)
 {
+    return s->device->ops->now(s->device);
+}
+
+/* What the last run gave back is cleared by now: the next one finds the device
+ * as a program of its own would. */
+static void let_it_clear(const struct comparison *s)
+{
+    const frag_time now = clock_of(s);
+
+    if (s->dirty > now)
+        nanosleep(
+            &(const struct timespec){
+                .tv_sec = (time_t)((s->dirty - now) / 1000000000),
+                .tv_nsec = (long)((s->dirty - now) % 1000000000)},
+            NULL);
+}
+
+static void note_given_back(struct comparison *s, const struct cell_memory *m)
+{
+    const frag_time now = clock_of(s);
+    const frag_size bytes =
+        frag_twin_cost(m->twin, FRAG_DRIVER_SEGMENT_FREE).bytes +
+        frag_twin_cost(m->twin, FRAG_DRIVER_PHYS_RELEASE).bytes;
+
+    s->dirty = (s->dirty > now ? s->dirty : now) +
+               bytes / FRAG_MIB * FRAG_CUDA_CLEAR_NS_PER_MIB;
+}
+
+/* A timed run, as quick as the calls of it were. */
+struct timing {
     struct frag_twin_cost calls[FRAG_DRIVER_CALL_COUNT];
-    frag_time measured = 0;
+    frag_time measured;
+    double pace;
+};
+
+static struct timing timing_of(const struct cell_memory *m, double pace)
+{
+    struct timing t = {.pace = pace};
 
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        calls[i] = frag_twin_cost(m->twin, (enum frag_driver_call)i);
-        measured += calls[i].measured;
+        t.calls[i] = frag_twin_cost(m->twin, (enum frag_driver_call)i);
+        t.measured += t.calls[i].measured;
     }
-    if (measured >= c->measured)
+    return t;
+}
+
+static void keep_quickest(struct compared *c, const struct timing *t,
+                          const struct frag_summary *real)
+{
+    if (t->measured >= c->measured)
         return;
-    c->measured = measured;
+    c->measured = t->measured;
+    c->pace = t->pace;
     c->real = *real;
-    memcpy(c->calls, calls, sizeof(calls));
+    memcpy(c->calls, t->calls, sizeof(c->calls));
 }
 
 /* A run on memory that is open. */
 static enum frag_err run_on(struct comparison *s, struct compared *c,
                             const struct cell_settings *settings,
                             const struct cell_memory *m, const char *params,
-                            struct frag_error *e)
+                            struct frag_summary *out, struct frag_error *e)
 {
     struct frag_run run;
 
     FRAG_TRY(cell_replay(settings, m, &c->id, params, progress_tick,
                          &s->progress, &run, e));
     judge(c, &run.summary);
-    /* Fills and checks are no part of what a policy costs. */
-    if (!settings->check)
-        keep_quickest(c, m, &run.summary);
+    *out = run.summary;
     frag_run_free(&run);
     c->runs++;
+    return FRAG_OK;
+}
+
+/* A run with the machine's pace around it. Fills and checks are no part of what
+ * a policy costs: with them nothing is timed. */
+static enum frag_err run_and_time(struct comparison *s, struct compared *c,
+                                  const struct cell_settings *settings,
+                                  const struct cell_memory *m,
+                                  const char *params, frag_size room,
+                                  struct frag_error *e)
+{
+    const bool is_timed = !settings->check;
+    struct frag_summary summary;
+    double before = 0, after = 0;
+    struct timing t;
+
+    if (is_timed)
+        FRAG_TRY(frag_pace(s->device, room, &settings->costs, &before, e));
+    FRAG_TRY(run_on(s, c, settings, m, params, &summary, e));
+    note_given_back(s, m);
+    if (!is_timed)
+        return FRAG_OK;
+    FRAG_TRY(frag_pace(s->device, room, &settings->costs, &after, e));
+    t = timing_of(m, (before + after) / 2);
+    keep_quickest(c, &t, &summary);
     return FRAG_OK;
 }
 
@@ -105,9 +173,10 @@ static enum frag_err run_real(struct comparison *s, struct compared *c,
     enum frag_err err;
 
     settings.check = check;
+    let_it_clear(s);
     FRAG_TRY(frag_cuda_free_bytes(s->device, &before));
     FRAG_TRY(cell_cuda_open(&settings, c->id.capacity, &m, e));
-    err = run_on(s, c, &settings, &m, params, e);
+    err = run_and_time(s, c, &settings, &m, params, before / 2, e);
     cell_cuda_close(&m);
     FRAG_TRY(err);
     FRAG_TRY(frag_cuda_free_bytes(s->device, &after));
@@ -316,7 +385,10 @@ const struct verb verb_compare = {
         "it was; else the exit code is 1. Beside each other stand the seconds "
         "that the driver's calls took, to the end with everything given back, "
         "and those that the cost model says (--costs, see `fragsim "
-        "calibrate').\n\n"
+        "calibrate'). A machine is not equally fast all the time: before and "
+        "after each timed run a fixed series of calls is timed, and `paced' is "
+        "the ratio of modelled to measured seconds at that pace. Between runs "
+        "the device has time to clear what was given back.\n\n"
         "Without a capacity it is the GPU's own memory that ends a run that "
         "asks for more, which the simulation does not know of.",
     .example = "fragsim compare snapshot.pickle -p torch -p remap -c inf,0.9x "
