@@ -51,8 +51,12 @@ def serves(folder, policy, lazy):
                FAKE_CUDA_LAZY=lazy)
     if done.returncode or done.stderr:
         fail(f"{policy}: exit {done.returncode}: {done.stderr.strip()}")
-    elif not same_peak(output, int(done.stdout)):
+        return
+    peak, calls, requests = map(int, done.stdout.split())
+    if not same_peak(output, peak):
         fail(f"{policy}: the result file has another peak")
+    if calls < 1 or policy == "direct" and calls != requests:
+        fail(f"{policy}: {calls} calls of the driver for {requests} requests")
 
 
 def same_peak(path, peak):

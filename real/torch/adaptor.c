@@ -201,28 +201,44 @@ void frag_torch_empty_cache(void)
 
 /* ---- for the program to read ---- */
 
-static struct frag_serve_memory memory_of(int device)
+struct numbers {
+    struct frag_serve_memory memory;
+    struct device_calls calls;
+};
+
+static struct numbers numbers_of(int device)
 {
-    struct frag_serve_memory m = {0};
+    struct numbers n = {0};
 
     pthread_mutex_lock(&lock);
     if (device >= 0 && device < DEVICES && devices[device])
-        m = device_memory(devices[device]);
+        n = (struct numbers){device_memory(devices[device]),
+                             device_calls(devices[device])};
     pthread_mutex_unlock(&lock);
-    return m;
+    return n;
 }
 
 size_t frag_torch_reserved(int device)
 {
-    return memory_of(device).reserved;
+    return numbers_of(device).memory.reserved;
 }
 
 size_t frag_torch_peak_reserved(int device)
 {
-    return memory_of(device).peak_reserved;
+    return numbers_of(device).memory.peak_reserved;
 }
 
 size_t frag_torch_peak_allocated(int device)
 {
-    return memory_of(device).peak_allocated;
+    return numbers_of(device).memory.peak_allocated;
+}
+
+size_t frag_torch_driver_calls(int device)
+{
+    return (size_t)numbers_of(device).calls.count;
+}
+
+size_t frag_torch_driver_ns(int device)
+{
+    return (size_t)numbers_of(device).calls.ns;
 }

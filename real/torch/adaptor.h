@@ -46,4 +46,9 @@ FRAG_TORCH_API size_t frag_torch_reserved(int device);
 FRAG_TORCH_API size_t frag_torch_peak_reserved(int device);
 FRAG_TORCH_API size_t frag_torch_peak_allocated(int device);
 
+/* Memory calls of the driver that were made for it so far, and the ns that they
+ * took, with the waits of unmaps for the device. */
+FRAG_TORCH_API size_t frag_torch_driver_calls(int device);
+FRAG_TORCH_API size_t frag_torch_driver_ns(int device);
+
 #endif

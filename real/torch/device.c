@@ -377,6 +377,15 @@ struct frag_serve_memory device_memory(const struct device *d)
     return frag_serve_memory(d->serve);
 }
 
+struct device_calls device_calls(const struct device *d)
+{
+    struct device_calls sum = {0, d->mem->ops->now(d->mem)};
+
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
+        sum.count += frag_twin_cost(d->mem, (enum frag_driver_call)i).calls;
+    return sum;
+}
+
 enum frag_err device_report(struct device *d, int ordinal,
                             const struct settings *settings,
                             const char *program, struct frag_results *r,

@@ -34,6 +34,14 @@ enum frag_err device_trim(struct device *d,
 
 struct frag_serve_memory device_memory(const struct device *d);
 
+/* The driver's memory calls so far, and the ns spent in them; an unmap's are
+ * with its wait for the device. */
+struct device_calls {
+    uint64_t count;
+    frag_time ns;
+};
+struct device_calls device_calls(const struct device *d);
+
 /* Ends the service and adds its run, of that program. */
 enum frag_err device_report(struct device *d, int ordinal,
                             const struct settings *settings,

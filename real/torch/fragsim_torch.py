@@ -73,3 +73,12 @@ def peak_reserved(device=0):
 
 def peak_allocated(device=0):
     return _asked("frag_torch_peak_allocated", device)
+
+
+def driver_calls(device=0):
+    return _asked("frag_torch_driver_calls", device)
+
+
+def driver_ns(device=0):
+    """Time spent in those calls."""
+    return _asked("frag_torch_driver_ns", device)

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,11 @@ static struct {
     size_t (*reserved)(int);
     size_t (*peak_reserved)(int);
     size_t (*peak_allocated)(int);
+    size_t (*driver_calls)(int);
+    size_t (*driver_ns)(int);
 } torch;
+
+static atomic_size_t requests; /* and frees */
 
 struct block {
     unsigned char *at;
@@ -54,6 +59,8 @@ static void load(const char *path)
     LOAD(reserved)
     LOAD(peak_reserved)
     LOAD(peak_allocated)
+    LOAD(driver_calls)
+    LOAD(driver_ns)
 #undef LOAD
 }
 
@@ -70,6 +77,7 @@ static void take(struct block *b, frag_torch_stream stream, unsigned *seed)
     b->at = torch.alloc((ssize_t)b->size, 0, stream);
     if (!b->at)
         fail("no memory");
+    requests++;
     memset(b->at, b->mark, b->size);
 }
 
@@ -79,6 +87,7 @@ static void give(struct block *b, frag_torch_stream stream)
         if (b->at[i] != b->mark)
             fail("a block was written by another");
     torch.free(b->at, (ssize_t)b->size, 0, stream);
+    requests++;
     b->at = NULL;
 }
 
@@ -125,9 +134,12 @@ int main(int argc, char **argv)
             fail("no thread");
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
+    torch.empty_cache(); /* frees that waited for streams are done now */
     if (torch.peak_reserved(0) < torch.peak_allocated(0) ||
-        !torch.peak_allocated(0) || torch.reserved(1))
+        !torch.peak_allocated(0) || torch.reserved(1) ||
+        torch.driver_calls(1) || !torch.driver_ns(0))
         fail("numbers that cannot be");
-    printf("%zu\n", torch.peak_reserved(0));
+    printf("%zu %zu %zu\n", torch.peak_reserved(0), torch.driver_calls(0),
+           (size_t)requests);
     return 0;
 }
