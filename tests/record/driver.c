@@ -179,6 +179,23 @@ int cuMemAllocManaged(u64 *out, size_t size, unsigned flags)
     return flags == 1 ? cuMemAlloc_v2(out, size) : INVALID_VALUE;
 }
 
+/* ---- what is done with blocks: nothing ---- */
+
+int cuMemsetD32Async(u64 at, unsigned value, size_t count, void *stream);
+int cuMemsetD32Async(u64 at, unsigned value, size_t count, void *stream)
+{
+    (void)value;
+    (void)stream;
+    return at && count ? 0 : INVALID_VALUE;
+}
+
+int cuMemcpyDtoDAsync_v2(u64 to, u64 from, size_t size, void *stream);
+int cuMemcpyDtoDAsync_v2(u64 to, u64 from, size_t size, void *stream)
+{
+    (void)stream;
+    return to && from && size ? 0 : INVALID_VALUE;
+}
+
 /* ---- blocks in the order of a stream ----
  *
  * A pool's and a stream's handle end in their device. */

@@ -5,6 +5,7 @@
  * with a number a block, in the order in which they were made. A request that
  * failed for want of memory is an alloc and a free. Scenarios with several
  * threads, processes or devices print nothing: the script knows their counts.
+ * `work` speaks as paper/lockstep.py has it.
  *
  * WAY is how it comes by the driver: linked, dlsym, or entry (as the runtime
  * does: dlsym of cuGetProcAddress_v2, and that for all else). Built with
@@ -484,6 +485,7 @@ static const struct {
     {"contexts", run_contexts}, {"arrays", run_arrays},
     {"graphs", run_graphs},     {"others", run_others},
     {"mixed", run_mixed},       {"unread", run_unread},
+    {"work", run_work},
 };
 
 int main(int argc, char **argv)

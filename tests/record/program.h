@@ -41,6 +41,8 @@ struct graph_memory { /* CUDA_MEM_ALLOC_NODE_PARAMS */
     X(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                            \
     X(cuCtxSynchronize, "cuCtxSynchronize", (void))                            \
     X(cuStreamCreate, "cuStreamCreate", (void **, unsigned))                   \
+    X(cuMemsetD32Async, "cuMemsetD32Async", (u64, unsigned, size_t, void *))   \
+    X(cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync", (u64, u64, size_t, void *))   \
     X(cuMemAlloc_v2, "cuMemAlloc", (u64 *, size_t))                            \
     X(cuMemAllocPitch_v2, "cuMemAllocPitch",                                   \
       (u64 *, size_t *, size_t, size_t, unsigned))                             \
@@ -111,5 +113,6 @@ void run_graphs(void);
 void run_others(void);
 void run_unread(void);
 void run_mixed(void);
+void run_work(void);
 
 #endif
