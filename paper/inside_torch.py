@@ -1,33 +1,121 @@
 #!/usr/bin/env python3
-"""inside_torch.py: policies of fragsim under PyTorch, on a machine with a GPU.
+"""inside_torch.py: training on PyTorch's allocator and on ours, side by side.
 
-inside_torch.py run [WORKLOAD...]   trains, a row a run to data/inside_torch.jsonl
-inside_torch.py                     makes inside_torch.md from the rows
+inside_torch.py turns [--seconds N] [--rounds N] [WORKLOAD...]
+    step times: a process a side, all at once on the GPU, a step each in turn
+inside_torch.py losses [--steps N] [WORKLOAD...]
+    the same losses? with kernels whose sums have one order (`same`)
+inside_torch.py work [--seconds N] [--rounds N]
+    what the recorder costs a small CUDA program
+inside_torch.py page
+    makes inside_torch.md from what the others found
 
+What is found is added to data/inside_torch.jsonl (FRAG_ROWS), a JSON object a line.
 The workloads are those of the recordings (../shared/oracle/record.py, or
-FRAG_WORKLOADS). Each runs in a process of its own with the same seed, as it is
-(for peaks and times) and with kernels whose sums have one order (`same`, for
-losses; that takes more memory). Needs real/torch/fragsim_torch.py on PYTHONPATH
-and FRAGSIM_TORCH_LIBRARY.
+FRAG_WORKLOADS), run as they stand; a step of training ends with Tensor.backward, one
+of generation is a token. Needs fragsim_torch on PYTHONPATH, FRAGSIM_TORCH_LIBRARY,
+and FRAGSIM (the tool); `work` needs FRAG_BUILD_DIR.
 """
+import argparse
+import contextlib
+import datetime
+import functools
 import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROWS = os.path.join(HERE, "data", "inside_torch.jsonl")
+ROWS = os.environ.get("FRAG_ROWS", os.path.join(HERE, "data",
+                                                "inside_torch.jsonl"))
 WORKLOADS = os.environ.get("FRAG_WORKLOADS", os.path.join(
     HERE, "..", "..", "shared", "oracle", "record.py"))
-STEPS = {"rcnn_train": 8}
-ROUNDS = [[], [], ["same"]]
-EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
-SIDES = [("native", {}), ("native", EXPANDABLE)] + [
-    ("ours", {"FRAGSIM_POLICY": policy})
-    for policy in ("remap", "plan_online", "torch")]
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(HERE, "..", "build",
+                                                 "fragsim"))
+FOR_EVER = 10 ** 6
+
+# What each side finds in its environment. The second default is the control.
+SIDES = {
+    "default": {},
+    "again": {},
+    "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+    "remap": {"FRAGSIM_POLICY": "remap"},
+    "torch": {"FRAGSIM_POLICY": "torch"},
+    "recorded": {},
+}
+
+# Sums in one order. torchvision's roi_align then runs in Python, and is compiled for
+# that, which takes a minute; so it is not compiled.
+SAME = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TORCHDYNAMO_DISABLE": "1"}
+RECORDED = ["llama_varlen"]  # run under the recorder too
+LOSSES = {  # steps, and how many processes fit on the device at once
+    "llama_varlen": (24, 3), "generate": (3, 6), "rcnn_train": (5, 3)}
+
+
+# ---- a side: a process of its own ----
+
+class Enough(Exception):
+    """There are no more turns."""
+
+
+class Steps:
+    """What a program says at the end of its steps, where it waits for its turn."""
+
+    def __init__(self, torch, numbers, turns, endless):
+        self.torch, self.numbers = torch, numbers
+        self.turns, self.endless = turns, endless
+        self.values, self.counts, self.began = [], 0, None
+
+    def keep(self, value):
+        self.values.append(value)
+
+    def ended(self):
+        if not self.turns:
+            return
+        self.torch.cuda.synchronize()
+        now = time.perf_counter()
+        if self.began is None:
+            say({"ready": True})
+            pin(cores_of_turns())
+        else:
+            say({"seconds": now - self.began, **self.since()})
+        self.counts = self.numbers()
+        if not sys.stdin.readline():
+            self.released()
+        self.began = time.perf_counter()
+
+    def since(self):
+        return {key: value - self.counts[key]
+                for key, value in self.numbers().items()}
+
+    def released(self):
+        self.turns = False
+        pin(sorted(range(os.cpu_count())))
+        if self.endless:
+            raise Enough
+
+
+def say(what):
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def cores_of_turns():
+    """The last four for all sides, as only one is at work: a core of its own would
+    give each side a speed of its own."""
+    return sorted(range(os.cpu_count()))[-4:]
+
+
+def pin(cores):
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            os.sched_setaffinity(int(thread), cores)
 
 
 def workload_source():
@@ -37,154 +125,308 @@ def workload_source():
     return text[text.index("def steps(n)"):text.index("def scrub(snap)")]
 
 
-def one(workload, side, same):
-    """In a process of its own."""
+def watch(torch, workload, steps):
+    """Losses of training, tokens of generation; where steps end."""
+    def after(owner, name, act):
+        inner = getattr(owner, name)
+
+        @functools.wraps(inner)
+        def wrapped(self, *rest, **named):
+            result = inner(self, *rest, **named)
+            act(self, result)
+            return result
+
+        setattr(owner, name, wrapped)
+
+    def trained(loss, _):
+        steps.keep(float(loss.detach()))
+        steps.ended()
+
+    def generated(_, tokens):
+        steps.keep(hashlib.sha256(json.dumps(
+            tokens.tolist()).encode()).hexdigest()[:16])
+
+    if workload == "generate":
+        from transformers import LlamaForCausalLM
+        after(LlamaForCausalLM, "generate", generated)
+        after(LlamaForCausalLM, "forward", lambda *_: steps.ended())
+    else:
+        after(torch.Tensor, "backward", trained)
+
+
+def memory_of_ours():
+    import fragsim_torch
+    fragsim_torch.use()
+
+    def numbers():
+        return {"calls": fragsim_torch.driver_calls(),
+                "ns": fragsim_torch.driver_ns()}
+
+    def peaks():
+        return {"peak_reserved": fragsim_torch.peak_reserved(),
+                "peak_allocated": fragsim_torch.peak_allocated()}
+
+    return numbers, peaks
+
+
+def memory_of_pytorch(torch):
+    def numbers():
+        stats = torch.cuda.memory_stats(0)
+        return {"calls": stats.get("num_device_alloc", 0) +
+                stats.get("num_device_free", 0)}
+
+    def peaks():
+        stats = torch.cuda.memory_stats(0)
+        return {"peak_reserved": stats["reserved_bytes.all.peak"],
+                "peak_allocated": stats["allocated_bytes.all.peak"],
+                "allocs": stats["num_device_alloc"],
+                "frees": stats["num_device_free"]}
+
+    return numbers, peaks
+
+
+def one_order(torch):
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    for kind in ("flash", "mem_efficient", "cudnn"):
+        getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
+
+
+def segments(torch):
+    """The device's memory calls as PyTorch's own history has them."""
+    return [[e["action"].removeprefix("segment_"), e["size"]]
+            for e in torch.cuda.memory._snapshot()["device_traces"][0]
+            if e["action"] in ("segment_alloc", "segment_free")]
+
+
+def program(a):
     import torch
     import torch.nn as nn
     import torch.nn.functional as F
-    if side == "ours":
-        import fragsim_torch
-        fragsim_torch.use()
+    ours = "FRAGSIM_POLICY" in SIDES[a.side]
+    numbers, peaks = memory_of_ours() if ours else memory_of_pytorch(torch)
+    with_history = a.same and a.side == "recorded"
+    if with_history:
+        torch.cuda.memory._record_memory_history(
+            enabled="all", context=None, max_entries=4_000_000)
     random.seed(0)
     torch.manual_seed(0)
-    if same:
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        for kind in ("flash", "mem_efficient", "cudnn"):
-            getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
-    ends, values = [], []
-
-    def keep(value):
-        values.append(value.detach().float().reshape(-1).sum().reshape(1))
-        torch.cuda.synchronize()
-        ends.append(time.perf_counter())
-
-    watch(torch, keep)
+    if a.same:
+        one_order(torch)
+    steps = Steps(torch, numbers, not a.same, a.steps == FOR_EVER)
+    watch(torch, a.workload, steps)
     space = {"torch": torch, "nn": nn, "F": F, "random": random,
-             "dev": torch.device("cuda:0"),
-             "a": type("a", (), {"steps": STEPS.get(workload, 0)})}
+             "dev": torch.device("cuda:0"), "a": a}
     exec(workload_source(), space)  # pylint: disable=exec-used
-    space["w_" + workload]()
+    try:
+        space["w_" + a.workload]()
+    except Enough:
+        pass
     torch.cuda.synchronize()
-    print(json.dumps(row(workload, side, same, ends, values)), flush=True)
+    end = {"values": steps.values, **peaks()}
+    if with_history:
+        end["segments"] = segments(torch)
+    say({"end": end})
 
 
-def watch(torch, keep):
-    """Losses of training, tokens of generation."""
-    from transformers import LlamaForCausalLM
-    backward, generate = torch.Tensor.backward, LlamaForCausalLM.generate
+# ---- all sides ----
 
-    def with_loss(self, *rest, **named):
-        backward(self, *rest, **named)
-        keep(self)
-
-    def with_tokens(self, *rest, **named):
-        tokens = generate(self, *rest, **named)
-        keep(tokens[..., -8:])
-        return tokens
-
-    torch.Tensor.backward = with_loss
-    LlamaForCausalLM.generate = with_tokens
-
-
-def row(workload, side, same, ends, values):
-    import torch
-    numbers = [float(v.item()) for v in values]
-    gaps = sorted(b - a for a, b in zip(ends[2:], ends[3:]))
-    if side == "ours":
-        import fragsim_torch
-        reserved = fragsim_torch.peak_reserved()
-        allocated = fragsim_torch.peak_allocated()
-    else:
-        stats = torch.cuda.memory_stats(0)
-        reserved = stats["reserved_bytes.all.peak"]
-        allocated = stats["allocated_bytes.all.peak"]
-    return {"workload": workload, "how": side, "same": same,
-            "policy": os.environ.get("FRAGSIM_POLICY", ""),
-            "conf": os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
-            "steps": len(numbers), "last": numbers[-1],
-            "losses": hashlib.sha256(
-                json.dumps(numbers).encode()).hexdigest()[:16],
-            "median_step": gaps[len(gaps) // 2] if gaps else None,
-            "peak_reserved": reserved, "peak_allocated": allocated}
-
-
-def run(workloads):
-    env = dict(os.environ, CUBLAS_WORKSPACE_CONFIG=":4096:8",
-               PYTHONWARNINGS="ignore", TRANSFORMERS_VERBOSITY="error")
+def write(row):
     with open(ROWS, "a", encoding="utf-8") as rows:
-        for workload in workloads:
-            for extra in ROUNDS:
-                for side, settings in SIDES:
-                    subprocess.run([sys.executable, __file__, "one", workload,
-                                    side, *extra], check=True, stdout=rows,
-                                   env=dict(env, **settings))
+        rows.write(json.dumps(row) + "\n")
 
 
-def name_of(r):
-    if r["how"] == "ours":
-        return f"fragsim, `{r['policy']}`"
-    return f"PyTorch, `{r['conf']}`" if r["conf"] else "PyTorch, default"
+def failed_in(workload, what):
+    def failed(side, words):
+        print(f"{workload}, {what}, {side}: {words}", file=sys.stderr)
+        write({"kind": "failed", "workload": workload, "what": what,
+               "side": side, "words": words})
+    return failed
 
 
-def cells(rows):
-    """(workload, allocator) -> its rows as they are and with `same`."""
-    found = {}
-    for r in rows:
-        found.setdefault((r["workload"], name_of(r)), []).append(r)
+def recorded_by(trace, command):
+    return [FRAGSIM, "record", "-q", "-f", "-o", trace, "--", *command]
+
+
+def start(workload, side, steps, folder, same):
+    from lockstep import Program
+    env = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONHASHSEED="0",
+               TRANSFORMERS_VERBOSITY="error", **SIDES[side],
+               **(SAME if same else {}))
+    command = [sys.executable, os.path.abspath(__file__), "program", workload,
+               side, "--steps", str(steps)] + ["--same"] * same
+    if side == "recorded":
+        command = recorded_by(os.path.join(folder, "trace.h5"), command)
+    return Program(side, command, env, os.path.join(folder, side + ".log"))
+
+
+def requests(trace):
+    """[what, bytes] of a trace, in order."""
+    done = subprocess.run([FRAGSIM, "export", trace, "-o", "-"], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    size, found = {}, []
+    for line in done.stdout.splitlines()[1:]:
+        op, block, count = line.split(",")[:3]
+        if op == "alloc":
+            size[block] = int(count)
+        if op in ("alloc", "free"):
+            found.append([op, size[block]])
     return found
 
 
-def verdict(mine, reference):
-    """Whether the losses are those of PyTorch's default."""
-    if not mine or not reference:
-        return "-"
-    return "equal" if mine == reference else "differ"
+def beside(wanted, found):
+    """What of found is left when wanted is taken from it in order; None if it is not
+    in it in that order."""
+    left, wanted = [], list(reversed(wanted))
+    for request in found:
+        if wanted and wanted[-1] == request:
+            wanted.pop()
+        else:
+            left.append(request)
+    return None if wanted else left
 
 
-def table(rows):
-    found = cells(rows)
-    for (workload, name), mine in found.items():
-        plain = [r for r in mine if not r["same"]]
-        default = found[workload, "PyTorch, default"]
-        losses = {r["losses"] for r in mine if r["same"]}
-        wanted = {r["losses"] for r in default if r["same"]}
-        steps = [r["median_step"] for r in plain if r["median_step"]]
-        ratio = plain[0]["peak_reserved"] / plain[0]["peak_allocated"]
-        yield (f"| `{workload}` | {name} | "
-               f"{plain[0]['peak_reserved'] / 2**30:.3f} | {ratio:.3f} | "
-               f"{', '.join(f'{1e3 * s:.0f}' for s in steps)} | "
-               f"{verdict(losses, wanted)} |") if plain else None
+def add_trace(end, folder):
+    """What the trace of the recorded side has, beside what PyTorch says."""
+    found = requests(os.path.join(folder, "trace.h5"))
+    end["trace"] = {op: sum(r[0] == op for r in found)
+                    for op in ("alloc", "free")}
+    if "segments" in end:
+        wanted = end.pop("segments")
+        end["history"] = {op: sum(r[0] == op for r in wanted)
+                          for op in ("alloc", "free")}
+        end["others"] = beside(wanted, found)
+
+
+def finish(process, workload, kind, folder):
+    end = process.finish()
+    if process.name == "recorded":
+        add_trace(end, folder)
+    write({"kind": kind, "workload": workload, "side": process.name, **end})
+
+
+def turns(workload, a):
+    from lockstep import attempt, take_turns
+    failed = failed_in(workload, "turns")
+    steps = 0 if workload == "generate" else FOR_EVER
+    sides = [s for s in SIDES if s != "recorded" or workload in RECORDED]
+    sitting = time.time_ns()
+    with tempfile.TemporaryDirectory() as folder:
+        programs = [start(workload, side, steps, folder, False)
+                    for side in sides]
+        for number, answers in enumerate(take_turns(programs, a.seconds,
+                                                    a.rounds, failed)):
+            write({"kind": "round", "workload": workload, "sitting": sitting,
+                   "round": number, "sides": answers})
+        alive = [p for p in programs if p.process.returncode is None]
+        attempt(alive, lambda p: finish(p, workload, "end", folder), failed)
+
+
+def losses(workload, a):
+    from lockstep import attempt
+    failed = failed_in(workload, "losses")
+
+    steps, at_once = LOSSES.get(workload, (0, 1))
+
+    def run(side):
+        with tempfile.TemporaryDirectory() as folder:
+            process = start(workload, side, a.steps or steps, folder, True)
+            attempt([process], lambda p: finish(p, workload, "losses", folder),
+                    failed)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(run, [s for s in SIDES
+                            if s != "recorded" or workload in RECORDED]))
+
+
+def loader():
+    return [os.path.join(os.environ["FRAG_BUILD_DIR"],
+                         "tests/record/record_loader"), "dlsym", "work"]
+
+
+def work(a):
+    """The CUDA program of the recorder's tests: steps in turn, then whole runs."""
+    from lockstep import Program, attempt, take_turns
+    failed, sitting = failed_in("work", "turns"), time.time_ns()
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace.h5")
+        sides = {"default": loader(), "again": loader(),
+                 "recorded": recorded_by(trace, loader())}
+        programs = [Program(side, command, os.environ,
+                            os.path.join(folder, side + ".log"))
+                    for side, command in sides.items()]
+        for number, answers in enumerate(take_turns(programs, a.seconds,
+                                                    a.rounds, failed)):
+            write({"kind": "round", "workload": "work", "sitting": sitting,
+                   "round": number, "sides": answers})
+        alive = [p for p in programs if p.process.returncode is None]
+        attempt(alive, lambda p: finish(p, "work", "end", folder), failed)
+        for number in range(min(a.rounds, 17)):
+            whole(sides, number, sitting)
+
+
+def whole(sides, number, sitting):
+    """From the start of a program to its end, its trace made."""
+    from lockstep import orders
+    names, seconds = list(sides), {}
+    design = orders(len(names))
+    for i in design[number % len(design)]:
+        began = time.perf_counter()
+        subprocess.run(sides[names[i]], input="turn\n" * 100, text=True,
+                       stdout=subprocess.DEVNULL, check=True)
+        seconds[names[i]] = {"seconds": time.perf_counter() - began}
+    write({"kind": "round", "workload": "whole", "sitting": sitting,
+           "round": number, "sides": seconds})
+
+
+def driver_version():
+    try:
+        with open("/proc/driver/nvidia/version", encoding="ascii") as file:
+            return re.search(r"\d+\.\d+(\.\d+)?", file.read())[0]
+    except FileNotFoundError:
+        return "none"
+
+
+def about():
+    """Where all this was."""
+    code = ("import torch; print(torch.__version__, 'on', "
+            "torch.cuda.get_device_name(0))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True,
+                          text=True, check=False)
+    return {"kind": "about", "torch": done.stdout.strip() or "none",
+            "driver": driver_version(), "cores": os.cpu_count(),
+            "date": str(datetime.date.today())}
 
 
 def main():
-    if sys.argv[1:2] == ["one"]:
-        one(sys.argv[2], sys.argv[3], "same" in sys.argv)
-    elif sys.argv[1:2] == ["run"]:
-        run(sys.argv[2:] or ["llama_varlen", "generate", "rcnn_train"])
+    parser = argparse.ArgumentParser()
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("turns", "losses", "work"):
+        one = verbs.add_parser(verb)
+        one.add_argument("--seconds", type=float, default=80)
+        one.add_argument("--rounds", type=int, default=FOR_EVER)
+        one.add_argument("--steps", type=int, default=0)
+        if verb != "work":
+            one.add_argument("workloads", nargs="*",
+                             default=list(LOSSES))
+    one = verbs.add_parser("program")
+    one.add_argument("workload")
+    one.add_argument("side")
+    one.add_argument("--steps", type=int)
+    one.add_argument("--same", action="store_true")
+    verbs.add_parser("page")
+    a = parser.parse_args()
+    if a.verb == "program":
+        program(a)
+    elif a.verb == "page":
+        from inside_page import make_page
+        make_page(ROWS, os.path.join(HERE, "inside_torch.md"))
     else:
-        with open(ROWS, encoding="utf-8") as file:
-            lines = list(filter(None, table([json.loads(l) for l in file])))
-        with open(os.path.join(HERE, "inside_torch.md"), "w",
-                  encoding="utf-8") as out:
-            out.write(TEXT.replace("ROWS", "\n".join(lines)))
+        write(about())
+        for workload in getattr(a, "workloads", ()):
+            (turns if a.verb == "turns" else losses)(workload, a)
+        if a.verb == "work":
+            work(a)
 
 
-TEXT = """# Policies of fragsim inside PyTorch
-
-PyTorch 2.11 on an H200 (driver 580.159.04), 2026-11-20; made by
-`paper/inside_torch.py` from `data/inside_torch.jsonl`. Peak reserved is in GiB and over
-peak allocated. Step times are medians in ms, a number a run. Losses (of `generate`: tokens)
-were compared in runs of their own, with kernels whose sums have one order; without
-them PyTorch's default differs from itself from run to run.
-
-| workload | allocator | reserved | / allocated | step, ms | losses |
-|---|---|---:|---:|---|---|
-ROWS
-
-`remap` here does not mesh pages: that would take live memory away for a moment while a
-program may be using it. The step times of equal runs differ by 10 to 30 % on this
-machine, between PyTorch's own runs too, so they say that no policy is slower by more than
-that, and not that the aim of 1 % holds.
-"""
-
-main()
+if __name__ == "__main__":
+    main()

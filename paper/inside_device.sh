@@ -1,0 +1,87 @@
+#!/bin/sh
+# inside_device.sh [--quick] OUT [PART...]: what PyTorch does on our policies and
+# under our recorder, on a machine with a GPU and PyTorch, without attendance.
+# Parts: losses, turns, work, allocators (default: all, about nine minutes on an
+# H200; turns alone five). A part that fails does not stop the others; the exit
+# code says whether one did. Adds to OUT/inside_torch.jsonl and
+# OUT/device_pytorch.csv, which go to paper/data/ and make inside_torch.md
+# (inside_torch.py page) and device.md (device_table.py).
+#
+# Environment: FRAGSIM; FRAG_BUILD_DIR; FRAG_SHARED_DIR with oracle/ and
+# recorded/dev/; FRAG_EVENTS, a folder with what oracle/events.py makes of
+# the recordings; FRAG_SECONDS of turns for a workload, 60.
+set -u
+quick=
+[ "${1-}" = --quick ] && quick=1 && shift
+out=$1
+shift
+[ $# -gt 0 ] || set -- losses turns work allocators
+here=$(cd "$(dirname "$0")" && pwd)
+seconds=${FRAG_SECONDS:-60} rounds=1000000 steps=0
+recordings="gpt2_train gnn_sample llama_varlen rcnn_train"
+[ -z "$quick" ] || { seconds=10 rounds=8 steps=1 recordings=gpt2_train; }
+export FRAG_WORKLOADS="${FRAG_WORKLOADS:-$FRAG_SHARED_DIR/oracle/record.py}"
+export FRAG_ORACLE="$FRAG_SHARED_DIR/oracle/torch_oracle.py"
+export PYTHONPATH="$here/../real/torch${PYTHONPATH:+:$PYTHONPATH}"
+export FRAGSIM_TORCH_LIBRARY="$FRAG_BUILD_DIR/libfragsim_torch.so"
+export PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1
+mkdir -p "$out" || exit
+status=0
+
+# limited SECONDS COMMAND...: its failure is said and kept.
+limited() {
+    echo "== $(date +%T) $*"
+    timeout -k 5 "$@" && return
+    echo "FAILED ($?): $*"
+    status=1
+}
+
+# inside LIMIT VERB ARGUMENT...
+inside() {
+    limit=$1 verb=$2
+    shift 2
+    FRAG_ROWS=$out/inside_torch.jsonl limited "$limit" python3 \
+        "$here/inside_torch.py" "$verb" --rounds "$rounds" --steps "$steps" "$@"
+}
+
+losses() {
+    for workload in llama_varlen generate rcnn_train; do
+        inside 150 losses $workload
+    done
+}
+
+turns() {
+    inside $((seconds + 150)) turns --seconds "$seconds" llama_varlen
+    inside $((seconds * 2 + 150)) turns --seconds $((seconds * 3 / 2)) generate
+    inside $((seconds + 150)) turns --seconds "$seconds" rcnn_train
+}
+
+work() { inside 120 work --seconds $((seconds / 6)); }
+
+# Compiling disturbs whoever is timed: it runs beside `losses` and is waited for.
+build() { limited 240 python3 "$here/allocators.py" build >"$out/build.log" 2>&1; }
+
+allocators() {
+    paths=
+    for name in $recordings; do
+        paths="$paths $FRAG_SHARED_DIR/recorded/dev/$name.pickle.xz"
+    done
+    # shellcheck disable=SC2086
+    FRAG_ROWS=$out/device_pytorch.csv limited $((seconds + 60)) python3 \
+        "$here/allocators.py" run --seconds "$seconds" --rounds $rounds \
+        --events "$FRAG_EVENTS" $paths
+}
+
+case " $* " in *" allocators "*) build & ;; esac
+for part in "$@"; do
+    case $part in
+    losses) losses ;;
+    turns | work | allocators)
+        wait
+        $part
+        ;;
+    *) echo "no part $part" && status=1 ;;
+    esac
+done
+echo "== $(date +%T) exit $status"
+exit $status

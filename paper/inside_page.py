@@ -1,0 +1,288 @@
+"""inside_page.py: the page that inside_torch.py makes from its rows."""
+import json
+import statistics
+
+from lockstep import median_interval, total_interval
+
+WARM = 5  # rounds of a sitting that no ratio is taken from: caches fill in them
+AIM = 1.01
+BOTH = ("default", "again")  # PyTorch's default, twice
+NAMES = {
+    "default": "PyTorch, default",
+    "again": "PyTorch, default once more",
+    "expandable": "PyTorch, `expandable_segments:True`",
+    "remap": "fragsim, `remap`",
+    "torch": "fragsim, `torch`",
+    "recorded": "PyTorch, default, under `fragsim record`",
+}
+PROGRAMS = {"work": "a step", "whole": "a whole run of 100 steps"}
+
+
+def of(rows, kind, workload=None):
+    return [r for r in rows if r["kind"] == kind
+            and workload in (None, r.get("workload"))]
+
+
+def workloads(rows, kind):
+    return [w for w in dict.fromkeys(r["workload"] for r in of(rows, kind))
+            if w not in PROGRAMS]
+
+
+# ---- times ----
+
+def rounds_of(rows, workload):
+    return [r["sides"] for r in of(rows, "round", workload)
+            if r["round"] >= WARM]
+
+
+def pairs_of(rounds, side):
+    """(seconds of the side, of PyTorch's default) by round: of its two processes the
+    mean, but for the second default, which is held against the first."""
+    against = BOTH[:1] if side == "again" else BOTH
+    return [(r[side]["seconds"],
+             statistics.mean(r[b]["seconds"] for b in against))
+            for r in rounds if all(s in r for s in (side, *against))]
+
+
+def percent(ratio):
+    return f"{100 * (ratio - 1):+.2f}"
+
+
+def ranged(found):
+    """A ratio and its interval, as percent above 1."""
+    middle, interval = found
+    if not interval:
+        return f"{percent(middle)} (too few rounds)"
+    return f"{percent(middle)} ({percent(interval[0])} to {percent(interval[1])})"
+
+
+def verdict(interval):
+    """Whether the ratio is at most AIM."""
+    if not interval or interval[0] <= AIM < interval[1]:
+        return "open"
+    return "yes" if interval[1] <= AIM else "no"
+
+
+def time_cells(rounds, side):
+    """Median step in ms, both ratios, the verdicts on them."""
+    pairs = pairs_of(rounds, side)
+    if not pairs:
+        return ["-"] * 4
+    step = f"{1e3 * statistics.median(s for s, _ in pairs):.2f}"
+    if side == "default":
+        return [step, "", "", ""]
+    middle = median_interval([a / b for a, b in pairs])
+    total = total_interval(pairs)
+    return [step, ranged(middle), ranged(total),
+            f"{verdict(middle[1])}, {verdict(total[1])}"]
+
+
+def driver_cells(rounds, side):
+    """Driver calls a step and what they took; PyTorch does not time its own."""
+    mine = [r[side] for r in rounds if side in r and "calls" in r[side]]
+    if not mine:
+        return ["-", "-"]
+    calls = statistics.mean(m["calls"] for m in mine)
+    if "ns" not in mine[0]:
+        return [f"{calls:.2f}", ""]
+    took = sum(m["ns"] for m in mine) * 1e-9
+    return [f"{calls:.2f}", f"{1e3 * took / len(mine):.2f} "
+            f"({100 * took / sum(m['seconds'] for m in mine):.2f} %)"]
+
+
+def memory_cells(rows, workload, side):
+    ends = [r for r in of(rows, "end", workload) if r["side"] == side]
+    if not ends:
+        return ["-", "-"]
+    peaks = {(r["peak_reserved"], r["peak_allocated"]) for r in ends}
+    return [", ".join(f"{p / 2**30:.3f}" for p, _ in sorted(peaks)),
+            ", ".join(f"{p / q:.3f}" for p, q in sorted(peaks))]
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def times(rows):
+    yield from ["| workload | allocator | reserved, GiB | / allocated | step, ms "
+                "| median ratio, % above 1 | all steps, % above 1 | within 1 % "
+                "| driver calls a step | ms in them (of the step) |",
+                "|---|---|---:|---:|---:|---|---|---|---:|---|"]
+    for workload in workloads(rows, "round"):
+        rounds = rounds_of(rows, workload)
+        sides = [s for s in NAMES if any(s in r for r in rounds)]
+        for side in sides:
+            yield line([f"`{workload}`", NAMES[side],
+                        *memory_cells(rows, workload, side),
+                        *time_cells(rounds, side),
+                        *driver_cells(rounds, side)])
+
+
+def resolution(rows):
+    """What two processes of the same kind differ by, and how many rounds there
+    were."""
+    for workload in workloads(rows, "round"):
+        rounds = rounds_of(rows, workload)
+        sittings = {r["sitting"] for r in of(rows, "round", workload)}
+        pairs = pairs_of(rounds, "again")
+        if pairs:
+            spread = sorted(a / b for a, b in pairs)
+            yield (f"- `{workload}`: {len(pairs)} rounds in {len(sittings)} "
+                   f"sittings of fresh processes; one default against the other: "
+                   f"{ranged(median_interval(spread))} %, half of the rounds "
+                   f"between {percent(spread[len(spread) // 4])} and "
+                   f"{percent(spread[3 * len(spread) // 4])} %.")
+
+
+# ---- losses ----
+
+def difference(mine, reference):
+    """What two lists of losses or token hashes differ in."""
+    n = min(len(mine), len(reference))
+    wrong = [i for i in range(n) if mine[i] != reference[i]]
+    if not wrong:
+        return f"equal in {n}"
+    if isinstance(mine[0], str):
+        return f"{n - len(wrong)} of {n} equal"
+    largest = max(abs(mine[i] - reference[i]) / abs(reference[i])
+                  for i in wrong)
+    return (f"equal in the first {wrong[0]} of {n}, then by up to "
+            f"{largest:.1e} of the loss")
+
+
+def losses(rows):
+    yield from ["| workload | kernels | allocator | losses against PyTorch's "
+                "default |", "|---|---|---|---|"]
+    for kind, kernels in (("losses", "sums in one order"), ("end", "as they are")):
+        for workload in workloads(rows, kind):
+            mine = of(rows, kind, workload)[-len(NAMES):]
+            values = {r["side"]: r["values"] for r in mine if r.get("values")}
+            for side in NAMES:
+                if side != "default" and {side, "default"} <= set(values):
+                    yield line([f"`{workload}`", kernels, NAMES[side],
+                                difference(values[side], values["default"])])
+
+
+# ---- the recorder ----
+
+def recorded(rows):
+    for r in of(rows, "losses"):
+        if "trace" in r:
+            yield (f"- `{r['workload']}` with the allocator's own history on: "
+                   f"PyTorch made {r['history']['alloc']} segments and gave back "
+                   f"{r['history']['free']}; the trace has {r['trace']['alloc']} "
+                   f"and {r['trace']['free']}. {others(r['others'])}")
+    for r in of(rows, "end"):
+        if "trace" in r and r["workload"] not in PROGRAMS:
+            yield (f"- `{r['workload']}` in turns: PyTorch counts {r['allocs']} "
+                   f"device allocations and {r['frees']} frees, the trace "
+                   f"{r['trace']['alloc']} and {r['trace']['free']}.")
+    for r in of(rows, "end", "work"):
+        if "trace" in r:
+            same = [r["allocs"], r["frees"]] == [r["trace"]["alloc"],
+                                                r["trace"]["free"]]
+            yield (f"- The CUDA program in C made {r['allocs']} requests and "
+                   f"{r['frees']} frees; the trace has "
+                   f"{'the same' if same else r['trace']}.")
+
+
+def others(left):
+    if left is None:
+        return "PyTorch's are NOT all in the trace in their order."
+    if not left:
+        return "They are the same, in order."
+    sizes = ", ".join(f"{n} B" for n in sorted({n for _, n in left}))
+    return (f"PyTorch's are all in it, in order; the other {len(left)} are "
+            f"requests of the libraries under it ({sizes}).")
+
+
+def program_times(rows):
+    yield from ["| the CUDA program in C | ms without | runs or steps | with the "
+                "recorder, % above 1 | ms more | without it once more |",
+                "|---|---:|---:|---|---:|---|"]
+    for workload, what in PROGRAMS.items():
+        rounds = rounds_of(rows, workload)
+        pairs = pairs_of(rounds, "recorded")
+        if pairs:
+            more = statistics.median(a - b for a, b in pairs)
+            yield line([what, time_cells(rounds, "default")[0],
+                        str(len(rounds)), time_cells(rounds, "recorded")[1],
+                        f"{1e3 * more:.3f}", time_cells(rounds, "again")[1]])
+
+
+# ---- the page ----
+
+TEXT = """# Policies of fragsim inside PyTorch
+
+{about}; made by `paper/inside_torch.py` from `data/inside_torch.jsonl`.
+
+A process a side, all on one GPU at once, advance in turn, one step of training or one
+token each (`lockstep.py`): what slows the machine slows all sides of a round. The order
+goes through a Williams design. All sides take their turns on the same four cores, since
+two cores differ. A step's time is taken from the turn to the end of the device's work.
+Its ratio is to the mean of two processes with PyTorch's default in the same round; the
+median of the ratios has a 95 % interval of order statistics, the ratio of all seconds one
+of a bootstrap over rounds. The first {warm} rounds of a sitting are not counted. `within
+1 %` is `yes` or `no` where the whole interval says so, of the median and of all steps.
+
+## Memory and time
+
+{times}
+
+What can be told apart:
+
+{resolution}
+
+Of PyTorch's allocators the driver calls are its own counts (num_device_alloc and
+num_device_free), of ours every memory call of the driver, mapping and unmapping too, and
+their time has the waits for the device in it that an unmap needs.
+
+## Losses
+
+{losses}
+
+`sums in one order`: PyTorch's deterministic algorithms, attention in plain products, and
+nothing compiled, which torchvision would do with its deterministic roi_align for a minute.
+Values are of the loss of each step, of `generate` all tokens of each call. With the
+kernels as they are two runs of PyTorch's default differ as well: the line of `PyTorch,
+default once more` says by how much.
+
+## The recorder
+
+{recorded}
+
+{program}
+{failed}"""
+
+
+def failures(rows):
+    found = of(rows, "failed")
+    if not found:
+        return ""
+    return "\n## What failed\n\n" + "\n".join(
+        f"- `{r['workload']}`, {r['what']}, {r['side']}: "
+        f"{r['words'].splitlines()[-1][:200]}" for r in found) + "\n"
+
+
+def where(rows):
+    found = of(rows, "about")
+    a = found[0]
+    return (f"PyTorch {a['torch']}, driver {a['driver']}, {a['cores']} cores, "
+            f"{', '.join(sorted({r['date'] for r in found}))}")
+
+
+def page(rows):
+    return TEXT.format(about=where(rows), warm=WARM,
+                       times="\n".join(times(rows)),
+                       resolution="\n".join(resolution(rows)),
+                       losses="\n".join(losses(rows)),
+                       recorded="\n".join(recorded(rows)),
+                       program="\n".join(program_times(rows)),
+                       failed=failures(rows))
+
+
+def make_page(path, out):
+    with open(path, encoding="utf-8") as file:
+        text = page([json.loads(l) for l in file])
+    with open(out, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""lockstep.py: programs that take turns, and what the ratios of their times say.
+
+On a machine that others share, a run differs from the next by more than what is to
+be measured. So all programs are started at once and advance in turn, a step each: a
+round. What slows the machine down slows all that are in the round, and a ratio is taken
+within a round. The order within the rounds goes through a Williams design, where each
+program follows each other one equally often.
+
+A program that can take part prints JSON, a line each. {"ready": true} when it is where
+turns begin; for a line on its stdin it takes a step and prints {"seconds": ...}, with
+whatever else it counted; at the end of its stdin it runs to its end without turns and
+prints {"end": {...}}, which is also the answer to a turn that its end came in.
+"""
+import json
+import math
+import os
+import random
+import select
+import statistics
+import subprocess
+import time
+
+
+class Gone(Exception):
+    """A program that ended before its end, or that does not answer."""
+
+
+class Program:
+    """Writes what it says beside its answers to a file, log."""
+
+    def __init__(self, name, command, env, log):
+        self.name, self.log, self.rest, self.end = name, log, b"", None
+        with open(log, "w", encoding="utf-8") as errors:
+            self.process = subprocess.Popen(
+                command, env=env, stdin=subprocess.PIPE, stderr=errors,
+                stdout=subprocess.PIPE, bufsize=0)
+
+    def answer(self, seconds):
+        """The next line that is an answer; others are nothing to us."""
+        until = time.monotonic() + seconds
+        while True:
+            line = self.line(until)
+            if line.startswith(b'{"'):
+                found = json.loads(line)
+                self.end = found.get("end", self.end)
+                return found
+
+    def line(self, until):
+        output = self.process.stdout.fileno()
+        while b"\n" not in self.rest:
+            left = max(0, until - time.monotonic())
+            if not select.select([output], [], [], left)[0]:
+                raise Gone(f"{self.name}: no answer in time; {self.words()}")
+            more = os.read(output, 1 << 16)
+            if not more:
+                raise Gone(f"{self.name}: exit {self.process.wait()}; "
+                           f"{self.words()}")
+            self.rest += more
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line
+
+    def words(self):
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return file.read()[-800:].strip()
+
+    def turn(self, seconds=120):
+        self.process.stdin.write(b"turn\n")
+        return self.answer(seconds)
+
+    def release(self):
+        self.process.stdin.close()
+
+    def finish(self, seconds=180):
+        """What it says at its end; after release()."""
+        while self.end is None:
+            self.answer(seconds)
+        if self.process.wait(seconds):
+            raise Gone(f"{self.name}: exit {self.process.returncode}; "
+                       f"{self.words()}")
+        return self.end
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def orders(count):
+    """A Williams design: rows of 0..count-1 in which each number comes after each
+    other one equally often, and at each place equally often."""
+    first = [0]
+    for step in range(1, count):
+        first.append((first[-1] + (step if step % 2 else -step)) % count)
+    rows = [[(x + shift) % count for x in first] for shift in range(count)]
+    return rows + [row[::-1] for row in rows] if count % 2 else rows
+
+
+def attempt(programs, act, failed):
+    """act(program) for each; who is gone is told of and left out."""
+    left = []
+    for program in programs:
+        try:
+            act(program)
+            left.append(program)
+        except (Gone, OSError, subprocess.TimeoutExpired) as error:
+            program.stop()
+            failed(program.name, str(error))
+    return left
+
+
+def take_turns(programs, seconds, rounds, failed, start=120):
+    """Rounds for so many seconds, at most so many: a dict each, of answers by name.
+    A program that fails is left out from there on: failed(name, words)."""
+    programs = attempt(programs, lambda p: p.answer(start), failed)
+    until, done = time.monotonic() + seconds, 0
+    while programs and done < rounds and time.monotonic() < until:
+        design, answers = orders(len(programs)), {}
+        ranked = [programs[i] for i in design[done % len(design)]]
+
+        def turn(program, answers=answers):
+            answers[program.name] = program.turn()
+
+        left = attempt(ranked, turn, failed)
+        programs = [p for p in programs if p in left]
+        if any("end" in a for a in answers.values()):
+            break
+        done += 1
+        yield answers
+    attempt(programs, Program.release, failed)
+
+
+# ---- what the rounds say ----
+
+def median_interval(values, confidence=0.95):
+    """The median, and order statistics that hold the true one with at least that
+    confidence whatever the distribution (the sign test turned round). None for the
+    interval where there are too few values."""
+    ordered, n = sorted(values), len(values)
+    below, rank = 0.0, 0  # below: P(fewer than rank + 1 of n coins)
+    while rank < n:
+        below += math.comb(n, rank) * 0.5 ** n
+        if 2 * below > 1 - confidence:
+            break
+        rank += 1
+    interval = (ordered[rank - 1], ordered[n - rank]) if rank else None
+    return statistics.median(ordered), interval
+
+
+def total_interval(pairs, confidence=0.95, draws=2000):
+    """Sum of the first over sum of the second of the pairs, and the interval of a
+    bootstrap over them, from a fixed seed."""
+    draw, n = random.Random(1), len(pairs)
+
+    def ratio(chosen):
+        return sum(a for a, _ in chosen) / sum(b for _, b in chosen)
+
+    found = sorted(ratio(draw.choices(pairs, k=n)) for _ in range(draws))
+    cut = int((1 - confidence) / 2 * draws)
+    return ratio(pairs), (found[cut], found[-1 - cut])

@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""check_inside.py: the experiments of paper/lockstep.py, inside_torch.py and
+allocators.py, without a GPU and without PyTorch.
+
+The statistics against tables, counting and simulation; programs take turns and do
+nothing else; a program that dies is left out and named; every verdict and every count
+of the page on rows whose answer is known; then the experiments themselves: the workers
+on a torch of forty lines, the recorder on the CUDA program of its tests, and our
+allocators on the fake driver.
+Environment: FRAGSIM, FRAG_BUILD_DIR.
+"""
+import argparse
+import csv
+import io
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAPER = os.path.join(ROOT, "paper")
+BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
+sys.dont_write_bytecode = True
+sys.path.insert(0, PAPER)
+import allocators  # noqa: E402
+import device_table  # noqa: E402
+import inside_page  # noqa: E402
+import inside_torch  # noqa: E402
+import lockstep  # noqa: E402
+
+faults = []
+
+
+def expect(true, what):
+    if not true:
+        faults.append(what)
+        print(what)
+
+
+# ---- statistics ----
+
+def designs():
+    for n in range(2, 8):
+        rows = lockstep.orders(n)
+        expect(all(sorted(r) == list(range(n)) for r in rows), f"rows of {n}")
+        after = [p for r in rows for p in itertools.pairwise(r)]
+        places = [p for r in rows for p in enumerate(r)]
+        for found, wanted in ((after, n * (n - 1)), (places, n * n)):
+            expect(len(set(found)) == wanted and
+                   len({found.count(p) for p in found}) == 1,
+                   f"orders of {n} are not balanced")
+
+
+def intervals():
+    """Ranks as in tables of the sign test (Conover, table A3; n, lower rank)."""
+    for n, rank in ((5, 0), (6, 1), (8, 1), (9, 2), (10, 2), (20, 6), (25, 8),
+                    (50, 18), (100, 40)):
+        middle, found = lockstep.median_interval(range(1, n + 1))
+        wanted = (rank, n + 1 - rank) if rank else None
+        expect(found == wanted and middle == (n + 1) / 2,
+               f"interval of {n}: {found}, expected {wanted}")
+
+
+def coverage():
+    """How often the true value lies in the interval, for skewed times."""
+    draw, runs, hits = random.Random(7), 400, [0, 0]
+    for _ in range(runs):
+        pairs = [(1.02 * draw.lognormvariate(0, 0.1),
+                  draw.lognormvariate(0, 0.1)) for _ in range(60)]
+        low, high = lockstep.median_interval([a / b for a, b in pairs])[1]
+        hits[0] += low <= 1.02 <= high
+        low, high = lockstep.total_interval(pairs, draws=200)[1]
+        hits[1] += low <= 1.02 <= high
+    for hit, least in zip(hits, (0.94, 0.91)):
+        expect(least <= hit / runs <= 0.99, f"the interval holds in {hit} of {runs}")
+
+
+# ---- turns ----
+
+PROGRAM = """
+import json, sys, time
+dies, log = int(sys.argv[1]), open(sys.argv[2], "a", buffering=1)
+print("noise"); print(json.dumps({"ready": True}), flush=True)
+for number, line in enumerate(sys.stdin):
+    if number == dies:
+        sys.exit("so it ends")
+    began = time.monotonic_ns(); time.sleep(.002)
+    log.write(f"{began} {time.monotonic_ns()} {sys.argv[3]}\\n")
+    print(json.dumps({"seconds": .002}), flush=True)
+print(json.dumps({"end": {"turns": number + 1}}))
+"""
+
+
+def turns(folder):
+    log, failed = os.path.join(folder, "log"), []
+    programs = [lockstep.Program(
+        name, [sys.executable, "-c", PROGRAM, "4" if name == "b" else "-1", log,
+               name], os.environ, os.path.join(folder, name)) for name in "abcd"]
+    rounds = list(lockstep.take_turns(programs, 60, 9,
+                                      lambda *what: failed.append(what)))
+    left = [p for p in programs if p.process.returncode is None]
+    ends = {p.name: p.finish() for p in left}
+    expect([sorted(r) for r in rounds] == [list("abcd")] * 4 + [list("acd")] * 5,
+           f"rounds {[sorted(r) for r in rounds]}")
+    expect(ends == {n: {"turns": 9} for n in "acd"}, f"ends {ends}")
+    expect(len(failed) == 1 and failed[0][0] == "b" and
+           "so it ends" in failed[0][1], f"failures {failed}")
+    with open(log, encoding="ascii") as file:
+        spans = sorted((*map(int, line.split()[:2]), line.split()[2])
+                       for line in file)
+    expect(all(a[1] <= b[0] for a, b in itertools.pairwise(spans)),
+           "two programs were at work at once")
+    four, three = lockstep.orders(4), lockstep.orders(3)
+    wanted = ["abcd"[i] for r in range(5) for i in four[r % 4]]
+    wanted = [n for k, n in enumerate(wanted) if k < 16 or n != "b"]
+    wanted += ["acd"[i] for r in range(5, 9) for i in three[r % 6]]
+    expect([s[2] for s in spans] == wanted, "turns are out of order")
+
+
+# ---- the page, of rows whose answer is known ----
+
+def rows():
+    """Sides that are 0.2 % and 3 % slower, and one that may be either; one in which a
+    step in ten is slow, which a median does not see."""
+    draw, found = random.Random(3), [
+        {"kind": "about", "torch": "0, NONE", "driver": "1", "cores": 2,
+         "date": "2000-01-01"}]
+    slower = {"default": 1, "again": 1, "expandable": 1.0, "remap": 1.002,
+              "torch": 1.03, "recorded": 1.01}
+    noise = {"recorded": 0.05}
+    for number in range(205):
+        drift = draw.lognormvariate(0, 0.2)
+        sides = {}
+        for side, factor in slower.items():
+            took = drift * factor * draw.lognormvariate(0, noise.get(side, 0.01))
+            took *= 1.5 if side == "expandable" and number % 10 == 0 else 1
+            sides[side] = {"seconds": took if number >= 5 else 1e6, "calls": 4}
+            if side in ("remap", "torch"):
+                sides[side]["ns"] = int(0.1 * took * 1e9)
+        found.append({"kind": "round", "workload": "toy", "sitting": 1,
+                      "round": number, "sides": sides})
+    for side in slower:
+        end = {"workload": "toy", "side": side, "peak_reserved": 3 << 30,
+               "peak_allocated": 2 << 30, "allocs": 5, "frees": 2}
+        loss = {"default": [3.0, 2.0, 1.0], "again": [3.0, 2.0, 1.0],
+                "remap": [3.0, 2.5, 1.0]}.get(side, [3.0, 2.0])
+        trace = {"trace": {"alloc": 6, "free": 2}} if side == "recorded" else {}
+        found.append({"kind": "end", **end, **trace, "values": loss})
+        if trace:
+            trace.update(history={"alloc": 5, "free": 2},
+                         others=[["alloc", 4096]])
+        found.append({"kind": "losses", **end, **trace, "values":
+                      ["aa", "bb" if side != "torch" else "xx"]})
+    found.append({"kind": "failed", "workload": "toy", "what": "turns",
+                  "side": "torch", "words": "first\nlast words"})
+    return found
+
+
+def page():
+    text = inside_page.page(rows())
+    table = {}
+    for line in text.splitlines():
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        table.setdefault(tuple(cells[:3]), cells)
+    times = {cells[1]: cells for key, cells in table.items() if len(cells) == 10}
+    for side, verdict in (("again", "yes, yes"), ("expandable", "yes, no"),
+                          ("remap", "yes, yes"), ("torch", "no, no"),
+                          ("recorded", "open, open")):
+        expect(times[inside_page.NAMES[side]][7] == verdict,
+               f"{side}: {times[inside_page.NAMES[side]]}")
+    expandable = times[inside_page.NAMES["expandable"]]
+    expect(4 < float(expandable[6].split()[0]) < 6, f"{expandable}: slow steps")
+    remap = times[inside_page.NAMES["remap"]]
+    expect(remap[2:4] == ["3.000", "1.500"] and remap[8] == "4.00" and
+           remap[9].endswith("(10.00 %)"), f"{remap}")
+    for words in ("200 rounds in 1 sittings", "last words",
+                  "equal in the first 1 of 3, then by up to 2.5e-01",
+                  "| as they are | PyTorch, default once more | equal in 3 |",
+                  "| sums in one order | fragsim, `torch` | 1 of 2 equal |",
+                  "counts 5 device allocations and 2 frees, the trace 6 and 2",
+                  "PyTorch's are all in it, in order; the other 1 are requests "
+                  "of the libraries under it (4096 B)"):
+        expect(words in text, f"the page lacks: {words}")
+
+
+def references():
+    """What is held against what."""
+    row = {side: {"seconds": took} for side, took in
+           (("default", 2), ("again", 4), ("remap", 6))}
+    for side, wanted in (("remap", [(6, 3)]), ("again", [(4, 2)]),
+                         ("torch", [])):
+        got = inside_page.pairs_of([row], side)
+        expect(got == wanted, f"{side} against {got}, expected {wanted}")
+
+
+def subsequences():
+    a, b, c = ["alloc", 1], ["alloc", 2], ["free", 1]
+    for wanted, found, left in (([a, c], [a, b, c], [b]), ([], [a], [a]),
+                                ([a, c], [a, c], []), ([c, a], [a, c], None),
+                                ([a, a], [a, b], None)):
+        got = inside_torch.beside(wanted, found)
+        expect(got == left, f"{wanted} beside {found}: {got}")
+
+
+# ---- the experiments ----
+
+TORCH = {
+    "torch/__init__.py": """
+import types
+__version__ = "0"
+class Tensor:
+    def __init__(self, value): self.value = value
+    def backward(self): pass
+    def detach(self): return self
+    def __float__(self): return self.value
+    def tolist(self): return [self.value]
+calls = [0]
+def stats(device):
+    calls[0] += 2
+    return {"num_device_alloc": calls[0], "num_device_free": 0,
+            "reserved_bytes.all.peak": 2 << 30,
+            "allocated_bytes.all.peak": 1 << 30}
+nothing = lambda *rest, **named: None
+manual_seed = use_deterministic_algorithms = device = nothing
+cuda = types.SimpleNamespace(synchronize=nothing, memory_stats=stats,
+                             get_device_name=lambda i: "NONE")
+backends = types.SimpleNamespace(cuda=types.SimpleNamespace(
+    enable_flash_sdp=nothing, enable_mem_efficient_sdp=nothing,
+    enable_cudnn_sdp=nothing))
+""",
+    "torch/nn/__init__.py": "",
+    "torch/nn/functional.py": "",
+    "transformers.py": """
+import torch
+class LlamaForCausalLM:
+    def forward(self, n): pass
+    def generate(self, n):
+        for _ in range(n): self.forward(n)
+        return torch.Tensor(n)
+""",
+    "fragsim_torch.py": """
+import os
+use = lambda: os.environ["FRAGSIM_POLICY"]
+driver_calls = driver_ns = peak_reserved = peak_allocated = lambda: 3 << 30
+""",
+    "workloads.py": """
+raise SystemExit("what is before the workloads is not run")
+def steps(n): return a.steps or n
+def w_toy():
+    for i in range(steps(4)): torch.Tensor(random.random()).backward()
+def w_generate():
+    from transformers import LlamaForCausalLM
+    for i in range(steps(3)): LlamaForCausalLM().generate(random.randrange(4, 9))
+def scrub(snap): pass
+""",
+}
+
+
+def experiment(folder, *arguments):
+    """The rows of one."""
+    path = os.path.join(folder, "rows.jsonl")
+    env = dict(os.environ, FRAG_ROWS=path, PYTHONPATH=folder,
+               FRAG_BUILD_DIR=BUILD, PYTHONDONTWRITEBYTECODE="1",
+               FRAGSIM=os.environ.get("FRAGSIM",
+                                      os.path.join(BUILD, "fragsim")),
+               FRAG_WORKLOADS=os.path.join(folder, "workloads.py"))
+    done = subprocess.run([sys.executable, os.path.join(PAPER, "inside_torch.py"),
+                           *arguments], env=env, capture_output=True, text=True,
+                          check=False)
+    expect(done.returncode == 0 and not done.stderr,
+           f"{arguments}: exit {done.returncode}: {done.stderr}")
+    with open(path, encoding="utf-8") as file:
+        found = [json.loads(line) for line in file]
+    os.remove(path)
+    return found
+
+
+def on_fake_torch(folder):
+    for name, text in TORCH.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    sides = ["default", "again", "expandable", "remap", "torch"]
+    random.seed(0)
+    wanted = [random.random() for _ in range(9)]
+    found = experiment(folder, "turns", "--rounds", "8", "toy")
+    held = [r for r in found if r["kind"] == "round"]
+    expect([sorted(r["sides"]) for r in held] == [sorted(sides)] * 8,
+           f"rounds on the fake: {held}")
+    expect(held[0]["sides"]["default"]["calls"] == 2 and
+           held[0]["sides"]["remap"]["calls"] == 0, f"calls: {held[0]}")
+    ends = {r["side"]: r for r in found if r["kind"] == "end"}
+    expect(all(ends[s]["values"] == wanted for s in sides),
+           f"values: {ends}, expected {wanted}")
+    found += experiment(folder, "losses", "--steps", "2", "toy")
+    expect([r["values"] for r in found if r["kind"] == "losses"] ==
+           [wanted[:2]] * 5, "losses on the fake")
+    tokens = experiment(folder, "turns", "generate")
+    random.seed(0)
+    each = [random.randrange(4, 9) for _ in range(3)]
+    expect(sum(r["kind"] == "round" for r in tokens) == sum(each) - 1 and
+           all(len(r["values"]) == 3 for r in tokens if r["kind"] == "end"),
+           f"{sum(each)} tokens: {tokens}")
+    expect("equal in 2" in inside_page.page(found + tokens), "its page")
+
+
+def on_recorder(folder):
+    if not os.path.exists(os.path.join(BUILD, "tests/record/record_loader")):
+        return
+    found = experiment(folder, "work", "--rounds", "8")
+    text = inside_page.page(found)
+    expect("made 144 requests and 144 frees; the trace has the same" in text,
+           f"the recorder: {text}")
+    expect("| a step | " in text and "| a whole run of 100 steps | " in text,
+           "times of the CUDA program")
+
+
+class FakePyTorch:
+    def cached(self, events, conf):
+        return os.path.getsize(events), 200.0 if conf else 100.0
+
+    def without_cache(self, events):
+        if not os.path.exists(events):
+            raise FileNotFoundError(events)
+        return "", 5000.0
+
+
+def on_allocators(folder):
+    """Of PyTorch's side only what is done with its answers; ours on the fake
+    driver."""
+    library = os.path.join(BUILD, "tests", "fake_cuda")
+    if not os.path.exists(library):
+        return
+    os.environ["LD_LIBRARY_PATH"] = library
+    allocators.FRAGSIM = os.environ.get("FRAGSIM",
+                                        os.path.join(BUILD, "fragsim"))
+    recording = os.path.join(ROOT, "traces/bundled/cudagraph.pickle.xz")
+    name, trace = allocators.native(recording, folder)
+    with open(os.path.join(folder, name + ".events"), "wb") as file:
+        file.write(bytes(24 * 100))
+    path = os.path.join(folder, "device_pytorch.csv")
+    options = argparse.Namespace(events=folder)
+    with open(path, "w", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        file.write("# where\n")
+        out.writerow(allocators.COLUMNS)
+        for number in range(2):
+            allocators.measure(number, [(name, trace)], FakePyTorch(), options,
+                               out)
+    with open(path, encoding="utf-8") as file:
+        order = [line.split(",")[2] for line in list(file)[2:]]
+    expect(order[:6] == order[:5:-1], f"not forward and back: {order}")
+    device_table.DATA = folder
+    found = device_table.Allocators()
+    wanted = ["PyTorch", "torch", "PyTorch:expandable_segments:True",
+              "torch:expandable_segments:True", "PyTorch without cache",
+              "direct"]
+    expect([key[1] for key in found.ns] == wanted and
+           all(set(rounds) == {"0", "1"} for rounds in found.ns.values()),
+           f"rows of allocators: {found.ns}")
+    simulated = subprocess.run([allocators.FRAGSIM, "replay", "-q", trace, "-p",
+                                "torch", "--csv", "-"], check=True,
+                               stdout=subprocess.PIPE, text=True).stdout
+    peak = next(csv.DictReader(io.StringIO(simulated)))["peak_reserved_bytes"]
+    expect(found.peak[name, "torch"] == {peak}, f"{found.peak}, not {peak}")
+    lines = []
+    device_table.pytorch(lines, found)
+    device_table.direct(lines, found)
+    text = "\n".join(lines)
+    for words in (f"| {name} | default | 2,400 | {int(peak):,} | 100 (100 to 100) |",
+                  f"| {name} | 5,000 (5,000 to 5,000) | 50 (50 to 50) |"):
+        expect(words in text, f"{words} is not in {text}")
+
+
+def main():
+    designs()
+    intervals()
+    coverage()
+    references()
+    subsequences()
+    page()
+    with tempfile.TemporaryDirectory() as folder:
+        turns(folder)
+        on_fake_torch(folder)
+        on_recorder(folder)
+        on_allocators(folder)
+    if faults:
+        sys.exit(f"check_inside: {len(faults)} wrong")
+
+
+main()
