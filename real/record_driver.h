@@ -57,11 +57,12 @@ struct driver_array_3d { /* CUDA_ARRAY3D_DESCRIPTOR */
     unsigned format, channels, flags;
 };
 
-enum { /* CUDA_ARRAY3D_* */
-       DRIVER_LAYERED = 0x01,
-       DRIVER_CUBEMAP = 0x04,
-       DRIVER_SPARSE = 0x40,
-       DRIVER_DEFERRED = 0x80
+/* CUDA_ARRAY3D_* */
+enum {
+    DRIVER_LAYERED = 0x01,
+    DRIVER_CUBEMAP = 0x04,
+    DRIVER_SPARSE = 0x40,
+    DRIVER_DEFERRED = 0x80
 };
 
 struct driver_graph_memory { /* CUDA_MEM_ALLOC_NODE_PARAMS */

@@ -56,12 +56,14 @@ uint64_t watch_context(void)
     return (uint64_t)(uintptr_t)context;
 }
 
-static uint64_t device_memory_free(void)
+/* What is free of the device, 0 if it is not the thread's: the driver answers
+ * for no other. */
+static uint64_t memory_free(int device)
 {
     const struct driver *d = driver_get();
     size_t left, total;
 
-    if (!d->cuMemGetInfo_v2 ||
+    if (device != current_device() || !d->cuMemGetInfo_v2 ||
         d->cuMemGetInfo_v2(&left, &total) != DRIVER_SUCCESS)
         return 0;
     return left;
@@ -72,7 +74,7 @@ driver_result watch_end_taking(struct watch *w, driver_result result)
     if (w->is_outer && w->call.device == RECORD_NO_DEVICE)
         w->call.device = current_device();
     if (w->is_outer && result == RECORD_OUT_OF_MEMORY)
-        w->call.address = device_memory_free();
+        w->call.address = memory_free(w->call.device);
     return watch_end(w, result);
 }
 

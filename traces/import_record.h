@@ -11,7 +11,6 @@
 /* Physical memory: there until its last handle is released and its last
  * mapping gone, as cuMemRelease says (cuda.h). */
 struct physical {
-    frag_size bytes;
     int32_t device;
     uint32_t handles, maps;
 };
@@ -35,10 +34,10 @@ struct log_reader {
     struct frag_error *e;
     uint64_t where; /* the call's place in the file */
 
-    /* Slots are devices from RECORD_ELSEWHERE on (what is elsewhere is no
-     * event), states 1 + the row of `contexts`, 0 for none. */
-    struct live blocks;   /* by address; arrays by their handles, above those */
-    struct live contexts; /* by handle, numbered */
+    /* By address, and arrays by their handles above all addresses. Slots are
+     * devices from RECORD_ELSEWHERE on: what is there is no event. */
+    struct live blocks;
+    struct live contexts; /* by handle; their numbers are in states of blocks */
 
     struct live pools; /* by handle; slot: device, state: 1 if default */
     uint64_t pool_used[DEVICES]; /* 0: the default one */
@@ -51,6 +50,11 @@ struct log_reader {
     uint64_t mapping_count, mapping_room;
 
     bool has_requests;
+
+    /* The first request that the device had no room for, if it said what it
+     * had. */
+    uint64_t failed_bytes, failed_left;
+    int32_t failed_device;
 
     /* For the notes. */
     uint64_t gaps, lost, refused, unknown, vanished, managed, with_context,

@@ -55,6 +55,12 @@ static enum frag_err refuse(struct log_reader *r,
         r->refused++;
         return FRAG_OK;
     }
+    if (!r->failed_bytes && call->address && device >= 0 &&
+        device == call->device) {
+        r->failed_bytes = call->bytes;
+        r->failed_left = call->address;
+        r->failed_device = device;
+    }
     entry->kind = FRAG_ENTRY_FAILED;
     return put(r, device, entry);
 }
@@ -295,8 +301,8 @@ static enum frag_err add_physical(struct log_reader *r,
         live_remove(&r->handles, row);
     if (!live_put(&r->handles, call->other, (uint32_t)r->physical_count))
         return FRAG_NOMEM;
-    r->physical[r->physical_count++] = (struct physical){
-        .bytes = call->bytes, .device = call->device, .handles = 1};
+    r->physical[r->physical_count++] =
+        (struct physical){.device = call->device, .handles = 1};
     return FRAG_OK;
 }
 

@@ -43,6 +43,18 @@ static enum frag_err note_unread(const struct log_reader *r)
     return FRAG_OK;
 }
 
+/* Whether there was too little, or none in one piece. */
+static enum frag_err note_failure(const struct log_reader *r)
+{
+    if (!r->failed_bytes)
+        return FRAG_OK;
+    return frag_build_note(r->build,
+                           "the first request that failed asked device %d for "
+                           "%" PRIu64 " bytes, and %" PRIu64 " were free",
+                           (int)r->failed_device, r->failed_bytes,
+                           r->failed_left);
+}
+
 enum frag_err log_notes(const struct log_reader *r)
 {
     const uint64_t cut = r->gaps > r->lost ? r->gaps - r->lost : 0;
@@ -71,5 +83,6 @@ enum frag_err log_notes(const struct log_reader *r)
         if (notes[i].count)
             FRAG_TRY(frag_build_note(r->build, "%" PRIu64 " %s", notes[i].count,
                                      notes[i].words));
+    FRAG_TRY(note_failure(r));
     return note_unread(r);
 }

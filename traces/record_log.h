@@ -18,50 +18,49 @@
 
 #define RECORD_MAGIC  "fragrec\n"
 #define RECORD_SUFFIX ".fragrec"
-#define RECORD_FOLDER                                       \
-    "FRAGSIM_RECORD_FOLDER" /* where a program puts its log \
-                             */
+
+/* The variable of the environment that says where a program puts its log. */
+#define RECORD_FOLDER "FRAGSIM_RECORD_FOLDER"
 
 enum { RECORD_VERSION = 2, RECORD_HEADER = 4096 };
 
 /* What was called. `address`, `bytes`, `stream`, `other`, `context` and `name`
  * hold what the line says; what it does not name is 0. A managed or pitched
  * block is freed as any other. `result` is the driver's; of a call that hands
- * out and failed the address is the device memory that was free then.
+ * out and failed the address is what was free of the device, 0 if not known.
  *
  * A context is named where memory is its own and goes with it: what was taken
  * in stream order and what cuMemCreate made have none (cuda.h, cuCtxDestroy).
  */
-#define RECORD_KINDS(X)                                                       \
-    X(ALLOC, "alloc")                 /* address, bytes, context */           \
-    X(ALLOC_PITCH, "alloc_pitch")     /* address, pitch x rows, context */    \
-    X(ALLOC_MANAGED, "alloc_managed") /* address, bytes, context */           \
-    X(FREE, "free")                   /* address */                           \
-    X(ALLOC_ASYNC, "alloc_async")     /* address, bytes, stream */            \
-    X(ALLOC_POOL, "alloc_pool")       /* the same, other: pool */             \
-    X(FREE_ASYNC, "free_async")       /* address, stream */                   \
-    X(POOL, "pool")                   /* other: pool, bytes: 1 if default */  \
-    X(POOL_USED, "pool_used")         /* other: pool of ALLOC_ASYNC */        \
-    X(POOL_GONE, "pool_gone")         /* other: pool */                       \
-    X(CREATE, "create")               /* other: handle, bytes */              \
-    X(RELEASE, "release")             /* other: handle */                     \
-    X(RETAIN, "retain")               /* address, other: handle */            \
-    X(MAP, "map")                     /* address, bytes, other: handle */     \
-    X(UNMAP, "unmap")                 /* address, bytes */                    \
-    X(RESERVE, "reserve")             /* address, bytes */                    \
-    X(UNRESERVE, "unreserve")         /* address, bytes */                    \
-    X(ARRAY, "array")                 /* other: handle, context, bytes of the \
-                                         elements, 0 if not known */          \
-    X(ARRAY_GONE, "array_gone")       /* other: handle */                     \
-    X(GRAPH, "graph")                 /* address, bytes: taken by a launch */ \
-    X(FOREIGN, "foreign")             /* address, or other: handle, of memory \
-                                         that was taken by others */          \
-    X(CONTEXT_GONE, "context_gone")   /* context */                           \
-    X(UNREAD, "unread")               /* name, of a call not of this list */
+#define RECORD_KINDS(X)                                                     \
+    X(ALLOC)         /* address, bytes, context */                          \
+    X(ALLOC_PITCH)   /* address, pitch x rows, context */                   \
+    X(ALLOC_MANAGED) /* address, bytes, context */                          \
+    X(FREE)          /* address */                                          \
+    X(ALLOC_ASYNC)   /* address, bytes, stream */                           \
+    X(ALLOC_POOL)    /* the same, other: pool */                            \
+    X(FREE_ASYNC)    /* address, stream */                                  \
+    X(POOL)          /* other: pool, bytes: 1 if it is the default */       \
+    X(POOL_USED)     /* other: pool that ALLOC_ASYNC takes from */          \
+    X(POOL_GONE)     /* other: pool */                                      \
+    X(CREATE)        /* other: handle, bytes */                             \
+    X(RELEASE)       /* other: handle */                                    \
+    X(RETAIN)        /* address, other: handle */                           \
+    X(MAP)           /* address, bytes, other: handle */                    \
+    X(UNMAP)         /* address, bytes */                                   \
+    X(RESERVE)       /* address, bytes */                                   \
+    X(UNRESERVE)     /* address, bytes */                                   \
+    X(ARRAY)         /* other: handle, context, bytes of its elements: 0 if \
+                        not known */                                        \
+    X(ARRAY_GONE)    /* other: handle */                                    \
+    X(GRAPH)         /* address, bytes: a launch of the graph takes them */ \
+    X(FOREIGN)       /* address, or other: handle, of what others took */   \
+    X(CONTEXT_GONE)  /* context, 0 if it was not gone after all */          \
+    X(UNREAD)        /* name, of a call that is not one of these */
 
 enum record_kind {
     RECORD_NOTHING,
-#define X(name, text) RECORD_##name,
+#define X(name) RECORD_##name,
     RECORD_KINDS(X)
 #undef X
         RECORD_KIND_COUNT

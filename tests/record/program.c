@@ -245,6 +245,8 @@ static void run_devices(void)
     MUST(cu.cuMemAllocAsync(&d, 4000, stream));
     MUST(cu.cuMemFree_v2(b));
     MUST(cu.cuMemFree_v2(c));
+    if (cu.cuMemCreate(&a, too_much, &props, 0) != 2)
+        exit(9);
 }
 
 /* Streams of 0 of two threads, where 0 means the thread's own. */
