@@ -409,14 +409,36 @@ static void what_is_wrong_is_said_with_its_place(void **state)
     }
 }
 
+static void a_call_has_a_name(void **state)
+{
+    static const struct record_call calls[][2] = {
+        {{.kind = RECORD_UNREAD}, CALLS_END},
+        {{.kind = RECORD_UNREAD, .name = "a name"}, CALLS_END},
+        {{.kind = RECORD_UNREAD, .name = "cu34567890123456789012345678901x"},
+         CALLS_END},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        unsigned char log[LOG_ROOM];
+        struct frag_error e = {""};
+        struct frag_trace *t;
+
+        assert_int_equal(import_log(log, write_log(log, calls[i]), &t, &e),
+                         FRAG_CORRUPT);
+        assert_non_null(strstr(e.text, "expected the name of a call"));
+    }
+}
+
 int main(void)
 {
-    enum { ROWS = sizeof(rows) / sizeof(*rows), OTHERS = 4 };
+    enum { ROWS = sizeof(rows) / sizeof(*rows), OTHERS = 5 };
     struct CMUnitTest tests[ROWS + OTHERS] = {
         cmocka_unit_test(times_streams_pools_and_devices_are_kept),
         cmocka_unit_test(calls_that_were_lost_are_no_gaps),
         cmocka_unit_test(the_log_cut_anywhere_is_whole_or_an_error),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),
+        cmocka_unit_test(a_call_has_a_name),
     };
 
     for (size_t i = 0; i < ROWS; i++)
