@@ -6,16 +6,20 @@
  * what others leave of theirs. Holes that are mapped are used as best fit does;
  * where none is large enough, free pages from anywhere are put together under
  * addresses where nothing lives. What is left are partly used pages. Before the
- * device is asked for another, two whose used bytes do not overlap are meshed:
- * the bytes of one are copied into the other's free places, and both show that
- * one's memory. mechanism/gather.h and mesh.h have the rules, mechanism/pages.h
- * the ties. A freed block serves any stream.
+ * device is asked for another,
+ *   - two whose used bytes do not overlap are meshed: the bytes of one are
+ *     copied into the other's free places, and both show that one's memory;
+ *   - the new block is put where its ends lodge in such pages: its first and
+ *     last page of addresses show their memory, of which it uses what is free.
+ * mechanism/gather.h, mesh.h and lodge.h have the rules, mechanism/pages.h the
+ * ties. A freed block serves any stream.
  *
- * `budget` bounds the pages that one request may have moved, by remapping or
- * meshing, while the device still has memory; with 0 nothing is moved until the
- * device is full. Meshing takes live memory away for the moment between copy
- * and map, so nobody may queue work while a request is served: on a busy
- * backend, and with mesh=no, live memory is never touched.
+ * `budget` bounds the pages that one request may have mapped elsewhere while
+ * the device still has memory; with 0 there is none until the device is full.
+ * Up to `slack` of the pages' bytes may lie free in partly used ones before a
+ * block lodges: its maps cost time. Meshing takes live memory away for the
+ * moment between copy and map, so nobody may queue work while a request is
+ * served: on a busy backend, and with mesh=no, live memory is never touched.
  *
  * Source: ours. Its parts: PyTorch's expandable segments (pages under reserved
  * addresses), GMLake, ASPLOS 2024 (free pages put together), Mesh, PLDI 2019.
@@ -45,6 +49,14 @@ static const struct frag_param params[] = {
      .init = "yes",
      .help = "partly used pages that fit together share one's memory; never "
              "under a running program"},
+    {.name = "slack",
+     .kind = FRAG_PARAM_RATIO,
+     .offset = offsetof(struct gather, slack),
+     .init = "0.01",
+     .min = 0,
+     .max = 1,
+     .help = "the share of memory that may lie free in partly used pages "
+             "before new blocks lodge there"},
     PAGE_PARAM(struct gather, page),
     SPAN_PARAM(struct gather, span),
     {.name = NULL},

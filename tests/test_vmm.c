@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -109,7 +110,7 @@ static const struct picture pictures[] = {
     {"remap:page=4MiB", ROOM, "a8 b8 -a c16",      "bbbbbbbb|cccccccc|cccccccc"},
     /* Pages that do not overlap share the higher one's memory, of which a
      * block that dies leaves its bytes; what was free of the guest is lost. */
-    {"remap:mesh=no", 12, "a2 b2 c2 d2 -b -c e6",  "aa..|..dd"},
+    {"remap:mesh=no,slack=1", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd"},
     {"remap", 12,   "a2 b2 c2 d2 -b -c e6",        "aa..|..dd|eeee|ee.."},
     {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2",     "aa..|..dd|eeee|eeff"},
     {"remap", 12,   "a2 b2 c2 d2 -b -c e6 f2 g1",  "aa..|..dd|eeee|eeff"},
@@ -117,24 +118,82 @@ static const struct picture pictures[] = {
     {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -d f2",  "aa..|..ff|eeee|ee.."},
     {"remap", ROOM, "a2 b2 c2 d2 -b -c e6 -a !",   "..dd|eeee|ee.."},
     {"remap", ROOM, "a1 b1 c2 d2 e2 -b -c -d f6 -a g1", "....|g.ee|ffff|ff.."},
-    {"remap", ROOM, "a3 b1 c2 d2 -b -c e6 -a f2",  "....|..dd|eeee|eeff"},
+    {"remap:slack=1", ROOM, "a3 b1 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
     /* So do ends of blocks, the high one and the low one. */
     {"remap", ROOM, "a6 b2 c2 d2 -b -c e6",        "aaaa|aa..|..dd|eeee|ee.."},
     {"remap", ROOM, "a6 b2 c2 d2 -b -c e6 -a f2",  "....|....|ffdd|eeee|ee.."},
     {"remap", ROOM, "x2 a6 c2 y2 z4 -x -y e6 -a f2", "....|....|ccff|zzzz|eeee|ee.."},
     /* The emptiest goes to the fullest, of equals the lowest to the highest. */
-    {"remap", ROOM, "a1 x3 y1 b1 z2 w1 c3 -x -y -z -w e5 f1", "a...|fb..|.ccc|eeee|e..."},
-    {"remap", ROOM, "a2 x2 y2 b2 z2 c2 -x -y -z e6 f2", "aa..|ffbb|..cc|eeee|ee.."},
+    {"remap:slack=1", ROOM, "a1 x3 y1 b1 z2 w1 c3 -x -y -z -w e5 f1", "a...|fb..|.ccc|eeee|e..."},
+    {"remap:slack=1", ROOM, "a2 x2 y2 b2 z2 c2 -x -y -z e6 f2", "aa..|ffbb|..cc|eeee|ee.."},
     /* Within the budget, and not the pages that the block itself touches. */
     {"remap:budget=0", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd|eeee|ee.."},
     {"remap:budget=0", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
     {"remap", 8,    "a2 b2 c1 -b d4",              "aa..|c..."},
+    /* A new block lodges: its head, its tail, both, and with no page between.
+     * Of two ends that would do it takes the one that leaves less. */
+    {"remap:mesh=no", ROOM, "a3 b3 c2 -b d5",      "aaa.|..cc|...d|dddd"},
+    {"remap:mesh=no", ROOM, "a1 b4 c3 -b d5",      "a...|.ccc|dddd|d..."},
+    {"remap:mesh=no", ROOM, "a2 b2 c2 d2 -b -c e7", "aa..|..dd|..ee|eeee|e..."},
+    {"remap:mesh=no", 12,   "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e3", "aa..|xxxx|..dd|..ee|e..."},
+    /* So do the two ends of one hole, around a page from elsewhere. */
+    {"remap:mesh=no", ROOM, "a3 b2 c3 x4 y4 -b -x d6", "aaa.|.ccc|yyyy|...d|dddd|d..."},
+    /* Its bytes in the hosts are drawn as free; they are not. */
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 f1", "aa..|xxxx|..dd|f...|..ee|ee.."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e3 f1", "aa..|xxxx|.fdd|..ee|e..."},
+    /* When it dies they are, and its addresses go. */
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e f2 g2", "aaff|xxxx|ggdd|....|...."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -e !", "aa..|xxxx|..dd"},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e4 -a -d !", "....|xxxx|....|..ee|ee.."},
+    /* Not below the slack, nor beyond the budget while the device has memory. */
+    {"remap:mesh=no,slack=0.5", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:mesh=no,budget=1", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:mesh=no,budget=0", 12, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
     /* clang-format on */
 };
 
 static void memory_is_as_drawn(void **state)
 {
     canvas_check(*state, UNIT, NULL);
+}
+
+/* ---- under a running program ---- */
+
+static const struct traffic *at_work;
+
+/* shadow_unmap and shadow_copy where a program is at work. */
+static enum frag_err unmap_at_work(struct frag_backend *mem, frag_addr addr,
+                                   frag_size size)
+{
+    for (size_t i = 0; i < MAX_LIVE; i++) {
+        const struct frag_block *b = &at_work->live[i].block;
+
+        if (at_work->live[i].is_live && b->addr < addr + size &&
+            addr < b->addr + b->size)
+            fail_msg("block %zu is unmapped while it lives", i);
+    }
+    return shadow_ops.unmap(mem, addr, size);
+}
+
+static enum frag_err copy_at_work(struct frag_backend *mem, frag_addr dst,
+                                  frag_addr src, frag_size size,
+                                  frag_stream stream)
+{
+    (void)mem, (void)dst, (void)src, (void)size, (void)stream;
+    fail_msg("memory is copied while a program is at work");
+    return FRAG_DEVICE;
+}
+
+static const struct frag_backend_ops *ops_at_work(const struct traffic *t)
+{
+    static struct frag_backend_ops ops;
+
+    ops = shadow_ops;
+    ops.unmap = unmap_at_work;
+    ops.copy = copy_at_work;
+    at_work = t;
+    return &ops;
 }
 
 /* ---- contents ---- */
@@ -147,6 +206,9 @@ static const char *const subjects[][2] = {
     {"remap", NULL},
     {"remap", "budget=1"},
     {"remap", "mesh=no"},
+    {"remap", "mesh=no,slack=0"},
+    {"remap", "mesh=no,slack=0,budget=4"},
+    {"remap", "slack=0"},
     {"remap", "span=96MiB"},
     {"compact", NULL},
     {"compact", "threshold=0"},
@@ -163,6 +225,7 @@ static void check_contents(struct traffic *t, struct shadow *s,
             fail_msg("%s: block %zu has lost its contents", name, i);
 }
 
+/* Where nothing is meshed, also none goes for an instant. */
 static void follow_contents(const struct frag_policy *policy,
                             const char *params, uint64_t seed)
 {
@@ -175,6 +238,8 @@ static void follow_contents(const struct frag_policy *policy,
     script_make(&script, seed, 400, 0);
     assert_int_equal(traffic_open(&t, policy, params, &opts), FRAG_OK);
     shadow_open(&s, t.arena);
+    if (params && strstr(params, "mesh=no"))
+        s.base.ops = ops_at_work(&t);
     t.mem.inner = &s.base;
     for (size_t i = 0; i < script.count; i++) {
         const struct step *step = &script.steps[i];
@@ -197,8 +262,9 @@ static void live_blocks_keep_their_contents(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
-        follow_contents(frag_policy_find(subjects[i][0]), subjects[i][1],
-                        i + 1);
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            follow_contents(frag_policy_find(subjects[i][0]), subjects[i][1],
+                            seed * 100 + i);
 }
 
 int main(void)

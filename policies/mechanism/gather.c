@@ -1,5 +1,6 @@
 #include "policies/mechanism/gather.h"
 
+#include "policies/mechanism/lodge.h"
 #include "policies/mechanism/mesh.h"
 
 enum frag_err gather_init(struct frag_heap *heap)
@@ -73,23 +74,63 @@ struct need {
     const struct frag_request *req;
     frag_size size;
     struct spot spot;
+    struct tile *block; /* used: it is made */
 };
 
-/* Steps 2 and 3, and where the block goes then. */
+/* Whether partly used pages have more free bytes than `slack` allows. */
+static bool is_slack(const struct gather *g)
+{
+    const struct pages *p = &g->pages;
+
+    return (double)pages_partly(p) >
+           g->slack * (double)p->count * (double)p->unit;
+}
+
+/* Step 4: makes the block if that takes fewer pages from the device than the
+ * spot does. */
+static enum frag_err lodge(struct frag_heap *heap, struct need *n,
+                           uint64_t budget)
+{
+    struct pages *p = &((struct gather *)heap->state)->pages;
+    const uint64_t have = pages_free_count(p);
+    struct spot anywhere = {0};
+    struct lodging l;
+    enum frag_err err;
+
+    if (budget < LODGE_ENDS || !is_slack(heap->state) ||
+        !lodge_find(p, n->size, have, &l) ||
+        l.pages >= have + n->spot.pages - p->spare_count)
+        return FRAG_OK;
+    anywhere.pages = l.pages;
+    if (strip(heap, p, &anywhere, 0, budget - LODGE_ENDS))
+        FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
+    if (!lodge_find(p, n->size, p->spare_count, &l) || l.pages >= n->spot.pages)
+        return FRAG_OK;
+    err = pages_create(heap, p, l.pages);
+    if (err != FRAG_OK)
+        return err == FRAG_OOM ? FRAG_OK : err;
+    return lodge_block(heap, p, &l, &n->spot.addr, &n->block);
+}
+
+/* Steps 2 to 4, and where the block goes then. */
 static enum frag_err take_pages(struct frag_heap *heap, struct need *n,
                                 uint64_t budget)
 {
     struct gather *g = heap->state;
     struct pages *p = &g->pages;
-    uint64_t moved = strip(heap, p, &n->spot, n->size, budget);
+    uint64_t moved = strip(heap, p, &n->spot, n->size, budget), meshed = 0;
 
     if (moved)
         FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    if (!g->mesh || p->spare_count >= n->spot.pages)
-        return FRAG_OK;
-    FRAG_TRY(mesh_pages(heap, p, &n->spot, n->size, budget - moved,
-                        n->req->stream, &moved));
-    return moved ? pages_place(heap, p, n->size, &n->spot) : FRAG_OK;
+    if (g->mesh && p->spare_count < n->spot.pages) {
+        FRAG_TRY(mesh_pages(heap, p, &n->spot, n->size, budget - moved,
+                            n->req->stream, &meshed));
+        if (meshed)
+            FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
+    }
+    return p->spare_count < n->spot.pages
+               ? lodge(heap, n, budget - moved - meshed)
+               : FRAG_OK;
 }
 
 /* Spare pages for a request, and the spot where the block then goes. */
@@ -101,11 +142,13 @@ static enum frag_err provide(struct frag_heap *heap, struct need *n)
 
     FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
     FRAG_TRY(take_pages(heap, n, g->budget));
+    if (n->block)
+        return FRAG_OK;
     err = pages_create(heap, p, n->spot.pages);
     if (err != FRAG_OOM)
         return err;
     FRAG_TRY(take_pages(heap, n, UINT64_MAX));
-    return p->spare_count < n->spot.pages ? FRAG_OOM : FRAG_OK;
+    return n->block || p->spare_count >= n->spot.pages ? FRAG_OK : FRAG_OOM;
 }
 
 /* Whether waiting for the device could help a request. */
@@ -116,23 +159,39 @@ static bool may_reclaim(const struct gather *g)
     return g->pages.pending || (n && (g->mesh || n->size >= g->pages.unit));
 }
 
-/* A held tile for a request that none served. */
-static enum frag_err assemble(struct frag_heap *heap, struct need *n,
-                              struct tile **out)
+/* The block of a tile that is held. */
+static enum frag_err seat(struct pages *p, struct need *n, struct tile *t,
+                          frag_addr addr)
+{
+    FRAG_TRY(pages_ready(p));
+    n->block = pages_retag(p, t, addr, n->size, TILE_USED);
+    n->spot.addr = addr;
+    return FRAG_OK;
+}
+
+static enum frag_err seat_in(struct pages *p, struct need *n, struct tile *t)
+{
+    return seat(p, n, t, pages_seat(p, t, n->size));
+}
+
+/* The block of a request that no held tile served. */
+static enum frag_err assemble(struct frag_heap *heap, struct need *n)
 {
     struct gather *g = heap->state;
+    struct tile *t;
 
     if (may_reclaim(g)) {
         FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
         pages_reclaim(heap, &g->pages);
-        *out = pages_fit(&g->pages, n->size);
-        if (*out) {
-            n->spot.addr = pages_seat(&g->pages, *out, n->size);
-            return FRAG_OK;
-        }
+        t = pages_fit(&g->pages, n->size);
+        if (t)
+            return seat_in(&g->pages, n, t);
     }
     FRAG_TRY(provide(heap, n));
-    return pages_fill(heap, &g->pages, n->spot, n->size, out);
+    if (n->block)
+        return FRAG_OK;
+    FRAG_TRY(pages_fill(heap, &g->pages, n->spot, n->size, &t));
+    return seat(&g->pages, n, t, n->spot.addr);
 }
 
 enum frag_err gather_alloc(struct frag_heap *heap,
@@ -143,13 +202,8 @@ enum frag_err gather_alloc(struct frag_heap *heap,
     struct need n = {.req = req, .size = size};
     struct tile *t = pages_fit(p, size);
 
-    if (t)
-        n.spot.addr = pages_seat(p, t, size);
-    else
-        FRAG_TRY(assemble(heap, &n, &t));
-    FRAG_TRY(pages_ready(p));
-    t = pages_retag(p, t, n.spot.addr, size, TILE_USED);
-    *out = (struct frag_block){n.spot.addr, size, t};
+    FRAG_TRY(t ? seat_in(p, &n, t) : assemble(heap, &n));
+    *out = (struct frag_block){n.spot.addr, size, n.block};
     return FRAG_OK;
 }
 

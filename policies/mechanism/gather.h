@@ -9,11 +9,14 @@
  *      after another, from each its highest pages,
  *   3. from partly used pages that can share memory, where the policy wants
  *      that (mechanism/mesh.h),
- *   4. from the device.
+ *   4. or fewer are missing where the block's ends lodge in partly used pages
+ *      (mechanism/lodge.h), if what is free in those is more than `slack` of
+ *      all pages,
+ *   5. from the device.
  * Before a mapped page is taken away the device is waited for, once a request:
  * queued work may still use it. That also completes the frees that only waited,
  * and the request looks for a tile again. Live blocks keep their addresses, and
- * but for step 3 nothing is copied.
+ * but for step 3 nothing is copied and what lives stays mapped.
  *
  * The state of a policy that is no more than this, and what its table needs.
  */
@@ -25,9 +28,10 @@
 struct gather {
     struct pages pages;
     frag_size page, span; /* PAGE_PARAM, SPAN_PARAM */
-    uint64_t budget; /* steps 2 and 3 move at most so many pages for a request
+    uint64_t budget; /* steps 2 to 4 move at most so many pages for a request
                         while the device has memory, any number when it refuses
                       */
+    double slack;    /* step 4; a share of the pages */
     bool mesh;       /* step 3; never on a busy backend */
 };
 

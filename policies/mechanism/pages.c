@@ -373,6 +373,26 @@ bool pages_release(struct frag_heap *heap, struct pages *p)
     return any;
 }
 
+uint64_t pages_free_count(const struct pages *p)
+{
+    uint64_t count = p->spare_count;
+
+    for (const struct free_node *n = free_set_last(&p->held);
+         n && n->size >= p->unit; n = free_set_before(&p->held, n))
+        count += pages_whole(p, (const struct tile *)n);
+    return count;
+}
+
+frag_size pages_partly(const struct pages *p)
+{
+    frag_size bytes = 0;
+
+    for (const struct free_node *n = free_set_last(&p->held); n;
+         n = free_set_before(&p->held, n))
+        bytes += n->size - pages_whole(p, (const struct tile *)n) * p->unit;
+    return bytes;
+}
+
 bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
                  uint64_t count)
 {

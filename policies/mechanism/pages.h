@@ -179,6 +179,12 @@ static inline uint64_t pages_whole(const struct pages *p, const struct tile *t)
     return pages_between(p, low, low + t->node.size);
 }
 
+/* Pages that are spare or could be: whole ones of held tiles. */
+uint64_t pages_free_count(const struct pages *p);
+
+/* Bytes of held tiles in pages that are used in part. */
+frag_size pages_partly(const struct pages *p);
+
 /* Unmaps the highest `count` whole pages of a held tile, which has them, in one
  * call: they become spare. False if the device or the host refuses. */
 bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
