@@ -77,6 +77,12 @@ same "validate" "$("$fragsim" validate t.h5 2>&1 | grep -o 'holds no answers')" 
 
 record record_program linked graphs
 same "notes of graphs" "$(grep -c '2 requests of graphs are missing' said)" 1
+for program in record_program record_loader; do
+    record $program dlsym ways
+    same "other ways of $program" "$(cat wanted; events t.h5)" \
+        "$(cat wanted wanted)"
+    same "requests of other ways" "$(counts t.h5)" "alloc 3"
+done
 record record_loader entry contexts
 same "notes of contexts" "$(grep -o '[0-9]* blocks went with .*' said)" \
     "5 blocks went with their context"

@@ -199,6 +199,35 @@ static void use_what_is_not_recorded(void)
     MUST(destroy(&at));
 }
 
+typedef int take(u64 *, size_t);
+
+static void take_by(void *found)
+{
+    take *alloc;
+    u64 at;
+
+    *(void **)&alloc = found;
+    MUST(alloc(&at, 4096));
+    expect_alloc(4096, NULL);
+}
+
+/* Other ways to the driver: its file by name, no library in particular, and the
+ * first cuGetProcAddress. */
+void run_ways(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *found;
+    int (*get)(const char *, void **, int, u64);
+    Dl_info file;
+
+    *(void **)&get = dlsym(driver, "cuGetProcAddress");
+    MUST(get("cuMemAlloc", &found, 11000, 0));
+    take_by(found);
+    take_by(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2"));
+    if (!dladdr(find("cuMemGetInfo_v2"), &file))
+        exit(9);
+    take_by(dlsym(dlopen(file.dli_fname, RTLD_LAZY), "cuMemAlloc_v2"));
+}
+
 /* No request at all: the trace would be empty. */
 void run_unread(void)
 {

@@ -487,7 +487,7 @@ static const struct {
     {"contexts", run_contexts}, {"arrays", run_arrays},
     {"graphs", run_graphs},     {"others", run_others},
     {"mixed", run_mixed},       {"unread", run_unread},
-    {"work", run_work},
+    {"ways", run_ways},         {"work", run_work},
 };
 
 int main(int argc, char **argv)

@@ -112,6 +112,7 @@ void run_arrays(void);
 void run_graphs(void);
 void run_others(void);
 void run_unread(void);
+void run_ways(void);
 void run_mixed(void);
 void run_work(void);
 
