@@ -104,6 +104,7 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
     METER_TIMED(m, err, segment_alloc(m->under, size, &at));
     meter_note_answer(m, err);
     FRAG_TRY(err);
+    meter_tell(m, m->reserved + size);
     err = book_segment(m, at, size);
     if (err != FRAG_OK)
         return m->under->ops->segment_free(m->under, at, size) == FRAG_OK
@@ -127,6 +128,7 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
     m->calls[FRAG_CALL_SEGMENT_FREE]++;
     m->gave_back |= m->waited;
     if (r) {
+        meter_tell(m, 0);
         meter_give_segment(m, ((struct held_range *)r)->segment);
         meter_leave(m, (struct held_range *)r);
         m->reserved -= size;
@@ -263,6 +265,7 @@ enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s)
         return FRAG_UNSUPPORTED;
     FRAG_TRY(under->hold(m->under, s->addr, s->size, s->is_expandable));
     m->changes++;
+    meter_tell(m, 0);
     if (!s->is_expandable)
         return book_segment(m, s->addr, s->size);
     FRAG_TRY(meter_book_reservation(m, s->addr, s->size));

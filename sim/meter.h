@@ -56,6 +56,10 @@ struct meter {
     /* Called by synchronize before it returns. */
     void (*synchronized)(void *user);
     void *user;
+    /* Called before a held range comes or goes, but for one that comes and
+     * makes reserved_peak higher. NULL: nobody asks. */
+    void (*rearranges)(void *run);
+    void *run;
 
     uint64_t changes; /* goes up with each call that could matter to a number */
     frag_size reserved, reserved_peak;

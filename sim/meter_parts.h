@@ -45,6 +45,13 @@ static inline void meter_note_peak(struct meter *m)
         m->reserved_peak = m->reserved;
 }
 
+/* A range comes or goes, and reserved then is at least `least`. */
+static inline void meter_tell(const struct meter *m, frag_size least)
+{
+    if (m->rearranges && least <= m->reserved_peak)
+        m->rearranges(m->run);
+}
+
 /* The device is asked for memory. */
 static inline void meter_note_ask(struct meter *m)
 {

@@ -118,6 +118,7 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
     FRAG_TRY(err);
     if (!p || !home)
         return FRAG_OK;
+    meter_tell(m, m->reserved);
     err = meter_enter(m, addr, size, ((struct held_range *)home)->segment, p);
     if (err != FRAG_OK)
         return m->under->ops->unmap(m->under, addr, size) == FRAG_OK
@@ -151,6 +152,7 @@ enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
     METER_TIMED(m, err, unmap(m->under, addr, size));
     FRAG_TRY(err);
     m->calls[FRAG_CALL_UNMAP]++;
+    meter_tell(m, 0);
     forget_maps(m, addr, size);
     return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
 }

@@ -1,6 +1,6 @@
 /* picture.h - where every byte lies at one moment; private to the engine.
  *
- * Taken at a new peak of reserved, at each OOM that is kept, at the end of each
+ * Taken of the peak of reserved, at each OOM that is kept, at the end of each
  * bucket of the series and at the end of the run: rarely, from scratch, out of
  * the live blocks in address order and the ranges that are held. All memory is
  * allocated at open, so taking one never fails.

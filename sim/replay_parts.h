@@ -3,6 +3,7 @@
  * replay.c        the loop: what happens at every event
  * replay_rare.c   what happens now and then: reserved changes, an OOM, a
  *                 synchronize, a move
+ * replay_peak.c   the picture of a moment, and that of the peak, put off
  * replay_start.c  opening, adopting a layout, closing
  * replay_proof.c  what is proved of every answer where the run is checked
  * replay_sum.c    from the tally to the summary
@@ -51,6 +52,16 @@ struct queue {
     } * links; /* [slots], from the first free_requested on */
 };
 
+/* The last peak of reserved, while its picture is still to be taken. */
+struct peak {
+    bool put_off;
+    frag_stream stream; /* of the request that set it */
+    frag_pool pool;
+    frag_size free;             /* bytes then */
+    struct slot_before *before; /* slots that changed since, in order */
+    size_t count, room;
+};
+
 struct run {
     const struct frag_replay *spec;
     const struct frag_device_trace *trace;
@@ -76,6 +87,7 @@ struct run {
     enum frag_err refusal; /* the device's, if that is the ledger's fault */
     struct frag_error *error;
     struct picture picture;
+    struct peak peak;
     struct queue pending;
     bool *stream_told;
 
@@ -98,9 +110,6 @@ enum frag_err run_next(struct run *r);
 /* Looks at what a call of the policy did to the device: settles the meter and
  * starts a new window. Of an alloc's call it counts the retry. */
 void run_absorb(struct run *r, bool allocating);
-/* After the event's own accounting, where run_absorb was called: takes the
- * picture of a new peak. */
-void run_peak(struct run *r, frag_stream stream, frag_pool pool);
 /* The request was refused, or the run has to end. */
 enum frag_err run_refused(struct run *r, const struct frag_request *req,
                           enum frag_err err);
@@ -131,11 +140,29 @@ enum frag_err run_prove_free(struct run *r, uint32_t id);
 enum frag_err run_prove_disturbed(struct run *r);
 /* All blocks that are left; the last look at the ledger. */
 enum frag_err run_prove_end(struct run *r);
+/* Adds an extent to the segment rows of the event under way. */
+enum frag_err run_keep_extent(void *user, const struct extent *x);
+
+/* --- replay_peak.c --- */
+
+/* Reserved, and neither allocated nor pending. */
+frag_size run_free_bytes(const struct run *r);
 /* A picture of now. */
 enum frag_err run_picture(struct run *r, frag_stream stream, frag_pool pool,
                           enum frag_err (*each)(void *, const struct extent *));
-/* Adds an extent to the segment rows of the event under way. */
-enum frag_err run_keep_extent(void *user, const struct extent *x);
+/* The parts of `reserved`, after a picture. What exceeds reserved as it is now
+ * was held within the event only. */
+struct frag_breakdown run_breakdown(const struct run *r, frag_size reserved);
+
+/* After the event's own accounting, where run_absorb was called: notes a new
+ * peak, of which the picture is put off. */
+void run_peak(struct run *r, frag_stream stream, frag_pool pool);
+/* Takes that picture, if it is still to be taken and there is no higher peak:
+ * before anything but the life of blocks changes, and at the end. */
+void run_settle_peak(struct run *r);
+/* A block is about to come into the slot, or to go from it, while a picture is
+ * put off. */
+void run_note_slot(struct run *r, uint32_t id);
 
 /* The block of the slot is gone: out of the tally. The policy has it back. */
 static inline void run_drop(struct run *r, uint32_t id)
@@ -143,6 +170,8 @@ static inline void run_drop(struct run *r, uint32_t id)
     struct slot *s = &r->slots[id];
     struct segment *g = &r->meter.segments[r->tags[id] & TAG_SEGMENT];
 
+    if (__builtin_expect(r->peak.put_off, 0))
+        run_note_slot(r, id);
     tally_clear(&r->tally, g, s->block.size);
     r->tally.requested -= s->requested;
     r->tally.quanta -= frag_quanta(s->requested);
@@ -156,7 +185,10 @@ static inline void run_enter(struct run *r, uint32_t id,
     uint32_t segment = meter_find(&r->meter, s->block.addr);
     struct segment *g = &r->meter.segments[segment];
 
+    if (__builtin_expect(r->peak.put_off, 0))
+        run_note_slot(r, id);
     if (!g->has_owner) {
+        run_settle_peak(r);
         g->has_owner = true;
         g->stream = req->stream;
         g->pool = req->pool;

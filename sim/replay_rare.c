@@ -32,79 +32,6 @@ void run_absorb(struct run *r, bool allocating)
     r->tally.reserved = r->meter.reserved;
 }
 
-static frag_size total_free(const struct run *r, frag_size reserved)
-{
-    frag_size active = r->tally.allocated + r->tally.pending;
-
-    return reserved > active ? reserved - active : 0;
-}
-
-enum frag_err run_picture(struct run *r, frag_stream stream, frag_pool pool,
-                          enum frag_err (*each)(void *, const struct extent *))
-{
-    frag_size reserved = r->tally.reserved;
-
-    picture_clear(&r->picture);
-    for (uint32_t id = 0; id < r->trace->slots; id++) {
-        enum slot_state state = state_of(r->tags[id]);
-
-        if (state == SLOT_LIVE || state == SLOT_PENDING)
-            picture_add(&r->picture, &r->slots[id].block);
-    }
-    return picture_take(&r->picture, &r->meter, stream, pool,
-                        total_free(r, reserved), each, r);
-}
-
-/* The parts of `reserved`, after a picture. What exceeds reserved as it is now
- * was held within the event only. */
-static struct frag_breakdown breakdown(const struct run *r, frag_size reserved)
-{
-    const struct tally *t = &r->tally;
-    const struct picture *p = &r->picture;
-
-    return (struct frag_breakdown){
-        .requested = t->requested - r->requested_pending,
-        .rounding = t->allocated - (t->requested - r->requested_pending),
-        .pending = t->pending,
-        .free_here = p->here,
-        .free_stream = p->other_stream,
-        .free_pool = p->other_pool,
-        .unusable = p->unusable + (reserved - t->reserved),
-    };
-}
-
-static double share(frag_size part, frag_size whole)
-{
-    return whole ? (double)part / (double)whole : 0;
-}
-
-void run_peak(struct run *r, frag_stream stream, frag_pool pool)
-{
-    struct frag_summary *s = &r->out.summary;
-    const struct tally *t = &r->tally;
-    const frag_size peak = r->meter.reserved_peak;
-    uint64_t before;
-
-    if (peak <= s->peak_reserved)
-        return;
-    before = run_clock();
-    s->peak_reserved = peak;
-    s->peak_reserved_event = r->event;
-    if (t->point && t->point->reserved_max < peak)
-        r->tally.point->reserved_max = peak;
-    r->requested_at_peak = t->requested;
-    r->allocated_at_peak = t->allocated;
-    s->external_at_peak = 0;
-    r->picture.here = r->picture.other_stream = r->picture.other_pool = 0;
-    r->picture.unusable = 0;
-    if (total_free(r, t->reserved) &&
-        run_picture(r, stream, pool, NULL) == FRAG_OK)
-        s->external_at_peak =
-            1 - share(r->picture.largest, total_free(r, t->reserved));
-    s->at_peak = breakdown(r, peak);
-    r->aside += run_clock() - before;
-}
-
 /* ---------------------------------------------------------------- OOM --- */
 
 /* Room for one more row of an array that grows by halves. */
@@ -163,11 +90,11 @@ static enum frag_err keep_oom(struct run *r, const struct frag_request *req)
         .allocated = t->allocated,
         .active = t->allocated + t->pending,
         .reserved = t->reserved,
-        .total_free = total_free(r, t->reserved),
+        .total_free = run_free_bytes(r),
         .largest_free = r->picture.largest,
         .stream = req->stream,
         .pool = req->pool,
-        .breakdown = breakdown(r, t->reserved),
+        .breakdown = run_breakdown(r, t->reserved),
     };
     return FRAG_OK;
 }
@@ -337,6 +264,7 @@ void run_moved(void *user, uint32_t owner, const struct frag_block *block)
     struct meter *m = &r->meter;
     uint32_t tag = r->tags[owner], segment = meter_find(m, block->addr);
 
+    run_settle_peak(r);
     m->changes++;
     r->out.summary.num_moves++;
     tally_fold(&r->tally, r->event);

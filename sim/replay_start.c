@@ -82,6 +82,7 @@ static void close_storage(struct run *r)
 {
     frag_ledger_close(r->ledger);
     picture_close(&r->picture);
+    free(r->peak.before);
     free(r->filled);
     free(r->asked);
     free(r->frees_at);
@@ -105,6 +106,11 @@ static enum frag_err open_heap(struct run *r)
     return FRAG_OK;
 }
 
+static void rearranges(void *run)
+{
+    run_settle_peak(run);
+}
+
 enum frag_err run_open(struct run *r)
 {
     enum frag_err err = open_storage(r);
@@ -121,6 +127,8 @@ enum frag_err run_open(struct run *r)
     }
     r->meter.synchronized = run_synchronized;
     r->meter.user = r;
+    r->meter.rearranges = rearranges;
+    r->meter.run = r;
     err = open_heap(r);
     if (err != FRAG_OK) {
         meter_close(&r->meter);
@@ -140,6 +148,7 @@ enum frag_err run_close(struct run *r)
 
     r->meter.ledger = NULL; /* fini may give back memory under live blocks */
     r->meter.synchronized = NULL;
+    r->meter.rearranges = NULL;
     frag_heap_close(&r->heap);
     if (r->ledger && !frag_ledger_fault(r->ledger) &&
         (r->meter.reserved || r->meter.reserved_va))

@@ -58,6 +58,7 @@ static void summarize(struct run *r, uint64_t events)
 
 enum frag_err run_end(struct run *r, uint64_t events)
 {
+    run_settle_peak(r);
     tally_fold(&r->tally, r->event);
     summarize(r, events);
     return run_picture(r, 0, 0, run_keep_extent);

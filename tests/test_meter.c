@@ -106,6 +106,45 @@ static void memory_created_for_a_map_that_fails_is_no_peak(void **state)
 
 /* Segments of all sizes, many in a granule; each address is looked up by the
  * meter and in a plain list. */
+static void count_call(void *run)
+{
+    ++*(int *)run;
+}
+
+/* But for what makes the peak higher. */
+static void it_is_said_before_a_range_comes_or_goes(void **state)
+{
+    struct meter m;
+    struct frag_backend *mem;
+    const struct frag_backend_ops *ops;
+    frag_addr first = 0, second = 0, va = 0;
+    frag_phys phys = 0;
+    int told = 0;
+
+    (void)state;
+    open_meter(&m, FRAG_RULE_DRIVER, FRAG_UNLIMITED);
+    mem = &m.base;
+    ops = mem->ops;
+    m.rearranges = count_call;
+    m.run = &told;
+    assert_int_equal(ops->segment_alloc(mem, 4 * MIB, &first), FRAG_OK);
+    assert_int_equal(ops->segment_alloc(mem, 4 * MIB, &second), FRAG_OK);
+    assert_int_equal(told, 0);
+    assert_int_equal(ops->segment_free(mem, second, 4 * MIB), FRAG_OK);
+    assert_int_equal(told, 1);
+    assert_int_equal(ops->segment_alloc(mem, 4 * MIB, &second), FRAG_OK);
+    assert_int_equal(told, 2); /* as high as it was */
+    assert_int_equal(ops->va_reserve(mem, 32 * MIB, &va), FRAG_OK);
+    assert_int_equal(ops->phys_create(mem, 2 * MIB, &phys), FRAG_OK);
+    assert_int_equal(ops->map(mem, va, 2 * MIB, phys), FRAG_OK);
+    assert_int_equal(told, 2);
+    assert_int_equal(ops->map(mem, va + 2 * MIB, 2 * MIB, phys), FRAG_OK);
+    assert_int_equal(told, 3);
+    assert_int_equal(ops->unmap(mem, va, 4 * MIB), FRAG_OK);
+    assert_int_equal(told, 4);
+    close_meter(&m);
+}
+
 static void every_address_is_found_in_the_segment_that_holds_it(void **state)
 {
     enum { LIVE = 48, STEPS = 3000 };
@@ -160,6 +199,7 @@ int main(void)
         cmocka_unit_test(memory_mapped_twice_counts_once_until_it_is_gone),
         cmocka_unit_test(what_is_still_held_goes_back_at_the_end),
         cmocka_unit_test(memory_created_for_a_map_that_fails_is_no_peak),
+        cmocka_unit_test(it_is_said_before_a_range_comes_or_goes),
         cmocka_unit_test(every_address_is_found_in_the_segment_that_holds_it),
     };
 
