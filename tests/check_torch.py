@@ -5,7 +5,8 @@ tests/torch/program.c calls it as PyTorch does, on the fake driver. Held to it:
 no block is ever written by two, with every policy that keeps addresses, with
 streams whose work ends at once and with streams whose work ends only when the
 device is waited for; the result file says what the program was told; wrong
-settings and a full device end it with words.
+settings and a full device end it with words. tests/torch/streams.c has the
+scenes in which a stream has to wait and a block must not be free yet.
 Environment: FRAG_BUILD_DIR.
 """
 import json
@@ -13,12 +14,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
 PROGRAM = os.path.join(BUILD, "tests", "torch_program")
+STREAMS = os.path.join(BUILD, "tests", "torch_streams")
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
 failures = []
 
@@ -28,12 +31,12 @@ def fail(text):
     print(text)
 
 
-def run(*arguments, **settings):
+def run(*arguments, program=PROGRAM, **settings):
     """The fake is not to ask for what a dying process leaves behind."""
     env = dict(os.environ, FAKE_CUDA_LEAKS="1",
                LD_LIBRARY_PATH=os.path.join(BUILD, "tests", "fake_cuda"))
     env.update({key: str(value) for key, value in settings.items()})
-    return subprocess.run([PROGRAM, LIBRARY, *arguments], env=env, text=True,
+    return subprocess.run([program, LIBRARY, *arguments], env=env, text=True,
                           capture_output=True, check=False)
 
 
@@ -53,20 +56,75 @@ def serves(folder, policy, lazy):
         fail(f"{policy}: exit {done.returncode}: {done.stderr.strip()}")
         return
     peak, calls, requests = map(int, done.stdout.split())
-    if not same_peak(output, peak):
+    if f"\t{peak}\t" not in bars(output):
         fail(f"{policy}: the result file has another peak")
     if calls < 1 or policy == "direct" and calls != requests:
         fail(f"{policy}: {calls} calls of the driver for {requests} requests")
 
 
-def same_peak(path, peak):
-    """By way of the bars' data, which any result file can be asked for."""
+def bars(path):
+    """The bars' data, which any result file can be asked for."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([FRAGSIM, "plot", path, "compare", "-q", "-f", "--keep",
                         folder, "-o", os.path.join(folder, "x.svg")],
                        capture_output=True, check=False)
         with open(os.path.join(folder, "compare.tsv"), encoding="utf-8") as f:
-            return f"\t{peak}\t" in f.read()
+            return f.read()
+
+
+def orders(folder):
+    """The two lines are of scenes that have to end so."""
+    done = run(program=STREAMS, FAKE_CUDA_LAZY=1,
+               FRAGSIM_OUTPUT=os.path.join(folder, "child.h5"))
+    if done.returncode or done.stderr.splitlines() != [
+            "fragsim: the device failed: it cannot wait for a stream",
+            "fragsim: a device number beyond 63"]:
+        fail(f"streams: exit {done.returncode}: {done.stderr.strip()}")
+
+
+def is_quiet(done, what):
+    if done.returncode or done.stderr:
+        fail(f"{what}: exit {done.returncode}: {done.stderr.strip()}")
+
+
+def writes(folder):
+    """As the program was set up; over an old file only if told to; an empty
+    setting is none."""
+    out = os.path.join(folder, "set.h5")
+    what = {"FRAGSIM_POLICY": "torch:expandable_segments:True",
+            "FRAGSIM_CAPACITY": "3GiB", "FRAGSIM_OUTPUT": out}
+    days = [time.strftime("%Y-%m-%dT", time.gmtime())]
+    is_quiet(run("4096", **what), "a request")
+    days.append(time.strftime("%Y-%m-%dT", time.gmtime()))
+    if ("torch:expandable_segments:True on 3 GiB" not in bars(out)
+            or "torch_program" not in bars(out)):
+        fail(f"the result file has other settings: {bars(out)}")
+    page = os.path.join(folder, "page.html")
+    subprocess.run([FRAGSIM, "report", out, "-q", "-o", page], check=True)
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    if (f"{PROGRAM} {LIBRARY} 4096" not in text
+            or not any(day in text for day in days)):
+        fail("the report has another command, or day")
+    refuses("exists", "4096", **what)
+    what["FRAGSIM_CAPACITY"] = "4GiB"
+    is_quiet(run("4096", FRAGSIM_REPLACE=1, **what), "a second run")
+    if "on 4 GiB" not in bars(out):
+        fail("the second run has not replaced the first")
+    is_quiet(run("4096", FRAGSIM_POLICY="", FRAGSIM_CAPACITY="",
+                 FRAGSIM_OUTPUT="", FRAGSIM_REPLACE=""), "empty settings")
+
+
+def names_by_process(folder):
+    pattern = os.path.join(folder, "a-%p-b.h5")
+    with subprocess.Popen(
+            [PROGRAM, LIBRARY, "4096"], env=dict(
+                os.environ, FAKE_CUDA_LEAKS="1", FRAGSIM_OUTPUT=pattern,
+                LD_LIBRARY_PATH=os.path.join(BUILD, "tests", "fake_cuda"))
+    ) as tool:
+        tool.wait()
+    if not os.path.exists(pattern.replace("%p", str(tool.pid))):
+        fail(f"%p: {os.listdir(folder)}")
 
 
 def refuses(words, *arguments, **settings):
@@ -87,6 +145,10 @@ def main():
         with open(there, "w", encoding="utf-8"):
             pass
         refuses("exists", FRAGSIM_OUTPUT=there)
+        orders(folder)
+        writes(folder)
+        names_by_process(folder)
+    refuses("too long", FRAGSIM_OUTPUT="x" * 5000)
     refuses("there is no policy", FRAGSIM_POLICY="no_such")
     refuses("segment", FRAGSIM_POLICY="best_fit:segment=x")
     refuses("moves blocks", FRAGSIM_POLICY="compact")

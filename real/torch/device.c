@@ -181,8 +181,9 @@ static frag_time now(void)
 static enum frag_err complete_all(struct device *d, struct frag_error *e)
 {
     d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+    FRAG_TRY(complete(d, e));
     order_synchronized(&d->order);
-    return complete(d, e);
+    return FRAG_OK;
 }
 
 static enum frag_err alloc(struct device *d, frag_size size, cu_stream stream,

@@ -36,8 +36,7 @@ static enum frag_err read_capacity(struct settings *s, struct frag_error *e)
 {
     const char *text = variable("FRAGSIM_CAPACITY", "inf");
 
-    s->capacity = FRAG_UNLIMITED;
-    if (!strcmp(text, "inf") || frag_size_parse(text, &s->capacity) == FRAG_OK)
+    if (frag_size_parse(text, &s->capacity) == FRAG_OK)
         return FRAG_OK;
     return frag_fail(e, FRAG_INVALID,
                      "FRAGSIM_CAPACITY: expected a size such as 20GiB or inf, "
@@ -59,7 +58,7 @@ static enum frag_err read_output(struct settings *s, struct frag_error *e)
         length = snprintf(s->output, sizeof(s->output), "%s", text);
     if (length >= (int)sizeof(s->output))
         return frag_fail(e, FRAG_INVALID, "FRAGSIM_OUTPUT: it is too long");
-    if (*text && !access(s->output, F_OK) &&
+    if (!access(s->output, F_OK) &&
         strcmp(variable("FRAGSIM_REPLACE", "0"), "1") != 0)
         return frag_fail(e, FRAG_INVALID,
                          "FRAGSIM_OUTPUT: %s exists; FRAGSIM_REPLACE=1 writes "

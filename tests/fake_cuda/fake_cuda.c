@@ -26,7 +26,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "real/driver.h"
+#include "tests/fake_cuda/control.h"
 
 #define EXPORT  __attribute__((visibility("default")))
 #define GRANULE ((size_t)2 << 20)
@@ -44,6 +44,13 @@ enum {
 CU_DRIVER(X)
 #undef X
 
+EXPORT void fake_cuda_queue(cu_stream);
+EXPORT void fake_cuda_finish(cu_stream);
+EXPORT uint64_t fake_cuda_waits(cu_stream, cu_stream);
+EXPORT uint64_t fake_cuda_synchronizes(void);
+EXPORT uint64_t fake_cuda_events(void);
+EXPORT void fake_cuda_fail(const char *);
+
 /* Something held: a physical allocation, a reservation or a mapping. */
 struct held {
     struct held *next;
@@ -56,6 +63,24 @@ struct held {
     bool is_segment;     /* of a reservation: made by cuMemAlloc */
 };
 
+/* Work is counted: an event is some, and so is what a test queues. */
+struct stream {
+    struct stream *next;
+    cu_stream name;
+    uint64_t queued, done;
+};
+
+struct event {
+    struct stream *stream; /* NULL: not recorded yet */
+    uint64_t when;
+};
+
+/* That a stream was made to wait for another. */
+struct wait {
+    struct wait *next;
+    cu_stream stream, other;
+};
+
 static struct {
     pthread_mutex_t lock;
     int file;
@@ -65,7 +90,11 @@ static struct {
     int fail_with, contexts;
     uint64_t handles;
     bool faulty;
-    bool lazy, at_work; /* at_work: an event was recorded since the last wait */
+    bool lazy;
+    struct stream *streams;
+    struct wait *waits;
+    uint64_t events, synchronizes;
+    const char *fails; /* the name of the call that has to, or NULL */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
 static __thread int depth; /* contexts pushed by this thread */
@@ -94,10 +123,14 @@ static uint64_t setting(const char *name, uint64_t usual)
 }
 
 /* Whether this call is the one that has to fail. */
-static bool fails(cu_result *code)
+static bool fails(const char *name, cu_result *code)
 {
+    const bool named = fake.fails && !strcmp(fake.fails, name);
+
     *code = fake.fail_with;
-    return ++fake.calls == fake.fail_at;
+    if (named)
+        fake.fails = NULL;
+    return ++fake.calls == fake.fail_at || named;
 }
 
 __attribute__((destructor)) static void at_end(void)
@@ -251,7 +284,7 @@ static void hide(uint64_t address, size_t size)
                                           \
     pthread_mutex_lock(&fake.lock);       \
     start();                              \
-    if (fails(&result_)) {                \
+    if (fails(__func__, &result_)) {      \
         pthread_mutex_unlock(&fake.lock); \
         return result_;                   \
     }
@@ -358,7 +391,9 @@ cu_result cuCtxSynchronize(void)
 {
     ENTER();
     NEEDS_CONTEXT();
-    fake.at_work = false;
+    fake.synchronizes++;
+    for (struct stream *s = fake.streams; s; s = s->next)
+        s->done = s->queued;
     LEAVE(CU_SUCCESS);
 }
 
@@ -651,12 +686,51 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
     return CU_SUCCESS;
 }
 
+static void *made(size_t size)
+{
+    void *it = calloc(1, size);
+
+    if (!it)
+        abort();
+    return it;
+}
+
+static struct stream *stream_of(cu_stream name)
+{
+    struct stream *s = fake.streams;
+
+    while (s && s->name != name)
+        s = s->next;
+    if (s)
+        return s;
+    s = made(sizeof(*s));
+    s->name = name;
+    s->next = fake.streams;
+    return fake.streams = s;
+}
+
+static struct event *event_of(cu_event event)
+{
+    return (struct event *)(void *)event;
+}
+
+static void note_wait(cu_stream stream, const struct event *e)
+{
+    struct wait *w;
+
+    if (!e->stream || e->when < e->stream->queued)
+        return; /* there is later work */
+    w = made(sizeof(*w));
+    *w = (struct wait){fake.waits, stream, e->stream->name};
+    fake.waits = w;
+}
+
 cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
 {
-    (void)stream;
-    (void)event;
-    (void)flags;
     ENTER();
+    if (flags)
+        LEAVE(blame("cuStreamWaitEvent with flags"));
+    note_wait(stream, event_of(event));
     LEAVE(CU_SUCCESS);
 }
 
@@ -664,29 +738,79 @@ cu_result cuEventCreate(cu_event *event, unsigned flags)
 {
     (void)flags;
     ENTER();
-    *event = OPAQUE(cu_event);
+    *event = made(sizeof(struct event));
+    fake.events++;
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuEventRecord(cu_event event, cu_stream stream)
 {
-    (void)event;
-    (void)stream;
+    struct event *e = event_of(event);
+
     ENTER();
-    fake.at_work = fake.lazy;
+    e->stream = stream_of(stream);
+    e->when = ++e->stream->queued;
+    if (!fake.lazy)
+        e->stream->done = e->when;
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuEventQuery(cu_event event)
 {
-    (void)event;
-    return fake.at_work ? CU_NOT_READY : CU_SUCCESS;
+    const struct event *e = event_of(event);
+    bool done;
+
+    pthread_mutex_lock(&fake.lock);
+    done = !e->stream || e->when <= e->stream->done;
+    pthread_mutex_unlock(&fake.lock);
+    return done ? CU_SUCCESS : CU_NOT_READY;
 }
 
 cu_result cuEventDestroy_v2(cu_event event)
 {
-    (void)event;
+    pthread_mutex_lock(&fake.lock);
+    fake.events--;
+    pthread_mutex_unlock(&fake.lock);
+    free(event_of(event));
     return CU_SUCCESS;
+}
+
+void fake_cuda_queue(cu_stream stream)
+{
+    pthread_mutex_lock(&fake.lock);
+    stream_of(stream)->queued++;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_cuda_finish(cu_stream stream)
+{
+    pthread_mutex_lock(&fake.lock);
+    stream_of(stream)->done = stream_of(stream)->queued;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+uint64_t fake_cuda_waits(cu_stream stream, cu_stream other)
+{
+    uint64_t count = 0;
+
+    for (const struct wait *w = fake.waits; w; w = w->next)
+        count += w->stream == stream && w->other == other;
+    return count;
+}
+
+uint64_t fake_cuda_synchronizes(void)
+{
+    return fake.synchronizes;
+}
+
+uint64_t fake_cuda_events(void)
+{
+    return fake.events;
+}
+
+void fake_cuda_fail(const char *name)
+{
+    fake.fails = name;
 }
 
 /* ---- kernels: those of real/pattern.c, by name ---- */

@@ -1,0 +1,24 @@
+/* control.h - what a test may ask of the fake driver, beside the calls of the
+ * real one, and have it do. By dlsym: libcuda.so.1 is the fake's name too.
+ */
+#ifndef FAKE_CUDA_CONTROL_H
+#define FAKE_CUDA_CONTROL_H
+
+#include <stdint.h>
+
+#include "real/driver.h"
+
+/* Work is queued on the stream, as a kernel of the program's would be. */
+void fake_cuda_queue(cu_stream stream);
+/* With FAKE_CUDA_LAZY: all that is queued on the stream so far is done. */
+void fake_cuda_finish(cu_stream stream);
+/* How often the stream was made to wait for all that was then queued on the
+ * other. */
+uint64_t fake_cuda_waits(cu_stream stream, cu_stream other);
+/* How often the device was waited for; events that are held. */
+uint64_t fake_cuda_synchronizes(void);
+uint64_t fake_cuda_events(void);
+/* The next call of that name fails. The name is borrowed until then. */
+void fake_cuda_fail(const char *name);
+
+#endif

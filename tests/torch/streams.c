@@ -1,0 +1,489 @@
+/* streams.c LIBRARY - what libfragsim_torch.so makes streams wait for, and when
+ * a block that several of them use is free.
+ *
+ * Each scene is a process of its own with the fake driver, whose streams do
+ * their work when they are told to. It ends with 0, or by abort where the
+ * library has to give up. Words on stderr are the library's, or say what is
+ * wrong.
+ */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "real/torch/adaptor.h"
+#include "tests/fake_cuda/control.h"
+
+#define MIB ((ssize_t)1 << 20)
+
+static struct {
+    void *(*alloc)(ssize_t, int, frag_torch_stream);
+    void (*free)(void *, ssize_t, int, frag_torch_stream);
+    void (*record_stream)(void *, frag_torch_stream);
+    void (*empty_cache)(void);
+    size_t (*reserved)(int);
+    size_t (*peak_reserved)(int);
+    size_t (*peak_allocated)(int);
+} torch;
+
+static struct {
+    void (*queue)(cu_stream);
+    void (*finish)(cu_stream);
+    uint64_t (*waits)(cu_stream, cu_stream);
+    uint64_t (*synchronizes)(void);
+    uint64_t (*events)(void);
+    void (*fail)(const char *);
+} fake;
+
+static const char *scene;
+
+static void need(bool good, const char *what, int line)
+{
+    if (good)
+        return;
+    fprintf(stderr, "streams.c:%d: %s: not so: %s\n", line, scene, what);
+    _exit(1);
+}
+
+#define NEED(what) need(what, #what, __LINE__)
+
+static void *symbol(void *library, const char *prefix, const char *name)
+{
+    char whole[64];
+    void *found;
+
+    snprintf(whole, sizeof(whole), "%s%s", prefix, name);
+    found = library ? dlsym(library, whole) : NULL;
+    if (found)
+        return found;
+    fprintf(stderr, "streams: %s\n", dlerror());
+    _exit(1);
+}
+
+static void load(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW);
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+
+#define TORCH(name) \
+    *(void **)&torch.name = symbol(library, "frag_torch_", #name);
+#define FAKE(name) *(void **)&fake.name = symbol(driver, "fake_cuda_", #name);
+    TORCH(alloc)
+    TORCH(free)
+    TORCH(record_stream)
+    TORCH(empty_cache)
+    TORCH(reserved)
+    TORCH(peak_reserved)
+    TORCH(peak_allocated)
+    FAKE(queue)
+    FAKE(finish)
+    FAKE(waits)
+    FAKE(synchronizes)
+    FAKE(events)
+    FAKE(fail)
+#undef TORCH
+#undef FAKE
+}
+
+/* The n-th stream, from 1: PyTorch's default one is NULL. */
+static frag_torch_stream at(int n)
+{
+    return (frag_torch_stream)((uintptr_t)n * 16);
+}
+
+static void *take(int stream, ssize_t size)
+{
+    void *block = torch.alloc(size, 0, at(stream));
+
+    NEED(block);
+    return block;
+}
+
+static void give(int stream, void *block)
+{
+    fake.queue(at(stream));
+    torch.free(block, 0, 0, at(stream));
+}
+
+/* Streams 1 to n, all known and used. */
+static void meet(int n)
+{
+    for (int i = 1; i <= n; i++)
+        give(i, take(i, MIB));
+    for (int i = 1; i <= n; i++)
+        take(i, MIB);
+}
+
+/* ---- what PyTorch has ---- */
+
+static jmp_buf caught;
+static bool is_caught;
+static char message[256];
+
+/* This throws there. */
+void torch_check_fail(
+    const char *, const char *, uint32_t,
+    const char *) __asm__("_ZN3c106detail14torchCheckFailEPKcS2_jS2_")
+    __attribute__((visibility("default"), noreturn));
+void torch_check_fail(const char *function, const char *file, uint32_t line,
+                      const char *words)
+{
+    (void)function;
+    (void)file;
+    (void)line;
+    snprintf(message, sizeof(message), "%s", words);
+    NEED(is_caught);
+    longjmp(caught, 1);
+}
+
+/* The request is refused with these words. */
+static void refused(int stream, ssize_t size, const char *words)
+{
+    is_caught = true;
+    if (!setjmp(caught)) {
+        torch.alloc(size, 0, at(stream));
+        NEED(false);
+    }
+    is_caught = false;
+    if (!strstr(message, words))
+        need(false, message, __LINE__);
+}
+
+/* ---- order ---- */
+
+static void memory_of_another_stream_is_waited_for(void)
+{
+    void *a = take(1, MIB), *b, *c;
+
+    give(1, a);
+    NEED(take(1, MIB) == a);
+    give(1, a);
+    b = take(2, MIB); /* stream 2 is new: it comes after all there is */
+    NEED(b == a);
+    NEED(fake.waits(at(2), at(1)) == 1);
+    give(2, b);
+    NEED(take(2, MIB) == a);
+    NEED(fake.waits(at(2), at(1)) == 1);
+    give(2, a);
+    NEED(take(1, MIB) == a);
+    NEED(fake.waits(at(1), at(2)) == 1);
+    c = take(1, MIB);
+    give(1, a);
+    NEED(take(2, MIB) == a);
+    NEED(fake.waits(at(2), at(1)) == 2);
+    NEED(fake.waits(at(1), at(1)) + fake.waits(at(2), at(2)) == 0);
+    give(1, c);
+    NEED(take(2, MIB) == c);
+    NEED(fake.waits(at(2), at(1)) == 3);
+    NEED(fake.synchronizes() == 0);
+    NEED(torch.peak_allocated(0) == 2 * MIB);
+    NEED(torch.reserved(0) == torch.peak_reserved(0));
+    NEED(torch.reserved(0) > torch.peak_allocated(0));
+}
+
+/* Where a stream cannot be made to wait the device is waited for instead. */
+static void a_wait_that_fails_is_one_for_the_device(void)
+{
+    static const char *const calls[] = {"cuEventCreate", "cuEventRecord",
+                                        "cuStreamWaitEvent"};
+
+    meet(2);
+    for (int i = 0; i < 3; i++) {
+        const int from = 1 + i % 2, to = 3 - from;
+        void *a = take(from, 4 * MIB);
+        const uint64_t before = fake.synchronizes();
+
+        give(from, a);
+        if (i == 0) /* a stream that no other has waited for has no event */
+            give(3, take(3, MIB));
+        fake.fail(calls[i]);
+        NEED(take(i == 0 ? 4 : to, 4 * MIB) == a);
+        NEED(fake.synchronizes() == before + 1);
+    }
+}
+
+/* Of the memory of two free blocks one is made, at addresses of its own: from
+ * then on addresses do not tell whose memory it was. */
+static void aliases_make_a_stream_wait_for_all(void)
+{
+    void *a, *b, *c, *d;
+    uint64_t before;
+
+    meet(2);
+    a = take(1, 2 * MIB), b = take(1, 2 * MIB), c = take(1, 2 * MIB);
+    d = take(2, 2 * MIB);
+    give(1, a);
+    give(1, c);
+    NEED(take(1, 4 * MIB) != b);
+    give(2, d);
+    give(1, take(1, MIB));
+    before = fake.waits(at(2), at(1));
+    NEED(take(2, 2 * MIB) == d);
+    NEED(fake.waits(at(2), at(1)) == before + 1);
+}
+
+static void streams_beyond_the_table_wait_for_the_device(void)
+{
+    enum { TABLE = 256 };
+    void *a;
+
+    for (int i = 1; i <= TABLE; i++)
+        give(i, take(i, MIB));
+    NEED(fake.synchronizes() == 0);
+    a = take(TABLE + 1, MIB);
+    NEED(fake.synchronizes() == 1);
+    give(TABLE + 1, a);
+    NEED(fake.synchronizes() == 2);
+    NEED(take(TABLE, MIB) == a);
+    fake.fail("cuCtxSynchronize");
+    refused(TABLE + 2, MIB, "it cannot wait for a stream");
+}
+
+/* ---- frees that are late ---- */
+
+static void a_block_is_free_when_its_streams_are_done(void)
+{
+    uint64_t events;
+    void *a, *b;
+
+    meet(3);
+    events = fake.events();
+    a = take(1, MIB);
+    torch.record_stream(a, at(2));
+    torch.record_stream(a, at(2));
+    torch.record_stream(a, at(3));
+    fake.queue(at(2));
+    fake.queue(at(3));
+    give(1, a);
+    NEED(fake.events() == events + 2);
+    b = take(1, MIB);
+    NEED(b != a);
+    fake.finish(at(3));
+    NEED(take(1, MIB) != a);
+    fake.finish(at(1));
+    NEED(take(1, MIB) != a);
+    fake.finish(at(2));
+    NEED(take(1, MIB) == a);
+    NEED(fake.events() == events);
+    give(1, a); /* what was noted of it went with it */
+    NEED(take(1, MIB) == a);
+    torch.record_stream(a, at(2));
+    torch.record_stream(a, at(3));
+    give(1, a);
+    fake.finish(at(2));
+    NEED(take(1, MIB) != a);
+    fake.finish(at(3));
+    NEED(take(1, MIB) == a);
+}
+
+/* Then it is memory that its own stream has used. */
+static void a_late_block_is_of_its_own_stream(void)
+{
+    uint64_t before;
+    void *a;
+
+    meet(3);
+    a = take(1, MIB);
+    torch.record_stream(a, at(2));
+    give(1, a);
+    before = fake.waits(at(3), at(1));
+    fake.finish(at(2));
+    NEED(take(3, MIB) == a);
+    NEED(fake.waits(at(3), at(1)) == before + 1);
+}
+
+static void late_frees_are_done_in_their_order(void)
+{
+    void *a, *b;
+
+    meet(3);
+    a = take(1, MIB);
+    b = take(1, MIB);
+    torch.record_stream(a, at(2));
+    torch.record_stream(b, at(3));
+    give(1, a);
+    give(1, b);
+    fake.finish(at(3));
+    take(1, MIB);
+    fake.finish(at(2));
+    NEED(take(1, MIB) == a);
+    NEED(take(1, MIB) == b);
+}
+
+/* 48 MiB in all, of which what was met has 20. */
+static void a_full_device_waits_for_late_frees(void)
+{
+    uint64_t waits, before;
+    void *a;
+
+    meet(2);
+    a = take(1, 20 * MIB);
+    torch.record_stream(a, at(2));
+    give(1, a);
+    before = fake.synchronizes();
+    waits = fake.waits(at(2), at(1));
+    NEED(take(2, 20 * MIB) == a);
+    NEED(fake.synchronizes() == before + 1);
+    NEED(fake.waits(at(2), at(1)) == waits);
+}
+
+/* A policy that waits for the device has the late frees done. */
+static void a_wait_of_the_policy_is_one_for_streams(void)
+{
+    uint64_t events, waits;
+    void *a;
+
+    meet(3);
+    events = fake.events();
+    a = take(1, 8 * MIB);
+    torch.record_stream(a, at(2));
+    give(1, a);
+    NEED(fake.events() == events + 1);
+    give(1, take(1, MIB)); /* which no other stream has waited for */
+    waits = fake.waits(at(3), at(1));
+    take(3, 8 * MIB);
+    NEED(fake.synchronizes() > 0);
+    NEED(fake.events() == events);
+    NEED(fake.waits(at(3), at(1)) == waits);
+    take(1, MIB);
+}
+
+static void an_event_that_fails_ends_it(void)
+{
+    void *a = take(1, MIB);
+
+    torch.record_stream(a, at(2));
+    fake.fail("cuEventCreate");
+    give(1, a);
+    NEED(false);
+}
+
+static void the_cache_is_emptied_of_late_frees_too(void)
+{
+    void *a = take(1, 4 * MIB);
+
+    torch.record_stream(a, at(2));
+    give(1, a);
+    torch.empty_cache();
+    NEED(torch.reserved(0) > 0);
+    fake.finish(at(2));
+    torch.empty_cache();
+    NEED(torch.reserved(0) == 0);
+    NEED(torch.peak_reserved(0) > 0);
+    NEED(fake.events() == 0);
+}
+
+/* ---- the program ---- */
+
+/* Pages with live blocks are not touched while it may use them: that a page's
+ * memory serves two would save one of the four. */
+static void live_memory_is_not_remapped(void)
+{
+    void *b, *c;
+
+    take(1, MIB);
+    b = take(1, MIB);
+    c = take(1, MIB);
+    take(1, MIB);
+    give(1, b);
+    give(1, c);
+    take(1, 3 * MIB);
+    NEED(torch.reserved(0) == 8 * MIB);
+}
+
+/* And the next request is served. */
+static void a_refusal_is_thrown_and_caught(void)
+{
+    refused(1, 64 * MIB, "CUDA out of memory. fragsim, best_fit: no room");
+    take(1, MIB);
+}
+
+static void a_device_that_is_none_ends_it(void)
+{
+    torch.alloc(MIB, 64, at(1));
+    NEED(false);
+}
+
+/* A child has no device: what it frees it has not, and it writes no results. */
+static void a_child_leaves_all_to_its_parent(void)
+{
+    void *a = take(1, MIB);
+    int status;
+    pid_t child = fork();
+
+    NEED(child >= 0);
+    if (!child) {
+        torch.free(a, 0, 0, at(1));
+        torch.free(a, 0, 0, at(1));
+        exit(0);
+    }
+    NEED(waitpid(child, &status, 0) == child);
+    NEED(status == 0);
+    NEED(access(getenv("FRAGSIM_OUTPUT"), F_OK) != 0);
+}
+
+/* ---- the scenes ---- */
+
+static const struct {
+    void (*play)(void);
+    const char *name, *policy, *capacity;
+    bool aborts;
+} scenes[] = {
+#define SCENE(name) name, #name
+    /* clang-format off */
+    {SCENE(memory_of_another_stream_is_waited_for), "best_fit", "", false},
+    {SCENE(a_wait_that_fails_is_one_for_the_device), "best_fit", "", false},
+    {SCENE(aliases_make_a_stream_wait_for_all), "stitch:fragment=512", "", false},
+    {SCENE(streams_beyond_the_table_wait_for_the_device), "best_fit", "", false},
+    {SCENE(a_block_is_free_when_its_streams_are_done), "best_fit", "", false},
+    {SCENE(a_late_block_is_of_its_own_stream), "best_fit", "", false},
+    {SCENE(late_frees_are_done_in_their_order), "best_fit", "", false},
+    {SCENE(a_full_device_waits_for_late_frees), "best_fit", "48MiB", false},
+    {SCENE(a_wait_of_the_policy_is_one_for_streams), "remap", "inf", false},
+    {SCENE(an_event_that_fails_ends_it), "best_fit", "", true},
+    {SCENE(the_cache_is_emptied_of_late_frees_too), "best_fit", "", false},
+    {SCENE(live_memory_is_not_remapped), "remap", "", false},
+    {SCENE(a_refusal_is_thrown_and_caught), "best_fit", "48MiB", false},
+    {SCENE(a_device_that_is_none_ends_it), "", "", true},
+    {SCENE(a_child_leaves_all_to_its_parent), "", "", false},
+    /* clang-format on */
+};
+
+static bool ended_well(size_t i, const char *library)
+{
+    int status;
+    pid_t child = fork();
+
+    if (!child) {
+        scene = scenes[i].name;
+        setenv("FRAGSIM_POLICY", scenes[i].policy, 1);
+        setenv("FRAGSIM_CAPACITY", scenes[i].capacity, 1);
+        load(library);
+        scenes[i].play();
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return false;
+    return scenes[i].aborts ? WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT
+                            : WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv)
+{
+    int wrong = 0;
+
+    if (argc != 2)
+        return 2;
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
+        if (!ended_well(i, argv[1])) {
+            fprintf(stderr, "streams: %s\n", scenes[i].name);
+            wrong = 1;
+        }
+    return wrong;
+}
