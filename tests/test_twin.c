@@ -25,9 +25,11 @@ struct pair {
     struct frag_backend *inner[SIDES], *twin;
     struct faulty side[SIDES];
     struct frag_backend_ops ops[SIDES]; /* of the sides */
+    frag_phys other;                    /* of the device alone */
 };
 
 static unsigned told[SIDES]; /* the sum of streams that a side was told of */
+static frag_addr copied_to, copied_from; /* by the device, last */
 
 static void tell_device(struct frag_backend *mem, frag_stream stream)
 {
@@ -39,6 +41,14 @@ static void tell_arena(struct frag_backend *mem, frag_stream stream)
 {
     (void)mem;
     told[ARENA] += stream;
+}
+
+static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
+                          frag_addr src, frag_size size, frag_stream stream)
+{
+    copied_to = dst;
+    copied_from = src;
+    return faulty_copy(mem, dst, src, size, stream);
 }
 
 static void open_pair(struct pair *p, frag_size capacity)
@@ -61,6 +71,11 @@ static void open_pair(struct pair *p, frag_size capacity)
         p->side[i].base.ops = &p->ops[i];
         told[i] = 0;
     }
+    p->ops[DEVICE].copy = copy;
+    /* so that its handles are other than the arena's */
+    assert_int_equal(p->inner[DEVICE]->ops->phys_create(p->inner[DEVICE],
+                                                        2 * MIB, &p->other),
+                     FRAG_OK);
     assert_int_equal(
         frag_twin_open(&p->side[DEVICE].base, &p->side[ARENA].base, &p->twin),
         FRAG_OK);
@@ -216,6 +231,10 @@ static void both_have_the_same_at_every_step(void **state)
         if (life[i].op == TAKE)
             assert_true(faulty_holds(&p.side[DEVICE], t.segment[life[i].what],
                                      life[i].size));
+        if (life[i].op == COPY) {
+            assert_int_equal(copied_to, t.span[life[i].where] + life[i].at);
+            assert_int_equal(copied_from, t.segment[life[i].what]);
+        }
         if (life[i].op == MAP)
             assert_true(faulty_holds(&p.side[DEVICE],
                                      t.span[life[i].where] + life[i].at,
@@ -400,7 +419,9 @@ static void what_was_not_taken_cannot_be_given(void **state)
     assert_int_equal(p.side[DEVICE].calls, 0);
     are_alike(&p);
     assert_int_equal(ops->segment_free(p.twin, segment, 4 * MIB), FRAG_OK);
+    p.side[DEVICE].calls = 0;
     assert_int_equal(ops->segment_free(p.twin, segment, 4 * MIB), FRAG_INVALID);
+    assert_int_equal(p.side[DEVICE].calls, 0);
     close_pair(&p);
 }
 
