@@ -130,13 +130,25 @@ static char *map_chunk(uint64_t index)
     return at;
 }
 
+/* Asked for when the library is loaded, as a program may clear its environment;
+ * and at the first call, which may come before that. */
+static const char *find_folder(void)
+{
+    static char folder[4096];
+    const char *value = getenv(RECORD_FOLDER);
+
+    if (!*folder && value)
+        snprintf(folder, sizeof(folder), "%s", value);
+    return folder;
+}
+
 static void start(void)
 {
-    const char *folder = getenv(RECORD_FOLDER);
+    const char *folder = find_folder();
     char *at = NULL;
 
     log_.failed = true;
-    if (!folder || !*folder)
+    if (!*folder)
         return;
     log_.file = open_file(folder);
     if (log_.file >= 0)
@@ -231,5 +243,6 @@ static void in_child(void)
 
 __attribute__((constructor)) static void prepare(void)
 {
+    find_folder();
     pthread_atfork(NULL, NULL, in_child);
 }

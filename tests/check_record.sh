@@ -175,15 +175,38 @@ same "the log of a recorder that was killed" \
     "$(counts t2.h5.logs-*/*.fragrec)" "alloc 1"
 kill -9 "$(basename t2.h5.logs-*/*.fragrec | cut -d- -f1)"
 
-rm wanted
-"$fragsim" record -q -o t3.h5 -- "$parts/record_loader" dlsym wait \
-    >wanted 2>said &
-tool=$!
-until [ -s wanted ]; do sleep 0.05; done
-kill -TERM $tool
-wait $tool
-same "exit code where both are terminated" $? 143
-same "the trace of what was terminated" "$(events t3.h5)" "$(cat wanted)"
+# terminated WHAT: the recorder is, as soon as its program runs.
+terminated() {
+    rm -f wanted t3.h5
+    "$fragsim" record -q -o t3.h5 -- "$parts/record_loader" dlsym wait \
+        >wanted 2>said &
+    tool=$!
+    until [ -s wanted ]; do sleep 0.05; done
+    kill -TERM $tool
+    wait $tool
+    same "exit code where both are terminated, $1" $? 143
+    same "the trace of what was terminated, $1" "$(events t3.h5)" "$(cat wanted)"
+}
+
+terminated "at any time"
+cat >slow.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+pid_t fork(void)
+{
+    pid_t (*next)(void), child;
+    *(void **)&next = dlsym(RTLD_NEXT, "fork");
+    child = next();
+    if (child > 0)
+        usleep(300000);
+    return child;
+}
+END
+# The tool may have a sanitizer, which wants to be the first library.
+cc -shared -fPIC slow.c -o slow.so &&
+    LD_PRELOAD=$PWD/slow.so ASAN_OPTIONS=verify_asan_link_order=0 \
+        terminated "before its fork returns"
 
 # A limit on the size of files stands for a disk that is full: 1 MiB (bash counts
 # in KiB) has room for 16384 calls less 64 for the header.

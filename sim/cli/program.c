@@ -39,12 +39,25 @@ static void restore_signals(const struct sigaction before[SIGNALS])
         sigaction(signals[i], &before[i], NULL);
 }
 
+/* Until they are caught they wait: the program may run, and whoever ends it may
+ * know of it, before this process goes on after its fork. */
+static void hold_signals(sigset_t *before)
+{
+    sigset_t held;
+
+    sigemptyset(&held);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaddset(&held, signals[i]);
+    sigprocmask(SIG_BLOCK, &held, before);
+}
+
 /* In the child: executes the program, or says through the pipe why not. */
 static void execute(char *const *argv, const struct setting *settings,
-                    int report)
+                    const sigset_t *mask, int report)
 {
     int error;
 
+    sigprocmask(SIG_SETMASK, mask, NULL);
     signal(SIGXFSZ, SIG_DFL); /* main() ignores it, and exec keeps that */
     for (; settings->name; settings++)
         setenv(settings->name, settings->value, 1);
@@ -92,6 +105,7 @@ static enum frag_err run(char **argv, const struct setting *settings,
                          int *status, struct frag_error *e)
 {
     struct sigaction before[SIGNALS];
+    sigset_t mask;
     int report[2], error;
     pid_t child;
 
@@ -100,15 +114,19 @@ static enum frag_err run(char **argv, const struct setting *settings,
     fcntl(report[0], F_SETFD, FD_CLOEXEC);
     fcntl(report[1], F_SETFD, FD_CLOEXEC);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what it leaves is ours */
+    hold_signals(&mask);
     child = fork();
     if (child == 0)
-        execute(argv, settings, report[1]);
+        execute(argv, settings, &mask, report[1]);
     error = child < 0 ? errno : 0;
     close(report[1]);
     if (child > 0) {
         running = child;
         stopped = 0;
         catch_signals(before);
+    }
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    if (child > 0) {
         error = read_report(report[0]);
         wait_for_all(child, status);
         restore_signals(before);

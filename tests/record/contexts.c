@@ -212,13 +212,14 @@ static void take_by(void *found)
 }
 
 /* Other ways to the driver: its file by name, no library in particular, and the
- * first cuGetProcAddress. */
+ * first cuGetProcAddress; in an environment that is empty by then. */
 void run_ways(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW), *found;
     int (*get)(const char *, void **, int, u64);
     Dl_info file;
 
+    clearenv();
     *(void **)&get = dlsym(driver, "cuGetProcAddress");
     MUST(get("cuMemAlloc", &found, 11000, 0));
     take_by(found);
