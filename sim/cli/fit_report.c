@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "sim/results_columns.h"
 
@@ -76,11 +75,6 @@ static const char *const heads[] = {
     "headroom", "peak allocated", "retries", "unlimited", "safe from"};
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
-
-static bool is_stdout(const char *path)
-{
-    return path && !strcmp(path, "-");
-}
 
 static const struct frag_fit_span *
 first_survivor(const struct frag_fit_spans *spans)
@@ -249,8 +243,8 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
     enum frag_err err = FRAG_OK;
 
     *r = (struct fit_report){
-        .has_table =
-            !is_stdout(json) && !is_stdout(csv) && !is_stdout(frontier),
+        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv) &&
+                     !sink_is_stdout(frontier),
         .frontier_wanted = frontier != NULL,
         .table = {.columns = frontier ? HEADS : HEADS - 1,
                   .right = "lrlrrrrrrr",

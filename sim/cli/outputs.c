@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sim/cli/sink.h"
+
 enum { TEXTS = 2 + OUTPUTS_OWN, ALL = 1 + TEXTS };
 
 /* The HDF5 file first. */
@@ -22,7 +24,7 @@ int outputs_misused(const struct call *call, const struct outputs *o)
         for (size_t k = 0; k < i; k++)
             if (paths[i] && paths[k] && !strcmp(paths[i], paths[k]))
                 return cli_misuse(call, "two outputs go to the same place");
-    if (o->hdf5 && !strcmp(o->hdf5, "-"))
+    if (sink_is_stdout(o->hdf5))
         return cli_misuse(call, "an HDF5 file cannot go to stdout");
     return EXIT_DONE;
 }

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "sim/cli/cli.h"
 
@@ -13,11 +12,6 @@ static const char *const heads[] = {
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
 
-static bool is_stdout(const char *path)
-{
-    return path && !strcmp(path, "-");
-}
-
 enum frag_err report_open(struct report *r, const struct frag_provenance *p,
                           const char *file, const char *json, const char *csv,
                           struct frag_error *e)
@@ -26,7 +20,7 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
 
     *r = (struct report){
         .provenance = p,
-        .has_table = !is_stdout(json) && !is_stdout(csv),
+        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
         .table = {.columns = HEADS, .right = "lrlrrrrrrrr", .optional = 2},
     };
     if (file)

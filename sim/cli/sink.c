@@ -6,12 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool sink_is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
 /* A device or a pipe cannot be renamed into place. */
 static bool is_renamed(const char *path)
 {
     struct stat at;
 
-    return strcmp(path, "-") != 0 &&
+    return !sink_is_stdout(path) &&
            (stat(path, &at) < 0 || S_ISREG(at.st_mode));
 }
 
@@ -52,7 +57,7 @@ static bool flushed(FILE *out, bool to_disk)
 
 static bool pour(const struct sink *s)
 {
-    FILE *to = strcmp(s->path, "-") != 0 ? fopen(s->path, "w") : stdout;
+    FILE *to = sink_is_stdout(s->path) ? stdout : fopen(s->path, "w");
     bool done = to && fwrite(s->text, 1, s->size, to) == s->size;
 
     if (to == stdout)
@@ -73,7 +78,7 @@ enum frag_err sink_commit(struct sink *s, struct frag_error *e)
         done = fclose(out) == 0 && pour(s);
     if (!done)
         frag_fail(e, FRAG_IO, "%s: cannot write it: %s",
-                  strcmp(s->path, "-") != 0 ? s->path : "stdout",
+                  sink_is_stdout(s->path) ? "stdout" : s->path,
                   strerror(errno));
     sink_abort(s);
     return done ? FRAG_OK : FRAG_IO;

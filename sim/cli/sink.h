@@ -15,6 +15,9 @@ struct sink {
     FILE *out;
 };
 
+/* Whether a path that a user gave (NULL: none) means stdout. */
+bool sink_is_stdout(const char *path);
+
 /* IO with the system's words, NOMEM. On error s need not be aborted. */
 enum frag_err sink_open(struct sink *s, const char *path,
                         struct frag_error *e) FRAG_MUST_CHECK;

@@ -93,7 +93,7 @@ static enum frag_err print(const struct values *v,
     struct table t = {.columns = 5, .right = " rrrr"};
     enum frag_err err;
 
-    if (v->out && !strcmp(v->out, "-"))
+    if (sink_is_stdout(v->out))
         return FRAG_OK;
     table_cell(&t, false, "call");
     table_cell(&t, false, "fixed, us");

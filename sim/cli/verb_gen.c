@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/sink.h"
 #include "traces/generator.h"
 
 struct values {
@@ -71,7 +72,7 @@ static int gen_run(const struct call *call, const void *values)
             print_generator(frag_generators[i]);
         return EXIT_DONE;
     }
-    if (!v->out || !strcmp(v->out, "-"))
+    if (!v->out || sink_is_stdout(v->out))
         return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)

@@ -1,8 +1,7 @@
 /* verb_import.c - any input to a trace file. */
-#include <string.h>
-
 #include "sim/cli/cli.h"
 #include "sim/cli/inputs.h"
+#include "sim/cli/sink.h"
 
 struct values {
     struct common common;
@@ -34,7 +33,7 @@ static int import_run(const struct call *call, const void *values)
     struct frag_error e = {""};
     int code;
 
-    if (!v->out || !strcmp(v->out, "-"))
+    if (!v->out || sink_is_stdout(v->out))
         return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
     if (!v->repeat)
         return cli_misuse(call, "--repeat: expected a number above 0");

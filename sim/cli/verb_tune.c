@@ -270,7 +270,7 @@ static enum frag_err say(const struct tuning *t, struct frag_error *e)
 
     if (json)
         FRAG_TRY(say_json(t, &answer, e));
-    if (json && !strcmp(json, "-"))
+    if (sink_is_stdout(json))
         return FRAG_OK;
     FRAG_TRY(sink_open(&sink, "-", e));
     tune_print(&answer, sink.out);
@@ -308,7 +308,7 @@ static int check_outputs(const struct call *call, const struct values *v)
 {
     struct outputs o = v->outputs;
 
-    if (v->verify && !strcmp(v->verify, "-"))
+    if (sink_is_stdout(v->verify))
         return cli_misuse(call, "--verify-with writes several files, and not "
                                 "to stdout");
     o.own[0] = v->verify;
