@@ -5,7 +5,7 @@
 enum {
     TOGETHER = 64,         /* held at once, where there is room */
     FEW = 16,              /* likewise, of a probe */
-    BETWEEN = 1024 * 1024, /* bytes of the host gone over between two calls */
+    BETWEEN = 1280 * 1024, /* bytes of the host gone over between two calls */
     LINE = 64,             /* of its caches */
 };
 

@@ -31,13 +31,6 @@ void frag_cuda_close(struct frag_backend *mem); /* NULL is fine */
 /* The first lasting error of the device in the driver's words, "" if none. */
 const char *frag_cuda_words(const struct frag_backend *mem);
 
-/* Memory that was given back is cleared before anybody gets it again; the
- * device does that beside its other work, and a call waits for it only where no
- * other memory is free. So long for a MiB: 2.8 us at 345 GiB/s on an H200,
- * where segments of 1 to 4 GiB were taken and given back without a pause, and
- * where 32 GiB were taken again at once from a device otherwise full. */
-#define FRAG_CUDA_CLEAR_NS_PER_MIB 3000
-
 /* Bytes of device memory that nobody has taken, as the driver says. DEVICE. */
 enum frag_err frag_cuda_free_bytes(struct frag_backend *mem,
                                    frag_size *bytes) FRAG_MUST_CHECK;

@@ -11,12 +11,19 @@ struct both {
     uint64_t arena;     /* as the arena does */
 };
 
+/* The device's memory as the model has it. */
+struct clearing {
+    frag_size held, dirty; /* bytes; dirty: given back, not cleared */
+    frag_time seen;        /* when dirty was so */
+};
+
 struct twin {
     struct frag_backend base;
     struct frag_backend *device, *arena;
     struct ranges segments, reservations, phys;
     struct frag_twin_cost costs[FRAG_DRIVER_CALL_COUNT];
-    frag_time spent;
+    struct clearing clearing;
+    frag_time spent, modelled; /* in all calls */
     uint64_t refusals;
 };
 
@@ -72,7 +79,48 @@ static void note(struct twin *t, enum frag_driver_call call, frag_size size,
     t->costs[call].modelled += modelled;
     t->costs[call].measured += measured;
     t->spent += measured;
+    t->modelled += modelled;
     t->refusals += err == FRAG_OOM;
+}
+
+/* ---- memory that is cleared before it is given out again ---- */
+
+static frag_time clear_ns(frag_size bytes)
+{
+    return bytes * FRAG_CLEAR_NS_PER_MIB / FRAG_MIB;
+}
+
+/* What the device has cleared since it was last looked at. */
+static void go_on_clearing(struct twin *t)
+{
+    struct clearing *c = &t->clearing;
+    const frag_size done =
+        (t->modelled - c->seen) * FRAG_MIB / FRAG_CLEAR_NS_PER_MIB;
+
+    c->dirty -= done < c->dirty ? done : c->dirty;
+    c->seen = t->modelled;
+}
+
+/* How long a call waits that takes so much. */
+static frag_time clear_and_take(struct twin *t, frag_size size)
+{
+    struct clearing *c = &t->clearing;
+    frag_size unclean, missing;
+
+    go_on_clearing(t);
+    unclean = c->held + c->dirty;
+    c->held += size;
+    if (size + unclean <= t->device->total)
+        return 0;
+    missing = size + unclean - t->device->total;
+    return clear_ns(missing < c->dirty ? missing : c->dirty);
+}
+
+static void give_unclean(struct twin *t, frag_size size)
+{
+    go_on_clearing(t);
+    t->clearing.held -= size;
+    t->clearing.dirty += size;
 }
 
 /* ---- segments, reservations, physical memory ---- */
@@ -104,6 +152,8 @@ static enum frag_err take(struct twin *t, struct ranges *set,
     if (err == FRAG_OK) {
         TIMED(err, t->device, measured,
               device.take(t->device, size, &on_device));
+        if (err == FRAG_OK && set != &t->reservations)
+            modelled += clear_and_take(t, size);
         note(t, kind, size, modelled, measured, err);
         if (err != FRAG_OK && arena.give(t->arena, on_arena, size) != FRAG_OK)
             err = FRAG_DEVICE;
@@ -132,9 +182,12 @@ static enum frag_err give(struct twin *t, struct ranges *set,
     if (err == FRAG_OK)
         TIMED(err, t->arena, modelled, arena(t->arena, b->arena, size));
     note(t, kind, size, modelled, measured, err);
-    if (err == FRAG_OK)
-        leave(set, b);
-    return err;
+    if (err != FRAG_OK)
+        return err;
+    if (set != &t->reservations)
+        give_unclean(t, size);
+    leave(set, b);
+    return FRAG_OK;
 }
 
 /* The two calls of the table that go together, of one side. */

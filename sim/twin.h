@@ -3,7 +3,9 @@
  * A call that takes memory is made to the arena first and, if that serves it,
  * to the device; one that gives back to the device first. So the device keeps
  * to the arena's capacity to the byte, and what each call costs is known twice:
- * as modelled and as measured. Addresses are the device's.
+ * as modelled and as measured. Addresses are the device's. A call that needs
+ * memory which the device has yet to clear (policies/costs.h) is modelled with
+ * that wait, as if calls followed each other at once, as they do in a replay.
  *
  * Where the device refuses what the arena served, the answer is the device's
  * and the arena is as it was.

@@ -281,6 +281,43 @@ static void every_call_is_charged_on_both_sides(void **state)
     close_pair(&p);
 }
 
+/* The device has 3 GiB. Two are taken and given back, then two again: a GiB of
+ * them has to be cleared first, less what was while the other calls went on. */
+static void memory_just_given_back_is_waited_for(void **state)
+{
+    const frag_time clear = FRAG_CLEAR_NS_PER_MIB * (frag_time)1024;
+    const struct frag_backend_ops *ops;
+    frag_time first, again, freed, later;
+    struct frag_twin_cost cost;
+    frag_addr a = 0, b = 0;
+    struct pair p;
+
+    (void)state;
+    open_pair(&p, FRAG_UNLIMITED);
+    ops = p.twin->ops;
+    assert_int_equal(ops->segment_alloc(p.twin, 2 * FRAG_GIB, &a), FRAG_OK);
+    first = frag_twin_cost(p.twin, FRAG_DRIVER_SEGMENT_ALLOC).modelled;
+    assert_int_equal(ops->segment_free(p.twin, a, 2 * FRAG_GIB), FRAG_OK);
+    freed = frag_twin_cost(p.twin, FRAG_DRIVER_SEGMENT_FREE).modelled;
+    assert_int_equal(ops->segment_alloc(p.twin, FRAG_GIB / 2, &b), FRAG_OK);
+    cost = frag_twin_cost(p.twin, FRAG_DRIVER_SEGMENT_ALLOC);
+    later = cost.modelled - first; /* half a GiB is left that was never used */
+    assert_int_equal(later,
+                     frag_cost_ns(&frag_costs_h200, FRAG_DRIVER_SEGMENT_ALLOC,
+                                  FRAG_GIB / 2));
+    assert_int_equal(ops->segment_free(p.twin, b, FRAG_GIB / 2), FRAG_OK);
+    freed = frag_twin_cost(p.twin, FRAG_DRIVER_SEGMENT_FREE).modelled - freed;
+    assert_int_equal(ops->segment_alloc(p.twin, 2 * FRAG_GIB, &a), FRAG_OK);
+    cost = frag_twin_cost(p.twin, FRAG_DRIVER_SEGMENT_ALLOC);
+    again = cost.modelled - first - later;
+    /* 2.5 GiB were dirty, and the device worked during `freed` and `later`. */
+    assert_in_range(again - first, 3 * clear / 2 - freed - later - 2,
+                    3 * clear / 2 - freed - later + 2);
+    assert_int_equal(cost.bytes, 4 * FRAG_GIB + FRAG_GIB / 2);
+    assert_int_equal(ops->segment_free(p.twin, a, 2 * FRAG_GIB), FRAG_OK);
+    close_pair(&p);
+}
+
 /* ---------------------------------------------------------- refusals --- */
 
 /* The arena has 64 MiB; what it refuses the device is not asked for. */
@@ -474,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_have_the_same_at_every_step),
         cmocka_unit_test(every_call_is_charged_on_both_sides),
+        cmocka_unit_test(memory_just_given_back_is_waited_for),
         cmocka_unit_test(the_arena_is_asked_first_for_memory),
         cmocka_unit_test(what_the_device_refuses_is_taken_back),
         cmocka_unit_test(a_call_that_the_device_fails_can_be_made_again),

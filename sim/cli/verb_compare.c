@@ -89,7 +89,7 @@ static void note_given_back(struct comparison *s, const struct cell_memory *m)
         frag_twin_cost(m->twin, FRAG_DRIVER_PHYS_RELEASE).bytes;
 
     s->dirty = (s->dirty > now ? s->dirty : now) +
-               bytes / FRAG_MIB * FRAG_CUDA_CLEAR_NS_PER_MIB;
+               bytes / FRAG_MIB * FRAG_CLEAR_NS_PER_MIB;
 }
 
 /* A timed run, as quick as the calls of it were. */
