@@ -134,6 +134,7 @@ static const struct picture pictures[] = {
      * Of two ends that would do it takes the one that leaves less. */
     {"remap:mesh=no", ROOM, "a3 b3 c2 -b d5",      "aaa.|..cc|...d|dddd"},
     {"remap:mesh=no", ROOM, "a1 b4 c3 -b d5",      "a...|.ccc|dddd|d..."},
+    {"remap:mesh=no", ROOM, "a2 b2 x4 -b d5",      "aa..|xxxx|...d|dddd"},
     {"remap:mesh=no", ROOM, "a2 b2 c2 d2 -b -c e7", "aa..|..dd|..ee|eeee|e..."},
     {"remap:mesh=no", 12,   "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
     {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 -b -c e3", "aa..|xxxx|..dd|..ee|e..."},
