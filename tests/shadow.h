@@ -1,6 +1,7 @@
 /* shadow.h - a backend that has contents, for tests: a byte stands for each
  * quantum of physical memory, reached through whatever maps it. copy moves
- * them, and refuses ranges that overlap as a device would garble them.
+ * them, and refuses ranges that overlap as a device would garble them. What a
+ * copy reads may be unmapped only after a synchronize.
  *
  * Include after cmocka.h.
  */
@@ -11,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { SHADOW_PHYS = 1 << 14, SHADOW_MAPS = 1 << 13 };
+enum { SHADOW_PHYS = 1 << 14, SHADOW_MAPS = 1 << 13, SHADOW_COPIES = 1 << 12 };
 
 struct shadow_map {
     frag_addr addr;
@@ -26,6 +27,8 @@ struct shadow {
     struct shadow_map maps[SHADOW_MAPS];
     size_t count;
     uint64_t copies, spoils; /* so far; the one that changes a byte, from 1 */
+    frag_addr queued[SHADOW_COPIES]; /* sources since the last synchronize */
+    size_t queued_count;
 };
 
 static inline struct shadow *shadow_of(struct frag_backend *mem)
@@ -136,6 +139,9 @@ static inline enum frag_err shadow_unmap(struct frag_backend *mem,
     struct shadow *s = shadow_of(mem);
 
     FRAG_TRY(s->inner->ops->unmap(s->inner, addr, size));
+    for (size_t i = 0; i < s->queued_count; i++)
+        if (s->queued[i] >= addr && s->queued[i] < addr + size)
+            fail_msg("memory was unmapped while a copy may read it");
     for (size_t i = 0; i < s->count;) {
         if (s->maps[i].addr >= addr && s->maps[i].addr < addr + size)
             s->maps[i] = s->maps[--s->count];
@@ -153,6 +159,8 @@ static inline enum frag_err shadow_copy(struct frag_backend *mem, frag_addr dst,
 
     (void)stream;
     assert_true(dst + size <= src || src + size <= dst);
+    assert_true(s->queued_count < SHADOW_COPIES);
+    s->queued[s->queued_count++] = src;
     for (frag_size at = 0; at < size; at += FRAG_QUANTUM)
         *shadow_at(s, dst + at) = *shadow_at(s, src + at);
     if (++s->copies == s->spoils)
@@ -212,6 +220,7 @@ static inline enum frag_err shadow_synchronize(struct frag_backend *mem)
 {
     struct shadow *s = shadow_of(mem);
 
+    s->queued_count = 0;
     return s->inner->ops->synchronize(s->inner);
 }
 

@@ -22,8 +22,9 @@
 
 struct proof {
     struct shadow shadow;
+    struct faulty faulty; /* under it */
+    uint64_t calls;       /* to it, up to the last event */
     struct frag_error e;
-    uint64_t event;  /* the first that is not over */
     uint64_t spoilt; /* the event that made copy number shadow.spoils */
     uint64_t looks, refused_at;   /* verify's calls; the one that fails */
     uint64_t looks_at[MAX_STEPS]; /* of the block of an event */
@@ -57,7 +58,7 @@ static void done(void *user, uint64_t event, const struct frag_block *block)
     struct proof *p = user;
 
     (void)block;
-    p->event = event + 1;
+    p->calls = p->faulty.calls;
     if (p->shadow.copies < p->shadow.spoils)
         p->spoilt = event + 1;
 }
@@ -72,6 +73,7 @@ static enum frag_err prove(struct proof *p, frag_size capacity,
     struct frag_backend *arena =
         frag_arena_open(&(struct frag_arena_options){.capacity = capacity});
     const uint64_t spoils = p->shadow.spoils, refused_at = p->refused_at;
+    const uint64_t fail_at = p->faulty.fail_at;
     const struct frag_replay spec = {.trace = trace,
                                      .policy = policy,
                                      .params = params,
@@ -85,7 +87,10 @@ static enum frag_err prove(struct proof *p, frag_size capacity,
 
     assert_non_null(arena);
     memset(p, 0, sizeof(*p));
-    shadow_open(&p->shadow, arena);
+    faulty_init(&p->faulty, arena);
+    p->faulty.fail_at = fail_at;
+    p->faulty.error = FRAG_DEVICE;
+    shadow_open(&p->shadow, &p->faulty.base);
     p->shadow.spoils = spoils;
     p->refused_at = refused_at;
     err = frag_replay(&spec, &run, &p->e);
@@ -164,7 +169,7 @@ static void spoil_copies(const struct subject *s,
     static struct proof p;
     uint64_t copies;
 
-    p.shadow.spoils = p.refused_at = 0;
+    memset(&p, 0, sizeof(p));
     assert_int_equal(prove(&p, CAPACITY_MIB * FRAG_MIB,
                            frag_policy_find(s->policy), s->params, trace),
                      FRAG_OK);
@@ -203,7 +208,7 @@ static void a_device_that_cannot_read_is_its_own_error(void **state)
     uint64_t looks;
 
     (void)state;
-    p.shadow.spoils = p.refused_at = 0;
+    memset(&p, 0, sizeof(p));
     assert_int_equal(prove(&p, CAPACITY_MIB * FRAG_MIB,
                            frag_policy_find("compact"), NULL, &trace),
                      FRAG_OK);
@@ -215,6 +220,35 @@ static void a_device_that_cannot_read_is_its_own_error(void **state)
                          FRAG_DEVICE);
         says(&p, "the device cannot read a block");
     }
+}
+
+/* Any call of the device fails, once: where the run cannot go on that is what
+ * it says, and every live block has its memory then. */
+static void a_call_that_fails_is_no_fault_of_the_policy(void **state)
+{
+    static struct traffic_trace t;
+    static struct proof p;
+    const struct frag_device_trace trace = as_trace(&t, 3);
+    uint64_t calls, failed = 0;
+
+    (void)state;
+    memset(&p, 0, sizeof(p));
+    assert_int_equal(prove(&p, CAPACITY_MIB * FRAG_MIB,
+                           frag_policy_find("remap"), NULL, &trace),
+                     FRAG_OK);
+    calls = p.calls;
+    for (uint64_t k = 1; k <= calls; k++) {
+        enum frag_err err;
+
+        p.faulty.fail_at = k;
+        err = prove(&p, CAPACITY_MIB * FRAG_MIB, frag_policy_find("remap"),
+                    NULL, &trace);
+        if (err != FRAG_OK && err != FRAG_DEVICE)
+            fail_msg("call %llu of %llu fails: %s", (unsigned long long)k,
+                     (unsigned long long)calls, p.e.text);
+        failed += err == FRAG_DEVICE;
+    }
+    assert_true(failed > calls / 2);
 }
 
 /* ------------------------------------- a policy that does one thing --- */
@@ -366,6 +400,7 @@ static void actor_fini(struct frag_heap *heap)
     struct actor *s = heap->state;
     const struct frag_backend_ops *ops = heap->mem->ops;
 
+    assert_int_equal(ops->synchronize(heap->mem), FRAG_OK);
     for (int i = 0; i < PAGES; i++) {
         if (s->shown[i])
             assert_int_equal(hide(heap, s, i), FRAG_OK);
@@ -436,7 +471,7 @@ static void the_blocks_that_a_call_touches_are_looked_at(void **state)
         enum frag_err err;
 
         what = acts[i].what;
-        p.shadow.spoils = p.refused_at = 0;
+        memset(&p, 0, sizeof(p));
         err = prove(&p, FRAG_UNLIMITED, &actor, NULL, &trace);
         assert_int_equal(err, acts[i].fault ? FRAG_CONTRACT : FRAG_OK);
         if (acts[i].fault) {
@@ -457,6 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_byte_lost_by_any_copy_is_found_in_its_event),
         cmocka_unit_test(a_device_that_cannot_read_is_its_own_error),
+        cmocka_unit_test(a_call_that_fails_is_no_fault_of_the_policy),
         cmocka_unit_test(the_blocks_that_a_call_touches_are_looked_at),
     };
 
