@@ -126,6 +126,7 @@ static const struct picture pictures[] = {
     /* The emptiest goes to the fullest, of equals the lowest to the highest. */
     {"remap:slack=1", ROOM, "a1 x3 y1 b1 z2 w1 c3 -x -y -z -w e5 f1", "a...|fb..|.ccc|eeee|e..."},
     {"remap:slack=1", ROOM, "a2 x2 y2 b2 z2 c2 -x -y -z e6 f2", "aa..|ffbb|..cc|eeee|ee.."},
+    {"remap", ROOM, "a2 x2 y3 b1 -x -y e6 -b f1", "aaf.|....|eeee|ee.."},
     /* Within the budget, and not the pages that the block itself touches. */
     {"remap:budget=0", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd|eeee|ee.."},
     {"remap:budget=0", ROOM, "a2 b2 c2 d2 -b -c e6 -a f2", "....|..dd|eeee|eeff"},
