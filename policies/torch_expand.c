@@ -212,7 +212,9 @@ static frag_size at_most(frag_size size, frag_size most)
     return size < most ? size : most;
 }
 
-/* Pieces mapped before one fails stay mapped and free. */
+/* Pieces mapped before one fails stay mapped and free. A device that has more
+ * memory than it reports can reach the end of a reservation, which PyTorch, for
+ * which there is no such device, runs past. */
 enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
                            frag_size size, struct torch_block **out)
 {
@@ -225,6 +227,8 @@ enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
     while (b->node.size < size) {
         struct torch_block *next = b->next;
 
+        if (!next)
+            return FRAG_OOM;
         FRAG_TRY(map_block(heap, space, next,
                            at_most(size - b->node.size, next->node.size)));
         b = next; /* it took b over */

@@ -363,6 +363,33 @@ static void expandable_memory_moves_no_segment_counters(void **state)
     rig_close(&r);
 }
 
+/* 100 MiB are reserved on a device that reports 80 and has more. */
+static void a_reservation_ends_where_it_ends(void **state)
+{
+    const struct frag_arena_options opts = {.capacity = FRAG_UNLIMITED,
+                                            .total = 80 * FRAG_MIB};
+    const frag_size sizes[] = {120 * FRAG_MIB, 60 * FRAG_MIB};
+    struct frag_backend *arena = frag_arena_open(&opts);
+    struct frag_heap heap;
+    struct frag_block b;
+
+    (void)state;
+    assert_non_null(arena);
+    assert_int_equal(frag_heap_open(&heap, &frag_policy_torch, arena,
+                                    "expandable_segments:True", NULL),
+                     FRAG_OK);
+    for (size_t i = 0; i < 2; i++) {
+        const struct frag_request req = {.size = sizes[i]};
+
+        assert_int_equal(heap.policy->alloc(&heap, &req, &b),
+                         i ? FRAG_OK : FRAG_OOM);
+    }
+    heap.policy->free(&heap, &b);
+    frag_heap_close(&heap);
+    assert_int_equal(frag_arena_used(arena), 0);
+    frag_arena_close(arena);
+}
+
 static void a_block_of_the_split_size_is_oversize(void **state)
 {
     struct rig r;
@@ -553,6 +580,7 @@ int main(void)
         cmocka_unit_test(counters_are_those_of_memory_stats),
         cmocka_unit_test(pending_blocks_stay_active_and_requested),
         cmocka_unit_test(expandable_memory_moves_no_segment_counters),
+        cmocka_unit_test(a_reservation_ends_where_it_ends),
         cmocka_unit_test(a_block_of_the_split_size_is_oversize),
         cmocka_unit_test(a_retry_is_counted_whether_it_helps_or_not),
         cmocka_unit_test(inactive_blocks_keep_a_stale_request),

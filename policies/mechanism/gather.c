@@ -45,30 +45,11 @@ static struct tile *donor(struct pages *p, const struct spot *spot,
     return NULL;
 }
 
-/* What a request needs, while it is served. */
-struct need {
-    const struct frag_request *req;
-    frag_size size;
-    struct spot spot;
-    struct tile *block; /* used: it is made */
-    bool waited;        /* for the device */
-};
-
-/* Work that is queued may use what is free by now. */
-static enum frag_err wait_once(struct frag_heap *heap, struct need *n)
-{
-    if (!n->waited)
-        FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
-    n->waited = true;
-    return FRAG_OK;
-}
-
 /* Moves free pages to the spare ones until the spot has enough or `budget` have
  * been moved; how many were. */
-static uint64_t strip(struct frag_heap *heap, struct need *n,
+static uint64_t strip(struct frag_heap *heap, struct pages *p,
                       const struct spot *spot, frag_size size, uint64_t budget)
 {
-    struct pages *p = &((struct gather *)heap->state)->pages;
     uint64_t moved = 0;
 
     while (p->spare_count < spot->pages && moved < budget) {
@@ -77,7 +58,7 @@ static uint64_t strip(struct frag_heap *heap, struct need *n,
 
         some = some < budget - moved ? some : budget - moved;
         t = donor(p, spot, size, some);
-        if (!t || wait_once(heap, n) != FRAG_OK)
+        if (!t)
             break;
         if (pages_whole(p, t) < some)
             some = pages_whole(p, t);
@@ -87,6 +68,14 @@ static uint64_t strip(struct frag_heap *heap, struct need *n,
     }
     return moved;
 }
+
+/* What a request needs, while it is served. */
+struct need {
+    const struct frag_request *req;
+    frag_size size;
+    struct spot spot;
+    struct tile *block; /* used: it is made */
+};
 
 /* Whether partly used pages have more free bytes than `slack` allows. */
 static bool is_slack(const struct gather *g)
@@ -113,7 +102,7 @@ static enum frag_err lodge(struct frag_heap *heap, struct need *n,
         l.pages >= have + n->spot.pages - p->spare_count)
         return FRAG_OK;
     anywhere.pages = l.pages;
-    if (strip(heap, n, &anywhere, 0, budget - LODGE_ENDS))
+    if (strip(heap, p, &anywhere, 0, budget - LODGE_ENDS))
         FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
     if (!lodge_find(p, n->size, p->spare_count, &l) || l.pages >= n->spot.pages)
         return FRAG_OK;
@@ -129,12 +118,11 @@ static enum frag_err take_pages(struct frag_heap *heap, struct need *n,
 {
     struct gather *g = heap->state;
     struct pages *p = &g->pages;
-    uint64_t moved = strip(heap, n, &n->spot, n->size, budget), meshed = 0;
+    uint64_t moved = strip(heap, p, &n->spot, n->size, budget), meshed = 0;
 
     if (moved)
         FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
     if (g->mesh && p->spare_count < n->spot.pages) {
-        FRAG_TRY(wait_once(heap, n));
         FRAG_TRY(mesh_pages(heap, p, &n->spot, n->size, budget - moved,
                             n->req->stream, &meshed));
         if (meshed)
@@ -163,6 +151,14 @@ static enum frag_err provide(struct frag_heap *heap, struct need *n)
     return n->block || p->spare_count >= n->spot.pages ? FRAG_OK : FRAG_OOM;
 }
 
+/* Whether waiting for the device could help a request. */
+static bool may_reclaim(const struct gather *g)
+{
+    const struct free_node *n = free_set_last(&g->pages.held);
+
+    return g->pages.pending || (n && (g->mesh || n->size >= g->pages.unit));
+}
+
 /* The block of a tile that is held. */
 static enum frag_err seat(struct pages *p, struct need *n, struct tile *t,
                           frag_addr addr)
@@ -184,8 +180,8 @@ static enum frag_err assemble(struct frag_heap *heap, struct need *n)
     struct gather *g = heap->state;
     struct tile *t;
 
-    if (g->pages.pending || g->pages.lost) {
-        FRAG_TRY(wait_once(heap, n));
+    if (may_reclaim(g)) {
+        FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
         pages_reclaim(heap, &g->pages);
         t = pages_fit(&g->pages, n->size);
         if (t)
@@ -224,19 +220,11 @@ void gather_free_requested(struct frag_heap *heap,
     pages_pend(block->node);
 }
 
-/* Whether waiting for the device could give pages. */
-static bool may_reclaim(const struct pages *p)
-{
-    const struct free_node *n = free_set_last(&p->held);
-
-    return p->pending || p->lost || (n && n->size >= p->unit);
-}
-
 void gather_trim(struct frag_heap *heap)
 {
     struct gather *g = heap->state;
 
-    if (may_reclaim(&g->pages) &&
+    if ((may_reclaim(g) || g->pages.lost) &&
         heap->mem->ops->synchronize(heap->mem) == FRAG_OK) {
         pages_reclaim(heap, &g->pages);
         pages_strip_all(heap, &g->pages);

@@ -14,9 +14,8 @@
  *      all pages,
  *   5. from the device.
  * Before a mapped page is taken away the device is waited for, once a request:
- * queued work may still use it. So it is before anything else where frees only
- * wait for work, which completes them, or guest pages have died; then the
- * request looks for a tile again. Live blocks keep their addresses, and
+ * queued work may still use it. That also completes the frees that only waited,
+ * and the request looks for a tile again. Live blocks keep their addresses, and
  * but for step 3 nothing is copied and what lives stays mapped.
  *
  * The state of a policy that is no more than this, and what its table needs.

@@ -395,7 +395,7 @@ static int make_array(void **array, const struct array_like *like)
 {
     const u64 rows =
         (like->height ? like->height : 1) * (like->depth ? like->depth : 1);
-    u64 at;
+    u64 at = 0;
     int result = like->flags & 0xc0 ? show_block(&at)
                                     : take_here(&at, like->width * rows * 512);
 
