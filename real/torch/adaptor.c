@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,34 @@ static struct device *device_at(int ordinal)
     return devices[ordinal];
 }
 
+/* ---- the time of calls ---- */
+
+static atomic_bool timed;
+static atomic_size_t calls_made, ns_in_calls;
+
+static int64_t clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* 0 when nobody asked for times. */
+static int64_t enter(void)
+{
+    return atomic_load_explicit(&timed, memory_order_relaxed) ? clock_ns() : 0;
+}
+
+static void leave(int64_t entered)
+{
+    if (!entered)
+        return;
+    atomic_fetch_add_explicit(&calls_made, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ns_in_calls, (size_t)(clock_ns() - entered),
+                              memory_order_relaxed);
+}
+
 /* ---- what PyTorch calls ---- */
 
 /* c10::detail::torchCheckFail(function, file, line, message), which throws. */
@@ -144,6 +173,7 @@ static enum frag_err serve(frag_size size, int ordinal,
 
 void *frag_torch_alloc(ssize_t size, int device, frag_torch_stream stream)
 {
+    const int64_t entered = enter();
     struct frag_error e = {""};
     frag_addr addr = 0;
 
@@ -156,12 +186,14 @@ void *frag_torch_alloc(ssize_t size, int device, frag_torch_stream stream)
                  e.text);
         refuse(words);
     }
+    leave(entered);
     return (void *)(uintptr_t)addr;
 }
 
 void frag_torch_free(void *ptr, ssize_t size, int device,
                      frag_torch_stream stream)
 {
+    const int64_t entered = enter();
     struct frag_error e = {""};
     enum frag_err err;
 
@@ -173,6 +205,7 @@ void frag_torch_free(void *ptr, ssize_t size, int device,
     pthread_mutex_unlock(&lock);
     if (err != FRAG_OK)
         die(e.text);
+    leave(entered);
 }
 
 /* PyTorch does not say which device the block is on. */
@@ -185,6 +218,7 @@ void frag_torch_record_stream(void *ptr, frag_torch_stream stream)
             die("no memory to note a stream");
     pthread_mutex_unlock(&lock);
 }
+
 void frag_torch_empty_cache(void)
 {
     struct frag_error e = {""};
@@ -241,4 +275,19 @@ size_t frag_torch_driver_calls(int device)
 size_t frag_torch_driver_ns(int device)
 {
     return (size_t)numbers_of(device).calls.ns;
+}
+
+void frag_torch_timed(int on)
+{
+    atomic_store_explicit(&timed, on != 0, memory_order_relaxed);
+}
+
+size_t frag_torch_timed_calls(void)
+{
+    return atomic_load_explicit(&calls_made, memory_order_relaxed);
+}
+
+size_t frag_torch_timed_ns(void)
+{
+    return atomic_load_explicit(&ns_in_calls, memory_order_relaxed);
 }

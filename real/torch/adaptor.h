@@ -51,4 +51,13 @@ FRAG_TORCH_API size_t frag_torch_peak_allocated(int device);
 FRAG_TORCH_API size_t frag_torch_driver_calls(int device);
 FRAG_TORCH_API size_t frag_torch_driver_ns(int device);
 
+/* From on = 1 until on = 0, counts the calls of frag_torch_alloc and
+ * frag_torch_free that served a block, of all devices, and the ns between their
+ * start and end: waits for the lock, the driver's calls and one reading of the
+ * clock are in it. What PyTorch does around them is not. Off at first, since it
+ * reads the clock twice a call. */
+FRAG_TORCH_API void frag_torch_timed(int on);
+FRAG_TORCH_API size_t frag_torch_timed_calls(void);
+FRAG_TORCH_API size_t frag_torch_timed_ns(void);
+
 #endif

@@ -57,10 +57,10 @@ def pool():
     return torch.cuda.MemPool(_allocator().allocator())
 
 
-def _asked(name, device):
+def _asked(name, *device):
     function = getattr(_library, name)
     function.restype = ctypes.c_size_t
-    return function(device)
+    return function(*device)
 
 
 def reserved(device=0):
@@ -82,3 +82,18 @@ def driver_calls(device=0):
 def driver_ns(device=0):
     """Time spent in those calls."""
     return _asked("frag_torch_driver_ns", device)
+
+
+def timed(on):
+    """Whether requests and frees are timed from here on."""
+    _library.frag_torch_timed(int(on))
+
+
+def timed_calls():
+    """Requests and frees while they were timed."""
+    return _asked("frag_torch_timed_calls")
+
+
+def timed_ns():
+    """Time spent in those."""
+    return _asked("frag_torch_timed_ns")
