@@ -8,19 +8,23 @@ Adds to data/device_pytorch.csv (FRAG_ROWS) a row a round, recording and allocat
 PyTorch's does is ../shared/oracle/torch_oracle.py (FRAG_ORACLE), which takes the events
 that events.py beside it makes of a recording: FOLDER/NAME.events; without its cache
 it is the same loop over c10's allocate() under PYTORCH_NO_CUDA_MEMORY_CACHING=1. Ours
-is `fragsim compare` (FRAGSIM). A row is a process of its own that goes through the events
-three times, from an empty cache each, and the quickest counts; rounds go forward and
+is `fragsim compare` (FRAGSIM), and the same loop over PyTorch with our policy under it
+("PyTorch over POLICY"; fragsim_torch is found as in inside_torch.py). A row is the
+quickest of three passes from an empty cache each; steady, of three more that keep it.
+Each of PyTorch's has a process for all rounds, ours one a row; rounds go forward and
 backward through the allocators in turn.
 """
 import argparse
 import csv
+import functools
 import io
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROWS = os.environ.get("FRAG_ROWS", os.path.join(HERE, "data",
@@ -29,7 +33,11 @@ ORACLE = os.environ.get("FRAG_ORACLE", os.path.join(
     HERE, "..", "..", "shared", "oracle", "torch_oracle.py"))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(HERE, "..", "build",
                                                  "fragsim"))
-COLUMNS = ["trace", "round", "allocator", "peak_reserved_bytes", "ns_per_event"]
+COLUMNS = ["trace", "round", "allocator", "peak_reserved_bytes", "ns_per_event",
+           "steady_ns_per_event"]
+BARE = "PyTorch without cache"
+EVENT = 24  # bytes
+PATIENCE = 100  # seconds for an answer
 EXPANDABLE = "expandable_segments:True"
 REPEAT = 3
 SHORT = 20000  # events: of longer recordings a run without a cache takes seconds
@@ -76,44 +84,104 @@ def uncached_extension():
                        functions=["replay_uncached"])
 
 
-class PyTorch:
-    def __init__(self):
-        self.oracle, self.uncached = oracle(), uncached_extension()
+class Allocator:
+    """One of PyTorch's, in a process that has it and the device to itself: what it
+    finds in its environment holds from its first use on."""
+
+    def __init__(self, env):
+        os.environ.update(env)
+        self.over = "FRAGSIM_POLICY" in env
+        self.cached = "PYTORCH_NO_CUDA_MEMORY_CACHING" not in env
+        if self.over:
+            import fragsim_torch
+            fragsim_torch.use()
+        self.oracle = oracle()
         built = self.oracle["load"]()
         self.oracle["load"] = lambda: built
+        self.replay = uncached_extension().replay_uncached
+        if self.cached:
+            self.replay = lambda events: built.replay(events, True)[1]
 
-    def cached(self, events, conf):
-        done = self.oracle["one"]({"events": events, "conf": conf,
-                                   "repeat": REPEAT})
+    def measure(self, path):
+        """Peak bytes; ns an event from an empty cache, and in passes that follow
+        without emptying it."""
+        import numpy
+        import torch
+        torch.cuda.init()
+        events = torch.from_numpy(numpy.fromfile(path, dtype=numpy.uint8))
+        if not self.cached:
+            return "", self.best(events, lambda: None), ""
+        if self.over:
+            peak, cold = "", self.best(events, torch.cuda.empty_cache)
+        else:
+            peak, cold = self.from_empty(torch, path)
+        return peak, cold, self.best(events, lambda: None)
+
+    def from_empty(self, torch, path):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        done = self.oracle["one"]({"events": path, "repeat": REPEAT})
         if done["first_oom_index"] is not None:
             raise RuntimeError(f"out of memory: {done}")
         return done["peak_reserved"], done["ns_per_event_warm"]
 
-    def without_cache(self, events):
-        import numpy
-        import torch
-        os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
-        torch.cuda.init()
-        held = torch.from_numpy(numpy.fromfile(events, dtype=numpy.uint8))
-        return "", min(self.uncached.replay_uncached(held)
-                       for _ in range(REPEAT))
+    def best(self, events, before):
+        found = []
+        for _ in range(REPEAT):
+            before()
+            found.append(self.replay(events))
+        return min(found)
 
 
-def in_child(act):
-    """What act() returns in a process of its own, which has the device afresh."""
-    source, sink = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(sink, json.dumps(act()).encode())
-        except Exception as error:  # pylint: disable=broad-except
-            print(f"allocators: {error!r}", file=sys.stderr, flush=True)
-        os._exit(0)
-    os.close(sink)
-    with os.fdopen(source, "rb") as file:
-        text = file.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else None
+def take(env):
+    """In a fresh process: it is this allocator's from here on."""
+    global mine  # pylint: disable=global-statement
+    mine = Allocator(env)
+
+
+def ready():
+    return True
+
+
+def measure_here(path):
+    return mine.measure(path)
+
+
+class Worker:
+    """The process of an allocator. Spawned: a fork of a process that knows CUDA
+    cannot use it."""
+
+    def __init__(self, env):
+        self.pool = ProcessPoolExecutor(1, get_context("spawn"), take, (env,))
+        self.started = self.pool.submit(ready)
+
+    def measure(self, path):
+        return self.pool.submit(measure_here, path).result(PATIENCE)
+
+
+WORKERS = {
+    "PyTorch": {},
+    f"PyTorch:{EXPANDABLE}": {"PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE},
+    "PyTorch over torch": {"FRAGSIM_POLICY": "torch"},
+    "PyTorch over remap": {"FRAGSIM_POLICY": "remap"},
+    BARE: {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
+}
+
+
+def start_workers():
+    """By name, those that could start; the others are told of."""
+    workers = {name: Worker(env) for name, env in WORKERS.items()}
+    return {name: worker for name, worker in workers.items()
+            if answer(name, functools.partial(worker.started.result, PATIENCE))}
+
+
+def answer(name, act):
+    """What act() gives; None and a word on stderr where it fails."""
+    try:
+        return act()
+    except Exception as error:  # pylint: disable=broad-except
+        print(f"allocators, {name}: {error!r}", file=sys.stderr, flush=True)
+        return None
 
 
 # ---- ours ----
@@ -124,25 +192,22 @@ def ours(trace, policy):
                           stdout=subprocess.PIPE, check=False)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     if len(rows) != 1:
-        return None
-    return rows[0]["real_peak_reserved_bytes"], rows[0]["real_ns_per_event"]
+        raise RuntimeError(f"{trace}: exit {done.returncode}")
+    return rows[0]["real_peak_reserved_bytes"], rows[0]["real_ns_per_event"], ""
 
 
 # ---- all of them, in turn ----
 
-def contestants(torch, trace, events):
-    found = [
-        ("PyTorch", lambda: in_child(lambda: torch.cached(events, ""))),
-        ("torch", lambda: ours(trace, "torch")),
-        (f"PyTorch:{EXPANDABLE}",
-         lambda: in_child(lambda: torch.cached(events, EXPANDABLE))),
-        (f"torch:{EXPANDABLE}", lambda: ours(trace, f"torch:{EXPANDABLE}")),
-    ]
-    if os.path.getsize(events) // 24 <= SHORT:
-        found += [("PyTorch without cache",
-                   lambda: in_child(lambda: torch.without_cache(events))),
-                  ("direct", lambda: ours(trace, "direct"))]
-    return found
+def contestants(workers, trace, events):
+    """PyTorch's and the one of ours that is held against it side by side."""
+    beside = {"PyTorch": "torch", f"PyTorch:{EXPANDABLE}": f"torch:{EXPANDABLE}",
+              BARE: "direct"}
+    for name, worker in workers.items():
+        if name == BARE and os.path.getsize(events) // EVENT > SHORT:
+            continue
+        yield name, functools.partial(worker.measure, events)
+        if name in beside:
+            yield beside[name], functools.partial(ours, trace, beside[name])
 
 
 def native(recording, folder):
@@ -153,19 +218,21 @@ def native(recording, folder):
     return name, trace
 
 
-def measure(number, names, torch, a, out):
+def measure(number, names, workers, folder, out, until):
     for name, trace in names:
-        events = os.path.join(a.events, name + ".events")
-        row = contestants(torch, trace, events)
+        if time.monotonic() > until:
+            return
+        events = os.path.join(folder, name + ".events")
+        row = list(contestants(workers, trace, events))
         for allocator, act in row if number % 2 == 0 else row[::-1]:
-            found = act()
+            found = answer(f"{name}, {allocator}", act)
             if found:
                 out.writerow([name, number, allocator, *found])
 
 
 def run(a):
-    torch, is_new = PyTorch(), not os.path.exists(ROWS)
-    until = time.monotonic() + a.seconds
+    until, is_new = time.monotonic() + a.seconds, not os.path.exists(ROWS)
+    workers = start_workers()
     with tempfile.TemporaryDirectory() as folder, \
             open(ROWS, "a", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
@@ -179,7 +246,7 @@ def run(a):
         for number in range(a.rounds):
             if time.monotonic() > until:
                 break
-            measure(number, names, torch, a, out)
+            measure(number, names, workers, a.events, out, until)
             file.flush()
 
 
@@ -194,7 +261,8 @@ def main():
     one.add_argument("recordings", nargs="+")
     a = parser.parse_args()
     if a.verb == "build":
-        PyTorch()
+        oracle()["load"]()
+        uncached_extension()
     else:
         run(a)
 

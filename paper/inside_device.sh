@@ -1,15 +1,16 @@
 #!/bin/sh
 # inside_device.sh [--quick] OUT [PART...]: what PyTorch does on our policies and
 # under our recorder, on a machine with a GPU and PyTorch, without attendance.
-# Parts: losses, turns, work, allocators (default: all, about nine minutes on an
-# H200; turns alone five). A part that fails does not stop the others; the exit
-# code says whether one did. Adds to OUT/inside_torch.jsonl and
+# Parts: losses, turns, work, allocators (default: all, less than eight minutes on an
+# H200; the last takes what time is left). A part that fails does not stop the others;
+# the exit code says whether one did. Adds to OUT/inside_torch.jsonl and
 # OUT/device_pytorch.csv, which go to paper/data/ and make inside_torch.md
 # (inside_torch.py page) and device.md (device_table.py).
 #
 # Environment: FRAGSIM; FRAG_BUILD_DIR; FRAG_SHARED_DIR with oracle/ and
 # recorded/dev/; FRAG_EVENTS, a folder with what oracle/events.py makes of
-# the recordings; FRAG_SECONDS of turns for a workload, 60.
+# the recordings; FRAG_SECONDS for all, 475; FRAG_TURNS, a percentage of
+# the time of turns, 100.
 set -u
 quick=
 [ "${1-}" = --quick ] && quick=1 && shift
@@ -17,9 +18,10 @@ out=$1
 shift
 [ $# -gt 0 ] || set -- losses turns work allocators
 here=$(cd "$(dirname "$0")" && pwd)
-seconds=${FRAG_SECONDS:-60} rounds=1000000 steps=0
-recordings="gpt2_train gnn_sample llama_varlen rcnn_train"
-[ -z "$quick" ] || { seconds=10 rounds=8 steps=1 recordings=gpt2_train; }
+until=$(($(date +%s) + ${FRAG_SECONDS:-475}))
+percent=${FRAG_TURNS:-100} rounds=1000000 steps=0
+recordings="llama_varlen rcnn_train generate gpt2_train"
+[ -z "$quick" ] || { percent=10 rounds=8 steps=1 recordings=gpt2_train; }
 export FRAG_WORKLOADS="${FRAG_WORKLOADS:-$FRAG_SHARED_DIR/oracle/record.py}"
 export FRAG_ORACLE="$FRAG_SHARED_DIR/oracle/torch_oracle.py"
 export PYTHONPATH="$here/../real/torch${PYTHONPATH:+:$PYTHONPATH}"
@@ -45,30 +47,38 @@ inside() {
 }
 
 losses() {
-    for workload in llama_varlen generate rcnn_train; do
-        inside 150 losses $workload
-    done
+    inside 120 losses --at-once 6 llama_varlen
+    inside 120 losses --at-once 10 generate rcnn_train
+}
+
+# turn SECONDS WORKLOAD
+turn() {
+    inside $(($1 + 120)) turns --seconds $(($1 * percent / 100)) "$2"
 }
 
 turns() {
-    inside $((seconds + 150)) turns --seconds "$seconds" llama_varlen
-    inside $((seconds * 2 + 150)) turns --seconds $((seconds * 3 / 2)) generate
-    inside $((seconds + 150)) turns --seconds "$seconds" rcnn_train
+    turn 90 llama_varlen
+    turn 75 rcnn_train
+    turn 50 generate
 }
 
-work() { inside 120 work --seconds $((seconds / 6)); }
+work() { inside 90 work --seconds 4; }
 
 # Compiling disturbs whoever is timed: it runs beside `losses` and is waited for.
 build() { limited 240 python3 "$here/allocators.py" build >"$out/build.log" 2>&1; }
 
+# What is begun when the time is up is finished.
 allocators() {
+    left=$((until - $(date +%s) - 20))
+    [ "$left" -ge 20 ] || left=20
+    [ -z "$quick" ] || left=10
     paths=
     for name in $recordings; do
         paths="$paths $FRAG_SHARED_DIR/recorded/dev/$name.pickle.xz"
     done
     # shellcheck disable=SC2086
-    FRAG_ROWS=$out/device_pytorch.csv limited $((seconds + 60)) python3 \
-        "$here/allocators.py" run --seconds "$seconds" --rounds $rounds \
+    FRAG_ROWS=$out/device_pytorch.csv limited $((left + 60)) python3 \
+        "$here/allocators.py" run --seconds "$left" --rounds $rounds \
         --events "$FRAG_EVENTS" $paths
 }
 

@@ -1,6 +1,9 @@
 """inside_page.py: the page that inside_torch.py makes from its rows."""
+import csv
 import json
+import os
 import statistics
+from collections import Counter
 
 from lockstep import median_interval, total_interval
 
@@ -15,6 +18,9 @@ NAMES = {
     "torch": "fragsim, `torch`",
     "recorded": "PyTorch, default, under `fragsim record`",
 }
+LOOPS = {  # what allocators.py calls it
+    "default": "PyTorch", "expandable": "PyTorch:expandable_segments:True",
+    "remap": "PyTorch over remap", "torch": "PyTorch over torch"}
 PROGRAMS = {"work": "a step", "whole": "a whole run of 100 steps"}
 
 
@@ -31,8 +37,16 @@ def workloads(rows, kind):
 # ---- times ----
 
 def rounds_of(rows, workload):
-    return [r["sides"] for r in of(rows, "round", workload)
-            if r["round"] >= WARM]
+    """Answers by side, a dict a step: a side that is in few rounds is held against the
+    others' same steps, which had the same work."""
+    held, taken = {}, Counter()
+    for r in of(rows, "round", workload):
+        for side, found in r["sides"].items():
+            step = taken[r["sitting"], side]
+            taken[r["sitting"], side] += 1
+            if step >= WARM:
+                held.setdefault((r["sitting"], step), {})[side] = found
+    return [held[key] for key in sorted(held)]
 
 
 def pairs_of(rounds, side):
@@ -90,11 +104,25 @@ def driver_cells(rounds, side):
             f"({100 * took / sum(m['seconds'] for m in mine):.2f} %)"]
 
 
-def memory_cells(rows, workload, side):
-    ends = [r for r in of(rows, "end", workload) if r["side"] == side]
-    if not ends:
+def peaks_of(rows, workload):
+    """By side, at the end; at the last step that all have where some have made fewer."""
+    ends = of(rows, "end", workload)
+    found = [(r["side"], r) for r in ends]
+    if len({len(r["values"]) for r in ends}) > 1:
+        rounds = rounds_of(rows, workload)
+        sides = {side for r in rounds for side in r}
+        common = [r for r in rounds if set(r) == sides]
+        found = common[-1].items() if common else ()
+    peaks = {}
+    for side, r in found:
+        peaks.setdefault(side, set()).add((r["peak_reserved"],
+                                           r["peak_allocated"]))
+    return peaks
+
+
+def memory_cells(peaks):
+    if not peaks:
         return ["-", "-"]
-    peaks = {(r["peak_reserved"], r["peak_allocated"]) for r in ends}
     return [", ".join(f"{p / 2**30:.3f}" for p, _ in sorted(peaks)),
             ", ".join(f"{p / q:.3f}" for p, q in sorted(peaks))]
 
@@ -110,10 +138,11 @@ def times(rows):
                 "|---|---|---:|---:|---:|---|---|---|---:|---|"]
     for workload in workloads(rows, "round"):
         rounds = rounds_of(rows, workload)
+        peaks = peaks_of(rows, workload)
         sides = [s for s in NAMES if any(s in r for r in rounds)]
         for side in sides:
             yield line([f"`{workload}`", NAMES[side],
-                        *memory_cells(rows, workload, side),
+                        *memory_cells(peaks.get(side)),
                         *time_cells(rounds, side),
                         *driver_cells(rounds, side)])
 
@@ -132,6 +161,71 @@ def resolution(rows):
                    f"{ranged(median_interval(spread))} %, half of the rounds "
                    f"between {percent(spread[len(spread) // 4])} and "
                    f"{percent(spread[3 * len(spread) // 4])} %.")
+
+
+# ---- the allocator's part of a step ----
+
+def loops_of(path):
+    """ns a request by recording and allocator, in passes that keep the cache."""
+    if not os.path.exists(path):
+        return {}
+    found = {}
+    with open(path, encoding="utf-8") as file:
+        for r in csv.DictReader(l for l in file if not l.startswith("#")):
+            if r.get("steady_ns_per_event"):
+                found.setdefault((r["trace"], r["allocator"]), []).append(
+                    float(r["steady_ns_per_event"]))
+    return {key: statistics.median(ns) for key, ns in found.items()}
+
+
+class Part:
+    """What a side spends in its allocator: means of a step."""
+
+    def __init__(self, rounds, side, loop):
+        mine = [r[side] for r in rounds if side in r]
+        timed = [m for m in mine if m.get("timed_calls")]
+        self.inside = statistics.mean(m["timed_ns"] for m in timed) * 1e-6 \
+            if timed else None
+        mine = timed or [m for m in mine if "requests" in m]
+        self.known = bool(mine)
+        if not mine:
+            return
+        self.step = 1e3 * statistics.mean(m["seconds"] for m in mine)
+        self.requests = statistics.mean(
+            m["timed_calls" if timed else "requests"] for m in mine)
+        self.loop = loop
+        self.looped = loop and self.requests * loop * 1e-6
+
+    def share(self, ms):
+        return "-" if ms is None else f"{ms:.2f} ({100 * ms / self.step:.2f} %)"
+
+    def more(self, own):
+        """Than PyTorch's default, in % of the step: as timed in the program, and by
+        the loops."""
+        if self.inside is None or not own.looped or not self.looped:
+            return ["", ""]
+        return [f"{100 * (ms - own.looped) / self.step:+.2f}"
+                for ms in (self.inside, self.looped)]
+
+
+def parts(rows, loops):
+    yield from ["| workload | allocator | step, ms | requests and frees a step | ms "
+                "timed in the program (of the step) | ns each in a loop | ms by the "
+                "loop (of the step) | more than PyTorch's, timed, % of the step | by "
+                "the loops |", "|---|---|---:|---:|---|---:|---|---:|---:|"]
+    for workload in workloads(rows, "round"):
+        rounds = rounds_of(rows, workload)
+        found = {side: Part(rounds, side, loops.get((workload, name)))
+                 for side, name in LOOPS.items()}
+        for side, part in found.items():
+            if part.known:
+                yield line([
+                    f"`{workload}`", NAMES[side], f"{part.step:.2f}",
+                    f"{part.requests:,.0f}", part.share(part.inside),
+                    f"{part.loop:,.0f}" if part.loop else "-",
+                    part.share(part.looped),
+                    *(part.more(found["default"])
+                      if found["default"].known else ["", ""])])
 
 
 # ---- losses ----
@@ -218,8 +312,10 @@ TEXT = """# Policies of fragsim inside PyTorch
 
 A process a side, all on one GPU at once, advance in turn, one step of training or one
 token each (`lockstep.py`): what slows the machine slows all sides of a round. The order
-goes through a Williams design. All sides take their turns on the same four cores, since
-two cores differ. A step's time is taken from the turn to the end of the device's work.
+goes through a Williams design. `expandable_segments:True` and `torch` take a turn in
+every fourth round and are held against the same steps of the others. All sides take their
+turns on the same four cores, since two cores differ. A step's time is taken from the turn
+to the end of the device's work.
 Its ratio is to the mean of two processes with PyTorch's default in the same round; the
 median of the ratios has a 95 % interval of order statistics, the ratio of all seconds one
 of a bootstrap over rounds. The first {warm} rounds of a sitting are not counted. `within
@@ -235,7 +331,18 @@ What can be told apart:
 
 Of PyTorch's allocators the driver calls are its own counts (num_device_alloc and
 num_device_free), of ours every memory call of the driver, mapping and unmapping too, and
-their time has the waits for the device in it that an unmap needs.
+their time has the waits for the device in it that an unmap needs. Peaks are those after
+the last step that all sides have made.
+
+## The allocator's part of a step
+
+{parts}
+
+Timed in the program: every fourth step is, from the start of our `alloc` and `free` to
+their end, the lock and the driver's calls and a reading of the clock (20 to 30 ns) in it.
+PyTorch's own are not timed in the program. In a loop: the recording of the same workload
+through PyTorch's `raw_alloc` and `raw_delete` alone, the cache kept (`allocators.py`); for
+ours PyTorch's table of what a pluggable allocator gave is in it.
 
 ## Losses
 
@@ -271,10 +378,11 @@ def where(rows):
             f"{', '.join(sorted({r['date'] for r in found}))}")
 
 
-def page(rows):
+def page(rows, loops):
     return TEXT.format(about=where(rows), warm=WARM,
                        times="\n".join(times(rows)),
                        resolution="\n".join(resolution(rows)),
+                       parts="\n".join(parts(rows, loops)),
                        losses="\n".join(losses(rows)),
                        recorded="\n".join(recorded(rows)),
                        program="\n".join(program_times(rows)),
@@ -283,6 +391,8 @@ def page(rows):
 
 def make_page(path, out):
     with open(path, encoding="utf-8") as file:
-        text = page([json.loads(l) for l in file])
+        text = page([json.loads(l) for l in file],
+                    loops_of(os.path.join(os.path.dirname(path),
+                                          "device_pytorch.csv")))
     with open(out, "w", encoding="utf-8") as file:
         file.write(text)

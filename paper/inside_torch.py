@@ -3,8 +3,9 @@
 
 inside_torch.py turns [--seconds N] [--rounds N] [WORKLOAD...]
     step times: a process a side, all at once on the GPU, a step each in turn
-inside_torch.py losses [--steps N] [WORKLOAD...]
-    the same losses? with kernels whose sums have one order (`same`)
+inside_torch.py losses [--steps N] [--at-once N] [WORKLOAD...]
+    the same losses? with kernels whose sums have one order (`same`); so many
+    processes on the device at once
 inside_torch.py work [--seconds N] [--rounds N]
     what the recorder costs a small CUDA program
 inside_torch.py page
@@ -54,8 +55,8 @@ SIDES = {
 # that, which takes a minute; so it is not compiled.
 SAME = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TORCHDYNAMO_DISABLE": "1"}
 RECORDED = ["llama_varlen"]  # run under the recorder too
-LOSSES = {  # steps, and how many processes fit on the device at once
-    "llama_varlen": (24, 3), "generate": (3, 6), "rcnn_train": (5, 3)}
+RARE = ("expandable", "torch")  # in full rounds only
+LOSSES = {"llama_varlen": 6, "generate": 1, "rcnn_train": 5}  # steps
 
 
 # ---- a side: a process of its own ----
@@ -67,8 +68,8 @@ class Enough(Exception):
 class Steps:
     """What a program says at the end of its steps, where it waits for its turn."""
 
-    def __init__(self, torch, numbers, turns, endless):
-        self.torch, self.numbers = torch, numbers
+    def __init__(self, torch, memory, turns, endless):
+        self.torch, self.numbers, self.peaks, self.timed = torch, *memory
         self.turns, self.endless = turns, endless
         self.values, self.counts, self.began = [], 0, None
 
@@ -84,10 +85,12 @@ class Steps:
             say({"ready": True})
             pin(cores_of_turns())
         else:
-            say({"seconds": now - self.began, **self.since()})
+            say({"seconds": now - self.began, **self.since(), **self.peaks()})
         self.counts = self.numbers()
-        if not sys.stdin.readline():
+        word = sys.stdin.readline()
+        if not word:
             self.released()
+        self.timed(word == "full\n")
         self.began = time.perf_counter()
 
     def since(self):
@@ -154,26 +157,32 @@ def watch(torch, workload, steps):
         after(torch.Tensor, "backward", trained)
 
 
+# Of each side: what counts up, the peaks, and a switch for what is not always timed.
+
 def memory_of_ours():
     import fragsim_torch
     fragsim_torch.use()
 
     def numbers():
         return {"calls": fragsim_torch.driver_calls(),
-                "ns": fragsim_torch.driver_ns()}
+                "ns": fragsim_torch.driver_ns(),
+                "timed_calls": fragsim_torch.timed_calls(),
+                "timed_ns": fragsim_torch.timed_ns()}
 
     def peaks():
         return {"peak_reserved": fragsim_torch.peak_reserved(),
                 "peak_allocated": fragsim_torch.peak_allocated()}
 
-    return numbers, peaks
+    return numbers, peaks, fragsim_torch.timed
 
 
 def memory_of_pytorch(torch):
     def numbers():
         stats = torch.cuda.memory_stats(0)
         return {"calls": stats.get("num_device_alloc", 0) +
-                stats.get("num_device_free", 0)}
+                stats.get("num_device_free", 0),
+                "requests": stats.get("allocation.all.allocated", 0) +
+                stats.get("allocation.all.freed", 0)}
 
     def peaks():
         stats = torch.cuda.memory_stats(0)
@@ -182,7 +191,7 @@ def memory_of_pytorch(torch):
                 "allocs": stats["num_device_alloc"],
                 "frees": stats["num_device_free"]}
 
-    return numbers, peaks
+    return numbers, peaks, lambda on: None
 
 
 def one_order(torch):
@@ -203,7 +212,7 @@ def program(a):
     import torch.nn as nn
     import torch.nn.functional as F
     ours = "FRAGSIM_POLICY" in SIDES[a.side]
-    numbers, peaks = memory_of_ours() if ours else memory_of_pytorch(torch)
+    memory = memory_of_ours() if ours else memory_of_pytorch(torch)
     with_history = a.same and a.side == "recorded"
     if with_history:
         torch.cuda.memory._record_memory_history(
@@ -212,7 +221,7 @@ def program(a):
     torch.manual_seed(0)
     if a.same:
         one_order(torch)
-    steps = Steps(torch, numbers, not a.same, a.steps == FOR_EVER)
+    steps = Steps(torch, memory, not a.same, a.steps == FOR_EVER)
     watch(torch, a.workload, steps)
     space = {"torch": torch, "nn": nn, "F": F, "random": random,
              "dev": torch.device("cuda:0"), "a": a}
@@ -222,7 +231,7 @@ def program(a):
     except Enough:
         pass
     torch.cuda.synchronize()
-    end = {"values": steps.values, **peaks()}
+    end = {"values": steps.values, **steps.peaks()}
     if with_history:
         end["segments"] = segments(torch)
     say({"end": end})
@@ -304,38 +313,40 @@ def finish(process, workload, kind, folder):
     write({"kind": kind, "workload": workload, "side": process.name, **end})
 
 
+def sides_of(workload):
+    return [s for s in SIDES if s != "recorded" or workload in RECORDED]
+
+
 def turns(workload, a):
     from lockstep import attempt, take_turns
     failed = failed_in(workload, "turns")
     steps = 0 if workload == "generate" else FOR_EVER
-    sides = [s for s in SIDES if s != "recorded" or workload in RECORDED]
     sitting = time.time_ns()
     with tempfile.TemporaryDirectory() as folder:
         programs = [start(workload, side, steps, folder, False)
-                    for side in sides]
-        for number, answers in enumerate(take_turns(programs, a.seconds,
-                                                    a.rounds, failed)):
+                    for side in sides_of(workload)]
+        for number, answers in enumerate(take_turns(
+                programs, a.seconds, a.rounds, failed, rare=RARE)):
             write({"kind": "round", "workload": workload, "sitting": sitting,
                    "round": number, "sides": answers})
         alive = [p for p in programs if p.process.returncode is None]
         attempt(alive, lambda p: finish(p, workload, "end", folder), failed)
 
 
-def losses(workload, a):
+def losses(a):
     from lockstep import attempt
-    failed = failed_in(workload, "losses")
 
-    steps, at_once = LOSSES.get(workload, (0, 1))
-
-    def run(side):
+    def run(pair):
+        workload, side = pair
+        failed = failed_in(workload, "losses")
         with tempfile.TemporaryDirectory() as folder:
-            process = start(workload, side, a.steps or steps, folder, True)
+            process = start(workload, side,
+                            a.steps or LOSSES.get(workload, 0), folder, True)
             attempt([process], lambda p: finish(p, workload, "losses", folder),
                     failed)
 
-    with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(run, [s for s in SIDES
-                            if s != "recorded" or workload in RECORDED]))
+    with ThreadPoolExecutor(a.at_once) as pool:
+        list(pool.map(run, [(w, s) for w in a.workloads for s in sides_of(w)]))
 
 
 def loader():
@@ -360,7 +371,7 @@ def work(a):
                    "round": number, "sides": answers})
         alive = [p for p in programs if p.process.returncode is None]
         attempt(alive, lambda p: finish(p, "work", "end", folder), failed)
-        for number in range(min(a.rounds, 17)):
+        for number in range(min(a.rounds, 11)):
             whole(sides, number, sitting)
 
 
@@ -405,6 +416,7 @@ def main():
         one.add_argument("--seconds", type=float, default=80)
         one.add_argument("--rounds", type=int, default=FOR_EVER)
         one.add_argument("--steps", type=int, default=0)
+        one.add_argument("--at-once", type=int, default=3)
         if verb != "work":
             one.add_argument("workloads", nargs="*",
                              default=list(LOSSES))
@@ -422,10 +434,11 @@ def main():
         make_page(ROWS, os.path.join(HERE, "inside_torch.md"))
     else:
         write(about())
-        for workload in getattr(a, "workloads", ()):
-            (turns if a.verb == "turns" else losses)(workload, a)
-        if a.verb == "work":
-            work(a)
+        if a.verb == "turns":
+            for workload in a.workloads:
+                turns(workload, a)
+        else:
+            {"losses": losses, "work": work}[a.verb](a)
 
 
 if __name__ == "__main__":

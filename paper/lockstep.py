@@ -5,13 +5,15 @@ On a machine that others share, a run differs from the next by more than what is
 be measured. So all programs are started at once and advance in turn, a step each: a
 round. What slows the machine down slows all that are in the round, and a ratio is taken
 within a round. The order within the rounds goes through a Williams design, where each
-program follows each other one equally often.
+program follows each other one equally often. Programs that matter less are in every
+fourth round only: a full one.
 
 A program that can take part prints JSON, a line each. {"ready": true} when it is where
-turns begin; for a line on its stdin it takes a step and prints {"seconds": ...}, with
-whatever else it counted; at the end of its stdin it runs to its end without turns and
+turns begin; for a line on its stdin, "turn" or in a full round "full", it takes a step
+and prints {"seconds": ...}, with whatever else it counted; at the end of its stdin it runs to its end without turns and
 prints {"end": {...}}, which is also the answer to a turn that its end came in.
 """
+import itertools
 import json
 import math
 import os
@@ -20,6 +22,8 @@ import select
 import statistics
 import subprocess
 import time
+
+FULL = 4  # every fourth round
 
 
 class Gone(Exception):
@@ -64,8 +68,8 @@ class Program:
         with open(self.log, encoding="utf-8", errors="replace") as file:
             return file.read()[-800:].strip()
 
-    def turn(self, seconds=120):
-        self.process.stdin.write(b"turn\n")
+    def turn(self, word, seconds=120):
+        self.process.stdin.write(word + b"\n")
         return self.answer(seconds)
 
     def release(self):
@@ -109,20 +113,25 @@ def attempt(programs, act, failed):
     return left
 
 
-def take_turns(programs, seconds, rounds, failed, start=120):
+def take_turns(programs, seconds, rounds, failed, start=120, rare=()):
     """Rounds for so many seconds, at most so many: a dict each, of answers by name.
-    A program that fails is left out from there on: failed(name, words)."""
+    Programs named in rare are in the full rounds only. A program that fails is left out
+    from there on: failed(name, words)."""
     programs = attempt(programs, lambda p: p.answer(start), failed)
     until, done = time.monotonic() + seconds, 0
+    designs = {}  # by how many take part: each goes through its own
     while programs and done < rounds and time.monotonic() < until:
-        design, answers = orders(len(programs)), {}
-        ranked = [programs[i] for i in design[done % len(design)]]
+        full = bool(rare) and done % FULL == FULL - 1
+        present = [p for p in programs if full or p.name not in rare]
+        design = designs.setdefault(len(present),
+                                    itertools.cycle(orders(len(present))))
+        answers, word = {}, b"full" if full else b"turn"
 
-        def turn(program, answers=answers):
-            answers[program.name] = program.turn()
+        def turn(program, answers=answers, word=word):
+            answers[program.name] = program.turn(word)
 
-        left = attempt(ranked, turn, failed)
-        programs = [p for p in programs if p in left]
+        left = attempt([present[i] for i in next(design)], turn, failed)
+        programs = [p for p in programs if p in left or p not in present]
         if any("end" in a for a in answers.values()):
             break
         done += 1
@@ -139,7 +148,7 @@ def median_interval(values, confidence=0.95):
     ordered, n = sorted(values), len(values)
     below, rank = 0.0, 0  # below: P(fewer than rank + 1 of n coins)
     while rank < n:
-        below += math.comb(n, rank) * 0.5 ** n
+        below += math.comb(n, rank) / 2 ** n
         if 2 * below > 1 - confidence:
             break
         rank += 1

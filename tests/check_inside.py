@@ -9,7 +9,6 @@ on a torch of forty lines, the recorder on the CUDA program of its tests, and ou
 allocators on the fake driver.
 Environment: FRAGSIM, FRAG_BUILD_DIR.
 """
-import argparse
 import csv
 import io
 import itertools
@@ -64,6 +63,12 @@ def intervals():
                f"interval of {n}: {found}, expected {wanted}")
 
 
+def many_values():
+    middle, found = lockstep.median_interval(range(4001))
+    expect(middle == 2000 and abs(found[0] - (2000 - 0.98 * 4001 ** .5)) < 2,
+           f"interval of 4001: {found}")
+
+
 def coverage():
     """How often the true value lies in the interval, for skewed times."""
     draw, runs, hits = random.Random(7), 400, [0, 0]
@@ -116,8 +121,36 @@ def turns(folder):
     four, three = lockstep.orders(4), lockstep.orders(3)
     wanted = ["abcd"[i] for r in range(5) for i in four[r % 4]]
     wanted = [n for k, n in enumerate(wanted) if k < 16 or n != "b"]
-    wanted += ["acd"[i] for r in range(5, 9) for i in three[r % 6]]
+    wanted += ["acd"[i] for r in range(4) for i in three[r]]
     expect([s[2] for s in spans] == wanted, "turns are out of order")
+
+
+def full_rounds(folder):
+    """Programs that matter less are in every fourth round, and that is said."""
+    def program(name):
+        return lockstep.Program(name, [sys.executable, "-c", """
+import json, sys
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"word": line.strip()}), flush=True)
+print(json.dumps({"end": {}}))
+"""], os.environ, os.path.join(folder, name))
+
+    programs = [program(name) for name in "abcd"]
+    rounds = list(lockstep.take_turns(programs, 60, 25, print, rare="cd"))
+    for p in programs:
+        p.finish()
+    wanted = [("abcd", "full") if r % 4 == 3 else ("ab", "turn")
+              for r in range(25)]
+    got = [("".join(sorted(r)), "".join({a["word"] for a in r.values()}))
+           for r in rounds]
+    expect(got == wanted, f"rounds {got}")
+    orders = ["".join(r) for r in rounds]
+    expect(sorted(set(orders[3::4])) == sorted(
+        "".join("abcd"[i] for i in o) for o in lockstep.orders(4)),
+        f"full rounds in the orders {orders[3::4]}")
+    both = [o for o in orders if len(o) == 2]
+    expect(abs(both.count("ab") - both.count("ba")) <= 1, f"orders {both}")
 
 
 # ---- the page, of rows whose answer is known ----
@@ -139,7 +172,14 @@ def rows():
             took *= 1.5 if side == "expandable" and number % 10 == 0 else 1
             sides[side] = {"seconds": took if number >= 5 else 1e6, "calls": 4}
             if side in ("remap", "torch"):
-                sides[side]["ns"] = int(0.1 * took * 1e9)
+                timed = number % 4 == 3
+                sides[side].update(ns=int(0.1 * took * 1e9),
+                                   timed_calls=1000 * timed,
+                                   timed_ns=int(0.02 * took * 1e9) * timed)
+            else:
+                sides[side]["requests"] = 1000
+            sides[side].update(peak_reserved=number << 30,
+                               peak_allocated=number << 29)
         found.append({"kind": "round", "workload": "toy", "sitting": 1,
                       "round": number, "sides": sides})
     for side in slower:
@@ -160,7 +200,9 @@ def rows():
 
 
 def page():
-    text = inside_page.page(rows())
+    # Steps of about a second: 1000 requests of 5 us are 0.5 % of one.
+    text = inside_page.page(rows(), {("toy", "PyTorch"): 5000.0,
+                                     ("toy", "PyTorch over remap"): 10000.0})
     table = {}
     for line in text.splitlines():
         cells = [c.strip() for c in line.strip("|").split("|")]
@@ -171,10 +213,22 @@ def page():
                           ("recorded", "open, open")):
         expect(times[inside_page.NAMES[side]][7] == verdict,
                f"{side}: {times[inside_page.NAMES[side]]}")
+    shares = {cells[1]: cells for line in text.splitlines()
+              for cells in [[c.strip() for c in line.strip("|").split("|")]]
+              if len(cells) == 9 and cells[0] == "`toy`"}
+    of_remap = shares[inside_page.NAMES["remap"]]
+    step = float(of_remap[2])
+    expect(of_remap[3] == "1,000" and of_remap[4].endswith("(2.00 %)") and
+           of_remap[6] == f"10.00 ({1000 / step:.2f} %)" and
+           abs(float(of_remap[7]) - (2 - 500 / step)) < 0.02 and
+           abs(float(of_remap[8]) - 500 / step) < 0.02, f"{of_remap}")
+    of_torch = shares[inside_page.NAMES["torch"]]
+    expect(of_torch[5:] == ["-", "-", "", ""] and
+           shares[inside_page.NAMES["default"]][4] == "-", f"{shares}")
     expandable = times[inside_page.NAMES["expandable"]]
     expect(4 < float(expandable[6].split()[0]) < 6, f"{expandable}: slow steps")
     remap = times[inside_page.NAMES["remap"]]
-    expect(remap[2:4] == ["3.000", "1.500"] and remap[8] == "4.00" and
+    expect(remap[2:4] == ["204.000", "2.000"] and remap[8] == "4.00" and
            remap[9].endswith("(10.00 %)"), f"{remap}")
     for words in ("200 rounds in 1 sittings", "last words",
                   "equal in the first 1 of 3, then by up to 2.5e-01",
@@ -194,6 +248,33 @@ def references():
                          ("torch", [])):
         got = inside_page.pairs_of([row], side)
         expect(got == wanted, f"{side} against {got}, expected {wanted}")
+
+
+def steps():
+    """A side that is in few rounds is held against the others' same steps."""
+    rows, made = [], 0
+    for number in range(40):
+        sides = {"default": {"seconds": number, "peak_reserved": number,
+                             "peak_allocated": 1}}
+        if number % 4 == 3:
+            sides["torch"] = {"seconds": 10 * made, "peak_reserved": 100 + made,
+                              "peak_allocated": 1}
+            made += 1
+        rows.append({"kind": "round", "workload": "toy", "sitting": 1,
+                     "round": number, "sides": sides})
+    held = [r for r in inside_page.rounds_of(rows, "toy") if "torch" in r]
+    got = [(r["torch"]["seconds"], r["default"]["seconds"]) for r in held]
+    expect(got == [(10 * k, k) for k in range(inside_page.WARM, 10)],
+           f"steps held against each other: {got}")
+    ends = [{"kind": "end", "workload": "toy", "side": side, "values": [0] * n,
+             "peak_reserved": 999, "peak_allocated": 1}
+            for side, n in (("default", 40), ("torch", 10))]
+    peaks = inside_page.peaks_of(rows + ends, "toy")
+    expect(peaks == {"default": {(9, 1)}, "torch": {(109, 1)}},
+           f"peaks after unequal steps: {peaks}")
+    ends[0]["values"] = ends[1]["values"]
+    peaks = inside_page.peaks_of(rows + ends, "toy")
+    expect(set.union(*peaks.values()) == {(999, 1)}, f"peaks at the end {peaks}")
 
 
 def subsequences():
@@ -221,12 +302,18 @@ calls = [0]
 def stats(device):
     calls[0] += 2
     return {"num_device_alloc": calls[0], "num_device_free": 0,
-            "reserved_bytes.all.peak": 2 << 30,
+            "allocation.all.allocated": 3 * calls[0],
+            "allocation.all.freed": 2 * calls[0],
+            "reserved_bytes.all.peak": calls[0] << 20,
             "allocated_bytes.all.peak": 1 << 30}
 nothing = lambda *rest, **named: None
 manual_seed = use_deterministic_algorithms = device = nothing
+from_numpy = lambda held: held
+kept = [False]
 cuda = types.SimpleNamespace(synchronize=nothing, memory_stats=stats,
-                             get_device_name=lambda i: "NONE")
+                             get_device_name=lambda i: "NONE", init=nothing,
+                             empty_cache=lambda: kept.__setitem__(0, False),
+                             reset_peak_memory_stats=nothing)
 backends = types.SimpleNamespace(cuda=types.SimpleNamespace(
     enable_flash_sdp=nothing, enable_mem_efficient_sdp=nothing,
     enable_cudnn_sdp=nothing))
@@ -245,6 +332,39 @@ class LlamaForCausalLM:
 import os
 use = lambda: os.environ["FRAGSIM_POLICY"]
 driver_calls = driver_ns = peak_reserved = peak_allocated = lambda: 3 << 30
+is_timed, made = [False], [0]
+timed = lambda on: is_timed.__setitem__(0, on)
+def timed_calls():
+    made[0] += 10 * is_timed[0]
+    return made[0]
+timed_ns = lambda: 1000 * made[0]
+""",
+    "torch/utils/__init__.py": "",
+    "torch/utils/cpp_extension.py": """
+import types
+load_inline = lambda *rest, **named: types.SimpleNamespace(
+    replay_uncached=lambda events: 5000.0)
+""",
+    "numpy.py": """
+uint8 = None
+def fromfile(path, dtype):
+    with open(path, "rb") as file: return file.read()
+""",
+    "oracle.py": """
+import os, types
+import torch
+base = 100 + 100 * ("PYTORCH_CUDA_ALLOC_CONF" in os.environ)
+base += {"torch": 1000, "remap": 2000}.get(os.environ.get("FRAGSIM_POLICY"), 0)
+def replay(events, stop):
+    found = base + (0 if torch.kept[0] else 50)
+    torch.kept[0] = True
+    return -1, found, 0
+load = lambda: types.SimpleNamespace(replay=replay)
+def one(job):
+    return {"first_oom_index": None, "peak_reserved": os.path.getsize(job["events"]),
+            "ns_per_event_warm": load().replay(None, True)[1]}
+def main(): raise SystemExit("it has no command line here")
+main()
 """,
     "workloads.py": """
 raise SystemExit("what is before the workloads is not run")
@@ -289,13 +409,19 @@ def on_fake_torch(folder):
     wanted = [random.random() for _ in range(9)]
     found = experiment(folder, "turns", "--rounds", "8", "toy")
     held = [r for r in found if r["kind"] == "round"]
-    expect([sorted(r["sides"]) for r in held] == [sorted(sides)] * 8,
+    few = [s for s in sides if s not in inside_torch.RARE]
+    expect([sorted(r["sides"]) for r in held] ==
+           [sorted(few if r % 4 < 3 else sides) for r in range(8)],
            f"rounds on the fake: {held}")
-    expect(held[0]["sides"]["default"]["calls"] == 2 and
-           held[0]["sides"]["remap"]["calls"] == 0, f"calls: {held[0]}")
+    for number, r in enumerate(held):
+        own, ours = r["sides"]["default"], r["sides"]["remap"]
+        expect(own["requests"] == 5 * own["calls"] > 0 and ours["calls"] == 0 and
+               (ours["timed_calls"] > 0) == (number % 4 == 3) and
+               ours["timed_ns"] == 1000 * ours["timed_calls"] and
+               own["peak_reserved"] > own["requests"], f"counts: {r}")
     ends = {r["side"]: r for r in found if r["kind"] == "end"}
-    expect(all(ends[s]["values"] == wanted for s in sides),
-           f"values: {ends}, expected {wanted}")
+    expect(all(ends[s]["values"] == wanted[:3 if s in inside_torch.RARE else 9]
+               for s in sides), f"values: {ends}, expected {wanted}")
     found += experiment(folder, "losses", "--steps", "2", "toy")
     expect([r["values"] for r in found if r["kind"] == "losses"] ==
            [wanted[:2]] * 5, "losses on the fake")
@@ -305,86 +431,89 @@ def on_fake_torch(folder):
     expect(sum(r["kind"] == "round" for r in tokens) == sum(each) - 1 and
            all(len(r["values"]) == 3 for r in tokens if r["kind"] == "end"),
            f"{sum(each)} tokens: {tokens}")
-    expect("equal in 2" in inside_page.page(found + tokens), "its page")
+    expect("equal in 2" in inside_page.page(found + tokens, {}), "its page")
 
 
 def on_recorder(folder):
     if not os.path.exists(os.path.join(BUILD, "tests/record/record_loader")):
         return
     found = experiment(folder, "work", "--rounds", "8")
-    text = inside_page.page(found)
+    text = inside_page.page(found, {})
     expect("made 144 requests and 144 frees; the trace has the same" in text,
            f"the recorder: {text}")
     expect("| a step | " in text and "| a whole run of 100 steps | " in text,
            "times of the CUDA program")
 
 
-class FakePyTorch:
-    def cached(self, events, conf):
-        return os.path.getsize(events), 200.0 if conf else 100.0
-
-    def without_cache(self, events):
-        if not os.path.exists(events):
-            raise FileNotFoundError(events)
-        return "", 5000.0
-
-
 def on_allocators(folder):
-    """Of PyTorch's side only what is done with its answers; ours on the fake
-    driver."""
+    """PyTorch's side on the fake, in processes of their own; ours on the fake driver."""
     library = os.path.join(BUILD, "tests", "fake_cuda")
     if not os.path.exists(library):
         return
-    os.environ["LD_LIBRARY_PATH"] = library
-    allocators.FRAGSIM = os.environ.get("FRAGSIM",
-                                        os.path.join(BUILD, "fragsim"))
-    recording = os.path.join(ROOT, "traces/bundled/cudagraph.pickle.xz")
-    name, trace = allocators.native(recording, folder)
+    name, fragsim = "cudagraph", os.environ.get("FRAGSIM",
+                                                os.path.join(BUILD, "fragsim"))
+    recording = os.path.join(ROOT, f"traces/bundled/{name}.pickle.xz")
     with open(os.path.join(folder, name + ".events"), "wb") as file:
         file.write(bytes(24 * 100))
     path = os.path.join(folder, "device_pytorch.csv")
-    options = argparse.Namespace(events=folder)
-    with open(path, "w", encoding="utf-8") as file:
-        out = csv.writer(file, lineterminator="\n")
-        file.write("# where\n")
-        out.writerow(allocators.COLUMNS)
-        for number in range(2):
-            allocators.measure(number, [(name, trace)], FakePyTorch(), options,
-                               out)
+    done = subprocess.run(
+        [sys.executable, os.path.join(PAPER, "allocators.py"), "run", "--rounds",
+         "2", "--events", folder, recording], capture_output=True, text=True,
+        check=False, env=dict(os.environ, FRAG_ROWS=path, PYTHONPATH=folder,
+                              FRAGSIM=fragsim, LD_LIBRARY_PATH=library,
+                              FRAG_ORACLE=os.path.join(folder, "oracle.py"),
+                              PYTHONDONTWRITEBYTECODE="1"))
+    expect(done.returncode == 0 and not done.stderr,
+           f"allocators: exit {done.returncode}: {done.stderr}")
     with open(path, encoding="utf-8") as file:
-        order = [line.split(",")[2] for line in list(file)[2:]]
-    expect(order[:6] == order[:5:-1], f"not forward and back: {order}")
+        rows = [line.strip().split(",") for line in list(file)[2:]]
+    order = [r[2] for r in rows]
+    expect(order[:8] == order[:7:-1], f"not forward and back: {order}")
+    steady = {r[2]: r[4:] for r in rows if r[1] == "1"
+              and r[2].startswith("PyTorch")}
+    expect(steady == {
+        "PyTorch": ["150", "100"],
+        "PyTorch:expandable_segments:True": ["250", "200"],
+        "PyTorch over torch": ["1150", "1100"],
+        "PyTorch over remap": ["2150", "2100"],
+        "PyTorch without cache": ["5000.0", ""]}, f"times: {steady}")
     device_table.DATA = folder
     found = device_table.Allocators()
     wanted = ["PyTorch", "torch", "PyTorch:expandable_segments:True",
-              "torch:expandable_segments:True", "PyTorch without cache",
-              "direct"]
+              "torch:expandable_segments:True", "PyTorch over torch",
+              "PyTorch over remap", "PyTorch without cache", "direct"]
     expect([key[1] for key in found.ns] == wanted and
            all(set(rounds) == {"0", "1"} for rounds in found.ns.values()),
            f"rows of allocators: {found.ns}")
-    simulated = subprocess.run([allocators.FRAGSIM, "replay", "-q", trace, "-p",
-                                "torch", "--csv", "-"], check=True,
-                               stdout=subprocess.PIPE, text=True).stdout
+    with tempfile.TemporaryDirectory() as other:
+        allocators.FRAGSIM = fragsim
+        trace = allocators.native(recording, other)[1]
+        simulated = subprocess.run([fragsim, "replay", "-q", trace, "-p", "torch",
+                                    "--csv", "-"], check=True, text=True,
+                                   stdout=subprocess.PIPE).stdout
     peak = next(csv.DictReader(io.StringIO(simulated)))["peak_reserved_bytes"]
     expect(found.peak[name, "torch"] == {peak}, f"{found.peak}, not {peak}")
     lines = []
     device_table.pytorch(lines, found)
     device_table.direct(lines, found)
     text = "\n".join(lines)
-    for words in (f"| {name} | default | 2,400 | {int(peak):,} | 100 (100 to 100) |",
-                  f"| {name} | 5,000 (5,000 to 5,000) | 50 (50 to 50) |"):
+    for words in (f"| {name} | default | 2,400 | {int(peak):,} | 150 (150 to 150) |",
+                  f"| {name} | 5,000 (5,000 to 5,000) | 33 (33 to 33) |"):
         expect(words in text, f"{words} is not in {text}")
 
 
 def main():
     designs()
     intervals()
+    many_values()
     coverage()
     references()
+    steps()
     subsequences()
     page()
     with tempfile.TemporaryDirectory() as folder:
         turns(folder)
+        full_rounds(folder)
         on_fake_torch(folder)
         on_recorder(folder)
         on_allocators(folder)
