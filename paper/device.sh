@@ -25,36 +25,41 @@ done
 costs=$out/device_costs.csv
 status=0
 
-# compare NAME ARGUMENT...: OUT/device_NAME.csv, with how it was made.
+# compare NAME ARGUMENT...: more rows of OUT/device_NAME.csv, which begins with
+# how it was made.
 compare() {
-    name=$1 code=0
+    to=$out/device_$1.csv code=0
+    echo "== $(date +%T) $1"
     shift
-    echo "== $(date +%T) $name"
     "$fragsim" compare -q "$@" --costs "$costs" --csv "$out/part.csv" -f \
         >"$out/said" 2>&1 || code=1
     tail -n 1 "$out/said"
-    [ -f "$out/part.csv" ] && {
-        echo "$about; paper/device.sh"
-        cat "$out/part.csv"
-    } >"$out/device_$name.csv"
+    if [ ! -f "$to" ]; then
+        echo "$about; paper/device.sh" >"$to"
+        head -n 1 "$out/part.csv" >>"$to"
+    fi
+    tail -n +2 "$out/part.csv" >>"$to"
     rm -f "$out/part.csv" "$out/said"
     return $code
 }
 
+rm -f "$out"/device_*.csv
 echo "== $(date +%T) costs"
 "$fragsim" calibrate -q --rounds 12 -o "$costs" -f \
     --calls "$out/device_calls.csv" || exit
 about=$(head -1 "$costs")
 # shellcheck disable=SC2086
-compare times "$@" $all --repeat 2 || status=1
+compare limits "$1" "$2" "$3" "$4" $all -p plan -c 1.02x,0.9x --check \
+    --repeat 1 || status=1
 # What the simulated device serves and the real one does not is a difference.
 "$fragsim" gen -q -f -o "$out/big.h5" \
     stationary:allocs=6000,live=160,mean=1GiB,spread=0.5 || status=1
 compare end "$out/big.h5" -p torch -p torch:expandable_segments:True \
     -p best_fit -p direct --repeat 1
 rm -f "$out/big.h5"
-# shellcheck disable=SC2086
-compare limits "$1" "$2" "$3" "$4" $all -p plan -c 1.02x,0.9x --check \
-    --repeat 1 || status=1
+for trace in "$@"; do
+    # shellcheck disable=SC2086
+    compare times "$trace" $all --repeat 2 || status=1
+done
 echo "== $(date +%T) exit $status"
 exit $status

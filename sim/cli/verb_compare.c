@@ -81,15 +81,15 @@ static void let_it_clear(const struct comparison *s)
             NULL);
 }
 
-static void note_given_back(struct comparison *s, const struct cell_memory *m)
+/* Clearing begins with the first that is given back. */
+static void note_given_back(struct comparison *s, const struct cell_memory *m,
+                            frag_time started)
 {
-    const frag_time now = clock_of(s);
     const frag_size bytes =
         frag_twin_cost(m->twin, FRAG_DRIVER_SEGMENT_FREE).bytes +
         frag_twin_cost(m->twin, FRAG_DRIVER_PHYS_RELEASE).bytes;
 
-    s->dirty = (s->dirty > now ? s->dirty : now) +
-               bytes / FRAG_MIB * FRAG_CLEAR_NS_PER_MIB;
+    s->dirty = started + bytes / FRAG_MIB * FRAG_CLEAR_NS_PER_MIB;
 }
 
 /* A timed run, as quick as the calls of it were. */
@@ -149,12 +149,14 @@ static enum frag_err run_and_time(struct comparison *s, struct compared *c,
     const bool is_timed = !settings->check;
     struct frag_summary summary;
     double before = 0, after = 0;
+    frag_time started;
     struct timing t;
 
     if (is_timed)
         FRAG_TRY(frag_pace(s->device, room, &settings->costs, &before, e));
+    started = clock_of(s);
     FRAG_TRY(run_on(s, c, settings, m, params, &summary, e));
-    note_given_back(s, m);
+    note_given_back(s, m, started);
     if (!is_timed)
         return FRAG_OK;
     FRAG_TRY(frag_pace(s->device, room, &settings->costs, &after, e));
