@@ -47,7 +47,7 @@ inside() {
 }
 
 losses() {
-    inside 120 losses --at-once 6 llama_varlen
+    inside 120 losses --at-once 4 llama_varlen
     inside 120 losses --at-once 10 generate rcnn_train
 }
 
