@@ -14,6 +14,15 @@
  * mechanism/gather.h, mesh.h and lodge.h have the rules, mechanism/pages.h the
  * ties. A freed block serves any stream.
  *
+ * With lodge=early a block of a page or more also lodges where it would break
+ * whole free pages that a peak may soon need; gather.h says when. It is for
+ * programs whose peak matters more than their calls: with mesh=no, peak
+ * reserved over peak allocated is at most 1.017 on each of the 20 recordings of
+ * default settings, not 1.034. They have 1.4 times the maps then, 9 times the
+ * unmaps, 6 times the waits for the device, and 1.4 times the modelled time in
+ * the driver; those that pay most are llama_accum and t5_varlen, with 6 and 4
+ * times the maps.
+ *
  * `budget` bounds the pages that one request may have mapped elsewhere while
  * the device still has memory; with 0 there is none until the device is full.
  * Up to `slack` of the pages' bytes may lie free in partly used ones before a
@@ -57,6 +66,13 @@ static const struct frag_param params[] = {
      .max = 1,
      .help = "the share of memory that may lie free in partly used pages "
              "before new blocks lodge there"},
+    {.name = "lodge",
+     .kind = FRAG_PARAM_CHOICE,
+     .offset = offsetof(struct gather, lodge),
+     .init = "late",
+     .choices = "late|early",
+     .help = "late: before the device is asked for more; early: also before a "
+             "short block breaks whole free pages"},
     PAGE_PARAM(struct gather, page),
     SPAN_PARAM(struct gather, span),
     {.name = NULL},

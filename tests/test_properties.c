@@ -41,6 +41,7 @@ static const struct setting settings[] = {
     {"stitch", "fragment=6MiB,reuse=2"},
     {"remap", "budget=2,span=96MiB"},
     {"remap", "mesh=no,slack=0"},
+    {"remap", "mesh=no,slack=0,lodge=early"},
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},
     {"compact", "strategy=incremental,bytes=8MiB,moves=3"},

@@ -152,6 +152,20 @@ static const struct picture pictures[] = {
     {"remap:mesh=no,slack=0.5", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
     {"remap:mesh=no,budget=1", ROOM, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|eeee"},
     {"remap:mesh=no,budget=0", 12, "a2 b2 x4 c2 d2 -b -c e4", "aa..|xxxx|..dd|..ee|ee.."},
+    /* Early it does before it breaks whole free pages, with fewer of them; */
+    {"remap:mesh=no", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|eeee"},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e4", "aa..|xxxx|..dd|....|..ee|ee.."},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
+    {"remap:mesh=no,lodge=early", ROOM, "a3 b1 x12 y8 -b -y e8", "aaa.|xxxx|xxxx|xxxx|eeee|eeee"},
+    /* not with more than two, nor while more than a third of all are free, nor
+     * below a page, the slack or beyond the budget. */
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x20 y12 -b -y e9", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|....|...e|eeee|eeee"},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x28 y16 -b -y e13", "aa..|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|xxxx|eeee|eeee|eeee|e..."},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x8 y8 -b -y e5", "aa..|xxxx|xxxx|eeee|e..."},
+    {"remap:mesh=no,lodge=early", ROOM, "a2 b2 x4 c2 d2 y4 -b -c -y e3", "aa..|xxxx|..dd|eee."},
+    {"remap:mesh=no,lodge=early,slack=0.1", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
+    {"remap:mesh=no,lodge=early,budget=2", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|eeee|e..."},
+    {"remap:mesh=no,lodge=early,budget=3", ROOM, "a2 b2 x12 y8 -b -y e5", "aa..|xxxx|xxxx|xxxx|....|...e|eeee"},
     /* clang-format on */
 };
 
@@ -210,7 +224,9 @@ static const char *const subjects[][2] = {
     {"remap", "mesh=no"},
     {"remap", "mesh=no,slack=0"},
     {"remap", "mesh=no,slack=0,budget=4"},
+    {"remap", "mesh=no,slack=0,lodge=early"},
     {"remap", "slack=0"},
+    {"remap", "slack=0,lodge=early"},
     {"remap", "span=96MiB"},
     {"compact", NULL},
     {"compact", "threshold=0"},

@@ -194,6 +194,49 @@ static enum frag_err assemble(struct frag_heap *heap, struct need *n)
     return seat(&g->pages, n, t, n->spot.addr);
 }
 
+/* Whole pages that a hole has no more once the block is in it. */
+static uint64_t broken(const struct pages *p, const struct tile *t,
+                       frag_size size)
+{
+    const frag_size low = t->node.addr - t->span->addr;
+    const frag_size at = pages_seat(p, t, size) - t->span->addr;
+
+    return pages_whole(p, t) - pages_between(p, low, at) -
+           pages_between(p, at + size, low + t->node.size);
+}
+
+/* Whether a block lodges early rather than in a hole that would hold it, and
+ * where. */
+static bool is_early(const struct gather *g, const struct tile *t,
+                     frag_size size, struct lodging *l)
+{
+    const struct pages *p = &g->pages;
+
+    return g->lodge == LODGE_EARLY && size >= p->unit &&
+           broken(p, t, size) > 0 &&
+           pages_free_count(p) <= p->count / EARLY_SHARE && is_slack(g) &&
+           lodge_find(p, size, 0, l) && l->pages <= EARLY_PAGES &&
+           l->pages < broken(p, t, size) && l->pages + LODGE_ENDS <= g->budget;
+}
+
+/* Makes the block, unless what it takes is gone once the device was waited
+ * for. */
+static enum frag_err lodge_early(struct frag_heap *heap, struct need *n,
+                                 struct lodging *l)
+{
+    struct pages *p = &((struct gather *)heap->state)->pages;
+    const struct spot anywhere = {.pages = l->pages};
+
+    if (p->spare_count < l->pages) {
+        FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
+        pages_reclaim(heap, p);
+        strip(heap, p, &anywhere, 0, l->pages);
+        if (!lodge_find(p, n->size, 0, l) || l->pages > p->spare_count)
+            return FRAG_OK;
+    }
+    return lodge_block(heap, p, l, &n->spot.addr, &n->block);
+}
+
 enum frag_err gather_alloc(struct frag_heap *heap,
                            const struct frag_request *req, frag_size size,
                            struct frag_block *out)
@@ -201,8 +244,14 @@ enum frag_err gather_alloc(struct frag_heap *heap,
     struct pages *p = &((struct gather *)heap->state)->pages;
     struct need n = {.req = req, .size = size};
     struct tile *t = pages_fit(p, size);
+    struct lodging l;
 
-    FRAG_TRY(t ? seat_in(p, &n, t) : assemble(heap, &n));
+    if (t && is_early(heap->state, t, size, &l)) {
+        FRAG_TRY(lodge_early(heap, &n, &l));
+        t = pages_fit(p, size);
+    }
+    if (!n.block)
+        FRAG_TRY(t ? seat_in(p, &n, t) : assemble(heap, &n));
     *out = (struct frag_block){n.spot.addr, size, n.block};
     return FRAG_OK;
 }

@@ -13,6 +13,11 @@
  *      (mechanism/lodge.h), if what is free in those is more than `slack` of
  *      all pages,
  *   5. from the device.
+ * Where lodging is early a request of a page or more may do so before it takes
+ * a tile: if it would then need fewer whole pages than the tile loses, at most
+ * EARLY_PAGES, what is free in partly used pages is more than `slack`, and at
+ * most one page of EARLY_SHARE is free, which is when a peak may be near. Its
+ * pages come from steps 1 and 2.
  * Before a mapped page is taken away the device is waited for, once a request:
  * queued work may still use it. That also completes the frees that only waited,
  * and the request looks for a tile again. Live blocks keep their addresses, and
@@ -25,6 +30,12 @@
 
 #include "policies/mechanism/pages.h"
 
+enum gather_lodge { LODGE_LATE, LODGE_EARLY };
+
+/* Measured on recorded programs: longer blocks lodge at hardly a gain, and with
+ * more pages free most that lodges is for no peak. */
+enum { EARLY_PAGES = 2, EARLY_SHARE = 3 };
+
 struct gather {
     struct pages pages;
     frag_size page, span; /* PAGE_PARAM, SPAN_PARAM */
@@ -32,6 +43,7 @@ struct gather {
                         while the device has memory, any number when it refuses
                       */
     double slack;    /* step 4; a share of the pages */
+    uint32_t lodge;  /* enum gather_lodge */
     bool mesh;       /* step 3; never on a busy backend */
 };
 
