@@ -177,8 +177,15 @@ static void memory_is_as_drawn(void **state)
 /* ---- under a running program ---- */
 
 static const struct traffic *at_work;
+static bool has_waited; /* in this step */
 
-/* shadow_unmap and shadow_copy where a program is at work. */
+/* What the shadow does, where a program is at work. */
+static enum frag_err wait_at_work(struct frag_backend *mem)
+{
+    has_waited = true;
+    return shadow_ops.synchronize(mem);
+}
+
 static enum frag_err unmap_at_work(struct frag_backend *mem, frag_addr addr,
                                    frag_size size)
 {
@@ -189,6 +196,8 @@ static enum frag_err unmap_at_work(struct frag_backend *mem, frag_addr addr,
             addr < b->addr + b->size)
             fail_msg("block %zu is unmapped while it lives", i);
     }
+    if (!has_waited)
+        fail_msg("what queued work may still use is unmapped");
     return shadow_ops.unmap(mem, addr, size);
 }
 
@@ -208,6 +217,7 @@ static const struct frag_backend_ops *ops_at_work(const struct traffic *t)
     ops = shadow_ops;
     ops.unmap = unmap_at_work;
     ops.copy = copy_at_work;
+    ops.synchronize = wait_at_work;
     at_work = t;
     return &ops;
 }
@@ -243,7 +253,8 @@ static void check_contents(struct traffic *t, struct shadow *s,
             fail_msg("%s: block %zu has lost its contents", name, i);
 }
 
-/* Where nothing is meshed, also none goes for an instant. */
+/* Where nothing is meshed, also none goes for an instant, and nothing before
+ * the device was waited for. */
 static void follow_contents(const struct frag_policy *policy,
                             const char *params, uint64_t seed)
 {
@@ -262,8 +273,10 @@ static void follow_contents(const struct frag_policy *policy,
     for (size_t i = 0; i < script.count; i++) {
         const struct step *step = &script.steps[i];
         const bool was_live = t.live[step->id].is_live;
-        const enum frag_err err = traffic_step(&t, step);
+        enum frag_err err;
 
+        has_waited = false;
+        err = traffic_step(&t, step);
         assert_true(err == FRAG_OK || err == FRAG_OOM);
         if (step->kind == STEP_ALLOC && err == FRAG_OK && !was_live) {
             value[step->id] = (unsigned char)(1 + i % 255);
@@ -272,6 +285,7 @@ static void follow_contents(const struct frag_policy *policy,
         check_contents(&t, &s, value, policy->name);
     }
     assert_true(t.ooms > 0);
+    has_waited = true; /* nothing is queued at the end */
     assert_null(traffic_close(&t));
     shadow_close(&s);
 }
