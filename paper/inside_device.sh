@@ -57,8 +57,8 @@ turn() {
 }
 
 turns() {
-    turn 90 llama_varlen
-    turn 75 rcnn_train
+    turn 85 llama_varlen
+    turn 70 rcnn_train
     turn 50 generate
 }
 

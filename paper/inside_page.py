@@ -15,6 +15,7 @@ NAMES = {
     "again": "PyTorch, default once more",
     "expandable": "PyTorch, `expandable_segments:True`",
     "remap": "fragsim, `remap`",
+    "early": "fragsim, `remap:lodge=early`",
     "torch": "fragsim, `torch`",
     "recorded": "PyTorch, default, under `fragsim record`",
 }

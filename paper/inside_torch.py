@@ -47,6 +47,7 @@ SIDES = {
     "again": {},
     "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
     "remap": {"FRAGSIM_POLICY": "remap"},
+    "early": {"FRAGSIM_POLICY": "remap:lodge=early"},
     "torch": {"FRAGSIM_POLICY": "torch"},
     "recorded": {},
 }
@@ -55,7 +56,7 @@ SIDES = {
 # that, which takes a minute; so it is not compiled.
 SAME = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TORCHDYNAMO_DISABLE": "1"}
 RECORDED = ["llama_varlen"]  # run under the recorder too
-RARE = ("expandable", "torch")  # in full rounds only
+RARE = ("expandable", "early", "torch")  # in full rounds only
 LOSSES = {"llama_varlen": 6, "generate": 1, "rcnn_train": 5}  # steps
 
 
