@@ -15,18 +15,18 @@ const struct frag_costs frag_costs_h200 = {
     .call =
         {
             /* clang-format off */
-            [FRAG_DRIVER_VA_RESERVE] = {1268.6, 0.001},
-            [FRAG_DRIVER_VA_FREE] = {1129.9, 0.003},
-            [FRAG_DRIVER_PHYS_CREATE] = {7995.4, 11.814},
-            [FRAG_DRIVER_PHYS_RELEASE] = {8333.8, 249.683},
-            [FRAG_DRIVER_MAP] = {21664.8, 29.405},
-            [FRAG_DRIVER_UNMAP] = {14128.5, 9.529},
-            [FRAG_DRIVER_SEGMENT_ALLOC] = {36803.3, 55.897},
-            [FRAG_DRIVER_SEGMENT_FREE] = {28450.4, 280.599},
-            [FRAG_DRIVER_SMALL_ALLOC] = {1498.0, 98.822},
-            [FRAG_DRIVER_SMALL_FREE] = {1486.5, 323.864},
-            [FRAG_DRIVER_COPY] = {9640.2, 554.687},
-            [FRAG_DRIVER_SYNCHRONIZE] = {512.4, 0.018},
+            [FRAG_DRIVER_VA_RESERVE] = {1828.4, 0.001},
+            [FRAG_DRIVER_VA_FREE] = {1666.3, 0.003},
+            [FRAG_DRIVER_PHYS_CREATE] = {11233.3, 9.429},
+            [FRAG_DRIVER_PHYS_RELEASE] = {10388.1, 267.113},
+            [FRAG_DRIVER_MAP] = {26408.4, 30.995},
+            [FRAG_DRIVER_UNMAP] = {17292.6, 9.484},
+            [FRAG_DRIVER_SEGMENT_ALLOC] = {45378.8, 51.804},
+            [FRAG_DRIVER_SEGMENT_FREE] = {32514.1, 295.689},
+            [FRAG_DRIVER_SMALL_ALLOC] = {1603.3, 6302.146},
+            [FRAG_DRIVER_SMALL_FREE] = {1572.2, 6943.389},
+            [FRAG_DRIVER_COPY] = {10163.0, 555.119},
+            [FRAG_DRIVER_SYNCHRONIZE] = {598.3, 0.076},
             /* clang-format on */
         },
 };

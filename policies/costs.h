@@ -32,8 +32,9 @@ enum frag_driver_call {
         FRAG_DRIVER_CALL_COUNT
 };
 
-/* A segment of less is cut from memory that the driver holds, but for the first
- * of many: small_alloc and small_free, at a twentieth of the price. */
+/* A segment of less is cut from memory that the driver holds: small_alloc and
+ * small_free, at a twentieth of the price. Now and then it has to take more of
+ * that first, the more often the larger they are: their price a MiB. */
 #define FRAG_SMALL_SEGMENT FRAG_MIB
 
 /* Which of the two a call of that size is; others are what they are. */

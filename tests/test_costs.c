@@ -29,8 +29,8 @@ static void the_default_is_the_fitted_file(void **state)
     }
 }
 
-/* The medians of a calibration's rounds: what disturbs a call adds to it, so
- * the model may be half of most, and is a third more of few. */
+/* What calls took in a calibration's rounds: what disturbs a call adds to it,
+ * so the model may be half of most, and is a third more of few. */
 static void the_model_is_near_the_measured_calls(void **state)
 {
     FILE *in = fopen(FRAG_SOURCE_DIR "/real/data/nvidia-h200-calls.csv", "r");
@@ -58,7 +58,7 @@ static void the_model_is_near_the_measured_calls(void **state)
         all++;
     }
     fclose(in);
-    assert_true(all > 3000);
+    assert_true(all > 1000);
     assert_true(near > all / 4 * 3);
 }
 
