@@ -359,6 +359,7 @@ def work(a):
     """The CUDA program of the recorder's tests: steps in turn, then whole runs."""
     from lockstep import Program, attempt, take_turns
     failed, sitting = failed_in("work", "turns"), time.time_ns()
+    pin(cores_of_turns())  # what is started inherits it
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.h5")
         sides = {"default": loader(), "again": loader(),
