@@ -7,26 +7,40 @@
 
 #define SLICE (16 * FRAG_FIT_STEP)
 
+struct slice {
+    struct frag_fit_spans spans;
+    frag_size reach; /* where they end, once it is finished; 0: it has none */
+};
+
 struct search {
     const struct frag_fit *fit;
     frag_size from, to;
     bool first;
     size_t count;
-    struct frag_fit_spans *slices;
+    struct slice *slices;
 
-    pthread_mutex_t lock;
-    size_t best;     /* the lowest slice in which something survived */
-    frag_size reach; /* where the spans of all finished slices end */
+    pthread_mutex_t lock; /* of reaches and best */
+    size_t best;          /* the lowest slice in which something survived */
 };
+
+/* How far the slices below are known to reach. What lies above says nothing of
+ * slice i, though it may be finished first. */
+static frag_size reach_below(const struct search *s, size_t i)
+{
+    while (i > 0 && !s->slices[i - 1].reach)
+        i--;
+    return i > 0 ? s->slices[i - 1].reach : 0;
+}
 
 /* Where slice i begins, but for what is known already; its end if that is all
  * of it. */
 static frag_size start_of(struct search *s, size_t i, frag_size end)
 {
-    frag_size from = s->from + i * SLICE;
+    frag_size from = s->from + i * SLICE, reach;
 
     pthread_mutex_lock(&s->lock);
-    from = s->reach > from ? s->reach : from;
+    reach = reach_below(s, i);
+    from = reach > from ? reach : from;
     from = from > end || (s->first && i > s->best) ? end : from;
     pthread_mutex_unlock(&s->lock);
     return from;
@@ -34,12 +48,11 @@ static frag_size start_of(struct search *s, size_t i, frag_size end)
 
 static void note(struct search *s, size_t i)
 {
-    const struct frag_fit_spans *mine = &s->slices[i];
+    const struct frag_fit_spans *mine = &s->slices[i].spans;
     const struct frag_fit_span *last = &mine->items[mine->count - 1];
 
     pthread_mutex_lock(&s->lock);
-    if (last->to > s->reach)
-        s->reach = last->to;
+    s->slices[i].reach = last->to;
     if (frag_fit_survives(last) && i < s->best)
         s->best = i;
     pthread_mutex_unlock(&s->lock);
@@ -53,8 +66,9 @@ static enum frag_err walk_slice(void *user, size_t i, struct frag_error *e)
 
     end = end < s->to ? end : s->to;
     from = start_of(s, i, end);
-    FRAG_TRY(frag_fit_walk(s->fit, from, end, s->first, &s->slices[i], e));
-    if (s->slices[i].count)
+    FRAG_TRY(
+        frag_fit_walk(s->fit, from, end, s->first, &s->slices[i].spans, e));
+    if (s->slices[i].spans.count)
         note(s, i);
     return FRAG_OK;
 }
@@ -80,8 +94,8 @@ static enum frag_err join(const struct search *s, struct frag_fit_spans *spans)
     frag_size reach = 0;
 
     for (size_t i = 0; i < s->count; i++)
-        for (size_t k = 0; k < s->slices[i].count; k++) {
-            const struct frag_fit_span *span = &s->slices[i].items[k];
+        for (size_t k = 0; k < s->slices[i].spans.count; k++) {
+            const struct frag_fit_span *span = &s->slices[i].spans.items[k];
 
             if (span->from < reach)
                 continue;
@@ -113,7 +127,7 @@ enum frag_err fit_search(const struct frag_fit *fit, frag_size from,
         err = join(&s, spans);
     pthread_mutex_destroy(&s.lock);
     for (size_t i = 0; i < s.count; i++)
-        free(s.slices[i].items);
+        free(s.slices[i].spans.items);
     free(s.slices);
     return err;
 }
