@@ -318,6 +318,26 @@ static void memory_just_given_back_is_waited_for(void **state)
     close_pair(&p);
 }
 
+/* More than the device says that it has, but none of it is to be cleared. */
+static void what_was_never_used_is_not_waited_for(void **state)
+{
+    struct frag_twin_cost cost;
+    frag_addr a = 0;
+    struct pair p;
+
+    (void)state;
+    open_pair(&p, FRAG_UNLIMITED);
+    assert_int_equal(p.twin->ops->segment_alloc(p.twin, 4 * FRAG_GIB, &a),
+                     FRAG_OK);
+    cost = frag_twin_cost(p.twin, FRAG_DRIVER_SEGMENT_ALLOC);
+    assert_int_equal(cost.modelled,
+                     frag_cost_ns(&frag_costs_h200, FRAG_DRIVER_SEGMENT_ALLOC,
+                                  4 * FRAG_GIB));
+    assert_int_equal(p.twin->ops->segment_free(p.twin, a, 4 * FRAG_GIB),
+                     FRAG_OK);
+    close_pair(&p);
+}
+
 /* ---------------------------------------------------------- refusals --- */
 
 /* The arena has 64 MiB; what it refuses the device is not asked for. */
@@ -512,6 +532,7 @@ int main(void)
         cmocka_unit_test(both_have_the_same_at_every_step),
         cmocka_unit_test(every_call_is_charged_on_both_sides),
         cmocka_unit_test(memory_just_given_back_is_waited_for),
+        cmocka_unit_test(what_was_never_used_is_not_waited_for),
         cmocka_unit_test(the_arena_is_asked_first_for_memory),
         cmocka_unit_test(what_the_device_refuses_is_taken_back),
         cmocka_unit_test(a_call_that_the_device_fails_can_be_made_again),

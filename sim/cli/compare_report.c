@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "sim/results_columns.h"
 
@@ -172,11 +171,6 @@ void compare_report_add(struct compare_report *r, const struct compared *c)
     r->wrong += c->differs || c->leaked;
 }
 
-static bool is_stdout(const char *path)
-{
-    return path && !strcmp(path, "-");
-}
-
 enum frag_err compare_report_open(struct compare_report *r,
                                   const struct call *call, const char *json,
                                   const char *csv, struct frag_error *e)
@@ -184,7 +178,7 @@ enum frag_err compare_report_open(struct compare_report *r,
     enum frag_err err = FRAG_OK;
 
     *r = (struct compare_report){
-        .has_table = !is_stdout(json) && !is_stdout(csv),
+        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
         .table = {.columns = HEADS, .right = "lrlrrrrlrrrr", .optional = 2},
     };
     if (json)

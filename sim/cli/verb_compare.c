@@ -92,33 +92,22 @@ static void note_given_back(struct comparison *s, const struct cell_memory *m,
     s->dirty = started + bytes / FRAG_MIB * FRAG_CLEAR_NS_PER_MIB;
 }
 
-/* A timed run, as quick as the calls of it were. */
-struct timing {
-    struct frag_twin_cost calls[FRAG_DRIVER_CALL_COUNT];
-    frag_time measured;
-    double pace;
-};
-
-static struct timing timing_of(const struct cell_memory *m, double pace)
+static void keep_quickest(struct compared *c, const struct cell_memory *m,
+                          double pace, const struct frag_summary *real)
 {
-    struct timing t = {.pace = pace};
+    struct frag_twin_cost calls[FRAG_DRIVER_CALL_COUNT];
+    frag_time measured = 0;
 
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        t.calls[i] = frag_twin_cost(m->twin, (enum frag_driver_call)i);
-        t.measured += t.calls[i].measured;
+        calls[i] = frag_twin_cost(m->twin, (enum frag_driver_call)i);
+        measured += calls[i].measured;
     }
-    return t;
-}
-
-static void keep_quickest(struct compared *c, const struct timing *t,
-                          const struct frag_summary *real)
-{
-    if (t->measured >= c->measured)
+    if (measured >= c->measured)
         return;
-    c->measured = t->measured;
-    c->pace = t->pace;
+    c->measured = measured;
+    c->pace = pace;
     c->real = *real;
-    memcpy(c->calls, t->calls, sizeof(c->calls));
+    memcpy(c->calls, calls, sizeof(calls));
 }
 
 /* A run on memory that is open. */
@@ -150,7 +139,6 @@ static enum frag_err run_and_time(struct comparison *s, struct compared *c,
     struct frag_summary summary;
     double before = 0, after = 0;
     frag_time started;
-    struct timing t;
 
     if (is_timed)
         FRAG_TRY(frag_pace(s->device, room, &settings->costs, &before, e));
@@ -160,8 +148,7 @@ static enum frag_err run_and_time(struct comparison *s, struct compared *c,
     if (!is_timed)
         return FRAG_OK;
     FRAG_TRY(frag_pace(s->device, room, &settings->costs, &after, e));
-    t = timing_of(m, (before + after) / 2);
-    keep_quickest(c, &t, &summary);
+    keep_quickest(c, m, (before + after) / 2, &summary);
     return FRAG_OK;
 }
 
