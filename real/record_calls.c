@@ -75,7 +75,8 @@ static bool is_device_wide(const void *stream)
     return (uintptr_t)stream <= DRIVER_LEGACY_STREAM;
 }
 
-/* Memory is that of the stream's device, whichever is the thread's. */
+/* Memory is that of the stream's device, whichever is the thread's. To ask a
+ * stream that captures would end its capture (driver 580.159.04). */
 static int device_of_stream(void *stream)
 {
     const struct driver *d = driver_get();
@@ -102,13 +103,14 @@ static bool is_capturing(void *stream)
 static driver_result end_in_order(struct watch *w, driver_result result,
                                   const driver_address *at, void *stream)
 {
-    if (w->is_outer && result == DRIVER_SUCCESS && is_capturing(stream)) {
+    if (!w->is_outer)
+        return watch_end_block(w, result, at);
+    w->call.stream = name_of(stream);
+    if (!is_capturing(stream)) {
+        w->call.device = device_of_stream(stream);
+    } else if (result == DRIVER_SUCCESS) {
         w->call.kind = RECORD_GRAPH;
         w->call.other = 0;
-    }
-    if (w->is_outer) {
-        w->call.stream = name_of(stream);
-        w->call.device = device_of_stream(stream);
     }
     return watch_end_block(w, result, at);
 }

@@ -306,11 +306,16 @@ int cuDeviceSetMemPool(int device, void *pool)
 
 /* ---- graphs: no more than what captures and adds nodes ---- */
 
+enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
+
+static bool is_spoilt; /* the capture */
+
 int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamBeginCapture_v2(void *stream, int mode)
 {
     (void)mode;
     capturing = (uintptr_t)stream;
+    is_spoilt = false;
     return 0;
 }
 
@@ -321,7 +326,7 @@ int cuStreamEndCapture(void *stream, void **graph)
     if (capturing != (uintptr_t)stream)
         return INVALID_VALUE;
     capturing = 0;
-    return 0;
+    return is_spoilt ? CAPTURE_INVALIDATED : 0;
 }
 
 int cuStreamIsCapturing(void *stream, int *status);
@@ -799,6 +804,10 @@ int cuStreamCreate(void **stream, unsigned flags)
 int cuStreamGetDevice(void *stream, int *device);
 int cuStreamGetDevice(void *stream, int *device)
 {
+    if (capturing == (uintptr_t)stream) { /* as a driver of CUDA 13.0 does */
+        is_spoilt = true;
+        return CAPTURE_UNSUPPORTED;
+    }
     *device = device_of(stream);
     return 0;
 }
