@@ -7,7 +7,7 @@
 # Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (default build).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
-build=${FRAG_BUILD_DIR:-$root/build}
+build=$(realpath "${FRAG_BUILD_DIR:-$root/build}")
 fragsim=${FRAGSIM:-$build/fragsim}
 parts=$build/tests/record
 for part in "$fragsim" "$parts/record_program" "$build/libfragsim_record.so"; do
@@ -165,11 +165,20 @@ same "default streams of two threads" \
 
 # ---- what is left where something dies ----
 
+# Until the program has said something; ten seconds.
+await_words() {
+    for _ in $(seq 200); do
+        [ -s wanted ] && return
+        sleep 0.05
+    done
+    same "the words of a program" "none: $(cat said)" "some"
+}
+
 rm wanted
 "$fragsim" record -o t2.h5 -- "$parts/record_loader" dlsym wait >wanted 2>said &
 tool=$!
 disown
-until [ -s wanted ]; do sleep 0.05; done
+await_words
 kill -9 $tool
 same "the log of a recorder that was killed" \
     "$(counts t2.h5.logs-*/*.fragrec)" "alloc 1"
@@ -181,7 +190,7 @@ terminated() {
     "$fragsim" record -q -o t3.h5 -- "$parts/record_loader" dlsym wait \
         >wanted 2>said &
     tool=$!
-    until [ -s wanted ]; do sleep 0.05; done
+    await_words
     kill -TERM $tool
     wait $tool
     same "exit code where both are terminated, $1" $? 143
