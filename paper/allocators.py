@@ -15,6 +15,7 @@ Each of PyTorch's has a process for all rounds, ours one a row; rounds go forwar
 backward through the allocators in turn.
 """
 import argparse
+import contextlib
 import csv
 import functools
 import io
@@ -151,8 +152,9 @@ class Worker:
     """The process of an allocator. Spawned: a fork of a process that knows CUDA
     cannot use it."""
 
-    def __init__(self, env):
-        self.pool = ProcessPoolExecutor(1, get_context("spawn"), take, (env,))
+    def __init__(self, env, stack):
+        self.pool = stack.enter_context(ProcessPoolExecutor(
+            1, get_context("spawn"), take, (env,)))
         self.started = self.pool.submit(ready)
 
     def measure(self, path):
@@ -168,9 +170,9 @@ WORKERS = {
 }
 
 
-def start_workers():
+def start_workers(stack):
     """By name, those that could start; the others are told of."""
-    workers = {name: Worker(env) for name, env in WORKERS.items()}
+    workers = {name: Worker(env, stack) for name, env in WORKERS.items()}
     return {name: worker for name, worker in workers.items()
             if answer(name, functools.partial(worker.started.result, PATIENCE))}
 
@@ -232,9 +234,10 @@ def measure(number, names, workers, folder, out, until):
 
 def run(a):
     until, is_new = time.monotonic() + a.seconds, not os.path.exists(ROWS)
-    workers = start_workers()
     with tempfile.TemporaryDirectory() as folder, \
-            open(ROWS, "a", encoding="utf-8") as file:
+            open(ROWS, "a", encoding="utf-8") as file, \
+            contextlib.ExitStack() as stack:
+        workers = start_workers(stack)
         out = csv.writer(file, lineterminator="\n")
         names = [native(r, folder) for r in a.recordings]
         if is_new:

@@ -1,24 +1,25 @@
 #!/bin/sh
 # inside_device.sh [--quick] OUT [PART...]: what PyTorch does on our policies and
 # under our recorder, on a machine with a GPU and PyTorch, without attendance.
-# Parts: losses, turns, work, allocators (default: all, less than eight minutes on an
-# H200; the last takes what time is left). A part that fails does not stop the others;
-# the exit code says whether one did. Adds to OUT/inside_torch.jsonl and
-# OUT/device_pytorch.csv, which go to paper/data/ and make inside_torch.md
-# (inside_torch.py page) and device.md (device_table.py).
+# Parts: losses, turns, work, recorder, allocators (default: all, less than eleven
+# minutes on an H200; the last takes what time is left). A part that fails does not
+# stop the others; the exit code says whether one did. Adds to
+# OUT/inside_torch.jsonl and OUT/device_pytorch.csv, which go to paper/data/ and
+# make inside_torch.md (inside_torch.py page) and device.md (device_table.py).
 #
 # Environment: FRAGSIM; FRAG_BUILD_DIR; FRAG_SHARED_DIR with oracle/ and
 # recorded/dev/; FRAG_EVENTS, a folder with what oracle/events.py makes of
-# the recordings; FRAG_SECONDS for all, 475; FRAG_TURNS, a percentage of
+# the recordings; FRAG_SECONDS for all, 640; FRAG_TURNS, a percentage of
 # the time of turns, 100.
+# shellcheck disable=SC2317  # parts are called by their names
 set -u
 quick=
 [ "${1-}" = --quick ] && quick=1 && shift
 out=$1
 shift
-[ $# -gt 0 ] || set -- losses turns work allocators
+[ $# -gt 0 ] || set -- losses turns work recorder allocators
 here=$(cd "$(dirname "$0")" && pwd)
-until=$(($(date +%s) + ${FRAG_SECONDS:-475}))
+until=$(($(date +%s) + ${FRAG_SECONDS:-640}))
 percent=${FRAG_TURNS:-100} rounds=1000000 steps=0
 recordings="llama_varlen rcnn_train generate gpt2_train"
 [ -z "$quick" ] || { percent=10 rounds=8 steps=1 recordings=gpt2_train; }
@@ -51,9 +52,11 @@ losses() {
     inside 120 losses --at-once 10 generate rcnn_train
 }
 
-# turn SECONDS WORKLOAD
+# turn SECONDS WORKLOAD [OPTION...]
 turn() {
-    inside $(($1 + 120)) turns --seconds $(($1 * percent / 100)) "$2"
+    seconds=$(($1 * percent / 100)) limit=$(($1 + 120))
+    shift
+    inside "$limit" turns --seconds "$seconds" "$@"
 }
 
 turns() {
@@ -62,7 +65,14 @@ turns() {
     turn 50 generate
 }
 
-work() { inside 90 work --seconds 4; }
+work() { inside 90 work --seconds 8; }
+
+# Fresh processes each time: two of the same kind differ for as long as they run.
+recorder() {
+    for _ in 1 2 3; do
+        turn 30 llama_varlen --sides default,again,recorded
+    done
+}
 
 # Compiling disturbs whoever is timed: it runs beside `losses` and is waited for.
 build() { limited 240 python3 "$here/allocators.py" build >"$out/build.log" 2>&1; }
@@ -86,7 +96,7 @@ case " $* " in *" allocators "*) build & ;; esac
 for part in "$@"; do
     case $part in
     losses) losses ;;
-    turns | work | allocators)
+    turns | work | recorder | allocators)
         wait
         $part
         ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """inside_torch.py: training on PyTorch's allocator and on ours, side by side.
 
-inside_torch.py turns [--seconds N] [--rounds N] [WORKLOAD...]
+inside_torch.py turns [--seconds N] [--rounds N] [--sides A,B,...] [WORKLOAD...]
     step times: a process a side, all at once on the GPU, a step each in turn
 inside_torch.py losses [--steps N] [--at-once N] [WORKLOAD...]
     the same losses? with kernels whose sums have one order (`same`); so many
@@ -21,6 +21,7 @@ import argparse
 import contextlib
 import datetime
 import functools
+import glob
 import hashlib
 import json
 import os
@@ -47,6 +48,8 @@ SIDES = {
     "again": {},
     "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
     "remap": {"FRAGSIM_POLICY": "remap"},
+    "page16": {"FRAGSIM_POLICY": "remap:page=16MiB"},
+    "page8": {"FRAGSIM_POLICY": "remap:page=8MiB"},
     "early": {"FRAGSIM_POLICY": "remap:lodge=early"},
     "torch": {"FRAGSIM_POLICY": "torch"},
     "recorded": {},
@@ -84,7 +87,8 @@ class Steps:
         now = time.perf_counter()
         if self.began is None:
             say({"ready": True})
-            pin(cores_of_turns())
+            pin(core_of_turns())
+            self.torch.set_num_threads(1)
         else:
             say({"seconds": now - self.began, **self.since(), **self.peaks()})
         self.counts = self.numbers()
@@ -101,6 +105,7 @@ class Steps:
     def released(self):
         self.turns = False
         pin(sorted(range(os.cpu_count())))
+        self.torch.set_num_threads(os.cpu_count())
         if self.endless:
             raise Enough
 
@@ -110,10 +115,10 @@ def say(what):
     sys.stdout.flush()
 
 
-def cores_of_turns():
-    """The last four for all sides, as only one is at work: a core of its own would
-    give each side a speed of its own."""
-    return sorted(range(os.cpu_count()))[-4:]
+def core_of_turns():
+    """The last, for all sides, as only one is at work: a core of its own would give
+    each side a speed of its own, and so would its share of several."""
+    return [os.cpu_count() - 1]
 
 
 def pin(cores):
@@ -283,6 +288,10 @@ def requests(trace):
     return found
 
 
+def counts(found):
+    return {op: sum(r[0] == op for r in found) for op in ("alloc", "free")}
+
+
 def beside(wanted, found):
     """What of found is left when wanted is taken from it in order; None if it is not
     in it in that order."""
@@ -298,12 +307,10 @@ def beside(wanted, found):
 def add_trace(end, folder):
     """What the trace of the recorded side has, beside what PyTorch says."""
     found = requests(os.path.join(folder, "trace.h5"))
-    end["trace"] = {op: sum(r[0] == op for r in found)
-                    for op in ("alloc", "free")}
+    end["trace"] = counts(found)
     if "segments" in end:
         wanted = end.pop("segments")
-        end["history"] = {op: sum(r[0] == op for r in wanted)
-                          for op in ("alloc", "free")}
+        end["history"] = counts(wanted)
         end["others"] = beside(wanted, found)
 
 
@@ -314,8 +321,9 @@ def finish(process, workload, kind, folder):
     write({"kind": kind, "workload": workload, "side": process.name, **end})
 
 
-def sides_of(workload):
-    return [s for s in SIDES if s != "recorded" or workload in RECORDED]
+def sides_of(workload, wanted=None):
+    return [s for s in SIDES if (s != "recorded" or workload in RECORDED)
+            and (not wanted or s in wanted.split(","))]
 
 
 def turns(workload, a):
@@ -325,7 +333,7 @@ def turns(workload, a):
     sitting = time.time_ns()
     with tempfile.TemporaryDirectory() as folder:
         programs = [start(workload, side, steps, folder, False)
-                    for side in sides_of(workload)]
+                    for side in sides_of(workload, a.sides)]
         for number, answers in enumerate(take_turns(
                 programs, a.seconds, a.rounds, failed, rare=RARE)):
             write({"kind": "round", "workload": workload, "sitting": sitting,
@@ -350,16 +358,20 @@ def losses(a):
         list(pool.map(run, [(w, s) for w in a.workloads for s in sides_of(w)]))
 
 
-def loader():
-    return [os.path.join(os.environ["FRAG_BUILD_DIR"],
-                         "tests/record/record_loader"), "dlsym", "work"]
+def built(name):
+    return os.path.join(os.environ["FRAG_BUILD_DIR"], name)
+
+
+def loader(scenario="work"):
+    return [built("tests/record/record_loader"), "dlsym", scenario]
 
 
 def work(a):
-    """The CUDA program of the recorder's tests: steps in turn, then whole runs."""
+    """The CUDA program of the recorder's tests: steps in turn, of processes and in
+    one, then whole runs."""
     from lockstep import Program, attempt, take_turns
     failed, sitting = failed_in("work", "turns"), time.time_ns()
-    pin(cores_of_turns())  # what is started inherits it
+    pin(core_of_turns())  # what is started inherits it
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.h5")
         sides = {"default": loader(), "again": loader(),
@@ -373,8 +385,31 @@ def work(a):
                    "round": number, "sides": answers})
         alive = [p for p in programs if p.process.returncode is None]
         attempt(alive, lambda p: finish(p, "work", "end", folder), failed)
+        both(a, folder, sitting)
         for number in range(min(a.rounds, 11)):
             whole(sides, number, sitting)
+
+
+def both(a, folder, sitting):
+    """Steps with the recorder and without in one process, which asks for it."""
+    from lockstep import Program, attempt, take_turns
+    failed = failed_in("both", "turns")
+    env = dict(os.environ, FRAGSIM_RECORD_FOLDER=folder,
+               FRAG_RECORDER=built("libfragsim_record.so"))
+    program = Program("both", loader("both"), env,
+                      os.path.join(folder, "both.log"))
+    for number, answers in enumerate(take_turns([program], a.seconds, a.rounds,
+                                                failed)):
+        write({"kind": "round", "workload": "both", "sitting": sitting,
+               "round": number, "sides": answers["both"]})
+    log = glob.glob(os.path.join(folder, "*.fragrec"))
+    if program.process.returncode is None and log:
+        attempt([program], lambda p: finish_both(p, log[0]), failed)
+
+
+def finish_both(program, log):
+    write({"kind": "end", "workload": "both", "side": "recorded",
+           **program.finish(), "trace": counts(requests(log))})
 
 
 def whole(sides, number, sitting):
@@ -419,6 +454,7 @@ def main():
         one.add_argument("--rounds", type=int, default=FOR_EVER)
         one.add_argument("--steps", type=int, default=0)
         one.add_argument("--at-once", type=int, default=3)
+        one.add_argument("--sides")
         if verb != "work":
             one.add_argument("workloads", nargs="*",
                              default=list(LOSSES))

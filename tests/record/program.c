@@ -5,7 +5,7 @@
  * with a number a block, in the order in which they were made. A request that
  * failed for want of memory is an alloc and a free. Scenarios with several
  * threads, processes or devices print nothing: the script knows their counts.
- * `work` speaks as paper/lockstep.py has it.
+ * `work` and `both` speak as paper/lockstep.py has it.
  *
  * WAY is how it comes by the driver: linked, dlsym, or entry (as the runtime
  * does: dlsym of cuGetProcAddress_v2, and that for all else). Built with
@@ -488,6 +488,7 @@ static const struct {
     {"graphs", run_graphs},     {"others", run_others},
     {"mixed", run_mixed},       {"unread", run_unread},
     {"ways", run_ways},         {"work", run_work},
+    {"both", run_both},
 };
 
 int main(int argc, char **argv)

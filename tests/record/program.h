@@ -2,6 +2,7 @@
 #ifndef TESTS_RECORD_PROGRAM_H
 #define TESTS_RECORD_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,5 +116,6 @@ void run_unread(void);
 void run_ways(void);
 void run_mixed(void);
 void run_work(void);
+void run_both(void);
 
 #endif
