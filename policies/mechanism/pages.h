@@ -201,12 +201,13 @@ void pages_reclaim(struct frag_heap *heap, struct pages *p);
 bool pages_release(struct frag_heap *heap, struct pages *p);
 
 /* The parameter row "page"; `state` has the value in `member`. */
-#define PAGE_PARAM(state, member)                                          \
-    {                                                                      \
-        .name = "page", .kind = FRAG_PARAM_SIZE,                           \
-        .offset = offsetof(state, member), .init = "2MiB",                 \
-        .min = FRAG_QUANTUM, .max = 0x1p40,                                \
-        .help = "bytes of a page, rounded up to the device's granularity", \
+#define PAGE_PARAM(state, member)                                           \
+    {                                                                       \
+        .name = "page", .kind = FRAG_PARAM_SIZE,                            \
+        .offset = offsetof(state, member), .init = "2MiB",                  \
+        .min = FRAG_QUANTUM, .max = 0x1p40,                                 \
+        .help = "bytes of a page, rounded up to the device's granularity; " \
+                "larger ones make fewer calls",                             \
     }
 
 /* The parameter row "span"; `state` has the value in `member`. */
