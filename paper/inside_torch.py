@@ -402,14 +402,15 @@ def both(a, folder, sitting):
                                                 failed)):
         write({"kind": "round", "workload": "both", "sitting": sitting,
                "round": number, "sides": answers["both"]})
-    log = glob.glob(os.path.join(folder, "*.fragrec"))
-    if program.process.returncode is None and log:
-        attempt([program], lambda p: finish_both(p, log[0]), failed)
+    if program.process.returncode is None:
+        attempt([program], lambda p: finish_both(p, folder), failed)
 
 
-def finish_both(program, log):
-    write({"kind": "end", "workload": "both", "side": "recorded",
-           **program.finish(), "trace": counts(requests(log))})
+def finish_both(program, folder):
+    end = program.finish()
+    [log] = glob.glob(os.path.join(folder, "*.fragrec"))
+    write({"kind": "end", "workload": "both", "side": "recorded", **end,
+           "trace": counts(requests(log))})
 
 
 def whole(sides, number, sitting):
