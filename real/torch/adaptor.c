@@ -148,11 +148,15 @@ static void leave(int64_t entered)
 /* c10::detail::torchCheckFail(function, file, line, message), which throws. */
 typedef void check_fail(const char *, const char *, uint32_t, const char *);
 
-static void refuse(const char *words)
+/* Programs know a full device by the first words. */
+static void refuse(enum frag_err err, const struct frag_error *e)
 {
     static const char name[] = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_";
     check_fail *fail = NULL;
+    char words[sizeof(e->text) + 64];
 
+    snprintf(words, sizeof(words), "%sfragsim, %s",
+             err == FRAG_OOM ? "CUDA out of memory. " : "", e->text);
     *(void **)&fail = dlsym(RTLD_DEFAULT, name);
     if (fail)
         fail("frag_torch_alloc", "fragsim", 0, words);
@@ -176,16 +180,13 @@ void *frag_torch_alloc(ssize_t size, int device, frag_torch_stream stream)
     const int64_t entered = enter();
     struct frag_error e = {""};
     frag_addr addr = 0;
+    enum frag_err err;
 
     if (size <= 0)
         return NULL;
-    if (serve((frag_size)size, device, stream, &addr, &e) != FRAG_OK) {
-        char words[sizeof(e.text) + 64];
-
-        snprintf(words, sizeof(words), "CUDA out of memory. fragsim, %s",
-                 e.text);
-        refuse(words);
-    }
+    err = serve((frag_size)size, device, stream, &addr, &e);
+    if (err != FRAG_OK)
+        refuse(err, &e);
     leave(entered);
     return (void *)(uintptr_t)addr;
 }

@@ -30,8 +30,9 @@ typedef struct CUstream_st *frag_torch_stream; /* CUstream, cudaStream_t */
 
 #define FRAG_TORCH_API __attribute__((visibility("default")))
 
-/* Throws PyTorch's own exception (c10::Error) where there is no room, so a
- * program can catch it; ends the program where that cannot be thrown. */
+/* Throws PyTorch's own exception (c10::Error) where the request cannot be
+ * served, so a program can catch it; "CUDA out of memory" is how it begins
+ * where there is no room. Ends the program where that cannot be thrown. */
 FRAG_TORCH_API void *frag_torch_alloc(ssize_t size, int device,
                                       frag_torch_stream stream);
 FRAG_TORCH_API void frag_torch_free(void *ptr, ssize_t size, int device,
