@@ -374,14 +374,14 @@ TEXT = """# Policies of fragsim inside PyTorch
 
 A process a side, all on one GPU at once, advance in turn, one step of training or one
 token each (`lockstep.py`): what slows the machine slows all sides of a round. The order
-goes through a Williams design. Some sides take a turn in every
-fourth round only and are held against the same steps of the others. All sides take their
-turns on the same core, since two cores differ. A step's time is taken from the turn
-to the end of the device's work.
-Its ratio is to the mean of two processes with PyTorch's default in the same round; the
-median of the ratios has a 95 % interval of order statistics, the ratio of all seconds one
-of a bootstrap over rounds. The first {warm} rounds of a sitting are not counted. `within
-1 %` is `yes` or `no` where the whole interval says so, of the median and of all steps.
+goes through a Williams design. Some sides take a turn in every fourth round only and are
+held against the same steps of the others. All sides take their turns on the same core,
+since two cores differ. A step's time is taken from the turn to the end of the device's
+work. Its ratio is to the mean of two processes with PyTorch's default in the same round;
+the median of the ratios has a 95 % interval of order statistics, the ratio of all seconds
+one of a bootstrap over rounds. The first {warm} rounds of a sitting are not counted.
+`within 1 %` is `yes` or `no` where the whole interval says so, of the median and of all
+steps.
 
 ## Memory and time
 
