@@ -1,0 +1,72 @@
+/* driver.h - what the files of the stand-in for libcuda.so.1 share: driver.c
+ * has blocks, contexts and entry points, driver_streams.c what is taken in the
+ * order of a stream and graphs, driver_memory.c arrays, virtual memory and
+ * memory of others. Nothing of it is seen outside the library.
+ *
+ * All functions are called with the lock held and return a result of the
+ * driver.
+ */
+#ifndef TESTS_RECORD_DRIVER_H
+#define TESTS_RECORD_DRIVER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef unsigned long long u64;
+
+enum {
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NO_CONTEXT = 201,
+    NOT_FOUND = 500,
+    CONTEXT_DESTROYED = 709,
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_INVALIDATED = 901
+};
+enum { BLOCKS = 1 << 14, DEVICES = 2, CONTEXTS = 1 << 10, PAGE = 2 << 20 };
+
+struct props {
+    int type, handle_types, location_type, location_id;
+};
+
+#pragma GCC visibility push(hidden)
+
+extern u64 next_address, left[DEVICES];
+extern pthread_mutex_t lock;
+
+/* A context's handle is its row; the first are the devices' primary ones. */
+extern struct context {
+    int device, retained;
+    bool is_there;
+} contexts[CONTEXTS];
+extern __thread int current; /* 0: none */
+
+/* A block of the device; context 0: it stays when contexts go. */
+int take(u64 *out, u64 size, int device, int context);
+
+/* Of the thread's context. */
+int take_here(u64 *out, u64 size);
+
+int give(u64 at);
+
+/* No more than an address. */
+int take_address(u64 *out, u64 size);
+
+/* A block of no bytes, to be freed as any other. */
+int show_block(u64 *out);
+
+#pragma GCC visibility pop
+
+#define LOCKED(call)                 \
+    do {                             \
+        int result_;                 \
+                                     \
+        pthread_mutex_lock(&lock);   \
+        result_ = (call);            \
+        pthread_mutex_unlock(&lock); \
+        return result_;              \
+    } while (0)
+
+#endif
