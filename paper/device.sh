@@ -14,8 +14,8 @@
 # if a number differs, memory is left on the device or a part fails. plan runs
 # on the first four only: its two calls are soon made, its search is not.
 #
-# Environment: FRAG_PARTS, the parts to run, in their order; all need
-# device_costs.csv in OUT.
+# Environment: FRAG_PARTS, the parts to run, in their order; all but costs
+# need device_costs.csv in OUT.
 # shellcheck disable=SC2317  # parts are called by their names
 set -u
 [ $# -ge 6 ] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
@@ -49,7 +49,6 @@ compare() {
 }
 
 part_costs() {
-    rm -f "$out"/device_*.csv
     "$fragsim" calibrate -q --rounds 12 -o "$costs" -f \
         --calls "$out/device_calls.csv"
 }
@@ -90,6 +89,7 @@ part_limits() {
 
 for part in ${FRAG_PARTS:-costs contents end times limits}; do
     echo "== $(date +%T) $part"
+    rm -f "$out/device_$part.csv"
     "part_$part" "$@" || status=1
     [ -f "$costs" ] || exit 1
 done

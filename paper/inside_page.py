@@ -216,7 +216,8 @@ class Part:
         mine = [r[side] for r in rounds if side in r]
         timed = [m for m in mine if m.get("timed_calls")]
         counted = timed or [m for m in mine if "requests" in m]
-        self.known, self.inside, self.loop = bool(counted), None, loop
+        self.known, self.loop = bool(counted), loop
+        self.inside = self.looped = None
         if not counted:
             return
         self.step = 1e3 * statistics.mean(m["seconds"] for m in mine)
@@ -310,8 +311,8 @@ def losses(rows):
                 "default |", "|---|---|---|---|"]
     for kind, kernels in (("losses", "sums in one order"), ("end", "as they are")):
         for workload in workloads(rows, kind):
-            mine = of(rows, kind, workload)[-len(NAMES):]
-            values = {r["side"]: r["values"] for r in mine if r.get("values")}
+            values = {r["side"]: r["values"]  # the last of each
+                      for r in of(rows, kind, workload) if r.get("values")}
             for side in NAMES:
                 if side != "default" and {side, "default"} <= set(values):
                     yield line([f"`{workload}`", kernels, NAMES[side],
@@ -410,9 +411,9 @@ The aim was at most 1.02 times of what is allocated, at a step at most 1 % longe
 
 {verdicts}
 
-What a loop shows is of warm caches: `torch`, the same algorithm, takes half as much again
-in the program as in its loop. So the two columns of the allocator's time are more than
-what it costs, and the clock decides. `page` is what `remap` maps at once, and each map and
+What a loop shows is of warm caches: `torch`, the same algorithm, takes a quarter to a half
+more in the program than in its loop. So what stands as more than PyTorch's loop is more
+than it costs, and the clock decides. `page` is what `remap` maps at once, and each map and
 unmap costs the driver the same whatever its size: larger pages make fewer calls, and leave
 more of the last page of a block unused. In a program of 1 GiB (`generate`) that is too much,
 and there pages of 2 MiB make none; in one of 10 GiB pages of 8 MiB make a third of the

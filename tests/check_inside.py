@@ -289,6 +289,16 @@ def steps():
            f"peaks at the end {peaks}")
 
 
+def sittings():
+    """A side that the last sitting lacks is held against the default of it."""
+    sides = [s for s in inside_page.NAMES if s != "remap"]
+    lines = list(inside_page.losses(
+        [{"kind": "losses", "workload": "toy", "side": side, "values": [1.0, 2.0]}
+         for side in ["remap", *sides, *sides]]))[2:]
+    expect(len(lines) == len(sides) and all("equal in 2" in l for l in lines),
+           f"losses of two sittings: {lines}")
+
+
 def subsequences():
     a, b, c = ["alloc", 1], ["alloc", 2], ["free", 1]
     for wanted, found, left in (([a, c], [a, b, c], [b]), ([], [a], [a]),
@@ -434,6 +444,10 @@ def on_fake_torch(folder):
     ends = {r["side"]: r for r in found if r["kind"] == "end"}
     expect(all(ends[s]["values"] == wanted[:3 if s in inside_torch.RARE else 9]
                for s in sides), f"values: {ends}, expected {wanted}")
+    few = experiment(folder, "turns", "--rounds", "3", "--sides", "remap,default",
+                     "toy")
+    expect([sorted(r["sides"]) for r in few if r["kind"] == "round"] ==
+           [["default", "remap"]] * 3, f"two sides on the fake: {few}")
     found += experiment(folder, "losses", "--steps", "2", "toy")
     expect([r["values"] for r in found if r["kind"] == "losses"] ==
            [wanted[:2]] * len(sides), "losses on the fake")
@@ -450,6 +464,11 @@ def on_recorder(folder):
     if not os.path.exists(os.path.join(BUILD, "tests/record/record_loader")):
         return
     found = experiment(folder, "work", "--rounds", "8")
+    orders = [tuple(r["sides"]) for r in found
+              if r["kind"] == "round" and r["workload"] == "both"]
+    expect(len(orders) == 8 and sorted(orders[:6]) == sorted(
+        itertools.permutations(("again", "default", "recorded"))),
+           f"orders in one process: {orders}")
     text = inside_page.page(found, {})
     for what in inside_page.PROGRAMS.values():
         expect(f"\n| {what} | " in text, f"times of {what}")
@@ -514,6 +533,27 @@ def on_allocators(folder):
         expect(words in text, f"{words} is not in {text}")
 
 
+def on_limits(folder):
+    """Runs at limits: what differs is told, and seconds are of both paces."""
+    columns = ("trace,policy,capacity_bytes,same,difference,modelled_seconds,"
+               "measured_seconds,pace,paced_ratio,leaked_bytes")
+    for name, lines in (("contents", ["a,p,9,1,,1,1,1,1,0"]),
+                        ("limits", ["b,p,9,1,,2,5,2,0.8,0",
+                                    "c,q,7,0,frees 3,1,1,1,1,6"])):
+        with open(os.path.join(folder, f"device_{name}.csv"), "w",
+                  encoding="utf-8") as file:
+            file.write("\n".join(["# here", columns, *lines]) + "\n")
+    device_table.DATA, lines = folder, []
+    device_table.limits(lines)
+    device_table.again(lines)
+    text = "\n".join(lines)
+    for words in ("| a | 1 | 1 | **1** | 0 |", "| b, c | 2 | 2 | **1** | 6 |",
+                  "- `q` on c at 7: frees 3",
+                  "2 of 2 recordings, 0.80 to 1.00, and 2 of 2 single runs; "
+                  "without regard to the pace 1 of 2, 0.40 to 1.00"):
+        expect(words in text, f"the page of limits lacks: {words}: {text}")
+
+
 def main():
     designs()
     intervals()
@@ -521,6 +561,7 @@ def main():
     coverage()
     references()
     steps()
+    sittings()
     subsequences()
     page()
     with tempfile.TemporaryDirectory() as folder:
@@ -528,6 +569,7 @@ def main():
         full_rounds(folder)
         on_fake_torch(folder)
         on_recorder(folder)
+        on_limits(folder)
         on_allocators(folder)
     if faults:
         sys.exit(f"check_inside: {len(faults)} wrong")
