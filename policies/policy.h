@@ -9,10 +9,10 @@
  * To add one: write policies/<name>.c, add POLICY(<name>) to policies/list.h.
  * Or leave this tree alone: see FRAG_POLICY_PLUGIN.
  */
-#ifndef FRAG_POLICY_H
-#define FRAG_POLICY_H
+#ifndef FRAG_POLICIES_POLICY_H
+#define FRAG_POLICIES_POLICY_H
 
-#include "policies/backend.h"
+#include "policies/device/backend.h"
 
 /* What a policy may require; a run that cannot supply it is refused. */
 enum frag_needs {

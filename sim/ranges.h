@@ -6,8 +6,8 @@
  * calls are O(log n) but where said otherwise. The same calls always build the
  * same tree: a node's rank is a hash of its start.
  */
-#ifndef FRAG_RANGES_H
-#define FRAG_RANGES_H
+#ifndef FRAG_SIM_RANGES_H
+#define FRAG_SIM_RANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

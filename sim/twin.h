@@ -4,17 +4,18 @@
  * to the device; one that gives back to the device first. So the device keeps
  * to the arena's capacity to the byte, and what each call costs is known twice:
  * as modelled and as measured. Addresses are the device's. A call that needs
- * memory which the device has yet to clear (policies/costs.h) is modelled with
- * that wait, as if calls followed each other at once, as they do in a replay.
+ * memory which the device has yet to clear (policies/device/costs.h) is
+ * modelled with that wait, as if calls followed each other at once, as they do
+ * in a replay.
  *
  * Where the device refuses what the arena served, the answer is the device's
  * and the arena is as it was.
  */
-#ifndef FRAG_TWIN_H
-#define FRAG_TWIN_H
+#ifndef FRAG_SIM_TWIN_H
+#define FRAG_SIM_TWIN_H
 
-#include "policies/backend.h"
-#include "policies/costs.h"
+#include "policies/device/backend.h"
+#include "policies/device/costs.h"
 
 /* Of one kind of call; times in ns. */
 struct frag_twin_cost {

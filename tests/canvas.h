@@ -9,14 +9,14 @@
  *
  * Include after cmocka.h.
  */
-#ifndef FRAG_CANVAS_H
-#define FRAG_CANVAS_H
+#ifndef FRAG_TESTS_CANVAS_H
+#define FRAG_TESTS_CANVAS_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "policies/policy.h"
-#include "sim/arena.h"
+#include "sim/arena/arena.h"
 #include "tests/faulty.h"
 
 struct picture {

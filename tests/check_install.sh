@@ -19,7 +19,7 @@ cat >mine.c <<'END'
 #include <stdio.h>
 
 #include "policies/policy.h"
-#include "sim/arena.h"
+#include "sim/arena/arena.h"
 
 static enum frag_err take(struct frag_heap *heap,
                           const struct frag_request *req,

@@ -4,8 +4,8 @@
  * through here (tests/CMakeLists.txt). Set calls_to_failure to k: the k-th
  * request from then on fails, once, and it is 0 again; 0 fails none.
  */
-#ifndef FRAG_FAILING_MALLOC_H
-#define FRAG_FAILING_MALLOC_H
+#ifndef FRAG_TESTS_FAILING_MALLOC_H
+#define FRAG_TESTS_FAILING_MALLOC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,10 +5,10 @@
  * calls. Calls that give memory back do not fail while `closing` is set: who
  * closes a heap has no later call to try again in.
  */
-#ifndef FRAG_FAULTY_H
-#define FRAG_FAULTY_H
+#ifndef FRAG_TESTS_FAULTY_H
+#define FRAG_TESTS_FAULTY_H
 
-#include "policies/backend.h"
+#include "policies/device/backend.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "traces/build.h"
+#include "traces/build/build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "policies/costs.h"
-#include "sim/stats_file.h"
+#include "policies/device/costs.h"
+#include "sim/validate/stats_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sim/cli/subject.h"
+#include "sim/experiments/sweep/subject.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

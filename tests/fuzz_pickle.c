@@ -1,6 +1,6 @@
 /* The reader of PyTorch snapshots, with what unpacks its input, on any bytes.
  * Seeds: traces/bundled, packed and unpacked. */
-#include "traces/importer.h"
+#include "traces/import/importer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch_conf.h"
+#include "policies/torch/conf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

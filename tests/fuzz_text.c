@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "traces/importer.h"
+#include "traces/import/importer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

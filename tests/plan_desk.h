@@ -4,8 +4,8 @@
  *
  * Include after cmocka.h.
  */
-#ifndef FRAG_PLAN_DESK_H
-#define FRAG_PLAN_DESK_H
+#ifndef FRAG_TESTS_PLAN_DESK_H
+#define FRAG_TESTS_PLAN_DESK_H
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "policies/policy.h"
-#include "sim/arena.h"
+#include "sim/arena/arena.h"
 #include "tests/faulty.h"
 #include "traces/trace.h"
 

@@ -1,10 +1,10 @@
 /* record_calls.h - recorders' logs written by hand: arrays of calls. */
-#ifndef TESTS_RECORD_CALLS_H
-#define TESTS_RECORD_CALLS_H
+#ifndef FRAG_TESTS_RECORD_CALLS_H
+#define FRAG_TESTS_RECORD_CALLS_H
 
 #include <string.h>
 
-#include "traces/importer.h"
+#include "traces/import/importer.h"
 #include "traces/record_log.h"
 
 enum { LOG_CALLS = 64, LOG_ROOM = RECORD_HEADER + LOG_CALLS * 64 };

@@ -5,8 +5,8 @@
  *
  * Include after cmocka.h.
  */
-#ifndef FRAG_SHADOW_H
-#define FRAG_SHADOW_H
+#ifndef FRAG_TESTS_SHADOW_H
+#define FRAG_TESTS_SHADOW_H
 
 #include "policies/policy.h"
 

@@ -2,8 +2,8 @@
  *
  * Include after cmocka.h.
  */
-#ifndef FRAG_SUBJECTS_H
-#define FRAG_SUBJECTS_H
+#ifndef FRAG_TESTS_SUBJECTS_H
+#define FRAG_TESTS_SUBJECTS_H
 
 #include "policies/policy.h"
 

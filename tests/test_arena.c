@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include <yajl/yajl_tree.h>
 
-#include "sim/arena.h"
-#include "traces/source.h"
+#include "sim/arena/arena.h"
+#include "traces/bytes/source.h"
 
 #define MIB      FRAG_MIB
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/build.h"
+#include "traces/build/build.h"
 #include "traces/torch_sizes.h"
 
 /* A script: one word an entry, blanks between.

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/build.h"
+#include "traces/build/build.h"
 
 enum { SEGMENT = 2 << 20, BASE = 0x10000000 };
 

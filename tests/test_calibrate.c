@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "real/calibrate.h"
-#include "real/fit_costs.h"
-#include "sim/arena.h"
+#include "real/device/calibrate.h"
+#include "real/device/fit_costs.h"
+#include "sim/arena/arena.h"
 #include "tests/faulty.h"
 
 #define DATA FRAG_SOURCE_DIR "/real/data/nvidia-h200-"

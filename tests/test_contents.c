@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "sim/replay.h"
+#include "sim/replay/replay.h"
 #include "tests/shadow.h"
 #include "tests/traffic.h"
 #include "traces/trace.h"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "policies/backend.h"
-#include "policies/costs.h"
-#include "sim/arena.h"
+#include "policies/device/backend.h"
+#include "policies/device/costs.h"
+#include "sim/arena/arena.h"
 
 #define DATA FRAG_SOURCE_DIR "/real/data/nvidia-h200-costs.csv"
 

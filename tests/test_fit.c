@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/fit.h"
+#include "sim/experiments/fit/fit.h"
 
 #define MIB FRAG_MIB
 

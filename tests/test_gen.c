@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/trace_equal.h"
-#include "traces/generator.h"
+#include "traces/gen/generator.h"
 
 /* ---- traces ---- */
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "tests/failing_malloc.h"
-#include "traces/generator.h"
+#include "traces/gen/generator.h"
 
 static char path[] = "/tmp/test_gen_faults.XXXXXX";
 

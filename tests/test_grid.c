@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/cli/grid.h"
-#include "sim/cli/subject.h"
-#include "sim/cli/values.h"
+#include "sim/experiments/sweep/grid.h"
+#include "sim/experiments/sweep/subject.h"
+#include "sim/experiments/sweep/values.h"
 
 /* -- values -------------------------------------------------------------- */
 

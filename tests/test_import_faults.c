@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/importer.h"
+#include "traces/import/importer.h"
 
 enum { LINES = 300, MOST = 40 };
 

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traces/importer.h"
+#include "traces/import/importer.h"
 
 /* The builder */
 

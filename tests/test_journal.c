@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/cli/journal.h"
+#include "sim/experiments/sweep/journal.h"
 
 enum { RECORDS = 5, ROOM = 1 << 16 };
 

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "sim/arena.h"
-#include "sim/ledger.h"
-#include "sim/replay.h"
+#include "sim/arena/arena.h"
+#include "sim/meter/ledger.h"
+#include "sim/replay/replay.h"
 
 #define MIB      FRAG_MIB
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

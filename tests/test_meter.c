@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "sim/arena.h"
-#include "sim/meter.h"
+#include "sim/arena/arena.h"
+#include "sim/meter/meter.h"
 
 #define MIB FRAG_MIB
 

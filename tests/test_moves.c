@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "sim/arena.h"
-#include "sim/replay.h"
+#include "sim/arena/arena.h"
+#include "sim/replay/replay.h"
 #include "traces/trace.h"
 
 #define SEGMENT (2 * FRAG_MIB)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/importer.h"
+#include "traces/import/importer.h"
 
 enum { ROOM = 1 << 20 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/pickle.h"
+#include "traces/pickle/pickle.h"
 
 /* A schema in small: a list of anything, or a dict with "rows", a list of dicts
  * that are read once, and "names", a list of dicts that may be shared. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "policies/plan_step.h"
+#include "policies/plan/step.h"
 
 static void note(struct history *h, frag_size size)
 {

@@ -1,4 +1,5 @@
 /* The registry, the parameters, and opening a heap. */
+#define _XOPEN_SOURCE 700 /* nftw */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,16 +177,14 @@ static void every_policy_resolves_its_defaults_to_themselves(void **state)
     assert_null(frag_policy_find("nobody"));
 }
 
-/* Whether the file defines the policy of its name. */
-static bool defines_policy(const char *folder, const char *file)
+/* Whether the file defines a policy. */
+static bool defines_policy(const char *path)
 {
-    char path[1024], line[256], wanted[128];
+    static const char wanted[] = "const struct frag_policy frag_policy_";
+    char line[256];
     bool found = false;
-    FILE *f;
+    FILE *f = fopen(path, "r");
 
-    snprintf(path, sizeof(path), "%s/%s", folder, file);
-    snprintf(wanted, sizeof(wanted), "const struct frag_policy frag_policy_");
-    f = fopen(path, "r");
     assert_non_null(f);
     while (fgets(line, sizeof(line), f))
         found = found || !strncmp(line, wanted, strlen(wanted));
@@ -193,25 +192,34 @@ static bool defines_policy(const char *folder, const char *file)
     return found;
 }
 
+static size_t defined;
+
+/* A policy carries the name of its file, in whatever folder. */
+static int look_for_a_policy(const char *path, const struct stat *what,
+                             int kind, struct FTW *at)
+{
+    const char *file = path + at->base, *dot = strrchr(file, '.');
+    char name[256];
+
+    (void)what;
+    if (kind != FTW_F || !dot || strcmp(dot, ".c") != 0 ||
+        !defines_policy(path))
+        return 0;
+    snprintf(name, sizeof(name), "%.*s", (int)(dot - file), file);
+    if (!frag_policy_find(name))
+        fail_msg("%s is not in policies/list.h", path);
+    defined++;
+    return 0;
+}
+
 static void every_file_that_defines_a_policy_is_registered(void **state)
 {
-    const char *folder = FRAG_SOURCE_DIR "/policies";
-    DIR *dir = opendir(folder);
-    size_t registered = 0, defined = 0;
+    size_t registered = 0;
 
     (void)state;
-    assert_non_null(dir);
-    for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
-        char name[256];
-        const char *dot = strrchr(d->d_name, '.');
-
-        if (!dot || strcmp(dot, ".c") || !defines_policy(folder, d->d_name))
-            continue;
-        snprintf(name, sizeof(name), "%.*s", (int)(dot - d->d_name), d->d_name);
-        assert_non_null(frag_policy_find(name));
-        defined++;
-    }
-    closedir(dir);
+    defined = 0;
+    assert_int_equal(
+        nftw(FRAG_SOURCE_DIR "/policies", look_for_a_policy, 8, FTW_PHYS), 0);
     while (frag_policies[registered])
         registered++;
     assert_int_equal(defined, registered);

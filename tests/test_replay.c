@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "sim/arena.h"
-#include "sim/replay.h"
+#include "sim/arena/arena.h"
+#include "sim/replay/replay.h"
 
 #define MIB      FRAG_MIB
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "sim/arena.h"
-#include "sim/replay.h"
+#include "sim/arena/arena.h"
+#include "sim/replay/replay.h"
 #include "tests/failing_malloc.h"
 
 #define MIB      FRAG_MIB

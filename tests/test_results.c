@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/results_columns.h"
+#include "sim/results/columns.h"
 
 enum { POINTS = 3000 };
 

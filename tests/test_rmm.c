@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "policies/policy.h"
-#include "sim/arena.h"
+#include "sim/arena/arena.h"
 #include "tests/faulty.h"
 #include "tests/traffic.h"
 

@@ -1,5 +1,6 @@
-/* A recording fed through sim/serve.h by address gives the numbers of its
- * replay, for every policy that serves; what a caller gets wrong is refused. */
+/* A recording fed through sim/replay/serve.h by address gives the numbers of
+ * its replay, for every policy that serves; what a caller gets wrong is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/arena.h"
-#include "sim/serve.h"
+#include "sim/arena/arena.h"
+#include "sim/replay/serve.h"
 #include "traces/trace.h"
 
 static struct frag_error error;

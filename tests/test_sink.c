@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sim/cli/sink.c" /* to put a disk of ours below it */
+#include "sim/cli/output/sink.c" /* to put a disk of ours below it */
 
 static char folder[] = "/tmp/frag_sink_XXXXXX";
 static char path[64];

@@ -13,7 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "traces/source.h"
+#include "traces/bytes/source.h"
 
 enum { TEXT = 700000, ROOM = 2 * TEXT };
 

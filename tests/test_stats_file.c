@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/stats_file.h"
+#include "sim/validate/stats_file.h"
 
 static struct frag_error error;
 static char path[] = "/tmp/frag_stats_XXXXXX";

@@ -22,9 +22,9 @@
 
 #include <cmocka.h>
 
-#include "policies/torch.h"
-#include "policies/torch_conf.h"
-#include "sim/arena.h"
+#include "policies/torch/conf.h"
+#include "policies/torch/torch.h"
+#include "sim/arena/arena.h"
 
 enum { LETTERS = 128, MAX_BASES = 64, LOG = 1024 };
 

@@ -15,7 +15,7 @@
 
 #include "tests/failing_malloc.h"
 #include "tests/trace_equal.h"
-#include "traces/build.h"
+#include "traces/build/build.h"
 
 static struct frag_error error;
 static char folder[] = "/tmp/frag_faults_XXXXXX";

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "tests/trace_equal.h"
-#include "traces/build.h"
-#include "traces/trace_file.h"
+#include "traces/build/build.h"
+#include "traces/file/trace_file.h"
 
 /* HDF5 loses memory of its own on files it finds damaged. What we would lose
  * are identifiers, and these are counted below. */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/arena.h"
+#include "sim/arena/arena.h"
 #include "sim/twin.h"
 #include "tests/faulty.h"
 

@@ -1,6 +1,6 @@
 /* trace_equal.h - whether two traces say the same; for tests. */
-#ifndef TESTS_TRACE_EQUAL_H
-#define TESTS_TRACE_EQUAL_H
+#ifndef FRAG_TESTS_TRACE_EQUAL_H
+#define FRAG_TESTS_TRACE_EQUAL_H
 
 #include <string.h>
 

@@ -5,11 +5,11 @@
  * its block will be freed. The judge is a scan of all that is live and all that
  * is held, and shares no code with any policy.
  */
-#ifndef FRAG_TRAFFIC_H
-#define FRAG_TRAFFIC_H
+#ifndef FRAG_TESTS_TRAFFIC_H
+#define FRAG_TESTS_TRAFFIC_H
 
 #include "policies/policy.h"
-#include "sim/arena.h"
+#include "sim/arena/arena.h"
 #include "tests/faulty.h"
 
 #include <stdio.h>

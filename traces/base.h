@@ -3,8 +3,8 @@
  * Everything is 64-bit and unsigned. Bytes are plain bytes, times are
  * nanoseconds, addresses belong to a device and are never dereferenced.
  */
-#ifndef FRAG_BASE_H
-#define FRAG_BASE_H
+#ifndef FRAG_TRACES_BASE_H
+#define FRAG_TRACES_BASE_H
 
 #include <stdbool.h>
 #include <stddef.h>

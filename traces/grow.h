@@ -1,6 +1,6 @@
 /* grow.h - arrays that grow: the one place where room is doubled. */
-#ifndef TRACES_GROW_H
-#define TRACES_GROW_H
+#ifndef FRAG_TRACES_GROW_H
+#define FRAG_TRACES_GROW_H
 
 #include <stdbool.h>
 #include <stdint.h>

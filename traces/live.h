@@ -4,8 +4,8 @@
  * A removal shifts its successors back, so there are no tombstones and the
  * table is as large as the peak number of live blocks, not as the trace.
  */
-#ifndef TRACES_LIVE_H
-#define TRACES_LIVE_H
+#ifndef FRAG_TRACES_LIVE_H
+#define FRAG_TRACES_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,18 +1,19 @@
 /* record_log.h - the log of a recorded CUDA program, as it lies in the file.
  *
- * real/record_*.c writes it from inside the program, traces/import_record.c
- * reads it. One file a process: a header of RECORD_HEADER bytes, then calls of
- * 64 bytes each, in the order in which they took effect: a call that hands
- * memory out takes its place when it has returned, one that gives memory back
- * takes it before it begins, so no address is handed out again before the free
- * that made it vacant. All numbers are little-endian.
+ * real/record_*.c writes it from inside the program,
+ * traces/import/record/record.c reads it. One file a process: a header of
+ * RECORD_HEADER bytes, then calls of 64 bytes each, in the order in which they
+ * took effect: a call that hands memory out takes its place when it has
+ * returned, one that gives memory back takes it before it begins, so no address
+ * is handed out again before the free that made it vacant. All numbers are
+ * little-endian.
  *
  * The file is a shared mapping that grows by whole chunks: what was written is
  * in it however the process ends. A place whose kind is 0 was never used (the
  * rest of the last chunk), or belongs to a call that had not returned.
  */
-#ifndef FRAG_RECORD_LOG_H
-#define FRAG_RECORD_LOG_H
+#ifndef FRAG_TRACES_RECORD_LOG_H
+#define FRAG_TRACES_RECORD_LOG_H
 
 #include <stdint.h>
 

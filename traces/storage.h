@@ -1,6 +1,6 @@
 /* storage.h - what a trace owns: heap arrays and one mapped file. */
-#ifndef TRACES_STORAGE_H
-#define TRACES_STORAGE_H
+#ifndef FRAG_TRACES_STORAGE_H
+#define FRAG_TRACES_STORAGE_H
 
 #include "traces/trace.h"
 

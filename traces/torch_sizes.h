@@ -7,8 +7,8 @@
  * Source: PyTorch 2.11, round_size and get_allocation_size, as read and as
  * recorded.
  */
-#ifndef TRACES_TORCH_SIZES_H
-#define TRACES_TORCH_SIZES_H
+#ifndef FRAG_TRACES_TORCH_SIZES_H
+#define FRAG_TRACES_TORCH_SIZES_H
 
 #include "traces/base.h"
 

@@ -8,8 +8,8 @@
  *
  * The file is HDF5; its layout is in trace_file.c and `fragsim help formats`.
  */
-#ifndef FRAG_TRACE_H
-#define FRAG_TRACE_H
+#ifndef FRAG_TRACES_TRACE_H
+#define FRAG_TRACES_TRACE_H
 
 #include "traces/base.h"
 

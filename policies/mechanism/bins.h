@@ -15,8 +15,8 @@
  * The lists are closed by their heads and live inside the holes, whose `left`
  * and `right` they use: nothing here allocates and nothing can fail.
  */
-#ifndef FRAG_BINS_H
-#define FRAG_BINS_H
+#ifndef FRAG_POLICIES_MECHANISM_BINS_H
+#define FRAG_POLICIES_MECHANISM_BINS_H
 
 #include "policies/mechanism/classes.h"
 #include "policies/mechanism/fit_steps.h"

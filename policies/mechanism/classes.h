@@ -5,8 +5,8 @@
  * one, the classes follow one another without a gap. Sizes below 2^bits quanta
  * have a class each. Sizes are whole quanta, > 0 and at most 2^63 bytes.
  */
-#ifndef FRAG_CLASSES_H
-#define FRAG_CLASSES_H
+#ifndef FRAG_POLICIES_MECHANISM_CLASSES_H
+#define FRAG_POLICIES_MECHANISM_CLASSES_H
 
 #include "policies/policy.h"
 

@@ -14,8 +14,8 @@
  * A policy is a rule: where holes are kept and which one a request gets. Its
  * state starts with struct fit, its init is fit_init with the rule.
  */
-#ifndef FRAG_FIT_H
-#define FRAG_FIT_H
+#ifndef FRAG_POLICIES_MECHANISM_FIT_H
+#define FRAG_POLICIES_MECHANISM_FIT_H
 
 #include "policies/mechanism/holes.h"
 #include "policies/mechanism/nodes.h"

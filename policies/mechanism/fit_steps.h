@@ -4,8 +4,8 @@
  * and calls fit.h for the rest: fit_init, fit_fini, fit_trim. Where the rule is
  * not constant, use fit_alloc and fit_free.
  */
-#ifndef FRAG_FIT_STEPS_H
-#define FRAG_FIT_STEPS_H
+#ifndef FRAG_POLICIES_MECHANISM_FIT_STEPS_H
+#define FRAG_POLICIES_MECHANISM_FIT_STEPS_H
 
 #include "policies/mechanism/fit.h"
 

@@ -10,8 +10,8 @@
  * A zeroed struct free_set is empty. A node's size and addr may not change
  * while it is in a set.
  */
-#ifndef FRAG_FREE_SET_H
-#define FRAG_FREE_SET_H
+#ifndef FRAG_POLICIES_MECHANISM_FREE_SET_H
+#define FRAG_POLICIES_MECHANISM_FREE_SET_H
 
 #include "traces/base.h"
 

@@ -9,8 +9,8 @@
  *
  * A tree is the pointer to its root.
  */
-#ifndef FRAG_HOLES_H
-#define FRAG_HOLES_H
+#ifndef FRAG_POLICIES_MECHANISM_HOLES_H
+#define FRAG_POLICIES_MECHANISM_HOLES_H
 
 #include "policies/mechanism/free_set.h"
 

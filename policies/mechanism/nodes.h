@@ -7,8 +7,8 @@
  * Set `size` once, at least sizeof(void *) and a multiple of it; all else
  * starts zeroed.
  */
-#ifndef FRAG_NODES_H
-#define FRAG_NODES_H
+#ifndef FRAG_POLICIES_MECHANISM_NODES_H
+#define FRAG_POLICIES_MECHANISM_NODES_H
 
 #include "traces/base.h"
 

@@ -26,8 +26,8 @@
  * Nothing here needs malloc but pages_place (which may reserve a span) and
  * pages_create, and pages_ready, which makes sure of records for the rest.
  */
-#ifndef FRAG_PAGES_H
-#define FRAG_PAGES_H
+#ifndef FRAG_POLICIES_MECHANISM_PAGES_H
+#define FRAG_POLICIES_MECHANISM_PAGES_H
 
 #include "policies/mechanism/free_set.h"
 #include "policies/mechanism/nodes.h"

@@ -2,8 +2,8 @@
  *
  * A link is the first member of what is linked.
  */
-#ifndef FRAG_RING_H
-#define FRAG_RING_H
+#ifndef FRAG_POLICIES_MECHANISM_RING_H
+#define FRAG_POLICIES_MECHANISM_RING_H
 
 #include "traces/base.h"
 

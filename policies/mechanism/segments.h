@@ -5,8 +5,8 @@
  * device refuses, wholly free segments are returned and the request is made
  * once more if that returned any.
  */
-#ifndef FRAG_SEGMENTS_H
-#define FRAG_SEGMENTS_H
+#ifndef FRAG_POLICIES_MECHANISM_SEGMENTS_H
+#define FRAG_POLICIES_MECHANISM_SEGMENTS_H
 
 #include "policies/policy.h"
 

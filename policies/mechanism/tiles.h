@@ -12,8 +12,8 @@
  * A tile's place, node.addr, is what orders equal holes: its address, or, by
  * age, as if segments had been taken at rising addresses.
  */
-#ifndef FRAG_TILES_H
-#define FRAG_TILES_H
+#ifndef FRAG_POLICIES_MECHANISM_TILES_H
+#define FRAG_POLICIES_MECHANISM_TILES_H
 
 #include "policies/mechanism/free_set.h"
 #include "policies/mechanism/nodes.h"

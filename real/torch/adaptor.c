@@ -14,7 +14,8 @@
 
 #include "real/torch/device.h"
 #include "real/torch/settings.h"
-#include "sim/results.h"
+#include "sim/results/results.h"
+#include "sim/version.h"
 
 enum { DEVICES = 64 };
 
@@ -52,8 +53,8 @@ static enum frag_err add_devices(struct frag_results *r, struct frag_error *e)
 static enum frag_err write_results(struct frag_error *e)
 {
     char command[4096];
-    const struct frag_provenance p = {.version = FRAG_VERSION,
-                                      .commit = FRAG_COMMIT,
+    const struct frag_provenance p = {.version = frag_version,
+                                      .commit = frag_commit,
                                       .command = command,
                                       .started = started,
                                       .ended = time(NULL)};

@@ -20,8 +20,8 @@
  * Source of the signatures: PyTorch 2.11,
  * torch/csrc/cuda/CUDAPluggableAllocator.h
  */
-#ifndef FRAG_TORCH_ADAPTOR_H
-#define FRAG_TORCH_ADAPTOR_H
+#ifndef FRAG_REAL_TORCH_ADAPTOR_H
+#define FRAG_REAL_TORCH_ADAPTOR_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "real/cuda.h"
+#include "real/device/cuda.h"
 #include "real/torch/order.h"
-#include "sim/arena.h"
-#include "sim/serve.h"
+#include "sim/arena/arena.h"
+#include "sim/replay/serve.h"
 #include "sim/twin.h"
 #include "traces/live.h"
 

@@ -3,13 +3,13 @@
  *
  * Not thread-safe.
  */
-#ifndef FRAG_TORCH_DEVICE_H
-#define FRAG_TORCH_DEVICE_H
+#ifndef FRAG_REAL_TORCH_DEVICE_H
+#define FRAG_REAL_TORCH_DEVICE_H
 
 #include "real/torch/adaptor.h"
 #include "real/torch/settings.h"
-#include "sim/results.h"
-#include "sim/serve.h"
+#include "sim/replay/serve.h"
+#include "sim/results/results.h"
 
 struct device;
 

@@ -11,8 +11,8 @@
  *
  * Not thread-safe.
  */
-#ifndef FRAG_ORDER_H
-#define FRAG_ORDER_H
+#ifndef FRAG_REAL_TORCH_ORDER_H
+#define FRAG_REAL_TORCH_ORDER_H
 
 #include "sim/ranges.h"
 #include "traces/base.h"

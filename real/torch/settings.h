@@ -1,6 +1,6 @@
 /* settings.h - what the environment asks of the adaptor; see adaptor.h. */
-#ifndef FRAG_TORCH_SETTINGS_H
-#define FRAG_TORCH_SETTINGS_H
+#ifndef FRAG_REAL_TORCH_SETTINGS_H
+#define FRAG_REAL_TORCH_SETTINGS_H
 
 #include "policies/policy.h"
 

@@ -1,9 +1,9 @@
 /* The cuda backend of a cell: a GPU, the arena that it keeps to, and the check
  * of what blocks hold. */
-#include "real/cuda.h"
-#include "real/pattern.h"
-#include "sim/arena.h"
-#include "sim/cli/cell.h"
+#include "real/device/cuda.h"
+#include "real/device/pattern.h"
+#include "sim/arena/arena.h"
+#include "sim/experiments/cell.h"
 #include "sim/twin.h"
 
 static enum frag_err fill(void *user, frag_addr addr, frag_size size,

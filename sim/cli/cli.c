@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "sim/version.h"
+
 const struct verb *const verbs[] = {
 #define VERB(name) &verb_##name,
 #include "sim/cli/verbs.h"
@@ -241,8 +243,8 @@ char *cli_trace_name(const char *path)
 void cli_json_open(const struct call *call, FILE *out)
 {
     frag_results_json_open(
-        out, &(const struct frag_provenance){.version = FRAG_VERSION,
-                                             .commit = FRAG_COMMIT,
+        out, &(const struct frag_provenance){.version = frag_version,
+                                             .commit = frag_commit,
                                              .command = call->command});
 }
 
@@ -250,7 +252,7 @@ void cli_version(FILE *out)
 {
     char hdf5[32];
 
-    fprintf(out, "fragsim %s (%s)\n", FRAG_VERSION, FRAG_COMMIT);
+    fprintf(out, "fragsim %s (%s)\n", frag_version, frag_commit);
     fprintf(out, "HDF5 %s, GSL %s, zlib %s\n", frag_results_library(hdf5),
             gsl_version, zlibVersion());
 }

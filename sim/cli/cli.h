@@ -6,11 +6,11 @@
  * To add a command: write sim/cli/verb_<name>.c, add VERB(<name>) to verbs.h;
  * the parser, `--help`, `fragsim help` and the man page read the same tables.
  */
-#ifndef FRAG_CLI_H
-#define FRAG_CLI_H
+#ifndef FRAG_SIM_CLI_CLI_H
+#define FRAG_SIM_CLI_CLI_H
 
 #include "sim/cli/options.h"
-#include "sim/results.h"
+#include "sim/results/results.h"
 
 /* How a process ends. */
 #define FRAG_EXITS(X)                                            \

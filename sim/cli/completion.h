@@ -1,7 +1,7 @@
 /* completion.h - what a shell needs to complete fragsim's command lines, made
  * from the tables of commands, options and policies. */
-#ifndef FRAG_COMPLETION_H
-#define FRAG_COMPLETION_H
+#ifndef FRAG_SIM_CLI_COMPLETION_H
+#define FRAG_SIM_CLI_COMPLETION_H
 
 #include <stdio.h>
 

@@ -5,8 +5,9 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
-#include "sim/results_columns.h"
-#include "traces/importer.h"
+#include "sim/results/columns.h"
+#include "sim/version.h"
+#include "traces/import/importer.h"
 
 static const char purpose[] =
     "replay recorded allocation traces against allocator policies";
@@ -214,7 +215,7 @@ void manual_verb_page(FILE *out, const struct verb *v)
     fputs(".TH \"FRAGSIM\\-", out);
     for (const char *c = v->name; *c; c++)
         fputc(toupper((unsigned char)*c), out);
-    fprintf(out, "\" 1 \"\" \"fragsim %s\" \"User Commands\"\n", FRAG_VERSION);
+    fprintf(out, "\" 1 \"\" \"fragsim %s\" \"User Commands\"\n", frag_version);
     fprintf(out, ".SH NAME\nfragsim\\-%s \\- ", v->name);
     roff(out, v->summary);
     fputs("\n.SH SYNOPSIS\n", out);
@@ -278,7 +279,7 @@ static void format_section(FILE *out)
 void manual_page(FILE *out)
 {
     fprintf(out, ".TH FRAGSIM 1 \"\" \"fragsim %s\" \"User Commands\"\n",
-            FRAG_VERSION);
+            frag_version);
     fprintf(out, ".SH NAME\nfragsim \\- %s\n", purpose);
     fputs(".SH SYNOPSIS\n.B fragsim\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] "
           "[\\fIARGUMENT\\fR...]\n",

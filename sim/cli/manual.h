@@ -1,7 +1,7 @@
 /* manual.h - the manual, made from the tables of commands, options, policies,
  * formats and columns. */
-#ifndef FRAG_MANUAL_H
-#define FRAG_MANUAL_H
+#ifndef FRAG_SIM_CLI_MANUAL_H
+#define FRAG_SIM_CLI_MANUAL_H
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* options.h - options as rows: one table a command, read by the parser, the
  * help and the man page.
  */
-#ifndef FRAG_OPTIONS_H
-#define FRAG_OPTIONS_H
+#ifndef FRAG_SIM_CLI_OPTIONS_H
+#define FRAG_SIM_CLI_OPTIONS_H
 
 #include "traces/base.h"
 

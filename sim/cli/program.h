@@ -1,6 +1,6 @@
 /* program.h - runs a program of the user's, and all that it starts. */
-#ifndef FRAG_PROGRAM_H
-#define FRAG_PROGRAM_H
+#ifndef FRAG_SIM_CLI_PROGRAM_H
+#define FRAG_SIM_CLI_PROGRAM_H
 
 #include "sim/cli/options.h"
 

@@ -1,7 +1,7 @@
 /* bare_driver.h - the calls that bench_record times, and their own addresses.
  */
-#ifndef TESTS_BENCH_BARE_DRIVER_H
-#define TESTS_BENCH_BARE_DRIVER_H
+#ifndef FRAG_TESTS_BENCH_BARE_DRIVER_H
+#define FRAG_TESTS_BENCH_BARE_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>

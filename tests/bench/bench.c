@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/arena.h"
-#include "sim/replay.h"
+#include "sim/arena/arena.h"
+#include "sim/replay/replay.h"
 #include "traces/trace.h"
 
 enum { MOST = 32, MOST_ROUNDS = 99 };

@@ -1,12 +1,12 @@
 /* control.h - what a test may ask of the fake driver, beside the calls of the
  * real one, and have it do. By dlsym: libcuda.so.1 is the fake's name too.
  */
-#ifndef FAKE_CUDA_CONTROL_H
-#define FAKE_CUDA_CONTROL_H
+#ifndef FRAG_TESTS_FAKE_CUDA_CONTROL_H
+#define FRAG_TESTS_FAKE_CUDA_CONTROL_H
 
 #include <stdint.h>
 
-#include "real/driver.h"
+#include "real/device/driver.h"
 
 /* Work is queued on the stream, as a kernel of the program's would be. */
 void fake_cuda_queue(cu_stream stream);

@@ -1,5 +1,5 @@
 /* fake_cuda.c - a libcuda.so.1 for machines without a GPU: the entry points of
- * real/driver.h on host memory.
+ * real/device/driver.h on host memory.
  *
  * "Device" memory is a sparse file in memory and a mapping is a mapping of it,
  * so two addresses of one physical allocation share their bytes. It is strict:
@@ -813,7 +813,7 @@ void fake_cuda_fail(const char *name)
     fake.fails = name;
 }
 
-/* ---- kernels: those of real/pattern.c, by name ---- */
+/* ---- kernels: those of real/device/pattern.c, by name ---- */
 
 static cu_result fill(void **args)
 {

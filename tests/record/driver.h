@@ -6,8 +6,8 @@
  * All functions are called with the lock held and return a result of the
  * driver.
  */
-#ifndef TESTS_RECORD_DRIVER_H
-#define TESTS_RECORD_DRIVER_H
+#ifndef FRAG_TESTS_RECORD_DRIVER_H
+#define FRAG_TESTS_RECORD_DRIVER_H
 
 #include <pthread.h>
 #include <stdbool.h>

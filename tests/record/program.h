@@ -1,6 +1,6 @@
 /* program.h - what the scenarios of program.c share. */
-#ifndef TESTS_RECORD_PROGRAM_H
-#define TESTS_RECORD_PROGRAM_H
+#ifndef FRAG_TESTS_RECORD_PROGRAM_H
+#define FRAG_TESTS_RECORD_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

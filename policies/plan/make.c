@@ -1,0 +1,306 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "policies/plan/parts.h"
+
+/* ------------------------------------------------------- sections --- */
+
+struct death {
+    uint64_t at;
+    uint32_t item;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct death *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Sections that the items live in, from the order of births and deaths. Items
+ * that never die live to the end. Returns the number of sections. */
+static uint32_t cut(const struct frag_future *f, struct item *items,
+                    const struct death *deaths, uint32_t death_count)
+{
+    uint32_t section = 0, d = 0;
+    bool died = false;
+
+    for (uint32_t i = 0; i < f->count; i++) {
+        while (d < death_count && deaths[d].at < f->requests[i].allocs_at) {
+            items[deaths[d++].item].to = section + 1;
+            died = true;
+        }
+        section += died;
+        died = false;
+        items[i].size = (f->requests[i].size + FRAG_QUANTUM - 1) / FRAG_QUANTUM;
+        items[i].from = section;
+        items[i].to = UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < f->count; i++)
+        if (items[i].to > section + 1)
+            items[i].to = section + 1;
+    return section + 1;
+}
+
+static enum frag_err make_problem(const struct frag_future *f,
+                                  struct item *items, struct problem *p)
+{
+    struct death *deaths = malloc((f->count + 1) * sizeof(*deaths));
+    uint32_t count = 0;
+
+    if (!deaths)
+        return FRAG_NOMEM;
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->requests[i].frees_at != FRAG_NEVER)
+            deaths[count++] = (struct death){f->requests[i].frees_at, i};
+    qsort(deaths, count, sizeof(*deaths), by_time);
+    *p = (struct problem){.count = (uint32_t)f->count,
+                          .sections = cut(f, items, deaths, count),
+                          .items = items};
+    free(deaths);
+    return FRAG_OK;
+}
+
+/* Most quanta live in any section: no plan is lower. NOMEM. */
+static enum frag_err find_load(const struct problem *p, uint64_t *load)
+{
+    uint64_t *change = calloc(p->sections + (size_t)1, sizeof(*change));
+    uint64_t live = 0;
+
+    if (!change)
+        return FRAG_NOMEM;
+    for (uint32_t i = 0; i < p->count; i++) {
+        change[p->items[i].from] += p->items[i].size;
+        change[p->items[i].to] -= p->items[i].size;
+    }
+    *load = 0;
+    for (uint32_t k = 0; k < p->sections; k++) {
+        live += change[k];
+        *load = live > *load ? live : *load;
+    }
+    free(change);
+    return FRAG_OK;
+}
+
+/* --------------------------------------------------------- making --- */
+
+struct rank {
+    double weight;
+    uint32_t item;
+};
+
+struct making {
+    struct problem p;
+    uint64_t load;
+    struct item *items;
+    struct rank *ranks;
+    uint32_t *order;
+    uint64_t *trial;
+    struct plan *best;
+    uint64_t steps;
+};
+
+/* The heaviest first, of equals the one asked for first. */
+static int by_weight(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+static uint64_t height_of(const struct problem *p, const uint64_t *offsets)
+{
+    uint64_t height = 0;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        if (offsets[i] + p->items[i].size > height)
+            height = offsets[i] + p->items[i].size;
+    return height;
+}
+
+/* Keeps the trial if it is lower than the best so far. */
+static void keep(struct making *m)
+{
+    uint64_t *offsets = m->trial;
+    const uint64_t height = height_of(&m->p, offsets);
+
+    if (height >= m->best->height)
+        return;
+    m->trial = m->best->offsets;
+    m->best->offsets = offsets;
+    m->best->height = height;
+}
+
+static void spend(struct making *m, uint64_t steps)
+{
+    m->steps = steps < m->steps ? m->steps - steps : 0;
+}
+
+static bool done(const struct making *m)
+{
+    return m->best->height == m->load || !m->steps;
+}
+
+/* One pass in the order of the weights, which go with their ranks. */
+static enum frag_err pass(struct making *m, struct greedy *g)
+{
+    uint64_t steps;
+
+    qsort(m->ranks, m->p.count, sizeof(*m->ranks), by_weight);
+    for (uint32_t n = 0; n < m->p.count; n++)
+        m->order[n] = m->ranks[n].item;
+    if (!plan_greedy(g, m->order, m->trial, &steps))
+        return FRAG_NOMEM;
+    spend(m, steps);
+    return FRAG_OK;
+}
+
+static double measure(const struct item *item, int kind)
+{
+    const double size = (double)item->size;
+    const double length = (double)(item->to - item->from);
+
+    return kind == 0 ? size : kind == 1 ? size * length : length;
+}
+
+enum { MEASURES = 3 };
+
+static enum frag_err try_orders(struct making *m, struct greedy *g)
+{
+    uint64_t lowest = UINT64_MAX;
+    int best = 0;
+
+    for (int kind = 0; kind < MEASURES && (kind == 0 || !done(m)); kind++) {
+        for (uint32_t i = 0; i < m->p.count; i++)
+            m->ranks[i] = (struct rank){measure(&m->items[i], kind), i};
+        FRAG_TRY(pass(m, g));
+        keep(m);
+        if (m->best->height < lowest) {
+            lowest = m->best->height;
+            best = kind;
+        }
+    }
+    for (uint32_t i = 0; i < m->p.count; i++)
+        m->ranks[i] = (struct rank){measure(&m->items[i], best), i};
+    return FRAG_OK;
+}
+
+/* What came to lie above the bound moves forward in the order, and the pass is
+ * made again: squeaky wheels get the grease. */
+static enum frag_err improve(struct making *m, struct greedy *g)
+{
+    while (!done(m)) {
+        FRAG_TRY(pass(m, g));
+        for (uint32_t n = 0; n < m->p.count; n++) {
+            const uint32_t i = m->ranks[n].item;
+
+            if (m->trial[i] + m->items[i].size > m->load)
+                m->ranks[n].weight *= 1.5;
+        }
+        keep(m);
+    }
+    return FRAG_OK;
+}
+
+/* One run for each seed of a round, in which shares are twice those of the
+ * round before. */
+static enum verdict look(struct making *m, struct search *s, uint64_t ceiling,
+                         uint64_t round)
+{
+    const uint64_t share = (uint64_t)FIRST_SHARE << (round < 32 ? round : 32);
+    enum verdict found = UNKNOWN;
+
+    for (uint64_t k = 0; k < SEARCH_ORDERS && m->steps && found == UNKNOWN;
+         k++) {
+        uint64_t left = share < m->steps ? share : m->steps;
+
+        m->steps -= left;
+        found =
+            plan_search(s, ceiling, round * SEARCH_ORDERS + k, &left, m->trial);
+        m->steps += left;
+    }
+    if (found == FITS)
+        keep(m);
+    return found;
+}
+
+/* Halves what is left between a ceiling too low and the best plan. */
+static void halve(struct making *m, struct search *s, uint64_t low,
+                  uint64_t round)
+{
+    while (!done(m) && low < m->best->height) {
+        const uint64_t middle = low + (m->best->height - low) / 2;
+
+        if (look(m, s, middle, round) != FITS)
+            low = middle + 1;
+    }
+}
+
+/* First whether the bound can be met, for half of the effort. */
+static enum frag_err search(struct making *m)
+{
+    struct search *s = plan_search_open(&m->p);
+    const uint64_t rest = m->steps / 2;
+    uint64_t low = m->load;
+
+    if (!s)
+        return FRAG_NOMEM;
+    m->steps -= rest;
+    for (uint64_t round = 0; !done(m) && low == m->load; round++)
+        low += look(m, s, low, round) == DOES_NOT_FIT ? 1 : 0;
+    m->steps += rest;
+    for (uint64_t round = 0; !done(m) && low < m->best->height; round++)
+        halve(m, s, low, round);
+    plan_search_close(s);
+    return FRAG_OK;
+}
+
+static enum frag_err make_best(struct making *m)
+{
+    struct greedy *g = plan_greedy_open(&m->p);
+    enum frag_err err = g ? try_orders(m, g) : FRAG_NOMEM;
+
+    if (err == FRAG_OK && m->p.count > SEARCH_ITEMS)
+        err = improve(m, g);
+    plan_greedy_close(g);
+    if (err == FRAG_OK && m->p.count <= SEARCH_ITEMS)
+        err = search(m);
+    return err;
+}
+
+static enum frag_err make(struct making *m, const struct frag_future *f)
+{
+    FRAG_TRY(make_problem(f, m->items, &m->p));
+    FRAG_TRY(find_load(&m->p, &m->load));
+    return make_best(m);
+}
+
+enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
+                        struct plan *out)
+{
+    const size_t n = f->count + 1;
+    struct plan best = {.height = UINT64_MAX};
+    struct making m = {.best = &best, .steps = effort};
+    enum frag_err err = FRAG_NOMEM;
+
+    if (f->count >= UINT32_MAX)
+        return FRAG_UNSUPPORTED;
+    best.offsets = calloc(n, sizeof(*best.offsets));
+    m.trial = calloc(n, sizeof(*m.trial));
+    m.items = calloc(n, sizeof(*m.items));
+    m.ranks = calloc(n, sizeof(*m.ranks));
+    m.order = calloc(n, sizeof(*m.order));
+    if (best.offsets && m.trial && m.items && m.ranks && m.order)
+        err = make(&m, f);
+    free(m.order);
+    free(m.ranks);
+    free(m.items);
+    free(m.trial);
+    if (err == FRAG_OK)
+        *out = best;
+    else
+        free(best.offsets);
+    return err;
+}

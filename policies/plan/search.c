@@ -1,0 +1,334 @@
+/* Depth-first search for a plan below a ceiling.
+ *
+ * Blocks are laid from the bottom: of the lowest sections one is settled, by
+ * one of the blocks that may lie on its floor or by leaving room there for
+ * good, which a section can afford only as far as its load is below the
+ * ceiling. Not tried: what the pile gives up, and states that failed before (by
+ * hash: a collision can lose a plan, never make a wrong one). Stretches of
+ * sections that nothing still to come connects are solved apart.
+ */
+#include "policies/plan/pile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which of the lowest sections is settled first; see lowest_section. */
+enum rule { BY_PLACE, BY_REST, BY_FAILURES, RULES };
+
+struct search {
+    struct pile pile;
+    uint64_t *weight;  /* of an item: higher is tried first */
+    uint64_t *failed;  /* hashes of states without a solution */
+    uint32_t *choices; /* a stack */
+    size_t choice_count;
+    enum rule rule;
+};
+
+enum { FAILED_BITS = 18 };
+
+/* Sections [from, to), of which no item leads out. */
+struct stretch {
+    uint32_t from, to;
+};
+
+static bool solve(struct search *s, struct stretch all);
+
+/* The state of a stretch, never 0. */
+static uint64_t hash(const struct pile *p, struct stretch r)
+{
+    uint64_t h = r.from;
+
+    for (uint32_t k = r.from; k < r.to; k++) {
+        const struct column *c = &p->columns[k];
+
+        h = mix(h + c->mark) + c->floor * 0x9e3779b97f4a7c15u +
+            (c->floor - c->gap);
+    }
+    return h | 1;
+}
+
+/* ------------------------------------------------- which section --- */
+
+/* How many ways there are to go on at section k, at most `most`. */
+static uint32_t ways(const struct pile *p, uint32_t k, uint32_t most)
+{
+    const struct column *c = &p->columns[k];
+    const uint32_t *const end = p->members + p->first[k + 1];
+    uint32_t count = c->floor + c->rest < p->ceiling;
+
+    for (const uint32_t *m = p->members + p->first[k]; m < end; m++) {
+        if (count >= most)
+            break;
+        count += p->top[*m] == c->floor;
+    }
+    return count;
+}
+
+/* Whether of two equally open sections j is to be settled before k. */
+static bool is_sooner(const struct search *s, uint32_t j, uint32_t k)
+{
+    const struct column *a = &s->pile.columns[j], *b = &s->pile.columns[k];
+
+    return s->rule == BY_REST
+               ? a->rest > b->rest
+               : s->rule == BY_FAILURES && a->failures > b->failures;
+}
+
+static uint64_t lowest_floor(const struct pile *p, struct stretch r)
+{
+    uint64_t floor = UINT64_MAX;
+
+    for (uint32_t k = r.from; k < r.to; k++)
+        if (p->columns[k].floor < floor)
+            floor = p->columns[k].floor;
+    return floor;
+}
+
+/* Of the lowest sections the one with the fewest ways to go on; of equals the
+ * rule's, then the first. */
+static uint32_t lowest_section(const struct search *s, struct stretch r)
+{
+    const uint64_t floor = lowest_floor(&s->pile, r);
+    uint32_t best = r.from, fewest = UINT32_MAX;
+
+    for (uint32_t k = r.from; k < r.to; k++) {
+        uint32_t count;
+
+        if (s->pile.columns[k].floor > floor)
+            continue;
+        count = s->rule == BY_FAILURES ? 1 : ways(&s->pile, k, fewest + 1);
+        if (count < fewest || (count == fewest && is_sooner(s, k, best))) {
+            fewest = count;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* ---------------------------------------------- what comes there --- */
+
+/* Pushes the items that may lie on the floor of section k, best first. */
+static size_t push_choices(struct search *s, uint32_t k)
+{
+    const struct pile *p = &s->pile;
+    const uint32_t *const end = p->members + p->first[k + 1];
+    uint32_t *list = s->choices + s->choice_count;
+    size_t count = 0;
+
+    for (const uint32_t *m = p->members + p->first[k]; m < end; m++) {
+        size_t at = count;
+
+        if (p->top[*m] > p->columns[k].floor)
+            continue;
+        for (; at && s->weight[list[at - 1]] < s->weight[*m]; at--)
+            list[at] = list[at - 1];
+        list[at] = *m;
+        count++;
+    }
+    s->choice_count += count;
+    return count;
+}
+
+/* With nothing on the floor of section k, what comes there lies on something
+ * else: the lowest level at which that can be. */
+static uint64_t next_level(const struct pile *p, uint32_t k)
+{
+    const uint64_t floor = p->columns[k].floor;
+    const uint32_t *const end = p->members + p->first[k + 1];
+    struct stretch reach = {k, k + 1};
+    uint64_t level = UINT64_MAX;
+
+    for (const uint32_t *m = p->members + p->first[k]; m < end; m++) {
+        const struct item *item = &p->p->items[*m];
+
+        if (p->top[*m] > floor) {
+            level = p->top[*m] < level ? p->top[*m] : level;
+            continue;
+        }
+        reach.from = item->from < reach.from ? item->from : reach.from;
+        reach.to = item->to > reach.to ? item->to : reach.to;
+    }
+    for (uint32_t i = 0; i < p->p->count; i++) {
+        const struct item *item = &p->p->items[i];
+
+        if (p->top[i] < level && p->top[i] + item->size < level &&
+            item->from < reach.to && item->to > reach.from &&
+            !(item->from <= k && k < item->to))
+            level = p->top[i] + item->size;
+    }
+    return level;
+}
+
+static bool try_gap(struct search *s, struct stretch r, uint32_t k)
+{
+    const struct point back = pile_here(&s->pile);
+    const struct column *c = &s->pile.columns[k];
+    uint64_t level;
+
+    if (c->floor + c->rest >= s->pile.ceiling)
+        return false;
+    level = next_level(&s->pile, k);
+    if (level == UINT64_MAX)
+        return false;
+    if (pile_leave(&s->pile, k, level) && solve(s, r))
+        return true;
+    pile_take_back(&s->pile, back);
+    return false;
+}
+
+/* ---------------------------------------------------- the search --- */
+
+static bool branch(struct search *s, struct stretch r)
+{
+    const uint32_t k = lowest_section(s, r);
+    const uint64_t level = s->pile.columns[k].floor;
+    const size_t base = s->choice_count, count = push_choices(s, k);
+    bool found = false;
+
+    for (size_t c = 0; c < count && !found; c++) {
+        const struct point back = pile_here(&s->pile);
+
+        found =
+            pile_place(&s->pile, s->choices[base + c], level) && solve(s, r);
+        if (!found)
+            pile_take_back(&s->pile, back);
+        if (!*s->pile.steps)
+            break;
+    }
+    s->choice_count = base;
+    return found || (*s->pile.steps && try_gap(s, r, k));
+}
+
+static bool solve_one(struct search *s, struct stretch r)
+{
+    uint64_t h = hash(&s->pile, r);
+    uint64_t *known = &s->failed[h >> (64 - FAILED_BITS)];
+
+    if (*known == h || !*s->pile.steps)
+        return false;
+    --*s->pile.steps;
+    if (branch(s, r))
+        return true;
+    if (*s->pile.steps)
+        *known = h;
+    return false;
+}
+
+/* The next stretch from `from` on with something to come, that nothing still
+ * to come leads out of. */
+static struct stretch next_stretch(const struct pile *p, uint32_t from,
+                                   uint32_t end)
+{
+    struct stretch r;
+
+    while (from < end && !p->columns[from].waiting)
+        from++;
+    r.from = r.to = from;
+    while (r.to < end && p->columns[r.to].bridges)
+        r.to++;
+    if (r.to < end)
+        r.to++;
+    return r;
+}
+
+/* Stretches are independent: one that has no solution is the end of it. */
+static bool solve(struct search *s, struct stretch all)
+{
+    uint32_t from = all.from;
+
+    for (;;) {
+        struct stretch r = next_stretch(&s->pile, from, all.to);
+
+        if (r.from == r.to)
+            return true;
+        if (!solve_one(s, r))
+            return false;
+        from = r.to;
+    }
+}
+
+/* --------------------------------------------------- from outside --- */
+
+static uint32_t most_members(const struct pile *p)
+{
+    uint32_t most = 0;
+
+    for (uint32_t k = 0; k < p->p->sections; k++)
+        if (p->first[k + 1] - p->first[k] > most)
+            most = p->first[k + 1] - p->first[k];
+    return most;
+}
+
+static bool make_storage(struct search *s, const struct problem *p)
+{
+    const size_t n = p->count + (size_t)1;
+
+    if (!pile_open(&s->pile, p))
+        return false;
+    s->weight = calloc(n, sizeof(*s->weight));
+    s->failed = calloc((size_t)1 << FAILED_BITS, sizeof(*s->failed));
+    s->choices =
+        calloc(n * (most_members(&s->pile) + (size_t)1), sizeof(*s->choices));
+    return s->weight && s->failed && s->choices;
+}
+
+struct search *plan_search_open(const struct problem *p)
+{
+    struct search *s = calloc(1, sizeof(*s));
+
+    if (s && make_storage(s, p))
+        return s;
+    plan_search_close(s);
+    return NULL;
+}
+
+void plan_search_close(struct search *s)
+{
+    if (!s)
+        return;
+    free(s->choices);
+    free(s->failed);
+    free(s->weight);
+    pile_close(&s->pile);
+    free(s);
+}
+
+/* The order of choices: by one of four measures, under noise that grows with
+ * the seed. */
+static void weigh(struct search *s, const struct problem *p, uint64_t seed)
+{
+    const uint64_t noise = seed / SEARCH_ORDERS * 128;
+
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct item *item = &p->items[i];
+        const uint64_t length = item->to - item->from;
+        const uint64_t measures[] = {item->size * length, item->size, length,
+                                     UINT32_MAX / item->size};
+
+        s->weight[i] = measures[seed % 4] *
+                       (1024 + mix(seed * 0x9e3779b97f4a7c15u + i) %
+                                   (1 + (noise < 4096 ? noise : 4096)));
+    }
+}
+
+enum verdict plan_search(struct search *s, uint64_t ceiling, uint64_t seed,
+                         uint64_t *steps, uint64_t *offsets)
+{
+    const struct problem *p = s->pile.p;
+    bool fits;
+
+    pile_reset(&s->pile, ceiling, steps);
+    memset(s->failed, 0, sizeof(*s->failed) << FAILED_BITS);
+    s->choice_count = 0;
+    weigh(s, p, seed);
+    s->rule = (enum rule)(seed / 4 % RULES);
+    for (uint32_t k = 0; k < p->sections; k++)
+        if (s->pile.columns[k].rest > ceiling)
+            return DOES_NOT_FIT;
+    fits = solve(s, (struct stretch){0, p->sections});
+    if (s->pile.missing)
+        return UNKNOWN;
+    if (fits)
+        memcpy(offsets, s->pile.offsets, p->count * sizeof(*offsets));
+    return fits ? FITS : *steps ? DOES_NOT_FIT : UNKNOWN;
+}

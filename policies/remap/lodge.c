@@ -1,0 +1,191 @@
+#include "policies/remap/lodge.h"
+
+/* ----------------------------------------------------------- finding --- */
+
+/* The ends of a hole that reach an end of a page which is used in part; the
+ * one at its low end can be a head, the other a tail. */
+struct ends {
+    struct tile *hole;
+    frag_size head, tail; /* 0: none */
+};
+
+static struct ends ends_of(const struct pages *p, struct tile *hole)
+{
+    const frag_size low = (hole->node.addr - hole->span->addr) % p->unit;
+    const frag_size end = low + hole->node.size;
+    struct ends e = {.hole = hole};
+
+    if (low && end >= p->unit)
+        e.head = p->unit - low;
+    if (!low || end >= p->unit)
+        e.tail = end % p->unit;
+    return e;
+}
+
+static size_t find_ends(const struct pages *p, struct ends *ends)
+{
+    size_t count = 0;
+
+    for (struct free_node *n = free_set_last(&p->held);
+         n && count < LODGE_HOLES; n = free_set_before(&p->held, n)) {
+        ends[count] = ends_of(p, (struct tile *)n);
+        count += ends[count].head || ends[count].tail;
+    }
+    return count;
+}
+
+/* A request, and the best answer so far. */
+struct search {
+    frag_size unit, size;
+    uint64_t have;
+    uint64_t created; /* pages, at best */
+    frag_size over;   /* bytes of its ends that it leaves */
+    struct lodging best;
+};
+
+/* Head and tail of so many bytes, either may be 0. */
+static void consider(struct search *s, struct tile *head, frag_size head_size,
+                     struct tile *tail, frag_size tail_size)
+{
+    const frag_size both = head_size + tail_size;
+    const frag_size rest = s->size > both ? s->size - both : 0;
+    const uint64_t pages = (rest + s->unit - 1) / s->unit;
+    const uint64_t created = pages > s->have ? pages - s->have : 0;
+    const frag_size over = pages * s->unit + both - s->size;
+
+    if ((head && over >= head_size) || (tail && over >= tail_size) ||
+        created > s->created || (created == s->created && over >= s->over))
+        return;
+    s->created = created;
+    s->over = over;
+    s->best = (struct lodging){head, tail, head_size - (tail ? 0 : over),
+                               tail_size - (tail ? over : 0), pages};
+}
+
+bool lodge_find(const struct pages *p, frag_size size, uint64_t have,
+                struct lodging *out)
+{
+    struct search s = {
+        .unit = p->unit, .size = size, .have = have, .created = UINT64_MAX};
+    struct ends ends[LODGE_HOLES];
+    const size_t count = find_ends(p, ends);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct ends *a = &ends[i];
+
+        consider(&s, NULL, 0, a->hole, a->tail);
+        if (!a->head)
+            continue;
+        consider(&s, a->hole, a->head, NULL, 0);
+        for (size_t k = 0; k < count; k++)
+            if (ends[k].tail)
+                consider(&s, a->hole, a->head, ends[k].hole, ends[k].tail);
+    }
+    *out = s.best;
+    return s.created != UINT64_MAX;
+}
+
+/* ----------------------------------------------------------- lodging --- */
+
+static frag_addr end_of(const struct tile *t)
+{
+    return t->node.addr + t->node.size;
+}
+
+static struct tile *tile_at(struct tile *t, frag_addr addr)
+{
+    while (t->node.addr > addr)
+        t = t->prev;
+    while (end_of(t) <= addr)
+        t = t->next;
+    return t;
+}
+
+/* The page that an address lies in. */
+static frag_addr page_of(const struct pages *p, const struct page_span *s,
+                         frag_addr addr)
+{
+    return addr - (addr - s->addr) % p->unit;
+}
+
+/* The bare page at `at`, near a tile, shows the memory of the one at `host`, of
+ * the hole's span: all lost. Answers its tile. */
+static enum frag_err show(struct frag_heap *heap, struct pages *p,
+                          struct tile **near, frag_addr at,
+                          const struct tile *hole, frag_addr host)
+{
+    FRAG_TRY(heap->mem->ops->map(heap->mem, at, p->unit,
+                                 *pages_at(p, hole->span, host)));
+    *pages_at(p, (*near)->span, at) = FRAG_GUEST;
+    *near = pages_retag(p, tile_at(*near, at), at, p->unit, TILE_LOST);
+    return FRAG_OK;
+}
+
+/* [addr, addr + size) of a guest page is used, and so is the hole from `host`
+ * on. */
+static struct tile *lend(struct pages *p, struct tile *lost, frag_addr addr,
+                         frag_size size, struct tile *hole, frag_addr host)
+{
+    struct tile *t = pages_retag(p, tile_at(lost, addr), addr, size, TILE_USED);
+
+    t->loan = pages_retag(p, hole, host, size, TILE_USED);
+    t->loan->is_loan = true;
+    return t;
+}
+
+/* A block of up to three tiles. */
+static struct tile *join(struct tile *own, struct tile *head, struct tile *tail)
+{
+    struct tile *parts[] = {own, head, tail};
+    struct tile *first = NULL;
+
+    for (int i = 2; i >= 0; i--)
+        if (parts[i]) {
+            parts[i]->piece = first;
+            first = parts[i];
+        }
+    return first;
+}
+
+enum frag_err lodge_block(struct frag_heap *heap, struct pages *p,
+                          const struct lodging *l, frag_addr *addr,
+                          struct tile **out)
+{
+    const frag_size size = l->pages * p->unit;
+    const frag_size before = l->head ? p->unit : 0;
+    struct tile *own = NULL, *head = NULL, *tail = l->tail, *near;
+    struct spot spot;
+    frag_addr at, high = 0, low = 0;
+
+    FRAG_TRY(
+        pages_apart(heap, p, before + size + (l->tail ? p->unit : 0), &spot));
+    at = spot.addr + before;
+    near = spot.tile;
+    if (l->pages) {
+        spot.addr = at;
+        FRAG_TRY(pages_fill(heap, p, spot, size, &own));
+        near = own;
+    }
+    /* A guest page, the part that is used and its loan take two each. */
+    FRAG_TRY(nodes_reserve(&p->nodes, 12));
+    if (l->head) {
+        high = page_of(p, l->head->span, l->head->node.addr) + p->unit;
+        FRAG_TRY(show(heap, p, &near, at - p->unit, l->head, high - p->unit));
+    }
+    if (l->tail) {
+        low = page_of(p, l->tail->span, end_of(l->tail));
+        FRAG_TRY(show(heap, p, &near, at + size, l->tail, low));
+    }
+
+    if (own)
+        own = pages_retag(p, own, at, size, TILE_USED);
+    *addr = at - l->head_size;
+    if (l->head)
+        head = lend(p, near, *addr, l->head_size, l->head, high - l->head_size);
+    if (l->head && l->head == l->tail)
+        tail = l->head->next;
+    if (l->tail)
+        tail = lend(p, near, at + size, l->tail_size, tail, low);
+    *out = join(own, head, tail);
+    return FRAG_OK;
+}

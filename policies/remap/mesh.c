@@ -1,0 +1,247 @@
+#include "policies/remap/mesh.h"
+
+#include <stdlib.h>
+
+/* A partly used page. */
+struct part {
+    struct page_span *span;
+    frag_addr addr;
+    struct tile *used;   /* the lowest used tile in it */
+    uint64_t cells;      /* bit i: something in cell i is used */
+    frag_size live;      /* bytes used */
+    unsigned pieces;     /* used tiles */
+    bool is_host, moved; /* it stays; it is a guest now */
+};
+
+struct parts {
+    size_t count;
+    struct part part[MESH_PAGES];
+};
+
+/* The part of a tile that lies in a page. */
+struct stretch {
+    frag_addr addr;
+    frag_size size;
+};
+
+static frag_addr end_of(const struct tile *t)
+{
+    return t->node.addr + t->node.size;
+}
+
+static struct stretch stretch_of(const struct pages *p, const struct tile *t,
+                                 frag_addr page)
+{
+    const frag_addr low = t->node.addr > page ? t->node.addr : page;
+    const frag_addr high = page + p->unit;
+
+    return (struct stretch){low, (end_of(t) < high ? end_of(t) : high) - low};
+}
+
+/* ----------------------------------------------------------- finding --- */
+
+/* The cells that `size` bytes from offset `low` of a page touch. */
+static uint64_t cells_of(const struct pages *p, frag_size low, frag_size size)
+{
+    const unsigned first = (unsigned)(low * MESH_CELLS / p->unit);
+    const unsigned last = (unsigned)((low + size - 1) * MESH_CELLS / p->unit);
+
+    return UINT64_MAX >> (MESH_CELLS - 1 - last) & UINT64_MAX << first;
+}
+
+static void add_tile(const struct pages *p, struct part *part, struct tile *t)
+{
+    const struct stretch s = stretch_of(p, t, part->addr);
+
+    if (!part->used)
+        part->used = t;
+    part->cells |= cells_of(p, s.addr - part->addr, s.size);
+    part->live += s.size;
+    part->pieces++;
+    part->is_host |= t->is_loan;
+}
+
+/* Notes the page at `addr`, in which `hole` has an end. */
+static void note_page(const struct pages *p, struct tile *hole, frag_addr addr,
+                      struct parts *parts)
+{
+    struct part *part = &parts->part[parts->count];
+    struct tile *t = hole;
+
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->part[i].addr == addr)
+            return;
+    while (t->node.addr > addr)
+        t = t->prev;
+    *part = (struct part){.span = hole->span, .addr = addr};
+    for (; !t->is_end && t->node.addr < addr + p->unit; t = t->next)
+        if (t->state == TILE_USED)
+            add_tile(p, part, t);
+    parts->count++;
+}
+
+static bool is_touched(const struct pages *p, frag_addr page,
+                       const struct spot *spot, frag_size size)
+{
+    return page < spot->addr + size && spot->addr < page + p->unit;
+}
+
+/* Notes the partly used pages at the ends of a hole. */
+static void note_ends(const struct pages *p, struct tile *hole,
+                      const struct spot *spot, frag_size size,
+                      struct parts *parts)
+{
+    const frag_size low = hole->node.addr - hole->span->addr;
+    const frag_size ends[] = {low, low + hole->node.size};
+
+    for (int i = 0; i < 2; i++) {
+        const frag_addr page = hole->span->addr + ends[i] - ends[i] % p->unit;
+
+        if (ends[i] % p->unit && parts->count < MESH_PAGES &&
+            !is_touched(p, page, spot, size))
+            note_page(p, hole, page, parts);
+    }
+}
+
+static int emptier(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+
+    if (x->live != y->live)
+        return x->live < y->live ? -1 : 1;
+    return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void find_parts(const struct pages *p, const struct spot *spot,
+                       frag_size size, struct parts *parts)
+{
+    parts->count = 0;
+    for (struct free_node *n = free_set_last(&p->held);
+         n && n->size >= p->unit / MESH_CELLS && parts->count < MESH_PAGES;
+         n = free_set_before(&p->held, n))
+        note_ends(p, (struct tile *)n, spot, size, parts);
+    qsort(parts->part, parts->count, sizeof(parts->part[0]), emptier);
+}
+
+/* The fullest page after `guest` that can be its host; NULL if none can. */
+static struct part *host_of(struct parts *parts, const struct part *guest)
+{
+    if (guest->is_host || guest->moved || guest->pieces > MESH_PIECES)
+        return NULL;
+    for (size_t i = parts->count; &parts->part[i - 1] > guest; i--) {
+        struct part *host = &parts->part[i - 1];
+
+        if (!host->moved && !(host->cells & guest->cells))
+            return host;
+    }
+    return NULL;
+}
+
+/* ----------------------------------------------------------- meshing --- */
+
+static enum frag_err copy_part(struct frag_heap *heap, const struct pages *p,
+                               const struct part *guest,
+                               const struct part *host, frag_stream stream)
+{
+    const frag_addr end = guest->addr + p->unit;
+
+    for (const struct tile *t = guest->used; !t->is_end && t->node.addr < end;
+         t = t->next) {
+        const struct stretch s = stretch_of(p, t, guest->addr);
+
+        if (t->state == TILE_USED)
+            FRAG_TRY(heap->mem->ops->copy(heap->mem,
+                                          s.addr - guest->addr + host->addr,
+                                          s.addr, s.size, stream));
+    }
+    return heap->mem->ops->synchronize(heap->mem);
+}
+
+/* Has the guest's addresses show the host's memory. */
+static enum frag_err remap(struct frag_heap *heap, struct pages *p,
+                           const struct part *guest, const struct part *host)
+{
+    const struct frag_backend_ops *ops = heap->mem->ops;
+    frag_phys *own = pages_at(p, guest->span, guest->addr);
+    enum frag_err err;
+
+    FRAG_TRY(ops->unmap(heap->mem, guest->addr, p->unit));
+    err = ops->map(heap->mem, guest->addr, p->unit,
+                   *pages_at(p, host->span, host->addr));
+    if (err != FRAG_OK)
+        return ops->map(heap->mem, guest->addr, p->unit, *own) == FRAG_OK
+                   ? err
+                   : FRAG_DEVICE;
+    p->spare[p->spare_count++] = *own;
+    *own = FRAG_GUEST;
+    return FRAG_OK;
+}
+
+/* The tile at an address of a page. */
+static struct tile *tile_at(const struct part *part, frag_addr addr)
+{
+    struct tile *t = part->used;
+
+    while (t->node.addr > addr)
+        t = t->prev;
+    while (end_of(t) <= addr)
+        t = t->next;
+    return t;
+}
+
+/* The bytes of a piece are now used in the host. */
+static void lend(struct pages *p, struct tile *piece, const struct part *host,
+                 frag_addr addr)
+{
+    piece->loan =
+        pages_retag(p, tile_at(host, addr), addr, piece->node.size, TILE_USED);
+    piece->loan->is_loan = true;
+}
+
+/* The books of a page that has become a guest. */
+static void settle(struct pages *p, struct part *guest, struct part *host)
+{
+    const frag_addr end = guest->addr + p->unit;
+    struct tile *t = tile_at(guest, guest->addr);
+
+    while (!t->is_end && t->node.addr < end) {
+        const struct stretch s = stretch_of(p, t, guest->addr);
+
+        if (t->state == TILE_USED) {
+            t = pages_piece(p, t, s.addr, s.size);
+            lend(p, t, host, s.addr - guest->addr + host->addr);
+        } else {
+            t = pages_retag(p, t, s.addr, s.size, TILE_LOST);
+        }
+        t = t->next;
+    }
+    host->cells |= guest->cells;
+    host->live += guest->live;
+    host->is_host = guest->moved = true;
+}
+
+enum frag_err mesh_pages(struct frag_heap *heap, struct pages *p,
+                         const struct spot *spot, frag_size size,
+                         uint64_t budget, frag_stream stream, uint64_t *moved)
+{
+    struct parts parts;
+
+    *moved = 0;
+    find_parts(p, spot, size, &parts);
+    for (size_t i = 0;
+         i < parts.count && p->spare_count < spot->pages && *moved < budget;
+         i++) {
+        struct part *guest = &parts.part[i];
+        struct part *host = host_of(&parts, guest);
+
+        if (!host)
+            continue;
+        /* A piece takes one, its loan two, the free tile above it two. */
+        FRAG_TRY(nodes_reserve(&p->nodes, 5 * (size_t)guest->pieces + 2));
+        FRAG_TRY(copy_part(heap, p, guest, host, stream));
+        FRAG_TRY(remap(heap, p, guest, host));
+        settle(p, guest, host);
+        ++*moved;
+    }
+    return FRAG_OK;
+}

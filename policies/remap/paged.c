@@ -1,0 +1,53 @@
+/* paged.c - every block is whole pages, and any free page serves any block.
+ *
+ * A request is rounded up to pages, so that there is no external waste: what is
+ * lost is the end of each block's last page. Address space is reserved
+ * generously, and a block's pages lie in a row in it. A freed block's pages
+ * stay mapped until another block needs them elsewhere; mechanism/gather.h has
+ * the rule. A freed block serves any stream.
+ *
+ * Source: fixed pages as PagedAttention, Kwon et al., SOSP 2023; in a row in
+ * virtual addresses and reclaimed late, as vAttention, Prabhu et al., ASPLOS
+ * 2025. Both serve the caches of a model only; that any request takes pages is
+ * ours.
+ */
+#include "policies/remap/gather.h"
+
+#include <stddef.h>
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    ((struct gather *)heap->state)->budget = UINT64_MAX;
+    return gather_init(heap);
+}
+
+static enum frag_err alloc(struct frag_heap *heap,
+                           const struct frag_request *req,
+                           struct frag_block *out)
+{
+    const struct gather *g = heap->state;
+
+    return gather_alloc(heap, req, frag_round_up(req->size, g->pages.unit),
+                        out);
+}
+
+static const struct frag_param params[] = {
+    PAGE_PARAM(struct gather, page),
+    SPAN_PARAM(struct gather, span),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_paged = {
+    .name = "paged",
+    .summary = "blocks of whole pages; any free page serves any block",
+    .source = "PagedAttention, SOSP 2023; vAttention, ASPLOS 2025",
+    .needs = FRAG_NEEDS_VMM,
+    .state_size = sizeof(struct gather),
+    .params = params,
+    .init = init,
+    .fini = gather_fini,
+    .alloc = alloc,
+    .free = gather_free,
+    .free_requested = gather_free_requested,
+    .trim = gather_trim,
+};

@@ -1,0 +1,63 @@
+/* rmm_pool.c - RAPIDS RMM's pool: coalescing best fit, a free list per stream.
+ *
+ * All rules, their source, and where we differ are in
+ * mechanism/stream_pool.h. A block is freed on the stream that it was allocated
+ * on; the source has a stream with each free.
+ *
+ * Source: rapidsai/rmm 26.08 at 5d50a37, pool_memory_resource on
+ * stream_ordered_memory_resource and coalescing_free_list.
+ */
+#include "policies/rmm/stream_pool.h"
+
+struct rmm_pool {
+    struct stream_pool pool;
+};
+
+static enum frag_err init(struct frag_heap *heap)
+{
+    struct rmm_pool *p = heap->state;
+
+    stream_pool_init(&p->pool);
+    return FRAG_OK;
+}
+
+static void fini(struct frag_heap *heap)
+{
+    struct rmm_pool *p = heap->state;
+
+    stream_pool_close(heap, &p->pool);
+}
+
+static enum frag_err rmm_pool_alloc(struct frag_heap *heap,
+                                    const struct frag_request *req,
+                                    struct frag_block *out)
+{
+    struct rmm_pool *p = heap->state;
+
+    return stream_pool_alloc(heap, &p->pool, req->size, req->stream, out);
+}
+
+static void rmm_pool_free(struct frag_heap *heap,
+                          const struct frag_block *block)
+{
+    struct rmm_pool *p = heap->state;
+
+    stream_pool_free(&p->pool, block);
+}
+
+static const struct frag_param params[] = {
+    STREAM_POOL_PARAMS(struct rmm_pool, pool),
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_rmm_pool = {
+    .name = "rmm_pool",
+    .summary = "RAPIDS RMM's pool: best fit with a free list per stream",
+    .source = "rapidsai/rmm 26.08 (5d50a37), pool_memory_resource",
+    .state_size = sizeof(struct rmm_pool),
+    .params = params,
+    .init = init,
+    .fini = fini,
+    .alloc = rmm_pool_alloc,
+    .free = rmm_pool_free,
+};

@@ -1,0 +1,290 @@
+#include "policies/rmm/stream_pool.h"
+
+#include <stdlib.h>
+
+struct pool_block {
+    struct free_node node;            /* size and addr; links while free */
+    struct pool_block *below, *above; /* neighbours, or the segment's ends */
+    frag_stream stream;               /* whose list it is in or will go to */
+    bool used;
+};
+
+/* The blocks form a ring that is closed by `ends`, which is never free. */
+struct pool_segment {
+    struct pool_segment *next;
+    frag_addr addr;
+    frag_size size;
+    struct pool_block ends;
+};
+
+static frag_size rounded_up(frag_size size)
+{
+    return frag_round_up(size, FRAG_ALIGNMENT);
+}
+
+static frag_size half(frag_size size)
+{
+    return size / 2 - size / 2 % FRAG_ALIGNMENT;
+}
+
+void stream_pool_init(struct stream_pool *pool)
+{
+    pool->nodes.size = sizeof(struct pool_block);
+}
+
+void stream_pool_close(struct frag_heap *heap, struct stream_pool *pool)
+{
+    while (pool->segments) {
+        struct pool_segment *s = pool->segments;
+
+        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
+        pool->segments = s->next;
+        free(s);
+    }
+    for (size_t i = 0; i < pool->list_count; i++)
+        free(pool->lists[i]);
+    free(pool->lists);
+    nodes_release(&pool->nodes);
+}
+
+/* ---- lists ---- */
+
+static enum frag_err reserve_lists(struct stream_pool *pool, size_t count)
+{
+    struct free_set **lists;
+
+    if (count <= pool->list_count)
+        return FRAG_OK;
+    lists = realloc(pool->lists, count * sizeof(*lists));
+    if (!lists)
+        return FRAG_NOMEM;
+    for (size_t i = pool->list_count; i < count; i++)
+        lists[i] = NULL;
+    pool->lists = lists;
+    pool->list_count = count;
+    return FRAG_OK;
+}
+
+/* Makes sure that the stream has a list, which a free could not. */
+static enum frag_err meet_stream(struct stream_pool *pool, frag_stream stream)
+{
+    FRAG_TRY(reserve_lists(pool, (size_t)stream + 1));
+    if (!pool->lists[stream])
+        pool->lists[stream] = calloc(1, sizeof(**pool->lists));
+    return pool->lists[stream] ? FRAG_OK : FRAG_NOMEM;
+}
+
+static bool mates(const struct pool_block *a, const struct pool_block *b)
+{
+    return !a->used && a->stream == b->stream;
+}
+
+static void drop(struct stream_pool *pool, struct pool_block *b)
+{
+    b->below->above = b->above;
+    b->above->below = b->below;
+    nodes_give(&pool->nodes, b);
+}
+
+/* Puts a block that is in no list into its stream's. */
+static void insert(struct stream_pool *pool, struct pool_block *b)
+{
+    struct free_set *list = pool->lists[b->stream];
+    struct pool_block *below = b->below, *above = b->above;
+
+    b->used = false;
+    if (mates(above, b)) {
+        free_set_remove(list, &above->node);
+        b->node.size += above->node.size;
+        drop(pool, above);
+    }
+    if (mates(below, b)) {
+        free_set_remove(list, &below->node);
+        below->node.size += b->node.size;
+        drop(pool, b);
+        b = below;
+    }
+    free_set_insert(list, &b->node);
+}
+
+static void merge(struct stream_pool *pool, struct free_set *from,
+                  frag_stream stream)
+{
+    struct free_node *n;
+
+    while ((n = free_set_first(from))) {
+        free_set_remove(from, n);
+        ((struct pool_block *)n)->stream = stream;
+        insert(pool, (struct pool_block *)n);
+    }
+}
+
+/* ---- growing ---- */
+
+/* What the device is asked for first; 0 if the request must not be met. */
+static frag_size growth(const struct stream_pool *pool, frag_size size)
+{
+    frag_size wish = pool->held;
+
+    if (pool->maximum != FRAG_UNLIMITED) {
+        const frag_size left = pool->maximum > pool->held
+                                   ? rounded_up(pool->maximum - pool->held)
+                                   : 0;
+
+        if (size > left)
+            return 0;
+        wish = half(left);
+    }
+    return wish > size ? wish : size;
+}
+
+static enum frag_err ask(struct frag_backend *mem, frag_size wish,
+                         frag_size least, struct pool_segment *s)
+{
+    enum frag_err err = mem->ops->segment_alloc(mem, wish, &s->addr);
+
+    while (err == FRAG_OOM && wish > least) {
+        wish = half(wish);
+        wish = wish > least ? wish : least;
+        err = mem->ops->segment_alloc(mem, wish, &s->addr);
+    }
+    s->size = wish;
+    return err;
+}
+
+/* A new segment of at least `least` bytes, all of it a block in no list. Uses
+ * one node, which the caller has reserved. */
+static enum frag_err grow(struct frag_heap *heap, struct stream_pool *pool,
+                          frag_size wish, frag_size least, frag_stream stream,
+                          struct pool_block **out)
+{
+    struct pool_segment *s = malloc(sizeof(*s));
+    struct pool_block *b;
+    enum frag_err err;
+
+    if (!s)
+        return FRAG_NOMEM;
+    err = ask(heap->mem, wish, least, s);
+    if (err != FRAG_OK) {
+        free(s);
+        return err;
+    }
+
+    b = nodes_take(&pool->nodes);
+    *b = (struct pool_block){.node = {.addr = s->addr, .size = s->size},
+                             .below = &s->ends,
+                             .above = &s->ends,
+                             .stream = stream};
+    s->ends = (struct pool_block){.below = b, .above = b, .used = true};
+    s->next = pool->segments;
+    pool->segments = s;
+    pool->held += s->size;
+    *out = b;
+    return FRAG_OK;
+}
+
+enum frag_err stream_pool_start(struct frag_heap *heap,
+                                struct stream_pool *pool)
+{
+    const frag_size size = rounded_up(pool->initial);
+    struct pool_block *b;
+
+    if (!pool->started && size) {
+        FRAG_TRY(meet_stream(pool, 0));
+        FRAG_TRY(nodes_reserve(&pool->nodes, 1));
+        FRAG_TRY(grow(heap, pool, size, size, 0, &b));
+        insert(pool, b);
+    }
+    pool->started = true;
+    return FRAG_OK;
+}
+
+/* ---- serving ---- */
+
+/* The best fit of a stream, off its list; NULL if it has none. */
+static struct pool_block *take(struct stream_pool *pool, size_t stream,
+                               frag_size size)
+{
+    struct free_set *list = pool->lists[stream];
+    struct free_node *n = list ? free_set_fit(list, size) : NULL;
+
+    if (n)
+        free_set_remove(list, n);
+    return (struct pool_block *)n;
+}
+
+/* From the other streams: as it lies, or after merging. */
+static struct pool_block *steal(struct stream_pool *pool, frag_size size,
+                                frag_stream stream)
+{
+    struct pool_block *b = NULL;
+
+    for (size_t i = 0; !b && i < pool->list_count; i++)
+        if (i != stream)
+            b = take(pool, i, size);
+    for (size_t i = 0; !b && i < pool->list_count; i++) {
+        if (i == stream || !pool->lists[i])
+            continue;
+        merge(pool, pool->lists[i], stream);
+        b = take(pool, stream, size);
+    }
+    return b;
+}
+
+static enum frag_err extend(struct frag_heap *heap, struct stream_pool *pool,
+                            frag_size size, frag_stream stream,
+                            struct pool_block **out)
+{
+    const frag_size wish = growth(pool, size);
+
+    if (!wish)
+        return FRAG_OOM;
+    FRAG_TRY(nodes_reserve(&pool->nodes, 2));
+    return grow(heap, pool, wish, size, stream, out);
+}
+
+/* Leaves the block its low part; the rest goes to the list it came from. */
+static void split(struct stream_pool *pool, struct pool_block *b,
+                  frag_size size)
+{
+    struct pool_block *rest = nodes_take(&pool->nodes);
+
+    *rest = (struct pool_block){
+        .node = {.addr = b->node.addr + size, .size = b->node.size - size},
+        .below = b,
+        .above = b->above,
+        .stream = b->stream};
+    b->above->below = rest;
+    b->above = rest;
+    b->node.size = size;
+    free_set_insert(pool->lists[b->stream], &rest->node);
+}
+
+enum frag_err stream_pool_alloc(struct frag_heap *heap,
+                                struct stream_pool *pool, frag_size size,
+                                frag_stream stream, struct frag_block *out)
+{
+    struct pool_block *b;
+
+    size = rounded_up(size);
+    FRAG_TRY(stream_pool_start(heap, pool));
+    FRAG_TRY(meet_stream(pool, stream));
+    FRAG_TRY(nodes_reserve(&pool->nodes, 1));
+    b = take(pool, stream, size);
+    if (!b)
+        b = steal(pool, size, stream);
+    if (!b)
+        FRAG_TRY(extend(heap, pool, size, stream, &b));
+
+    b->used = true;
+    if (b->node.size > size)
+        split(pool, b, size);
+    b->stream = stream;
+    *out = (struct frag_block){b->node.addr, size, b};
+    return FRAG_OK;
+}
+
+void stream_pool_free(struct stream_pool *pool, const struct frag_block *block)
+{
+    insert(pool, block->node);
+}

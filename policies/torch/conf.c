@@ -1,0 +1,463 @@
+#include "policies/torch/conf.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TEXT = 1024, MAX_TOKENS = 256 };
+
+/* The text cut at , : [ ] with all white space gone, as PyTorch does. */
+struct tokens {
+    char text[2 * MAX_TEXT]; /* each token ended by a NUL */
+    const char *token[MAX_TOKENS];
+    size_t count;
+    size_t at; /* the next one to read */
+};
+
+static bool is_separator(char c)
+{
+    return c && strchr(",:[]", c);
+}
+
+static enum frag_err cut(struct tokens *t, const char *text,
+                         struct frag_error *e)
+{
+    char *out = t->text;
+    bool in_word = false;
+
+    t->count = t->at = 0;
+    if (strlen(text) >= MAX_TEXT)
+        return frag_fail(e, FRAG_INVALID, "settings of more than %d characters",
+                         MAX_TEXT - 1);
+    for (; *text; text++) {
+        if (isspace((unsigned char)*text))
+            continue;
+        if (!in_word || is_separator(*text)) {
+            if (t->count == MAX_TOKENS)
+                return frag_fail(e, FRAG_INVALID,
+                                 "settings of more than %d words", MAX_TOKENS);
+            if (in_word)
+                *out++ = '\0';
+            t->token[t->count++] = out;
+        }
+        *out++ = *text;
+        in_word = !is_separator(*text);
+        if (!in_word)
+            *out++ = '\0';
+    }
+    *out = '\0';
+    return FRAG_OK;
+}
+
+/* The next token, "" at the end. */
+static const char *take(struct tokens *t)
+{
+    return t->at < t->count ? t->token[t->at++] : "";
+}
+
+static bool next_is(const struct tokens *t, const char *text)
+{
+    return t->at < t->count && !strcmp(t->token[t->at], text);
+}
+
+/* ---- values ---- */
+
+/* As C++ stoull: leading digits, the rest ignored, "-1" wraps. */
+static bool to_number(const char *word, uint64_t *value)
+{
+    char *end;
+
+    *value = strtoull(word, &end, 10);
+    return end != word;
+}
+
+static bool is_power_of_two(uint64_t n)
+{
+    return n && !(n & (n - 1));
+}
+
+static enum frag_err bad(const char *key, const char *want, const char *found,
+                         struct frag_error *e)
+{
+    return frag_fail(e, FRAG_INVALID, "%s: expected %s, found \"%.40s\"", key,
+                     want, found);
+}
+
+static enum frag_err read_megabytes(const char *key, const char *word,
+                                    uint64_t min, frag_size *size,
+                                    struct frag_error *e)
+{
+    char want[64];
+    uint64_t n;
+
+    snprintf(want, sizeof(want), "a number of MiB, at least %llu",
+             (unsigned long long)min);
+    if (!to_number(word, &n) || n < min)
+        return bad(key, want, word, e);
+    *size = n > UINT64_MAX / FRAG_MIB ? FRAG_UNLIMITED : n * FRAG_MIB;
+    return FRAG_OK;
+}
+
+static enum frag_err read_switch(const char *key, const char *word, bool *value,
+                                 struct frag_error *e)
+{
+    *value = !strcmp(word, "True");
+    if (!*value && strcmp(word, "False"))
+        return bad(key, "True or False", word, e);
+    return FRAG_OK;
+}
+
+static enum frag_err read_ratio(const char *key, const char *word, bool open,
+                                double *value, struct frag_error *e)
+{
+    char *end;
+
+    *value = strtod(word, &end);
+    if (end == word || !(*value >= 0 && *value <= 1) ||
+        (open && !(*value > 0 && *value < 1)))
+        return bad(key,
+                   open ? "a ratio between 0 and 1" : "a ratio from 0 to 1",
+                   word, e);
+    return FRAG_OK;
+}
+
+/* ---- roundup_power2_divisions ---- */
+
+/* The first pair also fills the entries below it; entries between two listed
+ * ones stay 0; ">" fills those above the last. */
+static enum frag_err read_division_list(struct tokens *t, uint64_t *divisions,
+                                        struct frag_error *e)
+{
+    static const char key[] = "roundup_power2_divisions";
+    unsigned last = 0;
+    bool first = true;
+
+    memset(divisions, 0, TORCH_DIVISIONS * sizeof(*divisions));
+    while (t->at < t->count && !next_is(t, "]")) {
+        const char *word = take(t);
+        const char *colon = take(t);
+        const char *value = take(t);
+        uint64_t interval, count;
+        unsigned entry;
+
+        if (strcmp(colon, ":") || !to_number(value, &count) ||
+            (count && !is_power_of_two(count)))
+            return bad(key, "size:divisions, divisions a power of two", word,
+                       e);
+        if (!strcmp(word, ">")) {
+            for (entry = last + 1; entry < TORCH_DIVISIONS; entry++)
+                divisions[entry] = count;
+        } else {
+            if (!to_number(word, &interval) || !is_power_of_two(interval))
+                return bad(key, "a power of two in MiB", word, e);
+            entry = 63 - (unsigned)__builtin_clzll(interval);
+            if (entry >= TORCH_DIVISIONS)
+                entry = TORCH_DIVISIONS - 1;
+            for (unsigned k = 0; first && k < entry; k++)
+                divisions[k] = count;
+            divisions[entry] = count;
+            last = entry;
+            first = false;
+        }
+        if (next_is(t, ","))
+            take(t);
+    }
+    if (strcmp(take(t), "]"))
+        return bad(key, "a closing ]", "", e);
+    return FRAG_OK;
+}
+
+static enum frag_err read_divisions(struct tokens *t, struct torch_conf *conf,
+                                    struct frag_error *e)
+{
+    uint64_t count;
+    const char *word;
+
+    if (next_is(t, "[")) {
+        take(t);
+        return read_division_list(t, conf->divisions, e);
+    }
+    word = take(t);
+    if (!to_number(word, &count) || !is_power_of_two(count))
+        return bad("roundup_power2_divisions", "a power of two or a list", word,
+                   e);
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        conf->divisions[k] = count;
+    return FRAG_OK;
+}
+
+/* ---- keys ---- */
+
+enum key_kind {
+    LARGE_SEGMENT,
+    MAX_SPLIT,
+    MAX_NON_SPLIT,
+    GC_THRESHOLD,
+    DIVISIONS,
+    EXPANDABLE,
+    FRACTION,
+    BACKEND,
+    OTHER_SWITCH, /* no effect on placement: checked, then ignored */
+    OTHER_NUMBER,
+};
+
+static const struct key {
+    const char *name;
+    enum key_kind kind;
+} keys[] = {
+    {"large_segment_size_mb", LARGE_SEGMENT},
+    {"max_split_size_mb", MAX_SPLIT},
+    {"max_non_split_rounding_mb", MAX_NON_SPLIT},
+    {"garbage_collection_threshold", GC_THRESHOLD},
+    {"roundup_power2_divisions", DIVISIONS},
+    {"expandable_segments", EXPANDABLE},
+    {"per_process_memory_fraction", FRACTION},
+    {"backend", BACKEND},
+    {"graph_capture_record_stream_reuse", OTHER_SWITCH},
+    {"release_lock_on_cudamalloc", OTHER_SWITCH},
+    {"release_lock_on_hipmalloc", OTHER_SWITCH},
+    {"pinned_use_cuda_host_register", OTHER_SWITCH},
+    {"pinned_use_hip_host_register", OTHER_SWITCH},
+    {"pinned_use_background_threads", OTHER_SWITCH},
+    {"pinned_num_register_threads", OTHER_NUMBER},
+    {"pinned_reserve_segment_size_mb", OTHER_NUMBER},
+};
+
+static const struct key *find_key(const char *name)
+{
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (!strcmp(keys[i].name, name))
+            return &keys[i];
+    return NULL;
+}
+
+static enum frag_err unknown_key(const char *name, struct frag_error *e)
+{
+    char known[400] = "";
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        size_t length = strlen(known);
+
+        if (keys[i].kind <= BACKEND)
+            snprintf(known + length, sizeof(known) - length, "%s%s",
+                     length ? ", " : "", keys[i].name);
+    }
+    return frag_fail(e, FRAG_INVALID,
+                     "\"%.40s\" is no setting of PyTorch 2.11; known: %s", name,
+                     known);
+}
+
+static enum frag_err read_backend(const char *word, struct frag_error *e)
+{
+    if (!strcmp(word, "cudaMallocAsync"))
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "backend:cudaMallocAsync is the driver's allocator, "
+                         "not PyTorch's own; only backend:native is modelled");
+    if (strcmp(word, "native"))
+        return bad("backend", "native", word, e);
+    return FRAG_OK;
+}
+
+static enum frag_err read_value(const struct key *key, struct tokens *t,
+                                struct torch_conf *conf, struct frag_error *e)
+{
+    const uint64_t large = conf->large_segment / FRAG_MIB;
+    bool ignored;
+    uint64_t number;
+    const char *word;
+
+    if (key->kind == DIVISIONS)
+        return read_divisions(t, conf, e);
+    word = take(t);
+    switch (key->kind) {
+    case LARGE_SEGMENT:
+        return read_megabytes(key->name, word, 11, &conf->large_segment, e);
+    case MAX_SPLIT:
+        return read_megabytes(key->name, word, large, &conf->max_split, e);
+    case MAX_NON_SPLIT:
+        return read_megabytes(key->name, word, large,
+                              &conf->max_non_split_rounding, e);
+    case GC_THRESHOLD:
+        return read_ratio(key->name, word, true, &conf->gc_threshold, e);
+    case EXPANDABLE:
+        return read_switch(key->name, word, &conf->expandable_segments, e);
+    case FRACTION:
+        return read_ratio(key->name, word, false, &conf->memory_fraction, e);
+    case BACKEND:
+        return read_backend(word, e);
+    case OTHER_SWITCH:
+        return read_switch(key->name, word, &ignored, e);
+    case OTHER_NUMBER:
+    default:
+        return to_number(word, &number) ? FRAG_OK
+                                        : bad(key->name, "a number", word, e);
+    }
+}
+
+static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
+                               struct frag_error *e)
+{
+    for (t->at = 0; t->at < t->count;) {
+        const struct key *key = find_key(t->token[t->at]);
+
+        if (!key)
+            return unknown_key(t->token[t->at], e);
+        take(t);
+        if (!is_separator(*take(t)) || t->at == t->count)
+            return bad(key->name, "a colon and a value",
+                       t->at < t->count ? t->token[t->at] : "", e);
+        FRAG_TRY(read_value(key, t, conf, e));
+        take(t); /* the comma */
+    }
+    return FRAG_OK;
+}
+
+/* large_segment_size_mb bounds the others, so PyTorch reads it first. */
+static enum frag_err read_segment_size(struct tokens *t,
+                                       struct torch_conf *conf,
+                                       struct frag_error *e)
+{
+    for (t->at = 0; t->at + 2 < t->count; t->at++) {
+        const struct key *key = find_key(t->token[t->at]);
+
+        if (!key || key->kind != LARGE_SEGMENT)
+            continue;
+        t->at += 2;
+        FRAG_TRY(read_value(key, t, conf, e));
+        t->at--;
+    }
+    conf->max_non_split_rounding = conf->large_segment;
+    return FRAG_OK;
+}
+
+void torch_conf_default(struct torch_conf *conf)
+{
+    *conf = (struct torch_conf){
+        .large_segment = 20 * FRAG_MIB,
+        .max_split = FRAG_UNLIMITED,
+        .max_non_split_rounding = 20 * FRAG_MIB,
+        .memory_fraction = 1,
+    };
+}
+
+enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
+                               struct frag_error *e)
+{
+    struct tokens t;
+
+    torch_conf_default(conf);
+    FRAG_TRY(cut(&t, text, e));
+    FRAG_TRY(read_segment_size(&t, conf, e));
+    FRAG_TRY(read_keys(&t, conf, e));
+    conf->rounds = false;
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        conf->rounds |= conf->divisions[k] > 1;
+    return FRAG_OK;
+}
+
+/* ---- writing them back ---- */
+
+struct writer {
+    char *text;
+    size_t room, length;
+};
+
+static void FRAG_PRINTF(2, 3) put(struct writer *w, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(w->text + w->length, w->room - w->length, format, args);
+    va_end(args);
+    w->length += (size_t)n;
+    if (w->length >= w->room)
+        w->length = w->room - 1;
+}
+
+static void put_divisions(struct writer *w, const uint64_t *divisions)
+{
+    bool same = true;
+
+    for (int k = 1; k < TORCH_DIVISIONS; k++)
+        same = same && divisions[k] == divisions[0];
+    put(w, ",roundup_power2_divisions:");
+    if (same) {
+        put(w, "%llu", (unsigned long long)divisions[0]);
+        return;
+    }
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        put(w, "%c%d:%llu", k ? ',' : '[', 1 << k,
+            (unsigned long long)divisions[k]);
+    put(w, "]");
+}
+
+static void put_megabytes(struct writer *w, const char *key, frag_size size)
+{
+    put(w, ",%s:%llu", key, (unsigned long long)(size / FRAG_MIB));
+}
+
+void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
+{
+    struct writer w = {text, room, 0};
+
+    put(&w, "expandable_segments:%s",
+        conf->expandable_segments ? "True" : "False");
+    put_megabytes(&w, "large_segment_size_mb", conf->large_segment);
+    put_megabytes(&w, "max_non_split_rounding_mb",
+                  conf->max_non_split_rounding);
+    if (conf->max_split != FRAG_UNLIMITED)
+        put_megabytes(&w, "max_split_size_mb", conf->max_split);
+    if (conf->gc_threshold > 0)
+        put(&w, ",garbage_collection_threshold:%.17g", conf->gc_threshold);
+    if (conf->rounds)
+        put_divisions(&w, conf->divisions);
+    if (conf->memory_fraction < 1)
+        put(&w, ",per_process_memory_fraction:%.17g", conf->memory_fraction);
+}
+
+/* ---- sizes ---- */
+
+static uint64_t divisions_of(const struct torch_conf *conf, frag_size n)
+{
+    int entry = 63 - __builtin_clzll(n) - 20;
+
+    if (entry < 0)
+        entry = 0;
+    if (entry >= TORCH_DIVISIONS)
+        entry = TORCH_DIVISIONS - 1;
+    return conf->divisions[entry];
+}
+
+/* Up to the next of d equal steps between two powers of two. */
+static frag_size round_to_division(frag_size n, uint64_t d)
+{
+    frag_size floor2 = (frag_size)1 << (63 - __builtin_clzll(n));
+    frag_size step = floor2 >> (63 - __builtin_clzll(d));
+
+    return (n + step - 1) & ~(step - 1);
+}
+
+frag_size torch_round_size(const struct torch_conf *conf, frag_size n)
+{
+    if (n < TORCH_MIN_BLOCK)
+        return TORCH_MIN_BLOCK;
+    if (conf->rounds) {
+        uint64_t d = divisions_of(conf, n);
+
+        if (d > 1 && n / TORCH_MIN_BLOCK >= d && n > TORCH_MIN_BLOCK * d)
+            return round_to_division(n, d);
+    }
+    return (n + TORCH_MIN_BLOCK - 1) & ~(TORCH_MIN_BLOCK - 1);
+}
+
+frag_size torch_segment_size(const struct torch_conf *conf, frag_size rounded)
+{
+    if (rounded <= TORCH_SMALL_SIZE)
+        return TORCH_SMALL_SEGMENT;
+    if (rounded < TORCH_MIN_LARGE)
+        return conf->large_segment;
+    return (rounded + TORCH_ROUND_LARGE - 1) & ~(TORCH_ROUND_LARGE - 1);
+}

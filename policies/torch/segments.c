@@ -1,0 +1,295 @@
+/* segments.c - where the torch policy gets memory from, and how it gives
+ * it back: segments, garbage collection, the retries before an OOM,
+ * empty_cache.
+ */
+#include "policies/torch/state.h"
+
+static struct torch_space *space_of(const struct torch_pool *pool,
+                                    bool is_small, uint32_t stream)
+{
+    return stream < pool->streams ? pool->space[is_small][stream] : NULL;
+}
+
+/* Returns a whole ordinary segment to the device. The entry of the trace comes
+ * before the memory goes. */
+static enum frag_err release_block(struct frag_heap *heap,
+                                   struct torch_space *space,
+                                   struct torch_block *b)
+{
+    struct torch *t = heap->state;
+    const frag_size size = b->node.size;
+
+    if (torch_is_split(b))
+        return FRAG_DEVICE; /* cudaFree of an interior address */
+    FRAG_TRY(heap->mem->ops->segment_free(heap->mem, b->node.addr, size));
+    if (t->observer)
+        torch_count_segment(t, space, FRAG_TORCH_SEGMENT_FREE, b->node.addr,
+                            size);
+    t->reserved -= size;
+    free_set_remove(&space->free, &b->node);
+    torch_drop_block(t, b);
+    return FRAG_OK;
+}
+
+/* ---- garbage collection ---- */
+
+struct garbage {
+    uint64_t count, total_age;
+};
+
+static bool is_garbage(const struct torch_block *b)
+{
+    return !torch_is_split(b) && !b->expandable;
+}
+
+static uint32_t age(const struct torch_space *space,
+                    const struct torch_block *b)
+{
+    return *space->searches - b->born;
+}
+
+static void weigh(const struct torch_space *space, struct garbage *g)
+{
+    for (struct free_node *n = free_set_first(&space->free); n;
+         n = free_set_after(&space->free, n)) {
+        if (torch_is_split(torch_block_of(n)))
+            continue;
+        g->count++;
+        g->total_age += age(space, torch_block_of(n));
+    }
+}
+
+/* Releases what is at least as old as the average, and does not stop when the
+ * target is reached. */
+static frag_size sweep(struct frag_heap *heap, struct torch_space *space,
+                       double threshold, struct garbage *g)
+{
+    struct free_node *n = free_set_first(&space->free);
+    frag_size swept = 0;
+
+    while (n && g->count) {
+        struct torch_block *b = torch_block_of(n);
+        const uint32_t old = age(space, b);
+        const frag_size size = b->node.size;
+
+        n = free_set_after(&space->free, n);
+        if (!is_garbage(b) || old < threshold)
+            continue;
+        if (release_block(heap, space, b) != FRAG_OK)
+            break;
+        swept += size;
+        g->total_age -= old;
+        g->count--;
+    }
+    return swept;
+}
+
+/* Of the default large pool only, whatever the request. */
+static void collect_garbage(struct frag_heap *heap)
+{
+    struct torch *t = heap->state;
+    const frag_size keep = (frag_size)(t->conf.gc_threshold * (double)t->limit);
+    const struct torch_pool *pool = t->pools;
+    struct garbage g = {0};
+    frag_size target, swept = 0, round;
+
+    if (t->reserved <= keep)
+        return;
+    target = t->reserved - keep;
+    for (uint32_t i = 0; i < pool->streams; i++)
+        if (space_of(pool, false, i))
+            weigh(space_of(pool, false, i), &g);
+    do {
+        const double threshold =
+            g.count ? (double)g.total_age / (double)g.count : 0;
+
+        round = 0;
+        for (uint32_t i = 0; g.count && i < pool->streams; i++)
+            if (space_of(pool, false, i))
+                round += sweep(heap, space_of(pool, false, i), threshold, &g);
+        swept += round;
+    } while (swept < target && round && g.count);
+}
+
+/* ---- releases ---- */
+
+/* Blocks of max_split and more of this space: the first that is large enough
+ * for the request, else from the largest down until enough is released. What is
+ * released stays released even if it was not enough. */
+static enum frag_err release_available(struct frag_heap *heap,
+                                       struct torch_space *space,
+                                       frag_size size, bool *enough)
+{
+    const struct torch *t = heap->state;
+    const frag_size key = size > t->conf.max_split ? size : t->conf.max_split;
+    struct free_node *n = free_set_fit(&space->free, key);
+    frag_size released = 0;
+
+    if (n && !torch_block_of(n)->expandable) {
+        *enough = true;
+        return release_block(heap, space, torch_block_of(n));
+    }
+    n = n ? free_set_before(&space->free, n) : free_set_last(&space->free);
+    while (released < key && n && n->size >= t->conf.max_split) {
+        struct torch_block *b = torch_block_of(n);
+
+        n = free_set_before(&space->free, n);
+        if (b->expandable)
+            continue;
+        released += b->node.size;
+        FRAG_TRY(release_block(heap, space, b));
+    }
+    *enough = released >= key;
+    return FRAG_OK;
+}
+
+static void release_segments(struct frag_heap *heap, struct torch_space *space)
+{
+    struct free_node *n = free_set_first(&space->free);
+
+    while (n) {
+        struct torch_block *b = torch_block_of(n);
+
+        n = free_set_after(&space->free, n);
+        if (is_garbage(b) && release_block(heap, space, b) != FRAG_OK)
+            return;
+    }
+}
+
+/* Unmapping leaves head and tail pieces smaller than their block, so a walk
+ * upwards does not meet them. */
+static void release_pages(struct frag_heap *heap, struct torch_space *space)
+{
+    struct free_node *n = free_set_first(&space->free);
+
+    while (n) {
+        struct torch_block *b = torch_block_of(n);
+
+        n = free_set_after(&space->free, n);
+        if (b->expandable)
+            torch_unmap(heap, space, b);
+    }
+}
+
+static void release_pool(struct frag_heap *heap, const struct torch_pool *pool,
+                         bool is_small)
+{
+    for (uint32_t i = 0; i < pool->streams; i++)
+        if (space_of(pool, is_small, i))
+            release_segments(heap, space_of(pool, is_small, i));
+    for (uint32_t i = 0; i < pool->streams; i++)
+        if (space_of(pool, is_small, i))
+            release_pages(heap, space_of(pool, is_small, i));
+}
+
+/* release_cached_blocks: waits for pending frees, then the large pool, then the
+ * small one. Private pools are alive and keep theirs. */
+void torch_release_cached(struct frag_heap *heap)
+{
+    struct torch *t = heap->state;
+
+    if (t->observer)
+        t->observer->counters.num_sync_all_streams++;
+    if (heap->mem->ops->synchronize &&
+        heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
+        return;
+    if (torch_reserve(t) != FRAG_OK || !t->pool_count)
+        return;
+    release_pool(heap, t->pools, false);
+    release_pool(heap, t->pools, true);
+}
+
+/* ---- new memory ---- */
+
+/* alloc_block. The limit is tested with the ordinary segment's size in both
+ * modes. */
+static enum frag_err new_memory(struct frag_heap *heap,
+                                struct torch_space *space, frag_size size,
+                                struct torch_block **out)
+{
+    struct torch *t = heap->state;
+    const frag_size segment = torch_segment_size(&t->conf, size);
+    struct torch_block *b;
+    frag_addr addr;
+
+    if (t->limit != FRAG_UNLIMITED && t->reserved + segment > t->limit)
+        return FRAG_OOM;
+    if (t->conf.expandable_segments)
+        return torch_expand(heap, space, size, out);
+    FRAG_TRY(heap->mem->ops->segment_alloc(heap->mem, segment, &addr));
+    t->reserved += segment;
+    if (t->observer)
+        torch_count_segment(t, space, FRAG_TORCH_SEGMENT_ALLOC, addr, segment);
+    b = torch_take_block(t);
+    b->node.addr = addr;
+    b->node.size = segment;
+    b->space = space->index;
+    *out = b;
+    return FRAG_OK;
+}
+
+static enum frag_err report_oom(struct torch *t,
+                                const struct torch_space *space, frag_size size)
+{
+    struct frag_torch_observer *o = t->observer;
+
+    if (o) {
+        o->counters.num_ooms++;
+        if (o->action)
+            o->action(o->user, FRAG_TORCH_OOM, 0, size, space->stream);
+    }
+    return FRAG_OOM;
+}
+
+/* Nothing is searched again after the last release: a block that it completed
+ * does not help unless it was given back whole. */
+enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
+                         frag_size size, struct torch_block **out)
+{
+    struct torch *t = heap->state;
+    bool enough = false;
+    enum frag_err err;
+
+    if (t->counts_searches)
+        collect_garbage(heap);
+    err = new_memory(heap, space, size, out);
+    if (err != FRAG_OOM)
+        return err;
+    if (t->conf.max_split != FRAG_UNLIMITED)
+        FRAG_TRY(release_available(heap, space, size, &enough));
+    if (enough) {
+        err = new_memory(heap, space, size, out);
+        if (err != FRAG_OOM)
+            return err;
+    }
+    torch_release_cached(heap);
+    FRAG_TRY(torch_reserve(t));
+    if (t->observer)
+        t->observer->counters.num_alloc_retries++;
+    err = new_memory(heap, space, size, out);
+    return err == FRAG_OOM ? report_oom(t, space, size) : err;
+}
+
+/* ---- the end ---- */
+
+static frag_size chain_size(const struct torch_block *b)
+{
+    frag_size size = 0;
+
+    for (; b; b = b->next)
+        size += b->node.size;
+    return size;
+}
+
+void torch_segments_fini(struct frag_heap *heap)
+{
+    struct torch *t = heap->state;
+
+    for (struct torch_block *b = torch_first_block(t); b;
+         b = torch_next_block(t, b))
+        if (!b->prev && !b->expandable)
+            (void)heap->mem->ops->segment_free(heap->mem, b->node.addr,
+                                               chain_size(b));
+    for (uint32_t i = 0; i < t->space_count; i++)
+        torch_expand_fini(heap, t->spaces[i]);
+}

@@ -1,0 +1,346 @@
+/* torch.c - PyTorch's CUDA caching allocator, to the byte.
+ *
+ * A request is rounded to 512 bytes (or to a fraction of a power of two), sent
+ * to the small pool (up to 1 MiB) or the large one, and served by the smallest
+ * free block of its stream that fits, of equals the one with the lowest
+ * address. What is left over is split off: always in the small pool and in
+ * expandable segments, else only if it is more than 1 MiB. A freed block merges
+ * with its free neighbours. Where nothing fits, memory is taken
+ * (torch_segments.c).
+ *
+ * Not modelled, because no trace shows it: CUDA IPC, pools that opt in to serve
+ * others on OOM (use_on_oom) or never split, captures under way (a private pool
+ * counts as alive and is never released).
+ */
+#include "policies/torch/state.h"
+
+static enum frag_err torch_configure(void *state, const char *text,
+                                     struct frag_error *e)
+{
+    struct torch *t = state;
+
+    return torch_conf_parse(&t->conf, text, e);
+}
+
+static void torch_describe(const void *state, char *text, size_t room)
+{
+    const struct torch *t = state;
+
+    torch_conf_describe(&t->conf, text, room);
+}
+
+static enum frag_err torch_init(struct frag_heap *heap)
+{
+    struct torch *t = heap->state;
+
+    if (t->conf.expandable_segments && !heap->mem->ops->va_reserve)
+        return FRAG_UNSUPPORTED;
+    t->limit = FRAG_UNLIMITED;
+    if (t->conf.memory_fraction < 1)
+        t->limit = (frag_size)(t->conf.memory_fraction *
+                               (double)frag_backend_total(heap->mem));
+    t->counts_searches = t->limit != FRAG_UNLIMITED && t->conf.gc_threshold > 0;
+    return FRAG_OK;
+}
+
+static void torch_fini(struct frag_heap *heap)
+{
+    torch_segments_fini(heap);
+    torch_blocks_fini(heap->state);
+}
+
+/* ---- search ---- */
+
+/* The room a block would have if the hole behind it were mapped: the free end
+ * of an expandable segment counts as enormous. */
+static frag_size expandable_size(const struct torch_block *b)
+{
+    frag_size size = b->node.size;
+
+    return b->next && !b->next->mapped ? size + b->next->node.size : size;
+}
+
+/* Greedy: from the best fit upwards as long as the next one is strictly
+ * smaller, its hole counted. */
+static struct free_node *walk_expandable(const struct torch_space *space,
+                                         struct free_node *n)
+{
+    for (;;) {
+        struct free_node *next = free_set_after(&space->free, n);
+
+        if (!torch_block_of(n)->expandable || !next ||
+            expandable_size(torch_block_of(next)) >=
+                expandable_size(torch_block_of(n)))
+            return n;
+        n = next;
+    }
+}
+
+static struct free_node *skip_expandable(const struct torch_space *space,
+                                         struct free_node *n)
+{
+    while (n && torch_block_of(n)->expandable)
+        n = free_set_after(&space->free, n);
+    return n;
+}
+
+/* get_free_block: a refusal ends the search, there is no second candidate. */
+static struct torch_block *search(const struct torch *t,
+                                  struct torch_space *space, frag_size size)
+{
+    struct free_node *n;
+
+    if (t->counts_searches)
+        ++*space->searches;
+    n = free_set_fit(&space->free, size);
+    if (n && torch_block_of(n)->expandable)
+        n = t->conf.expandable_segments ? walk_expandable(space, n)
+                                        : skip_expandable(space, n);
+    if (!n)
+        return NULL;
+    if (t->conf.max_split != FRAG_UNLIMITED) {
+        if (size < t->conf.max_split && n->size >= t->conf.max_split)
+            return NULL;
+        if (size >= t->conf.max_split &&
+            n->size >= size + t->conf.max_non_split_rounding)
+            return NULL;
+    }
+    free_set_remove(&space->free, n);
+    return torch_block_of(n);
+}
+
+/* ---- hand out ---- */
+
+static bool should_split(const struct torch *t, const struct torch_space *space,
+                         const struct torch_block *b, frag_size size)
+{
+    frag_size rest = b->node.size - size;
+
+    if (space->is_small || t->conf.expandable_segments)
+        return rest >= TORCH_MIN_BLOCK;
+    return rest > TORCH_SMALL_SIZE && size < t->conf.max_split;
+}
+
+/* inactive_split after b went from free to used; `rest` is what was split off.
+ */
+static void count_split(struct torch *t, const struct torch_space *space,
+                        bool was_split, frag_size size, frag_size rest)
+{
+    if (was_split)
+        torch_count_down(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small,
+                         size);
+    else if (rest)
+        torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small,
+                       rest);
+    if (was_split && !rest)
+        torch_count_down(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, 1);
+    if (!was_split && rest)
+        torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, 1);
+}
+
+/* The front goes out as a new block; the old one is what remains of it. */
+static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
+                                    struct torch_block *b, frag_size size)
+{
+    const bool was_split = torch_is_split(b);
+    frag_size rest = 0;
+
+    if (should_split(t, space, b, size)) {
+        struct torch_block *front = torch_cut_low(t, b, size);
+
+        rest = b->node.size;
+        torch_give(t, b);
+        b = front;
+    }
+    b->used = true;
+    if (t->observer && !b->expandable)
+        count_split(t, space, was_split, b->node.size, rest);
+    return b;
+}
+
+static enum frag_err torch_alloc(struct frag_heap *heap,
+                                 const struct frag_request *req,
+                                 struct frag_block *out)
+{
+    struct torch *t = heap->state;
+    const frag_size size = torch_round_size(&t->conf, req->size);
+    struct torch_space *space;
+    struct torch_block *b;
+
+    FRAG_TRY(torch_space(t, req->pool, size <= TORCH_SMALL_SIZE, req->stream,
+                         &space));
+    FRAG_TRY(torch_reserve(t));
+    b = search(t, space, size);
+    if (!b)
+        FRAG_TRY(torch_grow(heap, space, size, &b));
+    b = hand_out(t, space, b, size);
+    b->requested = req->size;
+    if (t->observer)
+        torch_count_handed_out(t, space, b);
+    *out = (struct frag_block){b->node.addr, b->node.size, b};
+    return FRAG_OK;
+}
+
+/* ---- free ---- */
+
+static void torch_free_requested(struct frag_heap *heap,
+                                 const struct frag_block *block)
+{
+    struct torch *t = heap->state;
+    struct torch_block *b = block->node;
+
+    if (t->observer)
+        torch_count_free_requested(t, t->spaces[b->space], b);
+    b->pending = true;
+}
+
+/* One increase or one decrease a counter, so that no peak is passed through. */
+static void count_change(struct torch *t, enum frag_torch_stat stat,
+                         bool is_small, frag_size gone, frag_size come)
+{
+    if (come > gone)
+        torch_count_up(t, stat, is_small, come - gone);
+    else if (gone > come)
+        torch_count_down(t, stat, is_small, gone - come);
+}
+
+static void count_completed(struct torch *t, const struct torch_space *space,
+                            const struct torch_block *b, unsigned merges,
+                            frag_size absorbed)
+{
+    const frag_size size = b->node.size;
+
+    if (!b->expandable) {
+        bool split = torch_is_split(b);
+
+        count_change(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, merges,
+                     split);
+        count_change(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small,
+                     absorbed, split ? size : 0);
+    }
+    torch_count_down(t, FRAG_TORCH_ACTIVE, space->is_small, 1);
+    torch_count_down(t, FRAG_TORCH_ACTIVE_BYTES, space->is_small,
+                     size - absorbed);
+    torch_count_down(t, FRAG_TORCH_REQUESTED_BYTES, space->is_small,
+                     b->requested);
+}
+
+static void torch_free(struct frag_heap *heap, const struct frag_block *block)
+{
+    struct torch *t = heap->state;
+    struct torch_block *b = block->node;
+    struct torch_space *space = t->spaces[b->space];
+    frag_size low, high;
+
+    if (t->observer && !b->pending)
+        torch_count_free_requested(t, space, b);
+    b->used = b->pending = false;
+    low = torch_merge(t, b, b->prev);
+    high = torch_merge(t, b, b->next);
+    torch_give(t, b);
+    if (t->observer)
+        count_completed(t, space, b, (low ? 1u : 0u) + (high ? 1u : 0u),
+                        low + high);
+}
+
+/* ---- a start in the middle ---- */
+
+static enum frag_err adopt_segment(struct frag_heap *heap,
+                                   const struct frag_held_segment *held,
+                                   void ***nodes)
+{
+    struct torch *t = heap->state;
+    struct torch_block *last = NULL;
+    struct torch_space *space;
+
+    if (held->is_expandable)
+        return FRAG_UNSUPPORTED; /* where its reservation began is not known */
+    FRAG_TRY(torch_space(t, held->pool, held->is_small, held->stream, &space));
+    t->reserved += held->size;
+    if (t->observer) { /* no action of this run's */
+        torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, held->is_small,
+                       held->size);
+        torch_count_up(t, FRAG_TORCH_SEGMENT, held->is_small, 1);
+    }
+    for (size_t i = 0; i < held->block_count; i++) {
+        const struct frag_held_block *from = &held->blocks[i];
+        struct torch_block *b;
+
+        FRAG_TRY(torch_reserve(t));
+        b = torch_take_block(t);
+        b->node.addr = from->addr;
+        b->node.size = from->size;
+        b->requested = from->requested;
+        b->space = space->index;
+        b->prev = last;
+        if (last)
+            last->next = b;
+        last = b;
+        b->used = from->live;
+        if (!b->used) {
+            torch_give(t, b);
+            continue;
+        }
+        *(*nodes)++ = b;
+        if (t->observer)
+            torch_count_handed_out(t, space, b);
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err torch_adopt(struct frag_heap *heap,
+                                 const struct frag_held_segment *segments,
+                                 size_t count, void **nodes)
+{
+    for (size_t i = 0; i < count; i++)
+        FRAG_TRY(adopt_segment(heap, &segments[i], &nodes));
+    return FRAG_OK;
+}
+
+static const struct frag_param torch_params[] = {
+    {.name = "expandable_segments",
+     .init = "False",
+     .help = "grow one segment by mapping memory behind it (True, False)"},
+    {.name = "max_split_size_mb",
+     .init = "inf",
+     .help =
+         "blocks of this and more are not split for smaller requests (MiB)"},
+    {.name = "max_non_split_rounding_mb",
+     .init = "20",
+     .help = "a request above max_split_size takes a block at most this much "
+             "larger (MiB)"},
+    {.name = "roundup_power2_divisions",
+     .init = "0",
+     .help = "round to a fraction of a power of two: N, or "
+             "[256:1,512:2,>:8] by size in MiB"},
+    {.name = "garbage_collection_threshold",
+     .init = "0",
+     .help = "above this part of the memory limit, free old segments first "
+             "(0 to 1)"},
+    {.name = "per_process_memory_fraction",
+     .init = "1",
+     .help = "the memory limit, as a part of the device's total (0 to 1)"},
+    {.name = "large_segment_size_mb",
+     .init = "20",
+     .help = "segment of requests of 1 to 10 MiB, page of expandable segments "
+             "(MiB, above 10)"},
+    {.name = NULL},
+};
+
+const struct frag_policy frag_policy_torch = {
+    .name = "torch",
+    .summary = "PyTorch's CUDA caching allocator, every setting, to the byte",
+    .source = "PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as "
+              "recorded on an H200",
+    .state_size = sizeof(struct torch),
+    .params = torch_params,
+    .configure = torch_configure,
+    .describe = torch_describe,
+    .init = torch_init,
+    .fini = torch_fini,
+    .alloc = torch_alloc,
+    .free = torch_free,
+    .free_requested = torch_free_requested,
+    .trim = torch_release_cached,
+    .adopt = torch_adopt,
+};

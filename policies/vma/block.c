@@ -1,0 +1,208 @@
+#include "policies/vma/block.h"
+
+#include <string.h>
+
+enum { SMALL = 256, PART_BITS = 5 };
+
+/* Octave 0 is for small sizes and uses one list; octave o from 1 up has the
+ * larger ones from 2^(o + 7). */
+static unsigned list_of(frag_size size)
+{
+    unsigned top, octave;
+
+    if (size <= SMALL)
+        return 0;
+    top = 63 - (unsigned)__builtin_clzll(size);
+    octave = top - 7;
+    return octave * VMA_PARTS +
+           ((unsigned)(size >> (top - PART_BITS)) & (VMA_PARTS - 1));
+}
+
+size_t vma_block_bytes(frag_size size)
+{
+    return offsetof(struct vma_block, lists) +
+           (list_of(size) + 1) * sizeof(struct hole *);
+}
+
+static bool is_used(const struct vma_piece *piece)
+{
+    return piece->hole.node.left == &piece->hole.node;
+}
+
+static void set_used(struct vma_piece *piece)
+{
+    piece->hole.node.left = &piece->hole.node;
+}
+
+void vma_block_init(struct vma_block *block, struct nodes *nodes,
+                    frag_addr addr, frag_size size, enum vma_strategy strategy)
+{
+    memset(block, 0, vma_block_bytes(size));
+    block->addr = addr;
+    block->size = block->free = size;
+    block->strategy = strategy;
+    block->rest = nodes_take(nodes);
+    *block->rest = (struct vma_piece){.hole.node = {.addr = addr, .size = size},
+                                      .block = block};
+}
+
+/* ---- free pieces in lists by size, or in one tree ---- */
+
+static void enlist(struct vma_block *block, struct vma_piece *piece)
+{
+    const unsigned list = list_of(piece->hole.node.size);
+
+    piece->hole.node.left = NULL;
+    if (block->strategy == VMA_MIN_OFFSET) {
+        holes_insert(&block->holes, &piece->hole);
+        return;
+    }
+    vma_push(&block->lists[list], &piece->hole);
+    block->octaves |= (uint64_t)1 << (list / VMA_PARTS);
+    block->parts[list / VMA_PARTS] |= (uint32_t)1 << (list % VMA_PARTS);
+}
+
+static void delist(struct vma_block *block, struct vma_piece *piece)
+{
+    const unsigned list = list_of(piece->hole.node.size);
+    const unsigned octave = list / VMA_PARTS;
+
+    if (block->strategy == VMA_MIN_OFFSET) {
+        holes_remove(&block->holes, &piece->hole);
+        return;
+    }
+    vma_drop(&block->lists[list], &piece->hole);
+    if (block->lists[list])
+        return;
+    block->parts[octave] &= ~((uint32_t)1 << (list % VMA_PARTS));
+    if (!block->parts[octave])
+        block->octaves &= ~((uint64_t)1 << octave);
+}
+
+/* The first piece of the lowest list in use from `list` up. */
+static struct hole *first_from(const struct vma_block *block, unsigned list)
+{
+    unsigned octave = list / VMA_PARTS;
+    uint32_t parts =
+        block->parts[octave] & (~(uint32_t)0 << (list % VMA_PARTS));
+
+    if (!parts) {
+        const uint64_t above = block->octaves & (~(uint64_t)1 << octave);
+
+        if (!above)
+            return NULL;
+        octave = (unsigned)__builtin_ctzll(above);
+        parts = block->parts[octave];
+    }
+    return block->lists[octave * VMA_PARTS + (unsigned)__builtin_ctz(parts)];
+}
+
+/* The first of a list that is large enough. */
+static struct hole *walk(struct hole *hole, frag_size size)
+{
+    while (hole && hole->node.size < size)
+        hole = hole->equal[1];
+    return hole;
+}
+
+/* What each strategy looks for, the rest aside, before and after it. */
+static struct hole *before_rest(const struct vma_block *block, frag_size size)
+{
+    switch (block->strategy) {
+    case VMA_MIN_OFFSET:
+        return holes_lowest(block->holes, size, 0);
+    case VMA_MIN_MEMORY:
+        return walk(first_from(block, list_of(size)), size);
+    default:
+        return first_from(block, list_of(size) + 1);
+    }
+}
+
+static struct hole *after_rest(const struct vma_block *block, frag_size size)
+{
+    switch (block->strategy) {
+    case VMA_MIN_OFFSET:
+        return NULL;
+    case VMA_MIN_MEMORY:
+        return first_from(block, list_of(size) + 1);
+    default:
+        return walk(first_from(block, list_of(size)), size);
+    }
+}
+
+struct vma_piece *vma_block_find(const struct vma_block *block, frag_size size)
+{
+    struct hole *found;
+
+    if (size > block->free)
+        return NULL;
+    found = before_rest(block, size);
+    if (!found && block->rest->hole.node.size >= size)
+        return block->rest;
+    return (struct vma_piece *)(found ? found : after_rest(block, size));
+}
+
+/* Cuts [addr + size, ...) off a piece, as its new neighbour above. */
+static struct vma_piece *cut(struct nodes *nodes, struct vma_piece *piece,
+                             frag_size size)
+{
+    struct vma_piece *above = nodes_take(nodes);
+
+    *above =
+        (struct vma_piece){.hole.node = {.addr = piece->hole.node.addr + size,
+                                         .size = piece->hole.node.size - size},
+                           .below = piece,
+                           .above = piece->above,
+                           .block = piece->block};
+    if (piece->above)
+        piece->above->below = above;
+    piece->above = above;
+    piece->hole.node.size = size;
+    return above;
+}
+
+void vma_block_take(struct vma_block *block, struct nodes *nodes,
+                    struct vma_piece *piece, frag_size size)
+{
+    block->free -= size;
+    if (piece == block->rest) {
+        block->rest = cut(nodes, piece, size);
+    } else {
+        delist(block, piece);
+        if (piece->hole.node.size > size)
+            enlist(block, cut(nodes, piece, size));
+    }
+    set_used(piece);
+}
+
+/* Adds a piece to the one below it, which goes. */
+static struct vma_piece *merge(struct nodes *nodes, struct vma_piece *low,
+                               struct vma_piece *high)
+{
+    high->hole.node.addr = low->hole.node.addr;
+    high->hole.node.size += low->hole.node.size;
+    high->below = low->below;
+    if (high->below)
+        high->below->above = high;
+    nodes_give(nodes, low);
+    return high;
+}
+
+void vma_block_give(struct vma_block *block, struct nodes *nodes,
+                    struct vma_piece *piece)
+{
+    block->free += piece->hole.node.size;
+    if (piece->below && !is_used(piece->below)) {
+        delist(block, piece->below);
+        piece = merge(nodes, piece->below, piece);
+    }
+    if (piece->above == block->rest) {
+        merge(nodes, piece, block->rest);
+        return;
+    }
+    if (!is_used(piece->above)) {
+        delist(block, piece->above);
+        piece = merge(nodes, piece, piece->above);
+    }
+    enlist(block, piece);
+}

@@ -1,0 +1,368 @@
+#include "real/device/calibrate.h"
+
+#include <stdlib.h>
+
+enum {
+    TOGETHER = 64,         /* held at once, where there is room */
+    FEW = 16,              /* likewise, of a probe */
+    BETWEEN = 1280 * 1024, /* bytes of the host gone over between two calls */
+    LINE = 64,             /* of its caches */
+};
+
+#define WIDEST (1024 * FRAG_GIB) /* of reservations, which take no memory */
+
+/* One thing that is held, with what it takes. */
+struct slot {
+    frag_addr addr;
+    frag_phys phys;
+};
+
+typedef enum frag_err (*slot_call)(struct frag_backend *mem, frag_size size,
+                                   struct slot *s);
+
+/* A call and the one that takes it back. */
+struct layer {
+    enum frag_driver_call make_call, undo_call;
+    slot_call make, undo;
+};
+
+/* A calibration at work: one size in one round. */
+struct bench {
+    const struct frag_calibration *c;
+    struct frag_timings *out;
+    struct frag_error *e;
+    uint32_t round;
+    frag_size bytes;
+    unsigned most, count; /* of slots: ever, and of this size */
+    struct slot slots[TOGETHER];
+    unsigned char *other; /* BETWEEN bytes */
+};
+
+/* ---- the calls ---- */
+
+static enum frag_err take_segment(struct frag_backend *mem, frag_size size,
+                                  struct slot *s)
+{
+    return mem->ops->segment_alloc(mem, size, &s->addr);
+}
+
+static enum frag_err give_segment(struct frag_backend *mem, frag_size size,
+                                  struct slot *s)
+{
+    return mem->ops->segment_free(mem, s->addr, size);
+}
+
+static enum frag_err take_range(struct frag_backend *mem, frag_size size,
+                                struct slot *s)
+{
+    return mem->ops->va_reserve(mem, size, &s->addr);
+}
+
+static enum frag_err give_range(struct frag_backend *mem, frag_size size,
+                                struct slot *s)
+{
+    return mem->ops->va_free(mem, s->addr, size);
+}
+
+static enum frag_err take_phys(struct frag_backend *mem, frag_size size,
+                               struct slot *s)
+{
+    return mem->ops->phys_create(mem, size, &s->phys);
+}
+
+static enum frag_err give_phys(struct frag_backend *mem, frag_size size,
+                               struct slot *s)
+{
+    return mem->ops->phys_release(mem, s->phys, size);
+}
+
+static enum frag_err put_map(struct frag_backend *mem, frag_size size,
+                             struct slot *s)
+{
+    return mem->ops->map(mem, s->addr, size, s->phys);
+}
+
+static enum frag_err drop_map(struct frag_backend *mem, frag_size size,
+                              struct slot *s)
+{
+    return mem->ops->unmap(mem, s->addr, size);
+}
+
+/* Two of a size, to copy from one to the other. */
+static enum frag_err take_pair(struct frag_backend *mem, frag_size size,
+                               struct slot *s)
+{
+    return mem->ops->segment_alloc(mem, 2 * size, &s->addr);
+}
+
+static enum frag_err give_pair(struct frag_backend *mem, frag_size size,
+                               struct slot *s)
+{
+    return mem->ops->segment_free(mem, s->addr, 2 * size);
+}
+
+static enum frag_err copy_and_wait(struct frag_backend *mem, frag_size size,
+                                   struct slot *s)
+{
+    FRAG_TRY(mem->ops->copy(mem, s->addr + size, s->addr, size, 0));
+    return mem->ops->synchronize(mem);
+}
+
+/* For a device that has nothing to do. */
+static enum frag_err wait_only(struct frag_backend *mem, frag_size size,
+                               struct slot *s)
+{
+    (void)size;
+    (void)s;
+    return mem->ops->synchronize(mem);
+}
+
+#define UNTIMED FRAG_DRIVER_CALL_COUNT
+
+static const struct layer small[] = {
+    {FRAG_DRIVER_SMALL_ALLOC, FRAG_DRIVER_SMALL_FREE, take_segment,
+     give_segment},
+};
+static const struct layer segments[] = {
+    {FRAG_DRIVER_SEGMENT_ALLOC, FRAG_DRIVER_SEGMENT_FREE, take_segment,
+     give_segment},
+};
+static const struct layer pages[] = {
+    {FRAG_DRIVER_VA_RESERVE, FRAG_DRIVER_VA_FREE, take_range, give_range},
+    {FRAG_DRIVER_PHYS_CREATE, FRAG_DRIVER_PHYS_RELEASE, take_phys, give_phys},
+    {FRAG_DRIVER_MAP, FRAG_DRIVER_UNMAP, put_map, drop_map},
+};
+
+static const struct layer copies[] = {
+    {UNTIMED, UNTIMED, take_pair, give_pair},
+    {FRAG_DRIVER_COPY, FRAG_DRIVER_SYNCHRONIZE, copy_and_wait, wait_only},
+};
+
+/* What is timed, from size to size; `takes` bytes for each byte of it, none for
+ * reservations. */
+static const struct family {
+    const struct layer *layers;
+    unsigned layer_count, takes, step;
+    frag_size from, to;
+} families[] = {
+    {small, 1, 1, 4, 512, FRAG_SMALL_SEGMENT / 2},
+    {segments, 1, 1, 2, 2 * FRAG_MIB, 16 * FRAG_GIB},
+    {pages, 3, 1, 2, 2 * FRAG_MIB, 8 * FRAG_GIB},
+    {pages, 1, 0, 2, 16 * FRAG_GIB, WIDEST},
+    {copies, 2, 2, 4, 4 * FRAG_KIB, 4 * FRAG_GIB},
+};
+
+/* What tells the machine's pace: the calls that replays consist of. */
+static const struct family probes[] = {
+    {segments, 1, 1, 2, 16 * FRAG_MIB, 16 * FRAG_MIB},
+    {pages, 3, 1, 2, 2 * FRAG_MIB, 2 * FRAG_MIB},
+};
+
+/* ---- one size ---- */
+
+static enum frag_err failed(struct bench *b, enum frag_driver_call call,
+                            enum frag_err err)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    return frag_fail(b->e, err, "%s of %s: %s",
+                     call == UNTIMED ? "memory for a copy"
+                                     : frag_driver_call_names[call],
+                     frag_size_format(b->bytes, size), frag_err_text(err));
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const frag_time a = *(const frag_time *)left, b = *(const frag_time *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* A replay adds up its calls, so what counts is their mean; but the slowest
+ * sixteenth tell of the machine's other work. */
+static frag_time usual(frag_time *times, unsigned n)
+{
+    const unsigned kept = n - n / 16;
+    frag_time sum = 0;
+
+    qsort(times, n, sizeof(*times), by_time);
+    for (unsigned i = 0; i < kept; i++)
+        sum += times[i];
+    return sum / kept;
+}
+
+/* The times of n calls become a row. */
+static enum frag_err note(struct bench *b, enum frag_driver_call call,
+                          frag_time *times, unsigned n)
+{
+    struct frag_timing row = {call, b->round, b->bytes, 0};
+
+    if (!n || call == UNTIMED)
+        return FRAG_OK;
+    row.ns = usual(times, n);
+    return frag_timings_add(b->out, row);
+}
+
+/* What a program does between two calls: the driver's code and data are no
+ * longer in the nearest caches. */
+static void do_other_work(struct bench *b)
+{
+    for (size_t i = 0; i < BETWEEN; i += LINE)
+        b->other[i]++;
+}
+
+static enum frag_err timed(struct bench *b, slot_call act, struct slot *s,
+                           frag_time *ns)
+{
+    struct frag_backend *mem = b->c->mem;
+    enum frag_err err;
+    frag_time start;
+
+    do_other_work(b);
+    start = mem->ops->now(mem);
+    err = act(mem, b->bytes, s);
+    *ns = mem->ops->now(mem) - start;
+    return err;
+}
+
+/* Makes a layer in every slot, or in the first *made. */
+static enum frag_err make_layer(struct bench *b, const struct layer *layer,
+                                unsigned *made)
+{
+    frag_time times[TOGETHER];
+    enum frag_err err = FRAG_OK;
+
+    for (*made = 0; *made < b->count; ++*made) {
+        err = timed(b, layer->make, &b->slots[*made], &times[*made]);
+        if (err != FRAG_OK)
+            return failed(b, layer->make_call, err);
+    }
+    return note(b, layer->make_call, times, b->count);
+}
+
+/* Takes all of them back, whatever fails; what does is tried once more. */
+static enum frag_err undo_layer(struct bench *b, const struct layer *layer,
+                                unsigned made)
+{
+    frag_time times[TOGETHER];
+    enum frag_err err = FRAG_OK;
+
+    for (unsigned i = 0; i < made; i++) {
+        enum frag_err undone = timed(b, layer->undo, &b->slots[i], &times[i]);
+
+        if (undone != FRAG_OK) {
+            err = failed(b, layer->undo_call, undone);
+            (void)layer->undo(b->c->mem, b->bytes, &b->slots[i]);
+        }
+    }
+    return err == FRAG_OK ? note(b, layer->undo_call, times, made) : err;
+}
+
+/* Goes on with the layers above before it takes back what it made. */
+static enum frag_err time_layers(struct bench *b, const struct layer *layer,
+                                 unsigned layers)
+{
+    enum frag_err err, undone;
+    unsigned made;
+
+    err = make_layer(b, layer, &made);
+    if (err == FRAG_OK && layers > 1)
+        err = time_layers(b, layer + 1, layers - 1);
+    undone = undo_layer(b, layer, made);
+    return err == FRAG_OK ? undone : err;
+}
+
+/* A small segment may take a whole granule. */
+static unsigned how_many(const struct bench *b, const struct family *f)
+{
+    frag_size each = frag_round_up(b->bytes, b->c->mem->granularity);
+    frag_size fit = f->takes ? b->c->room / f->takes / each : WIDEST / each;
+
+    return fit < b->most ? (unsigned)fit : b->most;
+}
+
+static enum frag_err time_family(struct bench *b, const struct family *f)
+{
+    enum frag_err err = FRAG_OK;
+
+    for (b->bytes = f->from; err == FRAG_OK && b->bytes <= f->to;
+         b->bytes *= f->step) {
+        b->count = how_many(b, f);
+        err = time_layers(b, f->layers, f->layer_count);
+    }
+    return err;
+}
+
+/* ---- all of it ---- */
+
+#define TIME_ALL(b, list) time_families(b, list, sizeof(list) / sizeof(*(list)))
+
+static enum frag_err time_families(struct bench *b, const struct family *list,
+                                   size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        FRAG_TRY(time_family(b, &list[i]));
+    return FRAG_OK;
+}
+
+static enum frag_err bench_open(struct bench *b)
+{
+    if (!b->c->mem->ops->va_reserve)
+        return frag_fail(b->e, FRAG_UNSUPPORTED,
+                         "the device has no virtual memory calls to time");
+    b->other = calloc(1, BETWEEN);
+    return b->other
+               ? FRAG_OK
+               : frag_fail(b->e, FRAG_NOMEM, "no memory to calibrate with");
+}
+
+enum frag_err frag_calibrate(const struct frag_calibration *c,
+                             struct frag_timings *out, struct frag_error *e)
+{
+    struct bench b = {.c = c, .out = out, .e = e, .most = TOGETHER};
+    enum frag_err err = bench_open(&b);
+
+    for (; err == FRAG_OK && b.round <= c->rounds; b.round++) {
+        if (c->progress && c->progress(c->user, b.round, c->rounds + 1))
+            err = frag_fail(e, FRAG_CANCELLED, "interrupted");
+        else
+            err = TIME_ALL(&b, families);
+    }
+    free(b.other);
+    return err;
+}
+
+/* Of the rounds after the warm-up. */
+static double pace_of(const struct frag_timings *t,
+                      const struct frag_costs *costs)
+{
+    double took = 0, modelled = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        const struct frag_timing *row = &t->rows[i];
+
+        if (!row->round)
+            continue;
+        took += (double)row->ns;
+        modelled += (double)frag_cost_ns(costs, row->call, row->bytes);
+    }
+    return modelled > 0 ? took / modelled : 1;
+}
+
+enum frag_err frag_pace(struct frag_backend *mem, frag_size room,
+                        const struct frag_costs *costs, double *pace,
+                        struct frag_error *e)
+{
+    const struct frag_calibration c = {.mem = mem, .room = room};
+    struct frag_timings timings = {0};
+    struct bench b = {.c = &c, .out = &timings, .e = e, .most = FEW};
+    enum frag_err err = bench_open(&b);
+
+    for (; err == FRAG_OK && b.round <= 1; b.round++)
+        err = TIME_ALL(&b, probes);
+    if (err == FRAG_OK)
+        *pace = pace_of(&timings, costs);
+    frag_timings_free(&timings);
+    free(b.other);
+    return err;
+}

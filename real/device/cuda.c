@@ -1,0 +1,351 @@
+#include "real/device/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct cuda {
+    struct frag_backend base;
+    const struct cu_driver *cu;
+    cu_device device;
+    cu_context context;
+    struct cu_memory_prop memory;
+    struct cu_access access;
+    char words[320];
+};
+
+static struct cuda *cuda_of(const struct frag_backend *mem)
+{
+    return (struct cuda *)(uintptr_t)mem;
+}
+
+/* ---- the context, and what the driver says ---- */
+
+enum frag_err frag_cuda_answer(struct frag_backend *mem, const char *call,
+                               cu_result code)
+{
+    struct cuda *c = cuda_of(mem);
+    char text[256];
+
+    if (code == CU_SUCCESS)
+        return FRAG_OK;
+    if (code == CU_OUT_OF_MEMORY)
+        return FRAG_OOM;
+    if (!c->words[0])
+        snprintf(c->words, sizeof(c->words), "%.*s: %s",
+                 (int)strcspn(call, "("), call, cu_words(c->cu, code, text));
+    return FRAG_DEVICE;
+}
+
+enum frag_err frag_cuda_enter(struct frag_backend *mem)
+{
+    struct cuda *c = cuda_of(mem);
+
+    return frag_cuda_answer(mem, "cuCtxPushCurrent",
+                            c->cu->cuCtxPushCurrent_v2(c->context));
+}
+
+void frag_cuda_leave(struct frag_backend *mem)
+{
+    cu_context mine;
+
+    cuda_of(mem)->cu->cuCtxPopCurrent_v2(&mine);
+}
+
+/* err = a call of the driver, in the context, as an answer. */
+#define CALL(c, err, call)                                    \
+    do {                                                      \
+        err = frag_cuda_enter(&(c)->base);                    \
+        if (err == FRAG_OK) {                                 \
+            cu_result code_ = (c)->cu->call;                  \
+                                                              \
+            frag_cuda_leave(&(c)->base);                      \
+            err = frag_cuda_answer(&(c)->base, #call, code_); \
+        }                                                     \
+    } while (0)
+
+/* ---- segments ---- */
+
+static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
+                                   frag_addr *addr)
+{
+    struct cuda *c = cuda_of(mem);
+    cu_address at = 0;
+    enum frag_err err;
+
+    if (size == 0)
+        return FRAG_INVALID;
+    CALL(c, err, cuMemAlloc_v2(&at, size));
+    if (err == FRAG_OK)
+        *addr = at;
+    return err;
+}
+
+static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
+                                  frag_size size)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err;
+
+    (void)size;
+    CALL(c, err, cuMemFree_v2(addr));
+    return err;
+}
+
+/* ---- virtual memory ---- */
+
+static bool aligned(const struct cuda *c, frag_addr addr, frag_size size)
+{
+    return size > 0 && addr % c->base.granularity == 0 &&
+           size % c->base.granularity == 0;
+}
+
+static enum frag_err va_reserve(struct frag_backend *mem, frag_size size,
+                                frag_addr *addr)
+{
+    struct cuda *c = cuda_of(mem);
+    cu_address at = 0;
+    enum frag_err err;
+
+    if (!aligned(c, 0, size))
+        return FRAG_INVALID;
+    CALL(c, err, cuMemAddressReserve(&at, size, 0, 0, 0));
+    if (err == FRAG_OK)
+        *addr = at;
+    return err;
+}
+
+static enum frag_err va_free(struct frag_backend *mem, frag_addr addr,
+                             frag_size size)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err;
+
+    CALL(c, err, cuMemAddressFree(addr, size));
+    return err;
+}
+
+static enum frag_err phys_create(struct frag_backend *mem, frag_size size,
+                                 frag_phys *phys)
+{
+    struct cuda *c = cuda_of(mem);
+    cu_memory memory = 0;
+    enum frag_err err;
+
+    if (!aligned(c, 0, size))
+        return FRAG_INVALID;
+    CALL(c, err, cuMemCreate(&memory, size, &c->memory, 0));
+    if (err == FRAG_OK)
+        *phys = memory;
+    return err;
+}
+
+static enum frag_err phys_release(struct frag_backend *mem, frag_phys phys,
+                                  frag_size size)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err;
+
+    (void)size;
+    CALL(c, err, cuMemRelease(phys));
+    return err;
+}
+
+static enum frag_err synchronize(struct frag_backend *mem)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err;
+
+    CALL(c, err, cuCtxSynchronize());
+    return err;
+}
+
+static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
+                           frag_size size)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err;
+
+    if (!aligned(c, addr, size))
+        return FRAG_INVALID;
+    if (mem->busy)
+        FRAG_TRY(synchronize(mem));
+    CALL(c, err, cuMemUnmap(addr, size));
+    return err;
+}
+
+static enum frag_err map(struct frag_backend *mem, frag_addr addr,
+                         frag_size size, frag_phys phys)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err, undone;
+
+    if (!aligned(c, addr, size))
+        return FRAG_INVALID;
+    CALL(c, err, cuMemMap(addr, size, 0, phys, 0));
+    FRAG_TRY(err);
+    CALL(c, err, cuMemSetAccess(addr, size, &c->access, 1));
+    if (err != FRAG_OK) {
+        CALL(c, undone, cuMemUnmap(addr, size));
+        (void)undone;
+    }
+    return err;
+}
+
+/* ---- everything else ---- */
+
+static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
+                          frag_addr src, frag_size size, frag_stream stream)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err;
+
+    (void)stream;
+    CALL(c, err, cuMemcpyDtoDAsync_v2(dst, src, size, NULL));
+    return err;
+}
+
+static frag_time now(struct frag_backend *mem)
+{
+    struct timespec t;
+
+    (void)mem;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (frag_time)t.tv_sec * 1000000000 + (frag_time)t.tv_nsec;
+}
+
+static const struct frag_backend_ops cuda_ops = {
+    .name = "cuda",
+    .segment_alloc = segment_alloc,
+    .segment_free = segment_free,
+    .va_reserve = va_reserve,
+    .va_free = va_free,
+    .phys_create = phys_create,
+    .phys_release = phys_release,
+    .map = map,
+    .unmap = unmap,
+    .copy = copy,
+    .synchronize = synchronize,
+    .now = now,
+};
+
+/* ---- both ends ---- */
+
+static void describe_memory(struct cuda *c, int ordinal)
+{
+    const struct cu_location here = {CU_ON_DEVICE, ordinal};
+
+    c->memory = (struct cu_memory_prop){.type = CU_PINNED, .location = here};
+    c->access = (struct cu_access){here, CU_READ_AND_WRITE};
+}
+
+static cu_result find_device(struct cuda *c, int ordinal)
+{
+    size_t total = 0, granularity = 0;
+    cu_result code = c->cu->cuDeviceGet(&c->device, ordinal);
+
+    describe_memory(c, ordinal);
+    if (code == CU_SUCCESS)
+        code = c->cu->cuDeviceTotalMem_v2(&total, c->device);
+    if (code == CU_SUCCESS)
+        code = c->cu->cuMemGetAllocationGranularity(&granularity, &c->memory,
+                                                    CU_MINIMUM);
+    if (code == CU_SUCCESS)
+        code = c->cu->cuDevicePrimaryCtxRetain(&c->context, c->device);
+    c->base = (struct frag_backend){.ops = &cuda_ops,
+                                    .capacity = FRAG_UNLIMITED,
+                                    .total = total,
+                                    .granularity = granularity};
+    return code;
+}
+
+enum frag_err frag_cuda_open(const struct frag_cuda_options *options,
+                             struct frag_backend **out, struct frag_error *e)
+{
+    struct cuda *c = calloc(1, sizeof(*c));
+    enum frag_err err = c ? cu_driver_get(&c->cu, e) : FRAG_NOMEM;
+    char words[256];
+    cu_result code;
+
+    if (err != FRAG_OK) {
+        free(c);
+        return err;
+    }
+    code = find_device(c, options->ordinal);
+    c->base.busy = options->busy;
+    if (code != CU_SUCCESS) {
+        err = frag_fail(e, FRAG_DEVICE, "GPU %d cannot be used: %s",
+                        options->ordinal, cu_words(c->cu, code, words));
+        free(c);
+        return err;
+    }
+    *out = &c->base;
+    return FRAG_OK;
+}
+
+void frag_cuda_close(struct frag_backend *mem)
+{
+    struct cuda *c = cuda_of(mem);
+
+    if (!c)
+        return;
+    c->cu->cuDevicePrimaryCtxRelease_v2(c->device);
+    free(c);
+}
+
+const char *frag_cuda_words(const struct frag_backend *mem)
+{
+    return cuda_of(mem)->words;
+}
+
+const struct cu_driver *frag_cuda_driver(const struct frag_backend *mem)
+{
+    return cuda_of(mem)->cu;
+}
+
+enum frag_err frag_cuda_free_bytes(struct frag_backend *mem, frag_size *bytes)
+{
+    struct cuda *c = cuda_of(mem);
+    size_t left = 0, total = 0;
+    enum frag_err err;
+
+    CALL(c, err, cuMemGetInfo_v2(&left, &total));
+    if (err == FRAG_OK)
+        *bytes = left;
+    return err;
+}
+
+/* The kernel's part of the driver: "NVRM version: NVIDIA UNIX ... 580.159.04".
+ * Empty where there is none. */
+static void kernel_driver(char version[32])
+{
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    char line[256] = "", word[32];
+
+    *version = '\0';
+    if (file && !fgets(line, sizeof(line), file))
+        *line = '\0';
+    if (file)
+        fclose(file);
+    for (char *at = line; sscanf(at, "%31s", word) == 1;
+         at += strspn(at, " \t\n") + strlen(word))
+        if (strspn(word, "0123456789.") == strlen(word) && strchr(word, '.')) {
+            strcpy(version, word);
+            return;
+        }
+}
+
+void frag_cuda_describe(const struct frag_backend *mem,
+                        char text[FRAG_CUDA_NAME])
+{
+    const struct cuda *c = cuda_of(mem);
+    char name[96] = "a GPU", kernel[32];
+    int api = 0;
+
+    c->cu->cuDeviceGetName(name, sizeof(name), c->device);
+    c->cu->cuDriverGetVersion(&api);
+    kernel_driver(kernel);
+    snprintf(text, FRAG_CUDA_NAME, "%s, CUDA driver API %d.%d%s%s", name,
+             api / 1000, api % 1000 / 10, *kernel ? ", driver " : "", kernel);
+}

@@ -1,0 +1,111 @@
+/* driver.h - the CUDA driver, loaded at run time.
+ *
+ * The types are those of cuda.h (13.0) as far as they are used, so that CUDA
+ * need not be installed where fragsim is built, and one binary serves machines
+ * with a driver and without.
+ */
+#ifndef FRAG_REAL_DEVICE_DRIVER_H
+#define FRAG_REAL_DEVICE_DRIVER_H
+
+#include "traces/base.h"
+
+typedef int cu_result; /* CUresult */
+typedef int cu_device;
+typedef uint64_t cu_address; /* CUdeviceptr */
+typedef uint64_t cu_memory;  /* CUmemGenericAllocationHandle */
+typedef struct CUctx_st *cu_context;
+typedef struct CUstream_st *cu_stream;
+typedef struct CUevent_st *cu_event;
+typedef struct CUmod_st *cu_module;
+typedef struct CUfunc_st *cu_function;
+
+enum {
+    CU_SUCCESS = 0,
+    CU_OUT_OF_MEMORY = 2,
+    CU_NOT_READY = 600,
+    CU_PINNED = 1,         /* CU_MEM_ALLOCATION_TYPE_PINNED */
+    CU_ON_DEVICE = 1,      /* CU_MEM_LOCATION_TYPE_DEVICE */
+    CU_READ_AND_WRITE = 3, /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+    CU_MINIMUM = 0,        /* CU_MEM_ALLOC_GRANULARITY_MINIMUM */
+    CU_UNTIMED = 2,        /* CU_EVENT_DISABLE_TIMING */
+    CU_NON_BLOCKING = 1,   /* CU_STREAM_NON_BLOCKING */
+};
+
+struct cu_location { /* CUmemLocation */
+    int type, id;
+};
+
+struct cu_memory_prop { /* CUmemAllocationProp */
+    int type, handle_types;
+    struct cu_location location;
+    void *windows;
+    uint8_t flags[8];
+};
+
+struct cu_access { /* CUmemAccessDesc */
+    struct cu_location location;
+    int flags;
+};
+
+/* The entry points, by the names the driver exports. */
+#define CU_DRIVER(X)                                                          \
+    X(cuInit, (unsigned))                                                     \
+    X(cuGetErrorName, (cu_result, const char **))                             \
+    X(cuGetErrorString, (cu_result, const char **))                           \
+    X(cuDriverGetVersion, (int *))                                            \
+    X(cuDeviceGetCount, (int *))                                              \
+    X(cuDeviceGet, (cu_device *, int))                                        \
+    X(cuDeviceGetName, (char *, int, cu_device))                              \
+    X(cuDeviceTotalMem_v2, (size_t *, cu_device))                             \
+    X(cuDevicePrimaryCtxRetain, (cu_context *, cu_device))                    \
+    X(cuDevicePrimaryCtxRelease_v2, (cu_device))                              \
+    X(cuCtxPushCurrent_v2, (cu_context))                                      \
+    X(cuCtxPopCurrent_v2, (cu_context *))                                     \
+    X(cuCtxSynchronize, (void))                                               \
+    X(cuMemGetInfo_v2, (size_t *, size_t *))                                  \
+    X(cuMemAlloc_v2, (cu_address *, size_t))                                  \
+    X(cuMemFree_v2, (cu_address))                                             \
+    X(cuMemGetAllocationGranularity,                                          \
+      (size_t *, const struct cu_memory_prop *, int))                         \
+    X(cuMemAddressReserve,                                                    \
+      (cu_address *, size_t, size_t, cu_address, unsigned long long))         \
+    X(cuMemAddressFree, (cu_address, size_t))                                 \
+    X(cuMemCreate, (cu_memory *, size_t, const struct cu_memory_prop *,       \
+                    unsigned long long))                                      \
+    X(cuMemRelease, (cu_memory))                                              \
+    X(cuMemMap, (cu_address, size_t, size_t, cu_memory, unsigned long long))  \
+    X(cuMemSetAccess, (cu_address, size_t, const struct cu_access *, size_t)) \
+    X(cuMemUnmap, (cu_address, size_t))                                       \
+    X(cuMemcpyDtoDAsync_v2, (cu_address, cu_address, size_t, cu_stream))      \
+    X(cuMemcpyDtoH_v2, (void *, cu_address, size_t))                          \
+    X(cuMemcpyHtoD_v2, (cu_address, const void *, size_t))                    \
+    X(cuStreamCreate, (cu_stream *, unsigned))                                \
+    X(cuStreamDestroy_v2, (cu_stream))                                        \
+    X(cuStreamWaitEvent, (cu_stream, cu_event, unsigned))                     \
+    X(cuEventCreate, (cu_event *, unsigned))                                  \
+    X(cuEventRecord, (cu_event, cu_stream))                                   \
+    X(cuEventQuery, (cu_event))                                               \
+    X(cuEventDestroy_v2, (cu_event))                                          \
+    X(cuModuleLoadData, (cu_module *, const void *))                          \
+    X(cuModuleUnload, (cu_module))                                            \
+    X(cuModuleGetFunction, (cu_function *, cu_module, const char *))          \
+    X(cuLaunchKernel,                                                         \
+      (cu_function, unsigned, unsigned, unsigned, unsigned, unsigned,         \
+       unsigned, unsigned, cu_stream, void **, void **))
+
+struct cu_driver {
+#define X(name, arguments) cu_result(*name) arguments;
+    CU_DRIVER(X)
+#undef X
+};
+
+/* The driver, loaded and initialized once. DEVICE, with the words, where there
+ * is none, it lacks an entry point, or it finds no device. */
+enum frag_err cu_driver_get(const struct cu_driver **out,
+                            struct frag_error *e) FRAG_MUST_CHECK;
+
+/* "CUDA_ERROR_INVALID_VALUE, invalid argument": the driver's own words. */
+const char *cu_words(const struct cu_driver *cu, cu_result code,
+                     char text[256]);
+
+#endif

@@ -1,0 +1,85 @@
+/* contexts.c - stands in front of the calls that end a context, with
+ * which goes the memory that was taken in it. */
+#include "real/recorder/watch.h"
+
+#define DESTROY(name)                                        \
+    driver_result name(void *context)                        \
+    {                                                        \
+        struct watch w;                                      \
+                                                             \
+        w = watch_begin_giving_back(RECORD_CONTEXT_GONE);    \
+        w.call.context = (uint64_t)(uintptr_t)context;       \
+        return watch_end(&w, DRIVER_PASS_ON(name, context)); \
+    }
+
+DESTROY(cuCtxDestroy)
+DESTROY(cuCtxDestroy_v2)
+
+/* ---- primary contexts ---- */
+
+static bool is_active(int device)
+{
+    const struct driver *d = driver_get();
+    unsigned flags;
+    int active;
+
+    return d->cuDevicePrimaryCtxGetState &&
+           d->cuDevicePrimaryCtxGetState(device, &flags, &active) ==
+               DRIVER_SUCCESS &&
+           active;
+}
+
+static driver_result release(int device)
+{
+    const struct driver *d = driver_get();
+
+    return d->cuDevicePrimaryCtxRelease_v2
+               ? d->cuDevicePrimaryCtxRelease_v2(device)
+               : DRIVER_NOT_FOUND;
+}
+
+/* A device's primary context, 0 if it has none now. There is no call that only
+ * names it: it is retained for a moment. */
+static uint64_t primary_context(int device)
+{
+    const struct driver *d = driver_get();
+    void *context;
+
+    if (!is_active(device) || !d->cuDevicePrimaryCtxRetain ||
+        d->cuDevicePrimaryCtxRetain(&context, device) != DRIVER_SUCCESS)
+        return 0;
+    release(device);
+    return (uint64_t)(uintptr_t)context;
+}
+
+/* A primary context ends when it is reset, whoever has retained it. */
+#define RESET(name)                                         \
+    driver_result name(int device)                          \
+    {                                                       \
+        struct watch w;                                     \
+                                                            \
+        w = watch_begin_giving_back(RECORD_CONTEXT_GONE);   \
+        w.call.context = primary_context(device);           \
+        return watch_end(&w, DRIVER_PASS_ON(name, device)); \
+    }
+
+RESET(cuDevicePrimaryCtxReset)
+RESET(cuDevicePrimaryCtxReset_v2)
+
+/* And with its last release, which the driver alone knows. */
+#define RELEASE(name)                                     \
+    driver_result name(int device)                        \
+    {                                                     \
+        struct watch w;                                   \
+        driver_result result;                             \
+                                                          \
+        w = watch_begin_giving_back(RECORD_CONTEXT_GONE); \
+        w.call.context = primary_context(device);         \
+        result = DRIVER_PASS_ON(name, device);            \
+        if (is_active(device))                            \
+            w.call.context = 0;                           \
+        return watch_end(&w, result);                     \
+    }
+
+RELEASE(cuDevicePrimaryCtxRelease)
+RELEASE(cuDevicePrimaryCtxRelease_v2)

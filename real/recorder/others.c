@@ -1,0 +1,196 @@
+/* others.c - stands in front of what takes memory in other ways than a
+ * call of the program's for itself: by a graph, by another process or
+ * interface, by calls that the log has no words for; and of the ways to all
+ * calls. Memory of another process that comes as a cuIpcOpenMemHandle is given
+ * back by a call of its own, and needs no line.
+ */
+#include <string.h>
+
+#include "real/recorder/watch.h"
+
+/* ---- graphs ---- */
+
+driver_result cuGraphAddMemAllocNode(void **node, void *graph,
+                                     const void *after, size_t count,
+                                     struct driver_graph_memory *memory)
+{
+    struct watch w;
+
+    w = watch_begin(RECORD_GRAPH);
+    w.call.bytes = memory ? memory->bytes : 0;
+    return watch_end_block(&w,
+                           DRIVER_PASS_ON(cuGraphAddMemAllocNode, node, graph,
+                                          after, count, memory),
+                           memory ? &memory->at : NULL);
+}
+
+static bool is_memory(const struct driver_node *like)
+{
+    return like && like->type == DRIVER_MEMORY_NODE;
+}
+
+driver_result cuGraphAddNode(void **node, void *graph, const void *after,
+                             size_t count, struct driver_node *like)
+{
+    struct watch w;
+
+    if (!is_memory(like))
+        return DRIVER_PASS_ON(cuGraphAddNode, node, graph, after, count, like);
+    w = watch_begin(RECORD_GRAPH);
+    w.call.bytes = like->memory.bytes;
+    return watch_end_block(
+        &w, DRIVER_PASS_ON(cuGraphAddNode, node, graph, after, count, like),
+        &like->memory.at);
+}
+
+driver_result cuGraphAddNode_v2(void **node, void *graph, const void *after,
+                                const void *edges, size_t count,
+                                struct driver_node *like)
+{
+    struct watch w;
+
+    if (!is_memory(like))
+        return DRIVER_PASS_ON(cuGraphAddNode_v2, node, graph, after, edges,
+                              count, like);
+    w = watch_begin(RECORD_GRAPH);
+    w.call.bytes = like->memory.bytes;
+    return watch_end_block(&w,
+                           DRIVER_PASS_ON(cuGraphAddNode_v2, node, graph, after,
+                                          edges, count, like),
+                           &like->memory.at);
+}
+
+/* ---- memory that others took ---- */
+
+static driver_result end_foreign_block(struct watch *w, driver_result result,
+                                       const driver_address *at)
+{
+    w->call.device = RECORD_ELSEWHERE;
+    return watch_end_block(w, result, at);
+}
+
+driver_result cuMemPoolImportPointer(driver_address *at, void *pool,
+                                     void *shared)
+{
+    struct watch w;
+
+    w = watch_begin(RECORD_FOREIGN);
+    return end_foreign_block(
+        &w, DRIVER_PASS_ON(cuMemPoolImportPointer, at, pool, shared), at);
+}
+
+driver_result cuExternalMemoryGetMappedBuffer(driver_address *at, void *memory,
+                                              const void *buffer)
+{
+    struct watch w;
+
+    w = watch_begin(RECORD_FOREIGN);
+    return end_foreign_block(
+        &w, DRIVER_PASS_ON(cuExternalMemoryGetMappedBuffer, at, memory, buffer),
+        at);
+}
+
+static driver_result end_foreign_handle(struct watch *w, driver_result result,
+                                        const driver_handle *handle)
+{
+    w->call.device = RECORD_ELSEWHERE;
+    if (result == DRIVER_SUCCESS)
+        w->call.other = *handle;
+    return watch_end(w, result);
+}
+
+driver_result cuMemImportFromShareableHandle(driver_handle *handle,
+                                             void *shared, int type)
+{
+    struct watch w;
+
+    w = watch_begin(RECORD_FOREIGN);
+    return end_foreign_handle(
+        &w,
+        DRIVER_PASS_ON(cuMemImportFromShareableHandle, handle, shared, type),
+        handle);
+}
+
+/* It has no memory of its own: what is bound to it counts where it was made. */
+driver_result cuMulticastCreate(driver_handle *handle, const void *like)
+{
+    struct watch w;
+
+    w = watch_begin(RECORD_FOREIGN);
+    return end_foreign_handle(
+        &w, DRIVER_PASS_ON(cuMulticastCreate, handle, like), handle);
+}
+
+/* ---- what the log has no words for ---- */
+
+static struct watch begin_unread(const char *name)
+{
+    struct watch w = watch_begin(RECORD_UNREAD);
+
+    strncpy(w.call.name, name, sizeof(w.call.name) - 1);
+    return w;
+}
+
+#define UNREAD(name, arguments, values)                                     \
+    driver_result name arguments                                            \
+    {                                                                       \
+        struct watch w;                                                     \
+                                                                            \
+        w = begin_unread(#name);                                            \
+        return watch_end(&w, driver_get()->name ? driver_get()->name values \
+                                                : DRIVER_NOT_FOUND);        \
+    }
+
+UNREAD(cuMemMapArrayAsync, (void *map, unsigned count, void *stream),
+       (map, count, stream))
+UNREAD(cuMemMapArrayAsync_ptsz, (void *map, unsigned count, void *stream),
+       (map, count, stream))
+UNREAD(cuCtxDetach, (void *context), (context))
+UNREAD(cuGreenCtxDestroy, (void *context), (context))
+UNREAD(cuMemAlloc, (unsigned *at, unsigned bytes), (at, bytes))
+UNREAD(cuMemAllocPitch,
+       (unsigned *at, unsigned *pitch, unsigned width, unsigned rows,
+        unsigned element),
+       (at, pitch, width, rows, element))
+UNREAD(cuMemFree, (unsigned at), (at))
+UNREAD(cuArrayCreate, (void **array, const void *like), (array, like))
+UNREAD(cuArray3DCreate, (void **array, const void *like), (array, like))
+
+/* ---- the ways to all calls ---- */
+
+/* What a program gets for what the driver gave out. */
+static void *answer(const char *name, void *function)
+{
+    void *const front = driver_front(function);
+    struct watch w;
+
+    if (front)
+        return front;
+    if (driver_is_fronted(name)) {
+        w = begin_unread(name);
+        watch_end(&w, DRIVER_SUCCESS);
+    }
+    return function;
+}
+
+driver_result cuGetProcAddress(const char *name, void **function, int version,
+                               uint64_t flags)
+{
+    const driver_result result =
+        DRIVER_PASS_ON(cuGetProcAddress, name, function, version, flags);
+
+    if (result == DRIVER_SUCCESS && function && *function)
+        *function = answer(name, *function);
+    return result;
+}
+
+driver_result cuGetProcAddress_v2(const char *name, void **function,
+                                  int version, uint64_t flags, int *status)
+{
+    const driver_result result = DRIVER_PASS_ON(
+        cuGetProcAddress_v2, name, function, version, flags, status);
+
+    if (result == DRIVER_SUCCESS && function && *function)
+        *function = answer(name, *function);
+    return result;
+}

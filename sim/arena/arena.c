@@ -1,0 +1,265 @@
+/* The arena as a backend: what it gives, to the byte, and when it refuses. */
+#include "sim/arena/arena.h"
+
+#include <stdlib.h>
+
+#include "sim/arena/parts.h"
+
+#define GRANULE (2 * FRAG_MIB)
+
+void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
+{
+    a->clock +=
+        frag_cost_ns(a->opts.costs, frag_call_of_size(call, size), size);
+}
+
+bool arena_refuses(struct arena *a, frag_size size)
+{
+    if (size <= a->base.capacity - a->used)
+        return false;
+    if (size < a->refused_min - a->used)
+        a->refused_min = a->used + size;
+    return true;
+}
+
+void arena_take(struct arena *a, frag_size size)
+{
+    a->used += size;
+    if (a->used > a->used_max)
+        a->used_max = a->used;
+}
+
+enum frag_err arena_charge(struct arena *a, frag_size size)
+{
+    if (arena_refuses(a, size))
+        return FRAG_OOM;
+    arena_take(a, size);
+    return FRAG_OK;
+}
+
+/* ----------------------------------------------------------- segments --- */
+
+/* A segment at an address of the caller's choice, charged. */
+static enum frag_err fixed_piece(struct arena *a, frag_addr addr,
+                                 frag_size size, struct piece **out)
+{
+    frag_size charge = frag_round_up(size, GRANULE);
+    struct piece *p;
+
+    FRAG_TRY(arena_charge(a, charge));
+    p = calloc(1, sizeof(*p));
+    if (!p) {
+        a->used -= charge;
+        return FRAG_NOMEM;
+    }
+    *p = (struct piece){
+        .range = {.at = addr, .size = size}, .asked = size, .charge = charge};
+    *out = p;
+    return FRAG_OK;
+}
+
+/* Segments that touch, in turn above all others and below, at addresses never
+ * used before: what no policy may rely on, and none may trip over. */
+static enum frag_err hostile_alloc(struct arena *a, frag_size size,
+                                   struct piece **out)
+{
+    frag_size whole = frag_round_up(size, 512);
+
+    if (whole > a->down || whole > ADDRESS_END - a->up)
+        return FRAG_OOM;
+    FRAG_TRY(fixed_piece(a, a->upwards ? a->up : a->down - whole, size, out));
+    if (a->upwards)
+        a->up += whole;
+    else
+        a->down -= whole;
+    a->upwards = !a->upwards;
+    return FRAG_OK;
+}
+
+/* Whether the next segment has a recorded base, and it is free. */
+static bool has_anchor(const struct arena *a, frag_size size)
+{
+    uint64_t i = a->given;
+
+    return a->opts.rule == FRAG_RULE_ANCHORED && i < a->opts.base_count &&
+           a->opts.sizes[i] == size &&
+           !ranges_overlap(&a->segments, a->opts.bases[i], size);
+}
+
+static enum frag_err new_segment(struct arena *a, frag_size size,
+                                 struct piece **out)
+{
+    if (a->opts.rule == FRAG_RULE_HOSTILE)
+        return hostile_alloc(a, size, out);
+    if (has_anchor(a, size)) {
+        frag_addr base = a->opts.bases[a->given];
+        enum frag_err err = driver_withdraw(a, base, size);
+
+        if (err != FRAG_INVALID) {
+            FRAG_TRY(err);
+            return fixed_piece(a, base, size, out);
+        }
+    }
+    return driver_alloc(a, size, out);
+}
+
+static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
+                                   frag_addr *addr)
+{
+    struct arena *a = arena_of(mem);
+    struct piece *p;
+
+    if (size == 0)
+        return FRAG_INVALID;
+    arena_tick(a, FRAG_DRIVER_SEGMENT_ALLOC, size);
+    if (size >= (frag_size)1 << 62)
+        return FRAG_OOM;
+    FRAG_TRY(new_segment(a, size, &p));
+    p->asked = size;
+    ranges_add(&a->segments, &p->range);
+    a->given++;
+    *addr = p->range.at;
+    return FRAG_OK;
+}
+
+static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
+                                  frag_size size)
+{
+    struct arena *a = arena_of(mem);
+    struct range *r = ranges_at(&a->segments, addr);
+
+    if (!r || ((struct piece *)r)->asked != size)
+        return FRAG_INVALID;
+    arena_tick(a, FRAG_DRIVER_SEGMENT_FREE, size);
+    ranges_remove(&a->segments, r);
+    driver_free(a, (struct piece *)r);
+    return FRAG_OK;
+}
+
+/* ----------------------------------------------------- everything else --- */
+
+static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
+                          frag_addr src, frag_size size, frag_stream stream)
+{
+    (void)stream;
+    if (dst < src ? size > src - dst : size > dst - src)
+        return FRAG_INVALID;
+    arena_tick(arena_of(mem), FRAG_DRIVER_COPY, size);
+    return FRAG_OK;
+}
+
+static enum frag_err synchronize(struct frag_backend *mem)
+{
+    arena_tick(arena_of(mem), FRAG_DRIVER_SYNCHRONIZE, 0);
+    return FRAG_OK;
+}
+
+static frag_time now(struct frag_backend *mem)
+{
+    return arena_of(mem)->clock;
+}
+
+static void stream_used(struct frag_backend *mem, frag_stream stream)
+{
+    struct arena *a = arena_of(mem);
+
+    if (stream == 0 || a->side_streams || a->opts.rule == FRAG_RULE_HOSTILE)
+        return;
+    a->side_streams = true;
+    driver_side_streams(a);
+}
+
+static const struct frag_backend_ops arena_ops = {
+    .name = "arena",
+    .segment_alloc = segment_alloc,
+    .segment_free = segment_free,
+    .va_reserve = vmm_reserve,
+    .va_free = vmm_free,
+    .phys_create = vmm_create,
+    .phys_release = vmm_release,
+    .map = vmm_map,
+    .unmap = vmm_unmap,
+    .copy = copy,
+    .synchronize = synchronize,
+    .now = now,
+    .stream_used = stream_used,
+    .hold = frag_arena_hold,
+};
+
+static frag_size reported_total(const struct frag_arena_options *opts)
+{
+    if (opts->total)
+        return opts->total;
+    return opts->capacity == FRAG_UNLIMITED ? FRAG_H200_TOTAL : opts->capacity;
+}
+
+struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
+{
+    struct arena *a = calloc(1, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    a->base = (struct frag_backend){.ops = &arena_ops,
+                                    .capacity = opts->capacity,
+                                    .total = reported_total(opts),
+                                    .granularity = GRANULE};
+    a->opts = *opts;
+    a->refused_min = FRAG_UNLIMITED;
+    if (!a->opts.costs)
+        a->opts.costs = &frag_costs_h200;
+    a->up = a->down = HOSTILE_MID;
+    if (driver_open(a) != FRAG_OK) {
+        frag_arena_close(&a->base);
+        return NULL;
+    }
+    return &a->base;
+}
+
+void frag_arena_close(struct frag_backend *arena)
+{
+    struct arena *a = arena_of(arena);
+
+    if (!arena)
+        return;
+    vmm_close(a);
+    for (struct range *r = ranges_pop(&a->segments); r;
+         r = ranges_pop(&a->segments))
+        free(r);
+    driver_close(a);
+    free(a);
+}
+
+enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
+                              frag_size size, bool expandable)
+{
+    struct arena *a = arena_of(arena);
+    struct piece *p;
+
+    if (size == 0 || size >= (frag_size)1 << 62 || addr >= (frag_addr)1 << 62 ||
+        ranges_overlap(&a->segments, addr, size) ||
+        ranges_overlap(&a->reservations, addr, size))
+        return FRAG_INVALID;
+    if (expandable)
+        return vmm_hold(a, addr, size);
+    FRAG_TRY(driver_withdraw(a, addr, size));
+    FRAG_TRY(fixed_piece(a, addr, size, &p));
+    ranges_add(&a->segments, &p->range);
+    return FRAG_OK;
+}
+
+frag_size frag_arena_used(const struct frag_backend *arena)
+{
+    return arena_of(arena)->used;
+}
+
+void frag_arena_same_for(const struct frag_backend *arena, frag_size *least,
+                         frag_size *below)
+{
+    *least = arena_of(arena)->used_max;
+    *below = arena_of(arena)->refused_min;
+}
+
+frag_size frag_arena_reserved_va(const struct frag_backend *arena)
+{
+    return arena_of(arena)->reserved_va;
+}

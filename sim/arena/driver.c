@@ -1,0 +1,458 @@
+/* The driver's address rule, as found on an H200 (driver 580.159.04).
+ *
+ * cudaMalloc cuts 2 MiB units from 32 MiB chunks, and requests below 2 MiB cut
+ * 512-byte units from 2 MiB blocks: the same rule on two levels. A reservation
+ * is a chunk of its own in another part of the address space, whose rounding
+ * tail serves cudaMalloc like any other leftover.
+ */
+#include <stdlib.h>
+
+#include "sim/arena/parts.h"
+
+#define CHUNK    (32 * FRAG_MIB)
+#define UNIT     (2 * FRAG_MIB)
+#define TINY     ((frag_size)512)
+#define TERA     ((frag_addr)1 << 40)
+#define VA_FIRST ((frag_addr)0x302000000) /* above the driver's own area */
+
+/* Y, the base of the context's chunk; the real one differs from process to
+ * process. Below where processes have theirs (0x7e.. to 0x7f..), so that
+ * addresses of a recording never meet it. */
+#define CONTEXT    ((frag_addr)0x700000000000)
+#define HIGH_FIRST ((frag_addr)1 << 46)
+#define HIGH_LAST  (CONTEXT - 480 * FRAG_MIB)
+
+struct chunk {
+    struct range by_age;
+    struct ranges free; /* of struct piece, first member range */
+    uint64_t in_use;    /* pieces cut and not back */
+    frag_addr at;
+    frag_size size;
+    struct level *level;
+    struct space *space; /* it came from, unless it came from `home` */
+    struct range *hole;  /* storage for its return to the space */
+    struct piece *home;  /* the coarse piece a fine chunk lies in */
+};
+
+static struct range *new_range(uint64_t at, uint64_t size)
+{
+    struct range *r = calloc(1, sizeof(*r));
+
+    if (r) {
+        r->at = at;
+        r->size = size;
+    }
+    return r;
+}
+
+/* Cuts [at, at + size), the top or bottom end of the hole, from it. Returns
+ * storage for the way back: the hole's own if all of it was cut. */
+static struct range *cut_hole(struct space *s, struct range *hole, bool top,
+                              frag_size size)
+{
+    struct range *way_back;
+
+    if (hole->size == size) {
+        ranges_remove(&s->holes, hole);
+        return hole;
+    }
+    way_back = new_range(top ? hole->at + hole->size - size : hole->at, size);
+    if (!way_back)
+        return NULL;
+    ranges_remove(&s->holes, hole);
+    hole->at += top ? 0 : size;
+    hole->size -= size;
+    ranges_add(&s->holes, hole);
+    return way_back;
+}
+
+/* Adds a hole and merges it with its neighbours. */
+static void mend(struct space *s, struct range *hole)
+{
+    struct range *before = ranges_upto(&s->holes, hole->at);
+    struct range *after = ranges_from(&s->holes, hole->at);
+
+    if (after && hole->at + hole->size == after->at) {
+        ranges_remove(&s->holes, after);
+        hole->size += after->size;
+        free(after);
+    }
+    if (before && before->at + before->size == hole->at) {
+        ranges_resize(&s->holes, before, before->size + hole->size);
+        free(hole);
+    } else {
+        ranges_add(&s->holes, hole);
+    }
+}
+
+static void enlist(struct chunk *c, struct level *level)
+{
+    c->level = level;
+    c->by_age.at = ++level->ages;
+    c->by_age.size = ranges_widest(&c->free);
+    ranges_add(&level->by_age, &c->by_age);
+}
+
+static void remember_widest(struct chunk *c)
+{
+    ranges_resize(&c->level->by_age, &c->by_age, ranges_widest(&c->free));
+}
+
+/* A chunk of one free range, in no space yet and not enlisted. */
+static struct chunk *new_chunk(frag_size size)
+{
+    struct chunk *c = calloc(1, sizeof(*c));
+    struct piece *all = calloc(1, sizeof(*all));
+
+    if (!c || !all) {
+        free(c);
+        free(all);
+        return NULL;
+    }
+    c->size = size;
+    all->chunk = c;
+    all->range.size = size;
+    ranges_add(&c->free, &all->range);
+    return c;
+}
+
+static void free_chunk(struct chunk *c)
+{
+    for (struct range *r = ranges_pop(&c->free); r; r = ranges_pop(&c->free))
+        free(r);
+    free(c->hole);
+    free(c);
+}
+
+static void place(struct chunk *c, frag_addr at)
+{
+    struct range *all = ranges_pop(&c->free);
+
+    c->at = all->at = at;
+    ranges_add(&c->free, all);
+}
+
+static enum frag_err chunk_from_space(struct space *s, frag_size size,
+                                      struct chunk **out)
+{
+    struct range *hole = s->from_top
+                             ? ranges_highest_fit(&s->holes, size + s->spare)
+                             : ranges_lowest_fit(&s->holes, size + s->spare);
+    struct chunk *c;
+
+    if (!hole)
+        return FRAG_OOM;
+    c = new_chunk(size);
+    if (!c)
+        return FRAG_NOMEM;
+    c->hole = cut_hole(s, hole, s->from_top, size);
+    if (!c->hole) {
+        free_chunk(c);
+        return FRAG_NOMEM;
+    }
+    c->space = s;
+    place(c, c->hole->at);
+    *out = c;
+    return FRAG_OK;
+}
+
+/* The first `size` bytes of the range that fits best in the chunk. */
+static struct piece *cut(struct chunk *c, frag_size size)
+{
+    struct range *r = ranges_best_fit(&c->free, size);
+    struct piece *p;
+
+    if (r->size == size) {
+        ranges_remove(&c->free, r);
+        p = (struct piece *)r;
+    } else {
+        p = calloc(1, sizeof(*p));
+        if (!p)
+            return NULL;
+        *p = (struct piece){.range = {.at = r->at, .size = size}, .chunk = c};
+        ranges_remove(&c->free, r);
+        r->at += size;
+        r->size -= size;
+        ranges_add(&c->free, r);
+    }
+    c->in_use++;
+    if (c->level)
+        remember_widest(c);
+    return p;
+}
+
+/* Gives a chunk that has nothing in it back to where it came from. */
+static void dissolve(struct arena *a, struct chunk *c)
+{
+    ranges_remove(&c->level->by_age, &c->by_age);
+    if (c->home) {
+        driver_free(a, c->home);
+    } else {
+        mend(c->space, c->hole);
+        c->hole = NULL;
+    }
+    free_chunk(c);
+}
+
+static struct range *absorb(struct chunk *c, struct range *low,
+                            struct range *high)
+{
+    ranges_remove(&c->free, high);
+    ranges_resize(&c->free, low, low->size + high->size);
+    free(high);
+    return low;
+}
+
+/* Back into the chunk; the chunk may go with it. */
+static void uncut(struct arena *a, struct piece *p)
+{
+    struct chunk *c = p->chunk;
+    struct range *r = &p->range;
+    struct range *low = ranges_upto(&c->free, r->at);
+    struct range *high = ranges_from(&c->free, r->at);
+
+    ranges_add(&c->free, r);
+    if (high && r->at + r->size == high->at)
+        absorb(c, r, high);
+    if (low && low->at + low->size == r->at)
+        absorb(c, low, r);
+    if (--c->in_use == 0)
+        dissolve(a, c);
+    else
+        remember_widest(c);
+}
+
+static enum frag_err level_alloc(struct arena *a, struct level *level,
+                                 frag_size size, struct piece **out);
+
+/* A fresh chunk that holds `size`. A block for requests below 2 MiB is itself
+ * device memory; a 32 MiB chunk is only addresses. */
+static enum frag_err chunk_for(struct arena *a, struct level *level,
+                               frag_size size, struct chunk **out)
+{
+    struct piece *home;
+
+    if (level == &a->coarse)
+        return chunk_from_space(&a->high, frag_round_up(size, level->chunk),
+                                out);
+    FRAG_TRY(level_alloc(a, &a->coarse, level->chunk, &home));
+    *out = new_chunk(level->chunk);
+    if (!*out) {
+        driver_free(a, home);
+        return FRAG_NOMEM;
+    }
+    (*out)->home = home;
+    place(*out, home->range.at);
+    return FRAG_OK;
+}
+
+static enum frag_err level_alloc(struct arena *a, struct level *level,
+                                 frag_size size, struct piece **out)
+{
+    frag_size whole = frag_round_up(size, level->unit);
+    bool coarse = level == &a->coarse;
+    struct range *newest = ranges_highest_fit(&level->by_age, whole);
+    struct chunk *c = (struct chunk *)newest; /* by_age is its first member */
+
+    if (coarse && arena_refuses(a, whole))
+        return FRAG_OOM;
+    if (!c)
+        FRAG_TRY(chunk_for(a, level, whole, &c));
+    *out = cut(c, whole);
+    if (!newest)
+        enlist(c, level);
+    if (!*out) {
+        if (!newest)
+            dissolve(a, c);
+        return FRAG_NOMEM;
+    }
+    if (coarse) {
+        (*out)->charge = whole;
+        arena_take(a, whole);
+    }
+    return FRAG_OK;
+}
+
+enum frag_err driver_alloc(struct arena *a, frag_size size, struct piece **out)
+{
+    return level_alloc(a, size < UNIT ? &a->fine : &a->coarse, size, out);
+}
+
+enum frag_err driver_reserve(struct arena *a, frag_size size,
+                             struct piece **out)
+{
+    struct chunk *c;
+
+    FRAG_TRY(chunk_from_space(&a->low, frag_round_up(size, CHUNK), &c));
+    *out = cut(c, size);
+    enlist(c, &a->coarse);
+    if (*out)
+        return FRAG_OK;
+    dissolve(a, c);
+    return FRAG_NOMEM;
+}
+
+void driver_free(struct arena *a, struct piece *piece)
+{
+    a->used -= piece->charge;
+    piece->charge = 0;
+    if (piece->chunk)
+        uncut(a, piece);
+    else
+        free(piece);
+}
+
+/* Splits a hole around [at, at + size), its part that lies inside. */
+static enum frag_err punch(struct space *s, struct range *hole, frag_addr at,
+                           frag_size size)
+{
+    frag_addr end = at + size, hole_end = hole->at + hole->size;
+    struct range *rest = NULL;
+
+    if (hole_end > end && hole->at < at) {
+        rest = new_range(end, hole_end - end);
+        if (!rest)
+            return FRAG_NOMEM;
+    }
+    ranges_remove(&s->holes, hole);
+    if (rest)
+        ranges_add(&s->holes, rest);
+    if (hole->at < at) {
+        hole->size = at - hole->at;
+        ranges_add(&s->holes, hole);
+    } else if (hole_end > end) {
+        hole->at = end;
+        hole->size = hole_end - end;
+        ranges_add(&s->holes, hole);
+    } else {
+        free(hole);
+    }
+    return FRAG_OK;
+}
+
+/* Whether a chunk other than a reservation's lies in the way. */
+static bool meets_chunk(const struct level *level, frag_addr at, frag_size size)
+{
+    for (const struct range *r = ranges_from(&level->by_age, 0); r;
+         r = ranges_from(&level->by_age, r->at + 1)) {
+        const struct chunk *c = (const struct chunk *)r;
+
+        if (c->at < at + size && at < c->at + c->size)
+            return true;
+    }
+    return false;
+}
+
+static bool clear_of_spaces(frag_addr at, frag_size size)
+{
+    return at >= CONTEXT + CHUNK || at + size <= VA_FIRST;
+}
+
+enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size)
+{
+    frag_addr at = addr / CHUNK * CHUNK;
+    frag_size whole = frag_round_up(addr + size, CHUNK) - at;
+    struct space *const spaces[] = {&a->low, &a->high};
+
+    if (clear_of_spaces(at, whole))
+        return FRAG_OK;
+    if (meets_chunk(&a->coarse, at, whole))
+        return FRAG_INVALID;
+    for (size_t i = 0; i < 2; i++)
+        for (;;) {
+            struct range *hole = ranges_overlap(&spaces[i]->holes, at, whole);
+
+            if (!hole)
+                break;
+            FRAG_TRY(punch(spaces[i], hole, at, whole));
+        }
+    return FRAG_OK;
+}
+
+/* PyTorch makes 32 streams at its first use of one; the driver takes 2 MiB for
+ * every two of them where any request would get it. It is the driver's own, no
+ * part of the capacity. */
+void driver_side_streams(struct arena *a)
+{
+    enum { HIDDEN = 16 };
+    frag_size used = a->used, used_max = a->used_max;
+    frag_size capacity = a->base.capacity;
+
+    a->base.capacity = FRAG_UNLIMITED;
+    for (int i = 0; i < HIDDEN; i++) {
+        struct piece *p;
+
+        if (level_alloc(a, &a->coarse, UNIT, &p) == FRAG_OK)
+            free(p); /* in use for ever: its chunk still counts it */
+    }
+    a->base.capacity = capacity;
+    a->used = used;
+    a->used_max = used_max;
+}
+
+static bool open_space(struct space *s, frag_addr first, frag_addr end)
+{
+    struct range *hole = new_range(first, end - first);
+
+    if (hole)
+        ranges_add(&s->holes, hole);
+    return hole != NULL;
+}
+
+/* A chunk of the context with its first `taken` bytes in use for ever. */
+static bool open_chunk(struct arena *a, frag_addr at, frag_size taken)
+{
+    struct chunk *c = new_chunk(CHUNK);
+    struct piece *p;
+
+    if (!c)
+        return false;
+    c->space = &a->high;
+    place(c, at);
+    p = cut(c, taken);
+    enlist(c, &a->coarse);
+    free(p);
+    return p != NULL;
+}
+
+enum frag_err driver_open(struct arena *a)
+{
+    a->high.from_top = true;
+    a->high.spare = CHUNK;
+    a->coarse.unit = UNIT;
+    a->coarse.chunk = CHUNK;
+    a->fine.unit = TINY;
+    a->fine.chunk = UNIT;
+    return open_space(&a->high, HIGH_FIRST, HIGH_LAST) &&
+                   open_space(&a->low, VA_FIRST, TERA) &&
+                   open_space(&a->low, TERA + 2 * CHUNK, HIGH_FIRST) &&
+                   open_chunk(a, CONTEXT, 8 * FRAG_MIB) &&
+                   open_chunk(a, CONTEXT - 3 * CHUNK, 30 * FRAG_MIB)
+               ? FRAG_OK
+               : FRAG_NOMEM;
+}
+
+static void close_level(struct level *level)
+{
+    for (struct range *r = ranges_pop(&level->by_age); r;
+         r = ranges_pop(&level->by_age)) {
+        struct chunk *c = (struct chunk *)r;
+
+        free(c->home);
+        free_chunk(c);
+    }
+}
+
+static void close_space(struct space *s)
+{
+    for (struct range *r = ranges_pop(&s->holes); r; r = ranges_pop(&s->holes))
+        free(r);
+}
+
+void driver_close(struct arena *a)
+{
+    close_level(&a->fine);
+    close_level(&a->coarse);
+    close_space(&a->high);
+    close_space(&a->low);
+}

@@ -1,0 +1,301 @@
+/* Virtual memory: reservations, physical memory, and what is mapped where.
+ * Strict as the driver is: whole maps, whole granules, inside one reservation.
+ */
+#include <stdlib.h>
+
+#include "sim/arena/parts.h"
+
+struct map {
+    struct range range; /* first */
+    uint32_t phys;      /* index */
+};
+
+static bool aligned(const struct arena *a, frag_addr addr, frag_size size)
+{
+    return size > 0 && addr % a->base.granularity == 0 &&
+           size % a->base.granularity == 0 && size < (frag_size)1 << 63 &&
+           addr < (frag_addr)1 << 63;
+}
+
+/* ------------------------------------------------------- reservations --- */
+
+static struct piece *hostile_piece(struct arena *a, frag_size size)
+{
+    struct piece *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return NULL;
+    a->up = frag_round_up(a->up, a->base.granularity);
+    p->range.at = a->up;
+    p->range.size = size;
+    a->up += size;
+    return p;
+}
+
+static enum frag_err reserve(struct arena *a, frag_size size,
+                             struct piece **out)
+{
+    if (a->opts.rule != FRAG_RULE_HOSTILE)
+        return driver_reserve(a, size, out);
+    if (size + a->base.granularity > ADDRESS_END - a->up)
+        return FRAG_OOM;
+    *out = hostile_piece(a, size);
+    return *out ? FRAG_OK : FRAG_NOMEM;
+}
+
+enum frag_err vmm_reserve(struct frag_backend *mem, frag_size size,
+                          frag_addr *addr)
+{
+    struct arena *a = arena_of(mem);
+    struct piece *p;
+
+    if (!aligned(a, 0, size))
+        return FRAG_INVALID;
+    arena_tick(a, FRAG_DRIVER_VA_RESERVE, size);
+    FRAG_TRY(reserve(a, size, &p));
+    ranges_add(&a->reservations, &p->range);
+    a->reserved_va += size;
+    *addr = p->range.at;
+    return FRAG_OK;
+}
+
+enum frag_err vmm_free(struct frag_backend *mem, frag_addr addr, frag_size size)
+{
+    struct arena *a = arena_of(mem);
+    struct range *r = ranges_at(&a->reservations, addr);
+
+    if (!r || r->size != size || ranges_overlap(&a->maps, addr, size))
+        return FRAG_INVALID;
+    arena_tick(a, FRAG_DRIVER_VA_FREE, size);
+    ranges_remove(&a->reservations, r);
+    a->reserved_va -= size;
+    driver_free(a, (struct piece *)r);
+    return FRAG_OK;
+}
+
+/* ---------------------------------------------------- physical memory --- */
+
+/* Makes sure that an entry is free. */
+static bool phys_room(struct arena *a)
+{
+    uint32_t room = a->phys_room ? a->phys_room * 2 : 64;
+    struct phys *grown;
+
+    if (a->phys_free || a->phys_count < a->phys_room)
+        return true;
+    if (room < a->phys_room)
+        return false;
+    grown = realloc(a->phys, room * sizeof(*grown));
+    if (!grown)
+        return false;
+    a->phys = grown;
+    a->phys_room = room;
+    return true;
+}
+
+/* A free entry, of which there is one. The most recently released first, as a
+ * policy must not count on a handle being new. */
+static uint32_t take_phys(struct arena *a, frag_size size)
+{
+    uint32_t index = a->phys_count;
+
+    if (a->phys_free) {
+        index = a->phys_free - 1;
+        a->phys_free = a->phys[index].next_free;
+    } else {
+        a->phys_count++;
+    }
+    a->phys[index] = (struct phys){.size = size};
+    return index;
+}
+
+/* Memory goes when its handle is released and no map uses it. */
+static void drop_phys(struct arena *a, uint32_t index)
+{
+    struct phys *p = &a->phys[index];
+
+    if (!p->released || p->maps)
+        return;
+    a->used -= p->size;
+    *p = (struct phys){.next_free = a->phys_free};
+    a->phys_free = index + 1;
+}
+
+/* The live entry of a handle, NULL if it names none. */
+static struct phys *phys_of(struct arena *a, frag_phys phys)
+{
+    struct phys *p;
+
+    if (phys == 0 || phys > a->phys_count)
+        return NULL;
+    p = &a->phys[phys - 1];
+    return p->size && !p->released ? p : NULL;
+}
+
+enum frag_err vmm_create(struct frag_backend *mem, frag_size size,
+                         frag_phys *phys)
+{
+    struct arena *a = arena_of(mem);
+
+    if (!aligned(a, 0, size))
+        return FRAG_INVALID;
+    arena_tick(a, FRAG_DRIVER_PHYS_CREATE, size);
+    if (!phys_room(a))
+        return FRAG_NOMEM;
+    FRAG_TRY(arena_charge(a, size));
+    *phys = take_phys(a, size) + 1;
+    return FRAG_OK;
+}
+
+enum frag_err vmm_release(struct frag_backend *mem, frag_phys phys,
+                          frag_size size)
+{
+    struct arena *a = arena_of(mem);
+    struct phys *p = phys_of(a, phys);
+
+    if (!p || p->size != size)
+        return FRAG_INVALID;
+    arena_tick(a, FRAG_DRIVER_PHYS_RELEASE, size);
+    p->released = true;
+    drop_phys(a, (uint32_t)(phys - 1));
+    return FRAG_OK;
+}
+
+/* --------------------------------------------------------------- maps --- */
+
+static bool inside_one_reservation(const struct arena *a, frag_addr addr,
+                                   frag_size size)
+{
+    const struct range *r = ranges_upto(&a->reservations, addr);
+
+    return r && addr - r->at < r->size && size <= r->size - (addr - r->at);
+}
+
+enum frag_err vmm_map(struct frag_backend *mem, frag_addr addr, frag_size size,
+                      frag_phys phys)
+{
+    struct arena *a = arena_of(mem);
+    struct phys *p = phys_of(a, phys);
+    struct map *m;
+
+    if (!p || p->size != size || !aligned(a, addr, size) ||
+        !inside_one_reservation(a, addr, size) ||
+        ranges_overlap(&a->maps, addr, size))
+        return FRAG_INVALID;
+    arena_tick(a, FRAG_DRIVER_MAP, size);
+    m = malloc(sizeof(*m));
+    if (!m)
+        return FRAG_NOMEM;
+    *m = (struct map){{.at = addr, .size = size}, (uint32_t)(phys - 1)};
+    ranges_add(&a->maps, &m->range);
+    p->maps++;
+    return FRAG_OK;
+}
+
+/* Whether maps tile [addr, addr + size) exactly. */
+static bool whole_maps(const struct arena *a, frag_addr addr, frag_size size)
+{
+    frag_size seen = 0;
+
+    while (seen < size) {
+        const struct range *r = ranges_at(&a->maps, addr + seen);
+
+        if (!r || r->size > size - seen)
+            return false;
+        seen += r->size;
+    }
+    return true;
+}
+
+static void remove_map(struct arena *a, struct range *r)
+{
+    uint32_t phys = ((struct map *)r)->phys;
+
+    ranges_remove(&a->maps, r);
+    a->phys[phys].maps--;
+    drop_phys(a, phys);
+    free(r);
+}
+
+enum frag_err vmm_unmap(struct frag_backend *mem, frag_addr addr,
+                        frag_size size)
+{
+    struct arena *a = arena_of(mem);
+    frag_size seen = 0;
+
+    if (!aligned(a, addr, size) || !whole_maps(a, addr, size))
+        return FRAG_INVALID;
+    while (seen < size) {
+        struct range *r = ranges_at(&a->maps, addr + seen);
+
+        arena_tick(a, FRAG_DRIVER_UNMAP, r->size);
+        seen += r->size;
+        remove_map(a, r);
+    }
+    return FRAG_OK;
+}
+
+/* ----------------------------------------------------------- the ends --- */
+
+static enum frag_err hold_granule(struct arena *a, frag_addr addr)
+{
+    frag_size size = a->base.granularity;
+    frag_phys phys;
+    enum frag_err err;
+
+    FRAG_TRY(vmm_create(&a->base, size, &phys));
+    err = vmm_map(&a->base, addr, size, phys);
+    if (vmm_release(&a->base, phys, size) != FRAG_OK)
+        return FRAG_INVALID;
+    return err;
+}
+
+static enum frag_err hold_granules(struct arena *a, frag_addr addr,
+                                   frag_size size)
+{
+    frag_size done = 0;
+    enum frag_err err = FRAG_OK;
+
+    while (done < size && err == FRAG_OK) {
+        err = hold_granule(a, addr + done);
+        done += err == FRAG_OK ? a->base.granularity : 0;
+    }
+    if (err != FRAG_OK && done > 0 &&
+        vmm_unmap(&a->base, addr, done) != FRAG_OK)
+        return FRAG_INVALID;
+    return err;
+}
+
+enum frag_err vmm_hold(struct arena *a, frag_addr addr, frag_size size)
+{
+    struct piece *p;
+    enum frag_err err;
+
+    if (!aligned(a, addr, size) || ranges_overlap(&a->reservations, addr, size))
+        return FRAG_INVALID;
+    FRAG_TRY(driver_withdraw(a, addr, size));
+    p = calloc(1, sizeof(*p));
+    if (!p)
+        return FRAG_NOMEM;
+    p->range.at = addr;
+    p->range.size = size;
+    ranges_add(&a->reservations, &p->range);
+    err = hold_granules(a, addr, size);
+    if (err != FRAG_OK) {
+        ranges_remove(&a->reservations, &p->range);
+        free(p);
+        return err;
+    }
+    a->reserved_va += size;
+    return FRAG_OK;
+}
+
+void vmm_close(struct arena *a)
+{
+    for (struct range *r = ranges_pop(&a->maps); r; r = ranges_pop(&a->maps))
+        free(r);
+    for (struct range *r = ranges_pop(&a->reservations); r;
+         r = ranges_pop(&a->reservations))
+        free(r);
+    free(a->phys);
+}

@@ -1,0 +1,278 @@
+#include "sim/cli/figures/gnuplot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/cli/figures/pdf.h"
+
+enum { MISSING = 127 }; /* exit code of a child that found no gnuplot */
+
+/* -- the folder ---------------------------------------------------------- */
+
+static bool exists(const char *folder, const char *name, char path[PATH_MAX])
+{
+    int n = snprintf(path, PATH_MAX, "%s/%s.gp", folder, name);
+
+    return n < PATH_MAX && access(path, R_OK) == 0;
+}
+
+/* share/fragsim/plots of the prefix that the executable lies in. */
+static void beside_executable(char folder[PATH_MAX])
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    *folder = '\0';
+    if (n <= 0)
+        return;
+    self[n] = '\0';
+    if (snprintf(folder, PATH_MAX, "%s/../share/fragsim/plots",
+                 dirname(self)) >= PATH_MAX)
+        *folder = '\0';
+}
+
+static enum frag_err find_script(const char *name, char path[PATH_MAX],
+                                 struct frag_error *e)
+{
+    const char *chosen = getenv("FRAG_PLOTS");
+    char beside[PATH_MAX];
+
+    beside_executable(beside);
+    if (chosen && *chosen) {
+        if (exists(chosen, name, path))
+            return FRAG_OK;
+        return frag_fail(e, FRAG_IO, "FRAG_PLOTS: there is no %.256s", path);
+    }
+    if (exists(beside, name, path) || exists(FRAG_PLOTS_SOURCE, name, path) ||
+        exists(FRAG_PLOTS_INSTALLED, name, path))
+        return FRAG_OK;
+    return frag_fail(e, FRAG_IO,
+                     "the script %s.gp is not installed; FRAG_PLOTS names its "
+                     "folder",
+                     name);
+}
+
+static enum frag_err copy(FILE *from, FILE *to, struct frag_error *e)
+{
+    char bytes[4096];
+    size_t n;
+
+    while ((n = fread(bytes, 1, sizeof(bytes), from)) > 0)
+        fwrite(bytes, 1, n, to);
+    return gnuplot_written(to, e);
+}
+
+static enum frag_err copy_script(const struct gnuplot *g, struct frag_error *e)
+{
+    char path[PATH_MAX];
+    FILE *from, *to;
+    enum frag_err err;
+
+    FRAG_TRY(find_script(g->name, path, e));
+    from = fopen(path, "r");
+    if (!from)
+        return frag_fail(e, FRAG_IO, "%.256s: %s", path, strerror(errno));
+    to = gnuplot_data(g, ".gp", e);
+    err = to ? copy(from, to, e) : FRAG_IO;
+    fclose(from);
+    return err;
+}
+
+static enum frag_err make_folder(struct gnuplot *g, const char *keep,
+                                 struct frag_error *e)
+{
+    const char *place = getenv("TMPDIR");
+    char path[PATH_MAX];
+
+    if (keep) {
+        if (mkdir(keep, 0777) < 0 && errno != EEXIST)
+            return frag_fail(e, FRAG_IO, "%s: %s", keep, strerror(errno));
+        g->folder = strdup(keep);
+        g->kept = true;
+        return g->folder ? FRAG_OK : FRAG_NOMEM;
+    }
+    snprintf(path, sizeof(path), "%s/fragsim-XXXXXX",
+             place && *place ? place : "/tmp");
+    if (!mkdtemp(path))
+        return frag_fail(e, FRAG_IO, "%.256s: %s", path, strerror(errno));
+    g->folder = strdup(path);
+    if (!g->folder)
+        rmdir(path);
+    return g->folder ? FRAG_OK : FRAG_NOMEM;
+}
+
+enum frag_err gnuplot_open(struct gnuplot *g, const char *name,
+                           const char *keep, struct frag_error *e)
+{
+    enum frag_err err;
+
+    *g = (struct gnuplot){.name = name};
+    FRAG_TRY(make_folder(g, keep, e));
+    err = copy_script(g, e);
+    if (err != FRAG_OK)
+        gnuplot_close(g);
+    return err;
+}
+
+void gnuplot_close(struct gnuplot *g)
+{
+    DIR *folder = g->kept ? NULL : opendir(g->folder);
+    struct dirent *file;
+
+    while (folder && (file = readdir(folder)))
+        if (*file->d_name != '.')
+            unlinkat(dirfd(folder), file->d_name, 0);
+    if (folder) {
+        closedir(folder);
+        rmdir(g->folder);
+    }
+    free(g->folder);
+    *g = (struct gnuplot){0};
+}
+
+FILE *gnuplot_data(const struct gnuplot *g, const char *suffix,
+                   struct frag_error *e)
+{
+    char path[PATH_MAX];
+    FILE *data;
+
+    snprintf(path, sizeof(path), "%s/%s%s", g->folder, g->name, suffix);
+    data = fopen(path, "w");
+    if (!data)
+        frag_fail(e, FRAG_IO, "%.256s: %s", path, strerror(errno));
+    return data;
+}
+
+enum frag_err gnuplot_written(FILE *data, struct frag_error *e)
+{
+    bool done = !ferror(data) && fflush(data) == 0;
+    int why = errno;
+
+    if (fclose(data) == 0 && done)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_IO, "the plot's data cannot be written: %s",
+                     strerror(done ? errno : why));
+}
+
+/* -- gnuplot ------------------------------------------------------------- */
+
+/* 'text' as gnuplot reads it: a quote is doubled. */
+static void quote(char **at, const char *text)
+{
+    *(*at)++ = '\'';
+    for (; *text; text++) {
+        if (*text == '\'')
+            *(*at)++ = '\'';
+        *(*at)++ = *text;
+    }
+    *(*at)++ = '\'';
+    **at = '\0';
+}
+
+/* "in='...'; out='...'", to be freed. */
+static char *assignments(const struct gnuplot *g, const char *out)
+{
+    char prefix[PATH_MAX], *text = malloc(2 * strlen(out) + 3 * PATH_MAX);
+    char *at = text;
+
+    if (!text)
+        return NULL;
+    snprintf(prefix, sizeof(prefix), "%s/%s", g->folder, g->name);
+    at += sprintf(at, "in=");
+    quote(&at, prefix);
+    at += sprintf(at, "; out=");
+    quote(&at, out);
+    return text;
+}
+
+/* Runs in the child. Nothing of the user's set-up or place changes a figure. */
+static void become(const char *script, char *values)
+{
+    setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("TZ", "UTC", 1);
+    unsetenv("GNUTERM");
+    execlp("gnuplot", "gnuplot", "-d", "-e", values, script, (char *)NULL);
+    _exit(errno == ENOENT ? MISSING : MISSING - 1);
+}
+
+static enum frag_err judge(const struct gnuplot *g, int status,
+                           struct frag_error *e)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return FRAG_OK;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != MISSING)
+        return frag_fail(e, FRAG_IO, "gnuplot failed on %s.gp", g->name);
+    return frag_fail(e, FRAG_IO,
+                     "gnuplot is not installed (Debian: apt-get install "
+                     "gnuplot-nox); %s%s",
+                     g->kept ? "script and data are in "
+                             : "--keep DIR keeps the script and its data",
+                     g->kept ? g->folder : "");
+}
+
+static enum frag_err run(const struct gnuplot *g, const char *out,
+                         struct frag_error *e)
+{
+    char script[PATH_MAX], *values = assignments(g, out);
+    int status;
+    pid_t child;
+
+    if (!values)
+        return FRAG_NOMEM;
+    snprintf(script, sizeof(script), "%s/%s.gp", g->folder, g->name);
+    fflush(NULL);
+    child = fork();
+    if (child == 0)
+        become(script, values);
+    free(values);
+    if (child < 0)
+        return frag_fail(e, FRAG_IO, "gnuplot cannot be started: %s",
+                         strerror(errno));
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return frag_fail(e, FRAG_IO, "gnuplot: %s", strerror(errno));
+    return judge(g, status, e);
+}
+
+bool gnuplot_can_draw(const char *out)
+{
+    static const char *const suffixes[] = {".svg", ".png", ".pdf"};
+    const char *dot = strrchr(out, '.');
+
+    for (size_t i = 0; dot && i < sizeof(suffixes) / sizeof(*suffixes); i++)
+        if (!strcmp(dot, suffixes[i]))
+            return true;
+    return false;
+}
+
+enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
+                           struct frag_error *e)
+{
+    const char *suffix = strrchr(out, '.');
+    char *partial = malloc(strlen(out) + 40);
+    struct stat made;
+    enum frag_err err;
+
+    if (!partial)
+        return FRAG_NOMEM;
+    sprintf(partial, "%.*s.partial-%ld%s", (int)(suffix - out), out,
+            (long)getpid(), suffix);
+    err = run(g, partial, e);
+    if (err == FRAG_OK && (stat(partial, &made) < 0 || !made.st_size))
+        err = frag_fail(e, FRAG_IO, "%s: gnuplot could not write it", out);
+    if (err == FRAG_OK)
+        pdf_settle_dates(partial);
+    if (err == FRAG_OK && rename(partial, out) < 0)
+        err = frag_fail(e, FRAG_IO, "%s: cannot rename it into place: %s", out,
+                        strerror(errno));
+    unlink(partial);
+    free(partial);
+    return err;
+}

@@ -1,0 +1,118 @@
+#include "sim/cli/figures/selection.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum frag_err result_files_load(const char *const *paths, size_t count,
+                                struct result_files *out, struct frag_error *e)
+{
+    struct result_files f = {calloc(count, sizeof(*f.files)), 0};
+    enum frag_err err = f.files ? FRAG_OK : FRAG_NOMEM;
+
+    while (err == FRAG_OK && f.count < count) {
+        err = frag_results_load(paths[f.count], &f.files[f.count], e);
+        f.count += err == FRAG_OK;
+    }
+    if (err == FRAG_OK)
+        *out = f;
+    else
+        result_files_free(&f);
+    return err;
+}
+
+void result_files_free(struct result_files *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        frag_results_unload(&f->files[i]);
+    free(f->files);
+    *f = (struct result_files){0};
+}
+
+bool is_same_trace(const struct frag_loaded_run *a,
+                   const struct frag_loaded_run *b)
+{
+    return !strcmp(a->trace, b->trace) &&
+           !strcmp(a->trace_sha256, b->trace_sha256);
+}
+
+enum frag_err selection_add(struct selection *s,
+                            const struct frag_loaded_run *r)
+{
+    const struct frag_loaded_run **more =
+        realloc(s->runs, (s->count + 1) * sizeof(*more));
+
+    if (!more)
+        return FRAG_NOMEM;
+    s->runs = more;
+    s->runs[s->count++] = r;
+    s->one_trace =
+        s->count == 1 || (s->one_trace && is_same_trace(r, s->runs[0]));
+    return FRAG_OK;
+}
+
+/* Run n, counted over all files; NULL if there are fewer. */
+static const struct frag_loaded_run *run_at(const struct result_files *f,
+                                            uint64_t n)
+{
+    for (size_t i = 0; i < f->count; n -= f->files[i++].count)
+        if (n < f->files[i].count)
+            return &f->files[i].runs[n];
+    return NULL;
+}
+
+/* Adds the runs of "0,2". */
+static enum frag_err add_named(const struct result_files *f, const char *text,
+                               struct selection *s, struct frag_error *e)
+{
+    const char *from = text;
+    char *end = NULL;
+
+    for (; !end || *end == ','; from = end + 1) {
+        uint64_t n = strtoull(from, &end, 10);
+        const struct frag_loaded_run *r = run_at(f, n);
+
+        if (end == from || !r || (*end && *end != ','))
+            return frag_fail(e, FRAG_INVALID,
+                             "--run: expected numbers of runs, as they stand "
+                             "in /runs from 0, found \"%s\"",
+                             text);
+        FRAG_TRY(selection_add(s, r));
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err add_all(const struct result_files *f, struct selection *s)
+{
+    const struct frag_loaded_run *r;
+
+    for (uint64_t n = 0; (r = run_at(f, n)); n++)
+        FRAG_TRY(selection_add(s, r));
+    return FRAG_OK;
+}
+
+enum frag_err selection_choose(const struct result_files *f,
+                               const struct texts *wanted,
+                               struct selection *out, struct frag_error *e)
+{
+    struct selection s = {0};
+    enum frag_err err = FRAG_OK;
+
+    for (size_t i = 0; err == FRAG_OK && i < wanted->count; i++)
+        err = add_named(f, wanted->items[i], &s, e);
+    if (err == FRAG_OK && !wanted->count)
+        err = add_all(f, &s);
+    if (err == FRAG_OK && !s.count)
+        err = frag_fail(e, FRAG_INVALID, "the result files hold no runs");
+    if (err == FRAG_OK)
+        *out = s;
+    else
+        selection_free(&s);
+    return err;
+}
+
+void selection_free(struct selection *s)
+{
+    free(s->runs);
+    *s = (struct selection){0};
+}

@@ -1,0 +1,350 @@
+/* sweep.c - peak reserved over the values of one parameter.
+ *
+ * The policy is the first that runs with several settings. Along x goes the
+ * parameter of it with the most values; runs that differ in anything else are
+ * lines of their own. A parameter that a run does not name has its default. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/ranking.h"
+
+/* A stretch of a run's text. */
+struct piece {
+    const char *text;
+    size_t size;
+};
+
+/* A run on its line; the lines of a figure are runs with equal `line`. */
+struct point {
+    const struct entry *entry;
+    struct piece value;
+    size_t line;
+};
+
+struct sweep {
+    struct ranking ranking;
+    struct piece key;
+    struct point *points; /* by line, then value */
+    size_t count, lines;
+};
+
+static bool equal(struct piece a, struct piece b)
+{
+    return a.size == b.size && !memcmp(a.text, b.text, a.size);
+}
+
+/* "torch" of "torch:max_split_size_mb:128". */
+static struct piece name_of(const struct frag_loaded_run *r)
+{
+    return (struct piece){r->policy, strcspn(r->policy, ":@")};
+}
+
+/* The setting that starts at *at, "key:value" or "key=value", whose value may
+ * hold commas in brackets; false at the end of the text. */
+static bool next(const char **at, struct piece *key, struct piece *value)
+{
+    const char *from = *at, *end = from;
+    int depth = 0;
+
+    if (!*from)
+        return false;
+    for (; *end && (depth || *end != ','); end++)
+        depth += (*end == '[') - (*end == ']');
+    *key = (struct piece){from, strcspn(from, ":=")};
+    if (from + key->size > end)
+        key->size = (size_t)(end - from);
+    from += key->size + (from + key->size < end);
+    *value = (struct piece){from, (size_t)(end - from)};
+    *at = end + (*end == ',');
+    return true;
+}
+
+static struct piece value_of(const struct frag_loaded_run *r, struct piece key)
+{
+    const char *at = r->params;
+    struct piece k, v;
+
+    while (next(&at, &k, &v))
+        if (equal(k, key))
+            return v;
+    return (struct piece){"default", strlen("default")};
+}
+
+/* Numbers and sizes by their amount, before words; the default comes first. */
+static double amount(struct piece value)
+{
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    double x = strtod(value.text, &end);
+    const char *unit = end && *end ? strchr(units, *end) : NULL;
+
+    if (end == value.text)
+        return value.size && *value.text == 'd' ? -INFINITY : INFINITY;
+    return unit ? ldexp(x, 10 * (int)(unit - units + 1)) : x;
+}
+
+static int compare_values(struct piece a, struct piece b)
+{
+    double x = amount(a), y = amount(b);
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = memcmp(a.text, b.text, size);
+
+    if (x < y || x > y)
+        return x < y ? -1 : 1;
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int by_value(const void *left, const void *right)
+{
+    return compare_values(*(const struct piece *)left,
+                          *(const struct piece *)right);
+}
+
+/* -- what varies --------------------------------------------------------- */
+
+static const struct frag_loaded_run *swept(const struct selection *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (equal(name_of(s->runs[k]), name_of(s->runs[i])) &&
+                strcmp(s->runs[k]->params, s->runs[i]->params) != 0)
+                return s->runs[k];
+    return NULL;
+}
+
+/* The distinct values of key among the policy's runs, in order, to be freed;
+ * NULL if there is no memory. */
+static struct piece *values(const struct selection *s, struct piece policy,
+                            struct piece key, size_t *count)
+{
+    struct piece *list = calloc(s->count, sizeof(*list));
+    size_t n = 0;
+
+    *count = 0;
+    for (size_t i = 0; list && i < s->count; i++)
+        if (equal(name_of(s->runs[i]), policy))
+            list[n++] = value_of(s->runs[i], key);
+    if (list)
+        qsort(list, n, sizeof(*list), by_value);
+    for (size_t i = 0; i < n; i++)
+        if (!i || !equal(list[i], list[*count - 1]))
+            list[(*count)++] = list[i];
+    return list;
+}
+
+/* The parameter with the most values, the first of equals. */
+static enum frag_err find_key(const struct selection *s, struct piece policy,
+                              struct piece *out)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const char *at = s->runs[i]->params;
+        struct piece key, value;
+
+        while (equal(name_of(s->runs[i]), policy) && next(&at, &key, &value)) {
+            size_t count;
+            struct piece *list = values(s, policy, key, &count);
+
+            if (!list)
+                return FRAG_NOMEM;
+            free(list);
+            if (count > most) {
+                most = count;
+                *out = key;
+            }
+        }
+    }
+    return FRAG_OK;
+}
+
+/* -- lines --------------------------------------------------------------- */
+
+/* Whether all settings of a are those of b, but for key. */
+static bool same_but(const struct frag_loaded_run *a,
+                     const struct frag_loaded_run *b, struct piece key)
+{
+    const char *at = a->params;
+    struct piece k, v;
+
+    while (next(&at, &k, &v))
+        if (!equal(k, key) && !equal(v, value_of(b, k)))
+            return false;
+    return true;
+}
+
+static bool on_one_line(const struct sweep *w, const struct point *a,
+                        const struct point *b)
+{
+    const struct frag_loaded_run *x = a->entry->run, *y = b->entry->run;
+
+    return a->entry->subject == b->entry->subject &&
+           x->capacity == y->capacity && same_but(x, y, w->key) &&
+           same_but(y, x, w->key);
+}
+
+static void add(struct sweep *w, const struct entry *e)
+{
+    struct point p = {e, value_of(e->run, w->key), 0};
+    size_t i = 0;
+
+    while (i < w->count && !on_one_line(w, &w->points[i], &p))
+        i++;
+    p.line = i < w->count ? w->points[i].line : w->lines++;
+    w->points[w->count++] = p;
+}
+
+static int by_line(const void *left, const void *right)
+{
+    const struct point *a = left, *b = right;
+    int order = compare_values(a->value, b->value);
+
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    if (order)
+        return order;
+    return a->entry->order < b->entry->order ? -1 : 1;
+}
+
+static void sweep_free(struct sweep *w)
+{
+    ranking_free(&w->ranking);
+    free(w->points);
+}
+
+static enum frag_err sweep_make(const struct selection *s, struct sweep *out)
+{
+    struct piece policy = name_of(swept(s));
+    struct sweep w = {.points = calloc(s->count, sizeof(*w.points))};
+    enum frag_err err = w.points ? find_key(s, policy, &w.key) : FRAG_NOMEM;
+
+    if (err == FRAG_OK)
+        err = ranking_make(s, &w.ranking);
+    if (err != FRAG_OK) {
+        sweep_free(&w);
+        return err;
+    }
+    for (size_t i = 0; i < w.ranking.run_count; i++)
+        if (equal(name_of(w.ranking.entries[i].run), policy))
+            add(&w, &w.ranking.entries[i]);
+    qsort(w.points, w.count, sizeof(*w.points), by_line);
+    *out = w;
+    return FRAG_OK;
+}
+
+/* -- files --------------------------------------------------------------- */
+
+static void put_piece(FILE *out, struct piece p)
+{
+    fprintf(out, "%.*s", (int)(p.size < 60 ? p.size : 60), p.text);
+}
+
+/* What tells the line of r from others: trace, capacity, other settings. */
+static void put_line(FILE *out, const struct sweep *w,
+                     const struct frag_loaded_run *r)
+{
+    const struct frag_loaded_run *first = w->points[0].entry->run;
+    char size[FRAG_SIZE_TEXT];
+    const char *at = r->params, *gap = "";
+    struct piece key, value;
+
+    if (w->ranking.subject_count > 1) {
+        put_cell(out, r->trace);
+        if (r->device)
+            fprintf(out, ", device %" PRIu64, r->device);
+        gap = ", ";
+    }
+    if (r->capacity != FRAG_UNLIMITED) {
+        fprintf(out, "%son %s", gap, frag_size_format(r->capacity, size));
+        gap = ", ";
+    }
+    while (next(&at, &key, &value))
+        if (!equal(key, w->key) && !same_but(r, first, w->key) &&
+            !equal(value, value_of(first, key))) {
+            fprintf(out, "%s%.*s:%.*s", gap, (int)key.size, key.text,
+                    (int)value.size, value.text);
+            gap = ", ";
+        }
+}
+
+static size_t index_of(const struct piece *list, size_t count,
+                       struct piece value)
+{
+    size_t i = 0;
+
+    while (i < count && !equal(list[i], value))
+        i++;
+    return i;
+}
+
+/* Bytes on one subject; over several, peak reserved over the lower bound. */
+static void put_point(FILE *out, const struct sweep *w, const struct point *p,
+                      size_t x)
+{
+    const struct frag_loaded_run *r = p->entry->run;
+    bool one = w->ranking.subject_count == 1;
+
+    fprintf(out, "%zu\t%zu\t%.15g\t%" PRIu64 "\t%" PRIu64 "\t", p->line, x,
+            one ? (double)r->run.summary.peak_reserved : peak_over_bound(r),
+            r->run.summary.num_ooms,
+            one ? r->run.summary.lower_bound : (frag_size)0);
+    put_line(out, w, r);
+    fputc('\n', out);
+}
+
+static enum frag_err points(FILE *out, const struct selection *s)
+{
+    struct sweep w;
+    struct piece *list;
+    size_t count;
+
+    FRAG_TRY(sweep_make(s, &w));
+    list = values(s, name_of(w.points[0].entry->run), w.key, &count);
+    fputs("line\tvalue\treserved\tooms\tbound\tlabel\n", out);
+    for (size_t i = 0; list && i < w.count; i++)
+        put_point(out, &w, &w.points[i],
+                  index_of(list, count, w.points[i].value));
+    free(list);
+    sweep_free(&w);
+    return list ? FRAG_OK : FRAG_NOMEM;
+}
+
+static enum frag_err ticks(FILE *out, const struct selection *s)
+{
+    struct piece policy = name_of(swept(s)), key = {"", 0}, *list;
+    size_t count;
+
+    FRAG_TRY(find_key(s, policy, &key));
+    list = values(s, policy, key, &count);
+    fputs("value\ttext\tpolicy\tparameter\ttrace\n", out);
+    for (size_t i = 0; list && i < count; i++) {
+        fprintf(out, "%zu\t", i);
+        put_piece(out, list[i]);
+        fputc('\t', out);
+        put_piece(out, policy);
+        fputc('\t', out);
+        put_piece(out, key);
+        fputc('\t', out);
+        put_trace(out, s);
+        fputc('\n', out);
+    }
+    free(list);
+    return list ? FRAG_OK : FRAG_NOMEM;
+}
+
+static const char *lacks(const struct selection *s)
+{
+    return swept(s) ? NULL
+                    : "it needs one policy with several values of a "
+                      "parameter: fragsim replay -p tlsf:segment=20MiB -p "
+                      "tlsf:segment=64MiB";
+}
+
+const struct figure figure_sweep = {
+    .name = "sweep",
+    .files = {{".tsv", points}, {".values.tsv", ticks}},
+    .lacks = lacks,
+};

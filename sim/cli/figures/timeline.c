@@ -1,0 +1,105 @@
+/* timeline.c - memory over the events of each run. */
+#include <inttypes.h>
+
+#include "sim/cli/figures/figure.h"
+
+/* Steps finer than the pixels of a panel cannot be seen. */
+enum { STEPS = 800 };
+
+/* The highest of points [from, to), which becomes one step. */
+static struct frag_point highest(const struct frag_point *from,
+                                 const struct frag_point *to)
+{
+    struct frag_point top = *from;
+
+    for (const struct frag_point *p = from; p < to; p++) {
+        if (p->allocated_max > top.allocated_max)
+            top.allocated_max = p->allocated_max;
+        if (p->reserved_max > top.reserved_max)
+            top.reserved_max = p->reserved_max;
+    }
+    return top;
+}
+
+static void put_corner(FILE *out, uint64_t event, const struct frag_point *p)
+{
+    fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", event,
+            p->allocated_max, p->reserved_max);
+}
+
+/* A run as the corners of its steps, which gnuplot fills as one shape. */
+static void put_steps(FILE *out, const struct frag_run *m)
+{
+    uint64_t stride = (m->point_count + STEPS - 1) / STEPS;
+    struct frag_point last = {0}, p;
+
+    fputs("0\t0\t0\n", out);
+    for (uint64_t k = 0; k < m->point_count; k += stride) {
+        uint64_t end =
+            k + stride < m->point_count ? k + stride : m->point_count;
+
+        p = highest(&m->points[k], &m->points[end]);
+        if (p.allocated_max == last.allocated_max &&
+            p.reserved_max == last.reserved_max)
+            continue;
+        put_corner(out, p.event, &last);
+        put_corner(out, p.event, &p);
+        last = p;
+    }
+    put_corner(out, m->summary.events, &last);
+}
+
+static enum frag_err points(FILE *out, const struct selection *s)
+{
+    fputs("# event\tallocated\treserved\n", out);
+    for (size_t i = 0; i < s->count; i++) {
+        fputs(i ? "\n\n" : "", out);
+        put_steps(out, &s->runs[i]->run);
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err ooms(FILE *out, const struct selection *s)
+{
+    /* A row that is drawn nowhere: gnuplot has no empty files. */
+    fputs("run\tevent\treserved\n-1\t0\t0\n", out);
+    for (size_t i = 0; i < s->count; i++)
+        for (uint64_t k = 0; k < s->runs[i]->run.oom_count; k++)
+            fprintf(out, "%zu\t%" PRIu64 "\t%" PRIu64 "\n", i,
+                    s->runs[i]->run.ooms[k].event,
+                    s->runs[i]->run.ooms[k].reserved);
+    return FRAG_OK;
+}
+
+static enum frag_err runs(FILE *out, const struct selection *s)
+{
+    fputs("label\ttrace\tcapacity\tevents\n", out);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct frag_loaded_run *r = s->runs[i];
+
+        put_label(out, s, r);
+        fputs(" \u2014 peak ", out);
+        put_size(out, r->run.summary.peak_reserved);
+        put_ooms(out, r->run.summary.num_ooms);
+        fputc('\t', out);
+        put_trace(out, s);
+        fprintf(out, "\t%" PRId64 "\t%" PRIu64 "\n", (int64_t)r->capacity,
+                r->run.summary.events);
+    }
+    return FRAG_OK;
+}
+
+static const char *lacks(const struct selection *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!s->runs[i]->run.point_count)
+            return "a run has no series; replay keeps them, and sweep with "
+                   "--details";
+    return NULL;
+}
+
+const struct figure figure_timeline = {
+    .name = "timeline",
+    .files = {{".tsv", points}, {".ooms.tsv", ooms}, {".runs.tsv", runs}},
+    .lacks = lacks,
+};

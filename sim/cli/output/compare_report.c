@@ -1,0 +1,226 @@
+#include "sim/cli/output/compare_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "sim/results/columns.h"
+
+struct row {
+    const char *trace, *policy, *difference;
+    uint64_t device, capacity, same, runs;
+    uint64_t reserved, reserved_real, ooms, ooms_real, first, first_real;
+    uint64_t calls, calls_real, leaked;
+    double modelled, measured, ratio, pace, paced, event, event_real;
+};
+
+/* clang-format off */
+#define COUNT(name, field, units, meaning)                                     \
+    {name, FRAG_COLUMN_COUNT, offsetof(struct row, field), units, meaning, NULL}
+#define REAL(name, field, units, meaning)                                      \
+    {name, FRAG_COLUMN_REAL, offsetof(struct row, field), units, meaning, NULL}
+static const struct frag_column row_columns[] = {
+    {"trace", FRAG_COLUMN_TEXT, offsetof(struct row, trace), "", "", NULL},
+    COUNT("device", device, "1", ""),
+    {"policy", FRAG_COLUMN_TEXT, offsetof(struct row, policy), "", "", NULL},
+    COUNT("capacity_bytes", capacity, "bytes", "none: unlimited"),
+    COUNT("same", same, "1", "1: every number of every run on the device"),
+    {"difference", FRAG_COLUMN_TEXT, offsetof(struct row, difference), "",
+     "the first", NULL},
+    COUNT("peak_reserved_bytes", reserved, "bytes", "simulated"),
+    COUNT("real_peak_reserved_bytes", reserved_real, "bytes", ""),
+    COUNT("num_ooms", ooms, "1", "simulated"),
+    COUNT("real_num_ooms", ooms_real, "1", ""),
+    COUNT("first_oom_event", first, "1", "simulated"),
+    COUNT("real_first_oom_event", first_real, "1", ""),
+    COUNT("num_calls", calls, "1", "of the driver, simulated"),
+    COUNT("real_num_calls", calls_real, "1", ""),
+    COUNT("runs", runs, "1", "on the device"),
+    REAL("modelled_seconds", modelled, "s", "in the driver"),
+    REAL("measured_seconds", measured, "s", "in the driver, quickest run"),
+    REAL("modelled_ratio", ratio, "1", "modelled / measured"),
+    REAL("pace", pace, "1", "of the machine around that run: what a fixed "
+         "series of calls took over what the model says of it"),
+    REAL("paced_ratio", paced, "1", "modelled * pace / measured"),
+    REAL("ns_per_event", event, "ns", "simulated, the replay loop alone"),
+    REAL("real_ns_per_event", event_real, "ns", "the replay loop alone"),
+    COUNT("leaked_bytes", leaked, "bytes", "less free memory after a run"),
+    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
+};
+#undef REAL
+#undef COUNT
+/* clang-format on */
+
+static const char *const heads[] = {
+    "trace", "device", "policy",   "capacity", "peak reserved", "first OOM",
+    "calls", "same",   "modelled", "measured", "ratio",         "paced",
+};
+
+enum { HEADS = sizeof(heads) / sizeof(*heads) };
+
+static uint64_t sum_calls(const struct frag_summary *s)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < FRAG_CALL_COUNT; i++)
+        sum += s->calls[i];
+    return sum;
+}
+
+static double modelled_of(const struct compared *c)
+{
+    double ns = 0;
+
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
+        ns += (double)c->calls[i].modelled;
+    return ns / 1e9;
+}
+
+static struct row make_row(const struct compared *c)
+{
+    const struct frag_summary *s = &c->simulated, *r = &c->real;
+    double modelled = modelled_of(c), measured = (double)c->measured / 1e9;
+
+    return (struct row){
+        .trace = c->id.trace_name,
+        .policy = c->id.policy,
+        .difference = c->difference,
+        .device = c->id.device->device,
+        .capacity = c->id.capacity,
+        .same = !c->differs,
+        .runs = c->runs,
+        .reserved = s->peak_reserved,
+        .reserved_real = r->peak_reserved,
+        .ooms = s->num_ooms,
+        .ooms_real = r->num_ooms,
+        .first = s->first_oom_event,
+        .first_real = r->first_oom_event,
+        .calls = sum_calls(s),
+        .calls_real = sum_calls(r),
+        .leaked = c->leaked,
+        .modelled = modelled,
+        .measured = measured,
+        .ratio = c->measured ? modelled / measured : NAN,
+        .pace = c->pace,
+        .paced = c->measured ? modelled * c->pace / measured : NAN,
+        .event = s->ns_per_event,
+        .event_real = r->ns_per_event,
+    };
+}
+
+static void put_seconds(struct table *t, double seconds)
+{
+    table_cell(t, false, "%.3f ms", 1e3 * seconds);
+}
+
+static void add_to_table(struct table *t, const struct row *row)
+{
+    table_cell(t, false, "%s", row->trace);
+    table_cell(t, false, "%" PRIu64, row->device);
+    table_cell(t, false, "%s", row->policy);
+    table_size(t, row->capacity);
+    table_size(t, row->reserved_real);
+    if (row->first_real == FRAG_NEVER)
+        table_cell(t, false, "-");
+    else
+        table_cell(t, false, "event %" PRIu64, row->first_real);
+    table_cell(t, false, "%" PRIu64, row->calls_real);
+    if (row->leaked)
+        table_cell(t, true, "leaked %" PRIu64 " B", row->leaked);
+    else
+        table_cell(t, !row->same, "%s", row->same ? "yes" : row->difference);
+    put_seconds(t, row->modelled);
+    put_seconds(t, row->measured);
+    table_cell(t, false, "%.2f", row->ratio);
+    table_cell(t, false, "%.2f", row->paced);
+}
+
+static void add_to_json(struct compare_report *r, const struct row *row,
+                        const struct compared *c)
+{
+    FILE *out = r->json.out;
+    bool first = true;
+
+    fputs(r->rows ? ",\n  {" : "\n  {", out);
+    frag_row_json(out, row_columns, row);
+    fputs(",\n   \"calls\": [", out);
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
+        const struct frag_twin_cost *call = &c->calls[i];
+
+        if (!call->calls)
+            continue;
+        fprintf(out,
+                "%s\n    {\"call\": \"%s\", \"count\": %" PRIu64
+                ", \"modelled_seconds\": %.9f, \"measured_seconds\": %.9f}",
+                first ? "" : ",", frag_driver_call_names[i], call->calls,
+                (double)call->modelled / 1e9, (double)call->measured / 1e9);
+        first = false;
+    }
+    fputs("]}", out);
+}
+
+void compare_report_add(struct compare_report *r, const struct compared *c)
+{
+    const struct row row = make_row(c);
+
+    add_to_table(&r->table, &row);
+    if (r->json.out)
+        add_to_json(r, &row, c);
+    if (r->csv.out)
+        frag_row_csv(r->csv.out, row_columns, &row);
+    r->rows++;
+    r->wrong += c->differs || c->leaked;
+}
+
+enum frag_err compare_report_open(struct compare_report *r,
+                                  const struct call *call, const char *json,
+                                  const char *csv, struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+
+    *r = (struct compare_report){
+        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
+        .table = {.columns = HEADS, .right = "lrlrrrrlrrrr", .optional = 2},
+    };
+    if (json)
+        err = sink_open(&r->json, json, e);
+    if (err == FRAG_OK && csv)
+        err = sink_open(&r->csv, csv, e);
+    if (err != FRAG_OK) {
+        compare_report_abort(r);
+        return err;
+    }
+    if (json)
+        cli_json_open(call, r->json.out);
+    if (csv)
+        frag_header_csv(r->csv.out, row_columns);
+    for (size_t i = 0; i < HEADS; i++)
+        table_cell(&r->table, false, "%s", heads[i]);
+    return FRAG_OK;
+}
+
+enum frag_err compare_report_commit(struct compare_report *r, bool color,
+                                    struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+
+    if (r->json.out) {
+        frag_results_json_close(r->json.out);
+        err = sink_commit(&r->json, e);
+    }
+    if (err == FRAG_OK && r->csv.out)
+        err = sink_commit(&r->csv, e);
+    if (err == FRAG_OK && r->has_table)
+        err = table_print(&r->table, stdout, color);
+    compare_report_abort(r);
+    return err;
+}
+
+void compare_report_abort(struct compare_report *r)
+{
+    const uint64_t rows = r->rows, wrong = r->wrong;
+
+    sink_abort(&r->json);
+    sink_abort(&r->csv);
+    table_free(&r->table);
+    *r = (struct compare_report){.rows = rows, .wrong = wrong};
+}

@@ -1,0 +1,298 @@
+#include "sim/cli/output/fit_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "sim/results/columns.h"
+
+struct row {
+    const char *trace, *policy;
+    uint64_t device, events, total, lower_bound, peak_allocated, peak_reserved;
+    uint64_t fit, step, headroom, fit_reserved, retries, fails_above, safe;
+    double headroom_ratio, seconds;
+};
+
+/* clang-format off */
+#define COUNT(name, field, units, meaning)                                     \
+    {name, FRAG_COLUMN_COUNT, offsetof(struct row, field), units, meaning, NULL}
+static const struct frag_column row_columns[] = {
+    {"trace", FRAG_COLUMN_TEXT, offsetof(struct row, trace), "", "", NULL},
+    COUNT("device", device, "1", ""),
+    {"policy", FRAG_COLUMN_TEXT, offsetof(struct row, policy), "", "", NULL},
+    COUNT("events", events, "1", ""),
+    COUNT("total_bytes", total, "bytes",
+          "what the device reports; none: its capacity"),
+    COUNT("lower_bound_bytes", lower_bound, "bytes",
+          "no policy can reserve less"),
+    COUNT("peak_allocated_bytes", peak_allocated, "bytes",
+          "at unlimited capacity"),
+    COUNT("peak_reserved_bytes", peak_reserved, "bytes",
+          "at unlimited capacity"),
+    COUNT("fit_bytes", fit, "bytes",
+          "the smallest capacity without an OOM; none if there is none"),
+    COUNT("step_bytes", step, "bytes",
+          "1: exact; else only multiples of it were tried"),
+    COUNT("headroom_bytes", headroom, "bytes",
+          "fit_bytes - peak allocated there"),
+    {"headroom_ratio", FRAG_COLUMN_REAL, offsetof(struct row, headroom_ratio),
+     "1", "fit_bytes / peak allocated there - 1", NULL},
+    COUNT("fit_peak_reserved_bytes", fit_reserved, "bytes", "at fit_bytes"),
+    COUNT("fit_num_alloc_retries", retries, "1", "at fit_bytes"),
+    {"fit_modelled_device_seconds", FRAG_COLUMN_REAL,
+     offsetof(struct row, seconds), "s", "at fit_bytes", NULL},
+    COUNT("fails_above", fails_above, "1",
+          "spans above fit_bytes that fail; none without --frontier"),
+    COUNT("safe_bytes", safe, "bytes",
+          "no capacity from here on fails; none without --frontier"),
+    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
+};
+#undef COUNT
+
+struct step {
+    const char *trace, *policy;
+    uint64_t device, from, to, exact, first_oom, peak_reserved, retries;
+};
+
+#define COUNT(name, field, units)                                              \
+    {name, FRAG_COLUMN_COUNT, offsetof(struct step, field), units, "", NULL}
+static const struct frag_column step_columns[] = {
+    {"trace", FRAG_COLUMN_TEXT, offsetof(struct step, trace), "", "", NULL},
+    COUNT("device", device, "1"),
+    {"policy", FRAG_COLUMN_TEXT, offsetof(struct step, policy), "", "", NULL},
+    COUNT("from_bytes", from, "bytes"),
+    COUNT("to_bytes", to, "bytes"),
+    COUNT("exact", exact, "1"),
+    COUNT("first_oom_event", first_oom, "1"),
+    COUNT("peak_reserved_bytes", peak_reserved, "bytes"),
+    COUNT("num_alloc_retries", retries, "1"),
+    {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
+};
+#undef COUNT
+/* clang-format on */
+
+static const char *const heads[] = {
+    "trace",    "device",         "policy",  "fits from", "bytes",
+    "headroom", "peak allocated", "retries", "unlimited", "safe from"};
+
+enum { HEADS = sizeof(heads) / sizeof(*heads) };
+
+static const struct frag_fit_span *
+first_survivor(const struct frag_fit_spans *spans)
+{
+    for (size_t i = 0; i < spans->count; i++)
+        if (frag_fit_survives(&spans->items[i]))
+            return &spans->items[i];
+    return NULL;
+}
+
+static void describe_fit(const struct frag_fit_span *fit, struct row *row)
+{
+    row->fit = fit->from;
+    row->step = fit->exact ? 1 : FRAG_FIT_STEP;
+    row->headroom = fit->from - fit->run.peak_allocated;
+    row->headroom_ratio =
+        (double)fit->from / (double)fit->run.peak_allocated - 1;
+    row->fit_reserved = fit->run.peak_reserved;
+    row->retries = fit->run.num_alloc_retries;
+    row->seconds = fit->run.modelled_device_seconds;
+}
+
+static void describe_above(const struct frag_fit_spans *spans,
+                           const struct frag_fit_span *fit, struct row *row)
+{
+    row->fails_above = 0;
+    row->safe = fit->from;
+    for (const struct frag_fit_span *s = fit; s < spans->items + spans->count;
+         s++)
+        if (!frag_fit_survives(s)) {
+            row->fails_above++;
+            row->safe = s->to;
+        }
+    if (!frag_fit_survives(&spans->items[spans->count - 1]))
+        row->safe = UINT64_MAX;
+}
+
+static struct row make_row(const struct fit_report *r,
+                           const struct fit_subject *on,
+                           const struct frag_fit_span *unlimited,
+                           const struct frag_fit_spans *spans)
+{
+    const struct frag_fit_span *fit = first_survivor(spans);
+    struct row row = {
+        .trace = on->trace,
+        .device = on->device,
+        .policy = on->policy,
+        .events = unlimited->run.events,
+        .total = on->total ? on->total : UINT64_MAX,
+        .lower_bound = unlimited->run.lower_bound,
+        .peak_allocated = unlimited->run.peak_allocated,
+        .peak_reserved = unlimited->run.peak_reserved,
+        .fit = UINT64_MAX,
+        .step = unlimited->exact ? 1 : FRAG_FIT_STEP,
+        .headroom = UINT64_MAX,
+        .headroom_ratio = NAN,
+        .fit_reserved = UINT64_MAX,
+        .retries = UINT64_MAX,
+        .seconds = NAN,
+        .fails_above = UINT64_MAX,
+        .safe = UINT64_MAX,
+    };
+
+    if (fit)
+        describe_fit(fit, &row);
+    if (fit && r->frontier_wanted)
+        describe_above(spans, fit, &row);
+    return row;
+}
+
+static void size_or_none(struct table *t, uint64_t size)
+{
+    if (size == UINT64_MAX)
+        table_cell(t, false, "-");
+    else
+        table_size(t, size);
+}
+
+static void count_or_none(struct table *t, uint64_t count)
+{
+    if (count == UINT64_MAX)
+        table_cell(t, false, "-");
+    else
+        table_cell(t, false, "%" PRIu64, count);
+}
+
+static void add_to_table(struct table *t, const struct row *row)
+{
+    bool fits = row->fit != UINT64_MAX;
+
+    table_cell(t, false, "%s", row->trace);
+    table_cell(t, false, "%" PRIu64, row->device);
+    table_cell(t, false, "%s", row->policy);
+    if (fits)
+        table_size(t, row->fit);
+    else
+        table_cell(t, true, "nowhere");
+    count_or_none(t, row->fit);
+    if (isfinite(row->headroom_ratio))
+        table_cell(t, false, "%.1f %%", 100 * row->headroom_ratio);
+    else
+        table_cell(t, false, "-");
+    table_size(t, row->peak_allocated);
+    count_or_none(t, row->retries);
+    table_size(t, row->peak_reserved);
+    if (t->columns == HEADS)
+        size_or_none(t, row->safe);
+}
+
+static struct step make_step(const struct row *row,
+                             const struct frag_fit_span *span)
+{
+    return (struct step){
+        .trace = row->trace,
+        .device = row->device,
+        .policy = row->policy,
+        .from = span->from,
+        .to = span->to,
+        .exact = span->exact,
+        .first_oom = span->run.first_oom_event,
+        .peak_reserved = span->run.peak_reserved,
+        .retries = span->run.num_alloc_retries,
+    };
+}
+
+static void add_to_json(struct fit_report *r, const struct row *row,
+                        const struct frag_fit_spans *spans)
+{
+    FILE *out = r->json.out;
+
+    fputs(r->rows ? ",\n  {" : "\n  {", out);
+    frag_row_json(out, row_columns, row);
+    for (size_t i = 0; r->frontier_wanted && i < spans->count; i++) {
+        struct step step = make_step(row, &spans->items[i]);
+
+        fputs(i ? ",\n    {" : ",\n   \"frontier\": [\n    {", out);
+        frag_row_json(out, step_columns, &step);
+        fputs(i + 1 < spans->count ? "}" : "}]", out);
+    }
+    fputc('}', out);
+}
+
+void fit_report_add(struct fit_report *r, const struct fit_subject *on,
+                    const struct frag_fit_span *unlimited,
+                    const struct frag_fit_spans *spans)
+{
+    const struct row row = make_row(r, on, unlimited, spans);
+
+    add_to_table(&r->table, &row);
+    if (r->json.out)
+        add_to_json(r, &row, spans);
+    if (r->csv.out)
+        frag_row_csv(r->csv.out, row_columns, &row);
+    for (size_t i = 0; r->frontier.out && i < spans->count; i++) {
+        struct step step = make_step(&row, &spans->items[i]);
+
+        frag_row_csv(r->frontier.out, step_columns, &step);
+    }
+    r->rows++;
+}
+
+enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
+                              const char *json, const char *csv,
+                              const char *frontier, struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+
+    *r = (struct fit_report){
+        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv) &&
+                     !sink_is_stdout(frontier),
+        .frontier_wanted = frontier != NULL,
+        .table = {.columns = frontier ? HEADS : HEADS - 1,
+                  .right = "lrlrrrrrrr",
+                  .optional = 2},
+    };
+    if (json)
+        err = sink_open(&r->json, json, e);
+    if (err == FRAG_OK && csv)
+        err = sink_open(&r->csv, csv, e);
+    if (err == FRAG_OK && frontier)
+        err = sink_open(&r->frontier, frontier, e);
+    if (err != FRAG_OK) {
+        fit_report_abort(r);
+        return err;
+    }
+    if (json)
+        cli_json_open(call, r->json.out);
+    if (csv)
+        frag_header_csv(r->csv.out, row_columns);
+    if (frontier)
+        frag_header_csv(r->frontier.out, step_columns);
+    for (size_t i = 0; i < r->table.columns; i++)
+        table_cell(&r->table, false, "%s", heads[i]);
+    return FRAG_OK;
+}
+
+enum frag_err fit_report_commit(struct fit_report *r, bool color,
+                                struct frag_error *e)
+{
+    struct sink *const sinks[] = {&r->json, &r->csv, &r->frontier};
+    enum frag_err err = FRAG_OK;
+
+    if (r->json.out)
+        frag_results_json_close(r->json.out);
+    for (size_t i = 0; err == FRAG_OK && i < 3; i++)
+        if (sinks[i]->out)
+            err = sink_commit(sinks[i], e);
+    if (err == FRAG_OK && r->has_table)
+        err = table_print(&r->table, stdout, color);
+    fit_report_abort(r);
+    return err;
+}
+
+void fit_report_abort(struct fit_report *r)
+{
+    sink_abort(&r->json);
+    sink_abort(&r->csv);
+    sink_abort(&r->frontier);
+    table_free(&r->table);
+    *r = (struct fit_report){0};
+}

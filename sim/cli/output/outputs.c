@@ -1,0 +1,49 @@
+#include "sim/cli/output/outputs.h"
+
+#include <string.h>
+
+#include "sim/cli/output/sink.h"
+
+enum { TEXTS = 2 + OUTPUTS_OWN, ALL = 1 + TEXTS };
+
+/* The HDF5 file first. */
+static void list(const struct outputs *o, const char *paths[ALL])
+{
+    paths[0] = o->hdf5;
+    paths[1] = o->json;
+    paths[2] = o->csv;
+    memcpy(paths + 3, o->own, sizeof(o->own));
+}
+
+int outputs_misused(const struct call *call, const struct outputs *o)
+{
+    const char *paths[ALL];
+
+    list(o, paths);
+    for (size_t i = 0; i < ALL; i++)
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] && paths[k] && !strcmp(paths[i], paths[k]))
+                return cli_misuse(call, "two outputs go to the same place");
+    if (sink_is_stdout(o->hdf5))
+        return cli_misuse(call, "an HDF5 file cannot go to stdout");
+    return EXIT_DONE;
+}
+
+int outputs_exist(const struct call *call, const struct outputs *o, bool mine)
+{
+    const bool force = o->force || mine;
+    int code = cli_may_replace(call, o->hdf5, force);
+    const char *paths[ALL];
+
+    list(o, paths);
+    for (size_t i = 1; code == EXIT_DONE && i < ALL; i++)
+        code = cli_may_write(call, paths[i], force);
+    return code;
+}
+
+int outputs_check(const struct call *call, const struct outputs *o)
+{
+    const int code = outputs_misused(call, o);
+
+    return code == EXIT_DONE ? outputs_exist(call, o, false) : code;
+}

@@ -1,0 +1,124 @@
+#include "sim/cli/output/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "sim/cli/cli.h"
+
+static const char *const heads[] = {
+    "trace",         "device",         "policy",   "capacity",
+    "peak reserved", "peak allocated", "gap",      "overhead",
+    "fragmentation", "OOMs",           "first OOM"};
+
+enum { HEADS = sizeof(heads) / sizeof(*heads) };
+
+enum frag_err report_open(struct report *r, const struct frag_provenance *p,
+                          const char *file, const char *json, const char *csv,
+                          struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+
+    *r = (struct report){
+        .provenance = p,
+        .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
+        .table = {.columns = HEADS, .right = "lrlrrrrrrrr", .optional = 2},
+    };
+    if (file)
+        err = frag_results_open(file, p, &r->file, e);
+    if (err == FRAG_OK && json)
+        err = sink_open(&r->json, json, e);
+    if (err == FRAG_OK && csv)
+        err = sink_open(&r->csv, csv, e);
+    if (err != FRAG_OK) {
+        report_abort(r);
+        return err;
+    }
+    if (json)
+        frag_results_json_open(r->json.out, p);
+    if (csv)
+        frag_results_csv_header(r->csv.out);
+    for (size_t i = 0; i < HEADS; i++)
+        table_cell(&r->table, false, "%s", heads[i]);
+    return FRAG_OK;
+}
+
+static void percent(struct table *t, double x)
+{
+    if (isfinite(x))
+        table_cell(t, false, "%.1f %%", 100 * x);
+    else
+        table_cell(t, false, "-");
+}
+
+static void add_row(struct table *t, const struct frag_run_identity *id,
+                    const struct frag_summary *s)
+{
+    table_cell(t, false, "%s", id->trace_name);
+    table_cell(t, false, "%" PRIu32, id->device->device);
+    table_cell(t, false, "%s", id->policy);
+    table_size(t, id->capacity);
+    table_size(t, s->peak_reserved);
+    table_size(t, s->peak_allocated);
+    if (s->optimal)
+        table_cell(t, false, "optimal");
+    else
+        percent(t, s->gap_to_bound);
+    if (isfinite(s->overhead))
+        table_cell(t, false, "%.3f", s->overhead);
+    else
+        table_cell(t, false, "-");
+    percent(t, s->fragmentation_ratio);
+    table_cell(t, s->num_ooms, "%" PRIu64, s->num_ooms);
+    if (s->first_oom_event == FRAG_NEVER)
+        table_cell(t, false, "-");
+    else
+        table_cell(t, true, "event %" PRIu64, s->first_oom_event);
+}
+
+enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
+                         const struct frag_run *run, struct frag_error *e)
+{
+    if (r->file)
+        FRAG_TRY(frag_results_add(r->file, id, run, e));
+    if (r->json.out)
+        frag_results_json_row(r->json.out, !r->runs, id, run);
+    if (r->csv.out)
+        frag_results_csv_row(r->csv.out, id, run);
+    if (r->has_table)
+        add_row(&r->table, id, &run->summary);
+    r->runs++;
+    r->failed_runs += run->summary.num_ooms > 0;
+    r->events += run->summary.events;
+    return FRAG_OK;
+}
+
+enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+
+    if (r->json.out)
+        frag_results_json_close(r->json.out);
+    if (r->file)
+        err = frag_results_commit(
+            r->file,
+            r->provenance->started == FRAG_NO_TIME ? FRAG_NO_TIME : cli_now(),
+            e);
+    r->file = NULL;
+    if (err == FRAG_OK && r->json.out)
+        err = sink_commit(&r->json, e);
+    if (err == FRAG_OK && r->csv.out)
+        err = sink_commit(&r->csv, e);
+    if (err == FRAG_OK && r->has_table)
+        err = table_print(&r->table, stdout, color);
+    report_abort(r);
+    return err;
+}
+
+void report_abort(struct report *r)
+{
+    frag_results_abort(r->file);
+    sink_abort(&r->json);
+    sink_abort(&r->csv);
+    table_free(&r->table);
+    *r = (struct report){0};
+}

@@ -1,0 +1,131 @@
+#include "sim/cli/output/sweep_output.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/version.h"
+
+static char *join(const char *a, const char *b)
+{
+    size_t room = strlen(a) + strlen(b) + 1;
+    char *text = malloc(room);
+
+    if (text)
+        snprintf(text, room, "%s%s", a, b);
+    return text;
+}
+
+/* The version, the commit and the settings: finished work is reused only by the
+ * fragsim that made it. NULL if the host has no memory. */
+static char *identity_of(const char *settings)
+{
+    const size_t room = strlen(frag_version) + strlen(frag_commit) +
+                        strlen(settings) + sizeof("fragsim  () ");
+    char *text = malloc(room);
+
+    if (text)
+        snprintf(text, room, "fragsim %s (%s) %s", frag_version, frag_commit,
+                 settings);
+    return text;
+}
+
+enum frag_err sweep_output_name(struct sweep_output *out,
+                                const struct outputs *to, bool resume,
+                                char *command, char *settings,
+                                struct frag_error *e)
+{
+    *out = (struct sweep_output){
+        .to = to,
+        .resume = resume,
+        .command = command,
+        .settings = settings,
+        .journal_path = join(to->hdf5, ".journal"),
+    };
+    if (settings)
+        out->identity = identity_of(settings);
+    if (out->command && out->journal_path && out->identity)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_NOMEM, "no memory for a sweep");
+}
+
+void sweep_output_free(struct sweep_output *out)
+{
+    free(out->command);
+    free(out->settings);
+    free(out->identity);
+    free(out->journal_path);
+    *out = (struct sweep_output){0};
+}
+
+static bool has_journal(const struct sweep_output *out)
+{
+    return access(out->journal_path, F_OK) == 0;
+}
+
+enum frag_err sweep_output_is_complete(const struct sweep_output *out,
+                                       bool *complete, struct frag_error *e)
+{
+    const char *path = out->to->hdf5;
+    struct frag_loaded found;
+
+    *complete = false;
+    if (!out->resume || out->to->force || has_journal(out) ||
+        access(path, F_OK) < 0)
+        return FRAG_OK;
+    FRAG_TRY(frag_results_load(path, &found, e));
+    *complete = !found.missing && found.settings &&
+                !strcmp(found.settings, out->settings) &&
+                !strcmp(found.command, out->command) &&
+                !strcmp(found.version, frag_version) &&
+                !strcmp(found.commit, frag_commit);
+    frag_results_unload(&found);
+    if (*complete)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_IO,
+                     "%s is the result of something else, and there is no %s "
+                     "to go on with; -f writes over it",
+                     path, out->journal_path);
+}
+
+int sweep_output_exists(const struct call *call, const struct sweep_output *out)
+{
+    return outputs_exist(call, out->to, out->resume && has_journal(out));
+}
+
+enum frag_err sweep_output_journal(const struct sweep_output *out,
+                                   struct sweep *sweep, struct journal **j,
+                                   struct frag_error *e)
+{
+    const enum journal_mode mode = out->resume      ? JOURNAL_RESUME
+                                   : out->to->force ? JOURNAL_REPLACE
+                                                    : JOURNAL_NEW;
+
+    return journal_open(out->journal_path, mode, out->identity, sweep_recall,
+                        sweep, j, e);
+}
+
+enum frag_err sweep_output_write(const struct sweep_output *out,
+                                 struct sweep *sweep, const struct journal *j,
+                                 const char *missing, struct frag_error *e)
+{
+    const struct frag_provenance provenance = {
+        .version = frag_version,
+        .commit = frag_commit,
+        .command = out->command,
+        .started = FRAG_NO_TIME,
+        .settings = out->settings,
+        .missing = missing,
+    };
+    struct report report;
+    enum frag_err err;
+
+    FRAG_TRY(report_open(&report, &provenance, out->to->hdf5, out->to->json,
+                         out->to->csv, e));
+    report.has_table = false;
+    err = sweep_write(sweep, j, &report, e);
+    if (err == FRAG_OK)
+        return report_commit(&report, false, e);
+    report_abort(&report);
+    return err;
+}

@@ -1,0 +1,243 @@
+#include "sim/cli/output/tune_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/cli/output/table.h"
+
+static const char *size_text(frag_size size, char text[FRAG_SIZE_TEXT])
+{
+    return frag_size_format(size, text);
+}
+
+static double saving(frag_size base, frag_size found)
+{
+    return base ? 1 - (double)found / (double)base : 0;
+}
+
+/* "12.3 %", signed; "new" where there was nothing before. */
+static const char *change(double base, double found, char text[32])
+{
+    if (base > 0)
+        snprintf(text, 32, "%+.1f %%", 100 * (found / base - 1));
+    else
+        snprintf(text, 32, found > 0 ? "new" : "+0.0 %%");
+    return text;
+}
+
+static const char *settings_of(const struct tune_trial *t)
+{
+    return *t->text ? t->text : "PyTorch's default";
+}
+
+/* ---- the trials that no other beats in both memory and time ---- */
+
+/* Trials sorted by value: each front member costs less than all before it. */
+static bool is_front(const struct tune_search *s, size_t i)
+{
+    const struct tune_trial *t = s->trials[i];
+
+    for (size_t k = 0; k < s->case_count; k++)
+        if (t->results[k].first_oom != FRAG_NEVER)
+            return false;
+    for (size_t k = 0; k < s->trial_count; k++) {
+        const struct tune_trial *o = s->trials[k];
+        bool survives = true;
+
+        for (size_t c = 0; c < s->case_count; c++)
+            survives = survives && o->results[c].first_oom == FRAG_NEVER;
+        if (survives && o->value <= t->value && o->seconds <= t->seconds &&
+            (o->value < t->value || o->seconds < t->seconds || k < i))
+            return false;
+    }
+    return true;
+}
+
+/* ---- for people ---- */
+
+static void print_case(const struct tune_search *s, size_t i, FILE *out)
+{
+    const struct tune_result *base = &s->base[i];
+    const struct tune_result *best = &s->trials[0]->results[i];
+    char was[FRAG_SIZE_TEXT], is[FRAG_SIZE_TEXT], calls[32], time[32];
+
+    fprintf(out,
+            "# %s, device %" PRIu32 ": peak reserved %s -> %s, saves "
+            "%.1f %%\n",
+            s->cases[i].name, s->cases[i].device->device,
+            size_text(base->peak, was), size_text(best->peak, is),
+            100 * saving(base->peak, best->peak));
+    fprintf(out,
+            "#   driver calls %" PRIu64 " -> %" PRIu64 " (%s), modelled %.2f "
+            "ms -> %.2f ms (%s)\n",
+            base->calls, best->calls,
+            change((double)base->calls, (double)best->calls, calls),
+            1e3 * base->seconds, 1e3 * best->seconds,
+            change(base->seconds, best->seconds, time));
+    if (best->first_oom != FRAG_NEVER)
+        fprintf(out, "#   runs out of memory at event %" PRIu64 "\n",
+                best->first_oom);
+}
+
+static void print_held_out(const struct tune_held_out *h, FILE *out)
+{
+    if (h->found.first_oom != FRAG_NEVER)
+        fprintf(out, "# held out, %s: runs out of memory at event %" PRIu64,
+                h->name, h->found.first_oom);
+    else
+        fprintf(out, "# held out, %s: saves %.1f %%", h->name,
+                100 * saving(h->base.peak, h->found.peak));
+    fprintf(out, "; tuned without it: %s\n",
+            *h->text ? h->text : "PyTorch's default");
+}
+
+static void print_caveats(const struct tune_trial *best, FILE *out)
+{
+    for (int k = 0; k < TUNE_KNOB_COUNT; k++)
+        if (tune_changes(&best->point, (enum tune_knob)k) &&
+            *tune_knob_caveats[k])
+            fprintf(out, "# %s: %s\n", tune_knob_names[k],
+                    tune_knob_caveats[k]);
+}
+
+static void add_front_row(struct table *t, const struct tune_search *s,
+                          const struct tune_trial *trial)
+{
+    uint64_t calls = 0;
+
+    for (size_t i = 0; i < s->case_count; i++)
+        calls += s->base[i].calls;
+    table_cell(t, false, "#   %.1f %%", 100 * (1 - exp(trial->value)));
+    table_cell(t, false, "%+" PRId64, (int64_t)(trial->calls - calls));
+    table_cell(t, false, "%.2f ms", 1e3 * trial->seconds);
+    table_cell(t, false, "%s", trial->excess > 0 ? "no" : "yes");
+    table_cell(t, false, "%s", settings_of(trial));
+}
+
+static void print_front(const struct tune_search *s, FILE *out)
+{
+    static const char *const heads[] = {"#   saves", "calls", "modelled",
+                                        "within bounds", "settings"};
+    struct table t = {.columns = 5, .right = "lrrll"};
+
+    for (size_t i = 0; i < 5; i++)
+        table_cell(&t, false, "%s", heads[i]);
+    for (size_t i = 0; i < s->trial_count; i++)
+        if (is_front(s, i))
+            add_front_row(&t, s, s->trials[i]);
+    fprintf(out,
+            t.count > t.columns
+                ? "# of %zu settings tried, none saves more at less time than\n"
+                : "# of %zu settings tried, none survives\n",
+            s->trial_count);
+    if (t.count > t.columns && table_print(&t, out, false) != FRAG_OK)
+        fputs("#   (no memory for the table)\n", out);
+    table_free(&t);
+}
+
+void tune_print(const struct tune_answer *a, FILE *out)
+{
+    const struct tune_search *s = a->search;
+    const struct tune_trial *best = s->trials[0];
+
+    for (size_t i = 0; i < s->case_count; i++)
+        print_case(s, i, out);
+    for (size_t i = 0; i < a->held_out_count; i++)
+        print_held_out(&a->held_out[i], out);
+    print_caveats(best, out);
+    print_front(s, out);
+    if (best->excess > 0)
+        fputs("# no setting was found within the bounds; this is the nearest\n",
+              out);
+    if (*best->text)
+        fprintf(out, "export PYTORCH_CUDA_ALLOC_CONF='%s'\n", best->text);
+    else
+        fputs("unset PYTORCH_CUDA_ALLOC_CONF # nothing is better than the "
+              "default\n",
+              out);
+}
+
+/* ---- for programs ---- */
+
+static void json_result(FILE *out, const char *name,
+                        const struct tune_result *r)
+{
+    fprintf(out,
+            "\"%s\": {\"peak_reserved_bytes\": %" PRIu64
+            ", \"driver_calls\": %" PRIu64 ", \"modelled_device_seconds\": ",
+            name, r->peak, r->calls);
+    frag_json_real(out, r->seconds);
+    if (r->first_oom == FRAG_NEVER)
+        fputs(", \"first_oom_event\": null}", out);
+    else
+        fprintf(out, ", \"first_oom_event\": %" PRIu64 "}", r->first_oom);
+}
+
+static void json_cases(const struct tune_search *s, FILE *out)
+{
+    fputs("\"cases\": [", out);
+    for (size_t i = 0; i < s->case_count; i++) {
+        fputs(i ? ",\n    {\"trace\": " : "\n    {\"trace\": ", out);
+        frag_json_text(out, s->cases[i].name);
+        fprintf(out, ", \"device\": %" PRIu32 ", ", s->cases[i].device->device);
+        json_result(out, "default", &s->base[i]);
+        fputs(", ", out);
+        json_result(out, "best", &s->trials[0]->results[i]);
+        fputc('}', out);
+    }
+    fputs("],\n   ", out);
+}
+
+static void json_held_out(const struct tune_answer *a, FILE *out)
+{
+    fputs("\"held_out\": [", out);
+    for (size_t i = 0; i < a->held_out_count; i++) {
+        const struct tune_held_out *h = &a->held_out[i];
+
+        fputs(i ? ",\n    {\"part\": " : "\n    {\"part\": ", out);
+        frag_json_text(out, h->name);
+        fputs(", \"settings\": ", out);
+        frag_json_text(out, h->text);
+        fputs(", ", out);
+        json_result(out, "default", &h->base);
+        fputs(", ", out);
+        json_result(out, "found", &h->found);
+        fputc('}', out);
+    }
+    fputs("],\n   ", out);
+}
+
+static void json_trial(FILE *out, const struct tune_trial *t)
+{
+    fputs("{\"settings\": ", out);
+    frag_json_text(out, t->text);
+    fputs(", \"saving_ratio\": ", out);
+    frag_json_real(out, 1 - exp(t->value));
+    fprintf(out,
+            ", \"driver_calls\": %" PRIu64 ", \"modelled_device_seconds\": ",
+            t->calls);
+    frag_json_real(out, t->seconds);
+    fprintf(out, ", \"within_bounds\": %s}", t->excess > 0 ? "false" : "true");
+}
+
+void tune_print_json(const struct tune_answer *a, FILE *out)
+{
+    const struct tune_search *s = a->search;
+    bool first = true;
+
+    fputs("\n  {\"best\": ", out);
+    json_trial(out, s->trials[0]);
+    fprintf(out, ", \"settings_tried\": %zu, \"seed\": %" PRIu64 ",\n   ",
+            s->trial_count, s->seed);
+    json_cases(s, out);
+    json_held_out(a, out);
+    fputs("\"pareto\": [", out);
+    for (size_t i = 0; i < s->trial_count; i++)
+        if (is_front(s, i)) {
+            fputs(first ? "\n    " : ",\n    ", out);
+            json_trial(out, s->trials[i]);
+            first = false;
+        }
+    fputs("]}", out);
+}

@@ -1,0 +1,101 @@
+/* origin.c - where the numbers come from, and how to make them again. */
+#include <inttypes.h>
+
+#include "sim/cli/review/html.h"
+#include "sim/cli/review/review.h"
+
+static void put_code(FILE *out, const char *text)
+{
+    fputs("<td class=\"l w\"><code>", out);
+    html_text(out, text);
+    fputs("</code></td>", out);
+}
+
+static void put_file(FILE *out, const char *path, const struct frag_loaded *l)
+{
+    fputs("<tr>", out);
+    put_code(out, path);
+    html_count(out, l->count);
+    fputs("<td class=\"l\">fragsim ", out);
+    html_text(out, l->version);
+    fputs(", commit ", out);
+    html_text(out, l->commit);
+    fputs("</td><td class=\"l\">", out);
+    html_text(out, l->started);
+    fputs("</td></tr>\n", out);
+}
+
+static void put_files(FILE *out, const struct review *r)
+{
+    fputs("<h3>Result files</h3>\n<div class=\"wide\"><table><thead><tr>"
+          "<th class=\"l\">file</th><th>runs</th><th class=\"l\">made by</th>"
+          "<th class=\"l\">started</th></tr></thead><tbody>\n",
+          out);
+    for (size_t i = 0; i < r->files->count; i++)
+        put_file(out, r->paths->items[i], &r->files->files[i]);
+    fputs("</tbody></table></div>\n", out);
+}
+
+static void put_params(FILE *out, const struct review *r)
+{
+    fputs("<h3>Parameters, defaults filled in</h3>\n<div class=\"wide\"><table>"
+          "<thead><tr><th class=\"l\">policy</th><th class=\"l\">parameters"
+          "</th><th class=\"l\">backend</th></tr></thead><tbody>\n",
+          out);
+    for (size_t i = 0; i < r->ranking.count; i++) {
+        const struct frag_loaded_run *run = r->order[i].first;
+
+        fputs("<tr>", out);
+        put_code(out, run->policy);
+        put_code(out, run->params);
+        fputs("<td class=\"l\">", out);
+        html_text(out, run->backend);
+        fputs("</td></tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
+}
+
+static void put_traces(FILE *out, const struct review *r)
+{
+    fputs("<h3>Traces</h3>\n<div class=\"wide\"><table><thead><tr>"
+          "<th class=\"l\">trace</th><th>device</th><th class=\"l\">SHA-256"
+          "</th></tr></thead><tbody>\n",
+          out);
+    for (size_t i = 0; i < r->ranking.subject_count; i++) {
+        const struct frag_loaded_run *run = r->ranking.subjects[i].first;
+
+        fputs("<tr>", out);
+        put_code(out, run->trace);
+        html_count(out, run->device);
+        put_code(out, run->trace_sha256);
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
+}
+
+void page_provenance(struct page *p)
+{
+    const struct review *r = p->review;
+    FILE *out = p->out;
+
+    fputs("<h2 class=\"page\">Where this comes from</h2>\n", out);
+    put_files(out, r);
+    put_params(out, r);
+    put_traces(out, r);
+    fputs("<h2>How to make it again</h2>\n<p>With the traces in place; equal "
+          "inputs give equal numbers.</p>\n<pre>",
+          out);
+    for (size_t i = 0; i < r->files->count; i++) {
+        html_text(out, r->files->files[i].command);
+        fputc('\n', out);
+    }
+    html_text(out, r->command);
+    fputs("</pre>\n<h2>Words</h2>\n<p><b>Requested</b> is what the program "
+          "asked for, <b>allocated</b> what was granted for it, <b>reserved"
+          "</b> what was taken from the device. The <b>lower bound</b> is the "
+          "peak of live requests, each rounded up to 512 bytes: no policy can "
+          "reserve less. <b>Driver calls</b> are seconds by a cost model that "
+          "was fitted to measured calls. An <b>OOM</b> is a request that could "
+          "not be met; it is skipped and the run goes on.</p>\n",
+          out);
+}

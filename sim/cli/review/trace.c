@@ -1,0 +1,311 @@
+/* trace.c - a part of the page for each trace. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/review/html.h"
+#include "sim/cli/review/review.h"
+
+enum { BARS = 14 }; /* of a breakdown: the first of the ranking */
+
+/* Calls `use` with each run of a subject, in the order of the ranking, the
+ * roomiest first. */
+static void for_runs(struct page *p, size_t subject,
+                     void (*use)(struct page *p,
+                                 const struct frag_loaded_run *r))
+{
+    const struct ranking *g = &p->review->ranking;
+
+    for (size_t i = 0; i < g->count; i++)
+        for (size_t k = 0; k < g->run_count; k++)
+            if (g->entries[k].subject == subject &&
+                g->entries[k].policy == p->review->order[i].row)
+                use(p, g->entries[k].run);
+}
+
+static const struct frag_loaded_run *
+roomiest(const struct review *r, const struct standing *s, size_t subject)
+{
+    return r->ranking.cells[s->row * r->ranking.subject_count + subject];
+}
+
+static void put_name(FILE *out, const struct frag_loaded_run *r)
+{
+    html_text(out, r->trace);
+    if (r->device)
+        fprintf(out, ", device %" PRIu64, r->device);
+}
+
+static void put_code(FILE *out, const char *text)
+{
+    fputs("<td class=\"l w\"><code>", out);
+    html_text(out, text);
+    fputs("</code></td>", out);
+}
+
+static void put_capacity(FILE *out, const struct frag_loaded_run *r)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if (r->capacity == FRAG_UNLIMITED)
+        fputs("<td data-v=\"\">unlimited</td>", out);
+    else
+        fprintf(out, "<td data-v=\"%" PRIu64 "\">%s</td>", r->capacity,
+                frag_size_format(r->capacity, size));
+}
+
+/* -- the table of traces ------------------------------------------------- */
+
+static void count_fits(FILE *out, const struct review *r,
+                       const struct standing *s, size_t subject)
+{
+    size_t runs = 0, survived = 0;
+
+    for (size_t k = 0; k < r->ranking.run_count; k++) {
+        const struct entry *e = &r->ranking.entries[k];
+
+        if (e->subject != subject || e->policy != s->row ||
+            e->run->capacity == FRAG_UNLIMITED)
+            continue;
+        runs++;
+        survived += e->run->run.summary.num_ooms == 0;
+    }
+    fprintf(out, "<td data-v=\"%zu\">%zu of %zu</td>", survived, survived,
+            runs);
+}
+
+static void put_peak(FILE *out, const struct frag_loaded_run *r)
+{
+    if (r)
+        html_size(out, r->run.summary.peak_reserved);
+    else
+        html_none(out);
+}
+
+static void overview_row(struct page *p, size_t subject)
+{
+    const struct review *r = p->review;
+    const struct subject *s = &r->ranking.subjects[subject];
+    FILE *out = p->out;
+
+    fprintf(out, "<tr><td class=\"l\"><a href=\"#trace-%zu\">", subject);
+    put_name(out, s->first);
+    fputs("</a></td>", out);
+    html_count(out, s->first->run.summary.events);
+    html_size(out, s->asked);
+    put_peak(out, roomiest(r, r->baseline, subject));
+    put_peak(out, roomiest(r, r->choice, subject));
+    if (r->is_limited) {
+        count_fits(out, r, r->baseline, subject);
+        count_fits(out, r, r->choice, subject);
+    }
+    fputs("</tr>\n", out);
+}
+
+static void overview(struct page *p)
+{
+    const struct review *r = p->review;
+    FILE *out = p->out;
+
+    fputs(
+        "<h2 class=\"page\">Traces</h2>\n<p>Peak reserved where the device is "
+        "largest, and runs on limited devices that were survived.</p>\n"
+        "<div class=\"wide\"><table class=\"sort\" id=\"traces\"><thead><tr>"
+        "<th class=\"l\">trace</th><th>events</th><th>peak requested</th>"
+        "<th>peak reserved,<br>baseline</th><th>peak reserved,<br>choice</th>",
+        out);
+    if (r->is_limited)
+        fputs("<th>baseline<br>survives</th><th>choice<br>survives</th>", out);
+    fputs("</tr></thead><tbody>\n", out);
+    for (size_t i = 0; i < r->ranking.subject_count; i++)
+        overview_row(p, i);
+    fputs("</tbody></table></div>\n", out);
+}
+
+/* -- runs and OOMs ------------------------------------------------------- */
+
+static void run_row(struct page *p, const struct frag_loaded_run *r)
+{
+    const struct frag_summary *m = &r->run.summary;
+    FILE *out = p->out;
+
+    fputs("<tr>", out);
+    put_code(out, r->policy);
+    put_capacity(out, r);
+    html_size(out, m->peak_reserved);
+    html_ratio(out, peak_over_bound(r));
+    html_count(out, m->num_ooms);
+    html_seconds(out, m->modelled_device_seconds);
+    html_size(out, m->bytes_moved);
+    fputs("</tr>\n", out);
+}
+
+static void put_runs(struct page *p, size_t subject)
+{
+    fputs("<details class=\"screen\"><summary>All runs</summary><div "
+          "class=\"wide\">"
+          "<table class=\"sort runs\"><thead><tr><th class=\"l\">policy</th>"
+          "<th>capacity</th><th>peak reserved</th><th>over bound</th>"
+          "<th>OOMs</th><th>driver calls</th><th>moved</th></tr></thead>"
+          "<tbody>\n",
+          p->out);
+    for_runs(p, subject, run_row);
+    fputs("</tbody></table></div></details>\n", p->out);
+}
+
+/* Paper has room for the two policies that are compared. */
+static bool is_compared(const struct review *r,
+                        const struct frag_loaded_run *run)
+{
+    return !strcmp(run->policy, r->baseline->first->policy) ||
+           !strcmp(run->policy, r->choice->first->policy);
+}
+
+static void oom_row(struct page *p, const struct frag_loaded_run *r)
+{
+    const struct frag_oom *o = r->run.ooms;
+    FILE *out = p->out;
+
+    if (!r->run.oom_count)
+        return;
+    fprintf(out, "<tr%s>",
+            is_compared(p->review, r) ? "" : " class=\"screen\"");
+    put_code(out, r->policy);
+    put_capacity(out, r);
+    html_count(out, r->run.summary.num_ooms);
+    html_count(out, o->event);
+    fprintf(out, "<td data-v=\"%.17g\">%.0f %%</td>",
+            (double)o->event / (double)r->run.summary.events,
+            100.0 * (double)o->event / (double)r->run.summary.events);
+    html_size(out, o->bytes);
+    html_size(out, o->reserved);
+    html_size(out, o->allocated);
+    html_size(out, o->largest_free);
+    fputs("</tr>\n", out);
+}
+
+static void put_ooms_of(struct page *p, size_t subject)
+{
+    const struct ranking *g = &p->review->ranking;
+    bool any = false;
+
+    for (size_t k = 0; k < g->run_count; k++)
+        any = any || (g->entries[k].subject == subject &&
+                      g->entries[k].run->run.oom_count);
+    if (!any)
+        return;
+    fputs("<details><summary>Where each run first ran out of memory</summary>"
+          "<div class=\"wide\"><table class=\"sort ooms\"><thead><tr>"
+          "<th class=\"l\">policy</th><th>capacity</th><th>OOMs</th>"
+          "<th>first at event</th><th>of the run</th><th>request</th>"
+          "<th>reserved</th><th>allocated</th><th>largest free</th></tr>"
+          "</thead><tbody>\n",
+          p->out);
+    for_runs(p, subject, oom_row);
+    fputs("</tbody></table></div></details>\n", p->out);
+}
+
+/* -- figures ------------------------------------------------------------- */
+
+/* The run of s on the subject with this capacity, NULL if there is none. */
+static const struct frag_loaded_run *run_on(const struct ranking *g,
+                                            const struct standing *s,
+                                            size_t subject, frag_size capacity)
+{
+    for (size_t k = 0; k < g->run_count; k++)
+        if (g->entries[k].subject == subject &&
+            g->entries[k].policy == s->row &&
+            g->entries[k].run->capacity == capacity)
+            return g->entries[k].run;
+    return NULL;
+}
+
+/* The most memory with which the choice fits and the baseline does not; if
+ * there is none, the baseline's most. */
+static frag_size telling_capacity(const struct review *r, size_t subject)
+{
+    const struct ranking *g = &r->ranking;
+    const struct frag_loaded_run *most = roomiest(r, r->baseline, subject);
+
+    for (size_t k = 0; k < g->run_count; k++) {
+        const struct entry *e = &g->entries[k];
+        const struct frag_loaded_run *rival;
+
+        if (e->subject != subject || e->policy != r->baseline->row ||
+            !e->run->run.summary.num_ooms)
+            continue;
+        rival = run_on(g, r->choice, subject, e->run->capacity);
+        if (rival && !rival->run.summary.num_ooms)
+            return e->run->capacity;
+    }
+    return most ? most->capacity : FRAG_UNLIMITED;
+}
+
+static enum frag_err add_run(struct selection *s,
+                             const struct frag_loaded_run *r)
+{
+    return r ? selection_add(s, r) : FRAG_OK;
+}
+
+static enum frag_err timelines(struct page *p, size_t subject,
+                               struct frag_error *e)
+{
+    const struct review *r = p->review;
+    const struct standing *rival =
+        r->choice != r->baseline ? r->choice : r->ceiling;
+    frag_size capacity = telling_capacity(r, subject);
+    struct selection s = {0};
+    enum frag_err err =
+        add_run(&s, run_on(&r->ranking, r->baseline, subject, capacity));
+
+    if (err == FRAG_OK && rival && rival != r->baseline)
+        err = add_run(&s, run_on(&r->ranking, rival, subject, capacity));
+    if (err == FRAG_OK && s.count)
+        err = page_figure(p, &figure_timeline, &s, "Memory over events", e);
+    selection_free(&s);
+    return err;
+}
+
+static enum frag_err bars(struct page *p, size_t subject, struct frag_error *e)
+{
+    const struct review *r = p->review;
+    struct selection s = {0};
+    enum frag_err err = FRAG_OK;
+
+    for (size_t i = 0; err == FRAG_OK && i < r->ranking.count; i++)
+        if (s.count < BARS || &r->order[i] == r->baseline)
+            err = add_run(&s, roomiest(r, &r->order[i], subject));
+    if (err == FRAG_OK)
+        err = page_figure(p, &figure_breakdown, &s, "What the peak is made of",
+                          e);
+    selection_free(&s);
+    return err;
+}
+
+static enum frag_err part(struct page *p, size_t subject, struct frag_error *e)
+{
+    const struct subject *s = &p->review->ranking.subjects[subject];
+    const struct frag_summary *m = &s->first->run.summary;
+    char size[FRAG_SIZE_TEXT];
+
+    fprintf(p->out, "<h2 class=\"page\" id=\"trace-%zu\">", subject);
+    put_name(p->out, s->first);
+    fprintf(p->out,
+            "</h2>\n<p class=\"soft\">%" PRIu64 " events, peak requested %s, "
+            "SHA-256 <code>%.64s</code></p>\n",
+            m->events, frag_size_format(s->asked, size),
+            s->first->trace_sha256);
+    FRAG_TRY(timelines(p, subject, e));
+    FRAG_TRY(bars(p, subject, e));
+    put_ooms_of(p, subject);
+    put_runs(p, subject);
+    return FRAG_OK;
+}
+
+enum frag_err page_traces(struct page *p, struct frag_error *e)
+{
+    overview(p);
+    for (size_t i = 0; i < p->review->ranking.subject_count; i++)
+        FRAG_TRY(part(p, i, e));
+    return FRAG_OK;
+}

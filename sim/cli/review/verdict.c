@@ -1,0 +1,282 @@
+/* verdict.c - the question, the verdict in words, the ranked table. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "policies/policy.h"
+#include "sim/cli/review/html.h"
+#include "sim/cli/review/review.h"
+
+static void put_policy(FILE *out, const struct standing *s)
+{
+    fputs("<code>", out);
+    html_text(out, s->first->policy);
+    fputs("</code>", out);
+}
+
+static void put_plural(FILE *out, size_t n, const char *word, const char *more)
+{
+    fprintf(out, "%zu %s", n, n == 1 ? word : more);
+}
+
+/* Share of the baseline's peak that s does not need; < 0 where it needs more.
+ */
+static double saving(const struct review *r, const struct standing *s)
+{
+    return 1 - s->memory / r->baseline->memory;
+}
+
+/* -- sentences ----------------------------------------------------------- */
+
+static void say_memory(FILE *out, const struct review *r,
+                       const struct standing *s)
+{
+    double x = saving(r, s);
+
+    if (fabs(x) < 0.0005)
+        fputs("It reserves as much at its peak", out);
+    else
+        fprintf(out, "It reserves <b>%.1f %% %s</b> at its peak", 100 * fabs(x),
+                x > 0 ? "less" : "more");
+    if (r->ranking.subject_count > 1)
+        fprintf(out, " (geometric mean over %zu traces)",
+                r->ranking.subject_count);
+}
+
+static void say_price(FILE *out, const struct review *r,
+                      const struct standing *s)
+{
+    char mine[32], theirs[32];
+
+    fprintf(out, " and spends <b>%s</b> in driver calls instead of %s",
+            html_duration(s->seconds, mine),
+            html_duration(r->baseline->seconds, theirs));
+    if (r->recorded > 0)
+        fprintf(out, ", by the model: %+.2f %% of the recorded %s",
+                100 * review_extra(r, s), html_duration(r->recorded, mine));
+    fputs(". ", out);
+}
+
+static void say_fits(FILE *out, const struct review *r,
+                     const struct standing *s)
+{
+    fprintf(out, " survives <b>%zu of %zu</b> runs on limited devices",
+            s->survived, s->limited);
+    if (s != r->baseline) {
+        fputs(", ", out);
+        put_policy(out, r->baseline);
+        fprintf(out, " survives %zu", r->baseline->survived);
+    }
+    fputs(". ", out);
+}
+
+static void say_choice(FILE *out, const struct review *r)
+{
+    const struct standing *s = r->choice;
+
+    fputs("<p class=\"verdict\">", out);
+    if (s == r->baseline) {
+        put_policy(out, s);
+        fputs(" is not beaten", out);
+        if (r->recorded > 0)
+            fprintf(out, " at a price of at most %.3g %% of the recorded time",
+                    100 * r->slowdown);
+        fputs(".", out);
+        if (r->is_limited) {
+            fputs(" It", out);
+            say_fits(out, r, s);
+        }
+        fputs("</p>\n", out);
+        return;
+    }
+    fputs("Use ", out);
+    put_policy(out, s);
+    fputs(". ", out);
+    if (r->is_limited) {
+        fputs("It", out);
+        say_fits(out, r, s);
+    }
+    say_memory(out, r, s);
+    say_price(out, r, s);
+    fputs("</p>\n", out);
+}
+
+static void say_export(FILE *out, const struct standing *s)
+{
+    fputs("<pre>export PYTORCH_CUDA_ALLOC_CONF='", out);
+    html_text(out, review_setting(s));
+    fputs("'</pre>\n", out);
+}
+
+/* What PyTorch's user can do today, where that is not the choice itself. */
+static void say_setting(FILE *out, const struct review *r)
+{
+    if (r->setting && r->setting != r->choice) {
+        fputs("<p>Of what PyTorch can be told today the best is ", out);
+        put_policy(out, r->setting);
+        fputs(": it", out);
+        if (r->is_limited)
+            say_fits(out, r, r->setting);
+        else
+            fputs(" fits. ", out);
+        say_memory(out, r, r->setting);
+        say_price(out, r, r->setting);
+        fputs("</p>\n", out);
+    }
+    if (r->setting)
+        say_export(out, r->setting);
+}
+
+/* A percent of memory is nothing to change an allocator for. */
+static bool is_worth_more(const struct standing *s,
+                          const struct standing *choice)
+{
+    return s->limited - s->survived < choice->limited - choice->survived ||
+           s->memory < 0.99 * choice->memory;
+}
+
+/* What more there would be to have, at what price. */
+static void say_ceiling(FILE *out, const struct review *r)
+{
+    const struct standing *s = r->ceiling;
+
+    if (!s || s == r->choice || !is_worth_more(s, r->choice))
+        return;
+    fputs("<p>More could be had at a higher price: ", out);
+    put_policy(out, s);
+    if (r->is_limited)
+        say_fits(out, r, s);
+    else
+        fputs(" needs least. ", out);
+    say_memory(out, r, s);
+    say_price(out, r, s);
+    fputs("</p>\n", out);
+}
+
+/* -- tiles --------------------------------------------------------------- */
+
+static void put_tiles(FILE *out, const struct review *r)
+{
+    const struct standing *s = r->choice, *b = r->baseline;
+    char text[32];
+
+    fputs("<div class=\"tiles\">\n", out);
+    if (r->is_limited)
+        fprintf(out,
+                "<div class=\"tile\"><b>%zu of %zu</b><span>runs on limited "
+                "devices survived; baseline %zu</span></div>\n",
+                s->survived, s->limited, b->survived);
+    fprintf(out,
+            "<div class=\"tile\"><b>%.2fx</b><span>peak reserved over the "
+            "lower bound; baseline %.2fx</span></div>\n",
+            s->memory, b->memory);
+    fprintf(out, "<div class=\"tile\"><b>%s</b><span>modelled driver calls",
+            html_duration(s->seconds, text));
+    fprintf(out, "; baseline %s</span></div>\n",
+            html_duration(b->seconds, text));
+    if (r->recorded > 0)
+        fprintf(out,
+                "<div class=\"tile\"><b>%+.2f %%</b><span>of the recorded time "
+                "added</span></div>\n",
+                100 * review_extra(r, s));
+    fputs("</div>\n", out);
+}
+
+void page_verdict(struct page *p)
+{
+    const struct review *r = p->review;
+    FILE *out = p->out;
+
+    fputs("<h1>Which allocator policy fits?</h1>\n<p class=\"soft\">", out);
+    put_plural(out, r->ranking.count, "policy", "policies");
+    fputs(" on ", out);
+    put_plural(out, r->ranking.subject_count, "recorded trace",
+               "recorded traces");
+    fputs(", ", out);
+    put_plural(out, r->runs.count, "run", "runs");
+    fprintf(out,
+            ", replayed by fragsim %s. The question: which policy or setting "
+            "fits where others fail, what does it save, and what does it "
+            "cost? The baseline is ",
+            r->files->files[0].version);
+    put_policy(out, r->baseline);
+    fputs(".</p>\n", out);
+    say_choice(out, r);
+    put_tiles(out, r);
+    say_setting(out, r);
+    say_ceiling(out, r);
+}
+
+/* -- the table ----------------------------------------------------------- */
+
+static const char *needs(const struct standing *s)
+{
+    char name[64];
+    const struct frag_policy *p;
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(s->first->policy, ":@"),
+             s->first->policy);
+    p = frag_policy_find(name);
+    if (!p)
+        return "a plugin";
+    if (p->needs & FRAG_NEEDS_FUTURE)
+        return "the future";
+    if (p->needs & FRAG_NEEDS_MOVES)
+        return "moving blocks";
+    if (review_setting(s))
+        return "PyTorch setting";
+    return p->needs & FRAG_NEEDS_VMM ? "virtual memory" : "";
+}
+
+static void put_row(FILE *out, const struct review *r, size_t rank)
+{
+    const struct standing *s = &r->order[rank];
+
+    fprintf(out, "<tr%s><td data-v=\"%zu\">%zu</td><td class=\"l w\">",
+            s == r->choice ? " class=\"choice\"" : "", rank + 1, rank + 1);
+    put_policy(out, s);
+    fputs("</td>", out);
+    if (r->is_limited)
+        fprintf(out, "<td data-v=\"%zu\">%zu of %zu</td>", s->survived,
+                s->survived, s->limited);
+    html_ratio(out, s->memory);
+    html_ratio(out, peak_over_bound(s->worst));
+    fputs("<td class=\"l\">", out);
+    html_text(out, s->worst->trace);
+    fprintf(out, "</td><td data-v=\"%.17g\">%.1f %%</td>", saving(r, s),
+            100 * saving(r, s));
+    html_seconds(out, s->seconds);
+    if (r->recorded > 0)
+        fprintf(out, "<td data-v=\"%.17g\">%+.2f %%</td>", review_extra(r, s),
+                100 * review_extra(r, s));
+    if (s->moved)
+        html_size(out, s->moved);
+    else
+        fputs("<td data-v=\"0\">\u2013</td>", out);
+    fprintf(out, "<td class=\"l\">%s</td></tr>\n", needs(s));
+}
+
+void page_policies(struct page *p)
+{
+    const struct review *r = p->review;
+    FILE *out = p->out;
+
+    fputs("<h2>Policies, ranked</h2>\n<p>By the runs they survive, then by "
+          "memory, then by price. Memory is compared where the device is "
+          "largest; a click on a head sorts.</p>\n<div class=\"wide\">"
+          "<table class=\"sort\" id=\"policies\"><thead><tr><th>#</th>"
+          "<th class=\"l\">policy</th>",
+          out);
+    if (r->is_limited)
+        fputs("<th>survives</th>", out);
+    fputs("<th>peak over<br>bound, mean</th><th>worst</th><th class=\"l\">"
+          "on</th><th>saves</th><th>driver<br>calls</th>",
+          out);
+    if (r->recorded > 0)
+        fputs("<th>of recorded<br>time</th>", out);
+    fputs("<th>moved</th><th class=\"l\">needs</th></tr></thead><tbody>\n",
+          out);
+    for (size_t i = 0; i < r->ranking.count; i++)
+        put_row(out, r, i);
+    fputs("</tbody></table></div>\n", out);
+}

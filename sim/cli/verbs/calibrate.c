@@ -1,0 +1,251 @@
+/* calibrate.c - what the driver's calls cost on this machine. */
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include "real/device/calibrate.h"
+#include "real/device/cuda.h"
+#include "real/device/fit_costs.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/figures/gnuplot.h"
+#include "sim/cli/output/outputs.h"
+#include "sim/cli/output/progress.h"
+#include "sim/cli/output/sink.h"
+#include "sim/cli/output/table.h"
+
+struct values {
+    struct common common;
+    const char *out, *calls, *from, *plot, *keep;
+    uint64_t gpu, rounds;
+    bool force;
+};
+
+/* -- from a device, or from a file --------------------------------------- */
+
+/* Half of what is free at most: the rest of the machine may want some. More
+ * than ROOM only makes the driver clear more memory than a replay would. */
+#define ROOM (16 * FRAG_GIB)
+
+static enum frag_err time_device(const struct values *v,
+                                 struct progress *progress,
+                                 struct frag_backend *mem,
+                                 struct frag_timings *out, struct frag_error *e)
+{
+    time_t now = (time_t)cli_now();
+    char name[FRAG_CUDA_NAME], date[16];
+    frag_size bytes;
+
+    FRAG_TRY(frag_cuda_free_bytes(mem, &bytes));
+    frag_cuda_describe(mem, name);
+    strftime(date, sizeof(date), "%Y-%m-%d", gmtime(&now));
+    snprintf(out->about, sizeof(out->about), "device %s, %s", name, date);
+    progress_step(progress, 1, 1, "rounds", 1, name);
+    return frag_calibrate(
+        &(const struct frag_calibration){.mem = mem,
+                                         .room = bytes / 2 < ROOM ? bytes / 2
+                                                                  : ROOM,
+                                         .rounds = (unsigned)v->rounds,
+                                         .progress = progress_tick,
+                                         .user = progress},
+        out, e);
+}
+
+static enum frag_err measure(const struct values *v, struct frag_timings *out,
+                             struct frag_error *e)
+{
+    const struct frag_cuda_options options = {.ordinal = (int)v->gpu};
+    struct progress progress = progress_start(&v->common);
+    struct frag_backend *mem;
+    enum frag_err err;
+
+    FRAG_TRY(frag_cuda_open(&options, &mem, e));
+    cli_catch_signals();
+    err = time_device(v, &progress, mem, out, e);
+    progress_clear(&progress);
+    if (err == FRAG_DEVICE)
+        frag_fail(e, err, "%s", frag_cuda_words(mem));
+    frag_cuda_close(mem);
+    return err;
+}
+
+/* -- out of it ------------------------------------------------------------ */
+
+static enum frag_err put_file(const char *path, const struct frag_costs_fit *f,
+                              const struct frag_timings *t,
+                              struct frag_error *e)
+{
+    struct sink s = {0};
+
+    if (!path)
+        return FRAG_OK;
+    FRAG_TRY(sink_open(&s, path, e));
+    if (f)
+        frag_costs_write(f, t->about, s.out);
+    else
+        frag_timings_write(t, s.out);
+    return sink_commit(&s, e);
+}
+
+/* The table for people; not where stdout is the file. */
+static enum frag_err print(const struct values *v,
+                           const struct frag_costs_fit *f, struct frag_error *e)
+{
+    struct table t = {.columns = 5, .right = " rrrr"};
+    enum frag_err err;
+
+    if (sink_is_stdout(v->out))
+        return FRAG_OK;
+    table_cell(&t, false, "call");
+    table_cell(&t, false, "fixed, us");
+    table_cell(&t, false, "us a MiB");
+    table_cell(&t, false, "residual");
+    table_cell(&t, false, "worst");
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
+        const struct frag_cost_fit *c = &f->call[i];
+
+        table_cell(&t, false, "%s", frag_driver_call_names[i]);
+        table_cell(&t, false, "%.2f", c->cost.fixed_ns / 1e3);
+        table_cell(&t, false, "%.4f", c->cost.ns_per_mib / 1e3);
+        table_cell(&t, false, "%.1f %%", 100 * c->residual);
+        table_cell(&t, false, "%.1f %%", 100 * c->worst);
+    }
+    err = table_print(&t, stdout, cli_colors(&v->common, stdout));
+    table_free(&t);
+    return err == FRAG_OK ? err : frag_fail(e, err, "no memory for the table");
+}
+
+static void put_points(FILE *out, const struct frag_costs_fit *f,
+                       const char *about)
+{
+    fprintf(out, "call\tbytes\tns\tmodel_ns\tabout\n");
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
+        const struct frag_cost_fit *c = &f->call[i];
+        struct frag_costs costs;
+
+        if (i) /* a block of its own for gnuplot */
+            fputs("\n\n", out);
+        costs.call[i] = c->cost;
+        for (size_t k = 0; k < c->count; k++)
+            fprintf(out, "%s\t%.0f\t%.1f\t%.1f\t%s\n",
+                    frag_driver_call_names[i], (double)c->at[k].bytes,
+                    c->at[k].ns,
+                    (double)frag_cost_ns(&costs, (enum frag_driver_call)i,
+                                         c->at[k].bytes),
+                    about);
+    }
+}
+
+static enum frag_err draw(const struct values *v,
+                          const struct frag_costs_fit *f, const char *about,
+                          struct frag_error *e)
+{
+    struct gnuplot g;
+    enum frag_err err = FRAG_IO;
+    FILE *data;
+
+    if (!v->plot)
+        return FRAG_OK;
+    FRAG_TRY(gnuplot_open(&g, "costs", v->keep, e));
+    data = gnuplot_data(&g, ".tsv", e);
+    if (data) {
+        put_points(data, f, about);
+        err = gnuplot_written(data, e);
+    }
+    if (err == FRAG_OK)
+        err = gnuplot_draw(&g, v->plot, e);
+    gnuplot_close(&g);
+    return err;
+}
+
+/* -- the command ---------------------------------------------------------- */
+
+static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
+                               struct frag_error *e)
+{
+    struct frag_costs_fit fit;
+
+    FRAG_TRY(v->from ? frag_timings_read(v->from, t, e) : measure(v, t, e));
+    FRAG_TRY(put_file(v->calls, NULL, t, e));
+    FRAG_TRY(frag_costs_fit(t, &fit, e));
+    FRAG_TRY(put_file(v->out, &fit, t, e));
+    FRAG_TRY(print(v, &fit, e));
+    return draw(v, &fit, t->about, e);
+}
+
+/* Wrong use that the options alone show; EXIT_DONE if there is none. */
+static int check(const struct call *call, const struct values *v)
+{
+    const struct outputs outputs = {
+        .csv = v->out, .own = {v->calls, v->plot}, .force = v->force};
+
+    if (v->from && v->calls)
+        return cli_misuse(call, "--calls is for what is measured, not --from");
+    if (!v->rounds || v->rounds > 10000)
+        return cli_misuse(call, "--rounds: expected 1 to 10000");
+    if (v->gpu > INT_MAX)
+        return cli_misuse(call, "--gpu: there is none of that number");
+    if (v->plot && !gnuplot_can_draw(v->plot))
+        return cli_misuse(call, "--plot: expected FILE.svg, .png or .pdf");
+    return outputs_check(call, &outputs);
+}
+
+static int calibrate_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct frag_timings timings = {0};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code = check(call, v);
+
+    if (code != EXIT_DONE)
+        return code;
+    err = calibrate(v, &timings, &e);
+    frag_timings_free(&timings);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "the costs as CSV, which --costs reads; - is stdout",
+     OPTION_TEXT, AT(out), NULL},
+    {"calls", 0, "FILE", "every call that was timed, as CSV; - is stdout",
+     OPTION_TEXT, AT(calls), NULL},
+    {"from", 0, "FILE", "fit to such a file, without a device", OPTION_TEXT,
+     AT(from), NULL},
+    {"plot", 0, "FILE", "draw times and model: .svg, .png or .pdf", OPTION_TEXT,
+     AT(plot), NULL},
+    {"keep", 0, "DIR", "keep the gnuplot script and its data there",
+     OPTION_TEXT, AT(keep), NULL},
+    {"gpu", 0, "N", "which GPU (default: 0)", OPTION_NUMBER, AT(gpu), NULL},
+    {"rounds", 0, "N", "rounds through all calls and sizes (default: 24)",
+     OPTION_NUMBER, AT(rounds), NULL},
+    {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
+     AT(force), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_calibrate = {
+    .name = "calibrate",
+    .args = "",
+    .summary = "measure what the memory calls of a GPU's driver cost",
+    .about =
+        "Times each call over sizes from 512 B up, several held at once as in "
+        "a replay, in rounds of which the first warms up. Of each size the "
+        "mean of a round is taken, without its slowest sixteenth, and of the "
+        "rounds the least, since what disturbs a call only ever adds; through "
+        "these a robust line is laid, "
+        "so much a call and so much a MiB. `residual' is the median over the "
+        "sizes of how far the line is off, `worst' the largest.\n\n"
+        "At most 16 GiB and half of the device's free memory is held, and all "
+        "of it is given back.",
+    .example = "fragsim calibrate -o costs.csv --calls calls.csv --plot "
+               "costs.svg",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.rounds = 24},
+    .args_min = 0,
+    .args_max = 0,
+    .run = calibrate_run,
+};

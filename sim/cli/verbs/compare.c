@@ -1,0 +1,391 @@
+/* compare.c - the simulated device held against a real one. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "real/device/calibrate.h"
+#include "real/device/cuda.h"
+#include "sim/cli/output/compare_report.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/cli/output/outputs.h"
+#include "sim/cli/output/progress.h"
+#include "sim/experiments/cell.h"
+#include "sim/experiments/choices.h"
+#include "sim/results/columns.h"
+#include "traces/facts.h"
+
+struct values {
+    struct common common;
+    struct cell_values cell;
+    struct outputs outputs;
+    uint64_t repeat;
+};
+
+struct comparison {
+    const struct call *call;
+    const struct values *values;
+    struct policy_choice *policies;
+    struct capacity_choice *capacities;
+    size_t policy_count, capacity_count;
+    struct cell_settings simulated, real;
+    struct frag_backend *device; /* held open: its context is made once */
+    frag_time dirty; /* until its clock says so, the device clears memory */
+    struct progress progress;
+    struct compare_report report;
+    struct compared *cells; /* of one device of one trace */
+    char **params;          /* of each policy on that trace */
+};
+
+/* -- one cell ------------------------------------------------------------- */
+
+/* Every count of a row of results has to be the same; times are not. */
+static void judge(struct compared *c, const struct frag_summary *real)
+{
+    const struct frag_run a = {.summary = c->simulated}, b = {.summary = *real};
+    const struct frag_result_row left = frag_result_row(&c->id, &a);
+    const struct frag_result_row right = frag_result_row(&c->id, &b);
+
+    for (const struct frag_column *k = frag_summary_columns; k->name; k++) {
+        uint64_t x, y;
+
+        if (k->kind != FRAG_COLUMN_COUNT || c->differs)
+            continue;
+        memcpy(&x, (const char *)&left + k->offset, sizeof(x));
+        memcpy(&y, (const char *)&right + k->offset, sizeof(y));
+        if (x == y)
+            continue;
+        c->differs = true;
+        snprintf(c->difference, sizeof(c->difference),
+                 "%s %" PRId64 ", simulated %" PRId64, k->name, (int64_t)y,
+                 (int64_t)x);
+    }
+}
+
+static frag_time clock_of(const struct comparison *s)
+{
+    return s->device->ops->now(s->device);
+}
+
+/* What the last run gave back is cleared by now: the next one finds the device
+ * as a program of its own would. */
+static void let_it_clear(const struct comparison *s)
+{
+    const frag_time now = clock_of(s);
+
+    if (s->dirty > now)
+        nanosleep(
+            &(const struct timespec){
+                .tv_sec = (time_t)((s->dirty - now) / 1000000000),
+                .tv_nsec = (long)((s->dirty - now) % 1000000000)},
+            NULL);
+}
+
+/* Clearing begins with the first that is given back. */
+static void note_given_back(struct comparison *s, const struct cell_memory *m,
+                            frag_time started)
+{
+    const frag_size bytes =
+        frag_twin_cost(m->twin, FRAG_DRIVER_SEGMENT_FREE).bytes +
+        frag_twin_cost(m->twin, FRAG_DRIVER_PHYS_RELEASE).bytes;
+
+    s->dirty = started + bytes / FRAG_MIB * FRAG_CLEAR_NS_PER_MIB;
+}
+
+static void keep_quickest(struct compared *c, const struct cell_memory *m,
+                          double pace, const struct frag_summary *real)
+{
+    struct frag_twin_cost calls[FRAG_DRIVER_CALL_COUNT];
+    frag_time measured = 0;
+
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
+        calls[i] = frag_twin_cost(m->twin, (enum frag_driver_call)i);
+        measured += calls[i].measured;
+    }
+    if (measured >= c->measured)
+        return;
+    c->measured = measured;
+    c->pace = pace;
+    c->real = *real;
+    memcpy(c->calls, calls, sizeof(calls));
+}
+
+/* A run on memory that is open. */
+static enum frag_err run_on(struct comparison *s, struct compared *c,
+                            const struct cell_settings *settings,
+                            const struct cell_memory *m, const char *params,
+                            struct frag_summary *out, struct frag_error *e)
+{
+    struct frag_run run;
+
+    FRAG_TRY(cell_replay(settings, m, &c->id, params, progress_tick,
+                         &s->progress, &run, e));
+    judge(c, &run.summary);
+    *out = run.summary;
+    frag_run_free(&run);
+    c->runs++;
+    return FRAG_OK;
+}
+
+/* A run with the machine's pace around it. Fills and checks are no part of what
+ * a policy costs: with them nothing is timed. */
+static enum frag_err run_and_time(struct comparison *s, struct compared *c,
+                                  const struct cell_settings *settings,
+                                  const struct cell_memory *m,
+                                  const char *params, frag_size room,
+                                  struct frag_error *e)
+{
+    const bool is_timed = !settings->check;
+    struct frag_summary summary;
+    double before = 0, after = 0;
+    frag_time started;
+
+    if (is_timed)
+        FRAG_TRY(frag_pace(s->device, room, &settings->costs, &before, e));
+    started = clock_of(s);
+    FRAG_TRY(run_on(s, c, settings, m, params, &summary, e));
+    note_given_back(s, m, started);
+    if (!is_timed)
+        return FRAG_OK;
+    FRAG_TRY(frag_pace(s->device, room, &settings->costs, &after, e));
+    keep_quickest(c, m, (before + after) / 2, &summary);
+    return FRAG_OK;
+}
+
+static enum frag_err run_real(struct comparison *s, struct compared *c,
+                              const char *params, bool check,
+                              struct frag_error *e)
+{
+    struct cell_settings settings = s->real;
+    frag_size before, after;
+    struct cell_memory m;
+    enum frag_err err;
+
+    settings.check = check;
+    let_it_clear(s);
+    FRAG_TRY(frag_cuda_free_bytes(s->device, &before));
+    FRAG_TRY(cell_cuda_open(&settings, c->id.capacity, &m, e));
+    err = run_and_time(s, c, &settings, &m, params, before / 2, e);
+    cell_cuda_close(&m);
+    FRAG_TRY(err);
+    FRAG_TRY(frag_cuda_free_bytes(s->device, &after));
+    if (after < before && before - after > c->leaked)
+        c->leaked = before - after;
+    return FRAG_OK;
+}
+
+static enum frag_err run_simulated(struct comparison *s, struct compared *c,
+                                   const char *params, struct frag_error *e)
+{
+    struct frag_run run;
+
+    FRAG_TRY(cell_run(&s->simulated, &c->id, params, progress_tick,
+                      &s->progress, &run, e));
+    c->simulated = run.summary;
+    frag_run_free(&run);
+    return FRAG_OK;
+}
+
+/* -- the cells of a trace ------------------------------------------------- */
+
+static struct compared *cell_at(struct comparison *s, size_t policy,
+                                size_t capacity)
+{
+    return &s->cells[policy * s->capacity_count + capacity];
+}
+
+/* Round 0 is the simulated one; with --check the first on the device checks
+ * contents, and the others are timed. Rounds go through all cells, so that what
+ * disturbs the machine for a while does not disturb all runs of one. */
+static enum frag_err run_round(struct comparison *s, uint64_t round,
+                               struct frag_error *e)
+{
+    const bool check = s->values->cell.check && round == 1;
+
+    for (size_t p = 0; p < s->policy_count; p++)
+        for (size_t i = 0; i < s->capacity_count; i++) {
+            struct compared *c = cell_at(s, p, i);
+            char label[64];
+
+            snprintf(label, sizeof(label), "%.24s %.24s", c->id.trace_name,
+                     c->id.policy);
+            progress_step(&s->progress, p * s->capacity_count + i + 1,
+                          s->policy_count * s->capacity_count, " events", 1,
+                          label);
+            if (round == 0)
+                FRAG_TRY(run_simulated(s, c, s->params[p], e));
+            else
+                FRAG_TRY(run_real(s, c, s->params[p], check, e));
+            if (cli_interrupted())
+                return FRAG_CANCELLED;
+        }
+    return FRAG_OK;
+}
+
+static enum frag_err begin(struct comparison *s, const struct input *in,
+                           struct frag_error *e)
+{
+    struct facts facts;
+
+    FRAG_TRY(facts_gather(in->device, &facts));
+    for (size_t p = 0; p < s->policy_count; p++) {
+        FRAG_TRY(
+            policy_choice_params(&s->policies[p], in->trace, &s->params[p], e));
+        for (size_t i = 0; i < s->capacity_count; i++)
+            *cell_at(s, p, i) = (struct compared){
+                .id = {.trace = in->trace,
+                       .device = in->device,
+                       .trace_name = in->name,
+                       .policy = s->policies[p].text,
+                       .policy_used = s->policies[p].policy,
+                       .capacity = capacity_choice_bytes(&s->capacities[i],
+                                                         facts.peak_requested)},
+                .measured = UINT64_MAX};
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err compare_device(void *user, const struct input *in,
+                                    struct frag_error *e)
+{
+    struct comparison *s = user;
+    uint64_t rounds = s->values->repeat + s->values->cell.check;
+    enum frag_err err = begin(s, in, e);
+
+    for (uint64_t r = 0; err == FRAG_OK && r <= rounds; r++)
+        err = run_round(s, r, e);
+    for (size_t i = 0;
+         err == FRAG_OK && i < s->policy_count * s->capacity_count; i++)
+        compare_report_add(&s->report, &s->cells[i]);
+    for (size_t p = 0; p < s->policy_count; p++) {
+        free(s->params[p]);
+        s->params[p] = NULL;
+    }
+    return err;
+}
+
+/* -- the command ---------------------------------------------------------- */
+
+/* The simulated device reports what the real one does. */
+static enum frag_err prepare(struct comparison *s, struct frag_error *e)
+{
+    const struct cell_values *v = &s->values->cell;
+    struct frag_cuda_options options;
+
+    FRAG_TRY(
+        policy_choices_read(&v->policies, &s->policies, &s->policy_count, e));
+    FRAG_TRY(capacity_choices_read(&v->capacities, &s->capacities,
+                                   &s->capacity_count, e));
+    FRAG_TRY(cell_settings_read(v, &s->real, e));
+    options = (struct frag_cuda_options){.ordinal = s->real.gpu};
+    FRAG_TRY(frag_cuda_open(&options, &s->device, e));
+    if (!s->real.total)
+        s->real.total = s->device->total;
+    s->simulated = s->real;
+    s->cells = calloc(s->policy_count * s->capacity_count, sizeof(*s->cells));
+    s->params = calloc(s->policy_count, sizeof(*s->params));
+    if (!s->cells || !s->params)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the cells");
+    return FRAG_OK;
+}
+
+static enum frag_err compare_all(struct comparison *s, struct frag_error *e)
+{
+    const struct values *v = s->values;
+    const struct inputs inputs = {&v->common.args, v->cell.device,
+                                  v->cell.limit, false, &s->progress};
+    enum frag_err err;
+
+    FRAG_TRY(prepare(s, e));
+    FRAG_TRY(compare_report_open(&s->report, s->call, v->outputs.json,
+                                 v->outputs.csv, e));
+    err = inputs_each(&inputs, compare_device, s, e);
+    if (err == FRAG_OK)
+        return compare_report_commit(&s->report, cli_colors(&v->common, stdout),
+                                     e);
+    compare_report_abort(&s->report);
+    return err;
+}
+
+static int say_wrong(const struct comparison *s)
+{
+    if (!s->report.wrong)
+        return EXIT_DONE;
+    fprintf(stderr,
+            "fragsim compare: %" PRIu64 " of %" PRIu64
+            " differ from the simulation or leave memory on the device\n",
+            s->report.wrong, s->report.rows);
+    return EXIT_NO;
+}
+
+static int compare_run(const struct call *call, const void *values)
+{
+    struct comparison s = {.call = call, .values = values};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (!s.values->repeat || s.values->repeat > 1000)
+        return cli_misuse(call, "--repeat: expected 1 to 1000");
+    code = outputs_check(call, &s.values->outputs);
+    if (code != EXIT_DONE)
+        return code;
+    s.progress = progress_start(&s.values->common);
+    cli_catch_signals();
+    err = compare_all(&s, &e);
+    progress_clear(&s.progress);
+    frag_cuda_close(s.device);
+    free(s.cells);
+    free(s.params);
+    free(s.policies);
+    free(s.capacities);
+    return err == FRAG_OK ? say_wrong(&s) : cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    CELL_GRID_OPTIONS(AT),
+    {"repeat", 0, "N", "timed runs on the device; the quickest counts (default: "
+     "5)", OPTION_NUMBER, AT(repeat), NULL},
+    {"check", 0, NULL,
+     "one more run on the device, which proves every answer of the policy and "
+     "that blocks keep their contents", OPTION_SWITCH, AT(cell.check), NULL},
+    {"stop-at-oom", 0, NULL, "end a run with the first request that cannot be "
+     "met", OPTION_SWITCH, AT(cell.stop_at_oom), NULL},
+    {"gpu", 0, "N", "which GPU (default: 0)", OPTION_NUMBER, AT(cell.gpu), NULL},
+    OUTPUT_JSON_OPTION(AT, "rows as JSON, with seconds for each call; - is "
+                       "stdout"),
+    OUTPUT_CSV_OPTION(AT),
+    OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
+    CELL_MODEL_OPTIONS(AT),
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_compare = {
+    .name = "compare",
+    .args = "TRACE...",
+    .summary = "replay on a GPU and on its simulation, and compare",
+    .about =
+        "Every count of a run (reserved, OOMs and where the first is, calls, "
+        "segments) has to be the same on the GPU of this machine as on the "
+        "simulated device, and every run has to leave the GPU's free memory as "
+        "it was; else the exit code is 1. Beside each other stand the seconds "
+        "that the driver's calls took, to the end with everything given back, "
+        "and those that the cost model says (--costs, see `fragsim "
+        "calibrate'). A machine is not equally fast all the time: before and "
+        "after each timed run a fixed series of calls is timed, and `paced' is "
+        "the ratio of modelled to measured seconds at that pace. Between runs "
+        "the device has time to clear what was given back.\n\n"
+        "Without a capacity it is the GPU's own memory that ends a run that "
+        "asks for more, which the simulation does not know of.",
+    .example = "fragsim compare snapshot.pickle -p torch -p remap -c inf,0.9x "
+               "--check",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.cell = CELL_DEFAULTS, .repeat = 5},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = compare_run,
+};

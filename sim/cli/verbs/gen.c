@@ -1,0 +1,105 @@
+/* gen.c - a trace file from a generator and a seed. */
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/output/sink.h"
+#include "traces/gen/generator.h"
+
+struct values {
+    struct common common;
+    const char *out;
+    uint64_t seed;
+    bool force;
+};
+
+static void print_generator(const struct frag_generator *g)
+{
+    printf("%-12s %s\n", g->name, g->summary);
+    for (const struct frag_gen_param *p = g->params; p->name; p++) {
+        printf("    %s=%s\n        %s", p->name, p->init ? p->init : "FILE",
+               p->help);
+        if (p->choices)
+            printf(" (%s)", p->choices);
+        putchar('\n');
+    }
+}
+
+static enum frag_err unknown(const char *name, struct frag_error *e)
+{
+    enum { NAMES = 64 };
+    const char *names[NAMES + 1] = {0}, *near;
+
+    for (size_t i = 0; frag_generators[i] && i < NAMES; i++)
+        names[i] = frag_generators[i]->name;
+    near = cli_nearest(name, names);
+    if (near)
+        return frag_fail(e, FRAG_INVALID,
+                         "there is no generator \"%s\"; did you mean \"%s\"?",
+                         name, near);
+    return frag_fail(e, FRAG_INVALID,
+                     "there is no generator \"%s\"; `fragsim gen' lists them",
+                     name);
+}
+
+static enum frag_err generate(const struct values *v, struct frag_error *e)
+{
+    const char *text = v->common.args.items[0];
+    const size_t length = strcspn(text, ":");
+    const struct frag_generator *g;
+    struct frag_trace *trace;
+    enum frag_err err;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)length, text);
+    g = frag_generator_find(name);
+    if (!g)
+        return unknown(name, e);
+    FRAG_TRY(frag_generate(g, text[length] ? text + length + 1 : "", v->seed,
+                           &trace, e));
+    err = frag_trace_write(trace, v->out, 1, e);
+    frag_trace_close(trace);
+    return err;
+}
+
+static int gen_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct frag_error e = {""};
+    int code;
+
+    if (!v->common.args.count) {
+        for (size_t i = 0; frag_generators[i]; i++)
+            print_generator(frag_generators[i]);
+        return EXIT_DONE;
+    }
+    if (!v->out || sink_is_stdout(v->out))
+        return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    return cli_fail(call, generate(v, &e), &e);
+}
+
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
+     offsetof(struct values, out), NULL},
+    {"seed", 0, "N", "of the random numbers, below 2^32 - 1 (default: 1)",
+     OPTION_NUMBER, offsetof(struct values, seed), NULL},
+    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {0},
+};
+
+const struct verb verb_gen = {
+    .name = "gen",
+    .args = "[NAME[:PARAMS] -o FILE]",
+    .summary = "generate a trace; without a name, list the generators",
+    .about = "The same parameters and seed give the same trace, byte for byte. "
+             "Parameters are given as NAME:key=value,key=value.",
+    .example = "fragsim gen training:steps=50,jitter=0.5 -o train.h5 --seed 7",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.seed = 1},
+    .args_max = 1,
+    .run = gen_run,
+};

@@ -1,0 +1,325 @@
+/* merge.c - result files into one: the parts of a sweep, or the days of a
+ * week. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+
+struct values {
+    struct common common;
+    bool force;
+};
+
+/* A run of an input, as results take it; borrows from what was loaded. */
+struct row {
+    const char *file;
+    struct frag_loaded_run *run;
+    struct frag_trace trace;
+    struct frag_device_trace device;
+    struct frag_policy policy;
+    struct frag_run_identity id;
+};
+
+struct merge {
+    const struct texts *paths; /* the first is the output */
+    struct frag_loaded *loaded;
+    size_t loaded_count;
+    struct row *rows;
+    size_t row_count;
+};
+
+/* -- reading ------------------------------------------------------------- */
+
+static enum frag_err no_memory(struct frag_error *e)
+{
+    return frag_fail(e, FRAG_NOMEM, "no memory to merge");
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Rows of one version and one setting can stand in one table. */
+static enum frag_err check_kin(const struct merge *m, size_t i,
+                               struct frag_error *e)
+{
+    const struct frag_loaded *a = &m->loaded[0], *b = &m->loaded[i];
+    const char *const first = m->paths->items[1],
+                      *path = m->paths->items[i + 1];
+
+    if (!same(a->version, b->version) || !same(a->commit, b->commit))
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: made by fragsim %s (%s), %s by %s (%s); their "
+                         "numbers do not belong in one table",
+                         path, b->version, b->commit, first, a->version,
+                         a->commit);
+    if (!same(a->settings, b->settings))
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: made with the settings \"%s\", %s with \"%s\"",
+                         path, b->settings ? b->settings : "", first,
+                         a->settings ? a->settings : "");
+    return FRAG_OK;
+}
+
+static enum frag_err load_all(struct merge *m, struct frag_error *e)
+{
+    const size_t count = m->paths->count - 1;
+
+    m->loaded = calloc(count, sizeof(*m->loaded));
+    if (!m->loaded)
+        return no_memory(e);
+    while (m->loaded_count < count) {
+        size_t i = m->loaded_count;
+
+        FRAG_TRY(frag_results_load(m->paths->items[i + 1], &m->loaded[i], e));
+        m->loaded_count++;
+        FRAG_TRY(check_kin(m, i, e));
+        if (cli_interrupted())
+            return FRAG_CANCELLED;
+    }
+    return FRAG_OK;
+}
+
+static void fill_row(struct row *row, const char *file,
+                     struct frag_loaded_run *r)
+{
+    row->file = file;
+    row->run = r;
+    row->trace = (struct frag_trace){
+        .path = r->trace_path,
+        .format = r->trace_format,
+        .file_bytes = r->trace_bytes,
+        .settings = r->trace_settings,
+        .note_count = (uint32_t)r->note_count,
+        .notes = (const char *const *)r->trace_notes,
+    };
+    snprintf(row->trace.sha256, sizeof(row->trace.sha256), "%s",
+             r->trace_sha256);
+    row->device = (struct frag_device_trace){.device = (uint32_t)r->device,
+                                             .count = r->trace_events};
+    row->policy = (struct frag_policy){.name = r->policy_name,
+                                       .source = r->policy_source};
+    row->id = (struct frag_run_identity){
+        .trace = &row->trace,
+        .device = &row->device,
+        .trace_name = r->trace,
+        .policy = r->policy,
+        .policy_used = &row->policy,
+        .capacity = r->capacity,
+        .total = r->total,
+        .backend = r->backend,
+        .seed = r->seed,
+        .stopped_at_oom = r->stopped_at_oom,
+        .bare = r->bare,
+    };
+}
+
+static enum frag_err make_rows(struct merge *m, struct frag_error *e)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->loaded_count; i++)
+        count += m->loaded[i].count;
+    m->rows = calloc(count + 1, sizeof(*m->rows));
+    if (!m->rows)
+        return no_memory(e);
+    for (size_t i = 0; i < m->loaded_count; i++)
+        for (uint64_t k = 0; k < m->loaded[i].count; k++)
+            fill_row(&m->rows[m->row_count++], m->paths->items[i + 1],
+                     &m->loaded[i].runs[k]);
+    return FRAG_OK;
+}
+
+/* -- choosing ------------------------------------------------------------ */
+
+/* Of one run in several files, the one that says more comes first, and then
+ * the one that was quicker: the choice is the same in any order of files. */
+static int by_identity(const void *a, const void *b)
+{
+    const struct row *const *x = a, *const *y = b;
+    const struct frag_run *r = &(*x)->run->run, *s = &(*y)->run->run;
+    int order = frag_results_order(&(*x)->id, r->params, &(*y)->id, s->params);
+    double fast = r->summary.ns_per_event, other = s->summary.ns_per_event;
+
+    if (order)
+        return order;
+    if ((*x)->id.bare != (*y)->id.bare)
+        return (*x)->id.bare - (*y)->id.bare;
+    if (isnan(fast) != isnan(other))
+        return isnan(fast) - isnan(other);
+    return (fast > other) - (fast < other);
+}
+
+static bool agree(const struct row *a, const struct row *b)
+{
+    struct frag_summary x = a->run->run.summary, y = b->run->run.summary;
+
+    x.ns_per_event = y.ns_per_event = 0; /* the wall's, not the run's */
+    return !memcmp(&x, &y, sizeof(x));
+}
+
+static enum frag_err add_rows(struct row *const *rows, size_t count,
+                              struct frag_results *out, struct frag_error *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct row *r = rows[i], *last = i ? rows[i - 1] : NULL;
+
+        if (last && !frag_results_order(&last->id, last->run->params, &r->id,
+                                        r->run->params)) {
+            if (agree(last, r))
+                continue;
+            return frag_fail(e, FRAG_CORRUPT,
+                             "%s and %s disagree on %s with %s; one of them is "
+                             "of something else than it says",
+                             last->file, r->file, r->run->trace,
+                             r->run->policy);
+        }
+        if (cli_interrupted())
+            return FRAG_CANCELLED;
+        FRAG_TRY(frag_results_add(out, &r->id, &r->run->run, e));
+    }
+    return FRAG_OK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The lines of all texts, each once and sorted; to be freed. Empty for none;
+ * NULL if there is no memory. */
+static char *unite(const struct merge *m, size_t offset)
+{
+    char *all = NULL, **lines = NULL, *text = NULL;
+    size_t size, count = 0;
+    FILE *out = open_memstream(&all, &size);
+
+    for (size_t i = 0; out && i < m->loaded_count; i++) {
+        const char *one;
+
+        memcpy(&one, (const char *)&m->loaded[i] + offset, sizeof(one));
+        if (one)
+            fprintf(out, "%s\n", one);
+    }
+    if (out && fclose(out) == 0)
+        lines = malloc((size + 1) * sizeof(*lines));
+    for (char *at = all; lines && *at; at = strchr(at, '\0') + 1) {
+        lines[count++] = at;
+        at[strcspn(at, "\n")] = '\0';
+    }
+    if (lines)
+        qsort(lines, count, sizeof(*lines), by_text);
+    text = lines ? calloc(1, size + 1) : NULL;
+    for (size_t i = 0, used = 0; text && i < count; i++)
+        if (!i || strcmp(lines[i], lines[i - 1]) != 0)
+            used += (size_t)sprintf(text + used, "%s%s", used ? "\n" : "",
+                                    lines[i]);
+    free(lines);
+    free(all);
+    return text;
+}
+
+/* -- writing ------------------------------------------------------------- */
+
+static enum frag_err write_sorted(const struct merge *m,
+                                  const struct frag_provenance *p,
+                                  struct frag_error *e)
+{
+    struct row **rows = calloc(m->row_count + 1, sizeof(struct row *));
+    struct frag_results *out;
+    enum frag_err err;
+
+    if (!rows)
+        return no_memory(e);
+    for (size_t i = 0; i < m->row_count; i++)
+        rows[i] = &m->rows[i];
+    qsort(rows, m->row_count, sizeof(struct row *), by_identity);
+    err = frag_results_open(m->paths->items[0], p, &out, e);
+    if (err == FRAG_OK) {
+        err = add_rows(rows, m->row_count, out, e);
+        if (err == FRAG_OK)
+            err = frag_results_commit(out, FRAG_NO_TIME, e);
+        else
+            frag_results_abort(out);
+    }
+    free(rows);
+    return err;
+}
+
+static enum frag_err write_all(const struct merge *m, struct frag_error *e)
+{
+    char *command = unite(m, offsetof(struct frag_loaded, command));
+    char *missing = unite(m, offsetof(struct frag_loaded, missing));
+    enum frag_err err = no_memory(e);
+
+    if (command && missing)
+        err = write_sorted(m,
+                           &(const struct frag_provenance){
+                               .version = m->loaded[0].version,
+                               .commit = m->loaded[0].commit,
+                               .command = command,
+                               .started = FRAG_NO_TIME,
+                               .settings = m->loaded[0].settings,
+                               .missing = *missing ? missing : NULL,
+                           },
+                           e);
+    free(command);
+    free(missing);
+    return err;
+}
+
+static int merge_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct merge m = {.paths = &v->common.args};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code = cli_may_replace(call, m.paths->items[0], v->force);
+
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    err = load_all(&m, &e);
+    if (err == FRAG_OK)
+        err = make_rows(&m, &e);
+    if (err == FRAG_OK)
+        err = write_all(&m, &e);
+    if (err == FRAG_OK && !v->common.quiet)
+        fprintf(stderr, "%zu runs of %zu files; written to %s\n", m.row_count,
+                m.loaded_count, m.paths->items[0]);
+    free(m.rows);
+    for (size_t i = 0; i < m.loaded_count; i++)
+        frag_results_unload(&m.loaded[i]);
+    free(m.loaded);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+static const struct option_row options[] = {
+    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_merge = {
+    .name = "merge",
+    .args = "OUT IN...",
+    .summary = "put result files together, as the shards of a sweep",
+    .about =
+        "Writes every run of the inputs to OUT, each once, sorted by trace, "
+        "device, policy, parameters and capacity. Neither the order of the "
+        "inputs nor merging twice changes a byte, and the shards of a sweep "
+        "make the file that the whole sweep would have made. The inputs have "
+        "to be of one version and one setting; two that disagree on a run are "
+        "an error. Memory is that of all inputs and twice the output.",
+    .example = "fragsim merge grid.h5 shards/*.h5",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.force = false},
+    .args_min = 2,
+    .args_max = SIZE_MAX,
+    .run = merge_run,
+};

@@ -1,0 +1,192 @@
+/* plot.c - figures of a result file, drawn by the scripts in plots/. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/gnuplot.h"
+#include "sim/cli/output/inputs.h"
+#include "traces/facts.h"
+
+struct values {
+    struct common common;
+    struct texts runs;
+    const char *out, *keep, *policy, *capacity;
+    uint64_t device; /* INPUT_ANY_DEVICE: the only one */
+    unsigned color;
+    bool force;
+};
+
+static enum frag_err plot(const struct figure *f, const struct values *v,
+                          struct frag_error *e)
+{
+    const struct texts *args = &v->common.args;
+    struct result_files files;
+    struct selection s = {0};
+    enum frag_err err;
+
+    FRAG_TRY(result_files_load(args->items, args->count - 1, &files, e));
+    err = selection_choose(&files, &v->runs, &s, e);
+    if (err == FRAG_OK)
+        err = figure_draw(f, &s, v->out, v->keep, e);
+    selection_free(&s);
+    result_files_free(&files);
+    return err;
+}
+
+/* -- figures of a trace --------------------------------------------------- */
+
+/* The capacity of a word as "24GiB" or "0.9x". */
+static enum frag_err find_capacity(const char *text,
+                                   const struct frag_device_trace *d,
+                                   frag_size *out, struct frag_error *e)
+{
+    struct capacity_choice *list = NULL;
+    size_t count = 0;
+    struct facts facts;
+    enum frag_err err = capacity_choices_read(&(const struct texts){&text, 1},
+                                              &list, &count, e);
+
+    if (err == FRAG_OK && count != 1)
+        err = frag_fail(e, FRAG_INVALID, "--capacity: a figure has one");
+    if (err == FRAG_OK)
+        err = facts_gather(d, &facts);
+    if (err == FRAG_OK)
+        *out = capacity_choice_bytes(&list[0], facts.peak_requested);
+    free(list);
+    return err;
+}
+
+static enum frag_err view_trace(const struct figure *f, const struct values *v,
+                                const struct frag_trace *t,
+                                struct trace_view *view, struct frag_error *e)
+{
+    struct policy_choice policy;
+    char *params, *name;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(v->policy, &policy, e));
+    FRAG_TRY(input_device(t, v->device, &view->device, e));
+    FRAG_TRY(find_capacity(v->capacity, view->device, &view->capacity, e));
+    FRAG_TRY(policy_choice_params(&policy, t, &params, e));
+    name = cli_trace_name(t->path);
+    err = name ? FRAG_OK : FRAG_NOMEM;
+    if (err == FRAG_OK) {
+        view->policy = &policy;
+        view->params = params;
+        view->name = name;
+        view->color = v->color;
+        err = figure_draw_trace(f, view, v->out, v->keep, e);
+    }
+    free(name);
+    free(params);
+    return err;
+}
+
+static enum frag_err plot_trace(const struct figure *f, const struct values *v,
+                                struct frag_error *e)
+{
+    struct progress progress = progress_start(&v->common);
+    struct trace_view view = {.progress = &progress};
+    struct frag_trace *trace;
+    enum frag_err err;
+
+    if (v->common.args.count != 2)
+        return frag_fail(e, FRAG_INVALID, "%s is a figure of one trace",
+                         f->name);
+    FRAG_TRY(input_open(v->common.args.items[0], 0, &progress, &trace, e));
+    progress_step(&progress, 0, 0, " events", 1, f->name);
+    err = view_trace(f, v, trace, &view, e);
+    progress_clear(&progress);
+    frag_trace_close(trace);
+    return err;
+}
+
+/* -- the command ---------------------------------------------------------- */
+
+/* "a, b and c" of the names of all figures. */
+static int no_such_figure(const struct call *call, const char *name)
+{
+    char known[256] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; figures[i] && at < sizeof(known); i++)
+        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s",
+                               !i               ? ""
+                               : figures[i + 1] ? ", "
+                                                : " and ",
+                               figures[i]->name);
+    return cli_misuse(call, "there is no figure \"%s\"; there are %s", name,
+                      known);
+}
+
+static int plot_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    const char *name = v->common.args.items[v->common.args.count - 1];
+    const struct figure *f = figure_find(name);
+    struct frag_error e = {""};
+    int code;
+
+    if (!f)
+        return no_such_figure(call, name);
+    if (!v->out || !gnuplot_can_draw(v->out))
+        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    return cli_fail(
+        call, figure_is_of_trace(f) ? plot_trace(f, v, &e) : plot(f, v, &e),
+        &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "the figure: .svg, .png or .pdf", OPTION_TEXT,
+     AT(out), NULL},
+    {"force", 'f', NULL, "write over a figure that exists", OPTION_SWITCH,
+     AT(force), NULL},
+    {"run", 0, "N,...", "only these runs, as numbered in /runs (default: all)",
+     OPTION_LIST, AT(runs), NULL},
+    {"policy", 'p', "POLICY",
+     "for a figure of a trace: who serves it (default: torch)", OPTION_TEXT,
+     AT(policy), NULL},
+    {"capacity", 'c', "SIZE",
+     "for a figure of a trace: memory of the device, as 24GiB, 0.9x or inf "
+     "(default)",
+     OPTION_TEXT, AT(capacity), NULL},
+    {"device", 0, "N", "for a figure of a trace with several: which one",
+     OPTION_NUMBER, AT(device), NULL},
+    {"color-by", 0, "WHAT",
+     "for a map: what blocks are coloured by: lifetime (default), size or "
+     "stream",
+     OPTION_CHOICE, AT(color), FIGURE_COLORS},
+    {"keep", 0, "DIR", "keep the gnuplot script and its data there",
+     OPTION_TEXT, AT(keep), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_plot = {
+    .name = "plot",
+    .args = "RESULTS...|TRACE FIGURE -o FILE",
+    .summary = "draw a figure of result files or of a trace",
+    .about = "The figures:"
+#define FIGURE(name, text) "\n\n" #name ": " text "."
+#include "sim/cli/figures/list.h"
+#undef FIGURE
+             "\n\nEach is drawn by gnuplot with a script that can be kept, "
+             "edited and run by hand.",
+    .example = "fragsim plot results.h5 compare -o compare.svg",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.policy = "torch",
+                                       .capacity = "inf",
+                                       .device = INPUT_ANY_DEVICE},
+    .args_min = 2,
+    .args_max = SIZE_MAX,
+    .run = plot_run,
+};

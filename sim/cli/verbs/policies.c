@@ -1,0 +1,189 @@
+/* policies.c - what can be run, from the policies' own tables. */
+#include <math.h>
+#include <string.h>
+
+#include "policies/policy.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/sink.h"
+#include "sim/experiments/choices.h"
+
+struct values {
+    struct common common;
+    const char *json;
+    bool force;
+};
+
+static const struct need {
+    unsigned flag;
+    const char *name, *text;
+} needs[] = {
+    {FRAG_NEEDS_VMM, "vmm", "virtual memory calls of the device"},
+    {FRAG_NEEDS_FUTURE, "future", "knowledge of when a block is freed"},
+    {FRAG_NEEDS_MOVES, "moves", "a caller that lets blocks move"},
+};
+
+enum { NEEDS = sizeof(needs) / sizeof(*needs) };
+
+/* Indexed by enum frag_param_kind. */
+static const char *const kinds[] = {"size", "number", "ratio", "switch",
+                                    "choice"};
+
+static bool has_range(const struct frag_param *p)
+{
+    return p->kind <= FRAG_PARAM_RATIO && p->min < p->max;
+}
+
+/* A bound as a user would write it. */
+static const char *bound(const struct frag_param *p, double x,
+                         char text[FRAG_SIZE_TEXT])
+{
+    if (p->kind == FRAG_PARAM_SIZE)
+        return frag_size_format(x < 0x1p64 ? (frag_size)x : FRAG_UNLIMITED,
+                                text);
+    snprintf(text, FRAG_SIZE_TEXT, "%g", x);
+    return text;
+}
+
+static void print_param(FILE *out, const struct frag_param *p)
+{
+    char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
+
+    fprintf(out, "    %s=%s\n        %s", p->name, p->init, p->help);
+    if (p->choices)
+        fprintf(out, " (%s)", p->choices);
+    else if (has_range(p))
+        fprintf(out, " (%s to %s)", bound(p, p->min, low),
+                bound(p, p->max, high));
+    fputc('\n', out);
+}
+
+static void print_policy(FILE *out, const struct frag_policy *p, bool details)
+{
+    fprintf(out, "%-12s %s\n", p->name, p->summary);
+    if (!details)
+        return;
+    fprintf(out, "    source: %s\n", p->source);
+    for (size_t i = 0; i < NEEDS; i++)
+        if (p->needs & needs[i].flag)
+            fprintf(out, "    needs: %s\n", needs[i].text);
+    for (const struct frag_param *q = p->params; q && q->name; q++)
+        print_param(out, q);
+}
+
+static void json_param(FILE *out, const struct frag_param *p)
+{
+    fputs("\n     {\"name\": ", out);
+    frag_json_text(out, p->name);
+    fprintf(out, ", \"kind\": \"%s\", \"default\": ", kinds[p->kind]);
+    frag_json_text(out, p->init);
+    fputs(", \"choices\": ", out);
+    if (p->choices)
+        frag_json_text(out, p->choices);
+    else
+        fputs("null", out);
+    fputs(", \"min\": ", out);
+    frag_json_real(out, has_range(p) ? p->min : NAN);
+    fputs(", \"max\": ", out);
+    frag_json_real(out, has_range(p) ? p->max : NAN);
+    fputs(", \"help\": ", out);
+    frag_json_text(out, p->help);
+    fputc('}', out);
+}
+
+static void json_policy(FILE *out, const struct frag_policy *p)
+{
+    const char *comma = "";
+
+    fputs("{\"name\": ", out);
+    frag_json_text(out, p->name);
+    fputs(", \"summary\": ", out);
+    frag_json_text(out, p->summary);
+    fputs(", \"source\": ", out);
+    frag_json_text(out, p->source);
+    fputs(", \"needs\": [", out);
+    for (size_t i = 0; i < NEEDS; i++)
+        if (p->needs & needs[i].flag) {
+            fprintf(out, "%s\"%s\"", comma, needs[i].name);
+            comma = ", ";
+        }
+    fputs("], \"params\": [", out);
+    for (const struct frag_param *q = p->params; q && q->name; q++) {
+        fputs(q == p->params ? "" : ",", out);
+        json_param(out, q);
+    }
+    fputs("]}", out);
+}
+
+static void json_all(FILE *out, const struct frag_policy *const *list)
+{
+    const char *comma = "";
+
+    fprintf(out, "{\"schema_version\": \"%s\", \"policies\": [",
+            FRAG_RESULTS_SCHEMA);
+    for (; *list; list++) {
+        fprintf(out, "%s\n  ", comma);
+        json_policy(out, *list);
+        comma = ",";
+    }
+    fputs("\n ]}\n", out);
+}
+
+static enum frag_err write_json(const struct values *v,
+                                const struct frag_policy *const *list,
+                                struct frag_error *e)
+{
+    struct sink sink;
+
+    FRAG_TRY(sink_open(&sink, v->json, e));
+    json_all(sink.out, list);
+    return sink_commit(&sink, e);
+}
+
+static int policies_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    const struct frag_policy *one[] = {NULL, NULL};
+    const struct frag_policy *const *list = frag_policies;
+    struct frag_error e = {""};
+    int code = cli_may_write(call, v->json, v->force);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (v->common.args.count) {
+        enum frag_err err = policy_named(v->common.args.items[0], one, &e);
+
+        if (err != FRAG_OK)
+            return cli_fail(call, err, &e);
+        list = one;
+    }
+    if (v->json)
+        return cli_fail(call, write_json(v, list, &e), &e);
+    for (; *list; list++)
+        print_policy(stdout, *list, true);
+    return EXIT_DONE;
+}
+
+static const struct option_row options[] = {
+    {"json", 0, "FILE", "the same as JSON; - is stdout", OPTION_TEXT,
+     offsetof(struct values, json), NULL},
+    {"force", 'f', NULL, "write over an output that exists", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {0},
+};
+
+const struct verb verb_policies = {
+    .name = "policies",
+    .args = "[NAME|FILE.so]",
+    .summary = "list the policies, their parameters and sources",
+    .about =
+        "A policy is used as NAME or NAME:PARAMS in `fragsim replay -p'. One "
+        "of your own, in a shared library, is used by its file's name: "
+        "./FILE.so or ./FILE.so:PARAMS. How to write one is said in the "
+        "installed header policies/policy.h.",
+    .example = "fragsim policies",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.json = NULL},
+    .args_max = 1,
+    .run = policies_run,
+};

@@ -1,0 +1,316 @@
+/* record.c - runs a program under the recorder, and makes a trace of what
+ * it asked of the CUDA driver. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/program.h"
+#include "traces/record_log.h"
+#include "traces/trace.h"
+
+enum { ROOM = PATH_MAX + NAME_MAX + 2 }; /* for a path in a folder of ours */
+
+struct values {
+    struct common common;
+    const char *out;
+    bool force, keep;
+};
+
+/* The traces of the processes, one each. */
+struct recording {
+    char folder[PATH_MAX]; /* of the logs */
+    struct dirent **logs;  /* log_count of them, by name */
+    int log_count;
+    struct frag_trace **traces; /* NULL where a process asked for nothing */
+    size_t count;               /* of those that are not */
+};
+
+/* ---- the library ---- */
+
+/* The recorder lies beside the tool where both were built, and where
+ * `cmake --install` puts it. */
+static enum frag_err find_library(char path[PATH_MAX], struct frag_error *e)
+{
+    static const char *const places[] = {"", FRAG_LIBRARIES_FROM_TOOL "/"};
+    char tool[PATH_MAX], folder[PATH_MAX + 256];
+    const ssize_t length = readlink("/proc/self/exe", tool, sizeof(tool) - 1);
+
+    if (length < 0)
+        return frag_fail(e, FRAG_IO, "/proc/self/exe: %s", strerror(errno));
+    tool[length] = '\0';
+    *strrchr(tool, '/') = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        snprintf(folder, sizeof(folder), "%s/%slibfragsim_record.so", tool,
+                 places[i]);
+        if (realpath(folder, path))
+            return strpbrk(path, " :")
+                       ? frag_fail(e, FRAG_IO,
+                                   "%s: expected a path without blanks and "
+                                   "colons, as LD_PRELOAD takes no other",
+                                   path)
+                       : FRAG_OK;
+    }
+    return frag_fail(e, FRAG_IO,
+                     "expected libfragsim_record.so in %s or in %s of it, "
+                     "found none: build it, or install fragsim again",
+                     tool, FRAG_LIBRARIES_FROM_TOOL);
+}
+
+/* ---- the logs ---- */
+
+static enum frag_err make_folder(const char *out, struct recording *r,
+                                 struct frag_error *e)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s.logs-XXXXXX", out) >= PATH_MAX)
+        return frag_fail(e, FRAG_IO, "%s: the name is too long", out);
+    if (!mkdtemp(path) || !realpath(path, r->folder))
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    return FRAG_OK;
+}
+
+static int is_log(const struct dirent *entry)
+{
+    return strstr(entry->d_name, RECORD_SUFFIX) != NULL;
+}
+
+static void name_log(const struct recording *r, int i, char path[ROOM])
+{
+    snprintf(path, ROOM, "%s/%s", r->folder, r->logs[i]->d_name);
+}
+
+static void say_notes(const char *name, const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->note_count; i++)
+        fprintf(stderr, "%s: %s\n", name, t->notes[i]);
+}
+
+/* The trace of a log. NULL if it has no events: then what it has to say is said
+ * here, as no file can. */
+static enum frag_err read_log(const char *path, struct frag_trace **out,
+                              struct frag_error *e)
+{
+    uint64_t events = 0;
+    struct frag_trace *t;
+
+    FRAG_TRY(frag_trace_open(path, NULL, &t, e));
+    for (uint32_t i = 0; i < t->device_count; i++)
+        events += t->devices[i].count;
+    if (events) {
+        *out = t;
+        return FRAG_OK;
+    }
+    say_notes("without a trace", t);
+    frag_trace_close(t);
+    return FRAG_OK;
+}
+
+static enum frag_err read_logs(struct recording *r, struct frag_error *e)
+{
+    char path[ROOM];
+
+    r->log_count = scandir(r->folder, &r->logs, is_log, alphasort);
+    if (r->log_count < 0) {
+        r->log_count = 0;
+        return frag_fail(e, FRAG_IO, "%s: %s", r->folder, strerror(errno));
+    }
+    r->traces = calloc((size_t)r->log_count + 1, sizeof(struct frag_trace *));
+    if (!r->traces)
+        return FRAG_NOMEM;
+    for (int i = 0; i < r->log_count; i++) {
+        name_log(r, i, path);
+        FRAG_TRY(read_log(path, &r->traces[i], e));
+        r->count += r->traces[i] != NULL;
+    }
+    return FRAG_OK;
+}
+
+static void remove_logs(const struct recording *r)
+{
+    char path[ROOM];
+
+    for (int i = 0; i < r->log_count; i++) {
+        name_log(r, i, path);
+        unlink(path);
+    }
+    rmdir(r->folder);
+}
+
+static void close_all(struct recording *r)
+{
+    for (int i = 0; i < r->log_count; i++) {
+        if (r->traces)
+            frag_trace_close(r->traces[i]);
+        free(r->logs[i]);
+    }
+    free(r->traces);
+    free(r->logs);
+}
+
+/* ---- the traces ---- */
+
+/* The name of the trace of log i: OUT, or where there are several OUT with the
+ * process before its suffix. */
+static void name_trace(const struct values *v, const struct recording *r, int i,
+                       char name[ROOM])
+{
+    const char *log = r->logs[i]->d_name;
+    const char *base = strrchr(v->out, '/');
+    const char *suffix = strrchr(base ? base : v->out, '.');
+    int process = (int)strcspn(log, ".");
+
+    if (process > 2 && !memcmp(log + process - 2, "-0", 2))
+        process -= 2;
+    if (!suffix || suffix == base)
+        suffix = v->out + strlen(v->out);
+    if (r->count == 1)
+        snprintf(name, ROOM, "%s", v->out);
+    else
+        snprintf(name, ROOM, "%.*s.%.*s%s", (int)(suffix - v->out), v->out,
+                 process, log, suffix);
+}
+
+static void say(const struct values *v, const char *name,
+                const struct frag_trace *t)
+{
+    if (v->common.quiet)
+        return;
+    for (uint32_t i = 0; i < t->device_count; i++)
+        fprintf(stderr, "%s: device %u, %llu events\n", name,
+                (unsigned)t->devices[i].device,
+                (unsigned long long)t->devices[i].count);
+    say_notes(name, t);
+}
+
+static int write_traces(const struct call *call, const struct values *v,
+                        const struct recording *r, struct frag_error *e)
+{
+    char name[ROOM];
+    int code = EXIT_DONE;
+
+    for (int i = 0; i < r->log_count && code == EXIT_DONE; i++)
+        if (r->traces[i]) {
+            name_trace(v, r, i, name);
+            code = cli_may_replace(call, name, v->force);
+        }
+    for (int i = 0; i < r->log_count && code == EXIT_DONE; i++)
+        if (r->traces[i]) {
+            name_trace(v, r, i, name);
+            code =
+                cli_fail(call, frag_trace_write(r->traces[i], name, 1, e), e);
+            if (code == EXIT_DONE)
+                say(v, name, r->traces[i]);
+        }
+    return code;
+}
+
+/* ---- the command ---- */
+
+static enum frag_err run_program(const struct values *v, struct recording *r,
+                                 int *status, struct frag_error *e)
+{
+    const char *loaded = getenv("LD_PRELOAD");
+    char library[PATH_MAX], preload[2 * PATH_MAX];
+    const struct setting settings[] = {
+        {"LD_PRELOAD", preload}, {RECORD_FOLDER, r->folder}, {NULL, NULL}};
+    enum frag_err err;
+
+    FRAG_TRY(find_library(library, e));
+    snprintf(preload, sizeof(preload), "%s%s%s", library,
+             loaded && *loaded ? ":" : "", loaded ? loaded : "");
+    FRAG_TRY(make_folder(v->out, r, e));
+    err = program_run(&v->common.args, settings, status, e);
+    if (err != FRAG_OK)
+        rmdir(r->folder);
+    return err;
+}
+
+static int nothing_recorded(const struct call *call, int status)
+{
+    fprintf(stderr,
+            "fragsim %s: the program made no CUDA memory calls; a program that "
+            "is linked statically or runs as another user is not seen\n",
+            call->verb->name);
+    return status ? status : EXIT_DEVICE;
+}
+
+/* Turns the logs into traces; what cannot be is kept. */
+static int convert(const struct call *call, const struct values *v,
+                   struct recording *r, int status)
+{
+    struct frag_error e = {""};
+    int code = cli_fail(call, read_logs(r, &e), &e);
+
+    if (code == EXIT_DONE)
+        code = write_traces(call, v, r, &e);
+    if (code == EXIT_DONE && !r->count)
+        status = nothing_recorded(call, status);
+    if (code == EXIT_DONE && !(v->keep && r->count))
+        remove_logs(r);
+    else
+        fprintf(stderr,
+                "fragsim %s: the logs are in %s; every command reads them\n",
+                call->verb->name, r->folder);
+    close_all(r);
+    return code == EXIT_DONE ? status : code;
+}
+
+static int record_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct recording r = {.folder = ""};
+    struct frag_error e = {""};
+    int code, status = 0;
+
+    if (!v->out || !strcmp(v->out, "-"))
+        return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code == EXIT_DONE)
+        code = cli_fail(call, run_program(v, &r, &status, &e), &e);
+    return code == EXIT_DONE ? convert(call, v, &r, status) : code;
+}
+
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
+     offsetof(struct values, out), NULL},
+    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {"keep", 'k', NULL,
+     "keep the logs that the trace is made of, in a folder beside it",
+     OPTION_SWITCH, offsetof(struct values, keep), NULL},
+    {0},
+};
+
+const struct verb verb_record = {
+    .name = "record",
+    .args = "-o FILE -- PROGRAM [ARGUMENT...]",
+    .summary = "run a CUDA program and record what it asks of the driver",
+    .about =
+        "Any program that calls the CUDA driver or its runtime, shared or "
+        "static: device memory by cudaMalloc, cudaMallocAsync, from pools, "
+        "managed and pitched, arrays, and physical memory by cuMemCreate, with "
+        "streams, with the requests that failed, and with what goes as its "
+        "context is reset. What takes memory in other ways, such as graphs, is "
+        "counted and said at the end. Of processes that the program starts "
+        "each "
+        "that asks for memory has a trace; where they are several, the number "
+        "of the process goes before the suffix: FILE.123.h5.\n\n"
+        "The calls are logged in a folder beside FILE while the program runs. "
+        "A program that is killed leaves them all; if this command is killed "
+        "itself, every other command reads the logs.\n\n"
+        "The exit code is the program's, 128 and the number of the signal that "
+        "ended it, or where the recording failed one of fragsim's own.",
+    .example = "fragsim record -o train.h5 -- python3 train.py --steps 10",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.out = NULL},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = record_run,
+};

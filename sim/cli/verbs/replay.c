@@ -1,0 +1,219 @@
+/* replay.c - every trace x policy x capacity. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/cli/output/outputs.h"
+#include "sim/cli/output/progress.h"
+#include "sim/cli/output/report.h"
+#include "sim/experiments/cell.h"
+#include "sim/experiments/choices.h"
+#include "sim/version.h"
+#include "traces/facts.h"
+
+struct values {
+    struct common common;
+    struct cell_values cell;
+    struct outputs outputs;
+    uint64_t points;
+};
+
+/* Everything a replay needs, checked before the first run. */
+struct plan {
+    const struct call *call;
+    const struct values *values;
+    struct policy_choice *policies;
+    struct capacity_choice *capacities;
+    size_t policy_count, capacity_count;
+    struct cell_settings settings;
+    struct progress progress;
+    struct report report;
+};
+
+/* -- one run ------------------------------------------------------------- */
+
+static enum frag_err measure(struct plan *plan, struct frag_run_identity *id,
+                             const char *params, struct frag_error *e)
+{
+    struct frag_run run;
+    enum frag_err err;
+
+    FRAG_TRY(cell_run(&plan->settings, id, params, progress_tick,
+                      &plan->progress, &run, e));
+    err = report_add(&plan->report, id, &run, e);
+    frag_run_free(&run);
+    return err;
+}
+
+static void announce(struct plan *plan, const struct frag_run_identity *id,
+                     size_t step)
+{
+    char label[96], size[FRAG_SIZE_TEXT];
+
+    snprintf(label, sizeof(label), "%.24s %.20s %s", id->trace_name, id->policy,
+             frag_size_format(id->capacity, size));
+    progress_step(&plan->progress, step + 1,
+                  plan->policy_count * plan->capacity_count, " events", 1,
+                  label);
+}
+
+static enum frag_err run_policy(struct plan *plan, struct frag_run_identity *id,
+                                size_t p, frag_size peak_requested,
+                                struct frag_error *e)
+{
+    const struct policy_choice *policy = &plan->policies[p];
+    enum frag_err err = FRAG_OK;
+    char *params;
+
+    FRAG_TRY(policy_choice_params(policy, id->trace, &params, e));
+    id->policy = policy->text;
+    id->policy_used = policy->policy;
+    for (size_t c = 0; err == FRAG_OK && c < plan->capacity_count; c++) {
+        id->capacity =
+            capacity_choice_bytes(&plan->capacities[c], peak_requested);
+        announce(plan, id, p * plan->capacity_count + c);
+        err = measure(plan, id, params, e);
+        if (err == FRAG_OK && cli_interrupted())
+            err = FRAG_CANCELLED;
+    }
+    free(params);
+    return err;
+}
+
+static enum frag_err run_device(void *user, const struct input *in,
+                                struct frag_error *e)
+{
+    struct plan *plan = user;
+    struct frag_run_identity id = {
+        .trace = in->trace,
+        .device = in->device,
+        .trace_name = in->name,
+    };
+    struct facts facts;
+
+    FRAG_TRY(facts_gather(in->device, &facts));
+    for (size_t p = 0; p < plan->policy_count; p++)
+        FRAG_TRY(run_policy(plan, &id, p, facts.peak_requested, e));
+    return FRAG_OK;
+}
+
+/* -- all of them --------------------------------------------------------- */
+
+static void say_totals(const struct plan *plan, const struct report *r,
+                       uint64_t started)
+{
+    const char *out = plan->values->outputs.hdf5;
+    double seconds = (double)(progress_clock() - started) / 1e9;
+
+    if (plan->values->common.quiet)
+        return;
+    fprintf(stderr,
+            "%" PRIu64 " run%s, %" PRIu64 " with an OOM; %.1f M events in "
+            "%.2f s%s%s\n",
+            r->runs, r->runs == 1 ? "" : "s", r->failed_runs,
+            (double)r->events / 1e6, seconds, out ? "; written to " : "",
+            out ? out : "");
+}
+
+static enum frag_err run_all(struct plan *plan, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+    const struct frag_provenance provenance = {
+        .version = frag_version,
+        .commit = frag_commit,
+        .command = plan->call->command,
+        .started = cli_now(),
+    };
+    const struct inputs inputs = {&v->common.args, v->cell.device,
+                                  v->cell.limit, !v->common.quiet,
+                                  &plan->progress};
+    uint64_t started = progress_clock();
+    enum frag_err err;
+
+    FRAG_TRY(report_open(&plan->report, &provenance, v->outputs.hdf5,
+                         v->outputs.json, v->outputs.csv, e));
+    err = inputs_each(&inputs, run_device, plan, e);
+    if (err != FRAG_OK) {
+        report_abort(&plan->report);
+        return err;
+    }
+    struct report totals = plan->report;
+    FRAG_TRY(report_commit(&plan->report, cli_colors(&v->common, stdout), e));
+    say_totals(plan, &totals, started);
+    return FRAG_OK;
+}
+
+/* Reads what the options name, before the first trace. */
+static enum frag_err prepare(struct plan *plan, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+
+    FRAG_TRY(policy_choices_read(&v->cell.policies, &plan->policies,
+                                 &plan->policy_count, e));
+    FRAG_TRY(capacity_choices_read(&v->cell.capacities, &plan->capacities,
+                                   &plan->capacity_count, e));
+    FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
+    plan->settings.points =
+        v->outputs.hdf5 ? v->points : 0; /* only files hold series */
+    return FRAG_OK;
+}
+
+static int replay_run(const struct call *call, const void *values)
+{
+    struct plan plan = {.call = call, .values = values};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code = outputs_check(call, &plan.values->outputs);
+
+    if (code != EXIT_DONE)
+        return code;
+    plan.progress = progress_start(&plan.values->common);
+    cli_catch_signals();
+    err = prepare(&plan, &e);
+    if (err == FRAG_OK)
+        err = run_all(&plan, &e);
+    progress_clear(&plan.progress);
+    free(plan.policies);
+    free(plan.capacities);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    CELL_GRID_OPTIONS(AT),
+    OUTPUT_HDF5_OPTION(AT),
+    OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
+    OUTPUT_CSV_OPTION(AT),
+    OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
+    CELL_DEVICE_OPTIONS(AT),
+    {"points", 0, "N", "points of each series in the result file (default: "
+     "2000)",
+     OPTION_NUMBER, AT(points), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_replay = {
+    .name = "replay",
+    .args = "TRACE...",
+    .summary = "replay traces against policies, each at every capacity",
+    .about =
+        "Prints a table of peak memory, fragmentation and OOM points, one row "
+        "for each trace, device, policy and capacity. A request that the "
+        "device cannot meet is counted and skipped; it is a result and does "
+        "not change the exit code.\n\n"
+        "A policy is NAME or NAME:PARAMS; what follows `torch:' is PyTorch's "
+        "own PYTORCH_CUDA_ALLOC_CONF, as it stands.",
+    .example = "fragsim replay snapshot.pickle -p torch -p "
+               "torch:expandable_segments:True -c 24GiB,inf -o results.h5",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults =
+        &(const struct values){.cell = CELL_DEFAULTS, .points = CELL_POINTS},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = replay_run,
+};

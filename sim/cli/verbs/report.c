@@ -1,0 +1,147 @@
+/* report.c - result files as a page to read, print and pass on. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/output/sink.h"
+#include "sim/cli/review/browser.h"
+#include "sim/cli/review/review.h"
+
+struct values {
+    struct common common;
+    const char *out, *baseline;
+    double slowdown;
+    bool force;
+};
+
+static bool ends_with(const char *path, const char *suffix)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+
+    return dot && !strcmp(dot, suffix);
+}
+
+static enum frag_err write_html(const struct review *r, const char *path,
+                                struct frag_error *e)
+{
+    struct sink page;
+    enum frag_err err;
+
+    FRAG_TRY(sink_open(&page, path, e));
+    err = review_write(r, page.out, e);
+    if (err == FRAG_OK)
+        return sink_commit(&page, e);
+    sink_abort(&page);
+    return err;
+}
+
+/* The page is written beside, printed beside and renamed. */
+static enum frag_err write_pdf(const struct review *r, const char *path,
+                               struct frag_error *e)
+{
+    size_t room = strlen(path) + 48;
+    char *html = malloc(room), *pdf = malloc(room);
+    enum frag_err err = html && pdf ? FRAG_OK : FRAG_NOMEM;
+
+    if (err == FRAG_OK) {
+        snprintf(html, room, "%s.partial-%ld.html", path, (long)getpid());
+        snprintf(pdf, room, "%s.partial-%ld.pdf", path, (long)getpid());
+        err = write_html(r, html, e);
+    }
+    if (err == FRAG_OK) {
+        err = browser_print(html, pdf, e);
+        if (err == FRAG_OK && rename(pdf, path) < 0)
+            err = frag_fail(e, FRAG_IO, "%s: cannot rename it into place: %s",
+                            path, strerror(errno));
+        unlink(html);
+        unlink(pdf);
+    }
+    free(html);
+    free(pdf);
+    return err;
+}
+
+static enum frag_err report(const struct call *call, const struct values *v,
+                            struct progress *progress, struct frag_error *e)
+{
+    const struct texts *args = &v->common.args;
+    struct result_files files;
+    struct review r = {.paths = args,
+                       .files = &files,
+                       .command = call->command,
+                       .baseline_name = v->baseline,
+                       .slowdown = v->slowdown,
+                       .progress = progress};
+    enum frag_err err;
+
+    FRAG_TRY(result_files_load(args->items, args->count, &files, e));
+    err = review_make(&r, e);
+    if (err == FRAG_OK) {
+        progress_step(progress, 0, 0, " figures", 1, "report");
+        err = ends_with(v->out, ".pdf") ? write_pdf(&r, v->out, e)
+                                        : write_html(&r, v->out, e);
+        review_free(&r);
+    }
+    result_files_free(&files);
+    return err;
+}
+
+static int report_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct progress progress = progress_start(&v->common);
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (!ends_with(v->out, ".html") && !ends_with(v->out, ".pdf"))
+        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    err = report(call, v, &progress, &e);
+    progress_clear(&progress);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"output", 'o', "FILE", "the page: .html, or .pdf printed by Chromium",
+     OPTION_TEXT, AT(out), NULL},
+    {"force", 'f', NULL, "write over a page that exists", OPTION_SWITCH,
+     AT(force), NULL},
+    {"baseline", 0, "POLICY",
+     "what the others are compared with (default: torch, or the first policy)",
+     OPTION_TEXT, AT(baseline), NULL},
+    {"slowdown", 0, "RATIO",
+     "most that driver calls may add to the recorded time for a policy to be "
+     "recommended (default: 0.01)",
+     OPTION_RATIO, AT(slowdown), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_report = {
+    .name = "report",
+    .args = "RESULTS... -o FILE",
+    .summary = "write a review of policies as one page to read or print",
+    .about =
+        "Says which policy or setting fits where others fail, what it saves "
+        "and what it costs; ranks the policies; shows who survives which "
+        "capacity, memory against its price, policy by trace and, for each "
+        "trace, memory over events, what the peak is made of and where runs "
+        "fail; ends with provenance and the commands that make it again.\n\n"
+        "The page is one file with its figures inside and names nothing on "
+        "the network. Figures are drawn by gnuplot.",
+    .example = "fragsim report results.h5 -o review.html",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.slowdown = 0.01},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = report_run,
+};

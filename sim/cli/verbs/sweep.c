@@ -1,0 +1,399 @@
+/* sweep.c - a grid of traces x policies x parameters x capacities. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/output/sweep_output.h"
+#include "sim/experiments/parallel.h"
+#include "sim/experiments/sweep/budget.h"
+
+enum { FAULTS_SHOWN = 20 };
+
+struct values {
+    struct common common;
+    struct cell_values cell;
+    struct texts params;
+    struct outputs outputs;
+    const char *grid, *shard;
+    uint64_t threads, points;
+    frag_size memory;
+    bool resume, list, details;
+};
+
+/* A sweep on its way from the options to the file. */
+struct plan {
+    const struct call *call;
+    const struct values *values;
+    struct grid grid;
+    struct shard shard;
+    struct cell_settings settings;
+    struct sweep_output output;
+    struct sweep *sweep;
+    struct journal *journal;
+    struct progress progress;
+};
+
+/* -- preparing ----------------------------------------------------------- */
+
+static void put_word(FILE *out, const char *option, const char *text)
+{
+    char *quoted;
+    size_t n;
+
+    if (!text)
+        return;
+    n = cli_quote(text, NULL);
+    quoted = malloc(n + 1);
+    if (quoted) {
+        cli_quote(text, quoted);
+        fprintf(out, " %s%.*s", option, (int)n, quoted);
+    }
+    free(quoted);
+}
+
+static void put_words(FILE *out, const char *option, const struct texts *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        put_word(out, option, list->items[i]);
+}
+
+/* What the result says made it: what was asked for, not how it was run, so that
+ * threads, shards and a second try leave no trace. */
+static char *make_command(const struct values *v)
+{
+    const struct cell_values *c = &v->cell;
+    size_t size;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    fputs("fragsim sweep", out);
+    put_words(out, "", &v->common.args);
+    put_words(out, "-p ", &c->policies);
+    put_words(out, "--param ", &v->params);
+    put_words(out, "-c ", &c->capacities);
+    put_word(out, "--grid ", v->grid);
+    put_word(out, "--costs ", c->costs);
+    if (c->device != INPUT_ANY_DEVICE)
+        fprintf(out, " --device %" PRIu64, c->device);
+    if (c->total)
+        fprintf(out, " --total %" PRIu64, c->total);
+    if (c->limit)
+        fprintf(out, " --limit %" PRIu64, c->limit);
+    fputs(c->rule ? " --address-rule hostile" : "", out);
+    fputs(c->stop_at_oom ? " --stop-at-oom" : "", out);
+    fputs(c->check ? " --check" : "", out);
+    if (v->details)
+        fprintf(out, " --details --points %" PRIu64, v->points);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static enum frag_err read_options(struct plan *plan, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+
+    plan->shard = (struct shard){1, 1};
+    if (v->shard)
+        FRAG_TRY(shard_read(v->shard, &plan->shard, e));
+    FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
+    plan->settings.timed = false; /* no two runs take the same time */
+    plan->settings.points = v->details ? v->points : 0;
+    plan->settings.ooms = v->details ? CELL_OOMS : 0;
+    return grid_read(
+        &(const struct grid_source){&v->common.args, &v->cell.policies,
+                                    &v->cell.capacities, &v->params, v->grid},
+        &plan->grid, e);
+}
+
+/* -- --list -------------------------------------------------------------- */
+
+static void list_capacity(const struct capacity_choice *c)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if (c->share > 0)
+        printf("%gx\n", c->share);
+    else
+        printf("%s\n", c->bytes == FRAG_UNLIMITED
+                           ? "inf"
+                           : frag_size_format(c->bytes, size));
+}
+
+static void list_cells(const struct plan *plan)
+{
+    const struct grid *g = &plan->grid;
+    uint64_t i = shard_first(&plan->shard, grid_cells(g));
+
+    for (; i < shard_end(&plan->shard, grid_cells(g)); i++) {
+        struct grid_cell c = grid_cell(g, i);
+
+        printf("%" PRIu64 "\t%s\t%s\t", i + 1, g->traces.items[c.trace],
+               g->policies[c.policy].text);
+        list_capacity(&g->capacities[c.capacity]);
+    }
+}
+
+/* -- running ------------------------------------------------------------- */
+
+static enum frag_err open_journal(struct plan *plan, struct frag_error *e)
+{
+    uint64_t dropped;
+
+    FRAG_TRY(
+        sweep_output_journal(&plan->output, plan->sweep, &plan->journal, e));
+    dropped = journal_dropped(plan->journal);
+    if (dropped && !plan->values->common.quiet)
+        fprintf(stderr,
+                "%s: the last %" PRIu64 " bytes are no whole record; what they "
+                "were is done again\n",
+                plan->output.journal_path, dropped);
+    return FRAG_OK;
+}
+
+static void say_totals(const struct plan *plan, uint64_t started)
+{
+    const struct sweep_counts n = sweep_counts(plan->sweep);
+    const double seconds = (double)(progress_clock() - started) / 1e9;
+
+    if (plan->values->common.quiet)
+        return;
+    fprintf(stderr,
+            "%" PRIu64 " cell%s, %" PRIu64 " of them found in the journal; "
+            "%.1f M events in %.2f s; written to %s\n",
+            n.done + n.recalled, n.done + n.recalled == 1 ? "" : "s",
+            n.recalled, (double)n.events / 1e6, seconds,
+            plan->values->outputs.hdf5);
+}
+
+/* Says what is missing; its exit code is that of the first fault. */
+static int say_faults(const struct plan *plan, const char *faults,
+                      enum frag_err first)
+{
+    const struct sweep_counts n = sweep_counts(plan->sweep);
+    struct frag_error e;
+    const char *at = faults;
+
+    for (int i = 0; at && i < FAULTS_SHOWN; i++) {
+        fprintf(stderr, "%.*s\n", (int)strcspn(at, "\n"), at);
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    snprintf(e.text, sizeof(e.text),
+             "%" PRIu64 " trace%s or cell%s failed%s, the others are in %s; "
+             "--resume tries again%s",
+             n.faults, n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
+             n.faults > FAULTS_SHOWN ? " (the first are above)" : "",
+             plan->values->outputs.hdf5,
+             first == FRAG_NOMEM ? ", best with more memory or fewer threads "
+                                   "(-j)"
+                                 : "");
+    return cli_fail(plan->call, first, &e);
+}
+
+static int stopped(const struct plan *plan, enum frag_err err,
+                   const struct frag_error *e)
+{
+    const int code = cli_fail(plan->call, err, e);
+    const struct sweep_counts n = sweep_counts(plan->sweep);
+
+    fprintf(stderr,
+            "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume goes "
+            "on\n",
+            n.done + n.recalled, n.cells, plan->output.journal_path);
+    return code;
+}
+
+static int run_cells(struct plan *plan)
+{
+    struct frag_error e = {""};
+    const uint64_t started = progress_clock();
+    enum frag_err first, err;
+    char *faults;
+    int code;
+
+    err = sweep_run(plan->sweep, plan->journal, &plan->progress, &e);
+    progress_clear(&plan->progress);
+    if (err != FRAG_OK)
+        return stopped(plan, err, &e);
+    faults = sweep_faults(plan->sweep, &first);
+    err = sweep_output_write(&plan->output, plan->sweep, plan->journal, faults,
+                             &e);
+    if (err != FRAG_OK) {
+        code = stopped(plan, err, &e);
+    } else if (first != FRAG_OK) {
+        code = say_faults(plan, faults, first);
+    } else {
+        say_totals(plan, started);
+        journal_remove(plan->journal);
+        plan->journal = NULL;
+        code = EXIT_DONE;
+    }
+    free(faults);
+    return code;
+}
+
+static int run_plan(struct plan *plan, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+    const struct sweep_spec spec = {
+        .grid = &plan->grid,
+        .shard = plan->shard,
+        .settings = &plan->settings,
+        .values = &v->cell,
+        .threads =
+            (unsigned)parallel_threads(plan->call, v->threads, v->common.quiet),
+        .memory = v->memory ? v->memory : budget_default(),
+    };
+    enum frag_err err;
+    int code = EXIT_FILES;
+
+    err = sweep_open(&spec, &plan->sweep, e);
+    if (err == FRAG_OK)
+        err = open_journal(plan, e);
+    code = err == FRAG_OK ? run_cells(plan) : cli_fail(plan->call, err, e);
+    journal_close(plan->journal);
+    sweep_close(plan->sweep);
+    return code;
+}
+
+static int prepare_and_run(struct plan *plan)
+{
+    const struct values *v = plan->values;
+    struct frag_error e = {""};
+    enum frag_err err = read_options(plan, &e);
+    bool complete;
+    int code;
+
+    if (err == FRAG_OK && v->list) {
+        list_cells(plan);
+        return EXIT_DONE;
+    }
+    if (err == FRAG_OK)
+        err = sweep_output_name(
+            &plan->output, &v->outputs, v->resume, make_command(v),
+            cell_settings_text(&plan->settings, v->cell.limit), &e);
+    if (err == FRAG_OK)
+        err = sweep_output_is_complete(&plan->output, &complete, &e);
+    if (err != FRAG_OK)
+        return cli_fail(plan->call, err, &e);
+    if (complete) {
+        if (!v->common.quiet)
+            fprintf(stderr, "%s is complete\n", v->outputs.hdf5);
+        return EXIT_DONE;
+    }
+    code = sweep_output_exists(plan->call, &plan->output);
+    return code == EXIT_DONE ? run_plan(plan, &e) : code;
+}
+
+static int sweep_verb(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct plan plan = {.call = call, .values = v};
+    int code;
+
+    if (!v->outputs.hdf5 && !v->list)
+        return cli_misuse(call, "-o FILE says where the results go");
+    code = outputs_misused(call, &v->outputs);
+    if (code != EXIT_DONE)
+        return code;
+    if (v->threads > 4096)
+        return cli_misuse(call, "--jobs: expected at most 4096");
+    for (size_t i = 0; i < v->common.args.count; i++)
+        if (!strcmp(v->common.args.items[i], "-"))
+            return cli_misuse(call, "a sweep reads files, so that it can be "
+                                    "taken up again; stdin is none");
+    plan.progress = progress_start(&v->common);
+    cli_catch_signals();
+    code = prepare_and_run(&plan);
+    grid_free(&plan.grid);
+    sweep_output_free(&plan.output);
+    return code;
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    CELL_GRID_OPTIONS(AT),
+    {"param", 0, "[POLICY:]KEY=VALUE,...",
+     "values of a parameter: a list, or a range a..b:step or a..b*factor; "
+     "several of them in all combinations, for each policy that has them",
+     OPTION_LIST, AT(params), NULL},
+    {"grid", 0, "FILE",
+     "more of the grid, a line each: trace PATH, policy TEXT, capacity LIST, "
+     "param TEXT; # begins a comment",
+     OPTION_TEXT, AT(grid), NULL},
+    OUTPUT_HDF5_OPTION(AT),
+    OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
+    OUTPUT_CSV_OPTION(AT),
+    OUTPUT_FORCE_OPTION(AT, "write over outputs and unfinished work that "
+                        "exist"),
+    {"jobs", 'j', "N", "threads (default: the processors it may use)",
+     OPTION_NUMBER, AT(threads), NULL},
+    {"resume", 0, NULL,
+     "go on where a sweep to this output was ended; begin one if there is none",
+     OPTION_SWITCH, AT(resume), NULL},
+    {"shard", 0, "I/N",
+     "only part I of N (from 1): neighbouring cells, to an output of its own; "
+     "`fragsim merge` puts the parts together",
+     OPTION_TEXT, AT(shard), NULL},
+    {"list", 0, NULL,
+     "only print the cells: number, trace, policy, capacity; a tab between",
+     OPTION_SWITCH, AT(list), NULL},
+    {"memory", 0, "SIZE",
+     "what it may take (default: three quarters of what is free, or of the "
+     "limit of its cgroup or shell); see below",
+     OPTION_SIZE, AT(memory), NULL},
+    {"details", 0, NULL,
+     "keep series, OOMs and segments of every cell, as replay does; files "
+     "grow a hundred times",
+     OPTION_SWITCH, AT(details), NULL},
+    {"points", 0, "N", "points of each series kept (default: 2000)",
+     OPTION_NUMBER, AT(points), NULL},
+    CELL_RUN_OPTIONS(AT),
+    CELL_MODEL_OPTIONS(AT),
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_sweep = {
+    .name = "sweep",
+    .args = "[TRACE...]",
+    .summary = "replay a grid of traces, policies, parameters and capacities",
+    .about =
+        "Runs every trace with every policy, every combination of parameters "
+        "and every capacity, on all processors, and writes one result file. "
+        "Its rows are sorted by trace, device, policy, parameters and "
+        "capacity, and it carries no times: the same grid gives the same "
+        "bytes, however many threads, shards and attempts it took.\n\n"
+        "Each finished cell is at once on the disk, in OUTPUT.journal beside "
+        "the output; a kill loses the cells at work and no more. --resume goes "
+        "on; a cell is known again by the SHA-256 of its trace, policy, "
+        "parameters, capacity, settings and version. The journal is removed "
+        "when the output is complete.\n\n"
+        "A trace that cannot be read, or a cell that fails, does not end the "
+        "sweep: the others are written, what is missing is said at the end "
+        "and in the file's attribute `missing', and the exit code is that of "
+        "the first fault (3 for a malformed trace, 4 for one that is not "
+        "there).\n\n"
+        "Memory is at most 32 MiB, and 96 bytes an event of each open trace "
+        "(before it is read: 6 times the size of its file, 32 times if it is "
+        "compressed), and for each cell at work 1 MiB, 512 bytes a block that "
+        "is live at the peak and, where the policy knows the future, 96 bytes "
+        "an event; at the end, twice the result file. Cells and traces wait "
+        "for their turn where the sum would be above --memory; one always "
+        "runs.",
+    .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
+               "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults =
+        &(const struct values){.cell = CELL_DEFAULTS, .points = CELL_POINTS},
+    .args_min = 0,
+    .args_max = SIZE_MAX,
+    .run = sweep_verb,
+};

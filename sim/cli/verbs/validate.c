@@ -1,0 +1,334 @@
+/* validate.c - the torch policy against what the recorded allocator did.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/arena/arena.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/cli/output/sink.h"
+#include "sim/validate/validate.h"
+
+struct values {
+    struct common common;
+    const char *stats, *json;
+    frag_size limit, total;
+    double fraction;
+    bool anchored, predicted, force;
+};
+
+/* What the options and the file of counters say about one trace. */
+struct setting {
+    struct frag_stats_file *stats; /* NULL if there is none */
+    frag_size limit;               /* 0: not known */
+    frag_size total;               /* 0: not known */
+};
+
+static enum frag_err open_stats(const struct values *v, const char *path,
+                                struct frag_stats_file **stats,
+                                struct frag_error *e)
+{
+    char beside[PATH_MAX];
+
+    if (v->stats)
+        return frag_stats_file_open(v->stats, stats, e);
+    if (frag_stats_file_beside(path, beside, sizeof(beside)))
+        return frag_stats_file_open(beside, stats, e);
+    return FRAG_OK;
+}
+
+static enum frag_err settle(const struct values *v, const char *path,
+                            struct setting *s, struct frag_error *e)
+{
+    frag_size cap;
+
+    *s = (struct setting){.limit = v->limit, .total = v->total};
+    FRAG_TRY(open_stats(v, path, &s->stats, e));
+    if (!s->total && s->stats)
+        s->total = frag_stats_file_total(s->stats);
+    if (v->fraction > 0)
+        s->limit = (frag_size)(v->fraction *
+                               (double)(s->total ? s->total : FRAG_H200_TOTAL));
+    if (!s->limit && s->stats) {
+        cap = frag_stats_file_cap(s->stats);
+        s->limit = cap ? cap : FRAG_UNLIMITED;
+    }
+    return FRAG_OK;
+}
+
+/* -- what is shown ------------------------------------------------------- */
+
+/* A number of a validation: its JSON key. */
+static const struct number_row {
+    const char *key;
+    size_t offset;
+} numbers[] = {
+#define AT(field)                                       \
+    {                                                   \
+#field, offsetof(struct frag_validation, field) \
+    }
+    AT(events),
+    AT(segment_events),
+    AT(segment_events_matched),
+    AT(allocs),
+    AT(addresses_matched),
+    AT(blocks),
+    AT(blocks_matched),
+    AT(peak_reserved_recorded),
+    AT(peak_reserved_replayed),
+    AT(end_reserved_recorded),
+    AT(end_reserved_replayed),
+    AT(ooms_recorded),
+    AT(ooms_matched),
+    AT(stats_matched),
+#undef AT
+};
+
+static void json_numbers(FILE *out, const struct frag_validation *r)
+{
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        uint64_t n;
+
+        memcpy(&n, (const char *)r + numbers[i].offset, sizeof(n));
+        fprintf(out, ", \"%s\": %" PRIu64, numbers[i].key, n);
+    }
+}
+
+static void json_stats(FILE *out, const struct frag_validation *r)
+{
+    fputs(",\n   \"stats\": [", out);
+    for (uint64_t i = 0; i < r->stat_count; i++) {
+        const struct frag_compared *c = &r->stats[i];
+
+        fprintf(out,
+                "%s\n    {\"name\": \"%s\", \"recorded\": %" PRIu64
+                ", \"replayed\": %" PRIu64 ", \"determined\": %s}",
+                i ? "," : "", c->name, c->recorded, c->replayed,
+                c->determined ? "true" : "false");
+    }
+    fputs("]", out);
+}
+
+static void json_divergence(FILE *out, const char *name,
+                            const struct frag_divergence *d)
+{
+    fprintf(out, ",\n   \"%s\": ", name);
+    if (!d->found) {
+        fputs("null", out);
+        return;
+    }
+    fprintf(out, "{\"event\": %" PRIu64 ", \"expected\": ", d->event);
+    frag_json_text(out, d->expected);
+    fputs(", \"found\": ", out);
+    frag_json_text(out, d->replayed);
+    fputc('}', out);
+}
+
+static void show_json(FILE *out, const char *path, uint32_t device,
+                      bool predicted, const struct frag_validation *r)
+{
+    fputs("\n  {\"trace\": ", out);
+    frag_json_text(out, path);
+    fprintf(out, ", \"device\": %" PRIu32 ", \"mode\": \"%s\", \"exact\": %s",
+            device, predicted ? "predicted" : "anchored",
+            r->exact ? "true" : "false");
+    json_numbers(out, r);
+    json_stats(out, r);
+    json_divergence(out, "first_divergence", &r->first);
+    json_divergence(out, "cause", &r->cause);
+    fputc('}', out);
+}
+
+static void show_text(FILE *out, const char *path, uint32_t device,
+                      const struct frag_validation *r)
+{
+    fprintf(out,
+            "%s, device %" PRIu32 ": %s\n"
+            "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
+            " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
+            ", OOMs %" PRIu64 " of %" PRIu64 ", counters %" PRIu64
+            " of %" PRIu64 "\n",
+            path, device, r->exact ? "exact" : "DIFFERS",
+            r->segment_events_matched, r->segment_events, r->addresses_matched,
+            r->allocs, r->blocks_matched, r->blocks, r->ooms_matched,
+            r->ooms_recorded, r->stats_matched, r->stat_count);
+    if (r->first.found)
+        fprintf(out, "  first at event %" PRIu64 ": recorded %s, replayed %s\n",
+                r->first.event, r->first.expected, r->first.replayed);
+    if (r->cause.found && !r->exact)
+        fprintf(out,
+                "  first address that differs, at event %" PRIu64
+                ": recorded %s, replayed %s\n",
+                r->cause.event, r->cause.expected, r->cause.replayed);
+    for (uint64_t i = 0; i < r->stat_count; i++)
+        if (r->stats[i].determined &&
+            r->stats[i].recorded != r->stats[i].replayed)
+            fprintf(out, "  %s: recorded %" PRIu64 ", replayed %" PRIu64 "\n",
+                    r->stats[i].name, r->stats[i].recorded,
+                    r->stats[i].replayed);
+}
+
+/* -- the command --------------------------------------------------------- */
+
+struct work {
+    const struct call *call;
+    const struct values *values;
+    struct progress progress;
+    struct sink sink;
+    uint64_t rows, exact;
+};
+
+static enum frag_err judge(struct work *w, const struct setting *s,
+                           const struct frag_trace *t,
+                           const struct frag_device_trace *d,
+                           struct frag_error *e)
+{
+    const struct frag_validate spec = {
+        .trace = t,
+        .device = d,
+        .predicted = w->values->predicted,
+        .limit = s->limit ? s->limit : FRAG_UNLIMITED,
+        .total = s->total,
+        .stats = s->stats,
+    };
+    struct frag_validation r;
+
+    FRAG_TRY(frag_validate(&spec, &r, e));
+    if (w->values->json && w->rows)
+        fputc(',', w->sink.out);
+    if (w->values->json)
+        show_json(w->sink.out, t->path, d->device, spec.predicted, &r);
+    else
+        show_text(w->sink.out, t->path, d->device, &r);
+    w->rows++;
+    w->exact += r.exact;
+    frag_validation_free(&r);
+    return cli_interrupted() ? FRAG_CANCELLED : FRAG_OK;
+}
+
+static enum frag_err judge_trace(struct work *w, const char *path,
+                                 const struct setting *s, struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+    struct frag_trace *t;
+
+    FRAG_TRY(input_open(path, s->limit, &w->progress, &t, e));
+    if (!w->values->common.quiet)
+        input_say_notes(path, t);
+    for (uint32_t i = 0; err == FRAG_OK && i < t->device_count; i++)
+        err = judge(w, s, t, &t->devices[i], e);
+    frag_trace_close(t);
+    return err;
+}
+
+static enum frag_err judge_all(struct work *w, struct frag_error *e)
+{
+    const struct texts *args = &w->values->common.args;
+
+    for (size_t i = 0; i < args->count; i++) {
+        struct setting s;
+        enum frag_err err = settle(w->values, args->items[i], &s, e);
+
+        if (err == FRAG_OK)
+            err = judge_trace(w, args->items[i], &s, e);
+        progress_clear(&w->progress);
+        frag_stats_file_close(s.stats);
+        FRAG_TRY(err);
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err write_all(struct work *w, struct frag_error *e)
+{
+    enum frag_err err;
+
+    FRAG_TRY(sink_open(&w->sink, w->values->json ? w->values->json : "-", e));
+    if (w->values->json)
+        cli_json_open(w->call, w->sink.out);
+    err = judge_all(w, e);
+    if (err != FRAG_OK) {
+        sink_abort(&w->sink);
+        return err;
+    }
+    if (w->values->json)
+        frag_results_json_close(w->sink.out);
+    return sink_commit(&w->sink, e);
+}
+
+static int validate_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct work w = {.call = call, .values = v};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (v->anchored && v->predicted)
+        return cli_misuse(call, "--anchored and --predicted exclude each "
+                                "other");
+    if (v->limit && v->fraction > 0)
+        return cli_misuse(call, "--limit and --memory-fraction exclude each "
+                                "other");
+    code = cli_may_write(call, v->json, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    w.progress = progress_start(&v->common);
+    cli_catch_signals();
+    err = write_all(&w, &e);
+    if (err != FRAG_OK)
+        return cli_fail(call, err, &e);
+    if (!v->common.quiet)
+        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " exact\n", w.exact, w.rows);
+    return w.exact == w.rows ? EXIT_DONE : EXIT_NO;
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"anchored", 0, NULL,
+     "give segments their recorded base addresses (default)", OPTION_SWITCH,
+     AT(anchored), NULL},
+    {"predicted", 0, NULL,
+     "foresee base addresses with the arena's model of the driver",
+     OPTION_SWITCH, AT(predicted), NULL},
+    {"stats", 0, "FILE",
+     "memory_stats of the recording as JSON (default: NAME.json beside "
+     "NAME.pickle)",
+     OPTION_TEXT, AT(stats), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit inside the recorded allocator (default: `cap' of the "
+     "counters, or none)",
+     OPTION_SIZE, AT(limit), NULL},
+    {"memory-fraction", 0, "X",
+     "the same as a share of the device's memory", OPTION_RATIO,
+     AT(fraction), NULL},
+    {"total", 0, "SIZE",
+     "the device's memory (default: `total_memory' of the counters, or an "
+     "H200's)",
+     OPTION_SIZE, AT(total), NULL},
+    {"json", 0, "FILE", "the result as JSON; - is stdout", OPTION_TEXT,
+     AT(json), NULL},
+    {"force", 'f', NULL, "write over an output that exists", OPTION_SWITCH,
+     AT(force), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_validate = {
+    .name = "validate",
+    .args = "TRACE...",
+    .summary = "hold the torch policy against what the real allocator did",
+    .about = "Replays a snapshot's requests with its recorded settings and "
+             "compares everything recorded: each segment event, each address, "
+             "each OOM, each block of the final snapshot, and the counters of "
+             "memory_stats where a file has them. Exit 1 if anything differs.",
+    .example = "fragsim validate snapshot.pickle",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.json = NULL},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = validate_run,
+};

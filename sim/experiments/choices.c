@@ -1,0 +1,219 @@
+#include "sim/experiments/choices.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/experiments/plugin.h"
+#include "traces/bytes/hash.h"
+
+static const char recorded_mark[] = "@recorded";
+
+static enum frag_err unknown(const char *name, struct frag_error *e)
+{
+    enum { NAMES = 64 };
+    const char *names[NAMES + 1] = {0}, *near;
+    char list[256] = "";
+    size_t n = 0, used = 0;
+
+    for (; frag_policies[n] && n < NAMES; n++) {
+        names[n] = frag_policies[n]->name;
+        if (used < sizeof(list))
+            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+                                     n ? ", " : "", names[n]);
+    }
+    near = cli_nearest(name, names);
+    if (near)
+        return frag_fail(e, FRAG_INVALID,
+                         "there is no policy \"%s\"; did you mean \"%s\"? "
+                         "(%s)",
+                         name, near, list);
+    return frag_fail(e, FRAG_INVALID, "there is no policy \"%s\"; there are %s",
+                     name, list);
+}
+
+enum frag_err policy_named(const char *name, const struct frag_policy **out,
+                           struct frag_error *e)
+{
+    const struct frag_policy *policy;
+
+    if (plugin_is_meant(name))
+        return plugin_load(name, out, e);
+    policy = frag_policy_find(name);
+    if (!policy)
+        return unknown(name, e);
+    *out = policy;
+    return FRAG_OK;
+}
+
+/* Characters of a policy's name in `text`, all up to the colon or, where both
+ * name it together, with the word behind: plan:online is plan_online. */
+static size_t kind_read(const char *text, const struct frag_policy **out)
+{
+    const size_t length = strcspn(text, ":,=");
+    char name[64];
+    size_t whole;
+
+    if (text[length] != ':')
+        return 0;
+    whole = length + 1 + strcspn(text + length + 1, ",=");
+    if (whole >= sizeof(name) || text[whole] == '=')
+        return 0;
+    memcpy(name, text, whole);
+    name[length] = '_';
+    name[whole] = '\0';
+    *out = frag_policy_find(name);
+    return *out ? whole : 0;
+}
+
+static enum frag_err choose(struct policy_choice *p, const char *params,
+                            struct policy_choice *out, struct frag_error *e)
+{
+    p->params = *params ? params + 1 : "";
+    *out = *p;
+    return frag_policy_resolve(p->policy, p->params, NULL, 0, e);
+}
+
+enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
+                                 struct frag_error *e)
+{
+    const size_t to_colon = strcspn(text, ":");
+    struct policy_choice p = {.text = text};
+    char name[PATH_MAX];
+    const char *rest;
+    size_t length = kind_read(text, &p.policy);
+
+    if (length)
+        return choose(&p, text + length, out, e);
+    snprintf(name, sizeof(name), "%.*s", (int)to_colon, text);
+    length = plugin_is_meant(name) ? to_colon : strcspn(text, ":@");
+    name[length < PATH_MAX ? length : PATH_MAX - 1] = '\0';
+    FRAG_TRY(policy_named(name, &p.policy, e));
+    rest = text + length;
+    if (*rest == '@') {
+        size_t n = strlen(recorded_mark);
+
+        if (strncmp(rest, recorded_mark, n) != 0 || !p.policy->configure ||
+            (rest[n] && rest[n] != ':'))
+            return frag_fail(e, FRAG_INVALID,
+                             "\"%s\": only torch@recorded is known", text);
+        p.recorded = true;
+        rest += n;
+    }
+    if (plugin_is_meant(name))
+        FRAG_TRY(hash_file(name, p.digest, e));
+    return choose(&p, rest, out, e);
+}
+
+enum frag_err policy_choices_read(const struct texts *given,
+                                  struct policy_choice **list, size_t *count,
+                                  struct frag_error *e)
+{
+    static const char *const usual[] = {"torch"};
+    const char *const *items = given->count ? given->items : usual;
+    const size_t n = given->count ? given->count : 1;
+
+    *count = 0;
+    *list = calloc(n, sizeof(**list));
+    if (!*list)
+        return frag_fail(e, FRAG_NOMEM, "no memory for policies");
+    for (; *count < n; ++*count)
+        FRAG_TRY(policy_choice_read(items[*count], &(*list)[*count], e));
+    return FRAG_OK;
+}
+
+enum frag_err policy_choice_params(const struct policy_choice *p,
+                                   const struct frag_trace *trace, char **out,
+                                   struct frag_error *e)
+{
+    const char *settings = p->recorded ? trace->settings : "";
+    enum frag_err err;
+    size_t room;
+    char *text;
+
+    if (!settings)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: %s carries no settings of its allocator", p->text,
+                         trace->path);
+    room = strlen(settings) + strlen(p->params) + 2;
+    text = malloc(room);
+    if (!text)
+        return frag_fail(e, FRAG_NOMEM, "no memory for settings");
+    snprintf(text, room, "%s%s%s", settings, *settings && *p->params ? "," : "",
+             p->params);
+    err = frag_policy_resolve(p->policy, text, NULL, 0, e);
+    if (err != FRAG_OK) {
+        free(text);
+        return err;
+    }
+    *out = text;
+    return FRAG_OK;
+}
+
+static enum frag_err capacity_read(const char *text,
+                                   struct capacity_choice *out,
+                                   struct frag_error *e)
+{
+    struct capacity_choice c = {0};
+    char *end;
+    double share = strtod(text, &end);
+
+    if (end != text && !strcmp(end, "x") && share > 0 && share < 0x1p20) {
+        *out = (struct capacity_choice){0, share};
+        return FRAG_OK;
+    }
+    if (frag_size_parse(text, &c.bytes) != FRAG_OK || !c.bytes)
+        return frag_fail(e, FRAG_INVALID,
+                         "--capacity: expected a size as 24GiB, a share of "
+                         "peak requested as 0.9x, or inf, found \"%s\"",
+                         text);
+    *out = c;
+    return FRAG_OK;
+}
+
+/* Adds what "24GiB,0.9x,inf" says to the list. */
+static enum frag_err capacities_add(const char *text,
+                                    struct capacity_choice **list,
+                                    size_t *count, struct frag_error *e)
+{
+    char one[64];
+
+    for (;;) {
+        size_t n = strcspn(text, ",");
+        struct capacity_choice *more =
+            realloc(*list, (*count + 1) * sizeof(*more));
+
+        if (!more)
+            return frag_fail(e, FRAG_NOMEM, "no memory for capacities");
+        *list = more;
+        snprintf(one, sizeof(one), "%.*s", (int)(n < 63 ? n : 63), text);
+        FRAG_TRY(capacity_read(one, &more[*count], e));
+        ++*count;
+        if (!text[n])
+            return FRAG_OK;
+        text += n + 1;
+    }
+}
+
+enum frag_err capacity_choices_read(const struct texts *given,
+                                    struct capacity_choice **list,
+                                    size_t *count, struct frag_error *e)
+{
+    *count = 0;
+    if (!given->count)
+        return capacities_add("inf", list, count, e);
+    for (size_t i = 0; i < given->count; i++)
+        FRAG_TRY(capacities_add(given->items[i], list, count, e));
+    return FRAG_OK;
+}
+
+frag_size capacity_choice_bytes(const struct capacity_choice *c,
+                                frag_size peak_requested)
+{
+    if (c->share > 0)
+        return (frag_size)llround(c->share * (double)peak_requested);
+    return c->bytes;
+}

@@ -1,0 +1,101 @@
+#include "sim/experiments/fit/fit.h"
+
+#include <stdlib.h>
+
+/* Whether the policy decided by the value of what changes with the capacity. */
+static bool depends_on_capacity(const struct frag_fit *fit, unsigned asked)
+{
+    return asked & FRAG_ASKED_CAPACITY ||
+           (asked & FRAG_ASKED_TOTAL && fit->total == 0);
+}
+
+static void find_span(const struct frag_fit *fit,
+                      const struct frag_backend *arena,
+                      struct frag_fit_span *out)
+{
+    frag_arena_same_for(arena, &out->used, &out->to);
+    out->from = out->used;
+    out->exact = !depends_on_capacity(fit, arena->asked);
+    if (out->exact)
+        return;
+    out->from = out->to = arena->capacity;
+    if (out->to != FRAG_UNLIMITED)
+        out->to = (out->to / FRAG_FIT_STEP + 1) * FRAG_FIT_STEP;
+}
+
+static enum frag_err replay(const struct frag_fit *fit,
+                            struct frag_backend *arena,
+                            struct frag_summary *out, struct frag_error *e)
+{
+    struct frag_run run;
+
+    FRAG_TRY(frag_replay(&(const struct frag_replay){.trace = fit->trace,
+                                                     .policy = fit->policy,
+                                                     .params = fit->params,
+                                                     .mem = arena,
+                                                     .stop_at_oom = true,
+                                                     .repeat = 1,
+                                                     .progress = fit->progress,
+                                                     .user = fit->user},
+                         &run, e));
+    *out = run.summary;
+    frag_run_free(&run);
+    return FRAG_OK;
+}
+
+enum frag_err frag_fit_at(const struct frag_fit *fit, frag_size capacity,
+                          struct frag_fit_span *out, struct frag_error *e)
+{
+    struct frag_backend *arena =
+        frag_arena_open(&(const struct frag_arena_options){
+            .capacity = capacity,
+            .total = fit->total,
+            .rule = fit->rule,
+            .costs = fit->costs,
+        });
+    struct frag_fit_span span = {0};
+    enum frag_err err;
+
+    if (!arena)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the arena");
+    err = replay(fit, arena, &span.run, e);
+    if (err == FRAG_OK) {
+        find_span(fit, arena, &span);
+        *out = span;
+    }
+    frag_arena_close(arena);
+    return err;
+}
+
+static struct frag_fit_span *next_item(struct frag_fit_spans *spans)
+{
+    size_t room = spans->room ? 2 * spans->room : 16;
+    struct frag_fit_span *grown;
+
+    if (spans->count < spans->room)
+        return &spans->items[spans->count];
+    grown = realloc(spans->items, room * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    spans->items = grown;
+    spans->room = room;
+    return &grown[spans->count];
+}
+
+enum frag_err frag_fit_walk(const struct frag_fit *fit, frag_size from,
+                            frag_size to, bool first,
+                            struct frag_fit_spans *spans, struct frag_error *e)
+{
+    while (from < to) {
+        struct frag_fit_span *span = next_item(spans);
+
+        if (!span)
+            return frag_fail(e, FRAG_NOMEM, "no memory for the capacities");
+        FRAG_TRY(frag_fit_at(fit, from, span, e));
+        spans->count++;
+        if (first && frag_fit_survives(span))
+            break;
+        from = span->to;
+    }
+    return FRAG_OK;
+}

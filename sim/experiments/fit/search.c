@@ -1,0 +1,133 @@
+#include "sim/experiments/fit/search.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "sim/experiments/parallel.h"
+
+#define SLICE (16 * FRAG_FIT_STEP)
+
+struct slice {
+    struct frag_fit_spans spans;
+    frag_size reach; /* where they end, once it is finished; 0: it has none */
+};
+
+struct search {
+    const struct frag_fit *fit;
+    frag_size from, to;
+    bool first;
+    size_t count;
+    struct slice *slices;
+
+    pthread_mutex_t lock; /* of reaches and best */
+    size_t best;          /* the lowest slice in which something survived */
+};
+
+/* How far the slices below are known to reach. What lies above says nothing of
+ * slice i, though it may be finished first. */
+static frag_size reach_below(const struct search *s, size_t i)
+{
+    while (i > 0 && !s->slices[i - 1].reach)
+        i--;
+    return i > 0 ? s->slices[i - 1].reach : 0;
+}
+
+/* Where slice i begins, but for what is known already; its end if that is all
+ * of it. */
+static frag_size start_of(struct search *s, size_t i, frag_size end)
+{
+    frag_size from = s->from + i * SLICE, reach;
+
+    pthread_mutex_lock(&s->lock);
+    reach = reach_below(s, i);
+    from = reach > from ? reach : from;
+    from = from > end || (s->first && i > s->best) ? end : from;
+    pthread_mutex_unlock(&s->lock);
+    return from;
+}
+
+static void note(struct search *s, size_t i)
+{
+    const struct frag_fit_spans *mine = &s->slices[i].spans;
+    const struct frag_fit_span *last = &mine->items[mine->count - 1];
+
+    pthread_mutex_lock(&s->lock);
+    s->slices[i].reach = last->to;
+    if (frag_fit_survives(last) && i < s->best)
+        s->best = i;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static enum frag_err walk_slice(void *user, size_t i, struct frag_error *e)
+{
+    struct search *s = user;
+    frag_size end = s->from + (i + 1) * SLICE;
+    frag_size from;
+
+    end = end < s->to ? end : s->to;
+    from = start_of(s, i, end);
+    FRAG_TRY(
+        frag_fit_walk(s->fit, from, end, s->first, &s->slices[i].spans, e));
+    if (s->slices[i].spans.count)
+        note(s, i);
+    return FRAG_OK;
+}
+
+static bool append(struct frag_fit_spans *to, const struct frag_fit_span *span)
+{
+    if (to->count == to->room) {
+        size_t room = to->room ? 2 * to->room : 64;
+        struct frag_fit_span *grown = realloc(to->items, room * sizeof(*grown));
+
+        if (!grown)
+            return false;
+        to->items = grown;
+        to->room = room;
+    }
+    to->items[to->count++] = *span;
+    return true;
+}
+
+/* One after the other; a span that several slices met is taken once. */
+static enum frag_err join(const struct search *s, struct frag_fit_spans *spans)
+{
+    frag_size reach = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t k = 0; k < s->slices[i].spans.count; k++) {
+            const struct frag_fit_span *span = &s->slices[i].spans.items[k];
+
+            if (span->from < reach)
+                continue;
+            if (!append(spans, span))
+                return FRAG_NOMEM;
+            if (s->first && frag_fit_survives(span))
+                return FRAG_OK;
+            reach = span->to;
+        }
+    return FRAG_OK;
+}
+
+enum frag_err fit_search(const struct frag_fit *fit, frag_size from,
+                         frag_size to, bool first, size_t threads,
+                         struct frag_fit_spans *spans, struct frag_error *e)
+{
+    struct search s = {.fit = fit, .from = from, .to = to, .first = first};
+    enum frag_err err;
+
+    if (from >= to)
+        return FRAG_OK;
+    s.count = s.best = (size_t)((to - from - 1) / SLICE + 1);
+    s.slices = calloc(s.count, sizeof(*s.slices));
+    if (!s.slices)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the capacities");
+    pthread_mutex_init(&s.lock, NULL);
+    err = parallel_run(s.count, threads, walk_slice, &s, e);
+    if (err == FRAG_OK)
+        err = join(&s, spans);
+    pthread_mutex_destroy(&s.lock);
+    for (size_t i = 0; i < s.count; i++)
+        free(s.slices[i].spans.items);
+    free(s.slices);
+    return err;
+}

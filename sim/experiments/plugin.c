@@ -1,0 +1,57 @@
+#include "sim/experiments/plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char symbol[] = "frag_policy_plugin";
+
+bool plugin_is_meant(const char *name)
+{
+    const size_t length = strlen(name);
+
+    return strchr(name, '/') ||
+           (length > 3 && !strcmp(name + length - 3, ".so"));
+}
+
+static enum frag_err judge(const char *path, const struct frag_plugin *plugin,
+                           struct frag_error *e)
+{
+    const struct frag_policy *p;
+
+    if (plugin->abi != FRAG_POLICY_ABI)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s was built for version %u of the policy interface, "
+                         "this fragsim has version %u: build it again",
+                         path, (unsigned)plugin->abi,
+                         (unsigned)FRAG_POLICY_ABI);
+    p = plugin->policy;
+    if (!p || !p->name || !p->summary || !p->source || !p->alloc || !p->free)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: its policy lacks a name, summary, source, alloc "
+                         "or free",
+                         path);
+    return FRAG_OK;
+}
+
+enum frag_err plugin_load(const char *path, const struct frag_policy **out,
+                          struct frag_error *e)
+{
+    const struct frag_plugin *plugin;
+    char file[PATH_MAX];
+    void *library;
+
+    /* Without a slash dlopen would search the system's folders. */
+    snprintf(file, sizeof(file), "%s%s", strchr(path, '/') ? "" : "./", path);
+    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return frag_fail(e, FRAG_INVALID, "no policy: %s", dlerror());
+    plugin = dlsym(library, symbol);
+    if (!plugin)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s is no policy: it has no symbol %s", path, symbol);
+    FRAG_TRY(judge(path, plugin, e));
+    *out = plugin->policy;
+    return FRAG_OK;
+}

@@ -1,0 +1,146 @@
+#include "sim/experiments/sweep/budget.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static frag_size lesser(frag_size a, frag_size b)
+{
+    return a < b ? a : b;
+}
+
+/* The first number of a small file; FRAG_UNLIMITED if there is none ("max"). */
+static frag_size number_in(const char *path)
+{
+    uint64_t n = FRAG_UNLIMITED;
+    FILE *in = fopen(path, "r");
+
+    if (!in)
+        return FRAG_UNLIMITED;
+    if (fscanf(in, "%" SCNu64, &n) != 1)
+        n = FRAG_UNLIMITED;
+    fclose(in);
+    return n;
+}
+
+/* The least limit of a cgroup and those above it. Version 2 says memory.max
+ * under one root, version 1 memory.limit_in_bytes under its own. */
+static frag_size limit_of_group(const char *root, const char *name, char *path)
+{
+    char file[4608];
+    frag_size least = FRAG_UNLIMITED;
+
+    for (;;) {
+        char *slash;
+
+        snprintf(file, sizeof(file), "%s%s/%s", root, path, name);
+        least = lesser(least, number_in(file));
+        slash = strrchr(path, '/');
+        if (!slash)
+            return least;
+        *slash = '\0';
+    }
+}
+
+static frag_size limit_of_groups(void)
+{
+    FILE *in = fopen("/proc/self/cgroup", "r");
+    frag_size least = FRAG_UNLIMITED;
+    char line[4300];
+
+    if (!in)
+        return least;
+    while (fgets(line, sizeof(line), in)) {
+        char *path = strchr(line, '/');
+
+        line[strcspn(line, "\n")] = '\0';
+        if (path && !strncmp(line, "0::", 3))
+            least = lesser(
+                least, limit_of_group("/sys/fs/cgroup", "memory.max", path));
+        else if (path && strstr(line, ":memory:"))
+            least =
+                lesser(least, limit_of_group("/sys/fs/cgroup/memory",
+                                             "memory.limit_in_bytes", path));
+    }
+    fclose(in);
+    return least;
+}
+
+static frag_size available(void)
+{
+    FILE *in = fopen("/proc/meminfo", "r");
+    frag_size kib = 0;
+    char line[256];
+
+    if (!in)
+        return FRAG_UNLIMITED;
+    while (!kib && fgets(line, sizeof(line), in))
+        (void)sscanf(line, "MemAvailable: %" SCNu64, &kib);
+    fclose(in);
+    return kib ? kib * FRAG_KIB : FRAG_UNLIMITED;
+}
+
+static frag_size limit_of(int resource)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return FRAG_UNLIMITED;
+    return limit.rlim_cur;
+}
+
+frag_size budget_default(void)
+{
+    frag_size least = lesser(available(), limit_of_groups());
+
+    least = lesser(least, limit_of(RLIMIT_AS));
+    least = lesser(least, limit_of(RLIMIT_DATA));
+    return least == FRAG_UNLIMITED ? least : least / 4 * 3;
+}
+
+frag_size budget_of_trace(const struct frag_trace *t)
+{
+    frag_size bytes = 0;
+
+    for (uint32_t i = 0; i < t->device_count; i++)
+        bytes += t->devices[i].count * BUDGET_EVENT;
+    return bytes;
+}
+
+static bool is_packed(const char *path)
+{
+    static const struct {
+        size_t size;
+        char bytes[6];
+    } magics[] = {{2, "\x1f\x8b"},
+                  {6, {'\xfd', '7', 'z', 'X', 'Z', 0}},
+                  {4, "\x28\xb5\x2f\xfd"},
+                  {4, "PK\3\4"}};
+    char head[6] = "";
+    FILE *in = fopen(path, "rb");
+
+    if (!in)
+        return false;
+    (void)!fread(head, 1, sizeof(head), in);
+    fclose(in);
+    for (size_t i = 0; i < sizeof(magics) / sizeof(*magics); i++)
+        if (!memcmp(head, magics[i].bytes, magics[i].size))
+            return true;
+    return false;
+}
+
+frag_size budget_of_file(const char *path, frag_size bytes)
+{
+    return bytes * (is_packed(path) ? BUDGET_COMPRESSED : BUDGET_PLAIN);
+}
+
+frag_size budget_of_cell(const struct frag_device_trace *d,
+                         const struct frag_policy *policy)
+{
+    frag_size bytes = BUDGET_CELL + d->slots * BUDGET_LIVE;
+
+    if (policy->needs & FRAG_NEEDS_FUTURE)
+        bytes += d->count * BUDGET_FUTURE;
+    return bytes;
+}

@@ -1,0 +1,370 @@
+#include "sim/experiments/sweep/grid.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/experiments/sweep/values.h"
+
+/* One parameter and its values. */
+struct axis {
+    const char *text; /* as given */
+    char policy[64];  /* "" for every policy that has it */
+    char key[64];
+    struct values_of values;
+    bool used;
+};
+
+/* A grid being read. */
+struct reading {
+    struct grid grid;
+    struct texts policies, capacities, params;
+    struct axis *axes;
+};
+
+static enum frag_err no_memory(struct frag_error *e)
+{
+    return frag_fail(e, FRAG_NOMEM, "no memory for the grid");
+}
+
+static enum frag_err append(struct texts *list, const char *text,
+                            struct frag_error *e)
+{
+    const char **items =
+        realloc(list->items, (list->count + 1) * sizeof(*items));
+
+    if (!items)
+        return no_memory(e);
+    list->items = items;
+    items[list->count++] = text;
+    return FRAG_OK;
+}
+
+static enum frag_err append_all(struct texts *list, const struct texts *more,
+                                struct frag_error *e)
+{
+    for (size_t i = 0; i < more->count; i++)
+        FRAG_TRY(append(list, more->items[i], e));
+    return FRAG_OK;
+}
+
+/* -- the file ------------------------------------------------------------ */
+
+static enum frag_err slurp(const char *path, char **text, struct frag_error *e)
+{
+    FILE *in = fopen(path, "r");
+    size_t room = 0;
+    ssize_t n;
+
+    if (!in)
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    errno = 0;
+    n = getdelim(text, &room, '\0', in);
+    if (n < 0 && ferror(in)) {
+        fclose(in);
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    }
+    fclose(in);
+    if (!*text)
+        return no_memory(e);
+    if (n < 0)
+        **text = '\0';
+    return FRAG_OK;
+}
+
+/* Cuts the comment and the blanks at both ends off. */
+static char *trimmed(char *line)
+{
+    size_t n;
+
+    line += strspn(line, " \t\r");
+    if (*line == '#')
+        *line = '\0';
+    for (char *at = line; (at = strchr(at, '#')); at++)
+        if (at[-1] == ' ' || at[-1] == '\t')
+            *at-- = '\0';
+    n = strlen(line);
+    while (n && strchr(" \t\r", line[n - 1]))
+        line[--n] = '\0';
+    return line;
+}
+
+static enum frag_err read_line(struct reading *r, char *line, const char *path,
+                               size_t number, struct frag_error *e)
+{
+    const struct {
+        const char *word;
+        struct texts *list;
+    } words[] = {{"trace", &r->grid.traces},
+                 {"policy", &r->policies},
+                 {"capacity", &r->capacities},
+                 {"param", &r->params}};
+    size_t n = strcspn(line, " \t");
+    char *rest = line + n;
+
+    rest += strspn(rest, " \t");
+    for (size_t i = 0; *rest && i < sizeof(words) / sizeof(*words); i++)
+        if (strlen(words[i].word) == n && !strncmp(line, words[i].word, n))
+            return append(words[i].list, rest, e);
+    return frag_fail(e, FRAG_INVALID,
+                     "%s:%zu: expected trace, policy, capacity or param, and "
+                     "its value, found \"%.60s\"",
+                     path, number, line);
+}
+
+static enum frag_err read_file(struct reading *r, const char *path,
+                               struct frag_error *e)
+{
+    char *at;
+    size_t number = 0;
+
+    FRAG_TRY(slurp(path, &r->grid.storage, e));
+    for (at = r->grid.storage; at;) {
+        char *line = at, *end = strchr(at, '\n');
+
+        at = end ? end + 1 : NULL;
+        if (end)
+            *end = '\0';
+        number++;
+        line = trimmed(line);
+        if (*line)
+            FRAG_TRY(read_line(r, line, path, number, e));
+    }
+    return FRAG_OK;
+}
+
+/* -- parameters ---------------------------------------------------------- */
+
+static enum frag_err read_axis(const char *text, struct axis *axis,
+                               struct frag_error *e)
+{
+    const char *equals = strchr(text, '='), *colon = strchr(text, ':');
+    const char *key = text;
+    enum frag_err err;
+
+    axis->text = text;
+    if (colon && equals && colon < equals) {
+        snprintf(axis->policy, sizeof(axis->policy), "%.*s",
+                 (int)(colon - text < 63 ? colon - text : 63), text);
+        key = colon + 1;
+    }
+    if (!equals || equals == key || equals - key > 63)
+        return frag_fail(e, FRAG_INVALID,
+                         "--param: expected [POLICY:]KEY=VALUE,..., found "
+                         "\"%s\"",
+                         text);
+    snprintf(axis->key, sizeof(axis->key), "%.*s", (int)(equals - key), key);
+    err = values_read(equals + 1, &axis->values, e);
+    if (err == FRAG_INVALID) {
+        struct frag_error why = *e;
+
+        return frag_fail(e, err, "--param %.60s: %.400s", text, why.text);
+    }
+    return err;
+}
+
+static bool has_param(const struct frag_policy *policy, const char *key)
+{
+    for (const struct frag_param *p = policy->params; p && p->name; p++)
+        if (!strcmp(p->name, key))
+            return true;
+    return false;
+}
+
+static bool applies(const struct axis *axis, const struct frag_policy *policy)
+{
+    return (!*axis->policy || !strcmp(axis->policy, policy->name)) &&
+           has_param(policy, axis->key);
+}
+
+/* The policy's text with combination `index` of the axes that apply; the last
+ * one changes fastest. NULL if there is no memory. */
+static char *combine(const struct reading *r, const struct policy_choice *base,
+                     uint64_t index, uint64_t count)
+{
+    const char assign = base->policy->configure ? ':' : '=';
+    const char *sep = !strchr(base->text, ':')                    ? ":"
+                      : base->text[strlen(base->text) - 1] == ':' ? ""
+                                                                  : ",";
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    fputs(base->text, out);
+    for (size_t i = 0; i < r->params.count; i++) {
+        const struct axis *a = &r->axes[i];
+
+        if (!applies(a, base->policy))
+            continue;
+        count /= a->values.count;
+        fprintf(out, "%s%s%c%s", sep, a->key, assign,
+                a->values.items[index / count % a->values.count]);
+        sep = ",";
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static enum frag_err add_policy(struct reading *r, char *text,
+                                struct frag_error *e)
+{
+    struct grid *g = &r->grid;
+    struct policy_choice *choices =
+        realloc(g->policies, (g->policy_count + 1) * sizeof(*choices));
+    char **texts;
+
+    if (choices)
+        g->policies = choices;
+    texts = realloc(g->policy_texts, (g->policy_count + 1) * sizeof(*texts));
+    if (texts)
+        g->policy_texts = texts;
+    if (!choices || !texts) {
+        free(text);
+        return no_memory(e);
+    }
+    texts[g->policy_count] = text;
+    return policy_choice_read(text, &choices[g->policy_count++], e);
+}
+
+/* Every combination of a policy's parameters. */
+static enum frag_err expand(struct reading *r, const char *text,
+                            struct frag_error *e)
+{
+    struct policy_choice base;
+    uint64_t count = 1;
+
+    FRAG_TRY(policy_choice_read(text, &base, e));
+    for (size_t i = 0; i < r->params.count; i++)
+        if (applies(&r->axes[i], base.policy)) {
+            r->axes[i].used = true;
+            count *= r->axes[i].values.count;
+            if (count > GRID_CELLS_MAX)
+                return frag_fail(e, FRAG_INVALID,
+                                 "%s: more than %llu combinations of its "
+                                 "parameters",
+                                 text, (unsigned long long)GRID_CELLS_MAX);
+        }
+    for (uint64_t i = 0; i < count; i++) {
+        char *one = combine(r, &base, i, count);
+
+        if (!one)
+            return no_memory(e);
+        FRAG_TRY(add_policy(r, one, e));
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err expand_all(struct reading *r, struct frag_error *e)
+{
+    if (!r->policies.count)
+        FRAG_TRY(append(&r->policies, "torch", e));
+    r->axes = calloc(r->params.count + 1, sizeof(*r->axes));
+    if (!r->axes)
+        return no_memory(e);
+    for (size_t i = 0; i < r->params.count; i++)
+        FRAG_TRY(read_axis(r->params.items[i], &r->axes[i], e));
+    for (size_t i = 0; i < r->policies.count; i++)
+        FRAG_TRY(expand(r, r->policies.items[i], e));
+    for (size_t i = 0; i < r->params.count; i++)
+        if (!r->axes[i].used)
+            return frag_fail(e, FRAG_INVALID,
+                             "--param %s: none of the policies has it",
+                             r->axes[i].text);
+    return FRAG_OK;
+}
+
+/* -- the grid ------------------------------------------------------------ */
+
+static enum frag_err read_all(struct reading *r, const struct grid_source *s,
+                              struct frag_error *e)
+{
+    FRAG_TRY(append_all(&r->grid.traces, s->traces, e));
+    FRAG_TRY(append_all(&r->policies, s->policies, e));
+    FRAG_TRY(append_all(&r->capacities, s->capacities, e));
+    FRAG_TRY(append_all(&r->params, s->params, e));
+    if (s->file)
+        FRAG_TRY(read_file(r, s->file, e));
+    if (!r->grid.traces.count)
+        return frag_fail(e, FRAG_INVALID, "there is no trace to sweep");
+    FRAG_TRY(expand_all(r, e));
+    FRAG_TRY(capacity_choices_read(&r->capacities, &r->grid.capacities,
+                                   &r->grid.capacity_count, e));
+    if (grid_cells(&r->grid) > GRID_CELLS_MAX)
+        return frag_fail(e, FRAG_INVALID, "the grid has more than %llu cells",
+                         (unsigned long long)GRID_CELLS_MAX);
+    return FRAG_OK;
+}
+
+enum frag_err grid_read(const struct grid_source *source, struct grid *out,
+                        struct frag_error *e)
+{
+    struct reading r = {.axes = NULL};
+    enum frag_err err = read_all(&r, source, e);
+
+    for (size_t i = 0; r.axes && i < r.params.count; i++)
+        values_free(&r.axes[i].values);
+    free(r.axes);
+    free(r.policies.items);
+    free(r.capacities.items);
+    free(r.params.items);
+    *out = r.grid;
+    return err;
+}
+
+void grid_free(struct grid *grid)
+{
+    for (size_t i = 0; i < grid->policy_count; i++)
+        free(grid->policy_texts[i]);
+    free(grid->policy_texts);
+    free(grid->policies);
+    free(grid->capacities);
+    free(grid->traces.items);
+    free(grid->storage);
+    *grid = (struct grid){0};
+}
+
+uint64_t grid_cells(const struct grid *grid)
+{
+    return (uint64_t)grid->traces.count * grid->policy_count *
+           grid->capacity_count;
+}
+
+struct grid_cell grid_cell(const struct grid *grid, uint64_t index)
+{
+    return (struct grid_cell){
+        .trace = index / grid->capacity_count / grid->policy_count,
+        .policy = index / grid->capacity_count % grid->policy_count,
+        .capacity = index % grid->capacity_count,
+    };
+}
+
+enum frag_err shard_read(const char *text, struct shard *out,
+                         struct frag_error *e)
+{
+    unsigned index, count;
+    char more;
+
+    if (sscanf(text, "%6u/%6u%c", &index, &count, &more) != 2 || !index ||
+        index > count || strspn(text, "0123456789/") != strlen(text))
+        return frag_fail(e, FRAG_INVALID,
+                         "--shard: expected I/N, with I from 1 to N, found "
+                         "\"%s\"",
+                         text);
+    *out = (struct shard){index, count};
+    return FRAG_OK;
+}
+
+uint64_t shard_first(const struct shard *shard, uint64_t cells)
+{
+    return (shard->index - 1) * cells / shard->count;
+}
+
+uint64_t shard_end(const struct shard *shard, uint64_t cells)
+{
+    return shard->index * cells / shard->count;
+}

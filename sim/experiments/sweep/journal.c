@@ -1,0 +1,360 @@
+#include "sim/experiments/sweep/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    MAGIC = 0x4a475246, /* "FRGJ" where the lowest byte comes first */
+    IDENTITY = 0,       /* kind of the first record */
+};
+
+struct head {
+    uint32_t magic, kind;
+    uint64_t size;     /* of the bytes that follow */
+    uint32_t checksum; /* CRC-32 of the bytes */
+    uint32_t head_sum; /* of the head up to here */
+};
+
+struct journal {
+    char *path;
+    int fd;
+    uint64_t end; /* of the last whole record */
+    uint64_t dropped;
+};
+
+static uint32_t checksum(const void *bytes, size_t size)
+{
+    return (uint32_t)crc32_z(0, bytes, size);
+}
+
+static enum frag_err failed(const struct journal *j, const char *what,
+                            struct frag_error *e)
+{
+    return frag_fail(e, FRAG_IO, "%s: cannot %s it: %s", j->path, what,
+                     strerror(errno));
+}
+
+/* -- records ------------------------------------------------------------- */
+
+/* Whether all of it was read; errno is 0 at the end of the file. */
+static bool read_at(int fd, void *bytes, size_t size, uint64_t offset)
+{
+    char *at = bytes;
+
+    while (size) {
+        ssize_t n = pread(fd, at, size, (off_t)offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = 0;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return true;
+}
+
+static bool write_at(int fd, const void *bytes, size_t size, uint64_t offset)
+{
+    const char *at = bytes;
+
+    while (size) {
+        ssize_t n = pwrite(fd, at, size, (off_t)offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return true;
+}
+
+/* Whether a whole record begins there, with its head; a file of `size`. */
+static bool head_at(const struct journal *j, uint64_t offset, uint64_t size,
+                    struct head *h)
+{
+    if (size - offset < sizeof(*h) || !read_at(j->fd, h, sizeof(*h), offset) ||
+        h->magic != MAGIC ||
+        h->head_sum != checksum(h, offsetof(struct head, head_sum)))
+        return false;
+    return h->size <= size - offset - sizeof(*h);
+}
+
+/* The bytes of a record, to be freed. CORRUPT without words if they are not
+ * those that were written. */
+static enum frag_err body_at(const struct journal *j, uint64_t offset,
+                             const struct head *h, void **bytes)
+{
+    void *body = malloc(h->size + 1);
+
+    if (!body)
+        return FRAG_NOMEM;
+    if (read_at(j->fd, body, h->size, offset + sizeof(*h)) &&
+        checksum(body, h->size) == h->checksum) {
+        *bytes = body;
+        return FRAG_OK;
+    }
+    free(body);
+    return errno ? FRAG_IO : FRAG_CORRUPT;
+}
+
+enum frag_err journal_put(struct journal *j, uint32_t kind, const void *bytes,
+                          size_t size, uint64_t *offset, struct frag_error *e)
+{
+    struct head h = {MAGIC, kind, size, checksum(bytes, size), 0};
+
+    h.head_sum = checksum(&h, offsetof(struct head, head_sum));
+    if (!write_at(j->fd, &h, sizeof(h), j->end) ||
+        !write_at(j->fd, bytes, size, j->end + sizeof(h))) {
+        enum frag_err err = failed(j, "write", e);
+
+        (void)!ftruncate(j->fd, (off_t)j->end); /* or the next opening does */
+        return err;
+    }
+    if (offset)
+        *offset = j->end;
+    j->end += sizeof(h) + size;
+    return FRAG_OK;
+}
+
+enum frag_err journal_sync(struct journal *j, struct frag_error *e)
+{
+    return fdatasync(j->fd) == 0 ? FRAG_OK : failed(j, "write", e);
+}
+
+enum frag_err journal_get(const struct journal *j, uint64_t offset,
+                          void **bytes, size_t *size, struct frag_error *e)
+{
+    enum frag_err err = FRAG_CORRUPT;
+    struct head h;
+
+    errno = 0;
+    if (offset < j->end && head_at(j, offset, j->end, &h))
+        err = body_at(j, offset, &h, bytes);
+    if (err == FRAG_IO)
+        return failed(j, "read", e);
+    if (err != FRAG_OK)
+        return frag_fail(e, err, "%s: the record at byte %llu: %s", j->path,
+                         (unsigned long long)offset, frag_err_text(err));
+    *size = h.size;
+    return FRAG_OK;
+}
+
+/* -- opening ------------------------------------------------------------- */
+
+/* Who made the journal; it is the first record. */
+static enum frag_err check_identity(const struct journal *j,
+                                    const char *identity, uint64_t size,
+                                    uint64_t *next, struct frag_error *e)
+{
+    enum frag_err err = FRAG_CORRUPT;
+    void *body = NULL;
+    struct head h;
+    char *found;
+    bool same;
+
+    errno = 0;
+    if (head_at(j, 0, size, &h) && h.kind == IDENTITY)
+        err = body_at(j, 0, &h, &body);
+    if (err == FRAG_NOMEM || err == FRAG_IO)
+        return failed(j, "read", e);
+    if (err != FRAG_OK)
+        return frag_fail(e, err,
+                         "%s: expected a journal of unfinished work, found "
+                         "something else; remove it or give another output",
+                         j->path);
+    found = body; /* which has room for one more */
+    found[h.size] = '\0';
+    same = strlen(identity) == h.size && !memcmp(identity, found, h.size);
+    if (!same)
+        frag_fail(e, FRAG_UNSUPPORTED,
+                  "%s: its work was done by %.150s; this is %.150s, and the "
+                  "two do not mix; -f without --resume starts anew",
+                  j->path, found, identity);
+    free(found);
+    *next = sizeof(h) + h.size;
+    return same ? FRAG_OK : FRAG_UNSUPPORTED;
+}
+
+/* Goes through the records up to the first that is not whole. */
+static enum frag_err scan(struct journal *j, uint64_t size, journal_seen seen,
+                          void *user, struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+    struct head h;
+
+    errno = 0;
+    while (err == FRAG_OK && head_at(j, j->end, size, &h)) {
+        void *bytes = NULL;
+        enum frag_err got = body_at(j, j->end, &h, &bytes);
+
+        if (got == FRAG_CORRUPT)
+            break;
+        if (got != FRAG_OK)
+            return failed(j, "read", e);
+        err = seen(user,
+                   &(const struct journal_entry){j->end, h.kind, bytes, h.size},
+                   e);
+        free(bytes);
+        j->end += sizeof(h) + h.size;
+    }
+    return err;
+}
+
+static enum frag_err begin(struct journal *j, const char *identity,
+                           struct frag_error *e)
+{
+    if (ftruncate(j->fd, 0) < 0)
+        return failed(j, "empty", e);
+    FRAG_TRY(journal_put(j, IDENTITY, identity, strlen(identity), NULL, e));
+    return journal_sync(j, e);
+}
+
+/* Whether a kill came before the first record was whole. */
+static bool is_stillborn(const struct journal *j, const char *identity,
+                         uint64_t size)
+{
+    const size_t length = strlen(identity);
+    struct head h = {MAGIC, IDENTITY, length, checksum(identity, length), 0};
+    char found[sizeof(h)];
+    size_t n = size < sizeof(h) ? (size_t)size : sizeof(h);
+
+    h.head_sum = checksum(&h, offsetof(struct head, head_sum));
+    return size < sizeof(h) + length && read_at(j->fd, found, n, 0) &&
+           !memcmp(found, &h, n);
+}
+
+static enum frag_err resume(struct journal *j, const char *identity,
+                            uint64_t size, journal_seen seen, void *user,
+                            struct frag_error *e)
+{
+    if (is_stillborn(j, identity, size))
+        return begin(j, identity, e);
+    FRAG_TRY(check_identity(j, identity, size, &j->end, e));
+    FRAG_TRY(scan(j, size, seen, user, e));
+    j->dropped = size - j->end;
+    if (j->dropped && ftruncate(j->fd, (off_t)j->end) < 0)
+        return failed(j, "shorten", e);
+    return FRAG_OK;
+}
+
+/* Who finished and removed the file while we waited for the lock leaves us with
+ * one that has no name; false then. */
+static bool still_there(const struct journal *j)
+{
+    struct stat held, named;
+
+    return fstat(j->fd, &held) == 0 && stat(j->path, &named) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+/* HDF5's own switch for file systems that cannot lock. */
+static bool locking_is_off(void)
+{
+    const char *wish = getenv("HDF5_USE_FILE_LOCKING");
+
+    return wish && (!strcmp(wish, "FALSE") || !strcmp(wish, "0"));
+}
+
+static enum frag_err lock_once(struct journal *j, struct frag_error *e)
+{
+    if (j->fd >= 0)
+        close(j->fd);
+    j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (j->fd < 0)
+        return failed(j, "create", e);
+    if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 || locking_is_off())
+        return FRAG_OK;
+    if (errno == EWOULDBLOCK)
+        return frag_fail(e, FRAG_IO,
+                         "%s: another process is at work on it; wait for its "
+                         "end or give another output",
+                         j->path);
+    return frag_fail(e, FRAG_IO,
+                     "%s: its file system cannot lock it (%s); where no other "
+                     "process writes it, set HDF5_USE_FILE_LOCKING=FALSE",
+                     j->path, strerror(errno));
+}
+
+static enum frag_err lock(struct journal *j, struct frag_error *e)
+{
+    do
+        FRAG_TRY(lock_once(j, e));
+    while (!still_there(j));
+    return FRAG_OK;
+}
+
+static enum frag_err start(struct journal *j, enum journal_mode mode,
+                           const char *identity, journal_seen seen, void *user,
+                           struct frag_error *e)
+{
+    struct stat at;
+
+    FRAG_TRY(lock(j, e));
+    if (fstat(j->fd, &at) < 0)
+        return failed(j, "read", e);
+    if (!S_ISREG(at.st_mode))
+        return frag_fail(e, FRAG_IO, "%s: it is no regular file", j->path);
+    if (mode == JOURNAL_NEW && at.st_size > 0)
+        return frag_fail(e, FRAG_IO,
+                         "%s: unfinished work is there; --resume goes on with "
+                         "it, -f starts anew",
+                         j->path);
+    if (mode == JOURNAL_RESUME && at.st_size > 0)
+        return resume(j, identity, (uint64_t)at.st_size, seen, user, e);
+    return begin(j, identity, e);
+}
+
+enum frag_err journal_open(const char *path, enum journal_mode mode,
+                           const char *identity, journal_seen seen, void *user,
+                           struct journal **out, struct frag_error *e)
+{
+    struct journal *j = malloc(sizeof(*j));
+    enum frag_err err;
+
+    if (!j)
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
+    *j = (struct journal){.path = strdup(path), .fd = -1};
+    err = j->path ? start(j, mode, identity, seen, user, e)
+                  : frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
+    if (err != FRAG_OK) {
+        journal_close(j);
+        return err;
+    }
+    *out = j;
+    return FRAG_OK;
+}
+
+uint64_t journal_dropped(const struct journal *j)
+{
+    return j->dropped;
+}
+
+void journal_remove(struct journal *j)
+{
+    unlink(j->path); /* before the lock goes */
+    journal_close(j);
+}
+
+void journal_close(struct journal *j)
+{
+    if (!j)
+        return;
+    if (j->fd >= 0)
+        close(j->fd);
+    free(j->path);
+    free(j);
+}

@@ -1,0 +1,258 @@
+/* lane.c - a trace of a sweep: read, taken apart into cells, closed. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/experiments/parallel.h"
+#include "sim/experiments/sweep/budget.h"
+#include "sim/experiments/sweep/parts.h"
+#include "traces/bytes/hash.h"
+
+static enum frag_err no_memory(const struct lane *lane, struct frag_error *e)
+{
+    return frag_fail(e, FRAG_NOMEM, "%s: no memory for its cells", lane->path);
+}
+
+/* -- cells --------------------------------------------------------------- */
+
+struct frag_run_identity lane_identity(const struct sweep *s,
+                                       const struct lane *lane,
+                                       const struct sweep_cell *cell)
+{
+    const struct policy_choice *policy = &s->spec->grid->policies[cell->policy];
+
+    return (struct frag_run_identity){
+        .trace = &lane->subject.trace,
+        .device = &lane->subject.trace.devices[cell->device],
+        .trace_name = lane->subject.name,
+        .policy = policy->text,
+        .policy_used = policy->policy,
+        .capacity = cell->capacity,
+        .backend = s->spec->settings->backend->name,
+        .stopped_at_oom = s->spec->settings->stop_at_oom,
+        .bare = !s->spec->settings->points,
+    };
+}
+
+/* "hash device capacity policy params"; NULL if there is no memory. */
+static char *make_key(const struct sweep *s, const struct lane *lane,
+                      const struct sweep_cell *cell)
+{
+    const struct policy_choice *policy = &s->spec->grid->policies[cell->policy];
+    size_t size;
+    char *key = NULL;
+    FILE *out = open_memstream(&key, &size);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "%s %" PRIu32 " %" PRIu64 " %s\t%s\t%s",
+            lane->subject.file_sha256,
+            lane->subject.trace.devices[cell->device].device, cell->capacity,
+            policy->text, policy->digest, cell->resolved);
+    if (fclose(out) == 0)
+        return key;
+    free(key);
+    return NULL;
+}
+
+static int by_key(const void *key, const void *run)
+{
+    return strcmp(key, ((const struct recalled_run *)run)->key);
+}
+
+/* Fills a cell in. A policy that cannot run on this trace is the cell's fault,
+ * not the trace's. */
+static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
+                               const struct grid_cell *at, uint32_t device,
+                               struct sweep_cell *out)
+{
+    enum { RESOLVED = sizeof(((struct frag_run *)0)->params) };
+    const struct grid *grid = s->spec->grid;
+    const struct policy_choice *policy = &grid->policies[at->policy];
+    const struct recalled_run *done;
+    struct frag_error e = {""};
+
+    *out = (struct sweep_cell){
+        .device = device,
+        .policy = (uint32_t)at->policy,
+        .capacity = capacity_choice_bytes(&grid->capacities[at->capacity],
+                                          lane->subject.peak_requested[device]),
+        .resolved = calloc(1, RESOLVED),
+    };
+    if (!out->resolved)
+        return FRAG_NOMEM;
+    out->err =
+        policy_choice_params(policy, &lane->subject.trace, &out->params, &e);
+    if (out->err == FRAG_OK)
+        out->err = frag_policy_resolve(policy->policy, out->params,
+                                       out->resolved, RESOLVED, &e);
+    out->key = make_key(s, lane, out);
+    if (!out->key)
+        return FRAG_NOMEM;
+    if (out->err != FRAG_OK) {
+        out->words = strdup(e.text);
+        return FRAG_OK;
+    }
+    done = s->run_count ? bsearch(out->key, s->runs, s->run_count,
+                                  sizeof(*s->runs), by_key)
+                        : NULL;
+    out->offset = done ? done->offset : 0;
+    return FRAG_OK;
+}
+
+/* The lane that the cells of a device go to. */
+struct filling {
+    const struct sweep *sweep;
+    struct lane *lane;
+};
+
+static enum frag_err make_device_cells(void *user, const struct input *in,
+                                       struct frag_error *e)
+{
+    const struct filling *f = user;
+    struct lane *lane = f->lane;
+    const uint32_t device =
+        (uint32_t)(in->device - lane->subject.trace.devices);
+
+    for (uint64_t i = lane->first; i < lane->end; i++) {
+        struct grid_cell at = grid_cell(f->sweep->spec->grid, i);
+
+        if (make_cell(f->sweep, lane, &at, device,
+                      &lane->cells[lane->count++]) != FRAG_OK)
+            return no_memory(lane, e);
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err make_cells(const struct sweep *s, struct lane *lane,
+                                struct frag_error *e)
+{
+    const struct frag_trace *t = &lane->subject.trace;
+    size_t room = (size_t)(lane->end - lane->first) * t->device_count;
+    struct filling filling = {s, lane};
+
+    lane->cells = calloc(room + 1, sizeof(*lane->cells));
+    if (!lane->cells)
+        return no_memory(lane, e);
+    return input_each_device(t, lane->subject.name, s->spec->values->device,
+                             make_device_cells, &filling, e);
+}
+
+static bool all_done(const struct lane *lane)
+{
+    for (size_t i = 0; i < lane->count; i++)
+        if (!lane->cells[i].offset && lane->cells[i].err == FRAG_OK)
+            return false;
+    return true;
+}
+
+/* -- the trace ----------------------------------------------------------- */
+
+/* HDF5 may not be entered by two threads. Which reader a file gets is found out
+ * by content, so the lock is taken for all files of its magic number. */
+static bool is_hdf5(const char *path)
+{
+    static const char magic[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', 26, '\n'};
+    char head[8] = "";
+    FILE *in = fopen(path, "rb");
+
+    if (!in)
+        return false;
+    (void)!fread(head, 1, sizeof(head), in);
+    fclose(in);
+    return !memcmp(head, magic, sizeof(magic));
+}
+
+static enum frag_err read_trace(struct sweep *s, struct lane *lane,
+                                struct frag_error *e)
+{
+    const struct frag_read_options options = {.limit = s->spec->values->limit,
+                                              .progress = parallel_tick};
+    enum frag_err err;
+
+    if (!is_hdf5(lane->path))
+        return frag_trace_open(lane->path, &options, &lane->trace, e);
+    pthread_mutex_lock(&s->hdf5);
+    err = frag_trace_open(lane->path, &options, &lane->trace, e);
+    pthread_mutex_unlock(&s->hdf5);
+    return err;
+}
+
+/* What the journal knows of the file, under the path that it has now. */
+static bool recall_subject(const struct sweep *s, struct lane *lane,
+                           const char *hash)
+{
+    for (size_t i = 0; i < s->known_count; i++) {
+        size_t size;
+        void *bytes;
+        bool done;
+
+        if (strcmp(s->known[i].file_sha256, hash) != 0)
+            continue;
+        bytes = subject_pack(&s->known[i], &size);
+        done = bytes && subject_unpack(bytes, size, &lane->subject) == FRAG_OK;
+        free(bytes);
+        if (!done)
+            return false;
+        free(lane->subject.name);
+        free(lane->subject.trace.path);
+        lane->subject.name = cli_trace_name(lane->path);
+        lane->subject.trace.path = strdup(lane->path);
+        return lane->subject.name && lane->subject.trace.path;
+    }
+    return false;
+}
+
+static enum frag_err new_subject(struct lane *lane, const char *hash,
+                                 struct parcel **out, struct frag_error *e)
+{
+    struct parcel *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return no_memory(lane, e);
+    *out = p;
+    FRAG_TRY(subject_make(lane->trace, hash, &lane->subject, e));
+    p->bytes = subject_pack(&lane->subject, &p->size);
+    return p->bytes ? FRAG_OK : no_memory(lane, e);
+}
+
+enum frag_err lane_open(struct sweep *s, struct lane *lane,
+                        struct parcel **parcel, struct frag_error *e)
+{
+    char hash[65];
+
+    if (lane->count) /* it was open before */
+        return read_trace(s, lane, e);
+    FRAG_TRY(hash_file(lane->path, hash, e));
+    if (recall_subject(s, lane, hash)) {
+        FRAG_TRY(make_cells(s, lane, e));
+        return all_done(lane) ? FRAG_OK : read_trace(s, lane, e);
+    }
+    subject_free(&lane->subject);
+    FRAG_TRY(read_trace(s, lane, e));
+    FRAG_TRY(new_subject(lane, hash, parcel, e));
+    return make_cells(s, lane, e);
+}
+
+void lane_close(struct sweep *s, struct lane *lane)
+{
+    pthread_mutex_lock(&s->hdf5);
+    frag_trace_close(lane->trace);
+    pthread_mutex_unlock(&s->hdf5);
+    lane->trace = NULL;
+}
+
+void lane_free(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->count; i++) {
+        free(lane->cells[i].params);
+        free(lane->cells[i].resolved);
+        free(lane->cells[i].key);
+        free(lane->cells[i].words);
+    }
+    free(lane->cells);
+    free(lane->words);
+    subject_free(&lane->subject);
+}

@@ -1,0 +1,161 @@
+/* What a setting does: the runs, each done once. */
+#include "sim/experiments/tune/search.h"
+
+#include <math.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/experiments/parallel.h"
+
+/* ---- one run, one trial ---- */
+
+enum frag_err tune_run(const struct cell_settings *settings,
+                       const struct tune_case *on, frag_size capacity,
+                       const char *text, struct tune_result *out,
+                       struct frag_error *e)
+{
+    struct frag_run_identity id = {.device = on->device,
+                                   .trace_name = on->name,
+                                   .policy = "torch",
+                                   .policy_used = frag_policy_find("torch"),
+                                   .capacity = capacity};
+    struct frag_run run;
+
+    FRAG_TRY(cell_run(settings, &id, text, parallel_tick, NULL, &run, e));
+    *out = (struct tune_result){
+        .peak = run.summary.peak_reserved,
+        .seconds = run.summary.modelled_device_seconds,
+        .first_oom = run.summary.first_oom_event,
+    };
+    for (size_t k = 0; k < FRAG_CALL_COUNT; k++)
+        out->calls += run.summary.calls[k];
+    frag_run_free(&run);
+    return FRAG_OK;
+}
+
+/* How much more than allowed, as a share. */
+static double over(double found, double base, double allowed)
+{
+    double more = found - base - allowed;
+
+    return more > 0 ? more / (base > 0 ? base : 1) : 0;
+}
+
+static double excess(const struct tune_search *s, size_t i,
+                     const struct tune_result *r)
+{
+    const struct tune_result *base = &s->base[i];
+    double sum = 0;
+
+    if (r->first_oom != FRAG_NEVER)
+        sum += 2 - (double)r->first_oom / (double)s->cases[i].device->count;
+    if (isfinite(s->goal.max_calls_ratio))
+        sum += over((double)r->calls, (double)base->calls,
+                    s->goal.max_calls_ratio * (double)base->calls);
+    if (isfinite(s->goal.max_seconds))
+        sum += over(r->seconds, base->seconds, s->goal.max_seconds);
+    return sum;
+}
+
+static void judge(const struct tune_search *s, struct tune_trial *t)
+{
+    for (size_t i = 0; i < s->case_count; i++) {
+        const struct tune_result *r = &t->results[i];
+
+        t->excess += excess(s, i, r);
+        t->value += log(((double)r->peak + 1) / ((double)s->base[i].peak + 1));
+        t->seconds += r->seconds;
+        t->calls += r->calls;
+    }
+    t->value /= (double)s->case_count;
+}
+
+/* One block: the trial, its results, its text. */
+static struct tune_trial *new_trial(const struct tune_search *s,
+                                    const struct tune_point *p,
+                                    const char *text)
+{
+    size_t results = s->case_count * sizeof(struct tune_result);
+    struct tune_trial *t = calloc(1, sizeof(*t) + results + strlen(text) + 1);
+
+    if (!t)
+        return NULL;
+    t->point = *p;
+    t->results = (struct tune_result *)(t + 1);
+    t->text = strcpy((char *)(t + 1) + results, text);
+    return t;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const struct tune_trial *)a)->text,
+                  ((const struct tune_trial *)b)->text);
+}
+
+/* Enters the trial, or frees it where another thread was first. */
+static const struct tune_trial *enter(struct tune_search *s,
+                                      struct tune_trial *t)
+{
+    struct tune_trial **found;
+
+    pthread_mutex_lock(&s->lock);
+    found = tsearch(t, &s->known, by_text);
+    pthread_mutex_unlock(&s->lock);
+    if (!found || *found != t)
+        free(t);
+    return found ? *found : NULL;
+}
+
+static const struct tune_trial *look_up(struct tune_search *s, const char *text)
+{
+    const struct tune_trial key = {.text = text};
+    struct tune_trial **found;
+
+    pthread_mutex_lock(&s->lock);
+    found = tfind(&key, &s->known, by_text);
+    pthread_mutex_unlock(&s->lock);
+    return found ? *found : NULL;
+}
+
+enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
+                       const struct tune_trial **out, struct frag_error *e)
+{
+    char text[TUNE_TEXT];
+    struct tune_trial *t;
+
+    *out = look_up(s, tune_text(&s->space, p, text));
+    if (*out)
+        return FRAG_OK;
+    t = new_trial(s, p, text);
+    if (!t)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
+    for (size_t i = 0; i < s->case_count; i++) {
+        enum frag_err err = tune_run(s->settings, &s->cases[i],
+                                     s->goal.capacity, text, &t->results[i], e);
+
+        if (err != FRAG_OK) {
+            free(t);
+            return err;
+        }
+    }
+    judge(s, t);
+    *out = enter(s, t);
+    return *out ? FRAG_OK
+                : frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
+}
+
+int tune_compare(const struct tune_trial *a, const struct tune_trial *b)
+{
+    const double keys[][2] = {
+        {a->excess, b->excess},
+        {a->value, b->value},
+        {a->seconds, b->seconds},
+        {(double)strlen(a->text), (double)strlen(b->text)},
+    };
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (keys[i][0] < keys[i][1] || keys[i][0] > keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return strcmp(a->text, b->text);
+}

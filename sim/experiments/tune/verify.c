@@ -1,0 +1,129 @@
+#include "sim/experiments/tune/verify.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/output/sink.h"
+
+enum { RECORD = 24 };
+
+static void put_number(unsigned char *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        at[i] = (unsigned char)(value >> (8 * i));
+}
+
+/* -1: not in the stream, where frees are where they completed. */
+static const int8_t codes[FRAG_OP_COUNT] = {
+    [FRAG_ALLOC] = 0,           [FRAG_FREE] = 1,
+    [FRAG_FREE_REQUESTED] = -1, [FRAG_RECORD_STREAM] = -1,
+    [FRAG_EMPTY_CACHE] = 2,
+};
+
+static void put_event(FILE *out, const struct frag_device_trace *t, uint64_t i)
+{
+    unsigned char record[RECORD];
+
+    if (codes[t->op[i]] < 0)
+        return;
+    put_number(record, (uint64_t)codes[t->op[i]], 4);
+    put_number(record + 4, t->op[i] == FRAG_ALLOC ? t->stream[i] : 0, 4);
+    put_number(record + 8, t->id[i], 8);
+    put_number(record + 16, t->bytes[i], 8);
+    fwrite(record, 1, sizeof(record), out);
+}
+
+static enum frag_err write_events(const char *path,
+                                  const struct frag_device_trace *t,
+                                  struct frag_error *e)
+{
+    struct sink sink;
+
+    FRAG_TRY(sink_open(&sink, path, e));
+    for (uint64_t i = 0; i < t->count; i++)
+        put_event(sink.out, t, i);
+    return sink_commit(&sink, e);
+}
+
+/* The index in the stream of an event of the trace. */
+static uint64_t index_of(const struct frag_device_trace *t, uint64_t event)
+{
+    uint64_t index = 0;
+
+    for (uint64_t i = 0; i < event; i++)
+        index += codes[t->op[i]] >= 0;
+    return index;
+}
+
+static void put_job(FILE *out, const char *events, const char *conf,
+                    const struct tune_search *s, size_t i,
+                    const struct tune_result *predicted)
+{
+    const frag_size capacity = s->goal.capacity;
+
+    fputs("{\"events\": ", out);
+    frag_json_text(out, events);
+    fputs(", \"conf\": ", out);
+    frag_json_text(out, conf);
+    fprintf(out,
+            ", \"cap\": %" PRIu64 ", \"repeat\": 1, \"predicted\": "
+            "{\"peak_reserved\": %" PRIu64 ", \"first_oom_index\": ",
+            capacity == FRAG_UNLIMITED ? 0 : capacity, predicted->peak);
+    if (predicted->first_oom == FRAG_NEVER)
+        fputs("null}}\n", out);
+    else
+        fprintf(out, "%" PRIu64 "}}\n",
+                index_of(s->cases[i].device, predicted->first_oom));
+}
+
+static const struct tune_trial *trial_of(const struct tune_search *s,
+                                         const char *text)
+{
+    for (size_t i = 0; i < s->trial_count; i++)
+        if (!strcmp(s->trials[i]->text, text))
+            return s->trials[i];
+    return NULL;
+}
+
+static enum frag_err write_case(FILE *jobs, const char *path,
+                                const struct tune_search *s, size_t i,
+                                struct frag_error *e)
+{
+    const struct tune_trial *const trials[] = {trial_of(s, ""), s->trials[0]};
+    const struct tune_case *c = &s->cases[i];
+    size_t room = strlen(path) + strlen(c->name) + 32;
+    char *events = malloc(room);
+    enum frag_err err;
+
+    if (!events)
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory", path);
+    snprintf(events, room, "%s.%s.%" PRIu32 ".events", path, c->name,
+             c->device->device);
+    err = write_events(events, c->device, e);
+    for (size_t k = 0; err == FRAG_OK && k < 2; k++)
+        put_job(jobs, events, trials[k]->text, s, i, &trials[k]->results[i]);
+    free(events);
+    return err;
+}
+
+enum frag_err tune_verify_write(const char *path, const struct tune_search *s,
+                                struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+    struct sink jobs;
+
+    for (size_t i = 0; i < s->case_count; i++)
+        if (s->cases[i].device->pool_count > 1)
+            return frag_fail(e, FRAG_UNSUPPORTED,
+                             "%s: it has private pools, which a run of its "
+                             "events alone does not have: no --verify-with",
+                             s->cases[i].name);
+    FRAG_TRY(sink_open(&jobs, path, e));
+    for (size_t i = 0; err == FRAG_OK && i < s->case_count; i++)
+        err = write_case(jobs.out, path, s, i, e);
+    if (err == FRAG_OK)
+        return sink_commit(&jobs, e);
+    sink_abort(&jobs);
+    return err;
+}

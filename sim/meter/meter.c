@@ -1,0 +1,275 @@
+#include "sim/meter/meter.h"
+
+#include <stdlib.h>
+
+#include "sim/meter/parts.h"
+
+bool meter_settle(struct meter *m)
+{
+    bool again =
+        m->asked_again || (m->waited && (m->gave_back || !m->rearranged));
+
+    meter_note_peak(m);
+    m->refused = m->asked_again = false;
+    m->waited = m->gave_back = m->rearranged = false;
+    return again;
+}
+
+/* ---------------------------------------------- segments, held ranges --- */
+
+uint32_t meter_take_segment(struct meter *m)
+{
+    uint32_t index = m->segment_free;
+
+    if (index) {
+        m->segment_free = m->segments[index].next_free;
+        return index;
+    }
+    if (m->segment_count == m->segment_room) {
+        uint32_t room = m->segment_room * 2;
+        struct segment *grown =
+            room > m->segment_room ? realloc(m->segments, room * sizeof(*grown))
+                                   : NULL;
+
+        if (!grown)
+            return METER_NOWHERE;
+        m->segments = grown;
+        m->segment_room = room;
+    }
+    return m->segment_count++;
+}
+
+void meter_give_segment(struct meter *m, uint32_t index)
+{
+    m->segments[index] = (struct segment){.next_free = m->segment_free};
+    m->segment_free = index;
+}
+
+enum frag_err meter_enter(struct meter *m, frag_addr addr, frag_size size,
+                          uint32_t segment, struct phys_use *phys)
+{
+    struct held_range *h = malloc(sizeof(*h));
+    uint64_t group = phys ? segment : 0;
+    enum frag_err err = h ? meter_index_room(m, addr, size) : FRAG_NOMEM;
+
+    if (err == FRAG_OK && m->ledger)
+        err = frag_ledger_hold(m->ledger, addr, size, group, (uintptr_t)phys);
+    if (err != FRAG_OK) {
+        free(h);
+        return err;
+    }
+    *h = (struct held_range){{.at = addr, .size = size}, segment, phys};
+    meter_index_set(m, addr, size, segment);
+    ranges_add(&m->held, &h->range);
+    return FRAG_OK;
+}
+
+void meter_leave(struct meter *m, struct held_range *h)
+{
+    ranges_remove(&m->held, &h->range);
+    meter_index_clear(m, h->range.at, h->range.size);
+    free(h);
+}
+
+static enum frag_err book_segment(struct meter *m, frag_addr addr,
+                                  frag_size size)
+{
+    uint32_t index = meter_take_segment(m);
+    enum frag_err err;
+
+    if (index == METER_NOWHERE)
+        return FRAG_NOMEM;
+    m->segments[index] = (struct segment){
+        .addr = addr, .size = size, .split_mask = ~(frag_size)0};
+    err = meter_enter(m, addr, size, index, NULL);
+    if (err != FRAG_OK) {
+        meter_give_segment(m, index);
+        return err;
+    }
+    m->reserved += size;
+    m->segments_now++;
+    if (m->segments_now > m->segments_peak)
+        m->segments_peak = m->segments_now;
+    return FRAG_OK;
+}
+
+static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
+                                   frag_addr *addr)
+{
+    struct meter *m = meter_of(mem);
+    frag_addr at;
+    enum frag_err err;
+
+    meter_note_ask(m);
+    METER_TIMED(m, err, segment_alloc(m->under, size, &at));
+    meter_note_answer(m, err);
+    FRAG_TRY(err);
+    meter_tell(m, m->reserved + size);
+    err = book_segment(m, at, size);
+    if (err != FRAG_OK)
+        return m->under->ops->segment_free(m->under, at, size) == FRAG_OK
+                   ? err
+                   : FRAG_DEVICE;
+    m->calls[FRAG_CALL_SEGMENT_ALLOC]++;
+    meter_note_peak(m);
+    *addr = at;
+    return FRAG_OK;
+}
+
+static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
+                                  frag_size size)
+{
+    struct meter *m = meter_of(mem);
+    struct range *r = ranges_at(&m->held, addr);
+    enum frag_err err;
+
+    METER_TIMED(m, err, segment_free(m->under, addr, size));
+    FRAG_TRY(err);
+    m->calls[FRAG_CALL_SEGMENT_FREE]++;
+    m->gave_back |= m->waited;
+    if (r) {
+        meter_tell(m, 0);
+        meter_give_segment(m, ((struct held_range *)r)->segment);
+        meter_leave(m, (struct held_range *)r);
+        m->reserved -= size;
+        m->segments_now--;
+    }
+    return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
+}
+
+/* --------------------------------------------------------- other calls --- */
+
+static enum frag_err copy(struct frag_backend *mem, frag_addr dst,
+                          frag_addr src, frag_size size, frag_stream stream)
+{
+    struct meter *m = meter_of(mem);
+    enum frag_err err;
+
+    METER_TIMED(m, err, copy(m->under, dst, src, size, stream));
+    FRAG_TRY(err);
+    m->calls[FRAG_CALL_COPY]++;
+    m->rearranged |= m->waited;
+    m->bytes_moved += size;
+    if (m->ledger)
+        frag_ledger_copied(m->ledger, dst, size);
+    return FRAG_OK;
+}
+
+static enum frag_err synchronize(struct frag_backend *mem)
+{
+    struct meter *m = meter_of(mem);
+    enum frag_err err;
+
+    METER_TIMED(m, err, synchronize(m->under));
+    FRAG_TRY(err);
+    m->calls[FRAG_CALL_SYNCHRONIZE]++;
+    m->waited = true;
+    if (m->synchronized)
+        m->synchronized(m->user);
+    return FRAG_OK;
+}
+
+static frag_time now(struct frag_backend *mem)
+{
+    return meter_clock(meter_of(mem));
+}
+
+/* ---------------------------------------------------------- both ends --- */
+
+static struct frag_backend_ops ops_over(const struct frag_backend_ops *under)
+{
+    struct frag_backend_ops ops = {.name = under->name, .now = now};
+
+    ops.segment_alloc = under->segment_alloc ? segment_alloc : NULL;
+    ops.segment_free = under->segment_free ? segment_free : NULL;
+    ops.va_reserve = under->va_reserve ? meter_va_reserve : NULL;
+    ops.va_free = under->va_free ? meter_va_free : NULL;
+    ops.phys_create = under->phys_create ? meter_phys_create : NULL;
+    ops.phys_release = under->phys_release ? meter_phys_release : NULL;
+    ops.map = under->map ? meter_map : NULL;
+    ops.unmap = under->unmap ? meter_unmap : NULL;
+    ops.copy = under->copy ? copy : NULL;
+    ops.synchronize = under->synchronize ? synchronize : NULL;
+    return ops;
+}
+
+enum frag_err meter_open(struct meter *m, struct frag_backend *under,
+                         struct frag_ledger *ledger)
+{
+    enum { FIRST_ROOM = 64 };
+
+    *m = (struct meter){.base = *under, .under = under, .ledger = ledger};
+    m->ops = ops_over(under->ops);
+    m->base.ops = &m->ops;
+    m->segments = calloc(FIRST_ROOM, sizeof(*m->segments));
+    m->index = calloc((size_t)1 << METER_ROOT_BITS, sizeof(*m->index));
+    if (!m->segments || !m->index) {
+        free(m->segments);
+        free(m->index);
+        return FRAG_NOMEM;
+    }
+    m->segment_room = FIRST_ROOM;
+    m->segment_count = 1;
+    return FRAG_OK;
+}
+
+/* One way back for each kind; what the device answers cannot matter now. */
+static void return_range(struct meter *m, const struct held_range *h)
+{
+    enum frag_err err =
+        h->phys
+            ? m->under->ops->unmap(m->under, h->range.at, h->range.size)
+            : m->under->ops->segment_free(m->under, h->range.at, h->range.size);
+
+    (void)err;
+}
+
+static void return_everything(struct meter *m)
+{
+    struct range *r;
+
+    while ((r = ranges_pop(&m->held))) {
+        struct phys_use *p = ((struct held_range *)r)->phys;
+
+        return_range(m, (struct held_range *)r);
+        if (p) {
+            p->maps--;
+            meter_drop_phys(m, p);
+        }
+        free(r);
+    }
+    while ((r = ranges_pop(&m->phys))) {
+        m->under->ops->phys_release(m->under, r->at,
+                                    ((struct phys_use *)r)->size);
+        free(r);
+    }
+    while ((r = ranges_pop(&m->reservations))) {
+        m->under->ops->va_free(m->under, r->at, r->size);
+        free(r);
+    }
+}
+
+void meter_close(struct meter *m)
+{
+    return_everything(m);
+    m->under->asked |= m->base.asked;
+    meter_index_close(m);
+    free(m->segments);
+}
+
+enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s)
+{
+    const struct frag_backend_ops *under = m->under->ops;
+
+    if (!under->hold)
+        return FRAG_UNSUPPORTED;
+    FRAG_TRY(under->hold(m->under, s->addr, s->size, s->is_expandable));
+    m->changes++;
+    meter_tell(m, 0);
+    if (!s->is_expandable)
+        return book_segment(m, s->addr, s->size);
+    FRAG_TRY(meter_book_reservation(m, s->addr, s->size));
+    return meter_book_granules(
+        m, s->addr, s->size,
+        ((struct held_range *)ranges_at(&m->reservations, s->addr))->segment);
+}

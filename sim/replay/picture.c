@@ -1,0 +1,181 @@
+#include "sim/replay/picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PICTURE_DIGIT = 11, PICTURE_VALUES = 1 << PICTURE_DIGIT };
+
+enum frag_err picture_open(struct picture *p, uint32_t room)
+{
+    *p = (struct picture){0};
+    p->blocks = malloc((room + (size_t)1) * sizeof(*p->blocks));
+    p->spare = malloc((room + (size_t)1) * sizeof(*p->spare));
+    if (p->blocks && p->spare)
+        return FRAG_OK;
+    picture_close(p);
+    return FRAG_NOMEM;
+}
+
+void picture_close(struct picture *p)
+{
+    free(p->blocks);
+    free(p->spare);
+    *p = (struct picture){0};
+}
+
+static size_t digit(frag_addr addr, unsigned shift)
+{
+    return (size_t)(addr >> shift) & (PICTURE_VALUES - 1);
+}
+
+/* One pass of a radix sort; no pass where all digits are equal. */
+static void sort_by_digit(struct picture *p, unsigned shift)
+{
+    uint64_t first[PICTURE_VALUES] = {0}, sum = 0;
+    struct live_block *sorted = p->spare;
+
+    for (uint64_t i = 0; i < p->count; i++)
+        first[digit(p->blocks[i].addr, shift)]++;
+    if (first[digit(p->blocks[0].addr, shift)] == p->count)
+        return;
+    for (size_t v = 0; v < PICTURE_VALUES; v++) {
+        uint64_t here = first[v];
+
+        first[v] = sum;
+        sum += here;
+    }
+    for (uint64_t i = 0; i < p->count; i++)
+        sorted[first[digit(p->blocks[i].addr, shift)]++] = p->blocks[i];
+    p->spare = p->blocks;
+    p->blocks = sorted;
+}
+
+static void sort_blocks(struct picture *p)
+{
+    frag_addr all = 0;
+
+    for (uint64_t i = 0; i < p->count; i++)
+        all |= p->blocks[i].addr;
+    for (unsigned shift = 0; shift < 64 && all >> shift; shift += PICTURE_DIGIT)
+        sort_by_digit(p, shift);
+}
+
+/* Where the free bytes of a walk go. */
+struct walk {
+    struct picture *picture;
+    const struct meter *meter;
+    frag_stream stream;
+    frag_pool pool;
+    uint64_t next; /* block */
+};
+
+static frag_size *home_of_free(const struct walk *w, const struct segment *g)
+{
+    struct picture *p = w->picture;
+
+    if (g->has_owner && g->pool != w->pool)
+        return &p->other_pool;
+    if (g->has_owner && g->stream != w->stream)
+        return &p->other_stream;
+    return &p->here;
+}
+
+static void count_gap(const struct walk *w, const struct extent *x,
+                      frag_size gap)
+{
+    struct picture *p = w->picture;
+
+    if (gap < FRAG_QUANTUM)
+        p->unusable += gap;
+    else
+        *home_of_free(w, &w->meter->segments[x->segment]) += gap;
+    if (gap > p->largest)
+        p->largest = gap;
+}
+
+/* The blocks and gaps of an extent; blocks before it belong to no range. */
+static void measure(struct walk *w, struct extent *x)
+{
+    const struct picture *p = w->picture;
+    frag_addr at = x->addr, end = x->addr + x->size;
+
+    while (w->next < p->count && p->blocks[w->next].addr < x->addr)
+        w->next++;
+    for (; w->next < p->count && p->blocks[w->next].addr < end; w->next++) {
+        const struct live_block *b = &p->blocks[w->next];
+
+        if (b->addr > at)
+            count_gap(w, x, b->addr - at);
+        at = b->addr + b->size;
+        x->allocated += b->size;
+        x->blocks++;
+    }
+    if (at < end)
+        count_gap(w, x, end - at);
+}
+
+/* The extent that starts with range r; *next is the range after it. */
+static struct extent extent_from(const struct meter *m, const struct range *r,
+                                 const struct range **next)
+{
+    const struct held_range *h = (const struct held_range *)r;
+    struct extent x = {.addr = r->at,
+                       .size = r->size,
+                       .segment = h->segment,
+                       .is_mapped = h->phys != NULL};
+
+    for (;;) {
+        r = ranges_from(&m->held, r->at + 1);
+        h = (const struct held_range *)r;
+        if (!r || !h->phys || h->segment != x.segment ||
+            r->at != x.addr + x.size)
+            break;
+        x.size += r->size;
+    }
+    *next = r;
+    return x;
+}
+
+/* Takes what `from` has, up to *excess bytes, from it. */
+static void reduce(frag_size *from, frag_size *excess)
+{
+    frag_size cut = *from < *excess ? *from : *excess;
+
+    *from -= cut;
+    *excess -= cut;
+}
+
+static void balance(struct picture *p, frag_size free)
+{
+    frag_size sum = p->here + p->other_stream + p->other_pool + p->unusable;
+    frag_size excess = sum > free ? sum - free : 0;
+
+    if (sum < free)
+        p->unusable += free - sum;
+    reduce(&p->here, &excess);
+    reduce(&p->other_stream, &excess);
+    reduce(&p->other_pool, &excess);
+    reduce(&p->unusable, &excess);
+}
+
+enum frag_err picture_take(struct picture *p, const struct meter *m,
+                           frag_stream stream, frag_pool pool, frag_size free,
+                           enum frag_err (*each)(void *user,
+                                                 const struct extent *x),
+                           void *user)
+{
+    struct walk w = {p, m, stream, pool, 0};
+    const struct range *r = ranges_from(&m->held, 0);
+
+    p->largest = p->here = p->other_stream = p->other_pool = p->unusable = 0;
+    sort_blocks(p);
+    while (r) {
+        struct extent x = extent_from(m, r, &r);
+
+        measure(&w, &x);
+        if (each)
+            FRAG_TRY(each(user, &x));
+    }
+    balance(p, free);
+    return FRAG_OK;
+}

@@ -1,0 +1,86 @@
+/* The proofs of a checked run: the ledger's, and that blocks keep what they
+ * hold. */
+#include <inttypes.h>
+
+#include "sim/replay/parts.h"
+
+/* The ledger keeps the words, so that every way out of the run tells them. */
+static enum frag_err refuse(struct run *r, enum frag_err err, const char *what)
+{
+    r->refusal = err;
+    frag_ledger_blame(r->ledger, "the device cannot %s a block", what);
+    return run_fault(r);
+}
+
+static enum frag_err fill(struct run *r, uint32_t id)
+{
+    const struct frag_contents *c = r->spec->contents;
+    const struct frag_block *b = &r->slots[id].block;
+    enum frag_err err = c->fill(c->user, b->addr, b->size, r->event);
+
+    r->filled[id] = r->event;
+    return err == FRAG_OK ? FRAG_OK : refuse(r, err, "fill");
+}
+
+static enum frag_err verify(struct run *r, uint32_t id, const char *when)
+{
+    const struct frag_contents *c = r->spec->contents;
+    const struct frag_block *b = &r->slots[id].block;
+    frag_size wrong = UINT64_MAX;
+    enum frag_err err =
+        c->verify(c->user, b->addr, b->size, r->filled[id], &wrong);
+
+    if (err != FRAG_OK)
+        return refuse(r, err, "read");
+    if (wrong == UINT64_MAX)
+        return FRAG_OK;
+    frag_ledger_blame(r->ledger,
+                      "the block of event %" PRIu64 ", %" PRIu64
+                      " bytes at 0x%" PRIx64
+                      ", has lost what it held, from offset %" PRIu64 ", %s",
+                      r->filled[id], b->size, b->addr, wrong, when);
+    return run_fault(r);
+}
+
+enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size asked)
+{
+    if (r->ledger &&
+        frag_ledger_alloc(r->ledger, id, asked, &r->slots[id].block))
+        return run_fault(r);
+    return r->filled ? fill(r, id) : FRAG_OK;
+}
+
+enum frag_err run_prove_free(struct run *r, uint32_t id)
+{
+    if (r->ledger && frag_ledger_free(r->ledger, id, &r->slots[id].block))
+        return run_fault(r);
+    return r->filled ? verify(r, id, "by its free") : FRAG_OK;
+}
+
+enum frag_err run_prove_disturbed(struct run *r)
+{
+    static const char *const when[] = {
+        [FRAG_UNDISTURBED] = NULL,
+        [FRAG_COPIED_OVER] = "when it was copied over",
+        [FRAG_REMAPPED] = "when it was remapped",
+        [FRAG_MOVED] = "when it was moved",
+    };
+    enum frag_disturbance by;
+    uint32_t id;
+
+    while (r->filled && frag_ledger_disturbed(r->ledger, &id, &by))
+        FRAG_TRY(verify(r, id, when[by]));
+    return FRAG_OK;
+}
+
+enum frag_err run_prove_end(struct run *r)
+{
+    if (r->ledger && frag_ledger_fault(r->ledger))
+        return run_fault(r);
+    if (!r->filled)
+        return FRAG_OK;
+    for (uint32_t id = 0; id < r->trace->slots; id++)
+        if (state_of(r->tags[id]) != SLOT_FREE)
+            FRAG_TRY(verify(r, id, "by the end"));
+    return FRAG_OK;
+}

@@ -1,0 +1,311 @@
+/* The loop. What it costs an event is what every policy's figure contains, so
+ * it does little: it asks, adds, and looks whether the policy has touched the
+ * device. All else is in replay_rare.c.
+ */
+#include "sim/replay/replay.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "sim/replay/parts.h"
+
+/* How far ahead a slot is fetched: longer than a miss takes, shorter than the
+ * first-level cache holds. */
+enum { AHEAD = 12 };
+
+#define RARE(x) __builtin_expect((x), 0)
+
+uint64_t run_clock(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline enum frag_err on_alloc(struct run *r, uint64_t i, bool careful)
+{
+    const struct frag_device_trace *t = r->trace;
+    const uint32_t id = t->id[i];
+    const struct frag_request req = {
+        .size = t->bytes[i],
+        .frees_at = r->frees_at ? r->frees_at[i] : FRAG_NEVER,
+        .owner = id,
+        .stream = t->stream[i],
+        .pool = t->pool[i],
+    };
+    enum frag_err err;
+    bool changed;
+
+    if (RARE(req.stream != 0))
+        run_tell_stream(r, req.stream);
+    err = r->policy->alloc(&r->heap, &req, &r->slots[id].block);
+    changed = r->meter.changes != r->seen;
+    if (RARE(changed))
+        run_absorb(r, true);
+    if (RARE(err != FRAG_OK))
+        return run_refused(r, &req, err);
+    if (careful)
+        FRAG_TRY(run_prove_alloc(r, id, req.size));
+    run_enter(r, id, &req);
+    if (RARE(changed))
+        run_peak(r, req.stream, req.pool);
+    return FRAG_OK;
+}
+
+static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
+{
+    const uint32_t id = r->trace->id[i];
+    struct slot *s = &r->slots[id];
+
+    if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
+        return run_free_odd(r, id);
+    if (careful)
+        FRAG_TRY(run_prove_free(r, id));
+    run_drop(r, id);
+    r->tally.allocated -= s->block.size;
+    r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
+    r->policy->free(&r->heap, &s->block);
+    if (RARE(r->meter.changes != r->seen)) {
+        run_absorb(r, false);
+        run_peak(r, 0, 0);
+    }
+    return FRAG_OK;
+}
+
+static inline enum frag_err step(struct run *r, uint64_t i, bool careful)
+{
+    const uint8_t op = r->trace->op[i];
+    enum frag_err err;
+
+    r->event = r->base + i;
+    if (op == FRAG_ALLOC)
+        err = on_alloc(r, i, careful);
+    else if (op == FRAG_FREE)
+        err = on_free(r, i, careful);
+    else
+        err = run_rare(r, i);
+    tally_event(&r->tally);
+    return err;
+}
+
+static enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to)
+{
+    const uint32_t *ids = r->trace->id;
+    const uint64_t end = r->trace->count;
+
+    for (uint64_t i = from; i < to; i++) {
+        enum frag_err err;
+
+        if (i + AHEAD < end) {
+            __builtin_prefetch(&r->slots[ids[i + AHEAD]], 1);
+            __builtin_prefetch(&r->tags[ids[i + AHEAD]], 1);
+        }
+        err = step(r, i, false);
+        if (RARE(err != FRAG_OK || r->stop))
+            return err;
+    }
+    return FRAG_OK;
+}
+
+/* An answer to show: of an alloc that was served. */
+static const struct frag_block *answer(const struct run *r, uint64_t i)
+{
+    uint32_t id = r->trace->id[i];
+
+    return r->trace->op[i] == FRAG_ALLOC && state_of(r->tags[id]) == SLOT_LIVE
+               ? &r->slots[id].block
+               : NULL;
+}
+
+static enum frag_err run_carefully(struct run *r, uint64_t from, uint64_t to)
+{
+    const struct frag_replay_watch *watch = r->spec->watch;
+
+    for (uint64_t i = from; i < to; i++) {
+        FRAG_TRY(step(r, i, true));
+        if (r->ledger && frag_ledger_fault(r->ledger))
+            return run_fault(r);
+        if (watch && watch->done)
+            watch->done(watch->user, r->event, answer(r, i));
+        if (r->stop)
+            break;
+    }
+    return FRAG_OK;
+}
+
+/* Events [from, to) of the trace, timed. */
+static enum frag_err span(struct run *r, uint64_t from, uint64_t to)
+{
+    bool careful = r->ledger || r->spec->watch;
+    uint64_t before = run_clock();
+    enum frag_err err =
+        careful ? run_carefully(r, from, to) : run_fast(r, from, to);
+
+    r->loop += run_clock() - before;
+    tally_fold(&r->tally, err == FRAG_OK ? r->event + 1 : r->event);
+    return err;
+}
+
+enum frag_err run_next(struct run *r)
+{
+    enum frag_err err = step(r, 0, false);
+
+    if (err == FRAG_OK)
+        r->base++;
+    if (r->base - r->tally.from >= TALLY_WINDOW)
+        tally_fold(&r->tally, r->base);
+    return err;
+}
+
+/* ------------------------------------------------------ the whole run --- */
+
+/* Where a run has got to, in events of all repetitions. */
+struct course {
+    uint64_t done, total;
+    uint64_t bucket;    /* events in a bucket of the series; 0: no series */
+    uint64_t next_call; /* ns, of progress */
+};
+
+static frag_time time_at(const struct run *r, uint64_t i)
+{
+    return r->trace->time ? r->trace->time[i] : 0;
+}
+
+static void begin_point(struct run *r, const struct course *c, uint64_t i)
+{
+    if (c->bucket && !r->tally.point)
+        tally_point(&r->tally, &r->out.points[c->done / c->bucket], c->done,
+                    time_at(r, i));
+}
+
+static void end_point(struct run *r, const struct course *c)
+{
+    if (!r->tally.point ||
+        (c->done % c->bucket && c->done < c->total && !r->stop))
+        return;
+    if (run_picture(r, 0, 0, NULL) == FRAG_OK)
+        tally_point_end(&r->tally, r->picture.largest);
+    r->out.point_count++;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Events up to the next place where something other than the loop has to be
+ * done. */
+static uint64_t stretch(const struct course *c, uint64_t left)
+{
+    uint64_t events = least(left, TALLY_WINDOW);
+
+    return c->bucket ? least(events, c->bucket - c->done % c->bucket) : events;
+}
+
+static enum frag_err tell_progress(struct run *r, struct course *c)
+{
+    enum { TENTH = 100000000 };
+    uint64_t now;
+
+    if (!r->spec->progress)
+        return FRAG_OK;
+    now = run_clock();
+    if (now < c->next_call && c->done < c->total)
+        return FRAG_OK;
+    c->next_call = now + TENTH;
+    return r->spec->progress(r->spec->user, c->done, c->total)
+               ? frag_fail(r->error, FRAG_CANCELLED, "%s: cancelled",
+                           r->policy->name)
+               : FRAG_OK;
+}
+
+static enum frag_err pass(struct run *r, struct course *c, uint64_t from)
+{
+    for (uint64_t i = from; i < r->trace->count && !r->stop;) {
+        uint64_t events = stretch(c, r->trace->count - i);
+        enum frag_err err;
+
+        begin_point(r, c, i);
+        err = span(r, i, i + events);
+        c->done = r->event + 1;
+        if (err != FRAG_OK)
+            return err;
+        end_point(r, c);
+        FRAG_TRY(tell_progress(r, c));
+        i += events;
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err open_series(struct run *r, struct course *c)
+{
+    uint64_t count;
+
+    if (!r->spec->points || !c->total)
+        return FRAG_OK;
+    c->bucket = (c->total + r->spec->points - 1) / r->spec->points;
+    count = (c->total + c->bucket - 1) / c->bucket;
+    r->out.points = calloc(count, sizeof(*r->out.points));
+    return r->out.points
+               ? FRAG_OK
+               : frag_fail(r->error, FRAG_NOMEM, "no memory for %llu points",
+                           (unsigned long long)count);
+}
+
+static enum frag_err run_all(struct run *r)
+{
+    const uint64_t repeat = r->spec->repeat ? r->spec->repeat : 1;
+    const bool adopts = r->spec->watch && r->spec->watch->adopt_start;
+    struct course c = {.total = r->trace->count * repeat};
+    uint64_t from = 0;
+
+    FRAG_TRY(open_series(r, &c));
+    if (adopts && r->policy->adopt && r->trace->recorded.start.segment_count) {
+        FRAG_TRY(run_adopt(r));
+        from = r->trace->initial;
+    }
+    for (uint64_t k = 0; k < repeat && !r->stop; k++) {
+        r->base = k * r->trace->count;
+        if (k > 0)
+            FRAG_TRY(run_drain(r));
+        FRAG_TRY(pass(r, &c, k > 0 ? 0 : from));
+    }
+    if (r->spec->watch && r->spec->watch->ended)
+        r->spec->watch->ended(r->spec->watch->user, &r->heap);
+    r->event = c.done;
+    FRAG_TRY(run_prove_end(r));
+    return run_end(r, c.done - from);
+}
+
+enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
+                          struct frag_error *e)
+{
+    struct run r = {.spec = spec,
+                    .trace = spec->trace,
+                    .policy = spec->policy,
+                    .error = e,
+                    .foresees = spec->policy->needs & FRAG_NEEDS_FUTURE};
+    enum frag_err err = run_open(&r), close_err;
+
+    if (err != FRAG_OK)
+        return err;
+    err = run_all(&r);
+    close_err = run_close(&r);
+    if (err == FRAG_OK)
+        err = close_err;
+    if (err != FRAG_OK) {
+        frag_run_free(&r.out);
+        return err;
+    }
+    *out = r.out;
+    return FRAG_OK;
+}
+
+void frag_run_free(struct frag_run *run)
+{
+    free(run->ooms);
+    free(run->points);
+    free(run->segments);
+    *run = (struct frag_run){0};
+}

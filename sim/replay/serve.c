@@ -1,0 +1,299 @@
+/* A program's calls as the events of a trace that is one event long: the same
+ * row is written and stepped through again and again. */
+#include "sim/replay/serve.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/replay/parts.h"
+#include "traces/live.h"
+
+enum { FIRST_SLOTS = 1024, MAX_STREAMS = 1 << 16 };
+
+/* The one row. */
+struct row {
+    uint8_t op;
+    uint32_t id;
+    uint64_t bytes;
+    frag_stream stream;
+    frag_pool pool;
+    frag_time time;
+};
+
+struct frag_serve {
+    struct run run;
+    struct frag_replay spec;
+    struct frag_device_trace trace; /* its columns are the row */
+    struct row row;
+    struct live live;     /* slots by address, of blocks that are not freed */
+    uint32_t *free_slots; /* a stack with room for all */
+    uint32_t free_count;
+};
+
+/* ---- slots ---- */
+
+static void give_slot(struct frag_serve *s, uint32_t id)
+{
+    s->free_slots[s->free_count++] = id;
+}
+
+static enum frag_err grow(void *array, size_t count, size_t size)
+{
+    void **at = array;
+    void *grown = realloc(*at, count * size);
+
+    if (!grown)
+        return FRAG_NOMEM;
+    *at = grown;
+    return FRAG_OK;
+}
+
+/* As many slots again. What has grown before a failure is only too long. */
+static enum frag_err add_slots(struct frag_serve *s)
+{
+    struct run *r = &s->run;
+    const uint32_t old = s->trace.slots, slots = old * 2;
+    const size_t room = slots + (size_t)1;
+
+    if (old > UINT32_MAX / 4)
+        return FRAG_NOMEM;
+    FRAG_TRY(grow(&s->free_slots, slots, sizeof(*s->free_slots)));
+    FRAG_TRY(grow(&r->slots, room, sizeof(*r->slots)));
+    FRAG_TRY(grow(&r->tags, room, sizeof(*r->tags)));
+    FRAG_TRY(grow(&r->picture.blocks, room, sizeof(*r->picture.blocks)));
+    FRAG_TRY(grow(&r->picture.spare, room, sizeof(*r->picture.spare)));
+    if (r->pending.links)
+        FRAG_TRY(grow(&r->pending.links, room, sizeof(*r->pending.links)));
+    memset(&r->tags[old], 0, (room - old) * sizeof(*r->tags));
+    for (uint32_t id = slots; id-- > old;)
+        give_slot(s, id);
+    s->trace.slots = slots;
+    return FRAG_OK;
+}
+
+/* The policy waited for the device. */
+static void synchronized(void *user)
+{
+    struct frag_serve *s = user;
+    const struct queue *q = &s->run.pending;
+
+    for (uint32_t id = q->first; id != NIL; id = q->links[id].next)
+        give_slot(s, id);
+    run_synchronized(&s->run);
+}
+
+/* ---- open and close ---- */
+
+static void lay_out(struct frag_serve *s, const struct frag_serve_options *o)
+{
+    s->trace = (struct frag_device_trace){
+        .slots = FIRST_SLOTS,
+        .count = 1,
+        .op = &s->row.op,
+        .id = &s->row.id,
+        .bytes = &s->row.bytes,
+        .stream = &s->row.stream,
+        .pool = &s->row.pool,
+        .time = &s->row.time,
+        .stream_count = MAX_STREAMS,
+    };
+    s->spec = (struct frag_replay){.trace = &s->trace,
+                                   .policy = o->policy,
+                                   .params = o->params,
+                                   .mem = o->mem,
+                                   .repeat = 1,
+                                   .max_ooms = o->max_ooms};
+    s->run =
+        (struct run){.spec = &s->spec, .trace = &s->trace, .policy = o->policy};
+}
+
+static enum frag_err open_slots(struct frag_serve *s)
+{
+    s->free_slots = malloc(FIRST_SLOTS * sizeof(*s->free_slots));
+    if (!s->free_slots)
+        return FRAG_NOMEM;
+    for (uint32_t id = FIRST_SLOTS; id-- > 0;)
+        give_slot(s, id);
+    return FRAG_OK;
+}
+
+enum frag_err frag_serve_open(const struct frag_serve_options *options,
+                              struct frag_serve **out, struct frag_error *e)
+{
+    struct frag_serve *s;
+    enum frag_err err;
+
+    if (options->policy->needs & FRAG_NEEDS_MOVES)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s moves blocks; a running program has their "
+                         "addresses",
+                         options->policy->name);
+    s = calloc(1, sizeof(*s));
+    if (!s)
+        return frag_fail(e, FRAG_NOMEM, "no memory to serve a program");
+    lay_out(s, options);
+    s->run.error = e;
+    err = open_slots(s);
+    if (err == FRAG_OK)
+        err = run_open(&s->run);
+    s->run.error = NULL;
+    if (err != FRAG_OK) {
+        free(s->free_slots);
+        free(s);
+        return err;
+    }
+    s->run.meter.synchronized = synchronized;
+    s->run.meter.user = s;
+    *out = s;
+    return FRAG_OK;
+}
+
+void frag_serve_close(struct frag_serve *s)
+{
+    if (!s)
+        return;
+    run_close(&s->run);
+    frag_run_free(&s->run.out);
+    live_fini(&s->live);
+    free(s->free_slots);
+    free(s);
+}
+
+/* ---- events ---- */
+
+static enum frag_err happen(struct frag_serve *s, struct row row,
+                            struct frag_error *e)
+{
+    enum frag_err err;
+
+    s->row = row;
+    s->run.error = e;
+    err = run_next(&s->run);
+    s->run.error = NULL;
+    return err;
+}
+
+enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
+                               frag_stream stream, frag_time time,
+                               struct frag_served *out, struct frag_error *e)
+{
+    struct row row = {FRAG_ALLOC, 0, size, stream, 0, time};
+    const struct slot *slot;
+    enum frag_err err;
+
+    if (!s->free_count && add_slots(s) != FRAG_OK)
+        return frag_fail(e, FRAG_NOMEM, "no memory for a table of blocks");
+    row.id = s->free_slots[--s->free_count];
+    err = happen(s, row, e);
+    if (err == FRAG_OK && state_of(s->run.tags[row.id]) != SLOT_LIVE)
+        err = frag_fail(e, FRAG_OOM, "%s: no room for %" PRIu64 " bytes",
+                        s->spec.policy->name, size);
+    slot = &s->run.slots[row.id];
+    if (err == FRAG_OK && !live_put(&s->live, slot->block.addr, row.id)) {
+        row.op = FRAG_FREE;
+        FRAG_TRY(happen(s, row, e));
+        err = frag_fail(e, FRAG_NOMEM, "no memory for a table of blocks");
+    }
+    if (err == FRAG_OK)
+        *out = (struct frag_served){slot->block.addr, slot->block.size};
+    else
+        give_slot(s, row.id);
+    return err;
+}
+
+bool frag_serve_find(const struct frag_serve *s, frag_addr addr,
+                     struct frag_served *out)
+{
+    const struct live_row *found = live_find(&s->live, addr);
+
+    if (found)
+        *out = (struct frag_served){addr, s->run.slots[found->slot].block.size};
+    return found != NULL;
+}
+
+/* The slot of the block at addr, which no free names again. */
+static enum frag_err take_slot(struct frag_serve *s, frag_addr addr,
+                               uint32_t *id, struct frag_error *e)
+{
+    struct live_row *found = live_find(&s->live, addr);
+
+    if (!found)
+        return frag_fail(e, FRAG_INVALID, "no live block begins at 0x%" PRIx64,
+                         addr);
+    *id = found->slot;
+    live_remove(&s->live, found);
+    return FRAG_OK;
+}
+
+enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
+                              struct frag_error *e)
+{
+    struct row row = {.op = FRAG_FREE};
+
+    FRAG_TRY(take_slot(s, addr, &row.id, e));
+    FRAG_TRY(happen(s, row, e));
+    give_slot(s, row.id);
+    return FRAG_OK;
+}
+
+enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
+                                    uint32_t *ticket, struct frag_error *e)
+{
+    struct row row = {.op = FRAG_FREE_REQUESTED};
+
+    FRAG_TRY(take_slot(s, addr, &row.id, e));
+    FRAG_TRY(happen(s, row, e));
+    *ticket = row.id;
+    return FRAG_OK;
+}
+
+enum frag_err frag_serve_complete(struct frag_serve *s, uint32_t ticket,
+                                  struct frag_error *e)
+{
+    FRAG_TRY(happen(s, (struct row){.op = FRAG_FREE, .id = ticket}, e));
+    give_slot(s, ticket);
+    return FRAG_OK;
+}
+
+bool frag_serve_has_pending(const struct frag_serve *s)
+{
+    return s->run.pending.first != NIL;
+}
+
+bool frag_serve_has_aliases(const struct frag_serve *s)
+{
+    return s->run.meter.has_aliases;
+}
+
+enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)
+{
+    return happen(s, (struct row){.op = FRAG_EMPTY_CACHE}, e);
+}
+
+/* ---- the numbers ---- */
+
+struct frag_serve_memory frag_serve_memory(const struct frag_serve *s)
+{
+    const struct tally *t = &s->run.tally;
+
+    return (struct frag_serve_memory){
+        .reserved = t->reserved,
+        .peak_reserved = s->run.out.summary.peak_reserved,
+        .peak_allocated = t->peak_allocated > t->allocated_max
+                              ? t->peak_allocated
+                              : t->allocated_max,
+    };
+}
+
+enum frag_err frag_serve_sum(struct frag_serve *s, const struct frag_run **out)
+{
+    s->run.event = s->trace.count = s->run.base;
+    *out = &s->run.out;
+    return run_end(&s->run, s->run.base);
+}
+
+const struct frag_device_trace *frag_serve_device(const struct frag_serve *s)
+{
+    return &s->trace;
+}

@@ -1,0 +1,306 @@
+/* Opening a run, starting it from a recorded layout, closing it. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sim/replay/parts.h"
+
+/* For each ALLOC the index of the event that frees it, found from the end. */
+static enum frag_err foresee(struct run *r)
+{
+    const struct frag_device_trace *t = r->trace;
+    uint64_t *at = malloc((t->count + 1) * sizeof(*at));
+    uint64_t *freed = malloc((t->slots + (size_t)1) * sizeof(*freed));
+
+    r->frees_at = at;
+    if (!at || !freed) {
+        free(freed);
+        return FRAG_NOMEM;
+    }
+    for (uint32_t id = 0; id < t->slots; id++)
+        freed[id] = FRAG_NEVER;
+    for (uint64_t i = t->count; i-- > 0;) {
+        at[i] = FRAG_NEVER;
+        if (t->op[i] == FRAG_FREE)
+            freed[t->id[i]] = i;
+        else if (t->op[i] == FRAG_ALLOC)
+            at[i] = freed[t->id[i]];
+    }
+    free(freed);
+    return FRAG_OK;
+}
+
+/* All allocs of the trace, for the policy to look through before it starts. */
+static enum frag_err foretell(struct run *r)
+{
+    const struct frag_device_trace *t = r->trace;
+    size_t count = 0;
+
+    for (uint64_t i = 0; i < t->count; i++)
+        count += t->op[i] == FRAG_ALLOC;
+    r->asked = malloc((count + 1) * sizeof(*r->asked));
+    if (!r->asked)
+        return FRAG_NOMEM;
+    r->future = (struct frag_future){.count = count, .requests = r->asked};
+    count = 0;
+    for (uint64_t i = 0; i < t->count; i++)
+        if (t->op[i] == FRAG_ALLOC)
+            r->asked[count++] =
+                (struct frag_future_request){.size = t->bytes[i],
+                                             .allocs_at = i,
+                                             .frees_at = r->frees_at[i],
+                                             .stream = t->stream[i],
+                                             .pool = t->pool[i]};
+    return FRAG_OK;
+}
+
+static enum frag_err open_storage(struct run *r)
+{
+    const struct frag_device_trace *t = r->trace;
+    const size_t slots = t->slots + (size_t)1;
+
+    r->pending.first = r->pending.last = NIL;
+    r->slots = aligned_alloc(64, frag_round_up(slots * sizeof(*r->slots), 64));
+    r->tags = calloc(slots, sizeof(*r->tags));
+    r->stream_told = calloc(t->stream_count + (size_t)1, sizeof(bool));
+    if (!r->slots || !r->tags || !r->stream_told)
+        return FRAG_NOMEM;
+    FRAG_TRY(picture_open(&r->picture, t->slots));
+    if (r->foresees) {
+        FRAG_TRY(foresee(r));
+        FRAG_TRY(foretell(r));
+    }
+    if (!r->spec->check)
+        return FRAG_OK;
+    r->ledger = frag_ledger_open(t->slots);
+    if (r->spec->contents)
+        r->filled = calloc(slots, sizeof(*r->filled));
+    return r->ledger && (r->filled || !r->spec->contents) ? FRAG_OK
+                                                          : FRAG_NOMEM;
+}
+
+static void close_storage(struct run *r)
+{
+    frag_ledger_close(r->ledger);
+    picture_close(&r->picture);
+    free(r->peak.before);
+    free(r->filled);
+    free(r->asked);
+    free(r->frees_at);
+    free(r->pending.links);
+    free(r->stream_told);
+    free(r->tags);
+    free(r->slots);
+}
+
+static enum frag_err open_heap(struct run *r)
+{
+    const struct frag_replay *spec = r->spec;
+
+    FRAG_TRY(frag_policy_resolve(spec->policy, spec->params, r->out.params,
+                                 sizeof(r->out.params), r->error));
+    FRAG_TRY(frag_heap_open_with(&r->heap, spec->policy, &r->meter.base,
+                                 spec->params, r->asked ? &r->future : NULL,
+                                 r->error));
+    r->heap.moved = run_moved;
+    r->heap.user = r;
+    return FRAG_OK;
+}
+
+static void rearranges(void *run)
+{
+    run_settle_peak(run);
+}
+
+enum frag_err run_open(struct run *r)
+{
+    enum frag_err err = open_storage(r);
+
+    tally_open(&r->tally);
+    r->out.summary.first_oom_event = FRAG_NEVER;
+    if (err == FRAG_OK)
+        err = meter_open(&r->meter, r->spec->mem, r->ledger);
+    if (err != FRAG_OK) {
+        close_storage(r);
+        return frag_fail(r->error, err,
+                         "no memory for a run over %" PRIu32 " blocks",
+                         r->trace->slots);
+    }
+    r->meter.synchronized = run_synchronized;
+    r->meter.user = r;
+    r->meter.rearranges = rearranges;
+    r->meter.run = r;
+    err = open_heap(r);
+    if (err != FRAG_OK) {
+        meter_close(&r->meter);
+        close_storage(r);
+        return err;
+    }
+    run_absorb(r, false);
+    run_peak(r, 0, 0);
+    if (r->spec->watch && r->spec->watch->opened)
+        r->spec->watch->opened(r->spec->watch->user, &r->heap);
+    return FRAG_OK;
+}
+
+enum frag_err run_close(struct run *r)
+{
+    enum frag_err err = FRAG_OK;
+
+    r->meter.ledger = NULL; /* fini may give back memory under live blocks */
+    r->meter.synchronized = NULL;
+    r->meter.rearranges = NULL;
+    frag_heap_close(&r->heap);
+    if (r->ledger && !frag_ledger_fault(r->ledger) &&
+        (r->meter.reserved || r->meter.reserved_va))
+        err =
+            frag_fail(r->error, FRAG_CONTRACT,
+                      "%s: its end left %" PRIu64
+                      " bytes of memory and %" PRIu64 " of addresses behind",
+                      r->policy->name, r->meter.reserved, r->meter.reserved_va);
+    meter_close(&r->meter);
+    close_storage(r);
+    return err;
+}
+
+enum frag_err run_drain(struct run *r)
+{
+    r->event = r->base;
+    for (uint32_t id = 0; id < r->trace->slots; id++) {
+        const struct frag_block *b = &r->slots[id].block;
+
+        if (state_of(r->tags[id]) == SLOT_LIVE) {
+            FRAG_TRY(run_prove_free(r, id));
+            run_drop(r, id);
+            r->tally.allocated -= b->size;
+            r->policy->free(&r->heap, b);
+        } else if (state_of(r->tags[id]) == SLOT_PENDING &&
+                   run_complete(r, id) != FRAG_OK) {
+            return run_fault(r);
+        }
+        r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
+    }
+    run_absorb(r, false);
+    run_peak(r, 0, 0);
+    return FRAG_OK;
+}
+
+/* -------------------------------------------------- a recorded layout --- */
+
+/* The recorded start in a policy's words. */
+struct start {
+    struct frag_held_segment *segments;
+    struct frag_held_block *blocks;
+    void **nodes;
+};
+
+static enum frag_err convert(const struct frag_layout *l, struct start *s)
+{
+    s->segments = calloc(l->segment_count + 1, sizeof(*s->segments));
+    s->blocks = calloc(l->block_count + 1, sizeof(*s->blocks));
+    s->nodes = calloc(l->block_count + 1, sizeof(*s->nodes));
+    if (!s->segments || !s->blocks || !s->nodes)
+        return FRAG_NOMEM;
+    for (uint64_t i = 0; i < l->block_count; i++) {
+        const struct frag_recorded_block *b = &l->blocks[i];
+
+        s->blocks[i] = (struct frag_held_block){b->addr, b->size, b->requested,
+                                                b->state != FRAG_INACTIVE};
+    }
+    for (uint64_t i = 0; i < l->segment_count; i++) {
+        const struct frag_recorded_segment *g = &l->segments[i];
+
+        s->segments[i] =
+            (struct frag_held_segment){.addr = g->addr,
+                                       .size = g->size,
+                                       .stream = (frag_stream)g->stream,
+                                       .pool = (frag_pool)g->pool,
+                                       .is_small = g->is_small,
+                                       .is_expandable = g->is_expandable,
+                                       .block_count = g->block_count,
+                                       .blocks = &s->blocks[g->first_block]};
+    }
+    return FRAG_OK;
+}
+
+/* The bytes that the initial event of a slot asks for. */
+static frag_size asked_by_slot(const struct frag_device_trace *t, uint32_t slot)
+{
+    for (uint64_t i = 0; i < t->initial; i++)
+        if (t->id[i] == slot)
+            return t->bytes[i];
+    return 0;
+}
+
+static enum frag_err enter_block(struct run *r,
+                                 const struct frag_recorded_segment *g,
+                                 const struct frag_recorded_block *b,
+                                 void *node)
+{
+    struct frag_request req = {.size = b->requested,
+                               .owner = b->slot,
+                               .stream = (frag_stream)g->stream,
+                               .pool = (frag_pool)g->pool};
+
+    if (b->slot >= r->trace->slots)
+        return FRAG_UNSUPPORTED;
+    if (req.size == FRAG_SIZE_UNKNOWN || req.size > b->size)
+        req.size = asked_by_slot(r->trace, b->slot);
+    r->slots[b->slot].block = (struct frag_block){b->addr, b->size, node};
+    if (r->ledger && frag_ledger_alloc(r->ledger, b->slot, req.size,
+                                       &r->slots[b->slot].block) != FRAG_OK)
+        return run_fault(r);
+    run_enter(r, b->slot, &req);
+    return b->state == FRAG_ACTIVE_PENDING_FREE ? run_request_free(r, b->slot)
+                                                : FRAG_OK;
+}
+
+static enum frag_err enter_blocks(struct run *r, const struct start *s)
+{
+    const struct frag_layout *l = &r->trace->recorded.start;
+    void *const *node = s->nodes;
+
+    for (uint64_t i = 0; i < l->segment_count; i++) {
+        const struct frag_recorded_segment *g = &l->segments[i];
+
+        for (uint64_t k = 0; k < g->block_count; k++) {
+            const struct frag_recorded_block *b =
+                &l->blocks[g->first_block + k];
+
+            if (b->state != FRAG_INACTIVE)
+                FRAG_TRY(enter_block(r, g, b, *node++));
+        }
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err take_over(struct run *r, struct start *s)
+{
+    const struct frag_layout *l = &r->trace->recorded.start;
+
+    FRAG_TRY(convert(l, s));
+    for (uint64_t i = 0; i < l->segment_count; i++)
+        FRAG_TRY(meter_hold(&r->meter, &s->segments[i]));
+    FRAG_TRY(
+        r->policy->adopt(&r->heap, s->segments, l->segment_count, s->nodes));
+    run_absorb(r, false);
+    FRAG_TRY(enter_blocks(r, s));
+    run_peak(r, 0, 0);
+    return FRAG_OK;
+}
+
+enum frag_err run_adopt(struct run *r)
+{
+    struct start s = {0};
+    enum frag_err err = take_over(r, &s);
+
+    free(s.nodes);
+    free(s.blocks);
+    free(s.segments);
+    r->tally.from = r->event = r->trace->initial;
+    return err == FRAG_OK || err == FRAG_CONTRACT
+               ? err
+               : frag_fail(r->error, err,
+                           "%s: cannot start from the recorded "
+                           "layout: %s",
+                           r->policy->name, frag_err_text(err));
+}

@@ -1,0 +1,65 @@
+/* The summary of a run, from its tally, its meter and its peak. */
+#include "sim/replay/parts.h"
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+/* 1 - part / whole; 0 where there is no whole. */
+static double waste(frag_size part, frag_size whole)
+{
+    return whole ? 1 - (double)part / (double)whole : 0;
+}
+
+static void sum_ratios(const struct run *r, struct frag_summary *s)
+{
+    const struct tally *t = &r->tally;
+
+    s->fragmentation_ratio = waste(s->peak_allocated, s->peak_reserved);
+    s->fragmentation_at_peak = waste(r->allocated_at_peak, s->peak_reserved);
+    s->fragmentation_mean = share(t->fragmentation_sum, (double)s->events);
+    s->internal_at_peak =
+        waste(s->at_peak.requested, s->at_peak.requested + s->at_peak.rounding);
+    s->overhead = share((double)s->peak_reserved, (double)s->peak_requested);
+    s->gap_to_bound =
+        s->lower_bound ? (double)s->peak_reserved / (double)s->lower_bound - 1
+                       : 0;
+    s->overhead_average = share(t->reserved_area, t->requested_area);
+    s->overhead_at_live_peak =
+        share((double)t->reserved_at_live_peak, (double)t->peak_requested);
+    s->overhead_at_held_peak =
+        share((double)s->peak_reserved, (double)r->requested_at_peak);
+}
+
+static void summarize(struct run *r, uint64_t events)
+{
+    struct frag_summary *s = &r->out.summary;
+    const struct tally *t = &r->tally;
+    const struct meter *m = &r->meter;
+
+    s->events = events;
+    s->peak_requested = t->peak_requested;
+    s->peak_allocated = t->peak_allocated;
+    s->peak_active = t->peak_active;
+    s->end_reserved = t->reserved;
+    s->peak_inactive_split = t->peak_split;
+    s->lower_bound = t->peak_quanta;
+    s->optimal = s->peak_reserved == s->lower_bound && !s->num_ooms;
+    for (int i = 0; i < FRAG_CALL_COUNT; i++)
+        s->calls[i] = m->calls[i];
+    s->bytes_moved = m->bytes_moved;
+    s->peak_segments = m->segments_peak;
+    s->modelled_device_seconds = (double)m->spent * 1e-9;
+    s->ns_per_event = share(
+        r->loop > r->aside ? (double)(r->loop - r->aside) : 0, (double)events);
+    sum_ratios(r, s);
+}
+
+enum frag_err run_end(struct run *r, uint64_t events)
+{
+    run_settle_peak(r);
+    tally_fold(&r->tally, r->event);
+    summarize(r, events);
+    return run_picture(r, 0, 0, run_keep_extent);
+}

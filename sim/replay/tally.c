@@ -1,0 +1,82 @@
+#include "sim/replay/tally.h"
+
+static void raise_to(frag_size *most, frag_size x)
+{
+    if (x > *most)
+        *most = x;
+}
+
+static void lower_to(frag_size *least, frag_size x)
+{
+    if (x < *least)
+        *least = x;
+}
+
+static void start_window(struct tally *t, uint64_t event)
+{
+    t->from = event;
+    t->requested_max = t->allocated_max = t->split_max = 0;
+    t->requested_sum = t->allocated_sum = 0;
+    t->allocated_min = UINT64_MAX;
+}
+
+void tally_open(struct tally *t)
+{
+    *t = (struct tally){0};
+    start_window(t, 0);
+}
+
+static void fold_point(const struct tally *t, struct frag_point *p)
+{
+    raise_to(&p->requested_max, t->requested_max);
+    raise_to(&p->allocated_max, t->allocated_max);
+    lower_to(&p->allocated_min, t->allocated_min);
+    raise_to(&p->active_max, t->allocated_max + t->pending);
+    raise_to(&p->reserved_max, t->reserved);
+    lower_to(&p->reserved_min, t->reserved);
+}
+
+void tally_fold(struct tally *t, uint64_t event)
+{
+    double events = (double)(event - t->from);
+
+    if (event == t->from)
+        return;
+    if (t->requested_max > t->peak_requested) {
+        t->peak_requested = t->requested_max;
+        t->reserved_at_live_peak = t->reserved;
+    }
+    raise_to(&t->peak_allocated, t->allocated_max);
+    raise_to(&t->peak_active, t->allocated_max + t->pending);
+    raise_to(&t->peak_split, t->split_max);
+    if (t->reserved)
+        t->fragmentation_sum +=
+            events - (double)t->allocated_sum / (double)t->reserved;
+    t->reserved_area += events * (double)t->reserved;
+    t->requested_area += (double)t->requested_sum;
+    if (t->point)
+        fold_point(t, t->point);
+    start_window(t, event);
+}
+
+void tally_point(struct tally *t, struct frag_point *point, uint64_t event,
+                 frag_time time)
+{
+    *point = (struct frag_point){.event = event,
+                                 .time = time,
+                                 .allocated_min = UINT64_MAX,
+                                 .reserved_min = UINT64_MAX};
+    t->point = point;
+}
+
+void tally_point_end(struct tally *t, frag_size largest_free)
+{
+    struct frag_point *p = t->point;
+
+    p->requested = t->requested;
+    p->allocated = t->allocated;
+    p->active = t->allocated + t->pending;
+    p->reserved = t->reserved;
+    p->largest_free = largest_free;
+    t->point = NULL;
+}

@@ -1,0 +1,279 @@
+#include "sim/results/columns.h"
+
+#include <string.h>
+
+#define SUMMARY(field) offsetof(struct frag_result_row, summary.field)
+#define CALLS(call)    SUMMARY(calls) + FRAG_CALL_##call * sizeof(uint64_t)
+#define AT_PEAK(part)  SUMMARY(at_peak.part)
+#define ROW(field)     offsetof(struct frag_result_row, field)
+
+#define TEXT    FRAG_COLUMN_TEXT
+#define COUNT   FRAG_COLUMN_COUNT
+#define COUNT32 FRAG_COLUMN_COUNT32
+#define ADDRESS FRAG_COLUMN_ADDRESS
+#define REAL    FRAG_COLUMN_REAL
+#define END     FRAG_COLUMN_END
+
+/* clang-format off */
+const struct frag_column frag_summary_columns[] = {
+    {"trace", TEXT, ROW(trace), "",
+     "trace, its file name without folders and suffixes", NULL},
+    {"device", COUNT, ROW(device), "1",
+     "device number in the trace", NULL},
+    {"policy", TEXT, ROW(policy), "",
+     "policy as it was asked for", NULL},
+    {"params", TEXT, ROW(params), "",
+     "its parameters, defaults filled in", NULL},
+    {"capacity_bytes", COUNT, ROW(capacity), "byte",
+     "memory the device could give; none if unlimited", NULL},
+    {"backend", TEXT, ROW(backend), "",
+     "memory under the policy", NULL},
+    {"events", COUNT, SUMMARY(events), "1",
+     "events replayed", NULL},
+    {"peak_requested_bytes", COUNT, SUMMARY(peak_requested), "byte",
+     "most bytes that live blocks had asked for", "max over events of requested"},
+    {"peak_allocated_bytes", COUNT, SUMMARY(peak_allocated), "byte",
+     "most bytes granted to live blocks", "max over events of allocated"},
+    {"peak_active_bytes", COUNT, SUMMARY(peak_active), "byte",
+     "most bytes allocated, or freed and not yet reusable", "max over events of active"},
+    {"peak_reserved_bytes", COUNT, SUMMARY(peak_reserved), "byte",
+     "most bytes taken from the device", "max over events of reserved"},
+    {"end_reserved_bytes", COUNT, SUMMARY(end_reserved), "byte",
+     "bytes taken from the device after the last event", NULL},
+    {"peak_inactive_split_bytes", COUNT, SUMMARY(peak_inactive_split), "byte",
+     "most free bytes in segments that also hold a live block", NULL},
+    {"fragmentation_ratio", REAL, SUMMARY(fragmentation_ratio), "1",
+     "fragmentation of the whole run (STAlloc, GMLake: 1 - utilization)",
+     "1 - peak_allocated_bytes / peak_reserved_bytes"},
+    {"fragmentation_at_peak", REAL, SUMMARY(fragmentation_at_peak), "1",
+     "fragmentation at the event of peak reserved",
+     "1 - allocated / reserved at peak_reserved_event"},
+    {"fragmentation_mean", REAL, SUMMARY(fragmentation_mean), "1",
+     "fragmentation, mean over events",
+     "mean over events of 1 - allocated / reserved"},
+    {"overhead", REAL, SUMMARY(overhead), "1",
+     "memory overhead of the whole run (Johnstone and Wilson, measure 4)",
+     "peak_reserved_bytes / peak_requested_bytes"},
+    {"num_ooms", COUNT, SUMMARY(num_ooms), "1",
+     "requests that could not be met", NULL},
+    {"first_oom_event", COUNT, SUMMARY(first_oom_event), "1",
+     "index of the first such event, from 0; none if there is none", NULL},
+    {"num_alloc_retries", COUNT, SUMMARY(num_alloc_retries), "1",
+     "requests not met at first: refused and asked again, or met after "
+     "waiting and giving memory back", NULL},
+    {"num_segment_alloc", COUNT, CALLS(SEGMENT_ALLOC), "1",
+     "segments taken from the device (cudaMalloc)", NULL},
+    {"num_segment_free", COUNT, CALLS(SEGMENT_FREE), "1",
+     "segments given back to the device (cudaFree)", NULL},
+    {"num_map", COUNT, CALLS(MAP), "1",
+     "ranges mapped (cuMemMap)", NULL},
+    {"num_unmap", COUNT, CALLS(UNMAP), "1",
+     "ranges unmapped (cuMemUnmap)", NULL},
+    {"peak_segments", COUNT, SUMMARY(peak_segments), "1",
+     "most segments held at once", NULL},
+    {"bytes_moved", COUNT, SUMMARY(bytes_moved), "byte",
+     "bytes copied to move live blocks", NULL},
+    {"modelled_device_seconds", REAL, SUMMARY(modelled_device_seconds), "s",
+     "time the backend's calls would take by its cost model", NULL},
+    {"ns_per_event", REAL, SUMMARY(ns_per_event), "ns",
+     "wall time of the replay loop alone for each event", NULL},
+
+    {"external_at_peak", REAL, SUMMARY(external_at_peak), "1",
+     "external fragmentation at the event of peak reserved",
+     "1 - largest free / total free at peak_reserved_event"},
+    {"internal_at_peak", REAL, SUMMARY(internal_at_peak), "1",
+     "internal fragmentation at the event of peak reserved",
+     "1 - requested / allocated at peak_reserved_event"},
+    {"overhead_average", REAL, SUMMARY(overhead_average), "1",
+     "memory overhead over all events (Johnstone and Wilson, measure 1)",
+     "sum over events of reserved / sum over events of requested"},
+    {"overhead_at_live_peak", REAL, SUMMARY(overhead_at_live_peak), "1",
+     "memory overhead at the peak of requested (measure 2)",
+     "reserved / requested at the event of peak requested"},
+    {"overhead_at_held_peak", REAL, SUMMARY(overhead_at_held_peak), "1",
+     "memory overhead at the peak of reserved (measure 3)",
+     "reserved / requested at peak_reserved_event"},
+    {"peak_reserved_event", COUNT, SUMMARY(peak_reserved_event), "1",
+     "index of the first event of peak reserved, from 0", NULL},
+    {"num_copy", COUNT, CALLS(COPY), "1",
+     "copies queued to move live blocks", NULL},
+    {"num_moves", COUNT, SUMMARY(num_moves), "1",
+     "live blocks moved to another address", NULL},
+    {"num_stalls", COUNT, SUMMARY(num_stalls), "1",
+     "events during which live blocks were moved", NULL},
+    {"num_synchronize", COUNT, CALLS(SYNCHRONIZE), "1",
+     "waits for the whole device", NULL},
+    {"at_peak_requested_bytes", COUNT, AT_PEAK(requested), "byte",
+     "of peak reserved: asked for by live blocks", NULL},
+    {"at_peak_rounding_bytes", COUNT, AT_PEAK(rounding), "byte",
+     "of peak reserved: granted beyond what was asked for", NULL},
+    {"at_peak_pending_bytes", COUNT, AT_PEAK(pending), "byte",
+     "of peak reserved: freed, not yet reusable", NULL},
+    {"at_peak_free_here_bytes", COUNT, AT_PEAK(free_here), "byte",
+     "of peak reserved: free in the stream and pool that asked", NULL},
+    {"at_peak_free_stream_bytes", COUNT, AT_PEAK(free_stream), "byte",
+     "of peak reserved: free in another stream", NULL},
+    {"at_peak_free_pool_bytes", COUNT, AT_PEAK(free_pool), "byte",
+     "of peak reserved: free in another pool", NULL},
+    {"at_peak_unusable_bytes", COUNT, AT_PEAK(unusable), "byte",
+     "of peak reserved: tails that no request can use", NULL},
+    {"lower_bound_bytes", COUNT, SUMMARY(lower_bound), "byte",
+     "least memory that any policy needs for the requests served",
+     "max over events of the sum over live requests of requested, rounded up to 512"},
+    {"gap_to_bound", REAL, SUMMARY(gap_to_bound), "1",
+     "how far peak reserved is above the lower bound",
+     "peak_reserved_bytes / lower_bound_bytes - 1"},
+    {"optimal", COUNT, SUMMARY(optimal), "1",
+     "1 if all were served and no policy can reserve less, else 0",
+     "peak_reserved_bytes == lower_bound_bytes and num_ooms == 0"},
+    {"device_total_bytes", COUNT, ROW(total), "byte",
+     "memory of the device as it reports it", NULL},
+    {"seed", COUNT, ROW(seed), "1",
+     "seed of the run", NULL},
+    {"trace_sha256", TEXT, ROW(trace_sha256), "",
+     "SHA-256 of the trace's file", NULL},
+    {NULL, END, 0, NULL, NULL, NULL},
+};
+
+#define POINT(field) offsetof(struct frag_point, field)
+
+const struct frag_column frag_series_columns[] = {
+    {"event", COUNT, POINT(event), "1",
+     "first event of the bucket, from 0", NULL},
+    {"time", COUNT, POINT(time), "ns",
+     "time of that event since the epoch; 0 if not recorded", NULL},
+    {"requested", COUNT, POINT(requested), "byte",
+     "bytes that live blocks asked for, after the bucket's last event", NULL},
+    {"requested_max", COUNT, POINT(requested_max), "byte",
+     "most in the bucket", "max over the bucket's events of requested"},
+    {"allocated", COUNT, POINT(allocated), "byte",
+     "bytes granted to live blocks, after the bucket's last event", NULL},
+    {"allocated_min", COUNT, POINT(allocated_min), "byte",
+     "fewest in the bucket", "min over the bucket's events of allocated"},
+    {"allocated_max", COUNT, POINT(allocated_max), "byte",
+     "most in the bucket", "max over the bucket's events of allocated"},
+    {"active", COUNT, POINT(active), "byte",
+     "bytes allocated, or freed and not yet reusable", NULL},
+    {"active_max", COUNT, POINT(active_max), "byte",
+     "most in the bucket", "max over the bucket's events of active"},
+    {"reserved", COUNT, POINT(reserved), "byte",
+     "bytes taken from the device, after the bucket's last event", NULL},
+    {"reserved_min", COUNT, POINT(reserved_min), "byte",
+     "fewest in the bucket", "min over the bucket's events of reserved"},
+    {"reserved_max", COUNT, POINT(reserved_max), "byte",
+     "most in the bucket", "max over the bucket's events of reserved"},
+    {"largest_free", COUNT, POINT(largest_free), "byte",
+     "largest free run inside one segment, after the last event", NULL},
+    {NULL, END, 0, NULL, NULL, NULL},
+};
+
+#define OOM(field) offsetof(struct frag_oom, field)
+
+const struct frag_column frag_oom_columns[] = {
+    {"event", COUNT, OOM(event), "1", "index of the event, from 0", NULL},
+    {"time", COUNT, OOM(time), "ns",
+     "its time since the epoch; 0 if not recorded", NULL},
+    {"stream", COUNT32, OOM(stream), "1",
+     "stream that asked, index in the trace's streams", NULL},
+    {"pool", COUNT32, OOM(pool), "1",
+     "pool that asked, index in the trace's pools", NULL},
+    {"request", COUNT, OOM(bytes), "byte", "bytes asked for", NULL},
+    {"requested", COUNT, OOM(requested), "byte",
+     "bytes that live blocks had asked for", NULL},
+    {"allocated", COUNT, OOM(allocated), "byte",
+     "bytes granted to live blocks", NULL},
+    {"active", COUNT, OOM(active), "byte",
+     "bytes allocated, or freed and not yet reusable", NULL},
+    {"reserved", COUNT, OOM(reserved), "byte",
+     "bytes taken from the device", NULL},
+    {"total_free", COUNT, OOM(total_free), "byte",
+     "reserved and not active", "reserved - active"},
+    {"largest_free", COUNT, OOM(largest_free), "byte",
+     "largest free run inside one segment", NULL},
+    {"part_requested", COUNT, OOM(breakdown.requested), "byte",
+     "of reserved: asked for by live blocks", NULL},
+    {"part_rounding", COUNT, OOM(breakdown.rounding), "byte",
+     "of reserved: granted beyond what was asked for", NULL},
+    {"part_pending", COUNT, OOM(breakdown.pending), "byte",
+     "of reserved: freed, not yet reusable", NULL},
+    {"part_free_here", COUNT, OOM(breakdown.free_here), "byte",
+     "of reserved: free in the stream and pool that asked", NULL},
+    {"part_free_stream", COUNT, OOM(breakdown.free_stream), "byte",
+     "of reserved: free in another stream", NULL},
+    {"part_free_pool", COUNT, OOM(breakdown.free_pool), "byte",
+     "of reserved: free in another pool", NULL},
+    {"part_unusable", COUNT, OOM(breakdown.unusable), "byte",
+     "of reserved: tails that no request can use", NULL},
+    {NULL, END, 0, NULL, NULL, NULL},
+};
+
+#define SEGMENT(field) offsetof(struct frag_segment_row, field)
+
+const struct frag_column frag_segment_columns[] = {
+    {"address", ADDRESS, SEGMENT(addr), "1", "first address", NULL},
+    {"size", COUNT, SEGMENT(size), "byte", "bytes from there", NULL},
+    {"allocated", COUNT, SEGMENT(allocated), "byte",
+     "bytes granted to live blocks in it", NULL},
+    {"blocks", COUNT32, SEGMENT(blocks), "1", "live blocks in it", NULL},
+    {"at", COUNT, SEGMENT(at), "1",
+     "when: the event of an OOM, or the number of events at the end", NULL},
+    {"kind", COUNT32, SEGMENT(kind), "1",
+     "0 a segment, 1 a mapped range", NULL},
+    {NULL, END, 0, NULL, NULL, NULL},
+};
+/* clang-format on */
+
+size_t frag_column_count(const struct frag_column *columns)
+{
+    size_t n = 0;
+
+    while (columns[n].kind != FRAG_COLUMN_END)
+        n++;
+    return n;
+}
+
+struct frag_result_row frag_result_row(const struct frag_run_identity *id,
+                                       const struct frag_run *run)
+{
+    return (struct frag_result_row){
+        .trace = id->trace_name,
+        .policy = id->policy,
+        .params = run->params,
+        .backend = id->backend,
+        .trace_sha256 = id->trace->sha256,
+        .device = id->device->device,
+        .capacity = id->capacity,
+        .total = id->total,
+        .seed = id->seed,
+        .summary = run->summary,
+    };
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int frag_results_order(const struct frag_run_identity *a, const char *params_a,
+                       const struct frag_run_identity *b, const char *params_b)
+{
+    const int orders[] = {
+        strcmp(a->trace_name, b->trace_name),
+        strcmp(a->trace->path, b->trace->path),
+        strcmp(a->trace->sha256, b->trace->sha256),
+        by_number(a->device->count, b->device->count),
+        by_number(a->device->device, b->device->device),
+        strcmp(a->policy, b->policy),
+        strcmp(params_a, params_b),
+        by_number(a->capacity, b->capacity),
+        by_number(a->total, b->total),
+        strcmp(a->backend, b->backend),
+        by_number(a->seed, b->seed),
+        by_number(a->stopped_at_oom, b->stopped_at_oom),
+    };
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)
+        if (orders[i])
+            return orders[i];
+    return 0;
+}

@@ -1,0 +1,362 @@
+/* hdf5.c - the result file, written.
+ *
+ * The file is built in memory (HDF5's core driver) and written with plain
+ * system calls: a disk that is full gives the system's own words, and HDF5
+ * never holds a file that it can neither write nor close.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/results/put.h"
+
+enum { CORE_STEP = 1 << 20 }; /* bytes by which the image grows */
+
+struct frag_results {
+    char *path, *partial;
+    const struct frag_provenance *provenance;
+    int fd; /* of partial */
+    hid_t file;
+    struct put put;
+    struct frag_result_row *rows;
+    size_t count, room;
+};
+
+const char *frag_results_library(char text[32])
+{
+    unsigned major = 0, minor = 0, release = 0;
+
+    H5get_libversion(&major, &minor, &release);
+    snprintf(text, 32, "%u.%u.%u", major, minor, release);
+    return text;
+}
+
+/* "2026-01-31T12:00:00Z" */
+static const char *utc(int64_t seconds, char text[32])
+{
+    const time_t t = (time_t)seconds;
+    struct tm tm;
+
+    if (!gmtime_r(&t, &tm) || !strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        snprintf(text, 32, "unknown");
+    return text;
+}
+
+/* -- one run ------------------------------------------------------------- */
+
+static bool put_identity(const struct frag_results *r, hid_t at,
+                         const struct frag_run_identity *id,
+                         const struct frag_run *run)
+{
+    const struct frag_trace *t = id->trace;
+
+    return put_text(&r->put, at, "trace", id->trace_name) &&
+           put_text(&r->put, at, "trace_path", t->path) &&
+           put_text(&r->put, at, "trace_format", t->format ? t->format : "") &&
+           put_text(&r->put, at, "trace_sha256", t->sha256) &&
+           put_count(at, "trace_bytes", t->file_bytes) &&
+           put_count(at, "trace_events", id->device->count) &&
+           put_text(&r->put, at, "trace_settings",
+                    t->settings ? t->settings : "") &&
+           put_texts(&r->put, at, "trace_notes", t->notes, t->note_count) &&
+           put_count(at, "device", id->device->device) &&
+           put_text(&r->put, at, "policy", id->policy) &&
+           put_text(&r->put, at, "policy_name", id->policy_used->name) &&
+           put_text(&r->put, at, "policy_source", id->policy_used->source) &&
+           put_text(&r->put, at, "params", run->params) &&
+           put_count(at, "capacity_bytes", id->capacity) &&
+           put_count(at, "device_total_bytes", id->total) &&
+           put_text(&r->put, at, "backend", id->backend) &&
+           put_count(at, "seed", id->seed) &&
+           put_count(at, "stopped_at_oom", id->stopped_at_oom);
+}
+
+static bool put_run(const struct frag_results *r, hid_t at,
+                    const struct frag_run_identity *id,
+                    const struct frag_run *run)
+{
+    if (!put_identity(r, at, id, run))
+        return false;
+    return id->bare ||
+           (put_table(&r->put, at, "series", frag_series_columns, run->points,
+                      sizeof(*run->points), run->point_count) &&
+            put_table(&r->put, at, "oom", frag_oom_columns, run->ooms,
+                      sizeof(*run->ooms), run->oom_count) &&
+            put_table(&r->put, at, "segments", frag_segment_columns,
+                      run->segments, sizeof(*run->segments),
+                      run->segment_count));
+}
+
+/* The texts of a row are its own: copied by keep_row. */
+static void drop_row(struct frag_result_row *row)
+{
+    for (const struct frag_column *c = frag_summary_columns;
+         c->kind != FRAG_COLUMN_END; c++) {
+        char *text;
+
+        if (c->kind != FRAG_COLUMN_TEXT)
+            continue;
+        memcpy(&text, (char *)row + c->offset, sizeof(text));
+        free(text);
+    }
+}
+
+static bool own_texts(struct frag_result_row *row)
+{
+    bool done = true;
+
+    for (const struct frag_column *c = frag_summary_columns;
+         c->kind != FRAG_COLUMN_END; c++) {
+        char *at = (char *)row + c->offset, *text;
+
+        if (c->kind != FRAG_COLUMN_TEXT)
+            continue;
+        memcpy(&text, at, sizeof(text));
+        text = strdup(text);
+        done = done && text;
+        memcpy(at, &text, sizeof(text));
+    }
+    return done;
+}
+
+static bool keep_row(struct frag_results *r, struct frag_result_row row)
+{
+    if (r->count == r->room) {
+        size_t room = r->room ? 2 * r->room : 16;
+        struct frag_result_row *rows = realloc(r->rows, room * sizeof(*rows));
+
+        if (!rows)
+            return false;
+        r->rows = rows;
+        r->room = room;
+    }
+    if (!own_texts(&row)) {
+        drop_row(&row);
+        return false;
+    }
+    r->rows[r->count++] = row;
+    return true;
+}
+
+enum frag_err frag_results_add(struct frag_results *r,
+                               const struct frag_run_identity *id,
+                               const struct frag_run *run, struct frag_error *e)
+{
+    char name[48];
+    hid_t group;
+    bool done;
+
+    snprintf(name, sizeof(name), "/runs/%zu", r->count);
+    group = put_group(&r->put, r->file, name);
+    done = group >= 0 && put_run(r, group, id, run);
+    if (group >= 0)
+        done = H5Gclose(group) >= 0 && done;
+    if (!done || !keep_row(r, frag_result_row(id, run)))
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory for run %zu", r->path,
+                         r->count);
+    return FRAG_OK;
+}
+
+/* -- the file ------------------------------------------------------------ */
+
+static bool put_optional(const struct frag_results *r, const char *name,
+                         const char *value)
+{
+    return !value || put_text(&r->put, r->file, name, value);
+}
+
+static bool put_time(const struct frag_results *r, const char *name,
+                     int64_t seconds)
+{
+    char at[32];
+
+    return seconds == FRAG_NO_TIME ||
+           put_text(&r->put, r->file, name, utc(seconds, at));
+}
+
+static bool put_root(struct frag_results *r)
+{
+    const struct frag_provenance *p = r->provenance;
+    const bool timed = p->started != FRAG_NO_TIME;
+    size_t room = strlen(p->version) + strlen(p->commit) + strlen(p->command);
+    char *text = malloc(room += 64), at[32];
+    hid_t runs = -1;
+    bool done = text;
+
+    if (!text)
+        return false;
+    snprintf(text, room, "fragsim %s (%s)", p->version, p->commit);
+    done =
+        put_text(&r->put, r->file, "Conventions", "ACDD-1.3") &&
+        put_text(&r->put, r->file, "title", "allocator policies on traces") &&
+        put_text(&r->put, r->file, "source", text);
+    snprintf(text, room, "%s%s%s", timed ? utc(p->started, at) : "",
+             timed ? ": " : "", p->command);
+    done = done && put_text(&r->put, r->file, "history", text) &&
+           put_text(&r->put, r->file, "schema_name", "fragsim-results") &&
+           put_text(&r->put, r->file, "schema_version", FRAG_RESULTS_SCHEMA) &&
+           put_text(&r->put, r->file, "version", p->version) &&
+           put_text(&r->put, r->file, "commit", p->commit) &&
+           put_text(&r->put, r->file, "command", p->command) &&
+           put_optional(r, "settings", p->settings) &&
+           put_optional(r, "missing", p->missing) &&
+           put_time(r, "started", p->started);
+    if (done)
+        runs = put_group(&r->put, r->file, "runs");
+    free(text);
+    return runs >= 0 && H5Gclose(runs) >= 0;
+}
+
+/* An empty file in memory. */
+static hid_t image_open(const char *name)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+
+    if (access < 0)
+        return -1;
+    if (H5Pset_fapl_core(access, CORE_STEP, false) >= 0)
+        file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    H5Pclose(access);
+    return file;
+}
+
+static bool start(struct frag_results *r)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    r->file = image_open(r->partial);
+    return r->file >= 0 && put_open(&r->put) && put_root(r);
+}
+
+enum frag_err frag_results_open(const char *path,
+                                const struct frag_provenance *p,
+                                struct frag_results **out, struct frag_error *e)
+{
+    struct frag_results *r = calloc(1, sizeof(*r));
+    size_t room = strlen(path) + 40;
+    struct stat at;
+    enum frag_err err;
+
+    if (!r)
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
+    *r = (struct frag_results){.path = strdup(path),
+                               .partial = malloc(room),
+                               .provenance = p,
+                               .fd = -1,
+                               .file = -1,
+                               .put = {-1, -1}};
+    err = frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
+    if (!r->path || !r->partial)
+        goto fail;
+    if (stat(path, &at) == 0 && !S_ISREG(at.st_mode)) {
+        err = frag_fail(e, FRAG_IO, "%s: it is no regular file", path);
+        goto fail;
+    }
+    snprintf(r->partial, room, "%s.partial-%ld", path, (long)getpid());
+    r->fd = open(r->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (r->fd < 0) {
+        err = frag_fail(e, FRAG_IO, "%s: cannot create it: %s", path,
+                        strerror(errno));
+        goto fail;
+    }
+    if (!start(r))
+        goto fail;
+    *out = r;
+    return FRAG_OK;
+
+fail:
+    frag_results_abort(r);
+    return err;
+}
+
+static bool write_all(int fd, const char *bytes, size_t count)
+{
+    while (count) {
+        ssize_t n = write(fd, bytes, count);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        count -= (size_t)n;
+    }
+    return true;
+}
+
+/* So that the new name survives a crash of the machine; a file system that
+ * cannot is no reason to lose the results. */
+static void sync_folder(const char *path)
+{
+    char *copy = strdup(path);
+    int fd = copy ? open(dirname(copy), O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(copy);
+}
+
+static enum frag_err store(struct frag_results *r, struct frag_error *e)
+{
+    ssize_t size;
+    char *image;
+    bool done;
+
+    if (H5Fflush(r->file, H5F_SCOPE_GLOBAL) < 0 ||
+        (size = H5Fget_file_image(r->file, NULL, 0)) <= 0 ||
+        !(image = malloc((size_t)size)))
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory for the file", r->path);
+    done = H5Fget_file_image(r->file, image, (size_t)size) == size &&
+           write_all(r->fd, image, (size_t)size) && fsync(r->fd) == 0;
+    if (!done)
+        frag_fail(e, FRAG_IO, "%s: cannot write it: %s", r->path,
+                  strerror(errno));
+    free(image);
+    if (!done)
+        return FRAG_IO;
+    if (rename(r->partial, r->path) < 0)
+        return frag_fail(e, FRAG_IO, "%s: cannot rename it into place: %s",
+                         r->path, strerror(errno));
+    sync_folder(r->path);
+    return FRAG_OK;
+}
+
+enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
+                                  struct frag_error *e)
+{
+    enum frag_err err = FRAG_NOMEM;
+
+    if (put_summary(&r->put, r->file, r->rows, r->count) &&
+        put_time(r, "ended", ended) && put_count(r->file, "complete", 1))
+        err = store(r, e);
+    else
+        frag_fail(e, err, "%s: no memory for the summary", r->path);
+    frag_results_abort(r);
+    return err;
+}
+
+void frag_results_abort(struct frag_results *r)
+{
+    if (!r)
+        return;
+    if (r->file >= 0)
+        H5Fclose(r->file);
+    put_close(&r->put);
+    if (r->fd >= 0) {
+        close(r->fd);
+        unlink(r->partial); /* gone already where it was renamed */
+    }
+    for (size_t i = 0; i < r->count; i++)
+        drop_row(&r->rows[i]);
+    free(r->rows);
+    free(r->partial);
+    free(r->path);
+    free(r);
+}

@@ -1,0 +1,363 @@
+#include "sim/results/put.h"
+
+#include <assert.h>
+#include <hdf5_hl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LARGE = 1024,        /* rows from which a column is compressed */
+    CHUNK_MAX = 1 << 16, /* rows of a chunk at most: 512 KiB */
+    DEFLATE = 4,
+};
+
+bool put_open(struct put *p)
+{
+    p->text = H5Tcopy(H5T_C_S1);
+    p->plain = H5Pcreate(H5P_GROUP_CREATE);
+    return p->text >= 0 && H5Tset_size(p->text, H5T_VARIABLE) >= 0 &&
+           H5Tset_cset(p->text, H5T_CSET_UTF8) >= 0 && p->plain >= 0 &&
+           H5Pset_obj_track_times(p->plain, false) >= 0;
+}
+
+void put_close(struct put *p)
+{
+    if (p->plain >= 0)
+        H5Pclose(p->plain);
+    if (p->text >= 0)
+        H5Tclose(p->text);
+}
+
+/* -- attributes ---------------------------------------------------------- */
+
+static bool put_attribute(hid_t at, const char *name, hid_t type, hid_t space,
+                          const void *value)
+{
+    hid_t attribute =
+        H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool done;
+
+    if (attribute < 0)
+        return false;
+    done = H5Awrite(attribute, type, value) >= 0;
+    return H5Aclose(attribute) >= 0 && done;
+}
+
+static bool put_scalar(hid_t at, const char *name, hid_t type,
+                       const void *value)
+{
+    hid_t space = H5Screate(H5S_SCALAR);
+    bool done = space >= 0 && put_attribute(at, name, type, space, value);
+
+    if (space >= 0)
+        H5Sclose(space);
+    return done;
+}
+
+bool put_text(const struct put *p, hid_t at, const char *name,
+              const char *value)
+{
+    return put_scalar(at, name, p->text, &value);
+}
+
+bool put_count(hid_t at, const char *name, uint64_t value)
+{
+    return put_scalar(at, name, H5T_STD_I64LE, &value);
+}
+
+bool put_texts(const struct put *p, hid_t at, const char *name,
+               const char *const *values, uint64_t count)
+{
+    const char *const nothing[] = {""}; /* HDF5 takes no NULL for 0 values */
+    const hsize_t shape[] = {count};
+    hid_t space = H5Screate_simple(1, shape, NULL);
+    bool done = space >= 0 && put_attribute(at, name, p->text, space,
+                                            count ? values : nothing);
+
+    if (space >= 0)
+        H5Sclose(space);
+    return done;
+}
+
+/* -- columns ------------------------------------------------------------- */
+
+hid_t put_type(enum frag_column_kind kind)
+{
+    switch (kind) {
+    case FRAG_COLUMN_REAL:
+        return H5T_IEEE_F64LE;
+    case FRAG_COLUMN_ADDRESS:
+        return H5T_STD_U64LE;
+    default:
+        return H5T_STD_I64LE;
+    }
+}
+
+/* Every field becomes 8 bytes; a count's UINT64_MAX is then -1. */
+static void gather(const struct frag_column *c, const char *rows,
+                   size_t row_size, size_t count, uint64_t *values)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *at = rows + i * row_size + c->offset;
+        uint32_t narrow;
+
+        if (c->kind == FRAG_COLUMN_COUNT32) {
+            memcpy(&narrow, at, sizeof(narrow));
+            values[i] = narrow;
+        } else {
+            memcpy(&values[i], at, sizeof(*values));
+        }
+    }
+}
+
+/* How a column of `count` rows is stored; to be closed. */
+static hid_t creation(size_t count)
+{
+    const hsize_t chunk[] = {count < CHUNK_MAX ? count : CHUNK_MAX};
+    hid_t how = H5Pcreate(H5P_DATASET_CREATE);
+
+    if (how < 0)
+        return how;
+    if (H5Pset_obj_track_times(how, false) < 0 ||
+        (count >= LARGE &&
+         (H5Pset_chunk(how, 1, chunk) < 0 || H5Pset_shuffle(how) < 0 ||
+          H5Pset_deflate(how, DEFLATE) < 0))) {
+        H5Pclose(how);
+        return -1;
+    }
+    return how;
+}
+
+static bool describe(const struct put *p, hid_t data,
+                     const struct frag_column *c)
+{
+    return put_text(p, data, "units", c->units) &&
+           put_text(p, data, "long_name", c->meaning) &&
+           (!c->formula || put_text(p, data, "formula", c->formula));
+}
+
+/* A new dataset with the values; negative if it cannot be made. */
+static hid_t put_column(const struct put *p, hid_t group,
+                        const struct frag_column *c, const uint64_t *values,
+                        size_t count)
+{
+    const hsize_t shape[] = {count};
+    hid_t type = put_type(c->kind), data = -1;
+    hid_t space = H5Screate_simple(1, shape, NULL);
+    hid_t how = creation(count);
+
+    if (space >= 0 && how >= 0)
+        data = H5Dcreate2(group, c->name, type, space, H5P_DEFAULT, how,
+                          H5P_DEFAULT);
+    if (data >= 0 && ((count && H5Dwrite(data, type, H5S_ALL, H5S_ALL,
+                                         H5P_DEFAULT, values) < 0) ||
+                      !describe(p, data, c))) {
+        H5Dclose(data);
+        data = -1;
+    }
+    if (how >= 0)
+        H5Pclose(how);
+    if (space >= 0)
+        H5Sclose(space);
+    return data;
+}
+
+/* The first column is the scale of the others where it is the event. */
+static bool put_columns(const struct put *p, hid_t group,
+                        const struct frag_column *columns, const void *rows,
+                        size_t row_size, size_t count)
+{
+    uint64_t *values = calloc(count ? count : 1, sizeof(*values));
+    hid_t scale = -1, data;
+    bool done = values;
+
+    for (const struct frag_column *c = columns;
+         done && c->kind != FRAG_COLUMN_END; c++) {
+        gather(c, rows, row_size, count, values);
+        data = put_column(p, group, c, values, count);
+        done = data >= 0;
+        if (done && c == columns && !strcmp(c->name, "event")) {
+            done = H5DSset_scale(data, c->name) >= 0;
+            scale = data;
+            continue;
+        }
+        if (done && scale >= 0)
+            done = H5DSattach_scale(data, scale, 0) >= 0;
+        if (data >= 0)
+            H5Dclose(data);
+    }
+    if (scale >= 0)
+        H5Dclose(scale);
+    free(values);
+    return done;
+}
+
+hid_t put_group(const struct put *p, hid_t at, const char *name)
+{
+    return H5Gcreate2(at, name, H5P_DEFAULT, p->plain, H5P_DEFAULT);
+}
+
+bool put_table(const struct put *p, hid_t at, const char *name,
+               const struct frag_column *columns, const void *rows,
+               size_t row_size, size_t count)
+{
+    hid_t group = put_group(p, at, name);
+    bool done;
+
+    if (group < 0)
+        return false;
+    done = put_columns(p, group, columns, rows, row_size, count);
+    return H5Gclose(group) >= 0 && done;
+}
+
+/* -- the summary --------------------------------------------------------- */
+
+struct table {
+    const struct frag_result_row *rows;
+    size_t count, row_size;
+};
+
+static const char *text_of(const struct frag_result_row *row,
+                           const struct frag_column *c)
+{
+    const char *text;
+
+    memcpy(&text, (const char *)row + c->offset, sizeof(text));
+    return text;
+}
+
+/* Bytes of a column in the table: 8, or the longest text. */
+static size_t width(const struct table *t, const struct frag_column *c)
+{
+    size_t most = 1;
+
+    if (c->kind != FRAG_COLUMN_TEXT)
+        return sizeof(uint64_t);
+    for (size_t i = 0; i < t->count; i++) {
+        size_t n = strlen(text_of(&t->rows[i], c));
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static bool insert(hid_t type, const struct frag_column *c, size_t at,
+                   size_t wide)
+{
+    hid_t text;
+    bool done;
+
+    if (c->kind != FRAG_COLUMN_TEXT)
+        return H5Tinsert(type, c->name, at, put_type(c->kind)) >= 0;
+    text = H5Tcopy(H5T_C_S1);
+    done = text >= 0 && H5Tset_size(text, wide) >= 0 &&
+           H5Tset_strpad(text, H5T_STR_NULLPAD) >= 0 &&
+           H5Tset_cset(text, H5T_CSET_UTF8) >= 0 &&
+           H5Tinsert(type, c->name, at, text) >= 0;
+    if (text >= 0)
+        H5Tclose(text);
+    return done;
+}
+
+static hid_t table_type(const struct table *t)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, t->row_size);
+    size_t at = 0;
+
+    for (const struct frag_column *c = frag_summary_columns;
+         type >= 0 && c->kind != FRAG_COLUMN_END; c++) {
+        if (!insert(type, c, at, width(t, c))) {
+            H5Tclose(type);
+            return -1;
+        }
+        at += width(t, c);
+    }
+    return type;
+}
+
+/* The rows as the type lays them out; NULL if there is no memory. */
+static char *pack(const struct table *t)
+{
+    char *packed = calloc(t->count ? t->count : 1, t->row_size);
+    size_t at = 0;
+
+    for (const struct frag_column *c = frag_summary_columns;
+         packed && c->kind != FRAG_COLUMN_END; c++) {
+        size_t wide = width(t, c);
+
+        for (size_t i = 0; i < t->count; i++) {
+            const struct frag_result_row *row = &t->rows[i];
+            char *to = packed + i * t->row_size + at;
+
+            if (c->kind == FRAG_COLUMN_TEXT)
+                memcpy(to, text_of(row, c), strlen(text_of(row, c)));
+            else
+                memcpy(to, (const char *)row + c->offset, wide);
+        }
+        at += wide;
+    }
+    return packed;
+}
+
+static bool describe_table(const struct put *p, hid_t data)
+{
+    enum { COLUMNS_MAX = 64 };
+    const char *units[COLUMNS_MAX], *meanings[COLUMNS_MAX],
+        *formulas[COLUMNS_MAX];
+    size_t n = frag_column_count(frag_summary_columns);
+
+    assert(n <= COLUMNS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const struct frag_column *c = &frag_summary_columns[i];
+
+        units[i] = c->units;
+        meanings[i] = c->meaning;
+        formulas[i] = c->formula ? c->formula : "";
+    }
+    return put_texts(p, data, "units", units, n) &&
+           put_texts(p, data, "long_name", meanings, n) &&
+           put_texts(p, data, "formula", formulas, n);
+}
+
+static bool put_rows(const struct put *p, hid_t at, hid_t type,
+                     const char *packed, size_t count)
+{
+    const hsize_t shape[] = {count};
+    hid_t space = H5Screate_simple(1, shape, NULL), how = creation(0);
+    hid_t data = -1;
+    bool done;
+
+    if (space >= 0 && how >= 0)
+        data = H5Dcreate2(at, "summary", type, space, H5P_DEFAULT, how,
+                          H5P_DEFAULT);
+    done = data >= 0 && describe_table(p, data) &&
+           (!count ||
+            H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed) >= 0);
+    if (data >= 0)
+        H5Dclose(data);
+    if (how >= 0)
+        H5Pclose(how);
+    if (space >= 0)
+        H5Sclose(space);
+    return done;
+}
+
+bool put_summary(const struct put *p, hid_t at,
+                 const struct frag_result_row *rows, size_t count)
+{
+    struct table t = {rows, count, 0};
+    char *packed;
+    hid_t type;
+    bool done;
+
+    for (const struct frag_column *c = frag_summary_columns;
+         c->kind != FRAG_COLUMN_END; c++)
+        t.row_size += width(&t, c);
+    type = table_type(&t);
+    packed = pack(&t);
+    done = type >= 0 && packed && put_rows(p, at, type, packed, count);
+    free(packed);
+    if (type >= 0)
+        H5Tclose(type);
+    return done;
+}

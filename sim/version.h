@@ -1,0 +1,11 @@
+/* version.h - which fragsim this is: what results and messages say of the
+ * program that made them. */
+#ifndef FRAG_SIM_VERSION_H
+#define FRAG_SIM_VERSION_H
+
+extern const char frag_version[]; /* "0.1.0" */
+/* Commit of the source, with "-dirty" if files were changed since; "unknown"
+ * if the source was not a git checkout. */
+extern const char frag_commit[];
+
+#endif

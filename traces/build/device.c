@@ -1,0 +1,214 @@
+/* device.c - the builder's state: devices, columns, slots, streams,
+ * pools.
+ */
+#include "traces/build/device.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES_MAX = 1024 };
+
+struct frag_build *frag_build_open(const char *path, const char *format)
+{
+    struct frag_build *b = calloc(1, sizeof(*b));
+
+    if (!b)
+        return NULL;
+    b->format = format;
+    b->path = strdup(path);
+    if (b->path)
+        return b;
+    free(b);
+    return NULL;
+}
+
+void frag_build_close(struct frag_build *b)
+{
+    if (!b)
+        return;
+    for (uint64_t i = 0; i < b->device_count; i++)
+        build_device_close(b->devices[i]);
+    free(b->devices);
+    build_text_close(b);
+    free(b->path);
+    free(b);
+}
+
+void build_device_close(struct device_build *d)
+{
+    if (!d)
+        return;
+#define X(name, type) free(d->events.name);
+    COLUMNS(X)
+#undef X
+    live_fini(&d->live);
+    free(d->vacant);
+    free(d->actions);
+    free(d->flushes);
+    free(d->streams);
+    free(d->pools);
+    free(d->early);
+    free(d->segments);
+    free(d->blocks);
+    free(d->start_segments);
+    free(d->start_blocks);
+    free(d->marks);
+    free(d);
+}
+
+static struct device_build *new_device(uint32_t number)
+{
+    struct device_build *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->device = number;
+    if (GROW(d->pools, d->pool_room, 1)) {
+        d->pools[d->pool_count++] = (struct frag_pool_id){0, 0};
+        return d;
+    }
+    free(d);
+    return NULL;
+}
+
+static struct device_build *find_device(const struct frag_build *b,
+                                        uint32_t number)
+{
+    for (uint64_t i = 0; i < b->device_count; i++)
+        if (b->devices[i]->device == number)
+            return b->devices[i];
+    return NULL;
+}
+
+static struct device_build *add_device(struct frag_build *b, uint32_t number,
+                                       enum frag_err *err, struct frag_error *e)
+{
+    struct device_build *d;
+
+    if (b->device_count == DEVICES_MAX) {
+        *err = frag_fail(e, FRAG_CORRUPT,
+                         "%s: expected at most %d devices, found more", b->path,
+                         DEVICES_MAX);
+        return NULL;
+    }
+    d = new_device(number);
+    if (d && GROW(b->devices, b->device_room, b->device_count + 1)) {
+        b->devices[b->device_count++] = d;
+        return d;
+    }
+    build_device_close(d);
+    *err = FRAG_NOMEM;
+    return NULL;
+}
+
+struct device_build *build_device(struct frag_build *b, uint32_t device,
+                                  enum frag_err *err, struct frag_error *e)
+{
+    *err = FRAG_OK;
+    if (b->last && b->last->device == device)
+        return b->last;
+    b->last = find_device(b, device);
+    if (!b->last)
+        b->last = add_device(b, device, err, e);
+    return b->last;
+}
+
+enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
+                                struct frag_error *e)
+{
+    enum frag_err err;
+
+    build_device(b, device, &err, e);
+    return err;
+}
+
+/* Columns and slots. */
+
+static bool grow_columns(struct columns *c)
+{
+    uint64_t room = c->room;
+
+#define X(name, type)                       \
+    room = c->room;                         \
+    if (!GROW(c->name, room, c->count + 1)) \
+        return false;
+    COLUMNS(X)
+#undef X
+    c->room = room;
+    return true;
+}
+
+enum frag_err build_push(struct device_build *d, const struct event *event)
+{
+    struct columns *c = &d->events;
+
+    if (c->count == c->room && !grow_columns(c))
+        return FRAG_NOMEM;
+#define X(name, type) c->name[c->count] = event->name;
+    COLUMNS(X)
+#undef X
+    c->count++;
+    return FRAG_OK;
+}
+
+enum frag_err build_take_slot(struct device_build *d, uint32_t *slot)
+{
+    if (d->vacant_count) {
+        *slot = d->vacant[--d->vacant_count];
+        return FRAG_OK;
+    }
+    /* Room to return every slot is made when it is first given out, so that a
+     * free cannot fail. */
+    if (d->slots == UINT32_MAX - 1 ||
+        !GROW(d->vacant, d->vacant_room, (uint64_t)d->slots + 1))
+        return FRAG_NOMEM;
+    *slot = d->slots++;
+    return FRAG_OK;
+}
+
+void build_return_slot(struct device_build *d, uint32_t slot)
+{
+    d->vacant[d->vacant_count++] = slot;
+}
+
+enum frag_err build_stream(struct frag_build *b, struct device_build *d,
+                           uint64_t handle, uint32_t *index,
+                           struct frag_error *e)
+{
+    for (uint64_t i = 0; i < d->stream_count; i++)
+        if (d->streams[i] == handle) {
+            *index = (uint32_t)i;
+            return FRAG_OK;
+        }
+    if (d->stream_count > UINT16_MAX)
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: expected at most 65536 streams, found more",
+                         b->path);
+    if (!GROW(d->streams, d->stream_room, d->stream_count + 1))
+        return FRAG_NOMEM;
+    *index = (uint32_t)d->stream_count;
+    d->streams[d->stream_count++] = handle;
+    return FRAG_OK;
+}
+
+enum frag_err build_pool(struct frag_build *b, struct device_build *d,
+                         struct frag_pool_id pool, uint32_t *index,
+                         struct frag_error *e)
+{
+    for (uint64_t i = 0; i < d->pool_count; i++)
+        if (d->pools[i].owner == pool.owner &&
+            d->pools[i].number == pool.number) {
+            *index = (uint32_t)i;
+            return FRAG_OK;
+        }
+    if (d->pool_count > UINT16_MAX)
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: expected at most 65536 pools, found more",
+                         b->path);
+    if (!GROW(d->pools, d->pool_room, d->pool_count + 1))
+        return FRAG_NOMEM;
+    *index = (uint32_t)d->pool_count;
+    d->pools[d->pool_count++] = pool;
+    return FRAG_OK;
+}

@@ -1,0 +1,262 @@
+/* infer.c - what the entries leave open.
+ *
+ * Completions: a recording that leaves out free_completed (skip_actions) frees
+ * at free_requested; the slots are then given out anew.
+ *
+ * empty_cache: PyTorch does not record the call, only the segments that it
+ * returned. A run of returned segments that an allocation attempt explains (it
+ * would have exceeded the memory limit, or the threshold of the garbage
+ * collection) is that attempt's; every other is an EMPTY_CACHE.
+ * Source: the order of malloc's attempts in PyTorch 2.11 (alloc_block and what
+ * comes before it), as read; held against recordings whose calls are known.
+ */
+#include <inttypes.h>
+
+#include "traces/build/device.h"
+#include "traces/torch_sizes.h"
+
+/* Slots of a recording without completions. */
+
+struct renumber {
+    uint32_t *map; /* old slot to new */
+    uint32_t *vacant;
+    uint64_t vacant_count;
+    uint32_t slots;
+};
+
+static void renumber_event(struct renumber *r, struct columns *c, uint64_t i)
+{
+    uint32_t id = c->id[i];
+
+    switch (c->op[i]) {
+    case FRAG_ALLOC:
+        r->map[id] =
+            r->vacant_count ? r->vacant[--r->vacant_count] : r->slots++;
+        break;
+    case FRAG_FREE_REQUESTED:
+        c->op[i] = FRAG_FREE;
+        r->vacant[r->vacant_count++] = r->map[id];
+        break;
+    case FRAG_FREE: /* of a request that failed */
+        r->vacant[r->vacant_count++] = r->map[id];
+        break;
+    default:
+        return;
+    }
+    c->id[i] = r->map[id];
+}
+
+/* What still is live moves to its new slot, what was freed leaves. */
+static void renumber_live(struct live *live, const struct renumber *r)
+{
+    uint64_t size = live->rows ? (uint64_t)1 << live->bits : 0;
+
+    for (uint64_t i = 0; i < size;) {
+        struct live_row *row = &live->rows[i];
+
+        if (row->slot != UINT32_MAX && row->state == LIVE_FREE_REQUESTED) {
+            live_remove(live, row);
+            continue; /* another row may have moved here */
+        }
+        i++;
+    }
+    for (uint64_t i = 0; i < size; i++)
+        if (live->rows[i].slot != UINT32_MAX)
+            live->rows[i].slot = r->map[live->rows[i].slot];
+}
+
+static enum frag_err complete_frees(struct device_build *d)
+{
+    struct renumber r = {0};
+
+    r.map = calloc((size_t)d->slots + 1, sizeof(*r.map));
+    r.vacant = calloc((size_t)d->slots + 1, sizeof(*r.vacant));
+    if (!r.map || !r.vacant) {
+        free(r.map);
+        free(r.vacant);
+        return FRAG_NOMEM;
+    }
+    for (uint64_t i = 0; i < d->early_count; i++) {
+        r.map[d->early[i].slot] = r.slots;
+        d->early[i].slot = r.slots++;
+    }
+    for (uint64_t i = 0; i < d->events.count; i++)
+        renumber_event(&r, &d->events, i);
+    renumber_live(&d->live, &r);
+    d->slots = r.slots;
+    d->vacant_count = 0;
+    free(r.map);
+    free(r.vacant);
+    return FRAG_OK;
+}
+
+/* A final block that waits for its completion shows that completions are not
+ * left out: none came. */
+static bool lacks_completions(const struct device_build *d)
+{
+    for (uint64_t i = 0; i < d->block_count; i++)
+        if (d->blocks[i].state == FRAG_ACTIVE_PENDING_FREE)
+            return false;
+    return d->requests && !d->completions;
+}
+
+/* empty_cache. */
+
+struct judge {
+    const struct frag_recorded_settings *settings;
+    frag_size limit;    /* FRAG_UNLIMITED if it never binds */
+    frag_size gc_start; /* reserved bytes above which garbage is collected */
+};
+
+/* Bytes held before the first entry, so far as the end tells. */
+static frag_size held_before(const struct device_build *d)
+{
+    frag_size net = 0, end = 0, lowest = 0;
+
+    for (uint64_t i = 0; i < d->action_count; i++) {
+        net = action_sign(&d->actions[i], net);
+        if ((int64_t)net < (int64_t)lowest)
+            lowest = net;
+    }
+    for (uint64_t i = 0; i < d->segment_count; i++)
+        end += d->segments[i].size;
+    if (!d->segment_count || (int64_t)(end - net) < -(int64_t)lowest)
+        return 0 - lowest;
+    return end - net;
+}
+
+static frag_size highest_held(const struct device_build *d)
+{
+    frag_size held = held_before(d), highest = held;
+
+    for (uint64_t i = 0; i < d->action_count; i++) {
+        held = action_sign(&d->actions[i], held);
+        if (held > highest)
+            highest = held;
+    }
+    return highest;
+}
+
+static bool is_explained(const struct judge *j, const struct flush *f,
+                         frag_size held)
+{
+    frag_size need = f->size;
+
+    if (f->follow == FOLLOW_CLIENT || !need)
+        return false;
+    if (f->follow == FOLLOW_REQUEST)
+        need = torch_segment_size(torch_round(need, j->settings->divisions));
+    return need > j->limit || held > j->limit - need || held > j->gc_start;
+}
+
+/* Marks the explained ones by an op that no event has, and says how many. */
+static uint64_t judge_flushes(struct device_build *d, const struct judge *j)
+{
+    frag_size held = held_before(d);
+    uint64_t explained = 0, action = 0;
+
+    for (uint64_t i = 0; i < d->flush_count; i++) {
+        const struct flush *f = &d->flushes[i];
+
+        for (; action < f->action; action++)
+            held = action_sign(&d->actions[action], held);
+        if (!is_explained(j, f, held))
+            continue;
+        d->events.op[f->event] = FRAG_OP_COUNT;
+        explained++;
+    }
+    return explained;
+}
+
+/* Closes the gaps; an action of a dropped event goes to the one after it. */
+static void drop_marked(struct device_build *d)
+{
+    struct columns *c = &d->events;
+    uint64_t kept = 0, action = 0, early = 0;
+
+    for (uint64_t i = 0; i <= c->count; i++) {
+        for (; action < d->action_count && d->actions[action].event == i;
+             action++)
+            d->actions[action].event = kept;
+        for (; early < d->early_count && d->early[early].freed == i; early++)
+            d->early[early].freed = kept;
+        if (i == c->count || c->op[i] == FRAG_OP_COUNT)
+            continue;
+#define X(name, type) c->name[kept] = c->name[i];
+        COLUMNS(X)
+#undef X
+        kept++;
+    }
+    c->count = kept;
+}
+
+static struct judge judge_of(const struct frag_build *b,
+                             const struct device_build *d, frag_size limit)
+{
+    struct judge j = {&b->settings, FRAG_UNLIMITED, FRAG_UNLIMITED};
+    double start = b->settings.gc_threshold * (double)limit;
+
+    if (limit)
+        j.limit = limit;
+    else if (d->ooms)
+        j.limit = highest_held(d);
+    if (limit && limit != FRAG_UNLIMITED && start > 0 && start < 0x1p63)
+        j.gc_start = (frag_size)start;
+    return j;
+}
+
+/* Whether the limit mattered: a run followed by an attempt may be a retry. */
+static bool is_uncertain(const struct device_build *d)
+{
+    for (uint64_t i = 0; i < d->flush_count; i++)
+        if (d->flushes[i].follow != FOLLOW_CLIENT)
+            return true;
+    return false;
+}
+
+static enum frag_err note_inference(struct frag_build *b,
+                                    const struct device_build *d,
+                                    frag_size limit, uint64_t explained)
+{
+    if (d->flush_count > explained)
+        FRAG_TRY(frag_build_note(
+            b,
+            "device %" PRIu32 ": %" PRIu64 " empty_cache calls inferred from "
+            "returned segments; calls that returned nothing leave no trace",
+            d->device, d->flush_count - explained));
+    if (limit || !is_uncertain(d))
+        return FRAG_OK;
+    if (!d->ooms)
+        return frag_build_note(
+            b,
+            "device %" PRIu32 ": the memory limit is not "
+            "known; if there was one, some empty_cache calls "
+            "were retries",
+            d->device);
+    return frag_build_note(
+        b,
+        "device %" PRIu32 ": the memory limit is not known; taken as the "
+        "highest reserved, %" PRIu64 " bytes, to tell empty_cache calls from "
+        "retries",
+        d->device, highest_held(d));
+}
+
+enum frag_err build_infer(struct frag_build *b, struct device_build *d,
+                          frag_size limit, struct frag_error *e)
+{
+    struct judge j = judge_of(b, d, limit);
+    uint64_t explained;
+
+    (void)e;
+    if (lacks_completions(d)) {
+        FRAG_TRY(complete_frees(d));
+        FRAG_TRY(frag_build_note(b,
+                                 "device %" PRIu32 ": no free_completed "
+                                 "entries; blocks are free when requested",
+                                 d->device));
+    }
+    explained = judge_flushes(d, &j);
+    if (explained)
+        drop_marked(d);
+    return note_inference(b, d, limit, explained);
+}

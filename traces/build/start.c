@@ -1,0 +1,269 @@
+/* start.c - the state before the first entry.
+ *
+ * What was live then is known in part: blocks that are freed without an alloc
+ * (their requested size), and blocks of the final snapshot that no entry made
+ * (exactly). They become the first events of the trace, and with the segments
+ * of build_undo.c the layout `start`.
+ */
+#include <inttypes.h>
+
+#include "traces/build/device.h"
+#include "traces/torch_sizes.h"
+
+static int by_address(const void *a, const void *b)
+{
+    const struct early_block *x = a, *y = b;
+
+    if (x->addr != y->addr)
+        return x->addr < y->addr ? -1 : 1;
+    return (x->freed > y->freed) - (x->freed < y->freed);
+}
+
+static int at_address(const void *key, const void *row)
+{
+    const frag_addr *addr = key;
+    const struct early_block *early = row;
+
+    return (*addr > early->addr) - (*addr < early->addr);
+}
+
+static enum frag_err freed_twice(const struct frag_build *b,
+                                 const struct device_build *d,
+                                 const struct early_block *early,
+                                 struct frag_error *e)
+{
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected the free of a live block, found "
+                     "address 0x%" PRIx64 " on device %" PRIu32
+                     ", which was freed before",
+                     b->path, early->where, early->addr, d->device);
+}
+
+/* A block that an entry made or freed after all is none of the start: freed,
+ * it was freed twice; in the final snapshot, some entry is missing. */
+static enum frag_err refute(const struct frag_build *b, struct device_build *d,
+                            struct early_block *early, uint64_t *refuted,
+                            struct frag_error *e)
+{
+    if (!early->exact)
+        return freed_twice(b, d, early, e);
+    *refuted += early->size != 0;
+    early->size = 0;
+    d->blocks[early->block].slot = UINT32_MAX;
+    return FRAG_OK;
+}
+
+static enum frag_err refute_all(const struct frag_build *b,
+                                struct device_build *d, uint64_t *refuted,
+                                struct frag_error *e)
+{
+    const struct columns *c = &d->events;
+
+    for (uint64_t i = 1; i < d->early_count; i++)
+        if (d->early[i].addr == d->early[i - 1].addr)
+            FRAG_TRY(refute(b, d, &d->early[i], refuted, e));
+    for (uint64_t i = 0; i < c->count; i++) {
+        struct early_block *early;
+
+        if (c->op[i] != FRAG_ALLOC || !c->addr[i])
+            continue;
+        early = bsearch(&c->addr[i], d->early, (size_t)d->early_count,
+                        sizeof(*d->early), at_address);
+        if (early && i < early->freed)
+            FRAG_TRY(refute(b, d, early, refuted, e));
+    }
+    return FRAG_OK;
+}
+
+static void drop_refuted(struct device_build *d)
+{
+    uint64_t kept = 0;
+
+    for (uint64_t i = 0; i < d->early_count; i++)
+        if (!d->early[i].exact || d->early[i].size)
+            d->early[kept++] = d->early[i];
+    d->early_count = kept;
+}
+
+static enum frag_err check_early(struct frag_build *b, struct device_build *d,
+                                 struct frag_error *e)
+{
+    uint64_t refuted = 0;
+
+    qsort(d->early, (size_t)d->early_count, sizeof(*d->early), by_address);
+    FRAG_TRY(refute_all(b, d, &refuted, e));
+    if (!refuted)
+        return FRAG_OK;
+    drop_refuted(d);
+    return frag_build_note(b,
+                           "device %" PRIu32 ": %" PRIu64
+                           " blocks of the final "
+                           "snapshot were freed in the trace and allocated "
+                           "again without an entry; they are left out",
+                           d->device, refuted);
+}
+
+/* Blocks of the start. */
+
+static enum frag_err add_block(struct device_build *d,
+                               struct frag_recorded_segment *s,
+                               struct frag_recorded_block block)
+{
+    if (!GROW(d->start_blocks, d->start_block_room, d->start_block_count + 1))
+        return FRAG_NOMEM;
+    d->start_blocks[d->start_block_count++] = block;
+    s->block_count++;
+    return FRAG_OK;
+}
+
+static enum frag_err add_gap(struct device_build *d,
+                             struct frag_recorded_segment *s, frag_addr from,
+                             frag_addr to)
+{
+    if (from >= to)
+        return FRAG_OK;
+    return add_block(d, s,
+                     (struct frag_recorded_block){from, to - from,
+                                                  FRAG_SIZE_UNKNOWN,
+                                                  FRAG_INACTIVE, UINT32_MAX});
+}
+
+/* The size of a block that nobody wrote down: rounded, and no further than the
+ * next one. */
+static void settle_size(const struct frag_build *b, struct early_block *early,
+                        frag_addr end)
+{
+    if (!early->exact)
+        early->size = torch_round(early->requested, b->settings.divisions);
+    if (early->size > end - early->addr)
+        early->size = end - early->addr;
+}
+
+/* Tiles one segment with the early blocks from *at on that lie in it. */
+static enum frag_err tile(const struct frag_build *b, struct device_build *d,
+                          struct frag_recorded_segment *s, uint64_t *at)
+{
+    frag_addr end = s->addr + s->size, cursor = s->addr;
+
+    s->first_block = d->start_block_count;
+    for (; *at < d->early_count && d->early[*at].addr < end; ++*at) {
+        struct early_block *early = &d->early[*at];
+        bool last = *at + 1 == d->early_count || early[1].addr > end;
+
+        settle_size(b, early, last ? end : early[1].addr);
+        early->stream = s->stream;
+        early->placed = true;
+        FRAG_TRY(add_gap(d, s, cursor, early->addr));
+        FRAG_TRY(add_block(d, s,
+                           (struct frag_recorded_block){
+                               early->addr, early->size, early->requested,
+                               early->state, early->slot}));
+        cursor = early->addr + early->size;
+    }
+    return add_gap(d, s, cursor, end);
+}
+
+static enum frag_err tile_all(const struct frag_build *b,
+                              struct device_build *d)
+{
+    uint64_t at = 0;
+
+    for (uint64_t i = 0; i < d->start_segment_count; i++) {
+        while (at < d->early_count &&
+               d->early[at].addr < d->start_segments[i].addr)
+            at++;
+        FRAG_TRY(tile(b, d, &d->start_segments[i], &at));
+    }
+    return FRAG_OK;
+}
+
+/* Events of the start. */
+
+static enum frag_err make_room(struct device_build *d, uint64_t count)
+{
+    struct columns *c = &d->events;
+    uint64_t room = c->room;
+
+#define X(name, type)                           \
+    room = c->room;                             \
+    if (!GROW(c->name, room, c->count + count)) \
+        return FRAG_NOMEM;                      \
+    memmove(c->name + count, c->name, (size_t)c->count * sizeof(type));
+    COLUMNS(X)
+#undef X
+    c->room = room;
+    c->count += count;
+    return FRAG_OK;
+}
+
+static void put_event(struct columns *c, uint64_t i,
+                      const struct early_block *early)
+{
+    struct event ev = {
+        .op = FRAG_ALLOC,
+        .id = early->slot,
+        .bytes = early->requested == FRAG_SIZE_UNKNOWN || !early->requested
+                     ? early->size
+                     : early->requested,
+        .stream = (frag_stream)early->stream,
+        .addr = early->addr,
+    };
+
+#define X(name, type) c->name[i] = ev.name;
+    COLUMNS(X)
+#undef X
+}
+
+static enum frag_err prepend(struct device_build *d)
+{
+    FRAG_TRY(make_room(d, d->early_count));
+    d->initial = d->early_count;
+    for (uint64_t i = 0; i < d->early_count; i++)
+        put_event(&d->events, i, &d->early[i]);
+    for (uint64_t i = 0; i < d->action_count; i++)
+        d->actions[i].event += d->initial;
+    return FRAG_OK;
+}
+
+static enum frag_err note_start(struct frag_build *b,
+                                const struct device_build *d)
+{
+    uint64_t guessed = 0, lost = 0;
+
+    for (uint64_t i = 0; i < d->early_count; i++) {
+        guessed += !d->early[i].exact && d->early[i].placed;
+        lost += !d->early[i].placed;
+    }
+    FRAG_TRY(frag_build_note(
+        b,
+        "device %" PRIu32 ": the recording began late or lost its beginning; "
+        "%" PRIu64 " blocks and %" PRIu64 " segments were live before it",
+        d->device, d->early_count, d->start_segment_count));
+    if (guessed)
+        FRAG_TRY(frag_build_note(
+            b,
+            "device %" PRIu32 ": %" PRIu64 " of these blocks are freed later; "
+            "their sizes are uncertain (the rounded request is taken)",
+            d->device, guessed));
+    if (lost)
+        FRAG_TRY(frag_build_note(
+            b,
+            "device %" PRIu32 ": %" PRIu64 " of these blocks lie in no known "
+            "segment; they are allocated first but not in the start layout",
+            d->device, lost));
+    return FRAG_OK;
+}
+
+enum frag_err build_start(struct frag_build *b, struct device_build *d,
+                          struct frag_error *e)
+{
+    if (d->early_count)
+        FRAG_TRY(check_early(b, d, e));
+    FRAG_TRY(build_start_segments(d));
+    FRAG_TRY(tile_all(b, d));
+    if (d->early_count)
+        FRAG_TRY(prepend(d));
+    if (!d->early_count && !d->start_segment_count)
+        return FRAG_OK;
+    return note_start(b, d);
+}

@@ -1,0 +1,335 @@
+/* source.c - the file under an importer, and the stages that unpack it. */
+#include "traces/bytes/source.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "traces/bytes/stage.h"
+
+enum { LAYERS_MAX = 4 };
+
+/* Pages behind the reader are given back this often, so that a mapped file does
+ * not count as memory of the process. */
+#define DROP_BYTES ((uint64_t)16 << 20)
+
+/* A file is read (and hashed on the way), or all visible from the start
+ * (hashed when someone asks). */
+struct frag_source {
+    struct stage file;
+    struct stage layers[LAYERS_MAX];
+    struct stage *top;
+    char *name;
+    int fd;                     /* -1: memory */
+    const unsigned char *whole; /* NULL: is read */
+    uint64_t size;              /* 0: unknown */
+    uint64_t arrived;           /* bytes read from fd */
+    void *map;                  /* NULL: not mapped */
+    uint64_t dropped;
+    EVP_MD_CTX *hash;
+};
+
+/* Stages */
+
+static enum frag_err grow_window(struct stage *s, struct frag_error *e)
+{
+    size_t made = 0;
+
+    if (!s->buffer) {
+        s->buffer = malloc(STAGE_BUFFER);
+        if (!s->buffer)
+            return frag_fail(e, FRAG_NOMEM, "%s: no memory to read", s->name);
+    }
+    if (s->count)
+        memmove(s->buffer, s->at, s->count);
+    s->at = s->buffer;
+    FRAG_TRY(s->ops->fill(s, s->buffer + s->count, STAGE_BUFFER - s->count,
+                          &made, e));
+    s->count += made;
+    return FRAG_OK;
+}
+
+enum frag_err stage_peek(struct stage *s, size_t want, struct frag_error *e)
+{
+    assert(want <= STAGE_BUFFER / 2);
+    while (s->count < want && !s->ended)
+        FRAG_TRY(grow_window(s, e));
+    return FRAG_OK;
+}
+
+void stage_skip(struct stage *s, size_t used)
+{
+    assert(used <= s->count);
+    s->at += used;
+    s->count -= used;
+    s->used += used;
+}
+
+/* The file */
+
+static enum frag_err hash_bytes(struct frag_source *s, const void *bytes,
+                                size_t size, struct frag_error *e)
+{
+    if (!EVP_DigestUpdate(s->hash, bytes, size))
+        return frag_fail(e, FRAG_NOMEM, "%s: no SHA-256", s->name);
+    return FRAG_OK;
+}
+
+static enum frag_err read_file(struct stage *file, unsigned char *to,
+                               size_t room, size_t *made, struct frag_error *e)
+{
+    struct frag_source *s = file->state;
+    ssize_t n;
+
+    do
+        n = read(s->fd, to, room);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return frag_fail(e, FRAG_IO, "%s: cannot read: %s", s->name,
+                         strerror(errno));
+    *made = (size_t)n;
+    s->arrived += *made;
+    file->ended = !n;
+    return hash_bytes(s, to, *made, e);
+}
+
+static const struct stage_ops plain_file = {.name = "file", .fill = read_file};
+
+static void drop_pages(struct frag_source *s)
+{
+    const uint64_t to = s->file.used & ~(DROP_BYTES - 1);
+
+    if (!s->map || to <= s->dropped)
+        return;
+    /* Only advice: a refusal costs memory, nothing else. */
+    (void)madvise((char *)s->map + s->dropped, to - s->dropped, MADV_DONTNEED);
+    s->dropped = to;
+}
+
+static void show_whole(struct frag_source *s, const unsigned char *bytes,
+                       size_t size)
+{
+    s->whole = bytes;
+    s->size = size;
+    s->file.at = bytes;
+    s->file.count = size;
+    s->file.ended = true;
+}
+
+static void map_file(struct frag_source *s)
+{
+    void *map = mmap(NULL, (size_t)s->size, PROT_READ, MAP_PRIVATE, s->fd, 0);
+
+    if (map == MAP_FAILED)
+        return;
+    (void)madvise(map, (size_t)s->size, MADV_SEQUENTIAL);
+    s->map = map;
+    show_whole(s, map, (size_t)s->size);
+}
+
+static enum frag_err open_file(struct frag_source *s, const char *path,
+                               struct frag_error *e)
+{
+    const bool is_stdin = !strcmp(path, "-");
+    struct stat st;
+
+    s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (s->fd < 0 || fstat(s->fd, &st))
+        return frag_fail(e, FRAG_IO, "%s: cannot open: %s", path,
+                         strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return frag_fail(e, FRAG_IO, "%s: is a directory", path);
+    if (S_ISREG(st.st_mode))
+        s->size = (uint64_t)st.st_size;
+    if (s->size && !is_stdin)
+        map_file(s);
+    return FRAG_OK;
+}
+
+/* Layers */
+
+static const struct stage_ops *packed_as(const struct stage *s)
+{
+    for (const struct stage_ops *const *u = unpackers; *u; u++)
+        if ((*u)->recognize(s->at, s->count))
+            return *u;
+    return NULL;
+}
+
+static enum frag_err add_layers(struct frag_source *s, struct frag_error *e)
+{
+    for (size_t i = 0;; i++) {
+        const struct stage_ops *ops;
+
+        FRAG_TRY(stage_peek(s->top, 6, e));
+        ops = packed_as(s->top);
+        if (!ops)
+            return FRAG_OK;
+        if (i == LAYERS_MAX)
+            return frag_fail(e, FRAG_CORRUPT, "%s: packed more than %d times",
+                             s->name, LAYERS_MAX);
+        s->layers[i] =
+            (struct stage){.ops = ops, .below = s->top, .name = s->name};
+        FRAG_TRY(ops->init(&s->layers[i], e));
+        s->top = &s->layers[i];
+    }
+}
+
+/* The source */
+
+static struct frag_source *make(const char *name)
+{
+    struct frag_source *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->fd = -1;
+    s->top = &s->file;
+    s->name = strdup(name);
+    s->hash = EVP_MD_CTX_new();
+    if (!s->name || !s->hash ||
+        !EVP_DigestInit_ex(s->hash, EVP_sha256(), NULL)) {
+        frag_source_close(s);
+        return NULL;
+    }
+    s->file.ops = &plain_file;
+    s->file.name = s->name;
+    s->file.state = s;
+    return s;
+}
+
+static enum frag_err finish_open(struct frag_source *s, enum frag_err err,
+                                 struct frag_source **out, struct frag_error *e)
+{
+    if (err == FRAG_OK)
+        err = add_layers(s, e);
+    if (err == FRAG_OK)
+        *out = s;
+    else
+        frag_source_close(s);
+    return err;
+}
+
+enum frag_err frag_source_open(const char *path, struct frag_source **out,
+                               struct frag_error *e)
+{
+    struct frag_source *s = make(path);
+
+    if (!s)
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
+    return finish_open(s, open_file(s, path, e), out, e);
+}
+
+enum frag_err frag_source_open_memory(const char *name, const void *bytes,
+                                      size_t size, struct frag_source **out,
+                                      struct frag_error *e)
+{
+    struct frag_source *s = make(name);
+
+    if (!s)
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", name);
+    show_whole(s, bytes, size);
+    return finish_open(s, FRAG_OK, out, e);
+}
+
+void frag_source_close(struct frag_source *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < LAYERS_MAX && s->layers[i].ops; i++) {
+        s->layers[i].ops->fini(&s->layers[i]);
+        free(s->layers[i].buffer);
+    }
+    free(s->file.buffer);
+    if (s->map)
+        munmap(s->map, (size_t)s->size);
+    if (s->fd > STDIN_FILENO)
+        close(s->fd);
+    EVP_MD_CTX_free(s->hash);
+    free(s->name);
+    free(s);
+}
+
+size_t frag_source_peek(struct frag_source *s, size_t want,
+                        const unsigned char **bytes, enum frag_err *err,
+                        struct frag_error *e)
+{
+    assert(want <= FRAG_SOURCE_WINDOW);
+    drop_pages(s);
+    *err = stage_peek(s->top, want, e);
+    *bytes = s->top->at;
+    return s->top->count;
+}
+
+void frag_source_skip(struct frag_source *s, size_t used)
+{
+    stage_skip(s->top, used);
+}
+
+uint64_t frag_source_offset(const struct frag_source *s)
+{
+    return s->top->used;
+}
+
+uint64_t frag_source_read(const struct frag_source *s)
+{
+    return s->whole ? s->file.used : s->arrived;
+}
+
+uint64_t frag_source_size(const struct frag_source *s)
+{
+    return s->size;
+}
+
+const char *frag_source_name(const struct frag_source *s)
+{
+    return s->name;
+}
+
+/* What is left of a stage, so that its checks are done. */
+static enum frag_err drain(struct frag_source *s, struct stage *stage,
+                           struct frag_error *e)
+{
+    do {
+        stage_skip(stage, stage->count);
+        drop_pages(s);
+        FRAG_TRY(stage_peek(stage, 1, e));
+    } while (stage->count);
+    return FRAG_OK;
+}
+
+static enum frag_err hash_whole(struct frag_source *s, struct frag_error *e)
+{
+    s->dropped = 0;
+    for (uint64_t at = 0; at < s->size; at += DROP_BYTES) {
+        const uint64_t left = s->size - at;
+        const size_t step = (size_t)(left < DROP_BYTES ? left : DROP_BYTES);
+
+        FRAG_TRY(hash_bytes(s, s->whole + at, step, e));
+        if (s->map)
+            (void)madvise((char *)s->map + at, step, MADV_DONTNEED);
+    }
+    return FRAG_OK;
+}
+
+enum frag_err frag_source_sha256(struct frag_source *s, char hex[65],
+                                 struct frag_error *e)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+
+    FRAG_TRY(drain(s, s->top, e));
+    FRAG_TRY(drain(s, &s->file, e));
+    if (s->whole)
+        FRAG_TRY(hash_whole(s, e));
+    if (!EVP_DigestFinal_ex(s->hash, digest, NULL))
+        return frag_fail(e, FRAG_NOMEM, "%s: no SHA-256", s->name);
+    for (size_t i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    return FRAG_OK;
+}

@@ -1,0 +1,285 @@
+/* unpack.c - gzip, xz and zstd as stages over the bytes below them. */
+#include "traces/bytes/unpack.h"
+
+#include <inttypes.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+/* No honest xz file asks for more: preset 9 needs 65 MiB. */
+#define XZ_MEMORY ((uint64_t)1 << 30)
+
+enum frag_err unpack_broken(const struct stage *s, const char *what,
+                            struct frag_error *e)
+{
+    return frag_fail(e, FRAG_CORRUPT, "%s:%" PRIu64 ": broken %s data: %s",
+                     s->name, s->below->used, s->ops->name, what);
+}
+
+enum frag_err unpack_no_memory(const struct stage *s, struct frag_error *e)
+{
+    return frag_fail(e, FRAG_NOMEM, "%s: no memory to unpack %s", s->name,
+                     s->ops->name);
+}
+
+bool unpack_starts_with(const unsigned char *bytes, size_t count,
+                        const char *magic, size_t length)
+{
+    return count >= length && !memcmp(bytes, magic, length);
+}
+
+/* Inflating */
+
+enum frag_err unpack_inflate_start(struct stage *s, z_stream *z, int window,
+                                   struct frag_error *e)
+{
+    memset(z, 0, sizeof(*z));
+    return inflateInit2(z, window) == Z_OK ? FRAG_OK : unpack_no_memory(s, e);
+}
+
+enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,
+                                  unsigned char *to, size_t room, size_t *made,
+                                  bool *done, struct frag_error *e)
+{
+    int answer;
+
+    FRAG_TRY(stage_peek(s->below, 1, e));
+    if (!s->below->count)
+        return unpack_broken(s, "the file ends inside it", e);
+    z->next_in = s->below->at;
+    z->avail_in =
+        (uInt)(s->below->count < STAGE_BUFFER ? s->below->count : STAGE_BUFFER);
+    z->next_out = to;
+    z->avail_out = (uInt)room;
+    const uInt given = z->avail_in;
+    answer = inflate(z, Z_NO_FLUSH);
+    stage_skip(s->below, given - z->avail_in);
+    *made = room - z->avail_out;
+    *done = answer == Z_STREAM_END;
+    if (answer == Z_MEM_ERROR)
+        return unpack_no_memory(s, e);
+    if (answer == Z_OK || answer == Z_STREAM_END || answer == Z_BUF_ERROR)
+        return FRAG_OK;
+    return unpack_broken(s, z->msg ? z->msg : "not deflated", e);
+}
+
+static void inflate_fini(struct stage *s)
+{
+    if (s->state)
+        inflateEnd(s->state);
+    free(s->state);
+}
+
+/* gzip, of one member or several */
+
+static bool gzip_recognize(const unsigned char *bytes, size_t count)
+{
+    return unpack_starts_with(bytes, count, "\x1f\x8b\x08", 3);
+}
+
+static enum frag_err gzip_init(struct stage *s, struct frag_error *e)
+{
+    z_stream *z = malloc(sizeof(*z));
+    enum frag_err err;
+
+    if (!z)
+        return unpack_no_memory(s, e);
+    err = unpack_inflate_start(s, z, 16 + MAX_WBITS, e);
+    if (err != FRAG_OK) {
+        free(z);
+        return err;
+    }
+    s->state = z;
+    return FRAG_OK;
+}
+
+/* What may follow a member: another one, or the zeros of a tape. */
+static enum frag_err gzip_next_member(struct stage *s, struct frag_error *e)
+{
+    struct stage *below = s->below;
+
+    FRAG_TRY(stage_peek(below, 3, e));
+    if (gzip_recognize(below->at, below->count)) {
+        inflateReset(s->state);
+        return FRAG_OK;
+    }
+    while (below->count && !*below->at) {
+        stage_skip(below, 1);
+        FRAG_TRY(stage_peek(below, 1, e));
+    }
+    s->ended = true;
+    return below->count ? unpack_broken(s, "bytes after its end", e) : FRAG_OK;
+}
+
+static enum frag_err gzip_fill(struct stage *s, unsigned char *to, size_t room,
+                               size_t *made, struct frag_error *e)
+{
+    bool done = false;
+
+    for (*made = 0; !*made && !s->ended;) {
+        FRAG_TRY(unpack_inflate_step(s, s->state, to, room, made, &done, e));
+        if (done)
+            FRAG_TRY(gzip_next_member(s, e));
+    }
+    return FRAG_OK;
+}
+
+static const struct stage_ops gzip = {
+    .name = "gzip",
+    .recognize = gzip_recognize,
+    .init = gzip_init,
+    .fini = inflate_fini,
+    .fill = gzip_fill,
+};
+
+/* xz */
+
+static bool xz_recognize(const unsigned char *bytes, size_t count)
+{
+    return unpack_starts_with(bytes, count, "\xfd\x37zXZ\0", 6);
+}
+
+static enum frag_err xz_init(struct stage *s, struct frag_error *e)
+{
+    static const lzma_stream fresh = LZMA_STREAM_INIT;
+    lzma_stream *xz = malloc(sizeof(*xz));
+
+    if (!xz)
+        return unpack_no_memory(s, e);
+    *xz = fresh;
+    if (lzma_stream_decoder(xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK) {
+        free(xz);
+        return unpack_no_memory(s, e);
+    }
+    s->state = xz;
+    return FRAG_OK;
+}
+
+static void xz_fini(struct stage *s)
+{
+    if (s->state)
+        lzma_end(s->state);
+    free(s->state);
+}
+
+static const char *xz_words(lzma_ret answer)
+{
+    switch (answer) {
+    case LZMA_BUF_ERROR:
+        return "the file ends inside it";
+    case LZMA_MEMLIMIT_ERROR:
+        return "it wants more than 1 GiB of memory";
+    case LZMA_OPTIONS_ERROR:
+        return "unknown options";
+    default:
+        return "it does not match its check";
+    }
+}
+
+static enum frag_err xz_fill(struct stage *s, unsigned char *to, size_t room,
+                             size_t *made, struct frag_error *e)
+{
+    lzma_stream *xz = s->state;
+    lzma_ret answer = LZMA_OK;
+
+    xz->next_out = to;
+    xz->avail_out = room;
+    while (xz->avail_out == room && answer == LZMA_OK) {
+        FRAG_TRY(stage_peek(s->below, 1, e));
+        const size_t given = s->below->count;
+
+        xz->next_in = s->below->at;
+        xz->avail_in = given;
+        answer = lzma_code(xz, given ? LZMA_RUN : LZMA_FINISH);
+        stage_skip(s->below, given - xz->avail_in);
+    }
+    *made = room - xz->avail_out;
+    s->ended = answer == LZMA_STREAM_END;
+    if (answer == LZMA_OK || answer == LZMA_STREAM_END)
+        return FRAG_OK;
+    if (answer == LZMA_MEM_ERROR)
+        return unpack_no_memory(s, e);
+    return unpack_broken(s, xz_words(answer), e);
+}
+
+static const struct stage_ops xz = {
+    .name = "xz",
+    .recognize = xz_recognize,
+    .init = xz_init,
+    .fini = xz_fini,
+    .fill = xz_fill,
+};
+
+/* zstd */
+
+struct unzstd {
+    ZSTD_DStream *stream;
+    bool between; /* frames: the file may end here */
+};
+
+static bool zstd_recognize(const unsigned char *bytes, size_t count)
+{
+    return unpack_starts_with(bytes, count, "\x28\xb5\x2f\xfd", 4);
+}
+
+static enum frag_err zstd_init(struct stage *s, struct frag_error *e)
+{
+    struct unzstd *z = calloc(1, sizeof(*z));
+
+    if (!z)
+        return unpack_no_memory(s, e);
+    z->stream = ZSTD_createDStream();
+    if (!z->stream) {
+        free(z);
+        return unpack_no_memory(s, e);
+    }
+    s->state = z;
+    return FRAG_OK;
+}
+
+static void zstd_fini(struct stage *s)
+{
+    struct unzstd *z = s->state;
+
+    if (z)
+        ZSTD_freeDStream(z->stream);
+    free(z);
+}
+
+static enum frag_err zstd_fill(struct stage *s, unsigned char *to, size_t room,
+                               size_t *made, struct frag_error *e)
+{
+    struct unzstd *z = s->state;
+    ZSTD_outBuffer out = {to, room, 0};
+
+    while (!out.pos && !s->ended) {
+        FRAG_TRY(stage_peek(s->below, 1, e));
+        ZSTD_inBuffer in = {s->below->at, s->below->count, 0};
+        const size_t answer = ZSTD_decompressStream(z->stream, &out, &in);
+
+        stage_skip(s->below, in.pos);
+        if (ZSTD_isError(answer))
+            return unpack_broken(s, ZSTD_getErrorName(answer), e);
+        if (!in.size && !out.pos) {
+            if (!z->between)
+                return unpack_broken(s, "the file ends inside it", e);
+            s->ended = true;
+        }
+        if (in.size || out.pos)
+            z->between = !answer;
+    }
+    *made = out.pos;
+    return FRAG_OK;
+}
+
+static const struct stage_ops zstd = {
+    .name = "zstd",
+    .recognize = zstd_recognize,
+    .init = zstd_init,
+    .fini = zstd_fini,
+    .fill = zstd_fill,
+};
+
+const struct stage_ops *const unpackers[] = {&gzip, &xz, &zstd, &unpack_zip,
+                                             NULL};

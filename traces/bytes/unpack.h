@@ -1,0 +1,28 @@
+/* unpack.h - what the packed forms share. Private to traces/unpack*.c. */
+#ifndef FRAG_TRACES_BYTES_UNPACK_H
+#define FRAG_TRACES_BYTES_UNPACK_H
+
+#define ZLIB_CONST /* so that inflate takes const input */
+#include <zlib.h>
+
+#include "traces/bytes/stage.h"
+
+/* CORRUPT, with the file, the offset below s, and what is wrong. */
+enum frag_err unpack_broken(const struct stage *s, const char *what,
+                            struct frag_error *e);
+enum frag_err unpack_no_memory(const struct stage *s, struct frag_error *e);
+
+bool unpack_starts_with(const unsigned char *bytes, size_t count,
+                        const char *magic, size_t length);
+
+/* zlib over the stage below s; window as for inflateInit2. A step writes up to
+ * room bytes; *done at the end of the deflated stream. */
+enum frag_err unpack_inflate_start(struct stage *s, z_stream *z, int window,
+                                   struct frag_error *e);
+enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,
+                                  unsigned char *to, size_t room, size_t *made,
+                                  bool *done, struct frag_error *e);
+
+extern const struct stage_ops unpack_zip;
+
+#endif

@@ -1,0 +1,83 @@
+/* csv.c - events as text; import_csv.c says how it looks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "traces/trace.h"
+
+static void put_event(FILE *out, const struct frag_device_trace *d, uint64_t i)
+{
+    const char *op = frag_op_names[d->op[i]];
+
+    switch ((enum frag_op)d->op[i]) {
+    case FRAG_ALLOC:
+        fprintf(out, "%s,%" PRIu32 ",%" PRIu64 ",%" PRIu64 "\n", op, d->id[i],
+                d->bytes[i], d->streams[d->stream[i]]);
+        break;
+    case FRAG_RECORD_STREAM:
+        fprintf(out, "%s,%" PRIu32 ",,%" PRIu64 "\n", op, d->id[i],
+                d->streams[d->stream[i]]);
+        break;
+    case FRAG_FREE:
+    case FRAG_FREE_REQUESTED:
+        fprintf(out, "%s,%" PRIu32 ",,\n", op, d->id[i]);
+        break;
+    case FRAG_EMPTY_CACHE:
+    case FRAG_OP_COUNT:
+        fprintf(out, "%s,,,\n", op);
+        break;
+    }
+}
+
+static bool put_events(FILE *out, const struct frag_device_trace *d)
+{
+    fputs("op,id,bytes,stream\n", out);
+    for (uint64_t i = 0; i < d->count && !ferror(out); i++)
+        put_event(out, d, i);
+    return fflush(out) == 0 && !ferror(out);
+}
+
+static bool put_file(const char *partial, const char *path,
+                     const struct frag_device_trace *d)
+{
+    FILE *out = fopen(partial, "wbe");
+    bool fine;
+
+    if (!out)
+        return false;
+    fine = put_events(out, d) && fsync(fileno(out)) == 0;
+    fine = fclose(out) == 0 && fine;
+    if (fine && rename(partial, path) == 0)
+        return true;
+    int reason = errno;
+    unlink(partial);
+    errno = reason;
+    return false;
+}
+
+enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
+                                   uint32_t device, const char *path,
+                                   struct frag_error *e)
+{
+    const struct frag_device_trace *d = frag_trace_device(trace, device);
+    size_t room = strlen(path) + 32;
+    char *partial;
+    bool fine;
+
+    if (!d)
+        return frag_fail(e, FRAG_INVALID, "%s: has no device %" PRIu32,
+                         trace->path, device);
+    partial = malloc(room);
+    if (!partial)
+        return FRAG_NOMEM;
+    snprintf(partial, room, "%s.partial-%ld", path, (long)getpid());
+    fine =
+        strcmp(path, "-") ? put_file(partial, path, d) : put_events(stdout, d);
+    free(partial);
+    if (fine)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+}

@@ -1,0 +1,68 @@
+#include "traces/facts.h"
+
+#include <stdlib.h>
+
+static frag_size held_at_start(const struct frag_layout *start)
+{
+    frag_size held = 0;
+
+    for (uint64_t i = 0; i < start->segment_count; i++)
+        held += start->segments[i].size;
+    return held;
+}
+
+static void walk_actions(const struct frag_device_trace *d, struct facts *f)
+{
+    frag_size held = held_at_start(&d->recorded.start);
+
+    f->peak_reserved = d->recorded.has_actions ? held : FRAG_UNLIMITED;
+    for (uint64_t i = 0; i < d->recorded.action_count; i++) {
+        const struct frag_recorded_action *a = &d->recorded.actions[i];
+
+        f->actions[a->action]++;
+        if (a->action == FRAG_SEGMENT_ALLOC || a->action == FRAG_SEGMENT_MAP)
+            held += a->size;
+        else if (a->action != FRAG_OOM_REPORTED)
+            held -= a->size < held ? a->size : held;
+        if (held > f->peak_reserved)
+            f->peak_reserved = held;
+    }
+}
+
+static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
+                        struct facts *f)
+{
+    frag_size live = 0;
+    uint64_t blocks = 0;
+
+    for (uint64_t i = 0; i < d->count; i++) {
+        f->ops[d->op[i]]++;
+        if (d->op[i] == FRAG_ALLOC) {
+            sizes[d->id[i]] = d->bytes[i];
+            live += d->bytes[i];
+            blocks++;
+        } else if (d->op[i] == FRAG_FREE) {
+            live -= sizes[d->id[i]];
+            blocks--;
+        }
+        if (live > f->peak_requested)
+            f->peak_requested = live;
+        if (blocks > f->peak_live)
+            f->peak_live = blocks;
+    }
+}
+
+enum frag_err facts_gather(const struct frag_device_trace *d, struct facts *out)
+{
+    uint64_t *sizes = calloc((size_t)d->slots + 1, sizeof(*sizes));
+
+    if (!sizes)
+        return FRAG_NOMEM;
+    *out = (struct facts){0};
+    walk_events(d, sizes, out);
+    walk_actions(d, out);
+    if (d->time && d->count > d->initial)
+        out->duration = d->time[d->count - 1] - d->time[d->initial];
+    free(sizes);
+    return FRAG_OK;
+}

@@ -1,0 +1,314 @@
+/* columns.c - datasets and attributes into memory.
+ *
+ * A column that is stored as we store it is a pointer into the mapped file; all
+ * else is read. Nothing that the file says is believed before it is checked.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/file/trace_file.h"
+
+/* Built-in filters shrink data at most about a thousandfold. */
+enum { INFLATION_MAX = 2048, TEXT_MAX = 1 << 20 };
+
+enum frag_err trace_expected(const struct trace_reader *r, const char *where,
+                             const char *name, const char *what)
+{
+    return frag_fail(r->e, FRAG_CORRUPT, "%s:%s%s: expected %s", r->path, where,
+                     name, what);
+}
+
+/* A dataset on its way into memory. */
+struct column {
+    const struct trace_reader *r;
+    const char *where, *name; /* "/devices/0/events/", "op" */
+    hid_t data;
+    uint64_t rows;
+};
+
+bool trace_has(hid_t at, const char *name)
+{
+    return H5Lexists(at, name, H5P_DEFAULT) > 0;
+}
+
+static enum frag_err count_rows(struct column *c, size_t item)
+{
+    hid_t space = H5Dget_space(c->data);
+    hsize_t rows = 0;
+    bool fine = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
+                H5Sget_simple_extent_dims(space, &rows, NULL) == 1;
+
+    if (space >= 0)
+        H5Sclose(space);
+    if (!fine)
+        return trace_expected(c->r, c->where, c->name,
+                              "a dataset of one dimension");
+    if (rows > c->r->map_size * INFLATION_MAX / item)
+        return trace_expected(c->r, c->where, c->name,
+                              "no more rows than the file can hold");
+    c->rows = rows;
+    return FRAG_OK;
+}
+
+static enum frag_err open_column(struct column *c, hid_t at, size_t item)
+{
+    enum frag_err err;
+
+    c->data = H5Dopen2(at, c->name, H5P_DEFAULT);
+    if (c->data < 0)
+        return trace_expected(c->r, c->where, c->name, "a dataset");
+    err = count_rows(c, item);
+    if (err != FRAG_OK)
+        H5Dclose(c->data);
+    return err;
+}
+
+static bool is_stored_as(hid_t data, enum trace_type type)
+{
+    hid_t found = H5Dget_type(data), want = trace_file_type(type);
+    hid_t how = H5Dget_create_plist(data);
+    bool same =
+        found >= 0 && want >= 0 && how >= 0 && H5Tequal(found, want) > 0 &&
+        H5Pget_layout(how) == H5D_CONTIGUOUS && H5Pget_external_count(how) == 0;
+
+    if (how >= 0)
+        H5Pclose(how);
+    if (want >= 0)
+        H5Tclose(want);
+    if (found >= 0)
+        H5Tclose(found);
+    return same;
+}
+
+static bool is_little_endian(void)
+{
+    const uint16_t one = 1;
+    uint8_t low;
+
+    memcpy(&low, &one, 1);
+    return low == 1;
+}
+
+/* Where the column lies in the map, NULL if it has to be read. */
+static const void *mapped(const struct column *c, enum trace_type type)
+{
+    size_t item = trace_type_size(type);
+    haddr_t offset;
+
+    if (!is_little_endian() || !is_stored_as(c->data, type))
+        return NULL;
+    offset = H5Dget_offset(c->data);
+    if (offset == HADDR_UNDEF || offset % item || offset > c->r->map_size ||
+        c->rows > (c->r->map_size - offset) / item)
+        return NULL;
+    return c->r->map + offset;
+}
+
+/* Data kept in other files, or as anything but numbers, is not read. */
+static enum frag_err check_numbers(const struct column *c, H5T_class_t class)
+{
+    hid_t how = H5Dget_create_plist(c->data), type = H5Dget_type(c->data);
+    bool fine = how >= 0 && type >= 0;
+
+    if (fine) {
+        H5T_class_t found = H5Tget_class(type);
+
+        fine =
+            (found == class || (class == H5T_INTEGER && found == H5T_ENUM)) &&
+            H5Pget_layout(how) != H5D_VIRTUAL &&
+            H5Pget_external_count(how) == 0;
+    }
+    if (type >= 0)
+        H5Tclose(type);
+    if (how >= 0)
+        H5Pclose(how);
+    if (fine)
+        return FRAG_OK;
+    return trace_expected(c->r, c->where, c->name,
+                          class == H5T_COMPOUND ? "a table in this file"
+                                                : "whole numbers in this file");
+}
+
+static enum frag_err read_rows(const struct column *c, hid_t type, size_t item,
+                               const void **rows)
+{
+    void *array = storage_array(c->r->trace, c->rows, item);
+
+    if (!array)
+        return FRAG_NOMEM;
+    if (c->rows &&
+        H5Dread(c->data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array) < 0)
+        return trace_expected(c->r, c->where, c->name,
+                              "data that HDF5 can read");
+    *rows = array;
+    return FRAG_OK;
+}
+
+/* An enum's numbers are ours only if its names are. */
+static enum frag_err check_enum(const struct column *c)
+{
+    hid_t type = H5Dget_type(c->data);
+    bool fine = type >= 0;
+
+    for (unsigned i = 0;
+         fine && H5Tget_class(type) == H5T_ENUM && i < FRAG_OP_COUNT; i++) {
+        union {
+            uint64_t wide;
+            uint8_t bytes[8];
+        } value = {0};
+        hid_t base = H5Tget_super(type);
+
+        fine = base >= 0 && H5Tget_size(base) <= sizeof(value) &&
+               (H5Tenum_valueof(type, frag_op_names[i], &value) < 0 ||
+                (H5Tconvert(base, H5T_NATIVE_UINT64, 1, &value, NULL,
+                            H5P_DEFAULT) >= 0 &&
+                 value.wide == i));
+        if (base >= 0)
+            H5Tclose(base);
+    }
+    if (type >= 0)
+        H5Tclose(type);
+    if (fine)
+        return FRAG_OK;
+    return trace_expected(c->r, c->where, c->name, "an enum with our numbers");
+}
+
+static enum frag_err read_open(const struct column *c, enum trace_type type,
+                               const void **rows)
+{
+    hid_t memory;
+    enum frag_err err;
+
+    *rows = c->rows ? mapped(c, type) : NULL;
+    if (*rows)
+        return FRAG_OK;
+    FRAG_TRY(check_numbers(c, H5T_INTEGER));
+    if (type == TRACE_OP)
+        FRAG_TRY(check_enum(c));
+    memory = trace_memory_type(type);
+    if (memory < 0)
+        return FRAG_NOMEM;
+    err = read_rows(c, memory, trace_type_size(type), rows);
+    H5Tclose(memory);
+    return err;
+}
+
+/* *rows and *count are those of the dataset. */
+enum frag_err trace_read_column(const struct trace_reader *r, hid_t at,
+                                const char *where,
+                                const struct trace_column *column,
+                                const void **rows, uint64_t *count)
+{
+    struct column c = {r, where, column->name, -1, 0};
+    enum frag_err err;
+
+    FRAG_TRY(open_column(&c, at, trace_type_size(column->type)));
+    err = read_open(&c, column->type, rows);
+    *count = c.rows;
+    H5Dclose(c.data);
+    return err;
+}
+
+/* Absent is empty. */
+enum frag_err trace_read_table(const struct trace_reader *r, hid_t at,
+                               const char *where,
+                               const struct trace_table *table,
+                               const void **rows, uint64_t *count)
+{
+    struct column c = {r, where, table->name, -1, 0};
+    hid_t type;
+    enum frag_err err;
+
+    *count = 0;
+    *rows = NULL;
+    if (!trace_has(at, table->name))
+        return FRAG_OK;
+    FRAG_TRY(open_column(&c, at, table->size));
+    type = trace_row_type(table, false);
+    err = type < 0 ? FRAG_NOMEM : check_numbers(&c, H5T_COMPOUND);
+    if (err == FRAG_OK)
+        err = read_rows(&c, type, table->size, rows);
+    *count = c.rows;
+    if (type >= 0)
+        H5Tclose(type);
+    H5Dclose(c.data);
+    return err;
+}
+
+/* Attributes. */
+
+enum frag_err trace_read_number(const struct trace_reader *r, hid_t at,
+                                const char *where, const char *name,
+                                uint64_t max, uint64_t *value)
+{
+    hid_t attribute, space;
+    uint64_t found = 0;
+    bool fine;
+
+    if (H5Aexists(at, name) <= 0)
+        return FRAG_OK;
+    attribute = H5Aopen(at, name, H5P_DEFAULT);
+    space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    fine = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+           H5Aread(attribute, H5T_NATIVE_UINT64, &found) >= 0 && found <= max;
+    if (space >= 0)
+        H5Sclose(space);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    if (!fine)
+        return trace_expected(r, where, name, "a number in range");
+    *value = found;
+    return FRAG_OK;
+}
+
+/* Of fixed length, as ours are, or of variable length, as h5py's. CORRUPT, in
+ * no words yet, if it cannot be read. */
+static enum frag_err read_string(hid_t attribute, hid_t type, char **text)
+{
+    size_t size = H5Tget_size(type);
+    char *loose = NULL;
+
+    if (H5Tis_variable_str(type) > 0) {
+        if (H5Aread(attribute, type, &loose) < 0 || !loose)
+            return FRAG_CORRUPT;
+        *text = strdup(loose);
+        H5free_memory(loose);
+        return *text ? FRAG_OK : FRAG_NOMEM;
+    }
+    if (!size || size > TEXT_MAX)
+        return FRAG_CORRUPT;
+    *text = calloc(size + 1, 1);
+    if (!*text)
+        return FRAG_NOMEM;
+    return H5Aread(attribute, type, *text) < 0 ? FRAG_CORRUPT : FRAG_OK;
+}
+
+/* NULL in *text if there is none. The caller frees it. */
+enum frag_err trace_read_text(const struct trace_reader *r, const char *name,
+                              char **text)
+{
+    hid_t attribute, type, space;
+    enum frag_err err = FRAG_CORRUPT;
+
+    *text = NULL;
+    if (H5Aexists(r->file, name) <= 0)
+        return FRAG_OK;
+    attribute = H5Aopen(r->file, name, H5P_DEFAULT);
+    type = attribute >= 0 ? H5Aget_type(attribute) : -1;
+    space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+        H5Sget_simple_extent_npoints(space) == 1)
+        err = read_string(attribute, type, text);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    if (err == FRAG_OK)
+        return FRAG_OK;
+    free(*text);
+    *text = NULL;
+    return err == FRAG_CORRUPT ? trace_expected(r, "/", name, "a text") : err;
+}

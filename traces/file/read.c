@@ -1,0 +1,420 @@
+/* read.c - trace files to traces.
+ *
+ * The file is mapped for as long as the trace lives. What is absent is filled
+ * in, so that a file made by hand may be short.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "traces/file/trace_file.h"
+
+enum { DEVICES_MAX = 1024 };
+
+/* Devices. */
+
+static enum frag_err zeros(const struct trace_reader *r, uint64_t count,
+                           size_t item, const void **rows)
+{
+    *rows = storage_array(r->trace, count, item);
+    return *rows ? FRAG_OK : FRAG_NOMEM;
+}
+
+static enum frag_err read_event_column(const struct trace_reader *r, hid_t at,
+                                       const char *where, enum trace_events k,
+                                       uint64_t *count, const void **rows)
+{
+    const struct trace_column *column = &trace_event_columns[k];
+    bool required = k <= EVENTS_BYTES;
+    uint64_t found;
+
+    *rows = NULL;
+    if (!required && !trace_has(at, column->name)) {
+        if (k == EVENTS_TIME || k == EVENTS_STACK)
+            return FRAG_OK;
+        return zeros(r, *count, trace_type_size(column->type), rows);
+    }
+    FRAG_TRY(trace_read_column(r, at, where, column, rows, &found));
+    if (k == EVENTS_OP)
+        *count = found;
+    if (found != *count)
+        return trace_expected(r, where, column->name, "as many rows as op has");
+    return FRAG_OK;
+}
+
+static enum frag_err read_events(const struct trace_reader *r, hid_t at,
+                                 const char *where, struct frag_device_trace *d)
+{
+    const void *rows[EVENTS_COUNT];
+
+    for (int k = 0; k < EVENTS_COUNT; k++)
+        FRAG_TRY(read_event_column(r, at, where, (enum trace_events)k,
+                                   &d->count, &rows[k]));
+    d->op = rows[EVENTS_OP];
+    d->id = rows[EVENTS_ID];
+    d->bytes = rows[EVENTS_BYTES];
+    d->stream = rows[EVENTS_STREAM];
+    d->pool = rows[EVENTS_POOL];
+    d->time = rows[EVENTS_TIME];
+    d->stack = rows[EVENTS_STACK];
+    return FRAG_OK;
+}
+
+static enum frag_err read_layout(const struct trace_reader *r, hid_t at,
+                                 const char *where,
+                                 const struct trace_table *segments,
+                                 const struct trace_table *blocks,
+                                 struct frag_layout *out)
+{
+    const void *rows;
+
+    FRAG_TRY(
+        trace_read_table(r, at, where, segments, &rows, &out->segment_count));
+    out->segments = rows;
+    FRAG_TRY(trace_read_table(r, at, where, blocks, &rows, &out->block_count));
+    out->blocks = rows;
+    return FRAG_OK;
+}
+
+static enum frag_err read_recorded(const struct trace_reader *r, hid_t at,
+                                   const char *where,
+                                   struct frag_device_trace *d)
+{
+    struct frag_recorded *rec = &d->recorded;
+    const void *rows;
+    uint64_t count;
+
+    if (trace_has(at, trace_addr.name)) {
+        FRAG_TRY(trace_read_column(r, at, where, &trace_addr, &rows, &count));
+        if (count != d->count)
+            return trace_expected(r, where, trace_addr.name,
+                                  "as many rows as there are events");
+        rec->addr = rows;
+    }
+    FRAG_TRY(trace_read_table(r, at, where, &trace_actions, &rows,
+                              &rec->action_count));
+    rec->actions = rows;
+    FRAG_TRY(read_layout(r, at, where, &trace_start_segments,
+                         &trace_start_blocks, &rec->start));
+    return read_layout(r, at, where, &trace_end_segments, &trace_end_blocks,
+                       &rec->end);
+}
+
+/* Without tables there is one stream and one pool. A stream or pool beyond
+ * them is found by the check. */
+static enum frag_err read_tables(const struct trace_reader *r, hid_t at,
+                                 const char *where, struct frag_device_trace *d)
+{
+    const void *rows = NULL;
+    uint64_t count = 0;
+
+    if (trace_has(at, trace_streams.name))
+        FRAG_TRY(
+            trace_read_column(r, at, where, &trace_streams, &rows, &count));
+    if (count > (uint64_t)UINT16_MAX + 1)
+        return trace_expected(r, where, trace_streams.name,
+                              "at most 65536 rows");
+    d->streams = rows;
+    d->stream_count = (uint32_t)count;
+    FRAG_TRY(trace_read_table(r, at, where, &trace_pools, &rows, &count));
+    if (count > (uint64_t)UINT16_MAX + 1)
+        return trace_expected(r, where, trace_pools.name, "at most 65536 rows");
+    d->pools = rows;
+    d->pool_count = (uint32_t)count;
+    FRAG_TRY(
+        trace_read_table(r, at, where, &trace_marks, &rows, &d->mark_count));
+    d->marks = rows;
+    return FRAG_OK;
+}
+
+/* What a short file leaves out: streams 0 .. as used, one pool, and slots. */
+static enum frag_err complete_streams(const struct trace_reader *r,
+                                      struct frag_device_trace *d)
+{
+    uint64_t *streams;
+    frag_stream last = 0;
+
+    if (d->stream_count)
+        return FRAG_OK;
+    for (uint64_t i = 0; i < d->count; i++)
+        last = d->stream[i] > last ? d->stream[i] : last;
+    d->stream_count = (uint32_t)last + 1;
+    streams = storage_array(r->trace, d->stream_count, sizeof(*streams));
+    for (uint32_t i = 0; streams && i < d->stream_count; i++)
+        streams[i] = i;
+    d->streams = streams;
+    return streams ? FRAG_OK : FRAG_NOMEM;
+}
+
+static enum frag_err complete_pools(const struct trace_reader *r,
+                                    struct frag_device_trace *d)
+{
+    struct frag_pool_id *pools;
+    frag_pool last = 0;
+
+    if (d->pool_count)
+        return FRAG_OK;
+    for (uint64_t i = 0; i < d->count; i++)
+        last = d->pool[i] > last ? d->pool[i] : last;
+    d->pool_count = (uint32_t)last + 1;
+    pools = storage_array(r->trace, d->pool_count, sizeof(*pools));
+    for (uint32_t i = 0; pools && i < d->pool_count; i++)
+        pools[i].number = i;
+    d->pools = pools;
+    return pools ? FRAG_OK : FRAG_NOMEM;
+}
+
+static enum frag_err complete(const struct trace_reader *r, const char *where,
+                              struct frag_device_trace *d)
+{
+    uint64_t top = 0;
+
+    FRAG_TRY(complete_streams(r, d));
+    FRAG_TRY(complete_pools(r, d));
+    if (d->slots)
+        return FRAG_OK;
+    for (uint64_t i = 0; i < d->count; i++)
+        if (d->op[i] == FRAG_ALLOC && d->id[i] >= top)
+            top = (uint64_t)d->id[i] + 1;
+    if (top > d->count)
+        return trace_expected(r, where, "events/id",
+                              "ids below the number of events");
+    d->slots = (uint32_t)top;
+    return FRAG_OK;
+}
+
+static enum frag_err read_facts(const struct trace_reader *r, hid_t at,
+                                const char *where, struct frag_device_trace *d)
+{
+    uint64_t slots = 0, initial = 0, actions = 0, end = 0;
+
+    FRAG_TRY(trace_read_number(r, at, where, "slots", UINT32_MAX - 1, &slots));
+    FRAG_TRY(trace_read_number(r, at, where, "initial", UINT64_MAX, &initial));
+    FRAG_TRY(trace_read_number(r, at, where, "has_actions", 1, &actions));
+    FRAG_TRY(trace_read_number(r, at, where, "has_end", 1, &end));
+    d->slots = (uint32_t)slots;
+    d->initial = initial;
+    d->recorded.has_actions = actions;
+    d->recorded.has_end = end;
+    return FRAG_OK;
+}
+
+static enum frag_err in_group(const struct trace_reader *r, hid_t at,
+                              const char *where, const char *name,
+                              enum frag_err (*read)(const struct trace_reader *,
+                                                    hid_t, const char *,
+                                                    struct frag_device_trace *),
+                              struct frag_device_trace *d)
+{
+    hid_t group = H5Gopen2(at, name, H5P_DEFAULT);
+    char inner[96];
+    enum frag_err err;
+
+    if (group < 0)
+        return trace_expected(r, where, name, "a group");
+    snprintf(inner, sizeof(inner), "%.60s%.20s/", where, name);
+    err = read(r, group, inner, d);
+    H5Gclose(group);
+    return err;
+}
+
+static enum frag_err read_device(const struct trace_reader *r, hid_t at,
+                                 const char *where, struct frag_device_trace *d)
+{
+    FRAG_TRY(read_facts(r, at, where, d));
+    FRAG_TRY(in_group(r, at, where, "events", read_events, d));
+    FRAG_TRY(read_tables(r, at, where, d));
+    if (trace_has(at, "recorded"))
+        FRAG_TRY(in_group(r, at, where, "recorded", read_recorded, d));
+    return complete(r, where, d);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct frag_device_trace *x = a, *y = b;
+
+    return (x->device > y->device) - (x->device < y->device);
+}
+
+static enum frag_err device_number(const struct trace_reader *r,
+                                   const char *name, uint32_t *number)
+{
+    char again[16];
+
+    *number = (uint32_t)strtoul(name, NULL, 10);
+    snprintf(again, sizeof(again), "%" PRIu32, *number);
+    if (!strcmp(again, name))
+        return FRAG_OK;
+    return trace_expected(r, "/devices/", "",
+                          "the numbers of devices as names");
+}
+
+static enum frag_err read_nth_device(const struct trace_reader *r, hid_t at,
+                                     uint64_t n, struct frag_device_trace *d)
+{
+    char name[16];
+    ssize_t length = H5Lget_name_by_idx(at, ".", H5_INDEX_NAME, H5_ITER_INC, n,
+                                        name, sizeof(name), H5P_DEFAULT);
+
+    if (length <= 0 || length >= (ssize_t)sizeof(name))
+        return trace_expected(r, "/devices/", "",
+                              "the numbers of devices as names");
+    FRAG_TRY(device_number(r, name, &d->device));
+    return in_group(r, at, "/devices/", name, read_device, d);
+}
+
+static enum frag_err read_devices(const struct trace_reader *r, hid_t at)
+{
+    struct frag_trace *t = r->trace;
+    H5G_info_t info;
+
+    if (H5Gget_info(at, &info) < 0 || info.nlinks > DEVICES_MAX)
+        return trace_expected(r, "/", "devices", "at most 1024 devices");
+    t->devices = storage_array(t, info.nlinks, sizeof(*t->devices));
+    if (!t->devices)
+        return FRAG_NOMEM;
+    for (hsize_t n = 0; n < info.nlinks; n++) {
+        FRAG_TRY(read_nth_device(r, at, n, &t->devices[n]));
+        t->device_count++;
+    }
+    qsort(t->devices, t->device_count, sizeof(*t->devices), by_number);
+    return FRAG_OK;
+}
+
+static enum frag_err read_all_devices(const struct trace_reader *r)
+{
+    hid_t group = H5Gopen2(r->file, "devices", H5P_DEFAULT);
+    enum frag_err err;
+
+    if (group < 0)
+        return trace_expected(r, "/", "devices", "a group");
+    err = read_devices(r, group);
+    H5Gclose(group);
+    return err;
+}
+
+/* The file as a whole. */
+
+static enum frag_err check_schema(const struct trace_reader *r)
+{
+    static const struct {
+        const char *name, *want;
+        size_t length; /* that must agree */
+    } rows[] = {
+        {"schema_name", TRACE_SCHEMA, sizeof(TRACE_SCHEMA)},
+        {"schema_version", TRACE_SCHEMA_VERSION, 2}, /* the major number */
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        enum frag_err err = FRAG_OK;
+        char *text;
+
+        FRAG_TRY(trace_read_text(r, rows[i].name, &text));
+        if (text && strncmp(text, rows[i].want, rows[i].length))
+            err = frag_fail(r->e, FRAG_CORRUPT,
+                            "%s:/%s: expected %s, found %.60s", r->path,
+                            rows[i].name, rows[i].want, text);
+        free(text);
+        FRAG_TRY(err);
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err read_root(const struct trace_reader *r)
+{
+    struct frag_trace *t = r->trace;
+    char *text;
+
+    FRAG_TRY(check_schema(r));
+    FRAG_TRY(trace_read_text(r, "settings", &text));
+    if (text && !storage_keep(t, text)) {
+        free(text);
+        return FRAG_NOMEM;
+    }
+    t->settings = text;
+    FRAG_TRY(trace_read_text(r, "source_sha256", &text));
+    if (text && strlen(text) == sizeof(t->sha256) - 1)
+        memcpy(t->sha256, text, sizeof(t->sha256));
+    free(text);
+    return FRAG_OK;
+}
+
+static enum frag_err read_all(const struct trace_reader *r)
+{
+    struct frag_trace *t = r->trace;
+
+    FRAG_TRY(read_root(r));
+    FRAG_TRY(read_all_devices(r));
+    FRAG_TRY(trace_read_texts(r, "strings", &t->strings, &t->string_count));
+    FRAG_TRY(trace_read_texts(r, "notes", &t->notes, &t->note_count));
+    FRAG_TRY(trace_read_stacks(r));
+    FRAG_TRY(trace_file_check(t, r->e));
+    for (uint32_t i = 0; i < t->device_count; i++)
+        FRAG_TRY(frag_trace_check(&t->devices[i], r->path, r->e));
+    return FRAG_OK;
+}
+
+static enum frag_err map_file(struct trace_reader *r)
+{
+    struct storage *s = r->trace->owner;
+    int file = open(r->path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    void *map = MAP_FAILED;
+
+    if (file >= 0 && fstat(file, &info) == 0 && info.st_size > 0)
+        map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (file >= 0)
+        close(file);
+    if (map == MAP_FAILED)
+        return frag_fail(r->e, FRAG_IO, "%s: %s", r->path, strerror(errno));
+    s->map = map;
+    s->map_size = (size_t)info.st_size;
+    r->map = map;
+    r->map_size = r->trace->file_bytes = (uint64_t)info.st_size;
+    return FRAG_OK;
+}
+
+static enum frag_err read_file(struct trace_reader *r)
+{
+    enum frag_err err;
+
+    FRAG_TRY(map_file(r));
+    r->file = H5Fopen(r->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (r->file < 0)
+        return frag_fail(r->e, FRAG_CORRUPT,
+                         "%s:0: expected an HDF5 file that is whole (where "
+                         "files cannot be locked set "
+                         "HDF5_USE_FILE_LOCKING=FALSE)",
+                         r->path);
+    err = read_all(r);
+    H5Fclose(r->file);
+    return err;
+}
+
+enum frag_err trace_file_read(const char *path,
+                              const struct frag_read_options *opts,
+                              struct frag_trace **out, struct frag_error *e)
+{
+    struct trace_reader r = {.e = e, .path = path};
+    struct trace_quiet quiet;
+    enum frag_err err;
+
+    (void)opts;
+    r.trace = storage_trace(path, trace_file_format);
+    if (!r.trace)
+        return FRAG_NOMEM;
+    quiet = trace_hush();
+    err = read_file(&r);
+    trace_unhush(quiet);
+    if (err == FRAG_OK)
+        *out = r.trace;
+    else
+        frag_trace_close(r.trace);
+    return err;
+}

@@ -1,0 +1,330 @@
+/* write.c - traces to trace files.
+ *
+ * Object times are not kept, so the same trace gives the same bytes. Metadata
+ * is in the form of HDF5 1.8 and later, whose checksums tell a damaged file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "traces/file/trace_file.h"
+
+enum { PAGE = 4096, FREES = 4096 };
+
+struct writer {
+    const struct frag_trace *trace;
+    hid_t file;
+    uint64_t repeat;
+};
+
+/* Events, once or repeated. */
+
+struct rests {
+    uint32_t *ids; /* what is live after the last event, ascending */
+    uint64_t count;
+};
+
+static bool find_rests(const struct frag_device_trace *d, struct rests *r)
+{
+    uint8_t *live = calloc((size_t)d->slots + 1, 1);
+
+    r->ids = malloc(((size_t)d->slots + 1) * sizeof(*r->ids));
+    for (uint64_t i = 0; live && i < d->count; i++)
+        if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_FREE)
+            live[d->id[i]] = d->op[i] == FRAG_ALLOC;
+    for (uint32_t k = 0; live && r->ids && k < d->slots; k++)
+        if (live[k])
+            r->ids[r->count++] = k;
+    free(live);
+    return live && r->ids;
+}
+
+/* The frees between two rounds, of one column, a piece at a time. */
+static bool put_frees(hid_t data, hid_t type, enum trace_events k,
+                      uint64_t first, const struct rests *rests)
+{
+    static const uint64_t zeros[FREES];
+    uint8_t frees[FREES];
+
+    memset(frees, FRAG_FREE, sizeof(frees));
+    for (uint64_t i = 0; i < rests->count; i += FREES) {
+        uint64_t n = rests->count - i < FREES ? rests->count - i : FREES;
+        const void *rows = k == EVENTS_OP   ? (const void *)frees
+                           : k == EVENTS_ID ? (const void *)(rests->ids + i)
+                                            : (const void *)zeros;
+
+        if (!trace_put_rows(data, type, first + i, n, rows))
+            return false;
+    }
+    return true;
+}
+
+static bool put_rounds(hid_t data, hid_t type, const struct writer *w,
+                       const struct frag_device_trace *d, enum trace_events k,
+                       const struct rests *rests)
+{
+    uint64_t at = 0;
+
+    for (uint64_t round = 0; round < w->repeat; round++) {
+        if (round) {
+            if (!put_frees(data, type, k, at, rests))
+                return false;
+            at += rests->count;
+        }
+        if (!trace_put_rows(data, type, at, d->count, trace_event_data(d, k)))
+            return false;
+        at += d->count;
+    }
+    return true;
+}
+
+/* Columns that hold nothing are left out. */
+static bool is_needed(const struct writer *w, const struct frag_device_trace *d,
+                      enum trace_events k)
+{
+    switch (k) {
+    case EVENTS_STREAM:
+        return d->stream_count > 1;
+    case EVENTS_POOL:
+        return d->pool_count > 1;
+    case EVENTS_TIME:
+        return d->time && w->repeat == 1;
+    case EVENTS_STACK:
+        return d->stack;
+    default:
+        return true;
+    }
+}
+
+static bool put_events(const struct writer *w, hid_t at,
+                       const struct frag_device_trace *d)
+{
+    struct rests rests = {0};
+    hid_t group = trace_make_group(at, "events");
+    bool fine = group >= 0 && find_rests(d, &rests);
+    uint64_t count = d->count * w->repeat + rests.count * (w->repeat - 1);
+
+    for (int k = 0; fine && k < EVENTS_COUNT; k++) {
+        const struct trace_column *column = &trace_event_columns[k];
+        hid_t data, type;
+
+        if (!is_needed(w, d, (enum trace_events)k))
+            continue;
+        data = trace_make_column(group, column, count);
+        type = trace_rows_type(column->type);
+        fine = data >= 0 && type >= 0 &&
+               put_rounds(data, type, w, d, (enum trace_events)k, &rests);
+        if (type >= 0)
+            H5Tclose(type);
+        fine = data >= 0 && H5Dclose(data) >= 0 && fine;
+    }
+    free(rests.ids);
+    return trace_close_group(group, fine);
+}
+
+static bool put_recorded(hid_t at, const struct frag_device_trace *d)
+{
+    const struct frag_recorded *r = &d->recorded;
+    hid_t group = trace_make_group(at, "recorded");
+    bool fine = group >= 0;
+
+    if (fine && r->addr)
+        fine = trace_put_column(group, &trace_addr, r->addr, d->count);
+    fine =
+        fine &&
+        trace_put_table(group, &trace_actions, r->actions, r->action_count) &&
+        trace_put_table(group, &trace_start_segments, r->start.segments,
+                        r->start.segment_count) &&
+        trace_put_table(group, &trace_start_blocks, r->start.blocks,
+                        r->start.block_count) &&
+        trace_put_table(group, &trace_end_segments, r->end.segments,
+                        r->end.segment_count) &&
+        trace_put_table(group, &trace_end_blocks, r->end.blocks,
+                        r->end.block_count);
+    return trace_close_group(group, fine);
+}
+
+/* A repeated stream has no recorded answers, so its start is not special. */
+static bool put_device(const struct writer *w, hid_t at,
+                       const struct frag_device_trace *d)
+{
+    bool once = w->repeat == 1;
+    char name[16];
+    hid_t group;
+    bool fine;
+
+    snprintf(name, sizeof(name), "%" PRIu32, d->device);
+    group = trace_make_group(at, name);
+    fine =
+        group >= 0 && trace_put_number(group, "slots", d->slots) &&
+        trace_put_number(group, "initial", once ? d->initial : 0) &&
+        trace_put_number(group, "has_actions",
+                         once && d->recorded.has_actions) &&
+        trace_put_number(group, "has_end", once && d->recorded.has_end) &&
+        put_events(w, group, d) &&
+        trace_put_column(group, &trace_streams, d->streams, d->stream_count) &&
+        trace_put_table(group, &trace_pools, d->pools, d->pool_count);
+    if (fine && once)
+        fine = trace_put_table(group, &trace_marks, d->marks, d->mark_count) &&
+               put_recorded(group, d);
+    return trace_close_group(group, fine);
+}
+
+static bool put_devices(const struct writer *w)
+{
+    hid_t group = trace_make_group(w->file, "devices");
+    bool fine = group >= 0;
+
+    for (uint32_t i = 0; fine && i < w->trace->device_count; i++)
+        fine = put_device(w, group, &w->trace->devices[i]);
+    return trace_close_group(group, fine);
+}
+
+/* Texts. */
+
+static bool put_texts(const struct writer *w, const char *name,
+                      const char *const *texts, uint32_t count)
+{
+    uint64_t *first = calloc((size_t)count + 1, sizeof(*first));
+    hid_t group = trace_make_group(w->file, name);
+    char *joined = NULL;
+    bool fine;
+
+    for (uint32_t i = 0; first && i < count; i++)
+        first[i + 1] = first[i] + strlen(texts[i]) + 1;
+    if (first)
+        joined = malloc((size_t)first[count] + 1);
+    for (uint32_t i = 0; joined && i < count; i++)
+        memcpy(joined + first[i], texts[i], (size_t)(first[i + 1] - first[i]));
+    fine = joined && group >= 0 &&
+           trace_put_column(group, &trace_text, joined, first[count]) &&
+           trace_put_column(group, &trace_first, first, (uint64_t)count + 1);
+    free(joined);
+    free(first);
+    return trace_close_group(group, fine);
+}
+
+static bool put_stacks(const struct writer *w)
+{
+    const struct frag_trace *t = w->trace;
+    uint64_t frames;
+    hid_t group;
+    bool fine;
+
+    if (!t->stack_count)
+        return true;
+    frames = t->stack_first[t->stack_count];
+    group = trace_make_group(w->file, "stacks");
+    fine = group >= 0 &&
+           trace_put_table(group, &trace_frames, t->frames, frames) &&
+           trace_put_column(group, &trace_first, t->stack_first,
+                            (uint64_t)t->stack_count + 1);
+    return trace_close_group(group, fine);
+}
+
+static bool put_root(const struct writer *w)
+{
+    const struct frag_trace *t = w->trace;
+
+    return trace_put_text(w->file, "schema_name", TRACE_SCHEMA) &&
+           trace_put_text(w->file, "schema_version", TRACE_SCHEMA_VERSION) &&
+           trace_put_label(w->file, "tool", TRACE_TOOL) &&
+           trace_put_label(w->file, "source_path", t->path) &&
+           trace_put_label(w->file, "source_format", t->format) &&
+           trace_put_text(w->file, "source_sha256", t->sha256) &&
+           (!t->settings || trace_put_text(w->file, "settings", t->settings));
+}
+
+static bool put_trace(const struct writer *w)
+{
+    const struct frag_trace *t = w->trace;
+
+    return put_root(w) && put_devices(w) &&
+           put_texts(w, "strings", t->strings, t->string_count) &&
+           put_texts(w, "notes", t->notes, t->note_count) && put_stacks(w);
+}
+
+static hid_t create(const char *path)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), how = H5Pcreate(H5P_FILE_CREATE);
+    hid_t file = -1;
+
+    if (access >= 0 && how >= 0 && H5Pset_alignment(access, PAGE, PAGE) >= 0 &&
+        H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
+        H5Pset_obj_track_times(how, false) >= 0)
+        file = H5Fcreate(path, H5F_ACC_TRUNC, how, access);
+    if (how >= 0)
+        H5Pclose(how);
+    if (access >= 0)
+        H5Pclose(access);
+    return file;
+}
+
+static bool sync_file(const char *path)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool fine = file >= 0 && fsync(file) == 0;
+
+    if (file >= 0)
+        close(file);
+    return fine;
+}
+
+static bool write_partial(struct writer *w, const char *partial)
+{
+    struct trace_quiet quiet = trace_hush();
+    bool fine;
+
+    w->file = create(partial);
+    fine =
+        w->file >= 0 && put_trace(w) && H5Fflush(w->file, H5F_SCOPE_LOCAL) >= 0;
+    if (w->file >= 0)
+        fine = H5Fclose(w->file) >= 0 && fine;
+    trace_unhush(quiet);
+    return fine && sync_file(partial);
+}
+
+static bool fits(const struct frag_trace *t, uint64_t repeat)
+{
+    for (uint32_t i = 0; i < t->device_count; i++) {
+        const struct frag_device_trace *d = &t->devices[i];
+
+        if (repeat > (UINT64_MAX >> 8) / (d->count + d->slots + 1))
+            return false;
+    }
+    return repeat > 0;
+}
+
+enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
+                               uint64_t repeat, struct frag_error *e)
+{
+    struct writer w = {trace, -1, repeat};
+    size_t room = strlen(path) + 32;
+    char *partial;
+    bool fine;
+    int reason;
+
+    if (!fits(trace, repeat))
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: cannot repeat a trace %" PRIu64 " times", path,
+                         repeat);
+    partial = malloc(room);
+    if (!partial)
+        return FRAG_NOMEM;
+    snprintf(partial, room, "%s.partial-%ld", path, (long)getpid());
+    errno = 0;
+    fine = write_partial(&w, partial) && rename(partial, path) == 0;
+    reason = errno;
+    if (!fine)
+        unlink(partial);
+    free(partial);
+    if (fine)
+        return FRAG_OK;
+    return frag_fail(e, reason == ENOMEM ? FRAG_NOMEM : FRAG_IO,
+                     "%s: cannot write: %s", path,
+                     reason ? strerror(reason) : "HDF5 refused");
+}

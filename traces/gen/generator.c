@@ -1,0 +1,201 @@
+/* generator.c - the registry, the parameters, and a generator's run. */
+#include "traces/gen/generator.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/gen/gen.h"
+
+const struct frag_generator *const frag_generators[] = {
+#define GENERATOR(name) &frag_generator_##name,
+#include "traces/gen/list.h"
+#undef GENERATOR
+    NULL,
+};
+
+const struct frag_generator *frag_generator_find(const char *name)
+{
+    for (size_t i = 0; frag_generators[i]; i++)
+        if (!strcmp(frag_generators[i]->name, name))
+            return frag_generators[i];
+    return NULL;
+}
+
+/* ---- parameters ---- */
+
+static bool read_choice(const char *choices, const char *text, uint64_t *out)
+{
+    const size_t length = strlen(text);
+
+    for (uint64_t i = 0;; i++) {
+        const size_t n = strcspn(choices, "|");
+
+        if (n == length && !memcmp(choices, text, n)) {
+            *out = i;
+            return true;
+        }
+        if (!choices[n])
+            return false;
+        choices += n + 1;
+    }
+}
+
+static bool read_real(const char *text, double *out)
+{
+    char *end;
+
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out);
+}
+
+static bool in_range(const struct frag_gen_param *p, double value)
+{
+    return value >= p->min && value <= p->max;
+}
+
+/* Reads one value into place; false if it is none or out of range. A file's
+ * text stays where it is. */
+static bool read_value(const struct frag_gen_param *p, const char *text,
+                       void *at)
+{
+    double real;
+
+    switch (p->kind) {
+    case FRAG_GEN_SIZE:
+        return frag_size_parse(text, at) == FRAG_OK &&
+               in_range(p, (double)*(frag_size *)at);
+    case FRAG_GEN_NUMBER:
+        if (!read_real(text, &real) || !in_range(p, real) ||
+            fabs(real - floor(real)) > 0)
+            return false;
+        *(uint64_t *)at = (uint64_t)real;
+        return true;
+    case FRAG_GEN_REAL:
+        return read_real(text, at) && in_range(p, *(double *)at);
+    case FRAG_GEN_CHOICE:
+        return read_choice(p->choices, text, at);
+    case FRAG_GEN_FILE:
+        *(const char **)at = text;
+        return *text;
+    }
+    return false;
+}
+
+static enum frag_err wrong_value(const struct frag_generator *g,
+                                 const struct frag_gen_param *p,
+                                 const char *text, struct frag_error *e)
+{
+    static const char *const kinds[] = {"a size", "a whole number", "a number",
+                                        "one of", "a file"};
+
+    if (p->choices)
+        return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected one of %s",
+                         g->name, p->name, text, p->choices);
+    if (p->kind == FRAG_GEN_FILE)
+        return frag_fail(e, FRAG_INVALID, "%s: expected %s=FILE", g->name,
+                         p->name);
+    return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected %s from %g to %g",
+                     g->name, p->name, text, kinds[p->kind], p->min, p->max);
+}
+
+static enum frag_err set(const struct frag_generator *g, char *word,
+                         char *values, struct frag_error *e)
+{
+    char *value = strchr(word, '=');
+
+    if (!value)
+        return frag_fail(e, FRAG_INVALID, "%s: expected key=value in \"%s\"",
+                         g->name, word);
+    *value++ = '\0';
+    for (const struct frag_gen_param *p = g->params; p->name; p++) {
+        if (strcmp(p->name, word) != 0)
+            continue;
+        return read_value(p, value, values + p->offset)
+                   ? FRAG_OK
+                   : wrong_value(g, p, value, e);
+    }
+    return frag_fail(e, FRAG_INVALID, "%s: no parameter %s", g->name, word);
+}
+
+/* All values: the defaults, then what text says, which is cut to pieces and
+ * must outlive the values. */
+static enum frag_err set_all(const struct frag_generator *g, char *text,
+                             char *values, struct frag_error *e)
+{
+    char *save;
+
+    for (const struct frag_gen_param *p = g->params; p->name; p++)
+        if (p->init)
+            read_value(p, p->init, values + p->offset);
+    for (char *word = strtok_r(text, ",", &save); word;
+         word = strtok_r(NULL, ",", &save))
+        FRAG_TRY(set(g, word, values, e));
+    for (const struct frag_gen_param *p = g->params; p->name; p++)
+        if (p->kind == FRAG_GEN_FILE && !*(char **)(void *)(values + p->offset))
+            return wrong_value(g, p, "", e);
+    return FRAG_OK;
+}
+
+/* ---- a run ---- */
+
+/* The generator of random numbers is made here and not by gsl_rng_alloc, whose
+ * answer to a full host is to abort. Its seed 0 stands for another one. */
+static enum frag_err run(struct gen *g, const struct frag_generator *generator,
+                         const void *values, uint64_t seed)
+{
+    gsl_rng rng = {.type = gsl_rng_mt19937};
+    enum frag_err err;
+
+    rng.state = malloc(rng.type->size);
+    if (!rng.state)
+        return frag_fail(g->e, FRAG_NOMEM, "no memory for random numbers");
+    gsl_rng_set(&rng, (unsigned long)seed + 1);
+    g->rng = &rng;
+    err = generator->run(g, values);
+    free(rng.state);
+    free(g->deaths);
+    return err;
+}
+
+static enum frag_err build(const struct frag_generator *generator,
+                           const void *values, const char *path, uint64_t seed,
+                           struct frag_trace **out, struct frag_error *e)
+{
+    struct gen g = {.e = e, .build = frag_build_open(path, "generator")};
+    enum frag_err err = FRAG_NOMEM;
+
+    if (g.build)
+        err = run(&g, generator, values, seed);
+    if (err == FRAG_OK)
+        err = frag_build_finish(g.build, NULL, out, e);
+    frag_build_close(g.build);
+    return err;
+}
+
+enum frag_err frag_generate(const struct frag_generator *generator,
+                            const char *params, uint64_t seed,
+                            struct frag_trace **out, struct frag_error *e)
+{
+    char *text = strdup(params ? params : "");
+    void *values = calloc(1, generator->size);
+    char path[256];
+    enum frag_err err = FRAG_NOMEM;
+
+    snprintf(path, sizeof(path), "%s:%s%sseed=%" PRIu64, generator->name,
+             params ? params : "", params && *params ? "," : "", seed);
+    if (!text || !values)
+        frag_fail(e, err, "no memory for parameters");
+    else if (seed > FRAG_SEED_MAX)
+        err = frag_fail(e, FRAG_INVALID, "expected a seed of at most %" PRIu64,
+                        FRAG_SEED_MAX);
+    else
+        err = set_all(generator, text, values, e);
+    if (err == FRAG_OK)
+        err = build(generator, values, path, seed, out, e);
+    free(values);
+    free(text);
+    return err;
+}

@@ -1,0 +1,233 @@
+/* csv.c - events as text: a header, then a line an event.
+ *
+ *   op,id,bytes,stream
+ *   alloc,1,4096,0
+ *   free,1,,
+ *   empty_cache,,,
+ *
+ * The columns may come in any order; bytes and stream may be absent or empty
+ * where an op has none. Ids are any 64-bit numbers, streams raw handles. Lines
+ * end in LF or CRLF, fields may be quoted or padded with blanks (RFC 4180).
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "traces/bytes/lines.h"
+#include "traces/import/importer.h"
+
+enum name { OP, ID, BYTES, STREAM, NAMES };
+
+static const char *const names[NAMES] = {"op", "id", "bytes", "stream"};
+
+/* Part of a line, with blanks and quotes taken off. */
+struct field {
+    const char *text;
+    size_t length;
+};
+
+struct csv {
+    struct frag_source *source;
+    struct frag_build *build;
+    struct frag_error *e;
+    uint64_t line;
+    int column[NAMES]; /* where each name stands in a line, -1: nowhere */
+    int columns;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct field trimmed(const char *text, size_t length)
+{
+    while (length && is_blank(text[length - 1]))
+        length--;
+    while (length && is_blank(*text)) {
+        text++;
+        length--;
+    }
+    if (length >= 2 && text[0] == '"' && text[length - 1] == '"')
+        return (struct field){text + 1, length - 2};
+    return (struct field){text, length};
+}
+
+/* Takes the next field off the line; false at its end. */
+static bool next_field(const char **at, const char *end, struct field *out)
+{
+    const char *comma;
+
+    if (!*at)
+        return false;
+    comma = memchr(*at, ',', (size_t)(end - *at));
+    *out = trimmed(*at, (size_t)((comma ? comma : end) - *at));
+    *at = comma ? comma + 1 : NULL;
+    return true;
+}
+
+static bool is(struct field f, const char *word)
+{
+    return f.length == strlen(word) && !memcmp(f.text, word, f.length);
+}
+
+static enum frag_err wrong(const struct csv *c, const char *expected,
+                           struct field found)
+{
+    return frag_fail(c->e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected %s, found \"%.*s\"",
+                     frag_source_name(c->source), c->line, expected,
+                     found.length < 60 ? (int)found.length : 60, found.text);
+}
+
+static int find_name(struct field f)
+{
+    for (int k = 0; k < NAMES; k++)
+        if (is(f, names[k]))
+            return k;
+    return -1;
+}
+
+/* Spreadsheets begin UTF-8 text with a byte order mark. */
+static void skip_mark(const char **at, const char *end)
+{
+    if (end - *at >= 3 && !memcmp(*at, "\xef\xbb\xbf", 3))
+        *at += 3;
+}
+
+/* What is wrong with the header, NULL if nothing; the field in *f. */
+static const char *read_header(struct csv *c, const char *at, const char *end,
+                               struct field *f)
+{
+    for (int k = 0; k < NAMES; k++)
+        c->column[k] = -1;
+    c->columns = 0;
+    skip_mark(&at, end);
+    while (next_field(&at, end, f)) {
+        int k = find_name(*f);
+
+        if (k < 0)
+            return "a header of op, id, bytes, stream";
+        if (c->column[k] >= 0)
+            return "each name once in the header";
+        c->column[k] = c->columns++;
+    }
+    if (c->column[OP] < 0 || c->column[ID] < 0)
+        return "a header with op and id";
+    return NULL;
+}
+
+static bool read_number(struct field f, uint64_t *value)
+{
+    uint64_t n = 0;
+
+    if (!f.length)
+        return false;
+    for (size_t i = 0; i < f.length; i++) {
+        unsigned digit = (unsigned)(f.text[i] - '0');
+
+        if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+            return false;
+        n = n * 10 + digit;
+    }
+    *value = n;
+    return true;
+}
+
+static int find_op(struct field f)
+{
+    for (int k = 0; k < FRAG_OP_COUNT; k++)
+        if (is(f, frag_op_names[k]))
+            return k;
+    return -1;
+}
+
+/* An empty field is 0 unless the op needs it. */
+static enum frag_err take(const struct csv *c, struct field f, bool needed,
+                          const char *expected, uint64_t *value)
+{
+    *value = 0;
+    if ((!f.length && !needed) || read_number(f, value))
+        return FRAG_OK;
+    return wrong(c, expected, f);
+}
+
+static enum frag_err read_event(const struct csv *c,
+                                const struct field fields[NAMES])
+{
+    int op = find_op(fields[OP]);
+    uint64_t id, bytes, stream;
+
+    if (op < 0)
+        return wrong(c,
+                     "alloc, free, free_requested, record_stream or "
+                     "empty_cache",
+                     fields[OP]);
+    FRAG_TRY(take(c, fields[ID], op != FRAG_EMPTY_CACHE, "an id, 0 to 2^64 - 1",
+                  &id));
+    FRAG_TRY(take(c, fields[BYTES], op == FRAG_ALLOC,
+                  "a size in bytes, 1 to 2^63 - 1", &bytes));
+    FRAG_TRY(take(c, fields[STREAM], op == FRAG_RECORD_STREAM,
+                  "a stream, 0 to 2^64 - 1", &stream));
+    return frag_build_event(c->build, 0, (enum frag_op)op, id, bytes, stream,
+                            c->line, c->e);
+}
+
+static enum frag_err read_line(void *user, const char *line, size_t length,
+                               uint64_t number)
+{
+    struct csv *c = user;
+    const char *at = line, *end = line + length;
+    struct field fields[NAMES] = {{"", 0}, {"", 0}, {"", 0}, {"", 0}}, f;
+    int k = 0;
+
+    c->line = number;
+    if (!trimmed(line, length).length)
+        return FRAG_OK;
+    if (!c->columns) {
+        const char *expected = read_header(c, at, end, &f);
+
+        return expected ? wrong(c, expected, f) : FRAG_OK;
+    }
+    for (; next_field(&at, end, &f); k++)
+        for (int name = 0; name < NAMES; name++)
+            if (c->column[name] == k)
+                fields[name] = f;
+    if (k > c->columns)
+        return wrong(c, "no more fields than the header has",
+                     trimmed(line, length));
+    return read_event(c, fields);
+}
+
+static enum frag_err csv_read(struct frag_source *source,
+                              struct frag_build *build,
+                              const struct frag_read_options *opts,
+                              struct frag_error *e)
+{
+    struct csv c = {.source = source, .build = build, .e = e};
+
+    FRAG_TRY(frag_build_device(build, 0, e));
+    return lines_each(source, opts, read_line, &c, e);
+}
+
+/* A first line with a field op; what else is wrong with it is said when it is
+ * read. */
+static bool csv_recognize(const unsigned char *bytes, size_t count)
+{
+    const char *at = (const char *)bytes;
+    const char *line_end = memchr(at, '\n', count);
+    const char *end = line_end ? line_end : at + count;
+    struct field f;
+
+    skip_mark(&at, end);
+    while (next_field(&at, end, &f))
+        if (is(f, names[OP]))
+            return true;
+    return false;
+}
+
+const struct frag_importer frag_importer_csv = {
+    .name = "csv",
+    .summary = "events as text, header op,id,bytes,stream",
+    .recognize = csv_recognize,
+    .read = csv_read,
+};

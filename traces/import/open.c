@@ -1,0 +1,114 @@
+/* open.c - any supported input, found out by content. */
+#include <stdio.h>
+#include <string.h>
+
+#include "traces/file/trace_file.h"
+#include "traces/import/importer.h"
+
+static enum frag_err unknown(const char *path, struct frag_error *e)
+{
+    char known[256] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; frag_importers[i] && at < sizeof(known); i++)
+        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s, ",
+                               frag_importers[i]->name);
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s:0: expected a known format (%sor a trace file), found "
+                     "none of them",
+                     path, known);
+}
+
+/* The importer whose format the first bytes are. */
+static enum frag_err recognize(struct frag_source *source, const char *path,
+                               const struct frag_importer **found,
+                               struct frag_error *e)
+{
+    const unsigned char *bytes;
+    enum frag_err err = FRAG_OK;
+    size_t count =
+        frag_source_peek(source, FRAG_SOURCE_WINDOW, &bytes, &err, e);
+
+    FRAG_TRY(err);
+    if (trace_file_is(bytes, count))
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s:0: expected a trace file as it is on disk, found "
+                         "one that is packed or piped",
+                         path);
+    for (size_t i = 0; frag_importers[i]; i++)
+        if (frag_importers[i]->recognize(bytes, count)) {
+            *found = frag_importers[i];
+            return FRAG_OK;
+        }
+    return unknown(path, e);
+}
+
+static enum frag_err import(struct frag_source *source,
+                            const struct frag_importer *importer,
+                            struct frag_build *build,
+                            const struct frag_read_options *opts,
+                            struct frag_trace **out, struct frag_error *e)
+{
+    struct frag_trace *t;
+    char sha256[sizeof(t->sha256)];
+    enum frag_err err;
+
+    FRAG_TRY(importer->read(source, build, opts, e));
+    FRAG_TRY(frag_source_sha256(source, sha256, e));
+    err = frag_build_finish(build, opts, &t, e);
+    if (err != FRAG_OK)
+        return err;
+    memcpy(t->sha256, sha256, sizeof(sha256));
+    t->file_bytes = frag_source_read(source);
+    *out = t;
+    return FRAG_OK;
+}
+
+static enum frag_err import_any(const char *path,
+                                const struct frag_read_options *opts,
+                                struct frag_trace **out, struct frag_error *e)
+{
+    const struct frag_importer *importer = NULL;
+    struct frag_source *source;
+    struct frag_build *build;
+    enum frag_err err;
+
+    FRAG_TRY(frag_source_open(path, &source, e));
+    err = recognize(source, path, &importer, e);
+    if (err != FRAG_OK)
+        goto close_source;
+    build = frag_build_open(path, importer->name);
+    err = build ? import(source, importer, build, opts, out, e) : FRAG_NOMEM;
+    frag_build_close(build);
+close_source:
+    frag_source_close(source);
+    return err;
+}
+
+static bool is_trace_file(const char *path)
+{
+    unsigned char bytes[8];
+    FILE *file = fopen(path, "rbe");
+    size_t count;
+
+    if (!file)
+        return false;
+    count = fread(bytes, 1, sizeof(bytes), file);
+    fclose(file);
+    return trace_file_is(bytes, count);
+}
+
+enum frag_err frag_trace_open(const char *path,
+                              const struct frag_read_options *opts,
+                              struct frag_trace **out, struct frag_error *e)
+{
+    enum frag_err err;
+
+    if (strcmp(path, "-") != 0 && is_trace_file(path))
+        err = trace_file_read(path, opts, out, e);
+    else
+        err = import_any(path, opts, out, e);
+    if (err == FRAG_NOMEM)
+        frag_fail(e, err, "%s: %s", path, frag_err_text(err));
+    return err;
+}

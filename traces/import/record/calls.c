@@ -1,0 +1,499 @@
+/* calls.c - from calls of the CUDA driver to requests. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "traces/grow.h"
+#include "traces/import/record/record.h"
+
+/* What has no address of its own has one in the trace above every address of a
+ * device: physical memory its number, an array its handle. */
+static const frag_addr physical_base = (frag_addr)2 << 62;
+static const frag_addr array_base = (frag_addr)3 << 62;
+static const uint64_t handle_end = (uint64_t)1 << 62;
+
+enum frag_err log_wrong(const struct log_reader *r, const char *expected,
+                        uint64_t found)
+{
+    return frag_fail(r->e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected %s, found %" PRIu64,
+                     frag_source_name(r->source), r->where, expected, found);
+}
+
+static enum frag_err put(struct log_reader *r, int32_t device,
+                         struct frag_entry *entry)
+{
+    if (device < 0) {
+        r->no_device += device == RECORD_NO_DEVICE &&
+                        entry->kind != FRAG_ENTRY_FREE_COMPLETED;
+        return FRAG_OK;
+    }
+    r->has_requests = true;
+    return frag_build_entry(r->build, (uint32_t)device, entry, r->where, r->e);
+}
+
+static uint32_t slot_of(int32_t device)
+{
+    return (uint32_t)(device - RECORD_ELSEWHERE);
+}
+
+static int32_t device_of(const struct live_row *row)
+{
+    return (int32_t)row->slot + RECORD_ELSEWHERE;
+}
+
+/* Requests. */
+
+/* A call that gave nothing: want of memory is a request, all else is not. */
+static enum frag_err refuse(struct log_reader *r,
+                            const struct record_call *call,
+                            struct frag_entry *entry, int32_t device)
+{
+    const bool is_request = call->result == RECORD_OUT_OF_MEMORY &&
+                            call->bytes && call->bytes >> 63 == 0;
+
+    if (!is_request) {
+        r->refused++;
+        return FRAG_OK;
+    }
+    if (!r->failed_bytes && call->address && device >= 0 &&
+        device == call->device) {
+        r->failed_bytes = call->bytes;
+        r->failed_left = call->address;
+        r->failed_device = device;
+    }
+    entry->kind = FRAG_ENTRY_FAILED;
+    return put(r, device, entry);
+}
+
+static enum frag_err free_block(struct log_reader *r, struct live_row *row,
+                                frag_time time)
+{
+    struct frag_entry entry = {.kind = FRAG_ENTRY_FREE_COMPLETED,
+                               .addr = row->key,
+                               .size = 1,
+                               .time = time};
+    const int32_t device = device_of(row);
+
+    live_remove(&r->blocks, row);
+    return put(r, device, &entry);
+}
+
+/* States of blocks: this, or 0 for no context, or 1 + its number. */
+#define OF_GRAPH UINT32_MAX
+
+static enum frag_err hold(struct log_reader *r, uint64_t key, int32_t device,
+                          uint64_t context)
+{
+    struct live_row *row = context ? live_find(&r->contexts, context) : NULL;
+    uint32_t number = row ? row->slot : (uint32_t)r->contexts.count;
+
+    if (context && !row && !live_put(&r->contexts, context, number))
+        return FRAG_NOMEM;
+    if (!live_put(&r->blocks, key, slot_of(device)))
+        return FRAG_NOMEM;
+    live_find(&r->blocks, key)->state = context ? 1 + number : 0;
+    return FRAG_OK;
+}
+
+/* What is at the address of a new block has gone without a call: with what is
+ * not in the log, or elsewhere. */
+static enum frag_err vacate(struct log_reader *r, uint64_t key, frag_time time)
+{
+    struct live_row *row = live_find(&r->blocks, key);
+
+    if (!row)
+        return FRAG_OK;
+    r->vanished += device_of(row) != RECORD_ELSEWHERE;
+    return free_block(r, row, time);
+}
+
+static enum frag_err take(struct log_reader *r, const struct record_call *call,
+                          struct frag_entry *entry, int32_t device)
+{
+    if (call->result != RECORD_SUCCESS)
+        return refuse(r, call, entry, device);
+    FRAG_TRY(vacate(r, entry->addr, call->time));
+    FRAG_TRY(hold(r, entry->addr, device, call->context));
+    return put(r, device, entry);
+}
+
+/* The device of the pool, and the pool if it is not the device's default. */
+static int32_t find_pool(const struct log_reader *r,
+                         const struct record_call *call,
+                         struct frag_entry *entry)
+{
+    const bool is_used = call->kind == RECORD_ALLOC_ASYNC && call->device >= 0;
+    const uint64_t pool = is_used ? r->pool_used[call->device] : call->other;
+    const struct live_row *row = pool ? live_find(&r->pools, pool) : NULL;
+
+    if (pool && !(row && row->state)) {
+        entry->has_pool = true;
+        entry->pool = (struct frag_pool_id){0, pool};
+    }
+    return row ? device_of(row) : call->device;
+}
+
+static enum frag_err on_alloc(struct log_reader *r,
+                              const struct record_call *call)
+{
+    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
+                               .addr = call->address,
+                               .size = call->bytes,
+                               .stream = call->stream,
+                               .time = call->time};
+
+    if (call->result == RECORD_SUCCESS && call->address >= physical_base)
+        return log_wrong(r, "an address below 2^63", call->address);
+    r->managed +=
+        call->result == RECORD_SUCCESS && call->kind == RECORD_ALLOC_MANAGED;
+    return take(r, call, &entry, find_pool(r, call, &entry));
+}
+
+static enum frag_err on_free(struct log_reader *r,
+                             const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->blocks, call->address);
+
+    if (row)
+        return row->state == OF_GRAPH ? FRAG_OK
+                                      : free_block(r, row, call->time);
+    r->unknown += call->address != 0; /* a null pointer is no block */
+    return FRAG_OK;
+}
+
+/* An array of which the size is not known is not there. */
+static enum frag_err on_array(struct log_reader *r,
+                              const struct record_call *call)
+{
+    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
+                               .addr = array_base + call->other,
+                               .size = call->bytes,
+                               .time = call->time};
+    int32_t device = call->device;
+
+    if (call->result == RECORD_SUCCESS && call->other >= handle_end)
+        return log_wrong(r, "a handle below 2^62", call->other);
+    if (call->result == RECORD_SUCCESS && device >= 0) {
+        r->arrays += call->bytes != 0;
+        r->unsized += call->bytes == 0;
+        device = call->bytes ? device : RECORD_ELSEWHERE;
+    }
+    return take(r, call, &entry, device);
+}
+
+static enum frag_err on_array_gone(struct log_reader *r,
+                                   const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->blocks, array_base + call->other);
+
+    if (row)
+        return free_block(r, row, call->time);
+    r->unknown++;
+    return FRAG_OK;
+}
+
+/* A graph's memory is known by its address, however often it is freed, and
+ * counts nowhere: it is taken when the graph is launched. */
+static enum frag_err on_graph(struct log_reader *r,
+                              const struct record_call *call)
+{
+    struct frag_entry entry = {
+        .kind = FRAG_ENTRY_ALLOC, .size = call->bytes, .time = call->time};
+
+    if (call->result != RECORD_SUCCESS)
+        return refuse(r, call, &entry, call->device);
+    r->graphs++;
+    r->graph_bytes += call->bytes;
+    FRAG_TRY(vacate(r, call->address, call->time));
+    FRAG_TRY(hold(r, call->address, RECORD_ELSEWHERE, 0));
+    live_find(&r->blocks, call->address)->state = OF_GRAPH;
+    return FRAG_OK;
+}
+
+static enum frag_err on_pool(struct log_reader *r,
+                             const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->pools, call->other);
+
+    if (row)
+        live_remove(&r->pools, row);
+    if (!live_put(&r->pools, call->other, slot_of(call->device)))
+        return FRAG_NOMEM;
+    live_find(&r->pools, call->other)->state = call->bytes != 0;
+    return FRAG_OK;
+}
+
+static enum frag_err on_pool_used(struct log_reader *r,
+                                  const struct record_call *call)
+{
+    if (call->device >= 0)
+        r->pool_used[call->device] = call->other;
+    return FRAG_OK;
+}
+
+/* Its device falls back to the default one (cuda.h, cuMemPoolDestroy); what was
+ * taken from it stays until it is freed. */
+static enum frag_err on_pool_gone(struct log_reader *r,
+                                  const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->pools, call->other);
+
+    if (row)
+        live_remove(&r->pools, row);
+    for (int i = 0; i < DEVICES; i++)
+        if (r->pool_used[i] == call->other)
+            r->pool_used[i] = 0;
+    return FRAG_OK;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The blocks and arrays of the context are gone, lowest address first. */
+static enum frag_err free_all(struct log_reader *r, uint32_t state,
+                              frag_time time)
+{
+    const uint64_t rows = r->blocks.rows ? (uint64_t)1 << r->blocks.bits : 0;
+    uint64_t *addresses = malloc((r->blocks.count + 1) * sizeof(*addresses));
+    uint64_t count = 0;
+    enum frag_err err = addresses ? FRAG_OK : FRAG_NOMEM;
+
+    for (uint64_t i = 0; addresses && i < rows; i++)
+        if (r->blocks.rows[i].slot != UINT32_MAX &&
+            r->blocks.rows[i].state == state)
+            addresses[count++] = r->blocks.rows[i].key;
+    if (count)
+        qsort(addresses, (size_t)count, sizeof(*addresses), by_address);
+    for (uint64_t i = 0; err == FRAG_OK && i < count; i++) {
+        struct live_row *row = live_find(&r->blocks, addresses[i]);
+
+        r->with_context += device_of(row) >= 0;
+        err = free_block(r, row, time);
+    }
+    free(addresses);
+    return err;
+}
+
+static enum frag_err on_context_gone(struct log_reader *r,
+                                     const struct record_call *call)
+{
+    const struct live_row *row =
+        call->context ? live_find(&r->contexts, call->context) : NULL;
+
+    return row ? free_all(r, 1 + row->slot, call->time) : FRAG_OK;
+}
+
+/* Virtual memory. */
+
+/* A handle of memory that was not there before. */
+static enum frag_err add_physical(struct log_reader *r,
+                                  const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->handles, call->other);
+
+    if (!GROW(r->physical, r->physical_room, r->physical_count + 1))
+        return FRAG_NOMEM;
+    if (row)
+        live_remove(&r->handles, row);
+    if (!live_put(&r->handles, call->other, (uint32_t)r->physical_count))
+        return FRAG_NOMEM;
+    r->physical[r->physical_count++] =
+        (struct physical){.device = call->device, .handles = 1};
+    return FRAG_OK;
+}
+
+static enum frag_err on_create(struct log_reader *r,
+                               const struct record_call *call)
+{
+    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
+                               .addr = physical_base + r->physical_count,
+                               .size = call->bytes,
+                               .time = call->time};
+
+    if (call->result != RECORD_SUCCESS)
+        return refuse(r, call, &entry, call->device);
+    if (!call->bytes || call->bytes > INT64_MAX - r->physical_count)
+        return log_wrong(r, "a size from 1 to 2^63 - 1", call->bytes);
+    FRAG_TRY(add_physical(r, call));
+    return put(r, call->device, &entry);
+}
+
+/* A block is known by its address, and a handle by its value: what is of the
+ * program's own counts where it was made. */
+static enum frag_err on_foreign(struct log_reader *r,
+                                const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->handles, call->other);
+
+    r->foreign++;
+    if (call->address) {
+        FRAG_TRY(vacate(r, call->address, call->time));
+        return hold(r, call->address, RECORD_ELSEWHERE, 0);
+    }
+    if (!row)
+        return add_physical(r, call);
+    r->physical[row->slot].handles++;
+    return FRAG_OK;
+}
+
+/* Gives it back if nothing holds it any more. */
+static enum frag_err let_go(struct log_reader *r, uint32_t index,
+                            frag_time time)
+{
+    const struct physical *p = &r->physical[index];
+    struct frag_entry entry = {.kind = FRAG_ENTRY_FREE_COMPLETED,
+                               .addr = physical_base + index,
+                               .size = 1,
+                               .time = time};
+
+    return p->handles || p->maps ? FRAG_OK : put(r, p->device, &entry);
+}
+
+static enum frag_err on_release(struct log_reader *r,
+                                const struct record_call *call)
+{
+    struct live_row *row = live_find(&r->handles, call->other);
+    uint32_t index;
+
+    if (!row) {
+        r->unknown++;
+        return FRAG_OK;
+    }
+    index = row->slot;
+    if (--r->physical[index].handles == 0)
+        live_remove(&r->handles, row);
+    return let_go(r, index, call->time);
+}
+
+static struct mapping *find_mapping(const struct log_reader *r,
+                                    uint64_t address)
+{
+    const struct live_row *row = live_find(&r->mappings, address);
+
+    return row ? &r->mapping[row->slot] : NULL;
+}
+
+/* Another handle of what is mapped there; its value may be a new one. */
+static enum frag_err on_retain(struct log_reader *r,
+                               const struct record_call *call)
+{
+    const struct mapping *m = find_mapping(r, call->address);
+    const struct live_row *row = live_find(&r->handles, call->other);
+
+    if (row) {
+        r->physical[row->slot].handles++;
+        return FRAG_OK;
+    }
+    if (!m)
+        return FRAG_OK;
+    if (!live_put(&r->handles, call->other, m->physical))
+        return FRAG_NOMEM;
+    r->physical[m->physical].handles++;
+    return FRAG_OK;
+}
+
+static enum frag_err on_map(struct log_reader *r,
+                            const struct record_call *call)
+{
+    const struct live_row *row = live_find(&r->handles, call->other);
+    uint32_t physical;
+
+    if (!row || find_mapping(r, call->address))
+        return FRAG_OK;
+    physical = row->slot;
+    if (!GROW(r->mapping, r->mapping_room, r->mapping_count + 1) ||
+        !live_put(&r->mappings, call->address, (uint32_t)r->mapping_count))
+        return FRAG_NOMEM;
+    r->mapping[r->mapping_count++] = (struct mapping){call->bytes, physical};
+    r->physical[physical].maps++;
+    return FRAG_OK;
+}
+
+/* One call may take several mappings in a row. */
+static enum frag_err on_unmap(struct log_reader *r,
+                              const struct record_call *call)
+{
+    uint64_t done = 0;
+
+    while (done < call->bytes) {
+        struct live_row *row = live_find(&r->mappings, call->address + done);
+        struct mapping m;
+
+        if (!row)
+            return FRAG_OK;
+        m = r->mapping[row->slot];
+        live_remove(&r->mappings, row);
+        r->physical[m.physical].maps--;
+        FRAG_TRY(let_go(r, m.physical, call->time));
+        done += m.bytes;
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err on_addresses(struct log_reader *r,
+                                  const struct record_call *call)
+{
+    (void)r;
+    (void)call;
+    return FRAG_OK;
+}
+
+static const struct kind {
+    enum frag_err (*take)(struct log_reader *r, const struct record_call *call);
+    bool hands_out; /* failed, it may be a request; others are none */
+} kinds[] = {
+    [RECORD_ALLOC] = {on_alloc, true},
+    [RECORD_ALLOC_PITCH] = {on_alloc, true},
+    [RECORD_ALLOC_MANAGED] = {on_alloc, true},
+    [RECORD_FREE] = {on_free, false},
+    [RECORD_ALLOC_ASYNC] = {on_alloc, true},
+    [RECORD_ALLOC_POOL] = {on_alloc, true},
+    [RECORD_FREE_ASYNC] = {on_free, false},
+    [RECORD_POOL] = {on_pool, false},
+    [RECORD_POOL_USED] = {on_pool_used, false},
+    [RECORD_POOL_GONE] = {on_pool_gone, false},
+    [RECORD_CREATE] = {on_create, true},
+    [RECORD_RELEASE] = {on_release, false},
+    [RECORD_RETAIN] = {on_retain, false},
+    [RECORD_MAP] = {on_map, false},
+    [RECORD_UNMAP] = {on_unmap, false},
+    [RECORD_RESERVE] = {on_addresses, false},
+    [RECORD_UNRESERVE] = {on_addresses, false},
+    [RECORD_ARRAY] = {on_array, true},
+    [RECORD_ARRAY_GONE] = {on_array_gone, false},
+    [RECORD_GRAPH] = {on_graph, true},
+    [RECORD_FOREIGN] = {on_foreign, false},
+    [RECORD_CONTEXT_GONE] = {on_context_gone, false},
+    [RECORD_UNREAD] = {log_unread, true},
+};
+
+_Static_assert(sizeof(kinds) / sizeof(*kinds) == RECORD_KIND_COUNT,
+               "a row for each kind of call");
+
+enum frag_err log_take(struct log_reader *r, const struct record_call *call)
+{
+    if (call->kind >= RECORD_KIND_COUNT)
+        return log_wrong(r, "a kind of call", call->kind);
+    if (call->device < RECORD_ELSEWHERE || call->device >= DEVICES)
+        return log_wrong(r, "a device below 1024", (uint32_t)call->device);
+    if (call->result != RECORD_SUCCESS && !kinds[call->kind].hands_out) {
+        r->refused++;
+        return FRAG_OK;
+    }
+    return kinds[call->kind].take(r, call);
+}
+
+void log_fini(struct log_reader *r)
+{
+    live_fini(&r->contexts);
+    live_fini(&r->blocks);
+    live_fini(&r->pools);
+    live_fini(&r->handles);
+    live_fini(&r->mappings);
+    free(r->physical);
+    free(r->mapping);
+}

@@ -1,0 +1,137 @@
+/* record.c - what a CUDA program asked of the driver, as the recorder
+ * logged it (traces/record_log.h).
+ *
+ * Requests are what the program takes from the device: cuMemAlloc and its kin,
+ * whatever the runtime calls them, cuMemCreate, and arrays by what their
+ * elements take; reserved addresses cost nothing and are no requests. What goes
+ * because its context goes is freed then. A stream and a pool of
+ * cuMemAllocAsync are those of the trace. A request that failed for want of
+ * memory is an alloc with its free right after; one refused for another reason
+ * is counted in a note.
+ *
+ * The log of a process that died in the middle is as good as any: a place that
+ * was never filled is passed over.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "traces/import/record/record.h"
+
+enum { CALL = sizeof(struct record_call) };
+
+_Static_assert(FRAG_SOURCE_WINDOW % CALL == 0, "calls fill the window");
+
+static enum frag_err read_header(struct log_reader *r)
+{
+    struct record_header h;
+    const unsigned char *bytes;
+    enum frag_err err = FRAG_OK;
+    size_t count =
+        frag_source_peek(r->source, RECORD_HEADER, &bytes, &err, r->e);
+
+    FRAG_TRY(err);
+    if (count < RECORD_HEADER)
+        return frag_fail(r->e, FRAG_CORRUPT,
+                         "%s:%zu: expected a header of %d bytes, found the end",
+                         frag_source_name(r->source), count, RECORD_HEADER);
+    memcpy(&h, bytes, sizeof(h));
+    if (h.version != RECORD_VERSION || h.call_bytes != CALL)
+        return frag_fail(r->e, FRAG_CORRUPT,
+                         "%s:8: expected version %d of a recorder's log with "
+                         "calls of %d bytes, found version %" PRIu32
+                         " with %" PRIu32,
+                         frag_source_name(r->source), RECORD_VERSION, CALL,
+                         h.version, h.call_bytes);
+    r->lost = h.lost;
+    frag_source_skip(r->source, RECORD_HEADER);
+    return FRAG_OK;
+}
+
+/* Takes the calls of a window; gaps before the last call are counted. */
+static enum frag_err read_calls(struct log_reader *r,
+                                const unsigned char *bytes, size_t count,
+                                uint64_t *empty)
+{
+    for (size_t at = 0; at < count; at += CALL) {
+        struct record_call call;
+
+        memcpy(&call, bytes + at, sizeof(call));
+        if (call.kind == RECORD_NOTHING) {
+            ++*empty;
+            continue;
+        }
+        r->gaps += *empty;
+        *empty = 0;
+        r->where = frag_source_offset(r->source) + at;
+        FRAG_TRY(log_take(r, &call));
+    }
+    return FRAG_OK;
+}
+
+static bool cancelled(const struct log_reader *r,
+                      const struct frag_read_options *opts)
+{
+    return opts && opts->progress &&
+           opts->progress(opts->user, frag_source_read(r->source),
+                          frag_source_size(r->source));
+}
+
+static enum frag_err read_all(struct log_reader *r,
+                              const struct frag_read_options *opts)
+{
+    uint64_t empty = 0;
+
+    for (;;) {
+        const unsigned char *bytes;
+        enum frag_err err = FRAG_OK;
+        size_t count =
+            frag_source_peek(r->source, FRAG_SOURCE_WINDOW, &bytes, &err, r->e);
+
+        FRAG_TRY(err);
+        if (!count)
+            return FRAG_OK;
+        FRAG_TRY(read_calls(r, bytes, count - count % CALL, &empty));
+        if (count % CALL)
+            return frag_fail(r->e, FRAG_CORRUPT,
+                             "%s:%" PRIu64 ": expected a call of %d bytes, "
+                             "found the end after %zu",
+                             frag_source_name(r->source),
+                             frag_source_offset(r->source) + count -
+                                 count % CALL,
+                             CALL, count % CALL);
+        frag_source_skip(r->source, count);
+        if (cancelled(r, opts))
+            return frag_fail(r->e, FRAG_CANCELLED, "%s: interrupted",
+                             frag_source_name(r->source));
+    }
+}
+
+static enum frag_err record_read(struct frag_source *source,
+                                 struct frag_build *build,
+                                 const struct frag_read_options *opts,
+                                 struct frag_error *e)
+{
+    struct log_reader r = {.source = source, .build = build, .e = e};
+    enum frag_err err = read_header(&r);
+
+    if (err == FRAG_OK)
+        err = read_all(&r, opts);
+    if (err == FRAG_OK)
+        err = log_notes(&r);
+    if (err == FRAG_OK && !r.has_requests)
+        err = frag_build_device(build, 0, e);
+    log_fini(&r);
+    return err;
+}
+
+static bool record_recognize(const unsigned char *bytes, size_t count)
+{
+    return count >= 8 && !memcmp(bytes, RECORD_MAGIC, 8);
+}
+
+const struct frag_importer frag_importer_record = {
+    .name = "record",
+    .summary = "memory calls of a CUDA program (fragsim record)",
+    .recognize = record_recognize,
+    .read = record_read,
+};

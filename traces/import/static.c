@@ -1,0 +1,292 @@
+/* static.c - static instances of storage allocation as text: a header,
+ * then a line a buffer.
+ *
+ *   id,lower,upper,size
+ *   0,44032,282624,34816
+ *
+ * A buffer lives in [lower, upper): at equal times what ends comes before what
+ * begins, and what begins goes by the order of the lines. The last column but
+ * one may be named `end` in place of `upper`: then it lives in [lower, end].
+ * Columns come in any order; each is there. Ids are any words that are
+ * different, which is not checked: the lines are numbered.
+ *
+ * Units: instances made by compilers count scratchpad words or whatever else.
+ * Where every size is a multiple of 512 they are taken as bytes as they are.
+ * Where not, each unit is taken as 512 bytes, the quantum of all policies, so
+ * that no rounding changes the instance; a note of the trace says so, and every
+ * figure is to be divided by 512.
+ *
+ * Source: the files of minimalloc (github.com/google/minimalloc, benchmarks/)
+ * and idealloc (github.com/cappadokes/idealloc, benchmarks/).
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "traces/bytes/lines.h"
+#include "traces/grow.h"
+#include "traces/import/importer.h"
+
+enum { ID, LOWER, UPPER, END, SIZE, NAMES };
+
+static const char *const names[NAMES] = {"id", "lower", "upper", "end", "size"};
+
+/* Units to a quantum; see above. */
+enum { QUANTUM = 512 };
+
+struct buffer {
+    uint64_t lower, upper, size;
+};
+
+struct instance {
+    struct frag_source *source;
+    struct frag_error *e;
+    uint64_t line;
+    int column[NAMES]; /* where each name stands in a line, -1: nowhere */
+    int columns;
+    struct buffer *buffers;
+    uint64_t count, room;
+};
+
+struct word {
+    const char *text;
+    size_t length;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Takes the next field off the line, blanks trimmed; false at its end. */
+static bool next_word(const char **at, const char *end, struct word *w)
+{
+    const char *stop;
+
+    if (!*at)
+        return false;
+    stop = memchr(*at, ',', (size_t)(end - *at));
+    w->text = *at;
+    *at = stop ? stop + 1 : NULL;
+    stop = stop ? stop : end;
+    while (stop > w->text && is_blank(stop[-1]))
+        stop--;
+    while (w->text < stop && is_blank(*w->text))
+        w->text++;
+    w->length = (size_t)(stop - w->text);
+    return true;
+}
+
+static bool is(struct word w, const char *name)
+{
+    return w.length == strlen(name) && !memcmp(w.text, name, w.length);
+}
+
+static enum frag_err wrong(const struct instance *in, const char *expected,
+                           struct word found)
+{
+    return frag_fail(in->e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected %s, found \"%.*s\"",
+                     frag_source_name(in->source), in->line, expected,
+                     found.length < 60 ? (int)found.length : 60, found.text);
+}
+
+/* Whether the line is the header of an instance; notes its columns. */
+static bool read_header(const char *at, const char *end, int column[NAMES],
+                        int *columns)
+{
+    struct word w;
+
+    for (int k = 0; k < NAMES; k++)
+        column[k] = -1;
+    for (*columns = 0; next_word(&at, end, &w); ++*columns) {
+        int k = 0;
+
+        while (k < NAMES && !is(w, names[k]))
+            k++;
+        if (k == NAMES || column[k] >= 0)
+            return false;
+        column[k] = *columns;
+    }
+    return column[ID] >= 0 && column[LOWER] >= 0 && column[SIZE] >= 0 &&
+           (column[UPPER] >= 0) != (column[END] >= 0);
+}
+
+static bool read_number(struct word w, uint64_t *value)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < w.length; i++) {
+        unsigned digit = (unsigned)(w.text[i] - '0');
+
+        if (digit > 9 || n > ((uint64_t)INT64_MAX - digit) / 10)
+            return false;
+        n = n * 10 + digit;
+    }
+    *value = n;
+    return w.length;
+}
+
+static enum frag_err add(struct instance *in, const struct buffer *b)
+{
+    if (!GROW(in->buffers, in->room, in->count + 1))
+        return FRAG_NOMEM;
+    in->buffers[in->count++] = *b;
+    return FRAG_OK;
+}
+
+static enum frag_err read_buffer(struct instance *in, const char *at,
+                                 const char *end)
+{
+    struct word fields[NAMES] = {{"", 0}}, w;
+    struct buffer b;
+    int k = 0;
+
+    for (; next_word(&at, end, &w); k++)
+        for (int name = 0; name < NAMES; name++)
+            if (in->column[name] == k)
+                fields[name] = w;
+    if (k != in->columns)
+        return wrong(in, "as many fields as the header has", w);
+    if (!read_number(fields[LOWER], &b.lower))
+        return wrong(in, "a time, 0 to 2^63 - 1", fields[LOWER]);
+    w = fields[in->column[END] >= 0 ? END : UPPER];
+    if (!read_number(w, &b.upper))
+        return wrong(in, "a time, 0 to 2^63 - 1", w);
+    b.upper += in->column[END] >= 0;
+    if (b.upper <= b.lower)
+        return wrong(in, "a time after the lower one", w);
+    if (!read_number(fields[SIZE], &b.size) || !b.size)
+        return wrong(in, "a size, 1 to 2^63 - 1", fields[SIZE]);
+    return add(in, &b);
+}
+
+static enum frag_err read_line(void *user, const char *line, size_t length,
+                               uint64_t number)
+{
+    struct instance *in = user;
+    struct word all;
+    const char *at = line;
+
+    in->line = number;
+    next_word(&at, line + length, &all);
+    if (!all.length && !at)
+        return FRAG_OK;
+    if (in->columns)
+        return read_buffer(in, line, line + length);
+    return read_header(line, line + length, in->column, &in->columns)
+               ? FRAG_OK
+               : wrong(in, "a header of id, lower, upper, size",
+                       (struct word){line, length});
+}
+
+/* A birth or a death. */
+struct moment {
+    uint64_t time;
+    uint64_t buffer;
+    bool is_birth;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->is_birth != y->is_birth)
+        return x->is_birth ? 1 : -1;
+    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
+}
+
+/* What a size is multiplied by. */
+static enum frag_err find_unit(const struct instance *in,
+                               struct frag_build *build, frag_size *unit)
+{
+    uint64_t largest = 0;
+    bool whole = true;
+
+    for (uint64_t i = 0; i < in->count; i++) {
+        whole = whole && in->buffers[i].size % QUANTUM == 0;
+        largest = in->buffers[i].size > largest ? in->buffers[i].size : largest;
+    }
+    *unit = whole ? 1 : QUANTUM;
+    if (whole)
+        return FRAG_OK;
+    if (largest > (uint64_t)INT64_MAX / QUANTUM)
+        return frag_fail(in->e, FRAG_CORRUPT,
+                         "%s:0: expected sizes below 2^54, or multiples of %d, "
+                         "found %" PRIu64,
+                         frag_source_name(in->source), QUANTUM, largest);
+    return frag_build_note(build,
+                           "not all sizes are multiples of %d: a unit of the "
+                           "file is taken as %d bytes, so divide by that",
+                           QUANTUM, QUANTUM);
+}
+
+static enum frag_err put_moments(const struct instance *in,
+                                 struct frag_build *build,
+                                 const struct moment *moments, frag_size unit)
+{
+    for (uint64_t k = 0; k < 2 * in->count; k++) {
+        const struct moment *m = &moments[k];
+
+        FRAG_TRY(frag_build_event(
+            build, 0, m->is_birth ? FRAG_ALLOC : FRAG_FREE, m->buffer,
+            m->is_birth ? in->buffers[m->buffer].size * unit : 0, 0, 0,
+            in->e)); /* nothing but NOMEM: all is checked by now */
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err put_events(const struct instance *in,
+                                struct frag_build *build)
+{
+    struct moment *moments = malloc((2 * in->count + 1) * sizeof(*moments));
+    enum frag_err err;
+    frag_size unit;
+
+    if (!moments)
+        return FRAG_NOMEM;
+    for (uint64_t i = 0; i < in->count; i++) {
+        moments[2 * i] = (struct moment){in->buffers[i].lower, i, true};
+        moments[2 * i + 1] = (struct moment){in->buffers[i].upper, i, false};
+    }
+    qsort(moments, 2 * in->count, sizeof(*moments), by_time);
+    err = find_unit(in, build, &unit);
+    if (err == FRAG_OK)
+        err = put_moments(in, build, moments, unit);
+    free(moments);
+    return err;
+}
+
+static enum frag_err static_read(struct frag_source *source,
+                                 struct frag_build *build,
+                                 const struct frag_read_options *opts,
+                                 struct frag_error *e)
+{
+    struct instance in = {.source = source, .e = e};
+    enum frag_err err = frag_build_device(build, 0, e);
+
+    if (err == FRAG_OK)
+        err = lines_each(source, opts, read_line, &in, e);
+    if (err == FRAG_OK)
+        err = put_events(&in, build);
+    free(in.buffers);
+    return err;
+}
+
+static bool static_recognize(const unsigned char *bytes, size_t count)
+{
+    const char *line = (const char *)bytes;
+    const char *end = memchr(line, '\n', count);
+    int column[NAMES], columns;
+
+    return read_header(line, end ? end : line + count, column, &columns);
+}
+
+const struct frag_importer frag_importer_static = {
+    .name = "static",
+    .summary = "static instances (minimalloc, idealloc), header "
+               "id,lower,upper,size",
+    .recognize = static_recognize,
+    .read = static_read,
+};

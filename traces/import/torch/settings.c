@@ -1,0 +1,146 @@
+/* settings.c - the allocator's settings in a snapshot. */
+#include "traces/import/torch/torch.h"
+
+enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS };
+
+const struct field settings_fields[WORD_COUNT] = {
+    [W_conf] = {TEXT, C_CONF, 0, false, false},
+    [W_max_split_size] = {WHOLE, C_SPLIT, 0, false, true},
+    [W_gc_threshold] = {1 << PICKLE_FLOAT, C_GC, 0, false, false},
+    [W_expandable] = {TRUTH, C_EXPANDABLE, 0, false, false},
+    [W_capture_reuse] = {TRUTH, C_REUSE, 0, false, false},
+    [W_divisions] = {DONE, C_DIVISIONS, K_DIVISIONS, false, false},
+};
+
+static enum frag_err settings_begin(void *user, uint8_t kind,
+                                    struct frag_error *e)
+{
+    struct import *in = user;
+
+    in->settings = torch_settings_default();
+    return record_begin(in, kind, e);
+}
+
+const struct field divisions_fields[WORD_COUNT] = {
+    [W_octave_0] = {WHOLE, 0, 0, false, false},
+    [W_octave_1] = {WHOLE, 1, 0, false, false},
+    [W_octave_2] = {WHOLE, 2, 0, false, false},
+    [W_octave_3] = {WHOLE, 3, 0, false, false},
+    [W_octave_4] = {WHOLE, 4, 0, false, false},
+    [W_octave_5] = {WHOLE, 5, 0, false, false},
+    [W_octave_6] = {WHOLE, 6, 0, false, false},
+    [W_octave_7] = {WHOLE, 7, 0, false, false},
+    [W_octave_8] = {WHOLE, 8, 0, false, false},
+    [W_octave_9] = {WHOLE, 9, 0, false, false},
+    [W_octave_10] = {WHOLE, 10, 0, false, false},
+    [W_octave_11] = {WHOLE, 11, 0, false, false},
+    [W_octave_12] = {WHOLE, 12, 0, false, false},
+    [W_octave_13] = {WHOLE, 13, 0, false, false},
+    [W_octave_14] = {WHOLE, 14, 0, false, false},
+    [W_octave_15] = {WHOLE, 15, 0, false, false},
+};
+
+static enum frag_err divisions_seal(void *user, uint8_t kind, uint32_t *result,
+                                    struct frag_error *e)
+{
+    struct import *in = user;
+    const struct record *r = &in->records[kind];
+
+    (void)result, (void)e;
+    for (unsigned i = 0; i < TORCH_DIVISIONS; i++)
+        if (record_has(r, i))
+            in->settings.divisions[i] = r->value[i];
+    return FRAG_OK;
+}
+
+const struct pickle_kind torch_divisions = {
+    .name = "the table of divisions",
+    .shape = PICKLE_IS_DICT,
+    .begin = record_begin,
+    .take = record_take,
+    .seal = divisions_seal,
+};
+
+static uint8_t log2_of(uint64_t n)
+{
+    uint8_t bits = 0;
+
+    while (n >>= 1)
+        bits++;
+    return bits;
+}
+
+static double as_double(uint64_t bits)
+{
+    double d;
+
+    memcpy(&d, &bits, sizeof(d));
+    return d;
+}
+
+static enum frag_err feed_settings(struct import *in, const char *given,
+                                   struct frag_error *e)
+{
+    const struct torch_settings *s = &in->settings;
+    struct frag_recorded_settings out = {.gc_threshold = s->gc_threshold,
+                                         .expandable = s->expandable};
+    bool rebuilt = false;
+    char *conf = torch_settings_conf(s, given, &rebuilt);
+    enum frag_err err;
+
+    if (!conf)
+        return import_no_memory(in, e);
+    for (size_t i = 0; i < TORCH_DIVISIONS; i++)
+        out.divisions[i] = log2_of(s->divisions[i]);
+    out.conf = conf;
+    err = frag_build_settings(in->build, &out, e);
+    if (err == FRAG_OK && rebuilt && given)
+        err = frag_build_note(
+            in->build,
+            "the settings in force were not those of PYTORCH_CUDA_ALLOC_CONF "
+            "('%.200s'); they are taken from their values: %.200s",
+            given, conf);
+    free(conf);
+    return err;
+}
+
+static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
+                                   struct frag_error *e)
+{
+    struct import *in = user;
+    const struct record *r = &in->records[K_SETTINGS];
+    char *given = NULL;
+    enum frag_err err;
+
+    (void)kind, (void)result;
+    if (record_has(r, C_SPLIT))
+        in->settings.max_split = r->value[C_SPLIT];
+    if (record_has(r, C_GC))
+        in->settings.gc_threshold = as_double(r->value[C_GC]);
+    in->settings.expandable =
+        record_has(r, C_EXPANDABLE) && r->value[C_EXPANDABLE];
+    in->settings.capture_reuse = record_has(r, C_REUSE) && r->value[C_REUSE];
+    if (record_has(r, C_CONF)) {
+        size_t length;
+        const char *text = pickle_text(in->pickle, r->value[C_CONF], &length);
+
+        given = strndup(text, length);
+        if (!given)
+            return import_no_memory(in, e);
+    }
+    err = feed_settings(in, given, e);
+    free(given);
+    return err;
+}
+
+static const struct pickle_member members[] = {{W_divisions, K_DIVISIONS},
+                                               {0, 0}};
+
+const struct pickle_kind torch_settings = {
+    .name = "the allocator's settings",
+    .shape = PICKLE_IS_DICT,
+    .members = members,
+    .begin = settings_begin,
+    .take = record_take,
+    .seal = settings_seal,
+};

@@ -1,0 +1,175 @@
+/* torch.c - snapshots of PyTorch's CUDA allocator, as _snapshot(),
+ * memory_snapshot(), _dump_snapshot() and torch.save() leave them. */
+#include "traces/import/torch/torch.h"
+
+static enum frag_err overflows_take(void *user, uint8_t kind,
+                                    const struct pickle_value *items,
+                                    size_t count, struct frag_error *e)
+{
+    struct import *in = user;
+    bool any = false;
+
+    (void)kind, (void)e;
+    for (; count--; items++)
+        any |=
+            (items->tag == PICKLE_BOOL || items->tag == PICKLE_INT) && items->n;
+    if (!any)
+        return FRAG_OK;
+    return frag_build_note(in->build,
+                           "the recorder's ring buffer overflowed: the oldest "
+                           "entries are lost");
+}
+
+const struct pickle_kind torch_overflows = {
+    .name = "a list of bools",
+    .take = overflows_take,
+};
+
+enum { T_SEGMENTS, T_TRACES, T_SETTINGS, T_ANNOTATIONS };
+
+const struct field snapshot_fields[WORD_COUNT] = {
+    [W_segments] = {DONE, T_SEGMENTS, K_SEGMENTS, false, false},
+    [W_device_traces] = {DONE, T_TRACES, K_TRACES, false, false},
+    [W_allocator_settings] = {DONE, T_SETTINGS, K_SETTINGS, false, false},
+    [W_external_annotations] = {DONE, T_ANNOTATIONS, K_ANNOTATIONS, false,
+                                false},
+};
+
+static enum frag_err snapshot_take(void *user, uint8_t kind,
+                                   const struct pickle_value *items,
+                                   size_t count, struct frag_error *e)
+{
+    FRAG_TRY(record_take(user, kind, items, count, e));
+    for (; count--; items += 2)
+        if (items[0].tag == PICKLE_TEXT &&
+            items[0].n == W_trace_alloc_overflowed)
+            FRAG_TRY(overflows_take(user, K_OVERFLOWS, items + 1, 1, e));
+    return FRAG_OK;
+}
+
+static enum frag_err snapshot_seal(void *user, uint8_t kind, uint32_t *result,
+                                   struct frag_error *e)
+{
+    struct import *in = user;
+    const struct record *r = &in->records[kind];
+
+    (void)result;
+    if (record_has(r, T_SEGMENTS) || record_has(r, T_TRACES))
+        return FRAG_OK;
+    return record_bad(in, K_SNAPSHOT, "expected the key", W_device_traces,
+                      "none", e);
+}
+
+static const struct pickle_member members[] = {
+    {W_segments, K_SEGMENTS},
+    {W_device_traces, K_TRACES},
+    {W_allocator_settings, K_SETTINGS},
+    {W_external_annotations, K_ANNOTATIONS},
+    {W_trace_alloc_overflowed, K_OVERFLOWS},
+    {0, 0},
+};
+
+const struct pickle_kind torch_snapshot = {
+    .name = "a snapshot",
+    .shape = PICKLE_IS_DICT,
+    .members = members,
+    .begin = record_begin,
+    .take = snapshot_take,
+    .seal = snapshot_seal,
+};
+
+const struct pickle_kind torch_other = {.name = "a value of another type"};
+
+static enum frag_err tick(void *user, struct frag_error *e)
+{
+    const struct import *in = user;
+    const struct frag_read_options *opts = in->opts;
+
+    if (opts && opts->progress &&
+        opts->progress(opts->user, frag_source_read(in->source),
+                       frag_source_size(in->source)))
+        return frag_fail(e, FRAG_CANCELLED, "%s: cancelled",
+                         frag_source_name(in->source));
+    return FRAG_OK;
+}
+
+static const char *const words[WORD_COUNT] = {
+#define X(name, text) text,
+    WORDS(X)
+#undef X
+};
+
+static const struct pickle_kind *const kinds[KIND_COUNT] = {
+#define X(name, kind) &torch_##kind,
+    KINDS(X)
+#undef X
+};
+
+static const struct pickle_schema schema = {
+    .words = words,
+    .word_count = WORD_COUNT,
+    .kinds = kinds,
+    .kind_count = KIND_COUNT,
+    .root_dict = K_SNAPSHOT,
+    .root_list = K_SEGMENTS,
+    .anywhere = {W_frames, K_FRAMES},
+    .tick = tick,
+};
+
+static enum frag_err note_what_lacks(struct import *in, struct frag_error *e)
+{
+    if (!in->has_entries && !in->has_segments)
+        FRAG_TRY(frag_build_device(in->build, 0, e));
+    if (!in->has_entries)
+        FRAG_TRY(frag_build_note(in->build,
+                                 "the snapshot has no trace entries: history "
+                                 "was not recorded"));
+    return FRAG_OK;
+}
+
+static enum frag_err import(struct import *in, struct frag_error *e)
+{
+    in->pickle = pickle_open(in->source, &schema, in);
+    if (!in->pickle)
+        return import_no_memory(in, e);
+    FRAG_TRY(pickle_read(in->pickle, e));
+    return note_what_lacks(in, e);
+}
+
+static enum frag_err torch_read(struct frag_source *source,
+                                struct frag_build *build,
+                                const struct frag_read_options *opts,
+                                struct frag_error *e)
+{
+    struct import *in = calloc(1, sizeof(*in));
+    enum frag_err err;
+
+    if (!in)
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory to import it",
+                         frag_source_name(source));
+    in->source = source;
+    in->build = build;
+    in->opts = opts;
+    in->words = words;
+    in->kinds = kinds;
+    err = import(in, e);
+    pickle_close(in->pickle);
+    free(in->blocks);
+    free(in->frames);
+    free(in->stack);
+    free(in->strings);
+    free(in);
+    return err;
+}
+
+static bool torch_recognize(const unsigned char *bytes, size_t count)
+{
+    return count >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5;
+}
+
+const struct frag_importer frag_importer_torch = {
+    .name = "torch",
+    .summary = "snapshot of PyTorch's CUDA allocator (pickle, also in a .pt)",
+    .recognize = torch_recognize,
+    .read = torch_read,
+};

@@ -1,0 +1,212 @@
+/* torch.h - the parts of the reader of PyTorch snapshots. Private to
+ * traces/import_torch*.c.
+ *
+ * The schema (import_torch.c) names the dicts and lists that matter and where
+ * they stand. Each dict has a record, filled by a table of its keys while its
+ * members come in, and handed to the builder when it is complete. Nothing
+ * depends on the order of keys. Sources: allocator rules 19, 20 and 22.
+ */
+#ifndef FRAG_TRACES_IMPORT_TORCH_TORCH_H
+#define FRAG_TRACES_IMPORT_TORCH_TORCH_H
+
+#include "traces/grow.h"
+#include "traces/import/importer.h"
+#include "traces/import/torch/conf.h"
+#include "traces/pickle/pickle.h"
+
+/* Every text that means something, once. The actions stand in the order of enum
+ * frag_entry_kind, the divisions in that of their octaves. */
+#define WORDS(X)                                          \
+    X(alloc, "alloc")                                     \
+    X(free_requested, "free_requested")                   \
+    X(free_completed, "free_completed")                   \
+    X(segment_alloc, "segment_alloc")                     \
+    X(segment_free, "segment_free")                       \
+    X(segment_map, "segment_map")                         \
+    X(segment_unmap, "segment_unmap")                     \
+    X(oom, "oom")                                         \
+    X(action, "action")                                   \
+    X(addr, "addr")                                       \
+    X(device_free, "device_free")                         \
+    X(size, "size")                                       \
+    X(stream, "stream")                                   \
+    X(time_us, "time_us")                                 \
+    X(frames, "frames")                                   \
+    X(pool_id, "pool_id")                                 \
+    X(name, "name")                                       \
+    X(filename, "filename")                               \
+    X(line, "line")                                       \
+    X(device, "device")                                   \
+    X(address, "address")                                 \
+    X(total_size, "total_size")                           \
+    X(segment_type, "segment_type")                       \
+    X(segment_pool_id, "segment_pool_id")                 \
+    X(is_expandable, "is_expandable")                     \
+    X(blocks, "blocks")                                   \
+    X(requested_size, "requested_size")                   \
+    X(state, "state")                                     \
+    X(small, "small")                                     \
+    X(inactive, "inactive")                               \
+    X(active_pending_free, "active_pending_free")         \
+    X(active_awaiting_free, "active_awaiting_free")       \
+    X(active_allocated, "active_allocated")               \
+    X(stage, "stage")                                     \
+    X(START, "START")                                     \
+    X(END, "END")                                         \
+    X(segments, "segments")                               \
+    X(device_traces, "device_traces")                     \
+    X(allocator_settings, "allocator_settings")           \
+    X(external_annotations, "external_annotations")       \
+    X(trace_alloc_overflowed, "trace_alloc_overflowed")   \
+    X(conf, "PYTORCH_CUDA_ALLOC_CONF")                    \
+    X(max_split_size, "max_split_size")                   \
+    X(gc_threshold, "garbage_collection_threshold")       \
+    X(expandable, "expandable_segments")                  \
+    X(capture_reuse, "graph_capture_record_stream_reuse") \
+    X(divisions, "roundup_power2_divisions")              \
+    X(octave_0, "1")                                      \
+    X(octave_1, "2")                                      \
+    X(octave_2, "4")                                      \
+    X(octave_3, "8")                                      \
+    X(octave_4, "16")                                     \
+    X(octave_5, "32")                                     \
+    X(octave_6, "64")                                     \
+    X(octave_7, "128")                                    \
+    X(octave_8, "256")                                    \
+    X(octave_9, "512")                                    \
+    X(octave_10, "1024")                                  \
+    X(octave_11, "2048")                                  \
+    X(octave_12, "4096")                                  \
+    X(octave_13, "8192")                                  \
+    X(octave_14, "16384")                                 \
+    X(octave_15, "32768")
+
+enum word {
+#define X(name, text) W_##name,
+    WORDS(X)
+#undef X
+        WORD_COUNT
+};
+
+/* Each kind of dict or list, and the name of its struct torch_<name>. */
+#define KINDS(X)                \
+    X(OTHER, other)             \
+    X(SNAPSHOT, snapshot)       \
+    X(TRACES, traces)           \
+    X(TRACE, trace)             \
+    X(ENTRY, entry)             \
+    X(FRAMES, frames)           \
+    X(FRAME, frame)             \
+    X(SEGMENTS, segments)       \
+    X(SEGMENT, segment)         \
+    X(BLOCKS, blocks)           \
+    X(BLOCK, block)             \
+    X(SETTINGS, settings)       \
+    X(DIVISIONS, divisions)     \
+    X(ANNOTATIONS, annotations) \
+    X(ANNOTATION, annotation)   \
+    X(OVERFLOWS, overflows)
+
+enum kind {
+#define X(name, kind) K_##name,
+    KINDS(X)
+#undef X
+        KIND_COUNT
+};
+
+#define X(name, kind) extern const struct pickle_kind torch_##kind;
+KINDS(X)
+#undef X
+
+/* A key of a dict: which values it may have and where they go in a record. */
+struct field {
+    uint16_t tags; /* 1 << enum pickle_tag; 0: the key means nothing */
+    uint8_t slot;
+    uint8_t kind; /* of a container */
+    bool needed, may_be_negative;
+};
+
+#define WHOLE (1 << PICKLE_INT | 1 << PICKLE_UINT)
+#define TEXT  (1 << PICKLE_TEXT)
+#define PAIR  (1 << PICKLE_PAIR)
+#define TRUTH (1 << PICKLE_BOOL)
+#define DONE  (1 << PICKLE_DONE)
+
+/* The keys of the dicts that have a record, each [WORD_COUNT]. */
+extern const struct field snapshot_fields[], entry_fields[], frame_fields[],
+    segment_fields[], block_fields[], settings_fields[], divisions_fields[],
+    annotation_fields[];
+
+enum { SLOTS = 16, DEVICES_MAX = 1024, FRAME_CACHE = 1 << 12 };
+
+/* A dict being read. */
+struct record {
+    uint64_t value[SLOTS];
+    uint32_t set;    /* 1 << slot */
+    uint64_t where;  /* it begins */
+    uint64_t number; /* how many came before it */
+};
+
+struct import {
+    struct frag_source *source;
+    struct frag_build *build;
+    const struct frag_read_options *opts;
+    struct pickle *pickle;
+
+    const char *const *words;               /* [WORD_COUNT] */
+    const struct pickle_kind *const *kinds; /* [KIND_COUNT] */
+
+    struct record records[KIND_COUNT];
+    uint32_t traces; /* lists of entries so far; the last one's device is one
+                        less */
+    bool has_entries, has_segments;
+
+    struct frag_snapshot_block *blocks; /* of the segment being read */
+    uint64_t block_count, block_room;
+
+    struct frag_frame *frames; /* the different ones, nearly */
+    uint64_t frame_count, frame_room;
+    uint32_t frame_cache[FRAME_CACHE]; /* 1 + index in frames, by hash */
+    struct frag_frame *stack;          /* the stack being read */
+    uint64_t stack_count, stack_room;
+
+    uint32_t *strings; /* 1 + the builder's number, by the pickle's */
+    uint64_t string_room;
+
+    struct torch_settings settings;
+};
+
+/* Records. The calls of a pickle_kind: */
+enum frag_err record_begin(void *user, uint8_t kind, struct frag_error *e);
+enum frag_err record_take(void *user, uint8_t kind,
+                          const struct pickle_value *items, size_t count,
+                          struct frag_error *e);
+
+/* The begin of a list that a snapshot has once. */
+enum frag_err record_once(void *user, uint8_t kind, struct frag_error *e);
+
+static inline bool record_has(const struct record *r, unsigned slot)
+{
+    return r->set >> slot & 1;
+}
+
+/* CORRUPT with the first key that is needed and not there. */
+enum frag_err record_check(const struct import *in, enum kind kind,
+                           struct frag_error *e);
+
+/* CORRUPT: file, offset and number of the record, what is wrong with a key, and
+ * what was found ("": not said). */
+enum frag_err record_bad(const struct import *in, enum kind kind,
+                         const char *wrong, enum word key, const char *found,
+                         struct frag_error *e);
+
+/* Of the key time_us: 0 if it is not there. */
+enum frag_err record_time(const struct import *in, enum kind kind,
+                          unsigned slot, frag_time *time, struct frag_error *e);
+
+struct frag_pool_id record_pool(const struct import *in, enum kind kind,
+                                unsigned slot);
+
+enum frag_err import_no_memory(const struct import *in, struct frag_error *e);
+
+#endif

@@ -1,0 +1,411 @@
+/* ops.c - the opcodes of a pickle. */
+#include "traces/pickle/reader.h"
+
+enum { TEXT_MAX = 1 << 24 }; /* bytes of one text */
+
+static uint64_t little8(const unsigned char *b)
+{
+    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 |
+           (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 |
+           (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
+}
+
+static uint32_t little4(const unsigned char *b)
+{
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
+           (uint32_t)b[3] << 24;
+}
+
+#define RUN(name) \
+    static enum frag_err run_##name(struct pickle *p, const unsigned char *arg)
+
+static enum frag_err text(struct pickle *p, uint64_t size)
+{
+    const unsigned char *bytes = NULL;
+    uint32_t n;
+
+    if (size > TEXT_MAX)
+        return pickle_bad(p, "expected a text of at most %d bytes", TEXT_MAX);
+    FRAG_TRY(bytes_take(p, (size_t)size, &bytes));
+    n = texts_add(&p->texts, bytes, (size_t)size);
+    if (n == TEXT_NONE)
+        return pickle_no_memory(p);
+    return stack_push(p, (struct pickle_value){.tag = PICKLE_TEXT, .n = n});
+}
+
+static enum frag_err bytes_unused(struct pickle *p, uint64_t size)
+{
+    FRAG_TRY(bytes_skip(p, size));
+    return stack_push_other(p);
+}
+
+/* A two's complement integer of any size, of which 64 bits are kept. */
+static enum frag_err whole(struct pickle *p, uint64_t size)
+{
+    struct pickle_value v = {.tag = PICKLE_INT};
+    const unsigned char *b = NULL;
+
+    if (size > 9) {
+        FRAG_TRY(bytes_skip(p, size));
+        return stack_push(p, (struct pickle_value){.tag = PICKLE_HUGE});
+    }
+    FRAG_TRY(bytes_take(p, (size_t)size, &b));
+    if (size == 9) {
+        v.tag = b[8] ? PICKLE_HUGE : PICKLE_UINT;
+        v.n = little8(b);
+        if (!b[8] && v.n <= INT64_MAX)
+            v.tag = PICKLE_INT;
+    } else if (size) {
+        v.n = bytes_little(b, (size_t)size);
+        if (size < 8 && b[size - 1] >> 7)
+            v.n |= UINT64_MAX << 8 * size;
+    }
+    return stack_push(p, v);
+}
+
+static enum frag_err truth(struct pickle *p, bool is_true)
+{
+    return stack_push(p,
+                      (struct pickle_value){.tag = PICKLE_BOOL, .n = is_true});
+}
+
+#define IGNORE (void)arg
+
+RUN(proto)
+{
+    if (*arg < 2 || *arg > 5)
+        return pickle_bad(p, "expected a pickle of protocol 2 to 5, found %d",
+                          *arg);
+    return FRAG_OK;
+}
+
+/* How the file is cut into frames says nothing about its values. */
+RUN(frame)
+{
+    (void)p, IGNORE;
+    return FRAG_OK;
+}
+
+RUN(stop)
+{
+    IGNORE;
+    return stack_stop(p);
+}
+
+RUN(mark)
+{
+    IGNORE;
+    return stack_mark(p);
+}
+
+RUN(pop)
+{
+    IGNORE;
+    return stack_pop(p);
+}
+
+RUN(pop_mark)
+{
+    IGNORE;
+    return stack_pop_marked(p);
+}
+
+RUN(dup)
+{
+    IGNORE;
+    return stack_dup(p);
+}
+
+RUN(none)
+{
+    IGNORE;
+    return stack_push(p, (struct pickle_value){.tag = PICKLE_NONE});
+}
+
+RUN(true)
+{
+    IGNORE;
+    return truth(p, true);
+}
+
+RUN(false)
+{
+    IGNORE;
+    return truth(p, false);
+}
+
+RUN(int1)
+{
+    return stack_push_int(p, arg[0]);
+}
+
+RUN(int2)
+{
+    return stack_push_int(p, arg[0] | arg[1] << 8);
+}
+
+RUN(int4)
+{
+    return stack_push_int(p, (int32_t)little4(arg));
+}
+
+RUN(long1)
+{
+    return whole(p, arg[0]);
+}
+
+RUN(long4)
+{
+    const uint32_t size = little4(arg);
+
+    if (size > INT32_MAX)
+        return pickle_bad(p, "a LONG4 of negative size");
+    return whole(p, size);
+}
+
+RUN(float)
+{
+    struct pickle_value v = {.tag = PICKLE_FLOAT};
+
+    for (int i = 0; i < 8; i++)
+        v.n = v.n << 8 | arg[i];
+    return stack_push(p, v);
+}
+
+RUN(text1)
+{
+    return text(p, arg[0]);
+}
+
+RUN(text4)
+{
+    return text(p, little4(arg));
+}
+
+RUN(text8)
+{
+    return text(p, little8(arg));
+}
+
+RUN(bytes1)
+{
+    return bytes_unused(p, arg[0]);
+}
+
+RUN(bytes4)
+{
+    return bytes_unused(p, little4(arg));
+}
+
+RUN(bytes8)
+{
+    return bytes_unused(p, little8(arg));
+}
+
+RUN(empty_dict)
+{
+    IGNORE;
+    return stack_begin(p, PICKLE_IS_DICT);
+}
+
+/* A set is a list as far as anyone here looks. */
+RUN(empty_list)
+{
+    IGNORE;
+    return stack_begin(p, PICKLE_IS_LIST);
+}
+
+RUN(set_items)
+{
+    IGNORE;
+    return stack_put_marked(p, PICKLE_IS_DICT);
+}
+
+RUN(set_item)
+{
+    IGNORE;
+    return stack_put_top(p, PICKLE_IS_DICT);
+}
+
+RUN(appends)
+{
+    IGNORE;
+    return stack_put_marked(p, PICKLE_IS_LIST);
+}
+
+RUN(append)
+{
+    IGNORE;
+    return stack_put_top(p, PICKLE_IS_LIST);
+}
+
+RUN(tuple)
+{
+    IGNORE;
+    return stack_wrap_marked(p, true);
+}
+
+/* What comes without an empty one first, as no pickler writes lists and dicts:
+ * it cannot be told where it stands while it is filled. */
+RUN(wrap)
+{
+    IGNORE;
+    return stack_wrap_marked(p, false);
+}
+
+RUN(wrap0)
+{
+    IGNORE;
+    return stack_push_other(p);
+}
+
+RUN(wrap1)
+{
+    IGNORE;
+    return stack_wrap_top(p, 1);
+}
+
+RUN(wrap2)
+{
+    IGNORE;
+    return stack_wrap_top(p, 2);
+}
+
+RUN(wrap3)
+{
+    IGNORE;
+    return stack_wrap_top(p, 3);
+}
+
+RUN(memoize)
+{
+    IGNORE;
+    return refs_memoize(p, p->memo.next++);
+}
+
+RUN(put1)
+{
+    return refs_memoize(p, arg[0]);
+}
+
+RUN(put4)
+{
+    return refs_memoize(p, little4(arg));
+}
+
+RUN(get1)
+{
+    return refs_recall(p, arg[0]);
+}
+
+RUN(get4)
+{
+    return refs_recall(p, little4(arg));
+}
+
+/* Refusals */
+
+/* Of an opcode without argument that is being run. */
+static const char *name_of(const struct pickle *p)
+{
+    return opcodes[p->at[-1]].name;
+}
+
+RUN(call)
+{
+    IGNORE;
+    return pickle_bad(p,
+                      "the pickle wants to call a function (%s); a snapshot "
+                      "never does",
+                      name_of(p));
+}
+
+RUN(outside)
+{
+    IGNORE;
+    return pickle_bad(p,
+                      "the pickle wants something from outside of it (%s); a "
+                      "snapshot never does",
+                      name_of(p));
+}
+
+RUN(old)
+{
+    IGNORE;
+    return pickle_bad(
+        p, "%s is an opcode of protocols 0 and 1, expected 2 to 5", name_of(p));
+}
+
+const struct opcode opcodes[256] = {
+    /* clang-format off */
+    [0x80] = {"PROTO", 1, run_proto},
+    [0x95] = {"FRAME", 8, run_frame},
+    ['.']  = {"STOP", 0, run_stop},
+    ['(']  = {"MARK", 0, run_mark},
+    ['0']  = {"POP", 0, run_pop},
+    ['1']  = {"POP_MARK", 0, run_pop_mark},
+    ['2']  = {"DUP", 0, run_dup},
+    ['N']  = {"NONE", 0, run_none},
+    [0x88] = {"NEWTRUE", 0, run_true},
+    [0x89] = {"NEWFALSE", 0, run_false},
+    ['K']  = {"BININT1", 1, run_int1},
+    ['M']  = {"BININT2", 2, run_int2},
+    ['J']  = {"BININT", 4, run_int4},
+    [0x8a] = {"LONG1", 1, run_long1},
+    [0x8b] = {"LONG4", 4, run_long4},
+    ['G']  = {"BINFLOAT", 8, run_float},
+    [0x8c] = {"SHORT_BINUNICODE", 1, run_text1},
+    ['X']  = {"BINUNICODE", 4, run_text4},
+    [0x8d] = {"BINUNICODE8", 8, run_text8},
+    ['U']  = {"SHORT_BINSTRING", 1, run_text1},
+    ['T']  = {"BINSTRING", 4, run_text4},
+    ['C']  = {"SHORT_BINBYTES", 1, run_bytes1},
+    ['B']  = {"BINBYTES", 4, run_bytes4},
+    [0x8e] = {"BINBYTES8", 8, run_bytes8},
+    [0x96] = {"BYTEARRAY8", 8, run_bytes8},
+    ['}']  = {"EMPTY_DICT", 0, run_empty_dict},
+    ['u']  = {"SETITEMS", 0, run_set_items},
+    ['s']  = {"SETITEM", 0, run_set_item},
+    ['d']  = {"DICT", 0, run_wrap},
+    [']']  = {"EMPTY_LIST", 0, run_empty_list},
+    ['e']  = {"APPENDS", 0, run_appends},
+    ['a']  = {"APPEND", 0, run_append},
+    ['l']  = {"LIST", 0, run_wrap},
+    [0x8f] = {"EMPTY_SET", 0, run_empty_list},
+    [0x90] = {"ADDITEMS", 0, run_appends},
+    [0x91] = {"FROZENSET", 0, run_wrap},
+    [')']  = {"EMPTY_TUPLE", 0, run_wrap0},
+    [0x85] = {"TUPLE1", 0, run_wrap1},
+    [0x86] = {"TUPLE2", 0, run_wrap2},
+    [0x87] = {"TUPLE3", 0, run_wrap3},
+    ['t']  = {"TUPLE", 0, run_tuple},
+    [0x94] = {"MEMOIZE", 0, run_memoize},
+    ['q']  = {"BINPUT", 1, run_put1},
+    ['r']  = {"LONG_BINPUT", 4, run_put4},
+    ['h']  = {"BINGET", 1, run_get1},
+    ['j']  = {"LONG_BINGET", 4, run_get4},
+
+    ['c']  = {"GLOBAL", 0, run_call},
+    [0x93] = {"STACK_GLOBAL", 0, run_call},
+    ['R']  = {"REDUCE", 0, run_call},
+    ['b']  = {"BUILD", 0, run_call},
+    ['i']  = {"INST", 0, run_call},
+    ['o']  = {"OBJ", 0, run_call},
+    [0x81] = {"NEWOBJ", 0, run_call},
+    [0x92] = {"NEWOBJ_EX", 0, run_call},
+    [0x82] = {"EXT1", 0, run_call},
+    [0x83] = {"EXT2", 0, run_call},
+    [0x84] = {"EXT4", 0, run_call},
+    ['P']  = {"PERSID", 0, run_outside},
+    ['Q']  = {"BINPERSID", 0, run_outside},
+    [0x97] = {"NEXT_BUFFER", 0, run_outside},
+    [0x98] = {"READONLY_BUFFER", 0, run_outside},
+    ['I']  = {"INT", 0, run_old},
+    ['L']  = {"LONG", 0, run_old},
+    ['F']  = {"FLOAT", 0, run_old},
+    ['S']  = {"STRING", 0, run_old},
+    ['V']  = {"UNICODE", 0, run_old},
+    ['g']  = {"GET", 0, run_old},
+    ['p']  = {"PUT", 0, run_old},
+    /* clang-format on */
+};

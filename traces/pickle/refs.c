@@ -1,0 +1,169 @@
+/* refs.c - what the memo of a pickle refers to. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "traces/pickle/reader.h"
+
+/* A code of the memo: 3 bits of class, then a text's number, or 5 bits of kind
+ * and a result. */
+enum code_class {
+    CODE_UNSET,
+    CODE_TEXT,
+    CODE_PAIR,
+    CODE_SCALAR, /* the value itself, kept as a text */
+    CODE_RESULT,
+    CODE_DONE,
+    CODE_OTHER,
+    CODE_OPEN,
+};
+
+enum { RESULT_MAX = 1 << 24 };
+
+static uint32_t code_of_result(const struct pickle_value *v)
+{
+    return CODE_RESULT | (uint32_t)v->kind << 3 | (uint32_t)v->n << 8;
+}
+
+enum frag_err refs_resolve(struct pickle *p, const struct pickle_value *v)
+{
+    if (v->n >= RESULT_MAX)
+        return pickle_bad(p, "too many of %s", p->schema->kinds[v->kind]->name);
+    if (!v->slot)
+        return FRAG_OK;
+    return memo_set(&p->memo, v->slot - 1, code_of_result(v))
+               ? FRAG_OK
+               : pickle_no_memory(p);
+}
+
+static enum frag_err keep_scalar(struct pickle *p, const struct pickle_value *v,
+                                 uint32_t *code)
+{
+    unsigned char bytes[9];
+    uint32_t n;
+
+    bytes[0] = v->tag;
+    memcpy(bytes + 1, &v->n, 8);
+    n = texts_add(&p->texts, bytes, sizeof(bytes));
+    if (n == TEXT_NONE)
+        return pickle_no_memory(p);
+    *code = CODE_SCALAR | n << 3;
+    return FRAG_OK;
+}
+
+/* An open container whose result is to come remembers its place. */
+static enum frag_err code_of_open(struct pickle *p, struct pickle_value *v,
+                                  uint64_t number, uint32_t *code)
+{
+    *code = CODE_DONE | (uint32_t)v->kind << 3;
+    if (!v->kind)
+        *code = CODE_OTHER;
+    if (!p->schema->kinds[v->kind]->keeps)
+        return FRAG_OK;
+    if (v->slot || number >= UINT32_MAX) {
+        FRAG_TRY(stack_seal(p, v));
+        *code = code_of_result(v);
+        return FRAG_OK;
+    }
+    v->slot = (uint32_t)number + 1;
+    *code = CODE_OPEN | (uint32_t)v->kind << 3;
+    return FRAG_OK;
+}
+
+static enum frag_err code_of(struct pickle *p, struct pickle_value *v,
+                             uint64_t number, uint32_t *code)
+{
+    *code = CODE_OTHER;
+    switch ((enum pickle_tag)v->tag) {
+    case PICKLE_LIST:
+    case PICKLE_DICT:
+        return code_of_open(p, v, number, code);
+    case PICKLE_TEXT:
+        *code = CODE_TEXT | (uint32_t)v->n << 3;
+        return FRAG_OK;
+    case PICKLE_PAIR:
+        *code = CODE_PAIR | (uint32_t)v->n << 3;
+        return FRAG_OK;
+    case PICKLE_RESULT:
+        *code = code_of_result(v);
+        return FRAG_OK;
+    case PICKLE_DONE:
+    case PICKLE_SEEN:
+        *code = CODE_DONE | (uint32_t)v->kind << 3;
+        return FRAG_OK;
+    case PICKLE_MARK:
+        return pickle_bad(p, "expected a value to memoize, found a MARK");
+    case PICKLE_OTHER:
+        return FRAG_OK;
+    default:
+        return keep_scalar(p, v, code);
+    }
+}
+
+enum frag_err refs_memoize(struct pickle *p, uint64_t number)
+{
+    uint32_t code;
+
+    if (!p->count)
+        return pickle_bad(p, "expected a value to memoize, found none");
+    /* Numbers are given out one by one; without this bound, six bytes of
+     * input could ask for gigabytes of memo. */
+    if (number > p->where)
+        return pickle_bad(p, "memo number %" PRIu64 " so early", number);
+    FRAG_TRY(code_of(p, &p->stack[p->count - 1], number, &code));
+    return memo_set(&p->memo, number, code) ? FRAG_OK : pickle_no_memory(p);
+}
+
+static enum frag_err recall_scalar(struct pickle *p, uint32_t text)
+{
+    const char *bytes = p->texts.rows[text].at;
+    struct pickle_value v = {.tag = (uint8_t)bytes[0]};
+
+    memcpy(&v.n, bytes + 1, 8);
+    return stack_push(p, v);
+}
+
+/* A reference to a container that was open: if it still is, it is complete
+ * now. */
+static enum frag_err recall_open(struct pickle *p, uint8_t kind,
+                                 uint64_t number)
+{
+    const size_t at = p->open_at[kind];
+
+    if (!at || p->stack[at - 1].slot != number + 1)
+        return pickle_bad(p, "memo number %" PRIu64 " refers to nothing",
+                          number);
+    FRAG_TRY(stack_seal(p, &p->stack[at - 1]));
+    return stack_push(p, p->stack[at - 1]);
+}
+
+enum frag_err refs_recall(struct pickle *p, uint64_t number)
+{
+    const uint32_t code = memo_get(&p->memo, number);
+    const uint8_t kind = code >> 3 & (PICKLE_KINDS - 1);
+    struct pickle_value v = {.kind = kind};
+
+    switch ((enum code_class)(code & 7)) {
+    case CODE_TEXT:
+        return stack_push(
+            p, (struct pickle_value){.tag = PICKLE_TEXT, .n = code >> 3});
+    case CODE_PAIR:
+        return stack_push(
+            p, (struct pickle_value){.tag = PICKLE_PAIR, .n = code >> 3});
+    case CODE_SCALAR:
+        return recall_scalar(p, code >> 3);
+    case CODE_RESULT:
+        v.tag = PICKLE_RESULT;
+        v.n = code >> 8;
+        return stack_push(p, v);
+    case CODE_DONE:
+        v.tag = PICKLE_SEEN;
+        return stack_push(p, v);
+    case CODE_OTHER:
+        return stack_push_other(p);
+    case CODE_OPEN:
+        return recall_open(p, kind, number);
+    case CODE_UNSET:
+        break;
+    }
+    return pickle_bad(p, "memo number %" PRIu64 " was never set", number);
+}
