@@ -8,7 +8,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/experiments/plugin.h"
-#include "traces/bytes/hash.h"
+#include "traces/bytes/sha256.h"
 
 static const char recorded_mark[] = "@recorded";
 
@@ -104,7 +104,7 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
         rest += n;
     }
     if (plugin_is_meant(name))
-        FRAG_TRY(hash_file(name, p.digest, e));
+        FRAG_TRY(sha256_file(name, p.digest, e));
     return choose(&p, rest, out, e);
 }
 

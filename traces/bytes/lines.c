@@ -1,3 +1,5 @@
+/* lines.c - cuts an input into lines. What they mean is the affair of the
+ * importers. */
 #include "traces/bytes/lines.h"
 
 #include <inttypes.h>

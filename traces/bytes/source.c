@@ -4,13 +4,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/bytes/sha256.h"
 #include "traces/bytes/stage.h"
 
 enum { LAYERS_MAX = 4 };
@@ -32,51 +32,15 @@ struct frag_source {
     uint64_t arrived;           /* bytes read from fd */
     void *map;                  /* NULL: not mapped */
     uint64_t dropped;
-    EVP_MD_CTX *hash;
+    struct sha256 sum;
 };
-
-/* Stages */
-
-static enum frag_err grow_window(struct stage *s, struct frag_error *e)
-{
-    size_t made = 0;
-
-    if (!s->buffer) {
-        s->buffer = malloc(STAGE_BUFFER);
-        if (!s->buffer)
-            return frag_fail(e, FRAG_NOMEM, "%s: no memory to read", s->name);
-    }
-    if (s->count)
-        memmove(s->buffer, s->at, s->count);
-    s->at = s->buffer;
-    FRAG_TRY(s->ops->fill(s, s->buffer + s->count, STAGE_BUFFER - s->count,
-                          &made, e));
-    s->count += made;
-    return FRAG_OK;
-}
-
-enum frag_err stage_peek(struct stage *s, size_t want, struct frag_error *e)
-{
-    assert(want <= STAGE_BUFFER / 2);
-    while (s->count < want && !s->ended)
-        FRAG_TRY(grow_window(s, e));
-    return FRAG_OK;
-}
-
-void stage_skip(struct stage *s, size_t used)
-{
-    assert(used <= s->count);
-    s->at += used;
-    s->count -= used;
-    s->used += used;
-}
 
 /* The file */
 
 static enum frag_err hash_bytes(struct frag_source *s, const void *bytes,
                                 size_t size, struct frag_error *e)
 {
-    if (!EVP_DigestUpdate(s->hash, bytes, size))
+    if (!sha256_add(&s->sum, bytes, size))
         return frag_fail(e, FRAG_NOMEM, "%s: no SHA-256", s->name);
     return FRAG_OK;
 }
@@ -154,12 +118,21 @@ static enum frag_err open_file(struct frag_source *s, const char *path,
 
 /* Layers */
 
-static const struct stage_ops *packed_as(const struct stage *s)
+static const struct stage_ops *packed_as(const unsigned char *bytes,
+                                         size_t count)
 {
-    for (const struct stage_ops *const *u = unpackers; *u; u++)
-        if ((*u)->recognize(s->at, s->count))
-            return *u;
+    static const struct stage_ops *const forms[] = {&unpack_gzip, &unpack_xz,
+                                                    &unpack_zstd, &unpack_zip};
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+        if (forms[i]->recognize(bytes, count))
+            return forms[i];
     return NULL;
+}
+
+bool frag_source_is_packed(const unsigned char *bytes, size_t count)
+{
+    return packed_as(bytes, count);
 }
 
 static enum frag_err add_layers(struct frag_source *s, struct frag_error *e)
@@ -168,7 +141,7 @@ static enum frag_err add_layers(struct frag_source *s, struct frag_error *e)
         const struct stage_ops *ops;
 
         FRAG_TRY(stage_peek(s->top, 6, e));
-        ops = packed_as(s->top);
+        ops = packed_as(s->top->at, s->top->count);
         if (!ops)
             return FRAG_OK;
         if (i == LAYERS_MAX)
@@ -192,9 +165,7 @@ static struct frag_source *make(const char *name)
     s->fd = -1;
     s->top = &s->file;
     s->name = strdup(name);
-    s->hash = EVP_MD_CTX_new();
-    if (!s->name || !s->hash ||
-        !EVP_DigestInit_ex(s->hash, EVP_sha256(), NULL)) {
+    if (!s->name || !sha256_open(&s->sum)) {
         frag_source_close(s);
         return NULL;
     }
@@ -251,7 +222,7 @@ void frag_source_close(struct frag_source *s)
         munmap(s->map, (size_t)s->size);
     if (s->fd > STDIN_FILENO)
         close(s->fd);
-    EVP_MD_CTX_free(s->hash);
+    sha256_close(&s->sum);
     free(s->name);
     free(s);
 }
@@ -321,15 +292,11 @@ static enum frag_err hash_whole(struct frag_source *s, struct frag_error *e)
 enum frag_err frag_source_sha256(struct frag_source *s, char hex[65],
                                  struct frag_error *e)
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-
     FRAG_TRY(drain(s, s->top, e));
     FRAG_TRY(drain(s, &s->file, e));
     if (s->whole)
         FRAG_TRY(hash_whole(s, e));
-    if (!EVP_DigestFinal_ex(s->hash, digest, NULL))
+    if (!sha256_hex(&s->sum, hex))
         return frag_fail(e, FRAG_NOMEM, "%s: no SHA-256", s->name);
-    for (size_t i = 0; i < 32; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     return FRAG_OK;
 }

@@ -25,6 +25,10 @@ enum frag_err frag_source_open_memory(const char *name, const void *bytes,
                                       size_t size, struct frag_source **out,
                                       struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Whether these first bytes of a file are those of a packed form; 6 of them are
+ * enough to tell. */
+bool frag_source_is_packed(const unsigned char *bytes, size_t count);
+
 /* Makes at least `want` bytes visible (fewer only at the end of the input) and
  * returns how many there are; *bytes is valid until the next call. want is at
  * most FRAG_SOURCE_WINDOW. IO or CORRUPT (a broken archive) in *err. */

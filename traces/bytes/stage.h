@@ -1,5 +1,5 @@
 /* stage.h - one layer of an input: the file itself, or what unpacks the layer
- * below it. Private to traces/bytes/source.c and traces/bytes/unpack.c.
+ * below it. Private to traces/bytes/.
  *
  * A stage shows a window of its bytes, at[0 .. count), which grows by fill()
  * until the stage has ended. A mapped file is one window from the start.
@@ -40,8 +40,8 @@ struct stage {
 
 enum { STAGE_BUFFER = 1 << 18 };
 
-/* The packed forms, told apart by content; NULL ends the array. */
-extern const struct stage_ops *const unpackers[];
+/* The packed forms. */
+extern const struct stage_ops unpack_gzip, unpack_xz, unpack_zstd, unpack_zip;
 
 /* Makes at least want <= STAGE_BUFFER / 2 bytes visible, fewer only at the end
  * of the stage. CORRUPT, IO, NOMEM. */

@@ -125,7 +125,7 @@ static enum frag_err gzip_fill(struct stage *s, unsigned char *to, size_t room,
     return FRAG_OK;
 }
 
-static const struct stage_ops gzip = {
+const struct stage_ops unpack_gzip = {
     .name = "gzip",
     .recognize = gzip_recognize,
     .init = gzip_init,
@@ -203,7 +203,7 @@ static enum frag_err xz_fill(struct stage *s, unsigned char *to, size_t room,
     return unpack_broken(s, xz_words(answer), e);
 }
 
-static const struct stage_ops xz = {
+const struct stage_ops unpack_xz = {
     .name = "xz",
     .recognize = xz_recognize,
     .init = xz_init,
@@ -273,13 +273,10 @@ static enum frag_err zstd_fill(struct stage *s, unsigned char *to, size_t room,
     return FRAG_OK;
 }
 
-static const struct stage_ops zstd = {
+const struct stage_ops unpack_zstd = {
     .name = "zstd",
     .recognize = zstd_recognize,
     .init = zstd_init,
     .fini = zstd_fini,
     .fill = zstd_fill,
 };
-
-const struct stage_ops *const unpackers[] = {&gzip, &xz, &zstd, &unpack_zip,
-                                             NULL};

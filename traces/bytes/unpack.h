@@ -1,4 +1,4 @@
-/* unpack.h - what the packed forms share. Private to traces/unpack*.c. */
+/* unpack.h - what the packed forms share. Private to traces/bytes/. */
 #ifndef FRAG_TRACES_BYTES_UNPACK_H
 #define FRAG_TRACES_BYTES_UNPACK_H
 
@@ -22,7 +22,5 @@ enum frag_err unpack_inflate_start(struct stage *s, z_stream *z, int window,
 enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,
                                   unsigned char *to, size_t room, size_t *made,
                                   bool *done, struct frag_error *e);
-
-extern const struct stage_ops unpack_zip;
 
 #endif
