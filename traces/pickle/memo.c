@@ -1,3 +1,4 @@
+/* memo.c - the pages of the memo, packed and opened again. */
 #include "traces/pickle/memo.h"
 
 #include <stdlib.h>

@@ -11,6 +11,27 @@
 
 enum { MEMO_BITS = 12, MEMO_PAGE = 1 << MEMO_BITS };
 
+/* A code: 3 bits of class, then a text's number, or 5 bits of kind and a
+ * result. */
+enum code_class {
+    CODE_UNSET,
+    CODE_TEXT,
+    CODE_PAIR,
+    CODE_SCALAR, /* the value itself, kept as a text */
+    CODE_RESULT,
+    CODE_DONE,
+    CODE_OTHER,
+    CODE_OPEN,
+};
+
+enum { MEMO_RESULT_MAX = 1 << 24 };
+
+/* result < MEMO_RESULT_MAX. */
+static inline uint32_t memo_code_of_result(uint8_t kind, uint64_t result)
+{
+    return CODE_RESULT | (uint32_t)kind << 3 | (uint32_t)result << 8;
+}
+
 /* Open: `open` has MEMO_PAGE codes. Packed: `codes` has the different ones, and
  * after them, as bytes, MEMO_PAGE places in it of `bits` bits (4 or 8) each. A
  * page that was packed is opened for good when it is written again or read

@@ -1,6 +1,6 @@
-/* reader.h - the parts of a pickle reader: its window (pickle.c), its
- * opcodes (pickle_ops.c), its stack (pickle_stack.c), its references
- * (pickle_refs.c). Private to traces/pickle*.c.
+/* reader.h - the parts of a pickle reader, each of which calls those before it
+ * only: its window and words (reader.c), its stack (stack.c), its references
+ * (refs.c), its opcodes (ops.c). Private to traces/pickle/.
  *
  * A container is open from the opcode that makes it until something shows that
  * nothing more will be put in: it is put into another one, or the next one of
@@ -50,9 +50,15 @@ static inline size_t bytes_left(const struct pickle *p)
     return (size_t)(p->end - p->at);
 }
 
+/* Moves the window on to where the reader is. */
+enum frag_err bytes_refill(struct pickle *p);
+
 enum frag_err bytes_take(struct pickle *p, size_t size,
                          const unsigned char **bytes);
 enum frag_err bytes_skip(struct pickle *p, uint64_t size);
+
+/* CORRUPT: the input ends too early. */
+enum frag_err bytes_cut_short(const struct pickle *p);
 
 uint64_t bytes_little(const unsigned char *bytes, size_t count);
 
@@ -114,10 +120,8 @@ enum frag_err stack_seal(struct pickle *p, struct pickle_value *v);
 /* The pickle's end: one complete value of a kind that the schema has. */
 enum frag_err stack_stop(struct pickle *p);
 
-/* The memo: the top value gets a number; a number's value is pushed; an open
- * container that has a number became a result. */
+/* The memo: the top value gets a number; a number's value is pushed. */
 enum frag_err refs_memoize(struct pickle *p, uint64_t number);
 enum frag_err refs_recall(struct pickle *p, uint64_t number);
-enum frag_err refs_resolve(struct pickle *p, const struct pickle_value *v);
 
 #endif

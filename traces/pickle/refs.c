@@ -4,37 +4,6 @@
 
 #include "traces/pickle/reader.h"
 
-/* A code of the memo: 3 bits of class, then a text's number, or 5 bits of kind
- * and a result. */
-enum code_class {
-    CODE_UNSET,
-    CODE_TEXT,
-    CODE_PAIR,
-    CODE_SCALAR, /* the value itself, kept as a text */
-    CODE_RESULT,
-    CODE_DONE,
-    CODE_OTHER,
-    CODE_OPEN,
-};
-
-enum { RESULT_MAX = 1 << 24 };
-
-static uint32_t code_of_result(const struct pickle_value *v)
-{
-    return CODE_RESULT | (uint32_t)v->kind << 3 | (uint32_t)v->n << 8;
-}
-
-enum frag_err refs_resolve(struct pickle *p, const struct pickle_value *v)
-{
-    if (v->n >= RESULT_MAX)
-        return pickle_bad(p, "too many of %s", p->schema->kinds[v->kind]->name);
-    if (!v->slot)
-        return FRAG_OK;
-    return memo_set(&p->memo, v->slot - 1, code_of_result(v))
-               ? FRAG_OK
-               : pickle_no_memory(p);
-}
-
 static enum frag_err keep_scalar(struct pickle *p, const struct pickle_value *v,
                                  uint32_t *code)
 {
@@ -61,7 +30,7 @@ static enum frag_err code_of_open(struct pickle *p, struct pickle_value *v,
         return FRAG_OK;
     if (v->slot || number >= UINT32_MAX) {
         FRAG_TRY(stack_seal(p, v));
-        *code = code_of_result(v);
+        *code = memo_code_of_result(v->kind, v->n);
         return FRAG_OK;
     }
     v->slot = (uint32_t)number + 1;
@@ -84,7 +53,7 @@ static enum frag_err code_of(struct pickle *p, struct pickle_value *v,
         *code = CODE_PAIR | (uint32_t)v->n << 3;
         return FRAG_OK;
     case PICKLE_RESULT:
-        *code = code_of_result(v);
+        *code = memo_code_of_result(v->kind, v->n);
         return FRAG_OK;
     case PICKLE_DONE:
     case PICKLE_SEEN:

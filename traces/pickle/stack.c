@@ -1,3 +1,5 @@
+/* stack.c - the stack of a pickle reader: which kind a container is of, when it
+ * is complete, and what is put into it. */
 #include "traces/pickle/reader.h"
 
 #include <stdlib.h>
@@ -141,6 +143,19 @@ static uint8_t kind_here(const struct pickle *p, enum pickle_shape shape)
 
 /* Sealing */
 
+/* The number that a container has in the memo stands for its result from now
+ * on. */
+static enum frag_err resolve(struct pickle *p, const struct pickle_value *v)
+{
+    if (v->n >= MEMO_RESULT_MAX)
+        return pickle_bad(p, "too many of %s", p->schema->kinds[v->kind]->name);
+    if (!v->slot)
+        return FRAG_OK;
+    return memo_set(&p->memo, v->slot - 1, memo_code_of_result(v->kind, v->n))
+               ? FRAG_OK
+               : pickle_no_memory(p);
+}
+
 enum frag_err stack_seal(struct pickle *p, struct pickle_value *v)
 {
     const struct pickle_kind *kind = kind_of(p, v);
@@ -156,7 +171,7 @@ enum frag_err stack_seal(struct pickle *p, struct pickle_value *v)
         FRAG_TRY(kind->seal(p->user, v->kind, &result, p->e));
     v->tag = kind->keeps ? PICKLE_RESULT : PICKLE_DONE;
     v->n = kind->keeps ? result : 1;
-    return kind->keeps ? refs_resolve(p, v) : FRAG_OK;
+    return kind->keeps ? resolve(p, v) : FRAG_OK;
 }
 
 static enum frag_err seal_from(struct pickle *p, size_t first)

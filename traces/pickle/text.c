@@ -1,3 +1,4 @@
+/* text.c - a table of texts by their hash. */
 #include "traces/pickle/text.h"
 
 #include <stdlib.h>
