@@ -1,11 +1,10 @@
-/* device.h - the builder's own state; private to build_*.c.
+/* device.h - the builder's own state. Private to traces/build/.
  *
- * build_device.c keeps it, build.c takes entries, build_event.c events of
- * scripts, build_end.c the final snapshot, build_text.c strings, stacks, notes
- * and settings; build_finish.c calls, for each device in this order,
- * build_infer.c (what the entries leave open: completions, empty_cache calls),
- * build_start.c (the state before the first entry) and build_pools.c (pools and
- * streams).
+ * device.c keeps it, build.c takes entries, event.c events of scripts, end.c
+ * the final snapshot, text.c strings, stacks, notes and settings, marks.c
+ * marks; finish.c calls, for each device in this order, infer.c (what the
+ * entries leave open: completions, empty_cache calls), start.c (the state
+ * before the first entry), pools.c (pools and streams) and marks.c.
  */
 #ifndef FRAG_TRACES_BUILD_DEVICE_H
 #define FRAG_TRACES_BUILD_DEVICE_H
@@ -180,6 +179,7 @@ enum frag_err build_start(struct frag_build *b, struct device_build *d,
                           struct frag_error *e);
 enum frag_err build_pools(struct device_build *d);
 enum frag_err build_streams(struct device_build *d);
+enum frag_err build_marks(struct frag_build *b, struct device_build *d);
 void build_device_close(struct device_build *d);
 void build_text_close(struct frag_build *b);
 

@@ -5,44 +5,6 @@
 
 #include "traces/build/device.h"
 
-/* Marks: a begin lies before the events of its time, an end after them. */
-
-static int by_time(const void *a, const void *b)
-{
-    const struct frag_mark *x = a, *y = b;
-
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->kind < y->kind) - (x->kind > y->kind);
-}
-
-static enum frag_err place_marks(struct frag_build *b, struct device_build *d)
-{
-    const struct columns *c = &d->events;
-    uint64_t at = d->initial;
-
-    if (!d->mark_count)
-        return FRAG_OK;
-    if (!d->has_time) {
-        d->mark_count = 0;
-        return frag_build_note(b,
-                               "device %" PRIu32 ": marks are left out, as the "
-                               "entries have no times",
-                               d->device);
-    }
-    qsort(d->marks, (size_t)d->mark_count, sizeof(*d->marks), by_time);
-    for (uint64_t i = 0; i < d->mark_count; i++) {
-        struct frag_mark *m = &d->marks[i];
-
-        while (at < c->count &&
-               (c->time[at] < m->time ||
-                (c->time[at] == m->time && m->kind == FRAG_MARK_END)))
-            at++;
-        m->event = at;
-    }
-    return FRAG_OK;
-}
-
 /* Handing over. Whatever is kept belongs to the trace from then on. */
 
 static bool keep(struct frag_trace *t, void *at)
@@ -119,7 +81,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_start(b, d, e));
     FRAG_TRY(build_pools(d));
     FRAG_TRY(build_streams(d));
-    FRAG_TRY(place_marks(b, d));
+    FRAG_TRY(build_marks(b, d));
     if (!give_events(t, out, d) || !give_recorded(t, &out->recorded, d) ||
         !give_tables(t, out, d))
         return FRAG_NOMEM;

@@ -1,5 +1,5 @@
 /* text.c - what is beside the events: interned strings and stacks,
- * settings, marks, notes. */
+ * settings, notes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,26 +179,6 @@ enum frag_err frag_build_settings(struct frag_build *b,
     b->conf = conf;
     b->settings = *s;
     b->settings.conf = conf;
-    return FRAG_OK;
-}
-
-enum frag_err frag_build_mark(struct frag_build *b, uint32_t device,
-                              enum frag_mark_kind kind, frag_time time,
-                              const char *name, size_t length,
-                              struct frag_error *e)
-{
-    enum frag_err err;
-    struct device_build *d = build_device(b, device, &err, e);
-    uint32_t string;
-
-    if (!d)
-        return err;
-    string = frag_build_string(b, name, length);
-    if (string == UINT32_MAX ||
-        !GROW(d->marks, d->mark_room, d->mark_count + 1))
-        return FRAG_NOMEM;
-    d->marks[d->mark_count++] =
-        (struct frag_mark){.time = time, .kind = kind, .name = string};
     return FRAG_OK;
 }
 
