@@ -1,6 +1,8 @@
 /* The reader of PyTorch snapshots, with what unpacks its input, on any bytes.
  * Seeds: traces/bundled, packed and unpacked. */
-#include "traces/import/importer.h"
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
+#include "traces/import/importers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

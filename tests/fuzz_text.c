@@ -2,7 +2,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "traces/import/importer.h"
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
+#include "traces/import/importers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#include "traces/import/importer.h"
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
+#include "traces/import/importers.h"
 #include "traces/record_log.h"
 
 enum { LOG_CALLS = 64, LOG_ROOM = RECORD_HEADER + LOG_CALLS * 64 };

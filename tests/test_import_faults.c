@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/import/importer.h"
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
+#include "traces/import/importers.h"
 
 enum { LINES = 300, MOST = 40 };
 

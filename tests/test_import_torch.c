@@ -18,7 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traces/import/importer.h"
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
+#include "traces/import/importers.h"
 
 /* The builder */
 

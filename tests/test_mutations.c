@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/import/importer.h"
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
+#include "traces/import/importers.h"
 
 enum { ROOM = 1 << 20 };
 

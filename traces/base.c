@@ -1,3 +1,4 @@
+/* base.c - errors and sizes as text, and sizes read from text. */
 #include "traces/base.h"
 
 #include <ctype.h>

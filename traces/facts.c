@@ -1,3 +1,4 @@
+/* facts.c - walks a trace once and counts. */
 #include "traces/facts.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* live.c - the table of live addresses, with open addressing. */
 #include "traces/live.h"
 
 #include <stdlib.h>

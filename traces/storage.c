@@ -1,3 +1,4 @@
+/* storage.c - keeps what a trace owns, and closes a trace. */
 #include "traces/storage.h"
 
 #include <stdlib.h>

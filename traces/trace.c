@@ -1,3 +1,4 @@
+/* trace.c - the words of a trace, and the rules that its columns keep. */
 #include "traces/trace.h"
 
 #include <inttypes.h>

@@ -209,6 +209,16 @@ enum frag_err frag_trace_open(const char *path,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void frag_trace_close(struct frag_trace *trace); /* NULL is fine */
 
+/* What lies at a path, told by its first bytes as they are on the disk. */
+enum frag_trace_form {
+    FRAG_FORM_PLAIN,      /* neither of the two below, "-", or not readable */
+    FRAG_FORM_PACKED,     /* gzip, xz, zstd or zip, with whatever is inside */
+    FRAG_FORM_TRACE_FILE, /* a trace file; HDF5 opens and closes it, which is
+                             not made for several threads at a time */
+};
+
+enum frag_trace_form frag_trace_form(const char *path);
+
 /* Writes a trace file beside `path` and renames it, so it appears whole or not
  * at all. With repeat > 1 the stream is written that many times, what is still
  * live freed in between, in memory that does not grow with repeat (the recorded

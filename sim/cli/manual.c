@@ -7,7 +7,7 @@
 #include "sim/cli/cli.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
-#include "traces/import/importer.h"
+#include "traces/import/importers.h"
 
 static const char purpose[] =
     "replay recorded allocation traces against allocator policies";

@@ -1,3 +1,5 @@
+/* gen.c - the calls that generators share: blocks that die at a time, and
+ * distributions. */
 #include "traces/gen/gen.h"
 
 #include <gsl/gsl_randist.h>

@@ -19,8 +19,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "traces/build/build.h"
 #include "traces/bytes/lines.h"
-#include "traces/import/importer.h"
+#include "traces/import/importers.h"
+#include "traces/trace.h"
 
 enum { MAX_ARGUMENTS = 5 };
 

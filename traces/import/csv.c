@@ -12,8 +12,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "traces/build/build.h"
 #include "traces/bytes/lines.h"
-#include "traces/import/importer.h"
+#include "traces/import/importers.h"
+#include "traces/trace.h"
 
 enum name { OP, ID, BYTES, STREAM, NAMES };
 

@@ -1,4 +1,5 @@
-#include "traces/import/importer.h"
+/* list.c - the table of the input formats. */
+#include "traces/import/importers.h"
 
 const struct frag_importer *const frag_importers[] = {
 #define IMPORTER(name) &frag_importer_##name,

@@ -1,4 +1,5 @@
-/* The input formats, one line each; the file is traces/import_<name>.c. */
+/* The input formats, one line each; the file is traces/import/<name>.c,
+ * or a folder of that name. */
 IMPORTER(torch)
 IMPORTER(record)
 IMPORTER(csv)

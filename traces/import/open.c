@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
 #include "traces/file/trace_file.h"
-#include "traces/import/importer.h"
+#include "traces/import/importers.h"
 
 static enum frag_err unknown(const char *path, struct frag_error *e)
 {
@@ -85,17 +87,20 @@ close_source:
     return err;
 }
 
-static bool is_trace_file(const char *path)
+enum frag_trace_form frag_trace_form(const char *path)
 {
     unsigned char bytes[8];
-    FILE *file = fopen(path, "rbe");
+    FILE *file = strcmp(path, "-") != 0 ? fopen(path, "rbe") : NULL;
     size_t count;
 
     if (!file)
-        return false;
+        return FRAG_FORM_PLAIN;
     count = fread(bytes, 1, sizeof(bytes), file);
     fclose(file);
-    return trace_file_is(bytes, count);
+    if (trace_file_is(bytes, count))
+        return FRAG_FORM_TRACE_FILE;
+    return frag_source_is_packed(bytes, count) ? FRAG_FORM_PACKED
+                                               : FRAG_FORM_PLAIN;
 }
 
 enum frag_err frag_trace_open(const char *path,
@@ -104,7 +109,7 @@ enum frag_err frag_trace_open(const char *path,
 {
     enum frag_err err;
 
-    if (strcmp(path, "-") != 0 && is_trace_file(path))
+    if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
         err = trace_file_read(path, opts, out, e);
     else
         err = import_any(path, opts, out, e);

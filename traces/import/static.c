@@ -22,9 +22,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "traces/build/build.h"
 #include "traces/bytes/lines.h"
 #include "traces/grow.h"
-#include "traces/import/importer.h"
+#include "traces/import/importers.h"
+#include "traces/trace.h"
 
 enum { ID, LOWER, UPPER, END, SIZE, NAMES };
 

@@ -108,31 +108,11 @@ frag_size budget_of_trace(const struct frag_trace *t)
     return bytes;
 }
 
-static bool is_packed(const char *path)
-{
-    static const struct {
-        size_t size;
-        char bytes[6];
-    } magics[] = {{2, "\x1f\x8b"},
-                  {6, {'\xfd', '7', 'z', 'X', 'Z', 0}},
-                  {4, "\x28\xb5\x2f\xfd"},
-                  {4, "PK\3\4"}};
-    char head[6] = "";
-    FILE *in = fopen(path, "rb");
-
-    if (!in)
-        return false;
-    (void)!fread(head, 1, sizeof(head), in);
-    fclose(in);
-    for (size_t i = 0; i < sizeof(magics) / sizeof(*magics); i++)
-        if (!memcmp(head, magics[i].bytes, magics[i].size))
-            return true;
-    return false;
-}
-
 frag_size budget_of_file(const char *path, frag_size bytes)
 {
-    return bytes * (is_packed(path) ? BUDGET_COMPRESSED : BUDGET_PLAIN);
+    return bytes * (frag_trace_form(path) == FRAG_FORM_PACKED
+                        ? BUDGET_COMPRESSED
+                        : BUDGET_PLAIN);
 }
 
 frag_size budget_of_cell(const struct frag_device_trace *d,

@@ -8,7 +8,7 @@
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
-#include "traces/bytes/hash.h"
+#include "traces/bytes/sha256.h"
 
 static enum frag_err no_memory(const struct lane *lane, struct frag_error *e)
 {
@@ -150,21 +150,7 @@ static bool all_done(const struct lane *lane)
 
 /* -- the trace ----------------------------------------------------------- */
 
-/* HDF5 may not be entered by two threads. Which reader a file gets is found out
- * by content, so the lock is taken for all files of its magic number. */
-static bool is_hdf5(const char *path)
-{
-    static const char magic[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', 26, '\n'};
-    char head[8] = "";
-    FILE *in = fopen(path, "rb");
-
-    if (!in)
-        return false;
-    (void)!fread(head, 1, sizeof(head), in);
-    fclose(in);
-    return !memcmp(head, magic, sizeof(magic));
-}
-
+/* HDF5 may not be entered by two threads, so a lock is taken for its files. */
 static enum frag_err read_trace(struct sweep *s, struct lane *lane,
                                 struct frag_error *e)
 {
@@ -172,7 +158,7 @@ static enum frag_err read_trace(struct sweep *s, struct lane *lane,
                                               .progress = parallel_tick};
     enum frag_err err;
 
-    if (!is_hdf5(lane->path))
+    if (frag_trace_form(lane->path) != FRAG_FORM_TRACE_FILE)
         return frag_trace_open(lane->path, &options, &lane->trace, e);
     pthread_mutex_lock(&s->hdf5);
     err = frag_trace_open(lane->path, &options, &lane->trace, e);
@@ -225,7 +211,7 @@ enum frag_err lane_open(struct sweep *s, struct lane *lane,
 
     if (lane->count) /* it was open before */
         return read_trace(s, lane, e);
-    FRAG_TRY(hash_file(lane->path, hash, e));
+    FRAG_TRY(sha256_file(lane->path, hash, e));
     if (recall_subject(s, lane, hash)) {
         FRAG_TRY(make_cells(s, lane, e));
         return all_done(lane) ? FRAG_OK : read_trace(s, lane, e);

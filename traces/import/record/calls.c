@@ -11,14 +11,6 @@ static const frag_addr physical_base = (frag_addr)2 << 62;
 static const frag_addr array_base = (frag_addr)3 << 62;
 static const uint64_t handle_end = (uint64_t)1 << 62;
 
-enum frag_err log_wrong(const struct log_reader *r, const char *expected,
-                        uint64_t found)
-{
-    return frag_fail(r->e, FRAG_CORRUPT,
-                     "%s:%" PRIu64 ": expected %s, found %" PRIu64,
-                     frag_source_name(r->source), r->where, expected, found);
-}
-
 static enum frag_err put(struct log_reader *r, int32_t device,
                          struct frag_entry *entry)
 {

@@ -1,9 +1,18 @@
-/* notes.c - what the reader of a recorded trace has to know. */
+/* notes.c - what is said of a log: errors with their place, and the notes of
+ * the trace. It does not know what a call means. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "traces/import/record/record.h"
+
+enum frag_err log_wrong(const struct log_reader *r, const char *expected,
+                        uint64_t found)
+{
+    return frag_fail(r->e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected %s, found %" PRIu64,
+                     frag_source_name(r->source), r->where, expected, found);
+}
 
 static bool is_name(const char *name, size_t room)
 {

@@ -1,10 +1,12 @@
-/* record.h - the reader of recorders' logs: its state, shared by
- * traces/import_record*.c alone.
+/* record.h - the reader of recorders' logs: its state. Private to
+ * traces/import/record/.
  */
 #ifndef FRAG_TRACES_IMPORT_RECORD_RECORD_H
 #define FRAG_TRACES_IMPORT_RECORD_RECORD_H
 
-#include "traces/import/importer.h"
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
+#include "traces/importer.h"
 #include "traces/live.h"
 #include "traces/record_log.h"
 
@@ -20,6 +22,8 @@ struct unread {
     char name[sizeof(((struct record_call *)NULL)->name)];
     uint64_t count;
 };
+
+extern const struct frag_importer frag_importer_record;
 
 enum { DEVICES = 1024, UNREADS = 64 };
 

@@ -1,3 +1,5 @@
+/* conf.c - reads and writes the conf string of a snapshot, so far as the
+ * snapshot repeats its keys as values. */
 #include "traces/import/torch/conf.h"
 
 #include <inttypes.h>

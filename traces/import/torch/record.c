@@ -3,13 +3,6 @@
 
 #include "traces/import/torch/torch.h"
 
-static const struct field *const fields_of[KIND_COUNT] = {
-    [K_SNAPSHOT] = snapshot_fields,   [K_ENTRY] = entry_fields,
-    [K_FRAME] = frame_fields,         [K_SEGMENT] = segment_fields,
-    [K_BLOCK] = block_fields,         [K_SETTINGS] = settings_fields,
-    [K_DIVISIONS] = divisions_fields, [K_ANNOTATION] = annotation_fields,
-};
-
 enum frag_err import_no_memory(const struct import *in, struct frag_error *e)
 {
     return frag_fail(e, FRAG_NOMEM, "%s: no memory to import it",
@@ -76,7 +69,7 @@ enum frag_err record_take(void *user, uint8_t kind,
 
         if (key->tag != PICKLE_TEXT || key->n >= WORD_COUNT)
             continue;
-        f = &fields_of[kind][key->n];
+        f = &in->fields[kind][key->n];
         if (!f->tags)
             continue;
         FRAG_TRY(check_value(in, kind, f, (enum word)key->n, value, e));
@@ -92,7 +85,7 @@ enum frag_err record_check(const struct import *in, enum kind kind,
     const struct record *r = &in->records[kind];
 
     for (unsigned key = 0; key < WORD_COUNT; key++) {
-        const struct field *f = &fields_of[kind][key];
+        const struct field *f = &in->fields[kind][key];
 
         if (f->needed && !record_has(r, f->slot))
             return record_bad(in, kind, "expected the key", (enum word)key,

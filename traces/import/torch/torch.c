@@ -27,7 +27,7 @@ const struct pickle_kind torch_overflows = {
 
 enum { T_SEGMENTS, T_TRACES, T_SETTINGS, T_ANNOTATIONS };
 
-const struct field snapshot_fields[WORD_COUNT] = {
+static const struct field snapshot_fields[WORD_COUNT] = {
     [W_segments] = {DONE, T_SEGMENTS, K_SEGMENTS, false, false},
     [W_device_traces] = {DONE, T_TRACES, K_TRACES, false, false},
     [W_allocator_settings] = {DONE, T_SETTINGS, K_SETTINGS, false, false},
@@ -105,6 +105,13 @@ static const struct pickle_kind *const kinds[KIND_COUNT] = {
 #undef X
 };
 
+static const struct field *const fields[KIND_COUNT] = {
+    [K_SNAPSHOT] = snapshot_fields,   [K_ENTRY] = entry_fields,
+    [K_FRAME] = frame_fields,         [K_SEGMENT] = segment_fields,
+    [K_BLOCK] = block_fields,         [K_SETTINGS] = settings_fields,
+    [K_DIVISIONS] = divisions_fields, [K_ANNOTATION] = annotation_fields,
+};
+
 static const struct pickle_schema schema = {
     .words = words,
     .word_count = WORD_COUNT,
@@ -152,6 +159,7 @@ static enum frag_err torch_read(struct frag_source *source,
     in->opts = opts;
     in->words = words;
     in->kinds = kinds;
+    in->fields = fields;
     err = import(in, e);
     pickle_close(in->pickle);
     free(in->blocks);

@@ -1,7 +1,7 @@
 /* torch.h - the parts of the reader of PyTorch snapshots. Private to
- * traces/import_torch*.c.
+ * traces/import/torch/.
  *
- * The schema (import_torch.c) names the dicts and lists that matter and where
+ * The schema (torch.c) names the dicts and lists that matter and where
  * they stand. Each dict has a record, filled by a table of its keys while its
  * members come in, and handed to the builder when it is complete. Nothing
  * depends on the order of keys. Sources: allocator rules 19, 20 and 22.
@@ -9,9 +9,11 @@
 #ifndef FRAG_TRACES_IMPORT_TORCH_TORCH_H
 #define FRAG_TRACES_IMPORT_TORCH_TORCH_H
 
+#include "traces/build/build.h"
+#include "traces/bytes/source.h"
 #include "traces/grow.h"
-#include "traces/import/importer.h"
 #include "traces/import/torch/conf.h"
+#include "traces/importer.h"
 #include "traces/pickle/pickle.h"
 
 /* Every text that means something, once. The actions stand in the order of enum
@@ -133,9 +135,8 @@ struct field {
 #define DONE  (1 << PICKLE_DONE)
 
 /* The keys of the dicts that have a record, each [WORD_COUNT]. */
-extern const struct field snapshot_fields[], entry_fields[], frame_fields[],
-    segment_fields[], block_fields[], settings_fields[], divisions_fields[],
-    annotation_fields[];
+extern const struct field entry_fields[], frame_fields[], segment_fields[],
+    block_fields[], settings_fields[], divisions_fields[], annotation_fields[];
 
 enum { SLOTS = 16, DEVICES_MAX = 1024, FRAME_CACHE = 1 << 12 };
 
@@ -155,6 +156,7 @@ struct import {
 
     const char *const *words;               /* [WORD_COUNT] */
     const struct pickle_kind *const *kinds; /* [KIND_COUNT] */
+    const struct field *const *fields;      /* [KIND_COUNT]; NULL: no record */
 
     struct record records[KIND_COUNT];
     uint32_t traces; /* lists of entries so far; the last one's device is one
@@ -175,6 +177,8 @@ struct import {
 
     struct torch_settings settings;
 };
+
+extern const struct frag_importer frag_importer_torch;
 
 /* Records. The calls of a pickle_kind: */
 enum frag_err record_begin(void *user, uint8_t kind, struct frag_error *e);

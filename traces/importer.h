@@ -1,16 +1,20 @@
-/* importer.h - what an input format is.
+/* importer.h - what an input format is. Which ones there are is said in
+ * traces/import/importers.h.
  *
- * To add one: write traces/import_<name>.c, add IMPORTER(<name>) to
+ * To add one: write traces/import/<name>.c, add IMPORTER(<name>) to
  * traces/import/list.h.
  */
-#ifndef FRAG_TRACES_IMPORT_IMPORTER_H
-#define FRAG_TRACES_IMPORT_IMPORTER_H
+#ifndef FRAG_TRACES_IMPORTER_H
+#define FRAG_TRACES_IMPORTER_H
 
-#include "traces/build/build.h"
-#include "traces/bytes/source.h"
+#include "traces/base.h"
+
+struct frag_source;       /* see traces/bytes/source.h */
+struct frag_build;        /* see traces/build/build.h */
+struct frag_read_options; /* see traces/trace.h */
 
 struct frag_importer {
-    const char *name;    /* the file's name without import_ */
+    const char *name;    /* that of its file or folder */
     const char *summary; /* one line for `fragsim help formats` */
 
     /* Whether the first bytes (up to FRAG_SOURCE_WINDOW) look like the format;
@@ -22,12 +26,5 @@ struct frag_importer {
                           const struct frag_read_options *opts,
                           struct frag_error *e);
 };
-
-#define IMPORTER(name) extern const struct frag_importer frag_importer_##name;
-#include "traces/import/list.h"
-#undef IMPORTER
-
-/* In the order of importers.h; NULL ends the array. */
-extern const struct frag_importer *const frag_importers[];
 
 #endif

@@ -1,0 +1,14 @@
+/* importers.h - the input formats that there are. */
+#ifndef FRAG_TRACES_IMPORT_IMPORTERS_H
+#define FRAG_TRACES_IMPORT_IMPORTERS_H
+
+#include "traces/importer.h"
+
+#define IMPORTER(name) extern const struct frag_importer frag_importer_##name;
+#include "traces/import/list.h"
+#undef IMPORTER
+
+/* In the order of list.h; NULL ends the array. */
+extern const struct frag_importer *const frag_importers[];
+
+#endif
