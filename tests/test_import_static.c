@@ -62,6 +62,11 @@ static const struct {
     {"id,lower,end,size\n0,0,4,512\n1,4,5,1024\n", 512, "+1 +2 -1 -2 "},
     /* Sizes that are no multiples: a unit becomes 512 bytes. */
     {"id,lower,upper,size\n0,0,1,3\n1,2,3,1024\n", 512, "+3 -3 +1024 -1024 "},
+    /* Other columns, wherever they are. */
+    {"id,hint,lower,upper,size,offset\n0,,0,1,512,7\n1,x,1,2,1024,\n", 512,
+     "+1 -1 +2 -2 "},
+    {"alignment,id,lower,upper,size\n8,0,0,1,512\n1,1,1,2,1024\n", 512,
+     "+1 -1 +2 -2 "},
 };
 
 static void lines_become_births_and_deaths(void **state)
@@ -95,9 +100,64 @@ static void a_scaled_instance_says_so(void **state)
     frag_trace_close(t);
 }
 
+/* The note that an input leads to, "" if to none. */
+static const struct {
+    const char *text, *note;
+} noted[] = {
+    {"id,lower,upper,size\n0,0,1,512\n", ""},
+    {"id,lower,upper,size,offset\n0,0,1,512,0\n", "not read: offset"},
+    {"hint,id,lower,upper,offset,size\n,0,0,1,,512\n",
+     "not read: hint, offset"},
+    /* Addresses are multiples of 512 bytes: of 512 units, or of one. */
+    {"id,lower,upper,size,alignment\n0,0,1,512,512\n1,0,1,512,1\n", ""},
+    {"id,lower,upper,size,alignment\n0,0,1,512,1024\n1,0,1,512,1\n",
+     "alignment of 1 of the 2 buffers"},
+    {"id,lower,upper,size,alignment\n0,0,1,512,384\n1,0,1,512,3\n",
+     "alignment of 2 of the 2 buffers"},
+};
+
+static void what_is_not_taken_over_is_noted(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(noted) / sizeof(*noted); i++) {
+        const bool any = noted[i].note[0];
+        struct frag_trace *t;
+        struct frag_error e = {""};
+
+        if (open_text(noted[i].text, &t, &e) != FRAG_OK)
+            fail_msg("%zu: %s", i, e.text);
+        assert_int_equal(t->note_count, any);
+        if (any && !strstr(t->notes[0], noted[i].note))
+            fail_msg("%zu: %s", i, t->notes[0]);
+        frag_trace_close(t);
+    }
+}
+
+/* A unit of 512 bytes is all that addresses are a multiple of. */
+static void an_alignment_counts_in_units_of_the_file(void **state)
+{
+    struct frag_trace *t;
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(open_text("id,lower,upper,size,alignment\n"
+                               "0,0,1,3,1\n1,0,1,8,2\n2,0,1,8,8\n",
+                               &t, &e),
+                     FRAG_OK);
+    assert_int_equal(t->note_count, 2);
+    assert_non_null(strstr(t->notes[0], "divide by that"));
+    assert_non_null(strstr(t->notes[1], "alignment of 2 of the 3 buffers"));
+    frag_trace_close(t);
+}
+
 static const struct {
     const char *text, *words;
 } bad[] = {
+    {"id,lower,upper,size,alignment\n0,4,9,512,0\n", "an alignment, 1 to"},
+    {"id,lower,upper,size,alignment\n0,4,9,512,\n", "an alignment, 1 to"},
+    {"id,lower,upper,size,offset\n0,4,9,512\n", "as many fields"},
+    {"id,lower,upper,size,alignment,alignment\n0,4,9,512,1,1\n",
+     "a known format"},
     {"id,lower,upper,size\n0,4,4,512\n", "a time after the lower one"},
     {"id,lower,upper,size\n0,4,9,0\n", "a size, 1 to"},
     {"id,lower,upper,size\n0,4,9,-1\n", "a size, 1 to"},
@@ -134,6 +194,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_become_births_and_deaths),
         cmocka_unit_test(a_scaled_instance_says_so),
+        cmocka_unit_test(what_is_not_taken_over_is_noted),
+        cmocka_unit_test(an_alignment_counts_in_units_of_the_file),
         cmocka_unit_test(what_is_wrong_is_said),
     };
 

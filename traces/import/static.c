@@ -8,7 +8,12 @@
  * begins, and what begins goes by the order of the lines. The last column but
  * one may be named `end` in place of `upper`: then it lives in [lower, end].
  * Columns come in any order; each is there. Ids are any words that are
- * different, which is not checked: the lines are numbered.
+ * different, which is not checked: the lines are numbered. Other columns, as
+ * minimalloc's `offset` of a solved instance, are not read, which a note says.
+ *
+ * A column `alignment` has the units that an address is a multiple of. A trace
+ * has no alignments. Every policy places at multiples of 512 bytes, so those
+ * that divide these are kept; a note says how many are not.
  *
  * Units: instances made by compilers count scratchpad words or whatever else.
  * Where every size is a multiple of 512 they are taken as bytes as they are.
@@ -20,6 +25,7 @@
  * and idealloc (github.com/cappadokes/idealloc, benchmarks/).
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "traces/build/build.h"
@@ -28,23 +34,30 @@
 #include "traces/import/importers.h"
 #include "traces/trace.h"
 
-enum { ID, LOWER, UPPER, END, SIZE, NAMES };
+enum { ID, LOWER, UPPER, END, SIZE, ALIGNMENT, NAMES };
 
-static const char *const names[NAMES] = {"id", "lower", "upper", "end", "size"};
+static const char *const names[NAMES] = {"id",  "lower", "upper",
+                                         "end", "size",  "alignment"};
 
 /* Units to a quantum; see above. */
 enum { QUANTUM = 512 };
 
 struct buffer {
-    uint64_t lower, upper, size;
+    uint64_t lower, upper, size, alignment;
+};
+
+struct header {
+    int column[NAMES]; /* where each name stands in a line, -1: nowhere */
+    int columns;
+    char others[200]; /* names of columns that are not read, so far as they
+                         fit */
 };
 
 struct instance {
     struct frag_source *source;
     struct frag_error *e;
     uint64_t line;
-    int column[NAMES]; /* where each name stands in a line, -1: nowhere */
-    int columns;
+    struct header header;
     struct buffer *buffers;
     uint64_t count, room;
 };
@@ -92,25 +105,38 @@ static enum frag_err wrong(const struct instance *in, const char *expected,
                      found.length < 60 ? (int)found.length : 60, found.text);
 }
 
+static void add_other(struct header *h, struct word name)
+{
+    const size_t used = strlen(h->others);
+
+    snprintf(h->others + used, sizeof(h->others) - used, "%s%.*s",
+             used ? ", " : "", name.length < 60 ? (int)name.length : 60,
+             name.text);
+}
+
 /* Whether the line is the header of an instance; notes its columns. */
-static bool read_header(const char *at, const char *end, int column[NAMES],
-                        int *columns)
+static bool read_header(const char *at, const char *end, struct header *h)
 {
     struct word w;
 
+    *h = (struct header){.columns = 0};
     for (int k = 0; k < NAMES; k++)
-        column[k] = -1;
-    for (*columns = 0; next_word(&at, end, &w); ++*columns) {
+        h->column[k] = -1;
+    for (; next_word(&at, end, &w); h->columns++) {
         int k = 0;
 
         while (k < NAMES && !is(w, names[k]))
             k++;
-        if (k == NAMES || column[k] >= 0)
+        if (k == NAMES)
+            add_other(h, w);
+        else if (h->column[k] >= 0)
             return false;
-        column[k] = *columns;
+        else
+            h->column[k] = h->columns;
     }
-    return column[ID] >= 0 && column[LOWER] >= 0 && column[SIZE] >= 0 &&
-           (column[UPPER] >= 0) != (column[END] >= 0);
+    return h->column[ID] >= 0 && h->column[LOWER] >= 0 &&
+           h->column[SIZE] >= 0 &&
+           (h->column[UPPER] >= 0) != (h->column[END] >= 0);
 }
 
 static bool read_number(struct word w, uint64_t *value)
@@ -139,26 +165,30 @@ static enum frag_err add(struct instance *in, const struct buffer *b)
 static enum frag_err read_buffer(struct instance *in, const char *at,
                                  const char *end)
 {
+    const struct header *h = &in->header;
     struct word fields[NAMES] = {{"", 0}}, w;
-    struct buffer b;
+    struct buffer b = {.alignment = 1};
     int k = 0;
 
     for (; next_word(&at, end, &w); k++)
         for (int name = 0; name < NAMES; name++)
-            if (in->column[name] == k)
+            if (h->column[name] == k)
                 fields[name] = w;
-    if (k != in->columns)
+    if (k != h->columns)
         return wrong(in, "as many fields as the header has", w);
     if (!read_number(fields[LOWER], &b.lower))
         return wrong(in, "a time, 0 to 2^63 - 1", fields[LOWER]);
-    w = fields[in->column[END] >= 0 ? END : UPPER];
+    w = fields[h->column[END] >= 0 ? END : UPPER];
     if (!read_number(w, &b.upper))
         return wrong(in, "a time, 0 to 2^63 - 1", w);
-    b.upper += in->column[END] >= 0;
+    b.upper += h->column[END] >= 0;
     if (b.upper <= b.lower)
         return wrong(in, "a time after the lower one", w);
     if (!read_number(fields[SIZE], &b.size) || !b.size)
         return wrong(in, "a size, 1 to 2^63 - 1", fields[SIZE]);
+    if (h->column[ALIGNMENT] >= 0 &&
+        (!read_number(fields[ALIGNMENT], &b.alignment) || !b.alignment))
+        return wrong(in, "an alignment, 1 to 2^63 - 1", fields[ALIGNMENT]);
     return add(in, &b);
 }
 
@@ -173,9 +203,9 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     next_word(&at, line + length, &all);
     if (!all.length && !at)
         return FRAG_OK;
-    if (in->columns)
+    if (in->header.columns)
         return read_buffer(in, line, line + length);
-    return read_header(line, line + length, in->column, &in->columns)
+    return read_header(line, line + length, &in->header)
                ? FRAG_OK
                : wrong(in, "a header of id, lower, upper, size",
                        (struct word){line, length});
@@ -224,6 +254,27 @@ static enum frag_err find_unit(const struct instance *in,
                            QUANTUM, QUANTUM);
 }
 
+/* What of the instance is not in the trace. */
+static enum frag_err note_what_lacks(const struct instance *in,
+                                     struct frag_build *build, frag_size unit)
+{
+    uint64_t lost = 0;
+
+    for (uint64_t i = 0; i < in->count; i++)
+        lost += QUANTUM / unit % in->buffers[i].alignment != 0;
+    if (lost)
+        FRAG_TRY(frag_build_note(build,
+                                 "the alignment of %" PRIu64 " of the %" PRIu64
+                                 " buffers is ignored: an address is a "
+                                 "multiple of %d bytes, %d units of the file",
+                                 lost, in->count, QUANTUM,
+                                 (int)(QUANTUM / unit)));
+    if (!in->header.others[0])
+        return FRAG_OK;
+    return frag_build_note(build, "columns of the file that are not read: %s",
+                           in->header.others);
+}
+
 static enum frag_err put_moments(const struct instance *in,
                                  struct frag_build *build,
                                  const struct moment *moments, frag_size unit)
@@ -255,6 +306,8 @@ static enum frag_err put_events(const struct instance *in,
     qsort(moments, 2 * in->count, sizeof(*moments), by_time);
     err = find_unit(in, build, &unit);
     if (err == FRAG_OK)
+        err = note_what_lacks(in, build, unit);
+    if (err == FRAG_OK)
         err = put_moments(in, build, moments, unit);
     free(moments);
     return err;
@@ -280,9 +333,9 @@ static bool static_recognize(const unsigned char *bytes, size_t count)
 {
     const char *line = (const char *)bytes;
     const char *end = memchr(line, '\n', count);
-    int column[NAMES], columns;
+    struct header header;
 
-    return read_header(line, end ? end : line + count, column, &columns);
+    return read_header(line, end ? end : line + count, &header);
 }
 
 const struct frag_importer frag_importer_static = {
