@@ -18,11 +18,11 @@ static void check(int holds)
 static void check_sizes(const struct torch_conf *conf)
 {
     for (frag_size n = 1; n < (frag_size)1 << 45; n = n * 3 / 2 + 1) {
-        const frag_size rounded = torch_round_size(conf, n);
+        const frag_size rounded = torch_round_size(n, conf->divisions);
 
         check(rounded >= n && rounded % TORCH_MIN_BLOCK == 0 &&
               rounded <= 2 * n + TORCH_MIN_BLOCK);
-        check(torch_segment_size(conf, rounded) >= rounded);
+        check(torch_segment_size(rounded, conf->large_segment) >= rounded);
     }
 }
 

@@ -220,7 +220,7 @@ static void sizes_are_rounded_as_pytorch_does(void **state)
 {
     static const struct {
         frag_size requested;
-        unsigned log2_divisions;
+        uint64_t divisions;
         frag_size rounded, segment;
     } cases[] = {
         {1, 0, 512, 2 * FRAG_MIB},
@@ -229,28 +229,30 @@ static void sizes_are_rounded_as_pytorch_does(void **state)
         {1048577, 0, 1049088, 20 * FRAG_MIB},
         {10485760, 0, 10485760, 10 * FRAG_MIB},
         {10485761, 0, 10486272, 12 * FRAG_MIB},
-        {1200, 2, 1536, 2 * FRAG_MIB},
-        {2049, 2, 2560, 2 * FRAG_MIB},
-        {3000, 2, 3072, 2 * FRAG_MIB},
-        {5000, 2, 5120, 2 * FRAG_MIB},
-        {1500000, 2, 1572864, 20 * FRAG_MIB},
-        {3145729, 2, 3670016, 20 * FRAG_MIB},
-        {4096, 3, 4096, 2 * FRAG_MIB},
-        {4097, 3, 4608, 2 * FRAG_MIB},
-        {1234567, 3, 1310720, 20 * FRAG_MIB},
-        {700, 1, 1024, 2 * FRAG_MIB},
-        {1500, 3, 1536, 2 * FRAG_MIB},
+        {1200, 4, 1536, 2 * FRAG_MIB},
+        {2049, 4, 2560, 2 * FRAG_MIB},
+        {3000, 4, 3072, 2 * FRAG_MIB},
+        {5000, 4, 5120, 2 * FRAG_MIB},
+        {1500000, 4, 1572864, 20 * FRAG_MIB},
+        {3145729, 4, 3670016, 20 * FRAG_MIB},
+        {4096, 8, 4096, 2 * FRAG_MIB},
+        {4097, 8, 4608, 2 * FRAG_MIB},
+        {1234567, 8, 1310720, 20 * FRAG_MIB},
+        {700, 2, 1024, 2 * FRAG_MIB},
+        {1500, 8, 1536, 2 * FRAG_MIB},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        uint8_t divisions[16];
+        uint64_t divisions[TORCH_DIVISIONS];
 
-        memset(divisions, (int)cases[i].log2_divisions, sizeof(divisions));
-        assert_int_equal(torch_round(cases[i].requested, divisions),
+        for (size_t k = 0; k < TORCH_DIVISIONS; k++)
+            divisions[k] = cases[i].divisions;
+        assert_int_equal(torch_round_size(cases[i].requested, divisions),
                          cases[i].rounded);
-        assert_int_equal(torch_segment_size(cases[i].rounded),
-                         cases[i].segment);
+        assert_int_equal(
+            torch_segment_size(cases[i].rounded, TORCH_LARGE_SEGMENT),
+            cases[i].segment);
     }
 }
 

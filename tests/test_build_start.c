@@ -213,7 +213,7 @@ static void blocks_in_no_known_segment_are_not_in_the_start(void **state)
 
 static void sizes_not_recorded_are_rounded_up_to_the_next_block(void **state)
 {
-    const struct frag_recorded_settings settings = {.divisions = {2}};
+    const struct frag_recorded_settings settings = {.divisions = {4}};
     struct frag_build *b = begin();
     struct frag_trace *t;
 

@@ -138,8 +138,8 @@ enum frag_err frag_build_settings(struct frag_build *b,
     (void)e;
     note_down(b, "settings '%s' %g %d", s->conf, s->gc_threshold,
               s->expandable);
-    for (size_t i = 0; i < 16; i++)
-        note_down(b, " %d", s->divisions[i]);
+    for (size_t i = 0; i < TORCH_DIVISIONS; i++)
+        note_down(b, " %" PRIu64, s->divisions[i]);
     note_down(b, "\n");
     return FRAG_OK;
 }
@@ -602,7 +602,7 @@ static void a_conf_that_says_what_is_in_force_is_kept(void **state)
     expect(SETTINGS("'expandable_segments:True,roundup_power2_divisions:4'",
                     "-1", "0.0", "T", DIVISIONS("4")),
            "settings 'expandable_segments:True,roundup_power2_divisions:4' "
-           "0 1 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n" AFTER);
+           "0 1 4 4 4 4 4 4 4 4 4 4 4 4 4 4 4 4\n" AFTER);
     expect(
         SETTINGS("'roundup_power2_divisions:[256:1,512:2,1024:4,>:8],"
                  "large_segment_size_mb:64'",
@@ -611,8 +611,8 @@ static void a_conf_that_says_what_is_in_force_is_kept(void **state)
                  "'32':1,'64':1,'128':1,'256':1,'512':2,'1024':4,'2048':8,"
                  "'4096':8,'8192':8,'16384':8,'32768':8}"),
         "settings 'roundup_power2_divisions:[256:1,512:2,1024:4,>:8],"
-        "large_segment_size_mb:64' 0 0 0 0 0 0 0 0 0 0 0 1 2 3 3 3 3 "
-        "3\n" AFTER);
+        "large_segment_size_mb:64' 0 0 1 1 1 1 1 1 1 1 1 2 4 8 8 8 8 "
+        "8\n" AFTER);
 }
 
 static void a_conf_that_says_something_else_is_rebuilt(void **state)
@@ -632,7 +632,7 @@ static void a_conf_that_says_something_else_is_rebuilt(void **state)
     expect("{'segments':[],'allocator_settings':{" DIVISIONS("8") "}}",
            "settings 'roundup_power2_divisions:[1:8,2:8,4:8,8:8,16:8,32:8,64:8,"
            "128:8,256:8,512:8,1024:8,2048:8,4096:8,8192:8,16384:8,32768:8]' "
-           "0 0 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3\n" AFTER);
+           "0 0 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8\n" AFTER);
     expect("{'segments':[],'allocator_settings':{'expandable_segments':F}}",
            "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n" AFTER);
 }

@@ -335,7 +335,7 @@ static enum frag_err read_segment_size(struct tokens *t,
 void torch_conf_default(struct torch_conf *conf)
 {
     *conf = (struct torch_conf){
-        .large_segment = 20 * FRAG_MIB,
+        .large_segment = TORCH_LARGE_SEGMENT,
         .max_split = FRAG_UNLIMITED,
         .max_non_split_rounding = 20 * FRAG_MIB,
         .memory_fraction = 1,
@@ -416,48 +416,4 @@ void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
         put_divisions(&w, conf->divisions);
     if (conf->memory_fraction < 1)
         put(&w, ",per_process_memory_fraction:%.17g", conf->memory_fraction);
-}
-
-/* ---- sizes ---- */
-
-static uint64_t divisions_of(const struct torch_conf *conf, frag_size n)
-{
-    int entry = 63 - __builtin_clzll(n) - 20;
-
-    if (entry < 0)
-        entry = 0;
-    if (entry >= TORCH_DIVISIONS)
-        entry = TORCH_DIVISIONS - 1;
-    return conf->divisions[entry];
-}
-
-/* Up to the next of d equal steps between two powers of two. */
-static frag_size round_to_division(frag_size n, uint64_t d)
-{
-    frag_size floor2 = (frag_size)1 << (63 - __builtin_clzll(n));
-    frag_size step = floor2 >> (63 - __builtin_clzll(d));
-
-    return (n + step - 1) & ~(step - 1);
-}
-
-frag_size torch_round_size(const struct torch_conf *conf, frag_size n)
-{
-    if (n < TORCH_MIN_BLOCK)
-        return TORCH_MIN_BLOCK;
-    if (conf->rounds) {
-        uint64_t d = divisions_of(conf, n);
-
-        if (d > 1 && n / TORCH_MIN_BLOCK >= d && n > TORCH_MIN_BLOCK * d)
-            return round_to_division(n, d);
-    }
-    return (n + TORCH_MIN_BLOCK - 1) & ~(TORCH_MIN_BLOCK - 1);
-}
-
-frag_size torch_segment_size(const struct torch_conf *conf, frag_size rounded)
-{
-    if (rounded <= TORCH_SMALL_SIZE)
-        return TORCH_SMALL_SEGMENT;
-    if (rounded < TORCH_MIN_LARGE)
-        return conf->large_segment;
-    return (rounded + TORCH_ROUND_LARGE - 1) & ~(TORCH_ROUND_LARGE - 1);
 }

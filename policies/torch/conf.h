@@ -1,20 +1,18 @@
-/* conf.h - PYTORCH_CUDA_ALLOC_CONF: PyTorch's settings and the sizes that
- * follow from them.
+/* conf.h - PYTORCH_CUDA_ALLOC_CONF: PyTorch's settings. The sizes that follow
+ * from them are in traces/torch_sizes.h.
  *
  * The grammar is that of PyTorch 2.11, with its tolerances: white space is
  * dropped, trailing garbage after a number is ignored ("128MB" is 128), a later
  * key wins. What it refuses is refused here, with the reason.
  *
  * Source: c10/core/AllocatorConfig, c10/cuda/CUDAAllocatorConfig of PyTorch
- * 2.11, read; the list form of roundup_power2_divisions, both modes of
- * large_segment_size_mb and every rounding rule probed on an H200.
+ * 2.11, read; the list form of roundup_power2_divisions and both modes
+ * of large_segment_size_mb probed on an H200.
  */
 #ifndef FRAG_POLICIES_TORCH_CONF_H
 #define FRAG_POLICIES_TORCH_CONF_H
 
-#include "traces/base.h"
-
-enum { TORCH_DIVISIONS = 16 };
+#include "traces/torch_sizes.h"
 
 /* All sizes in bytes. */
 struct torch_conf {
@@ -25,16 +23,8 @@ struct torch_conf {
     double memory_fraction; /* of the device's total; 1: no limit */
     bool expandable_segments;
     bool rounds; /* some entry of divisions is above 1 */
-    uint64_t
-        divisions[TORCH_DIVISIONS]; /* entry k: sizes of [2^k, 2^(k+1)) MiB;
-                                       0 below it and above the last */
+    uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
 };
-
-#define TORCH_MIN_BLOCK     ((frag_size)512)
-#define TORCH_SMALL_SIZE    FRAG_MIB        /* up to here: the small pool */
-#define TORCH_SMALL_SEGMENT (2 * FRAG_MIB)  /* segment of the small pool */
-#define TORCH_MIN_LARGE     (10 * FRAG_MIB) /* from here: a segment of its own */
-#define TORCH_ROUND_LARGE   (2 * FRAG_MIB)  /* rounded up to this */
 
 /* PyTorch's defaults. */
 void torch_conf_default(struct torch_conf *conf);
@@ -49,11 +39,5 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
  * same grammar, to at most room bytes. */
 void torch_conf_describe(const struct torch_conf *conf, char *text,
                          size_t room);
-
-/* The block size of a request of n bytes, 1 <= n < 2^63: a multiple of 512. */
-frag_size torch_round_size(const struct torch_conf *conf, frag_size n);
-
-/* The bytes of the segment that serves a rounded size. */
-frag_size torch_segment_size(const struct torch_conf *conf, frag_size rounded);
 
 #endif

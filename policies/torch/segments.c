@@ -208,7 +208,7 @@ static enum frag_err new_memory(struct frag_heap *heap,
                                 struct torch_block **out)
 {
     struct torch *t = heap->state;
-    const frag_size segment = torch_segment_size(&t->conf, size);
+    const frag_size segment = torch_segment_size(size, t->conf.large_segment);
     struct torch_block *b;
     frag_addr addr;
 

@@ -163,7 +163,7 @@ static enum frag_err torch_alloc(struct frag_heap *heap,
                                  struct frag_block *out)
 {
     struct torch *t = heap->state;
-    const frag_size size = torch_round_size(&t->conf, req->size);
+    const frag_size size = torch_round_size(req->size, t->conf.divisions);
     struct torch_space *space;
     struct torch_block *b;
 

@@ -10,6 +10,7 @@
 #ifndef FRAG_TRACES_BUILD_BUILD_H
 #define FRAG_TRACES_BUILD_BUILD_H
 
+#include "traces/torch_sizes.h"
 #include "traces/trace.h"
 
 struct frag_build;
@@ -102,10 +103,9 @@ uint32_t frag_build_stack(struct frag_build *b, const struct frag_frame *frames,
 /* The recorded allocator's settings: as a conf string, and those the inference
  * needs. */
 struct frag_recorded_settings {
-    const char *conf;      /* copied; NULL if none recorded */
-    double gc_threshold;   /* 0: off */
-    uint8_t divisions[16]; /* log2 of roundup_power2_divisions, per octave from
-                              1 MiB; 0: none */
+    const char *conf;                    /* copied; NULL if none recorded */
+    double gc_threshold;                 /* 0: off */
+    uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
     bool expandable;
 };
 enum frag_err frag_build_settings(struct frag_build *b,

@@ -13,7 +13,6 @@
 #include <inttypes.h>
 
 #include "traces/build/device.h"
-#include "traces/torch_sizes.h"
 
 /* Slots of a recording without completions. */
 
@@ -145,7 +144,9 @@ static bool is_explained(const struct judge *j, const struct flush *f,
     if (f->follow == FOLLOW_CLIENT || !need)
         return false;
     if (f->follow == FOLLOW_REQUEST)
-        need = torch_segment_size(torch_round(need, j->settings->divisions));
+        need =
+            torch_segment_size(torch_round_size(need, j->settings->divisions),
+                               TORCH_LARGE_SEGMENT);
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 

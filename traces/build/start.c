@@ -8,7 +8,6 @@
 #include <inttypes.h>
 
 #include "traces/build/device.h"
-#include "traces/torch_sizes.h"
 
 static int by_address(const void *a, const void *b)
 {
@@ -134,7 +133,7 @@ static void settle_size(const struct frag_build *b, struct early_block *early,
                         frag_addr end)
 {
     if (!early->exact)
-        early->size = torch_round(early->requested, b->settings.divisions);
+        early->size = torch_round_size(early->requested, b->settings.divisions);
     if (early->size > end - early->addr)
         early->size = end - early->addr;
 }

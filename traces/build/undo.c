@@ -114,8 +114,8 @@ static struct frag_recorded_segment
 returned_segment(const struct frag_recorded_action *a)
 {
     bool expandable = a->action == FRAG_SEGMENT_UNMAP;
-    bool small =
-        expandable ? a->size % (20 * FRAG_MIB) != 0 : a->size <= 2 * FRAG_MIB;
+    bool small = expandable ? a->size % TORCH_LARGE_SEGMENT != 0
+                            : a->size <= TORCH_SMALL_SEGMENT;
 
     return (struct frag_recorded_segment){
         .stream = a->stream, .is_small = small, .is_expandable = expandable};

@@ -7,9 +7,7 @@
 #ifndef FRAG_TRACES_IMPORT_TORCH_CONF_H
 #define FRAG_TRACES_IMPORT_TORCH_CONF_H
 
-#include "traces/base.h"
-
-enum { TORCH_DIVISIONS = 16 };
+#include "traces/torch_sizes.h"
 
 struct torch_settings {
     uint64_t max_split; /* bytes; UINT64_MAX: no limit */

@@ -61,15 +61,6 @@ const struct pickle_kind torch_divisions = {
     .seal = divisions_seal,
 };
 
-static uint8_t log2_of(uint64_t n)
-{
-    uint8_t bits = 0;
-
-    while (n >>= 1)
-        bits++;
-    return bits;
-}
-
 static double as_double(uint64_t bits)
 {
     double d;
@@ -90,8 +81,7 @@ static enum frag_err feed_settings(struct import *in, const char *given,
 
     if (!conf)
         return import_no_memory(in, e);
-    for (size_t i = 0; i < TORCH_DIVISIONS; i++)
-        out.divisions[i] = log2_of(s->divisions[i]);
+    memcpy(out.divisions, s->divisions, sizeof(out.divisions));
     out.conf = conf;
     err = frag_build_settings(in->build, &out, e);
     if (err == FRAG_OK && rebuilt && given)
