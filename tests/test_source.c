@@ -13,7 +13,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "traces/bytes/sha256.h"
 #include "traces/bytes/source.h"
+#include "traces/trace.h"
 
 enum { TEXT = 700000, ROOM = 2 * TEXT };
 
@@ -330,7 +332,7 @@ a_zip_without_a_pickle_or_with_a_wrong_check_is_refused(void **state)
 
 static void a_file_its_size_and_its_hash(void **state)
 {
-    char path[] = "/tmp/frag_source_XXXXXX", hex[65];
+    char path[] = "/tmp/frag_source_XXXXXX", hex[65], again[SHA256_HEX];
     int fd = mkstemp(path);
     struct frag_source *s;
     struct frag_error e;
@@ -350,9 +352,49 @@ static void a_file_its_size_and_its_hash(void **state)
     assert_string_equal(
         hex,
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_int_equal(sha256_file(path, again, &e), FRAG_OK);
+    assert_string_equal(again, hex);
     frag_source_close(s);
     free(out.at);
     unlink(path);
+    assert_int_equal(sha256_file(path, again, &e), FRAG_IO);
+    assert_non_null(strstr(e.text, "No such file"));
+}
+
+static enum frag_trace_form form_of(const void *bytes, size_t count)
+{
+    char path[] = "/tmp/frag_source_XXXXXX";
+    int fd = mkstemp(path);
+    enum frag_trace_form form;
+
+    assert_int_equal(write(fd, bytes, count), count);
+    close(fd);
+    form = frag_trace_form(path);
+    unlink(path);
+    return form;
+}
+
+static void the_form_of_a_file_shows_in_its_first_bytes(void **state)
+{
+    static const char trace_file[] = "\x89HDF\r\n\x1a\n...";
+    struct bytes text = text_of(100);
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct bytes packed = packers[i](text);
+
+        assert_int_equal(form_of(packed.at, packed.count), FRAG_FORM_PACKED);
+        free(packed.at);
+    }
+    free(text.at);
+    assert_int_equal(form_of("PK\3\4", 4), FRAG_FORM_PACKED);
+    assert_int_equal(form_of("PK\3", 3), FRAG_FORM_PLAIN);
+    assert_int_equal(form_of("op,id\n", 6), FRAG_FORM_PLAIN);
+    assert_int_equal(form_of("", 0), FRAG_FORM_PLAIN);
+    assert_int_equal(form_of(trace_file, 11), FRAG_FORM_TRACE_FILE);
+    assert_int_equal(form_of(trace_file, 7), FRAG_FORM_PLAIN);
+    assert_int_equal(frag_trace_form("/nonexistent"), FRAG_FORM_PLAIN);
+    assert_int_equal(frag_trace_form("-"), FRAG_FORM_PLAIN);
 }
 
 static void a_pipe_is_hashed_while_it_is_read(void **state)
@@ -416,6 +458,7 @@ int main(void)
         cmocka_unit_test(
             a_zip_without_a_pickle_or_with_a_wrong_check_is_refused),
         cmocka_unit_test(a_file_its_size_and_its_hash),
+        cmocka_unit_test(the_form_of_a_file_shows_in_its_first_bytes),
         cmocka_unit_test(a_pipe_is_hashed_while_it_is_read),
         cmocka_unit_test(what_cannot_be_opened_is_said),
         cmocka_unit_test(an_empty_input_has_no_bytes),
