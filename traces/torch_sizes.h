@@ -36,21 +36,19 @@ static inline frag_size torch_round_up(frag_size n, frag_size power)
 
 /* The block that a request of n bytes needs, n in 1 .. 2^63 - 1: a multiple of
  * 512, or the next of d equal steps between two powers of two. divisions:
- * powers of two; 0 and 1 are none. */
-static inline frag_size
-torch_round_size(frag_size n, const uint64_t divisions[TORCH_DIVISIONS])
+ * powers of two, 0 and 1 are none; NULL: all are none. */
+static inline frag_size torch_round_size(frag_size n, const uint64_t *divisions)
 {
-    const unsigned top = torch_log2(n);
-    const unsigned octave = top < 20 ? 0 : top - 20;
-    const uint64_t d =
-        divisions[octave < TORCH_DIVISIONS ? octave : TORCH_DIVISIONS - 1];
-
     if (n < TORCH_MIN_BLOCK)
         return TORCH_MIN_BLOCK;
-    if (d > 1) {
-        const unsigned split = torch_log2(d);
+    if (divisions) {
+        const unsigned top = torch_log2(n);
+        const unsigned octave = top < 20 ? 0 : top - 20;
+        const uint64_t d =
+            divisions[octave < TORCH_DIVISIONS ? octave : TORCH_DIVISIONS - 1];
+        const unsigned split = d ? torch_log2(d) : 0;
 
-        if (split < 54 && n > TORCH_MIN_BLOCK << split)
+        if (split && split < 54 && n > TORCH_MIN_BLOCK << split)
             return torch_round_up(n, (frag_size)1 << (top - split));
     }
     return torch_round_up(n, TORCH_MIN_BLOCK);

@@ -163,7 +163,8 @@ static enum frag_err torch_alloc(struct frag_heap *heap,
                                  struct frag_block *out)
 {
     struct torch *t = heap->state;
-    const frag_size size = torch_round_size(req->size, t->conf.divisions);
+    const frag_size size =
+        torch_round_size(req->size, t->conf.rounds ? t->conf.divisions : NULL);
     struct torch_space *space;
     struct torch_block *b;
 
