@@ -1,3 +1,5 @@
+/* The treap behind ranges.h: a node's rank is a hash of its start, and its
+ * widest range is kept up to date on the way back up. */
 #include "sim/ranges.h"
 
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* The twin as a backend: each call goes to the arena and to the device, and the
+ * two sets of addresses are translated into each other. */
 #include "sim/twin.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* Calls of the driver under way. It counts how deep a thread is in the driver,
+ * so that only the outermost call is recorded. */
 #include "real/recorder/watch.h"
 
 static __thread unsigned depth; /* calls of this thread that are under way */

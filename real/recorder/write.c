@@ -1,3 +1,5 @@
+/* The log of the process: its file, its mapped chunks, and the places in them
+ * that threads claim without a lock. */
 #include "real/recorder/write.h"
 
 #include <errno.h>

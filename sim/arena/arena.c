@@ -7,36 +7,6 @@
 
 #define GRANULE (2 * FRAG_MIB)
 
-void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
-{
-    a->clock +=
-        frag_cost_ns(a->opts.costs, frag_call_of_size(call, size), size);
-}
-
-bool arena_refuses(struct arena *a, frag_size size)
-{
-    if (size <= a->base.capacity - a->used)
-        return false;
-    if (size < a->refused_min - a->used)
-        a->refused_min = a->used + size;
-    return true;
-}
-
-void arena_take(struct arena *a, frag_size size)
-{
-    a->used += size;
-    if (a->used > a->used_max)
-        a->used_max = a->used;
-}
-
-enum frag_err arena_charge(struct arena *a, frag_size size)
-{
-    if (arena_refuses(a, size))
-        return FRAG_OOM;
-    arena_take(a, size);
-    return FRAG_OK;
-}
-
 /* ----------------------------------------------------------- segments --- */
 
 /* A segment at an address of the caller's choice, charged. */

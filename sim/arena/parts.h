@@ -1,8 +1,10 @@
-/* parts.h - what the files of the arena share; private to them.
+/* parts.h - what the files of the arena share. Private to sim/arena/.
  *
- * arena.c         open, close, the table of functions, capacity, the clock
- * arena_driver.c  the addresses that the driver gives
- * arena_vmm.c     reservations, physical memory, maps
+ * Each file calls only those below it:
+ * arena.c    open, close, the table of functions, segments
+ * vmm.c      reservations, physical memory, maps
+ * driver.c   the addresses that the driver chooses
+ * account.c  the memory in use, the time that calls take
  */
 #ifndef FRAG_SIM_ARENA_PARTS_H
 #define FRAG_SIM_ARENA_PARTS_H

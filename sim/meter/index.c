@@ -1,3 +1,5 @@
+/* The index of the meter: two levels of tables from a granule of addresses to
+ * the segment that holds it. */
 #include "sim/meter/parts.h"
 
 #include <stdlib.h>

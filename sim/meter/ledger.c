@@ -1,3 +1,5 @@
+/* The ledger: ordered sets of held ranges, live blocks and physical memories,
+ * and the proofs over them. It calls no policy and no backend. */
 #include "sim/meter/ledger.h"
 
 #include <inttypes.h>

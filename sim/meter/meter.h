@@ -14,9 +14,10 @@
 #ifndef FRAG_SIM_METER_METER_H
 #define FRAG_SIM_METER_METER_H
 
+#include "policies/policy.h"
+#include "sim/measures.h"
 #include "sim/meter/ledger.h"
 #include "sim/ranges.h"
-#include "sim/replay/replay.h"
 
 /* A segment, or a reservation with what is mapped in it. */
 struct segment {

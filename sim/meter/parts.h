@@ -1,8 +1,11 @@
-/* parts.h - what the files of the meter share; private to them.
+/* parts.h - what the files of the meter share. Private to sim/meter/.
  *
- * meter.c         open, close, segments, the other calls
- * meter_vmm.c     reservations, physical memory, maps
- * meter_index.c   which segment a granule belongs to
+ * Each file calls only those below it:
+ * meter.c   open, close, segments, the other calls
+ * vmm.c     reservations, physical memory, maps
+ * books.c   the table of segments, the set of held ranges
+ * index.c   the segment that a granule belongs to
+ * ledger.c  the proof that every answer is sound
  */
 #ifndef FRAG_SIM_METER_PARTS_H
 #define FRAG_SIM_METER_PARTS_H

@@ -1,16 +1,20 @@
-/* parts.h - what the files of the engine share; private to them.
+/* parts.h - what the files of the engine share. Private to sim/replay/.
  *
- * replay.c        the loop: what happens at every event
- * replay_rare.c   what happens now and then: reserved changes, an OOM, a
- *                 synchronize, a move
- * replay_peak.c   the picture of a moment, and that of the peak, put off
- * replay_start.c  opening, adopting a layout, closing
- * replay_proof.c  what is proved of every answer where the run is checked
- * replay_sum.c    from the tally to the summary
- * serve.c         the same engine under a running program
+ * Each file calls only those below it:
+ * serve.c    the same engine under a running program
+ * replay.c   the loop: what happens at every event
+ * start.c    opening, adopting a layout, draining, closing
+ * sum.c      from the tally to the summary
+ * rare.c     what happens now and then: reserved changes, an OOM, a
+ *            synchronize, a move
+ * proof.c    what is proved of every answer where the run is checked
+ * peak.c     the picture of a moment, and that of the peak, put off
+ * picture.c  where every byte lies; tally.c: the running numbers
  */
 #ifndef FRAG_SIM_REPLAY_PARTS_H
 #define FRAG_SIM_REPLAY_PARTS_H
+
+#include <time.h>
 
 #include "sim/replay/picture.h"
 #include "sim/replay/replay.h"
@@ -99,13 +103,20 @@ struct run {
     frag_size requested_at_peak, allocated_at_peak;
 };
 
-uint64_t run_clock(void); /* ns */
+/* A monotonic clock, in ns. */
+static inline uint64_t run_clock(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* Row 0 of the trace, as the event after the last one: for a trace that is made
  * as it goes. */
 enum frag_err run_next(struct run *r);
 
-/* --- replay_rare.c --- */
+/* --- rare.c --- */
 
 /* Looks at what a call of the policy did to the device: settles the meter and
  * starts a new window. Of an alloc's call it counts the retry. */
@@ -125,12 +136,14 @@ void run_tell_stream(struct run *r, frag_stream stream);
 /* Hooks of the meter and of the heap; user is the run. */
 void run_synchronized(void *user);
 void run_moved(void *user, uint32_t owner, const struct frag_block *block);
+/* Adds an extent to the segment rows of the event under way. */
+enum frag_err run_keep_extent(void *user, const struct extent *x);
+
+/* --- proof.c: CONTRACT, DEVICE --- */
+
 /* CONTRACT, or the refusal, with the event in words, where the ledger has a
  * fault. */
 enum frag_err run_fault(struct run *r);
-
-/* --- replay_proof.c: CONTRACT, DEVICE --- */
-
 /* The answer of the policy to a request of `asked` bytes. */
 enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size asked);
 /* The block is about to go back. */
@@ -140,10 +153,8 @@ enum frag_err run_prove_free(struct run *r, uint32_t id);
 enum frag_err run_prove_disturbed(struct run *r);
 /* All blocks that are left; the last look at the ledger. */
 enum frag_err run_prove_end(struct run *r);
-/* Adds an extent to the segment rows of the event under way. */
-enum frag_err run_keep_extent(void *user, const struct extent *x);
 
-/* --- replay_peak.c --- */
+/* --- peak.c --- */
 
 /* Reserved, and neither allocated nor pending. */
 frag_size run_free_bytes(const struct run *r);
@@ -201,7 +212,7 @@ static inline void run_enter(struct run *r, uint32_t id,
     tally_quanta(&r->tally, req->size);
 }
 
-/* --- replay_start.c --- */
+/* --- start.c --- */
 
 /* Everything a run needs; on error nothing is left open. */
 enum frag_err run_open(struct run *r);
@@ -213,7 +224,7 @@ enum frag_err run_adopt(struct run *r);
 /* Frees all that is live: between two repetitions. */
 enum frag_err run_drain(struct run *r);
 
-/* --- replay_sum.c --- */
+/* --- sum.c --- */
 
 /* After the last event, before r->event: the summary over so many events, and
  * the segment rows of the end. NOMEM: without the rows. */

@@ -1,3 +1,5 @@
+/* Takes a picture: sorts the live blocks by address and walks along the held
+ * ranges beside them. */
 #include "sim/replay/picture.h"
 
 #include <stdlib.h>

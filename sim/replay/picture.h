@@ -1,4 +1,4 @@
-/* picture.h - where every byte lies at one moment; private to the engine.
+/* picture.h - where every byte lies at one moment. Private to sim/replay/.
  *
  * Taken of the peak of reserved, at each OOM that is kept, at the end of each
  * bucket of the series and at the end of the run: rarely, from scratch, out of

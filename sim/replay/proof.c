@@ -4,6 +4,16 @@
 
 #include "sim/replay/parts.h"
 
+enum frag_err run_fault(struct run *r)
+{
+    const char *words = frag_ledger_fault(r->ledger);
+
+    return frag_fail(r->error,
+                     r->refusal == FRAG_OK ? FRAG_CONTRACT : r->refusal,
+                     "%s: event %" PRIu64 ": %s", r->policy->name, r->event,
+                     words ? words : "no memory");
+}
+
 /* The ledger keeps the words, so that every way out of the run tells them. */
 static enum frag_err refuse(struct run *r, enum frag_err err, const char *what)
 {

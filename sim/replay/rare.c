@@ -4,16 +4,6 @@
 
 #include "sim/replay/parts.h"
 
-enum frag_err run_fault(struct run *r)
-{
-    const char *words = frag_ledger_fault(r->ledger);
-
-    return frag_fail(r->error,
-                     r->refusal == FRAG_OK ? FRAG_CONTRACT : r->refusal,
-                     "%s: event %" PRIu64 ": %s", r->policy->name, r->event,
-                     words ? words : "no memory");
-}
-
 /* ------------------------------------------------ the device was used --- */
 
 void run_absorb(struct run *r, bool allocating)

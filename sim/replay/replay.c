@@ -1,11 +1,10 @@
 /* The loop. What it costs an event is what every policy's figure contains, so
  * it does little: it asks, adds, and looks whether the policy has touched the
- * device. All else is in replay_rare.c.
+ * device. All else is in rare.c.
  */
 #include "sim/replay/replay.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "sim/replay/parts.h"
 
@@ -14,14 +13,6 @@
 enum { AHEAD = 12 };
 
 #define RARE(x) __builtin_expect((x), 0)
-
-uint64_t run_clock(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static inline enum frag_err on_alloc(struct run *r, uint64_t i, bool careful)
 {

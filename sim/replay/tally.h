@@ -1,4 +1,4 @@
-/* tally.h - the running numbers of a replay; private to the engine.
+/* tally.h - the running numbers of a replay. Private to sim/replay/.
  *
  * What changes with every event is kept in a few words and folded into peaks,
  * means and the series only when `reserved` or `pending` change, when a bucket

@@ -1,3 +1,5 @@
+/* The tables of columns: name, type, units, meaning and formula of every number
+ * in a result. */
 #include "sim/results/columns.h"
 
 #include <string.h>

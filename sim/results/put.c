@@ -1,3 +1,5 @@
+/* Writes the parts of a result file with HDF5: attributes, columns, groups and
+ * the summary table. */
 #include "sim/results/put.h"
 
 #include <assert.h>

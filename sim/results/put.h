@@ -1,5 +1,5 @@
 /* put.h - the parts of a result file: attributes, columns, groups and
- * the summary table. Private to results_hdf5.c.
+ * the summary table. Private to sim/results/.
  *
  * All answer whether it was done; the one reason why not is the host's memory,
  * for the file is built there. No object carries a time, so that equal contents

@@ -1,8 +1,8 @@
-/* parts.h - the state of a validation; private to validate*.c.
+/* parts.h - the state of a validation. Private to sim/validate/.
  *
- *   validate.c       the run: settings, anchors, the watch on the replay loop
- *   validate_trace.c what happens on the way: segments, OOMs, addresses
- *   validate_end.c   what is left: the final snapshot, the counters
+ *   validate.c  the run: settings, anchors, the watch on the replay loop
+ *   trace.c     what happens on the way: segments, OOMs, addresses
+ *   end.c       what is left: the final snapshot, the counters
  */
 #ifndef FRAG_SIM_VALIDATE_PARTS_H
 #define FRAG_SIM_VALIDATE_PARTS_H
@@ -40,7 +40,7 @@ void check_expect(const struct check *c, struct frag_divergence *where,
 void check_found(const struct check *c, struct frag_divergence *where,
                  const char *format, ...) FRAG_PRINTF(3, 4);
 
-/* ---- validate_trace.c ---- */
+/* ---- trace.c ---- */
 
 /* The recorded address that stands for one of the replay. */
 frag_addr check_translate(const struct check *c, frag_addr addr);
@@ -51,7 +51,7 @@ void check_event(void *user, uint64_t event, const struct frag_block *block);
 /* Recorded actions of events up to this one that the replay did not take. */
 void check_missed(struct check *c, uint64_t event);
 
-/* ---- validate_end.c ---- */
+/* ---- end.c ---- */
 
 /* For frag_replay_watch.ended: keeps the blocks. */
 void check_ended(void *user, const struct frag_heap *heap);

@@ -1,3 +1,5 @@
+/* Reads a file of counters into a JSON tree. A first pass over the text refuses
+ * what is nested too deep. */
 #include "sim/validate/stats_file.h"
 
 #include <errno.h>

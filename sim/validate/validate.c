@@ -1,3 +1,5 @@
+/* One validation: it settles the parameters and the device, replays the
+ * recorded trace under a watch and compares the peaks. */
 #include "sim/validate/validate.h"
 
 #include <stdio.h>

@@ -1,0 +1,33 @@
+/* The account of the arena: how much device memory is in use, and how much time
+ * the calls have taken. It knows nothing of addresses. */
+#include "sim/arena/parts.h"
+
+void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
+{
+    a->clock +=
+        frag_cost_ns(a->opts.costs, frag_call_of_size(call, size), size);
+}
+
+bool arena_refuses(struct arena *a, frag_size size)
+{
+    if (size <= a->base.capacity - a->used)
+        return false;
+    if (size < a->refused_min - a->used)
+        a->refused_min = a->used + size;
+    return true;
+}
+
+void arena_take(struct arena *a, frag_size size)
+{
+    a->used += size;
+    if (a->used > a->used_max)
+        a->used_max = a->used;
+}
+
+enum frag_err arena_charge(struct arena *a, frag_size size)
+{
+    if (arena_refuses(a, size))
+        return FRAG_OOM;
+    arena_take(a, size);
+    return FRAG_OK;
+}
