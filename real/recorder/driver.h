@@ -160,6 +160,10 @@ struct driver_node { /* CUgraphNodeParams */
     X(cuStreamGetDevice, (void *, int *))                   \
     X(cuStreamIsCapturing, (void *, int *))
 
+/* The C library's dlsym; the one that is exported is front.c's. */
+typedef void *driver_lookup(void *handle, const char *name);
+driver_lookup *driver_dlsym(void);
+
 #define EXPORTED __attribute__((visibility("default")))
 
 #define X(name, arguments) EXPORTED driver_result name arguments;
@@ -178,6 +182,9 @@ struct driver {
  * are NULL where there is no driver. */
 const struct driver *driver_load(void);
 
+/* The driver, NULL as long as the program has not loaded it. */
+const struct driver *driver_if_loaded(void);
+
 extern _Atomic(const struct driver *) driver_loaded;
 
 /* The same, quickly where it is loaded. */
@@ -193,12 +200,5 @@ static inline const struct driver *driver_get(void)
 #define DRIVER_PASS_ON(name, ...)                         \
     (driver_get()->name ? driver_get()->name(__VA_ARGS__) \
                         : (driver_result)DRIVER_NOT_FOUND)
-
-/* What stands in front of a function that the driver gave out, NULL if nothing
- * does. */
-void *driver_front(void *function);
-
-/* Whether a call of that name, whatever its version, is stood in front of. */
-bool driver_is_fronted(const char *name);
 
 #endif

@@ -1,11 +1,9 @@
 /* others.c - stands in front of what takes memory in other ways than a
  * call of the program's for itself: by a graph, by another process or
- * interface, by calls that the log has no words for; and of the ways to all
- * calls. Memory of another process that comes as a cuIpcOpenMemHandle is given
- * back by a call of its own, and needs no line.
+ * interface, by calls that the log has no words for. Memory of another process
+ * that comes as a cuIpcOpenMemHandle is given back by a call of its own, and
+ * needs no line.
  */
-#include <string.h>
-
 #include "real/recorder/watch.h"
 
 /* ---- graphs ---- */
@@ -123,20 +121,12 @@ driver_result cuMulticastCreate(driver_handle *handle, const void *like)
 
 /* ---- what the log has no words for ---- */
 
-static struct watch begin_unread(const char *name)
-{
-    struct watch w = watch_begin(RECORD_UNREAD);
-
-    strncpy(w.call.name, name, sizeof(w.call.name) - 1);
-    return w;
-}
-
 #define UNREAD(name, arguments, values)                                     \
     driver_result name arguments                                            \
     {                                                                       \
         struct watch w;                                                     \
                                                                             \
-        w = begin_unread(#name);                                            \
+        w = watch_begin_unread(#name);                                      \
         return watch_end(&w, driver_get()->name ? driver_get()->name values \
                                                 : DRIVER_NOT_FOUND);        \
     }
@@ -155,42 +145,3 @@ UNREAD(cuMemAllocPitch,
 UNREAD(cuMemFree, (unsigned at), (at))
 UNREAD(cuArrayCreate, (void **array, const void *like), (array, like))
 UNREAD(cuArray3DCreate, (void **array, const void *like), (array, like))
-
-/* ---- the ways to all calls ---- */
-
-/* What a program gets for what the driver gave out. */
-static void *answer(const char *name, void *function)
-{
-    void *const front = driver_front(function);
-    struct watch w;
-
-    if (front)
-        return front;
-    if (driver_is_fronted(name)) {
-        w = begin_unread(name);
-        watch_end(&w, DRIVER_SUCCESS);
-    }
-    return function;
-}
-
-driver_result cuGetProcAddress(const char *name, void **function, int version,
-                               uint64_t flags)
-{
-    const driver_result result =
-        DRIVER_PASS_ON(cuGetProcAddress, name, function, version, flags);
-
-    if (result == DRIVER_SUCCESS && function && *function)
-        *function = answer(name, *function);
-    return result;
-}
-
-driver_result cuGetProcAddress_v2(const char *name, void **function,
-                                  int version, uint64_t flags, int *status)
-{
-    const driver_result result = DRIVER_PASS_ON(
-        cuGetProcAddress_v2, name, function, version, flags, status);
-
-    if (result == DRIVER_SUCCESS && function && *function)
-        *function = answer(name, *function);
-    return result;
-}

@@ -23,6 +23,8 @@ struct watch {
 /* A call begins; each must end. */
 struct watch watch_begin(enum record_kind kind);
 struct watch watch_begin_giving_back(enum record_kind kind);
+/* A call that the log has no words for: its name alone is kept. */
+struct watch watch_begin_unread(const char *name);
 
 /* The call is over, and so recorded. Returns the result. */
 driver_result watch_end(struct watch *w, driver_result result);

@@ -1,0 +1,110 @@
+/* The table of the intercepted functions, and the two ways by which a program
+ * is led to them: dlsym and cuGetProcAddress. It calls all other files of the
+ * recorder, and none of them calls it. */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "real/recorder/watch.h"
+
+/* ---- the table ---- */
+
+/* What stands in front of a function that the driver gave out, NULL if nothing
+ * does. */
+static void *front_of(void *function)
+{
+    const struct driver *d = function ? driver_if_loaded() : NULL;
+
+    if (!d)
+        return NULL;
+#define X(name, arguments)                      \
+    if (function == *(void *const *)&d->name || \
+        function == (void *)(uintptr_t)name)    \
+        return (void *)(uintptr_t)name;
+    DRIVER_CALLS(X)
+#undef X
+    return NULL;
+}
+
+/* Whether symbol is name, or a version of it. */
+static bool is_version_of(const char *symbol, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *rest = symbol + length;
+
+    return !strncmp(symbol, name, length) &&
+           (!*rest || !strcmp(rest, "_v2") || !strcmp(rest, "_ptsz"));
+}
+
+/* Whether a call of that name, whatever its version, is stood in front of. */
+static bool is_fronted(const char *name)
+{
+#define X(symbol, arguments)          \
+    if (is_version_of(#symbol, name)) \
+        return true;
+    DRIVER_CALLS(X)
+#undef X
+    return false;
+}
+
+/* ---- the way through dlsym ---- */
+
+EXPORTED void *dlsym(void *handle, const char *name);
+
+static bool may_be_drivers(void *handle, const char *name)
+{
+    return handle != RTLD_NEXT && handle != RTLD_DEFAULT && name[0] == 'c' &&
+           name[1] == 'u';
+}
+
+/* What is not the driver's is left to the C library with a jump, not a call:
+ * RTLD_NEXT asks who called. tests/check_record.sh holds the compiler to it. */
+void *dlsym(void *restrict handle, const char *restrict name)
+{
+    driver_lookup *find = driver_dlsym();
+    void *found, *front;
+
+    if (!may_be_drivers(handle, name))
+        return find(handle, name);
+    found = find(handle, name);
+    front = front_of(found);
+    return front ? front : found;
+}
+
+/* ---- the way through the driver ---- */
+
+/* What a program gets for what the driver gave out. */
+static void *answer(const char *name, void *function)
+{
+    void *const front = front_of(function);
+    struct watch w;
+
+    if (front)
+        return front;
+    if (is_fronted(name)) {
+        w = watch_begin_unread(name);
+        watch_end(&w, DRIVER_SUCCESS);
+    }
+    return function;
+}
+
+driver_result cuGetProcAddress(const char *name, void **function, int version,
+                               uint64_t flags)
+{
+    const driver_result result =
+        DRIVER_PASS_ON(cuGetProcAddress, name, function, version, flags);
+
+    if (result == DRIVER_SUCCESS && function && *function)
+        *function = answer(name, *function);
+    return result;
+}
+
+driver_result cuGetProcAddress_v2(const char *name, void **function,
+                                  int version, uint64_t flags, int *status)
+{
+    const driver_result result = DRIVER_PASS_ON(
+        cuGetProcAddress_v2, name, function, version, flags, status);
+
+    if (result == DRIVER_SUCCESS && function && *function)
+        *function = answer(name, *function);
+    return result;
+}
