@@ -240,12 +240,13 @@ char *cli_trace_name(const char *path)
     return name;
 }
 
-void cli_json_open(const struct call *call, FILE *out)
+void cli_json_open(const struct call *call, struct frag_json *j, FILE *out)
 {
     frag_results_json_open(
-        out, &(const struct frag_provenance){.version = frag_version,
-                                             .commit = frag_commit,
-                                             .command = call->command});
+        j, out,
+        &(const struct frag_provenance){.version = frag_version,
+                                        .commit = frag_commit,
+                                        .command = call->command});
 }
 
 void cli_version(FILE *out)

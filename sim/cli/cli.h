@@ -99,7 +99,7 @@ char *cli_trace_name(const char *path);
 size_t cli_quote(const char *arg, char *out);
 
 /* Opens the object that `--json` prints, up to its list of results. */
-void cli_json_open(const struct call *call, FILE *out);
+void cli_json_open(const struct call *call, struct frag_json *j, FILE *out);
 
 /* Versions of the program and its libraries, one a line. */
 void cli_version(FILE *out);

@@ -44,9 +44,9 @@ extern const struct frag_column frag_series_columns[];  /* frag_point */
 extern const struct frag_column frag_oom_columns[];     /* frag_oom */
 extern const struct frag_column frag_segment_columns[]; /* frag_segment_row */
 
-/* A row as the members of a JSON object, as a line of CSV, and the line above
- * it. Errors stay in ferror(out). */
-void frag_row_json(FILE *out, const struct frag_column *columns,
+/* A row as members of the JSON object that is open, as a line of CSV, and the
+ * line above it. Errors stay in ferror(out). */
+void frag_row_json(struct frag_json *j, const struct frag_column *columns,
                    const void *row);
 void frag_row_csv(FILE *out, const struct frag_column *columns,
                   const void *row);

@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "sim/replay/replay.h"
+#include "sim/results/json.h"
 
 /* Version of the layout of the file and of the JSON: a reader refuses another
  * number before the point. */
@@ -112,23 +113,20 @@ enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void frag_results_unload(struct frag_loaded *loaded);
 
-/* The same rows as text. `first` tells the first row of the object. A number
- * that is none is null in JSON and empty in CSV. Errors stay in ferror(out). */
-void frag_results_json_open(FILE *out, const struct frag_provenance *p);
-void frag_results_json_row(FILE *out, bool first,
+/* The same rows as text: a JSON object, opened up to its list of results, and
+ * CSV. A number that is none is null in JSON and empty in CSV. Errors stay in
+ * ferror(out). */
+void frag_results_json_open(struct frag_json *j, FILE *out,
+                            const struct frag_provenance *p);
+void frag_results_json_row(struct frag_json *j,
                            const struct frag_run_identity *id,
                            const struct frag_run *run);
-void frag_results_json_close(FILE *out);
+void frag_results_json_close(struct frag_json *j);
 void frag_results_csv_header(FILE *out);
 void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
                           const struct frag_run *run);
 
 /* "1.10.8": the HDF5 library at work. Returns text. */
 const char *frag_results_library(char text[32]);
-
-/* One JSON value: text quoted and escaped, what is not UTF-8 as U+FFFD; a
- * number with the fewest digits that read back as it, null if not finite. */
-void frag_json_text(FILE *out, const char *text);
-void frag_json_real(FILE *out, double x);
 
 #endif

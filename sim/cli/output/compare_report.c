@@ -134,28 +134,32 @@ static void add_to_table(struct table *t, const struct row *row)
     table_cell(t, false, "%.2f", row->paced);
 }
 
-static void add_to_json(struct compare_report *r, const struct row *row,
+static void add_call_to_json(struct frag_json *j, const char *name,
+                             const struct frag_twin_cost *call)
+{
+    if (!call->calls)
+        return;
+    frag_json_line(j, 4);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "call", name);
+    frag_json_number(j, "count", call->calls);
+    frag_json_seconds(j, "modelled_seconds", (double)call->modelled / 1e9);
+    frag_json_seconds(j, "measured_seconds", (double)call->measured / 1e9);
+    frag_json_end(j);
+}
+
+static void add_to_json(struct frag_json *j, const struct row *row,
                         const struct compared *c)
 {
-    FILE *out = r->json.out;
-    bool first = true;
-
-    fputs(r->rows ? ",\n  {" : "\n  {", out);
-    frag_row_json(out, row_columns, row);
-    fputs(",\n   \"calls\": [", out);
-    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        const struct frag_twin_cost *call = &c->calls[i];
-
-        if (!call->calls)
-            continue;
-        fprintf(out,
-                "%s\n    {\"call\": \"%s\", \"count\": %" PRIu64
-                ", \"modelled_seconds\": %.9f, \"measured_seconds\": %.9f}",
-                first ? "" : ",", frag_driver_call_names[i], call->calls,
-                (double)call->modelled / 1e9, (double)call->measured / 1e9);
-        first = false;
-    }
-    fputs("]}", out);
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_row_json(j, row_columns, row);
+    frag_json_line(j, 3);
+    frag_json_array(j, "calls");
+    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
+        add_call_to_json(j, frag_driver_call_names[i], &c->calls[i]);
+    frag_json_end(j);
+    frag_json_end(j);
 }
 
 void compare_report_add(struct compare_report *r, const struct compared *c)
@@ -164,7 +168,7 @@ void compare_report_add(struct compare_report *r, const struct compared *c)
 
     add_to_table(&r->table, &row);
     if (r->json.out)
-        add_to_json(r, &row, c);
+        add_to_json(&r->writer, &row, c);
     if (r->csv.out)
         frag_row_csv(r->csv.out, row_columns, &row);
     r->rows++;
@@ -190,7 +194,7 @@ enum frag_err compare_report_open(struct compare_report *r,
         return err;
     }
     if (json)
-        cli_json_open(call, r->json.out);
+        cli_json_open(call, &r->writer, r->json.out);
     if (csv)
         frag_header_csv(r->csv.out, row_columns);
     for (size_t i = 0; i < HEADS; i++)
@@ -204,7 +208,7 @@ enum frag_err compare_report_commit(struct compare_report *r, bool color,
     enum frag_err err = FRAG_OK;
 
     if (r->json.out) {
-        frag_results_json_close(r->json.out);
+        frag_results_json_close(&r->writer);
         err = sink_commit(&r->json, e);
     }
     if (err == FRAG_OK && r->csv.out)

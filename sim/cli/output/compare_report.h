@@ -26,6 +26,7 @@ struct compared {
 
 struct compare_report {
     struct sink json, csv;
+    struct frag_json writer; /* to json.out */
     struct table table;
     bool has_table;
     uint64_t rows, wrong; /* wrong: with a difference or a leak */

@@ -200,21 +200,33 @@ static struct step make_step(const struct row *row,
     };
 }
 
+static void add_steps_to_json(struct frag_json *j, const struct row *row,
+                              const struct frag_fit_spans *spans)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "frontier");
+    for (size_t i = 0; i < spans->count; i++) {
+        struct step step = make_step(row, &spans->items[i]);
+
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_row_json(j, step_columns, &step);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
 static void add_to_json(struct fit_report *r, const struct row *row,
                         const struct frag_fit_spans *spans)
 {
-    FILE *out = r->json.out;
+    struct frag_json *j = &r->writer;
 
-    fputs(r->rows ? ",\n  {" : "\n  {", out);
-    frag_row_json(out, row_columns, row);
-    for (size_t i = 0; r->frontier_wanted && i < spans->count; i++) {
-        struct step step = make_step(row, &spans->items[i]);
-
-        fputs(i ? ",\n    {" : ",\n   \"frontier\": [\n    {", out);
-        frag_row_json(out, step_columns, &step);
-        fputs(i + 1 < spans->count ? "}" : "}]", out);
-    }
-    fputc('}', out);
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_row_json(j, row_columns, row);
+    if (r->frontier_wanted && spans->count)
+        add_steps_to_json(j, row, spans);
+    frag_json_end(j);
 }
 
 void fit_report_add(struct fit_report *r, const struct fit_subject *on,
@@ -261,7 +273,7 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
         return err;
     }
     if (json)
-        cli_json_open(call, r->json.out);
+        cli_json_open(call, &r->writer, r->json.out);
     if (csv)
         frag_header_csv(r->csv.out, row_columns);
     if (frontier)
@@ -278,7 +290,7 @@ enum frag_err fit_report_commit(struct fit_report *r, bool color,
     enum frag_err err = FRAG_OK;
 
     if (r->json.out)
-        frag_results_json_close(r->json.out);
+        frag_results_json_close(&r->writer);
     for (size_t i = 0; err == FRAG_OK && i < 3; i++)
         if (sinks[i]->out)
             err = sink_commit(sinks[i], e);

@@ -12,6 +12,7 @@
 
 struct fit_report {
     struct sink json, csv, frontier;
+    struct frag_json writer; /* to json.out */
     struct table table;
     bool has_table;
     bool frontier_wanted; /* the spans go up to what the policy takes unlimited

@@ -34,7 +34,7 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
         return err;
     }
     if (json)
-        frag_results_json_open(r->json.out, p);
+        frag_results_json_open(&r->writer, r->json.out, p);
     if (csv)
         frag_results_csv_header(r->csv.out);
     for (size_t i = 0; i < HEADS; i++)
@@ -81,7 +81,7 @@ enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
     if (r->file)
         FRAG_TRY(frag_results_add(r->file, id, run, e));
     if (r->json.out)
-        frag_results_json_row(r->json.out, !r->runs, id, run);
+        frag_results_json_row(&r->writer, id, run);
     if (r->csv.out)
         frag_results_csv_row(r->csv.out, id, run);
     if (r->has_table)
@@ -97,7 +97,7 @@ enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
     enum frag_err err = FRAG_OK;
 
     if (r->json.out)
-        frag_results_json_close(r->json.out);
+        frag_results_json_close(&r->writer);
     if (r->file)
         err = frag_results_commit(
             r->file,

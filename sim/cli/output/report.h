@@ -12,6 +12,7 @@ struct report {
     const struct frag_provenance *provenance;
     struct frag_results *file;
     struct sink json, csv;
+    struct frag_json writer; /* to json.out */
     struct table table;
     bool has_table;
     uint64_t runs, failed_runs; /* failed: with at least one OOM */

@@ -160,84 +160,86 @@ void tune_print(const struct tune_answer *a, FILE *out)
 
 /* ---- for programs ---- */
 
-static void json_result(FILE *out, const char *name,
+static void json_result(struct frag_json *j, const char *key,
                         const struct tune_result *r)
 {
-    fprintf(out,
-            "\"%s\": {\"peak_reserved_bytes\": %" PRIu64
-            ", \"driver_calls\": %" PRIu64 ", \"modelled_device_seconds\": ",
-            name, r->peak, r->calls);
-    frag_json_real(out, r->seconds);
-    if (r->first_oom == FRAG_NEVER)
-        fputs(", \"first_oom_event\": null}", out);
-    else
-        fprintf(out, ", \"first_oom_event\": %" PRIu64 "}", r->first_oom);
+    frag_json_object(j, key);
+    frag_json_number(j, "peak_reserved_bytes", r->peak);
+    frag_json_number(j, "driver_calls", r->calls);
+    frag_json_real(j, "modelled_device_seconds", r->seconds);
+    frag_json_count(j, "first_oom_event", r->first_oom);
+    frag_json_end(j);
 }
 
-static void json_cases(const struct tune_search *s, FILE *out)
+static void json_cases(struct frag_json *j, const struct tune_search *s)
 {
-    fputs("\"cases\": [", out);
+    frag_json_line(j, 3);
+    frag_json_array(j, "cases");
     for (size_t i = 0; i < s->case_count; i++) {
-        fputs(i ? ",\n    {\"trace\": " : "\n    {\"trace\": ", out);
-        frag_json_text(out, s->cases[i].name);
-        fprintf(out, ", \"device\": %" PRIu32 ", ", s->cases[i].device->device);
-        json_result(out, "default", &s->base[i]);
-        fputs(", ", out);
-        json_result(out, "best", &s->trials[0]->results[i]);
-        fputc('}', out);
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "trace", s->cases[i].name);
+        frag_json_number(j, "device", s->cases[i].device->device);
+        json_result(j, "default", &s->base[i]);
+        json_result(j, "best", &s->trials[0]->results[i]);
+        frag_json_end(j);
     }
-    fputs("],\n   ", out);
+    frag_json_end(j);
 }
 
-static void json_held_out(const struct tune_answer *a, FILE *out)
+static void json_held_out(struct frag_json *j, const struct tune_answer *a)
 {
-    fputs("\"held_out\": [", out);
+    frag_json_line(j, 3);
+    frag_json_array(j, "held_out");
     for (size_t i = 0; i < a->held_out_count; i++) {
         const struct tune_held_out *h = &a->held_out[i];
 
-        fputs(i ? ",\n    {\"part\": " : "\n    {\"part\": ", out);
-        frag_json_text(out, h->name);
-        fputs(", \"settings\": ", out);
-        frag_json_text(out, h->text);
-        fputs(", ", out);
-        json_result(out, "default", &h->base);
-        fputs(", ", out);
-        json_result(out, "found", &h->found);
-        fputc('}', out);
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "part", h->name);
+        frag_json_text(j, "settings", h->text);
+        json_result(j, "default", &h->base);
+        json_result(j, "found", &h->found);
+        frag_json_end(j);
     }
-    fputs("],\n   ", out);
+    frag_json_end(j);
 }
 
-static void json_trial(FILE *out, const struct tune_trial *t)
+static void json_trial(struct frag_json *j, const char *key,
+                       const struct tune_trial *t)
 {
-    fputs("{\"settings\": ", out);
-    frag_json_text(out, t->text);
-    fputs(", \"saving_ratio\": ", out);
-    frag_json_real(out, 1 - exp(t->value));
-    fprintf(out,
-            ", \"driver_calls\": %" PRIu64 ", \"modelled_device_seconds\": ",
-            t->calls);
-    frag_json_real(out, t->seconds);
-    fprintf(out, ", \"within_bounds\": %s}", t->excess > 0 ? "false" : "true");
+    frag_json_object(j, key);
+    frag_json_text(j, "settings", t->text);
+    frag_json_real(j, "saving_ratio", 1 - exp(t->value));
+    frag_json_number(j, "driver_calls", t->calls);
+    frag_json_real(j, "modelled_device_seconds", t->seconds);
+    frag_json_bool(j, "within_bounds", !(t->excess > 0));
+    frag_json_end(j);
 }
 
-void tune_print_json(const struct tune_answer *a, FILE *out)
+static void json_front(struct frag_json *j, const struct tune_search *s)
 {
-    const struct tune_search *s = a->search;
-    bool first = true;
-
-    fputs("\n  {\"best\": ", out);
-    json_trial(out, s->trials[0]);
-    fprintf(out, ", \"settings_tried\": %zu, \"seed\": %" PRIu64 ",\n   ",
-            s->trial_count, s->seed);
-    json_cases(s, out);
-    json_held_out(a, out);
-    fputs("\"pareto\": [", out);
+    frag_json_line(j, 3);
+    frag_json_array(j, "pareto");
     for (size_t i = 0; i < s->trial_count; i++)
         if (is_front(s, i)) {
-            fputs(first ? "\n    " : ",\n    ", out);
-            json_trial(out, s->trials[i]);
-            first = false;
+            frag_json_line(j, 4);
+            json_trial(j, NULL, s->trials[i]);
         }
-    fputs("]}", out);
+    frag_json_end(j);
+}
+
+void tune_print_json(const struct tune_answer *a, struct frag_json *j)
+{
+    const struct tune_search *s = a->search;
+
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    json_trial(j, "best", s->trials[0]);
+    frag_json_number(j, "settings_tried", s->trial_count);
+    frag_json_number(j, "seed", s->seed);
+    json_cases(j, s);
+    json_held_out(j, a);
+    json_front(j, s);
+    frag_json_end(j);
 }

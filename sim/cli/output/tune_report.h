@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "sim/experiments/tune/search.h"
+#include "sim/results/json.h"
 
 /* A setting found without a part of the traces, on that part. */
 struct tune_held_out {
@@ -22,7 +23,7 @@ struct tune_answer {
 
 /* Comments and, last, the export line. */
 void tune_print(const struct tune_answer *a, FILE *out);
-/* The members of one JSON object. */
-void tune_print_json(const struct tune_answer *a, FILE *out);
+/* One object of the list of results. */
+void tune_print_json(const struct tune_answer *a, struct frag_json *j);
 
 #endif

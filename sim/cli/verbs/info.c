@@ -139,90 +139,94 @@ static void print_trace(FILE *out, const struct frag_trace *t)
 
 /* -- JSON ---------------------------------------------------------------- */
 
-static void pair(FILE *out, const char *key, const char *text)
+static void json_counts(struct frag_json *j, const char *key,
+                        const uint64_t *counts, const char *const *names,
+                        size_t n)
 {
-    fprintf(out, ", \"%s\": ", key);
-    if (text)
-        frag_json_text(out, text);
-    else
-        fputs("null", out);
-}
-
-static void json_counts(FILE *out, const char *key, const uint64_t *counts,
-                        const char *const *names, size_t n)
-{
-    fprintf(out, ", \"%s\": {", key);
+    frag_json_object(j, key);
     for (size_t i = 0; i < n; i++)
-        fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", names[i], counts[i]);
-    fputc('}', out);
+        frag_json_number(j, names[i], counts[i]);
+    frag_json_end(j);
 }
 
-static void json_device(FILE *out, const struct device_view *v)
+static void json_streams(struct frag_json *j, const struct frag_device_trace *d)
+{
+    frag_json_array(j, "streams");
+    for (uint32_t i = 0; i < d->stream_count; i++)
+        frag_json_number(j, NULL, d->streams[i]);
+    frag_json_end(j);
+    frag_json_array(j, "pools");
+    for (uint32_t i = 0; i < d->pool_count; i++) {
+        frag_json_array(j, NULL);
+        frag_json_number(j, NULL, d->pools[i].owner);
+        frag_json_number(j, NULL, d->pools[i].number);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void json_device(struct frag_json *j, const struct device_view *v)
 {
     const struct frag_device_trace *d = v->d;
 
-    fprintf(out, "\n   {\"device\": %" PRIu32, d->device);
-    for (size_t i = 0; i < NUMBERS; i++) {
-        uint64_t n = number(v, &number_rows[i]);
-
-        fprintf(out, ", \"%s\": ", number_rows[i].key);
-        if (n == FRAG_UNLIMITED)
-            fputs("null", out);
-        else
-            fprintf(out, "%" PRIu64, n);
-    }
-    fputs(", \"duration_seconds\": ", out);
-    frag_json_real(out, (double)v->facts.duration / 1e9);
-    json_counts(out, "requests", v->facts.ops, frag_op_names, FRAG_OP_COUNT);
-    json_counts(out, "recorded", v->facts.actions, frag_action_names,
+    frag_json_line(j, 3);
+    frag_json_object(j, NULL);
+    frag_json_number(j, "device", d->device);
+    for (size_t i = 0; i < NUMBERS; i++)
+        frag_json_count(j, number_rows[i].key, number(v, &number_rows[i]));
+    frag_json_real(j, "duration_seconds", (double)v->facts.duration / 1e9);
+    json_counts(j, "requests", v->facts.ops, frag_op_names, FRAG_OP_COUNT);
+    json_counts(j, "recorded", v->facts.actions, frag_action_names,
                 FRAG_ACTION_COUNT);
-    fprintf(out, ", \"has_recorded_answers\": %s, \"streams\": [",
-            d->recorded.has_actions ? "true" : "false");
-    for (uint32_t i = 0; i < d->stream_count; i++)
-        fprintf(out, "%s%" PRIu64, i ? ", " : "", d->streams[i]);
-    fputs("], \"pools\": [", out);
-    for (uint32_t i = 0; i < d->pool_count; i++)
-        fprintf(out, "%s[%" PRIu64 ", %" PRIu64 "]", i ? ", " : "",
-                d->pools[i].owner, d->pools[i].number);
-    fputs("]}", out);
+    frag_json_bool(j, "has_recorded_answers", d->recorded.has_actions);
+    json_streams(j, d);
+    frag_json_end(j);
 }
 
-static void json_trace(FILE *out, const struct frag_trace *t)
+/* The object of a trace, open up to its list of devices. */
+static void json_trace(struct frag_json *j, const struct frag_trace *t)
 {
-    fputs("\"path\": ", out);
-    frag_json_text(out, t->path);
-    pair(out, "format", t->format);
-    pair(out, "sha256", t->sha256);
-    fprintf(out, ", \"bytes\": %" PRIu64, t->file_bytes);
-    pair(out, "settings", t->settings);
-    fputs(",\n   \"notes\": [", out);
-    for (uint32_t i = 0; i < t->note_count; i++) {
-        fputs(i ? ", " : "", out);
-        frag_json_text(out, t->notes[i]);
-    }
-    fputs("],\n   \"devices\": [", out);
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "path", t->path);
+    frag_json_text(j, "format", t->format);
+    frag_json_text(j, "sha256", t->sha256);
+    frag_json_number(j, "bytes", t->file_bytes);
+    frag_json_text(j, "settings", t->settings);
+    frag_json_line(j, 3);
+    frag_json_array(j, "notes");
+    for (uint32_t i = 0; i < t->note_count; i++)
+        frag_json_text(j, NULL, t->notes[i]);
+    frag_json_end(j);
+    frag_json_line(j, 3);
+    frag_json_array(j, "devices");
 }
 
 /* -- the command --------------------------------------------------------- */
 
-static enum frag_err show(const struct frag_trace *t, FILE *out, bool json,
-                          bool first)
+static enum frag_err show_json(const struct frag_trace *t, struct frag_json *j)
 {
-    if (json)
-        fputs(first ? "\n  {" : ",\n  {", out);
-    else if (!first)
-        fputc('\n', out);
-    (json ? json_trace : print_trace)(out, t);
+    json_trace(j, t);
     for (uint32_t i = 0; i < t->device_count; i++) {
         struct device_view v;
 
         FRAG_TRY(look(&t->devices[i], &v));
-        if (json && i)
-            fputc(',', out);
-        (json ? json_device : print_device)(out, &v);
+        json_device(j, &v);
     }
-    if (json)
-        fputs("]}", out);
+    frag_json_end(j);
+    frag_json_end(j);
+    return FRAG_OK;
+}
+
+static enum frag_err show_text(const struct frag_trace *t, FILE *out)
+{
+    print_trace(out, t);
+    for (uint32_t i = 0; i < t->device_count; i++) {
+        struct device_view v;
+
+        FRAG_TRY(look(&t->devices[i], &v));
+        print_device(out, &v);
+    }
     return FRAG_OK;
 }
 
@@ -231,20 +235,23 @@ static enum frag_err show_all(const struct call *call, const struct values *v,
 {
     struct progress progress = progress_start(&v->common);
     enum frag_err err = FRAG_OK;
+    struct frag_json j;
 
     if (v->json)
-        cli_json_open(call, sink->out);
+        cli_json_open(call, &j, sink->out);
     for (size_t i = 0; err == FRAG_OK && i < v->common.args.count; i++) {
         struct frag_trace *t;
 
         err = input_open(v->common.args.items[i], v->limit, &progress, &t, e);
         if (err != FRAG_OK)
             break;
-        err = show(t, sink->out, v->json, i == 0);
+        if (i && !v->json)
+            fputc('\n', sink->out);
+        err = v->json ? show_json(t, &j) : show_text(t, sink->out);
         frag_trace_close(t);
     }
     if (v->json)
-        frag_results_json_close(sink->out);
+        frag_results_json_close(&j);
     return err;
 }
 

@@ -70,62 +70,52 @@ static void print_policy(FILE *out, const struct frag_policy *p, bool details)
         print_param(out, q);
 }
 
-static void json_param(FILE *out, const struct frag_param *p)
+static void json_param(struct frag_json *j, const struct frag_param *p)
 {
-    fputs("\n     {\"name\": ", out);
-    frag_json_text(out, p->name);
-    fprintf(out, ", \"kind\": \"%s\", \"default\": ", kinds[p->kind]);
-    frag_json_text(out, p->init);
-    fputs(", \"choices\": ", out);
-    if (p->choices)
-        frag_json_text(out, p->choices);
-    else
-        fputs("null", out);
-    fputs(", \"min\": ", out);
-    frag_json_real(out, has_range(p) ? p->min : NAN);
-    fputs(", \"max\": ", out);
-    frag_json_real(out, has_range(p) ? p->max : NAN);
-    fputs(", \"help\": ", out);
-    frag_json_text(out, p->help);
-    fputc('}', out);
+    frag_json_line(j, 5);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "name", p->name);
+    frag_json_text(j, "kind", kinds[p->kind]);
+    frag_json_text(j, "default", p->init);
+    frag_json_text(j, "choices", p->choices);
+    frag_json_real(j, "min", has_range(p) ? p->min : NAN);
+    frag_json_real(j, "max", has_range(p) ? p->max : NAN);
+    frag_json_text(j, "help", p->help);
+    frag_json_end(j);
 }
 
-static void json_policy(FILE *out, const struct frag_policy *p)
+static void json_policy(struct frag_json *j, const struct frag_policy *p)
 {
-    const char *comma = "";
-
-    fputs("{\"name\": ", out);
-    frag_json_text(out, p->name);
-    fputs(", \"summary\": ", out);
-    frag_json_text(out, p->summary);
-    fputs(", \"source\": ", out);
-    frag_json_text(out, p->source);
-    fputs(", \"needs\": [", out);
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "name", p->name);
+    frag_json_text(j, "summary", p->summary);
+    frag_json_text(j, "source", p->source);
+    frag_json_array(j, "needs");
     for (size_t i = 0; i < NEEDS; i++)
-        if (p->needs & needs[i].flag) {
-            fprintf(out, "%s\"%s\"", comma, needs[i].name);
-            comma = ", ";
-        }
-    fputs("], \"params\": [", out);
-    for (const struct frag_param *q = p->params; q && q->name; q++) {
-        fputs(q == p->params ? "" : ",", out);
-        json_param(out, q);
-    }
-    fputs("]}", out);
+        if (p->needs & needs[i].flag)
+            frag_json_text(j, NULL, needs[i].name);
+    frag_json_end(j);
+    frag_json_array(j, "params");
+    for (const struct frag_param *q = p->params; q && q->name; q++)
+        json_param(j, q);
+    frag_json_end(j);
+    frag_json_end(j);
 }
 
 static void json_all(FILE *out, const struct frag_policy *const *list)
 {
-    const char *comma = "";
+    struct frag_json j = {.out = out};
 
-    fprintf(out, "{\"schema_version\": \"%s\", \"policies\": [",
-            FRAG_RESULTS_SCHEMA);
-    for (; *list; list++) {
-        fprintf(out, "%s\n  ", comma);
-        json_policy(out, *list);
-        comma = ",";
-    }
-    fputs("\n ]}\n", out);
+    frag_json_object(&j, NULL);
+    frag_json_text(&j, "schema_version", FRAG_RESULTS_SCHEMA);
+    frag_json_array(&j, "policies");
+    for (; *list; list++)
+        json_policy(&j, *list);
+    frag_json_line(&j, 1);
+    frag_json_end(&j);
+    frag_json_end(&j);
+    fputc('\n', out);
 }
 
 static enum frag_err write_json(const struct values *v,

@@ -251,12 +251,13 @@ static enum frag_err say_json(const struct tuning *t,
                               const struct tune_answer *answer,
                               struct frag_error *e)
 {
+    struct frag_json j;
     struct sink sink;
 
     FRAG_TRY(sink_open(&sink, t->values->outputs.json, e));
-    cli_json_open(t->call, sink.out);
-    tune_print_json(answer, sink.out);
-    frag_results_json_close(sink.out);
+    cli_json_open(t->call, &j, sink.out);
+    tune_print_json(answer, &j);
+    frag_results_json_close(&j);
     return sink_commit(&sink, e);
 }
 

@@ -86,59 +86,63 @@ static const struct number_row {
 #undef AT
 };
 
-static void json_numbers(FILE *out, const struct frag_validation *r)
+static void json_numbers(struct frag_json *j, const struct frag_validation *r)
 {
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         uint64_t n;
 
         memcpy(&n, (const char *)r + numbers[i].offset, sizeof(n));
-        fprintf(out, ", \"%s\": %" PRIu64, numbers[i].key, n);
+        frag_json_number(j, numbers[i].key, n);
     }
 }
 
-static void json_stats(FILE *out, const struct frag_validation *r)
+static void json_stats(struct frag_json *j, const struct frag_validation *r)
 {
-    fputs(",\n   \"stats\": [", out);
+    frag_json_line(j, 3);
+    frag_json_array(j, "stats");
     for (uint64_t i = 0; i < r->stat_count; i++) {
         const struct frag_compared *c = &r->stats[i];
 
-        fprintf(out,
-                "%s\n    {\"name\": \"%s\", \"recorded\": %" PRIu64
-                ", \"replayed\": %" PRIu64 ", \"determined\": %s}",
-                i ? "," : "", c->name, c->recorded, c->replayed,
-                c->determined ? "true" : "false");
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "name", c->name);
+        frag_json_number(j, "recorded", c->recorded);
+        frag_json_number(j, "replayed", c->replayed);
+        frag_json_bool(j, "determined", c->determined);
+        frag_json_end(j);
     }
-    fputs("]", out);
+    frag_json_end(j);
 }
 
-static void json_divergence(FILE *out, const char *name,
+static void json_divergence(struct frag_json *j, const char *key,
                             const struct frag_divergence *d)
 {
-    fprintf(out, ",\n   \"%s\": ", name);
+    frag_json_line(j, 3);
     if (!d->found) {
-        fputs("null", out);
+        frag_json_null(j, key);
         return;
     }
-    fprintf(out, "{\"event\": %" PRIu64 ", \"expected\": ", d->event);
-    frag_json_text(out, d->expected);
-    fputs(", \"found\": ", out);
-    frag_json_text(out, d->replayed);
-    fputc('}', out);
+    frag_json_object(j, key);
+    frag_json_number(j, "event", d->event);
+    frag_json_text(j, "expected", d->expected);
+    frag_json_text(j, "found", d->replayed);
+    frag_json_end(j);
 }
 
-static void show_json(FILE *out, const char *path, uint32_t device,
+static void show_json(struct frag_json *j, const char *path, uint32_t device,
                       bool predicted, const struct frag_validation *r)
 {
-    fputs("\n  {\"trace\": ", out);
-    frag_json_text(out, path);
-    fprintf(out, ", \"device\": %" PRIu32 ", \"mode\": \"%s\", \"exact\": %s",
-            device, predicted ? "predicted" : "anchored",
-            r->exact ? "true" : "false");
-    json_numbers(out, r);
-    json_stats(out, r);
-    json_divergence(out, "first_divergence", &r->first);
-    json_divergence(out, "cause", &r->cause);
-    fputc('}', out);
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "trace", path);
+    frag_json_number(j, "device", device);
+    frag_json_text(j, "mode", predicted ? "predicted" : "anchored");
+    frag_json_bool(j, "exact", r->exact);
+    json_numbers(j, r);
+    json_stats(j, r);
+    json_divergence(j, "first_divergence", &r->first);
+    json_divergence(j, "cause", &r->cause);
+    frag_json_end(j);
 }
 
 static void show_text(FILE *out, const char *path, uint32_t device,
@@ -177,6 +181,7 @@ struct work {
     const struct values *values;
     struct progress progress;
     struct sink sink;
+    struct frag_json writer; /* to sink.out */
     uint64_t rows, exact;
 };
 
@@ -196,10 +201,8 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     struct frag_validation r;
 
     FRAG_TRY(frag_validate(&spec, &r, e));
-    if (w->values->json && w->rows)
-        fputc(',', w->sink.out);
     if (w->values->json)
-        show_json(w->sink.out, t->path, d->device, spec.predicted, &r);
+        show_json(&w->writer, t->path, d->device, spec.predicted, &r);
     else
         show_text(w->sink.out, t->path, d->device, &r);
     w->rows++;
@@ -246,14 +249,14 @@ static enum frag_err write_all(struct work *w, struct frag_error *e)
 
     FRAG_TRY(sink_open(&w->sink, w->values->json ? w->values->json : "-", e));
     if (w->values->json)
-        cli_json_open(w->call, w->sink.out);
+        cli_json_open(w->call, &w->writer, w->sink.out);
     err = judge_all(w, e);
     if (err != FRAG_OK) {
         sink_abort(&w->sink);
         return err;
     }
     if (w->values->json)
-        frag_results_json_close(w->sink.out);
+        frag_results_json_close(&w->writer);
     return sink_commit(&w->sink, e);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/output/sink.h"
+#include "sim/results/json.h"
 
 enum { RECORD = 24 };
 
@@ -61,20 +62,22 @@ static void put_job(FILE *out, const char *events, const char *conf,
                     const struct tune_result *predicted)
 {
     const frag_size capacity = s->goal.capacity;
+    const bool has_oom = predicted->first_oom != FRAG_NEVER;
+    struct frag_json j = {.out = out};
 
-    fputs("{\"events\": ", out);
-    frag_json_text(out, events);
-    fputs(", \"conf\": ", out);
-    frag_json_text(out, conf);
-    fprintf(out,
-            ", \"cap\": %" PRIu64 ", \"repeat\": 1, \"predicted\": "
-            "{\"peak_reserved\": %" PRIu64 ", \"first_oom_index\": ",
-            capacity == FRAG_UNLIMITED ? 0 : capacity, predicted->peak);
-    if (predicted->first_oom == FRAG_NEVER)
-        fputs("null}}\n", out);
-    else
-        fprintf(out, "%" PRIu64 "}}\n",
-                index_of(s->cases[i].device, predicted->first_oom));
+    frag_json_object(&j, NULL);
+    frag_json_text(&j, "events", events);
+    frag_json_text(&j, "conf", conf);
+    frag_json_number(&j, "cap", capacity == FRAG_UNLIMITED ? 0 : capacity);
+    frag_json_number(&j, "repeat", 1);
+    frag_json_object(&j, "predicted");
+    frag_json_number(&j, "peak_reserved", predicted->peak);
+    frag_json_count(&j, "first_oom_index",
+                    has_oom ? index_of(s->cases[i].device, predicted->first_oom)
+                            : UINT64_MAX);
+    frag_json_end(&j);
+    frag_json_end(&j);
+    fputc('\n', out);
 }
 
 static const struct tune_trial *trial_of(const struct tune_search *s,

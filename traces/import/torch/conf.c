@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/number.h"
+
 struct torch_settings torch_settings_default(void)
 {
     return (struct torch_settings){.max_split = UINT64_MAX};
@@ -160,19 +162,6 @@ static bool same(const struct torch_settings *a, const struct torch_settings *b)
            !memcmp(a->divisions, b->divisions, sizeof(a->divisions));
 }
 
-/* The shortest digits that read as the same number again. */
-static int write_number(char *to, size_t room, double number)
-{
-    int length = 0;
-
-    for (int digits = 1; digits <= 17; digits++) {
-        length = snprintf(to, room, "%.*g", digits, number);
-        if (!(strtod(to, NULL) < number) && !(strtod(to, NULL) > number))
-            break;
-    }
-    return length;
-}
-
 static void write_divisions(const struct torch_settings *s, FILE *to)
 {
     bool any = false;
@@ -189,16 +178,15 @@ static void write_divisions(const struct torch_settings *s, FILE *to)
 
 static void write_settings(const struct torch_settings *s, FILE *to)
 {
-    char number[32];
+    char number[FRAG_NUMBER_TEXT];
 
     if (s->expandable)
         fputs("expandable_segments:True,", to);
     if (s->max_split != UINT64_MAX)
         fprintf(to, "max_split_size_mb:%" PRIu64 ",", s->max_split / FRAG_MIB);
-    if (s->gc_threshold > 0) {
-        write_number(number, sizeof(number), s->gc_threshold);
-        fprintf(to, "garbage_collection_threshold:%s,", number);
-    }
+    if (s->gc_threshold > 0)
+        fprintf(to, "garbage_collection_threshold:%s,",
+                frag_number_format(s->gc_threshold, number));
     if (s->capture_reuse)
         fputs("graph_capture_record_stream_reuse:True,", to);
     write_divisions(s, to);

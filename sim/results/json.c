@@ -1,0 +1,156 @@
+/* The writer of JSON: every value begins with what separates it from the one
+ * before, so that no caller writes a comma. */
+#include "sim/results/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "traces/number.h"
+
+/* Bytes of the UTF-8 character at text, 0 if it is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char mask, lead;
+        size_t length;
+    } forms[] = {
+        {0x80, 0x00, 1}, {0xe0, 0xc0, 2}, {0xf0, 0xe0, 3}, {0xf8, 0xf0, 4}};
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+        size_t n = 1;
+
+        if ((text[0] & forms[i].mask) != forms[i].lead)
+            continue;
+        while (n < forms[i].length && (text[n] & 0xc0) == 0x80)
+            n++;
+        return n == forms[i].length ? n : 0;
+    }
+    return 0;
+}
+
+/* File names may hold any bytes; what is not UTF-8 becomes U+FFFD. */
+static void quote(FILE *out, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    fputc('"', out);
+    while (*at) {
+        size_t n = utf8_length(at);
+
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f)
+            fprintf(out, "\\u%04x", *at);
+        else if (n)
+            fwrite(at, 1, n, out);
+        else
+            fputs("\\ufffd", out);
+        at += n ? n : 1;
+    }
+    fputc('"', out);
+}
+
+static void start_line(struct frag_json *j)
+{
+    fprintf(j->out, "\n%*s", j->indent, "");
+    j->starts_line = false;
+}
+
+/* All that comes before a value. */
+static void begin(struct frag_json *j, const char *key)
+{
+    if (j->has_items)
+        fputc(',', j->out);
+    if (j->starts_line)
+        start_line(j);
+    else if (j->has_items)
+        fputc(' ', j->out);
+    j->has_items = true;
+    if (!key)
+        return;
+    quote(j->out, key);
+    fputs(": ", j->out);
+}
+
+static void open(struct frag_json *j, const char *key, bool is_object)
+{
+    begin(j, key);
+    fputc(is_object ? '{' : '[', j->out);
+    j->objects = j->objects << 1 | is_object;
+    j->has_items = false;
+}
+
+void frag_json_object(struct frag_json *j, const char *key)
+{
+    open(j, key, true);
+}
+
+void frag_json_array(struct frag_json *j, const char *key)
+{
+    open(j, key, false);
+}
+
+void frag_json_end(struct frag_json *j)
+{
+    if (j->starts_line)
+        start_line(j);
+    fputc(j->objects & 1 ? '}' : ']', j->out);
+    j->objects >>= 1;
+    j->has_items = true;
+}
+
+void frag_json_text(struct frag_json *j, const char *key, const char *text)
+{
+    if (!text) {
+        frag_json_null(j, key);
+        return;
+    }
+    begin(j, key);
+    quote(j->out, text);
+}
+
+void frag_json_number(struct frag_json *j, const char *key, uint64_t n)
+{
+    begin(j, key);
+    fprintf(j->out, "%" PRIu64, n);
+}
+
+void frag_json_count(struct frag_json *j, const char *key, uint64_t n)
+{
+    if (n == UINT64_MAX)
+        frag_json_null(j, key);
+    else
+        frag_json_number(j, key, n);
+}
+
+void frag_json_real(struct frag_json *j, const char *key, double x)
+{
+    char text[FRAG_NUMBER_TEXT];
+
+    begin(j, key);
+    fputs(isfinite(x) ? frag_number_format(x, text) : "null", j->out);
+}
+
+void frag_json_seconds(struct frag_json *j, const char *key, double x)
+{
+    begin(j, key);
+    fprintf(j->out, "%.9f", x);
+}
+
+void frag_json_bool(struct frag_json *j, const char *key, bool is_true)
+{
+    begin(j, key);
+    fputs(is_true ? "true" : "false", j->out);
+}
+
+void frag_json_null(struct frag_json *j, const char *key)
+{
+    begin(j, key);
+    fputs("null", j->out);
+}
+
+void frag_json_line(struct frag_json *j, int indent)
+{
+    j->starts_line = true;
+    j->indent = indent;
+}
