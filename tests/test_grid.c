@@ -282,7 +282,7 @@ static void a_subject_comes_back(void **state)
         assert_int_equal(subject_unpack(bytes, n, &back), FRAG_CORRUPT);
     assert_int_equal(subject_unpack(bytes, size, &back), FRAG_OK);
     assert_string_equal(back.file_sha256, "abcd");
-    assert_string_equal(back.name, "y");
+    assert_string_equal(back.trace.name, "y");
     assert_string_equal(back.trace.path, trace_path);
     assert_string_equal(back.trace.format, "torch");
     assert_string_equal(back.trace.sha256, "0123");
@@ -290,8 +290,8 @@ static void a_subject_comes_back(void **state)
     assert_int_equal(back.trace.file_bytes, 77);
     assert_int_equal(back.trace.note_count, 2);
     assert_string_equal(back.trace.notes[1], "two");
-    assert_int_equal(back.trace.device_count, 2);
-    assert_int_equal(back.trace.devices[1].device, 5);
+    assert_int_equal(back.device_count, 2);
+    assert_int_equal(back.devices[1].device, 5);
     free(bytes);
     subject_free(&s);
     subject_free(&back);

@@ -32,22 +32,17 @@ static const struct frag_provenance maker = {.version = "0.1.0",
 static const struct frag_policy policy = {.name = "first_fit",
                                           .source = "Knuth"};
 static const char *const notes[] = {"sizes are uncertain", "one more"};
-static char trace_path[] = "folder/a b.csv";
-static const struct frag_trace trace = {
-    .path = trace_path,
-    .format = "csv",
-    .sha256 =
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    .file_bytes = 77,
-    .note_count = 2,
-    .notes = notes,
-};
-static const struct frag_device_trace device = {.device = 3, .count = 4242};
-
 static const struct frag_run_identity identity = {
-    .trace = &trace,
-    .device = &device,
-    .trace_name = "a b",
+    .trace = {.name = "a b",
+              .path = "folder/a b.csv",
+              .format = "csv",
+              .sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49599"
+                        "1b7852b855",
+              .file_bytes = 77,
+              .note_count = 2,
+              .notes = notes,
+              .device = 3,
+              .events = 4242},
     .policy = "first_fit:segment=20MiB,x=\"1\"",
     .policy_used = &policy,
     .capacity = FRAG_UNLIMITED,
@@ -273,7 +268,6 @@ static void an_empty_file_is_a_good_file(void **state)
 
 static void a_run_without_notes_points_or_ooms_is_kept(void **state)
 {
-    const struct frag_trace bare = {.path = trace_path, .sha256 = ""};
     struct frag_run_identity id = identity;
     const struct frag_run run = {.summary = {.events = 5}};
     struct frag_results *r;
@@ -281,7 +275,8 @@ static void a_run_without_notes_points_or_ooms_is_kept(void **state)
     struct frag_error e;
 
     (void)state;
-    id.trace = &bare;
+    id.trace = (struct frag_trace_identity){
+        .name = "a b", .path = "folder/a b.csv", .device = 3, .events = 4242};
     assert_int_equal(frag_results_open(path, &maker, &r, &e), FRAG_OK);
     assert_int_equal(frag_results_add(r, &id, &run, &e), FRAG_OK);
     assert_int_equal(frag_results_commit(r, 0, &e), FRAG_OK);

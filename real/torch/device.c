@@ -392,13 +392,11 @@ enum frag_err device_report(struct device *d, int ordinal,
                             const char *program, struct frag_results *r,
                             struct frag_error *e)
 {
-    const struct frag_trace trace = {.path = (char *)(uintptr_t)program,
-                                     .format = "program"};
-    struct frag_device_trace device = *frag_serve_device(d->serve);
     struct frag_run_identity id = {
-        .trace = &trace,
-        .device = &device,
-        .trace_name = program,
+        .trace = {.name = program,
+                  .path = program,
+                  .format = "program",
+                  .device = (uint32_t)ordinal},
         .policy = settings->text,
         .policy_used = settings->policy,
         .capacity = settings->capacity,
@@ -408,7 +406,6 @@ enum frag_err device_report(struct device *d, int ordinal,
     const struct frag_run *run;
 
     FRAG_TRY(frag_serve_sum(d->serve, &run));
-    device = *frag_serve_device(d->serve);
-    device.device = (uint32_t)ordinal;
+    id.trace.events = frag_serve_device(d->serve)->count;
     return frag_results_add(r, &id, run, e);
 }

@@ -1,10 +1,20 @@
 /* The cuda backend of a cell: a GPU, the arena that it keeps to, and the check
  * of what blocks hold. */
+#include "sim/cli/cell_cuda.h"
+
+#include <stdlib.h>
+
 #include "real/device/cuda.h"
 #include "real/device/pattern.h"
 #include "sim/arena/arena.h"
-#include "sim/experiments/cell.h"
 #include "sim/twin.h"
+
+/* The parts of a cell's memory; NULL if not used. */
+struct parts {
+    struct frag_backend *device, *arena, *twin;
+    struct frag_pattern *pattern;
+    struct frag_contents checks;
+};
 
 static enum frag_err fill(void *user, frag_addr addr, frag_size size,
                           uint64_t seed)
@@ -19,41 +29,60 @@ static enum frag_err verify(void *user, frag_addr addr, frag_size size,
 }
 
 static enum frag_err open_parts(const struct cell_settings *s,
-                                frag_size capacity, struct cell_memory *m,
+                                frag_size capacity, struct parts *p,
                                 struct frag_error *e)
 {
     const struct frag_cuda_options options = {.ordinal = s->gpu};
 
-    FRAG_TRY(frag_cuda_open(&options, &m->device, e));
-    FRAG_TRY(cell_arena(s, capacity, s->total ? s->total : m->device->total,
-                        &m->arena, e));
-    if (frag_twin_open(m->device, m->arena, &m->twin) != FRAG_OK)
+    FRAG_TRY(frag_cuda_open(&options, &p->device, e));
+    FRAG_TRY(cell_arena(s, capacity, s->total ? s->total : p->device->total,
+                        &p->arena, e));
+    if (frag_twin_open(p->device, p->arena, &p->twin) != FRAG_OK)
         return frag_fail(e, FRAG_NOMEM, "no memory for the device's books");
-    m->mem = m->twin;
     if (!s->check)
         return FRAG_OK;
-    FRAG_TRY(frag_pattern_open(m->device, &m->pattern, e));
-    m->checks = (struct frag_contents){m->pattern, fill, verify};
-    m->contents = &m->checks;
+    FRAG_TRY(frag_pattern_open(p->device, &p->pattern, e));
+    p->checks = (struct frag_contents){p->pattern, fill, verify};
     return FRAG_OK;
 }
 
-enum frag_err cell_cuda_open(const struct cell_settings *s, frag_size capacity,
-                             struct cell_memory *out, struct frag_error *e)
+static void cuda_close(struct cell_memory *m)
 {
+    struct parts *p = m->parts;
+
+    frag_pattern_close(p->pattern);
+    frag_twin_close(p->twin);
+    frag_arena_close(p->arena);
+    frag_cuda_close(p->device);
+    free(p);
+}
+
+static enum frag_err cuda_open(const struct cell_settings *s,
+                               frag_size capacity, struct cell_memory *out,
+                               struct frag_error *e)
+{
+    struct parts *p = calloc(1, sizeof(*p));
     enum frag_err err;
 
-    *out = (struct cell_memory){0};
-    err = open_parts(s, capacity, out, e);
+    if (!p)
+        return frag_fail(e, FRAG_NOMEM, "no memory for the device's books");
+    err = open_parts(s, capacity, p, e);
+    *out = (struct cell_memory){p->twin, p->pattern ? &p->checks : NULL, p};
     if (err != FRAG_OK)
-        cell_cuda_close(out);
+        cuda_close(out);
     return err;
 }
 
-void cell_cuda_close(struct cell_memory *m)
+static const char *cuda_fault(const struct cell_memory *m)
 {
-    frag_pattern_close(m->pattern);
-    frag_twin_close(m->twin);
-    frag_arena_close(m->arena);
-    frag_cuda_close(m->device);
+    const struct parts *p = m->parts;
+
+    return frag_cuda_words(p->device);
 }
+
+const struct cell_backend cell_cuda_backend = {
+    .name = "cuda",
+    .open = cuda_open,
+    .fault = cuda_fault,
+    .close = cuda_close,
+};

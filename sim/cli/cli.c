@@ -121,47 +121,6 @@ bool cli_colors(const struct common *common, FILE *out)
            isatty(fileno(out));
 }
 
-/* Levenshtein's distance, for words of less than 64 letters. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { LETTERS = 64 };
-    size_t row[LETTERS], n = strlen(b);
-
-    if (strlen(a) >= LETTERS || n >= LETTERS)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t corner = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-
-            corner = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-        }
-    }
-    return row[n];
-}
-
-const char *cli_nearest(const char *name, const char *const *names)
-{
-    const char *nearest = NULL;
-    size_t least = strlen(name) / 3 + 2;
-
-    for (; *names; names++) {
-        size_t d = distance(name, *names);
-
-        if (d < least) {
-            least = d;
-            nearest = *names;
-        }
-    }
-    return nearest;
-}
-
 int cli_may_write(const struct call *call, const char *path, bool force)
 {
     struct stat at;
@@ -208,36 +167,6 @@ size_t cli_quote(const char *arg, char *out)
     PUT('\'');
 #undef PUT
     return n;
-}
-
-static bool strip_suffix(char *name)
-{
-    static const char *const suffixes[] = {
-        ".xz", ".gz", ".zst", ".pickle", ".pkl", ".pt", ".csv", ".h5", ".json"};
-    size_t length = strlen(name);
-
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-        size_t n = strlen(suffixes[i]);
-
-        if (length > n && !strcmp(name + length - n, suffixes[i])) {
-            name[length - n] = '\0';
-            return true;
-        }
-    }
-    return false;
-}
-
-char *cli_trace_name(const char *path)
-{
-    const char *base = strrchr(path, '/');
-    char *name;
-
-    if (!strcmp(path, "-"))
-        return strdup("stdin");
-    name = strdup(base && base[1] ? base + 1 : path);
-    while (name && strip_suffix(name))
-        continue;
-    return name;
 }
 
 void cli_json_open(const struct call *call, struct frag_json *j, FILE *out)

@@ -82,17 +82,10 @@ bool cli_interrupted(void);
  * out is. */
 bool cli_colors(const struct common *common, FILE *out);
 
-/* Of names (ended by NULL) the one nearest to `name`, NULL if none is near. */
-const char *cli_nearest(const char *name, const char *const *names);
-
 /* EXIT_DONE if path may be written: no file is there, or force. */
 int cli_may_write(const struct call *call, const char *path, bool force);
 /* The same for an output that is renamed into place: no device, no folder. */
 int cli_may_replace(const struct call *call, const char *path, bool force);
-
-/* The file name of a path without folders and known suffixes. NULL if there is
- * no memory; to be freed. */
-char *cli_trace_name(const char *path);
 
 /* The length of arg quoted for a shell; writes it, without a 0, if out is not
  * NULL. */

@@ -5,6 +5,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
+#include "sim/experiments/nearest.h"
 
 /* The command line as a shell would take it; NULL if there is no memory. */
 static char *command_line(int argc, char **argv)
@@ -32,7 +33,7 @@ static int unknown(const char *name)
 
     for (size_t i = 0; verbs[i] && i < 31; i++)
         names[i] = verbs[i]->name;
-    near = cli_nearest(name, names);
+    near = nearest_name(name, names);
     fprintf(stderr, "fragsim: there is no command \"%s\"", name);
     if (near)
         fprintf(stderr, "; did you mean \"%s\"?", near);

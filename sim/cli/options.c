@@ -58,15 +58,8 @@ static void *place(const struct parser *p, const struct option_row *row)
 static void append(struct texts *list, const char *text,
                    struct argp_state *state)
 {
-    const char **items =
-        realloc(list->items, (list->count + 1) * sizeof(*items));
-
-    if (!items) {
+    if (!texts_append(list, text))
         argp_failure(state, EXIT_FILES, 0, "the host has no memory");
-        return;
-    }
-    list->items = items;
-    items[list->count++] = text;
 }
 
 /* The index of a word in "a|b|c", -1 if it is not there. */

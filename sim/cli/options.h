@@ -4,6 +4,7 @@
 #ifndef FRAG_SIM_CLI_OPTIONS_H
 #define FRAG_SIM_CLI_OPTIONS_H
 
+#include "sim/experiments/texts.h"
 #include "traces/base.h"
 
 enum option_kind {
@@ -14,11 +15,6 @@ enum option_kind {
     OPTION_NUMBER, /* uint64_t */
     OPTION_RATIO,  /* double, > 0 and <= 1 */
     OPTION_CHOICE, /* unsigned: index of the word in `choices` */
-};
-
-struct texts {
-    const char **items;
-    size_t count;
 };
 
 struct option_row {

@@ -1,15 +1,13 @@
+/* cell.c - runs a cell on fresh memory of the backend in its settings. */
 #include "sim/experiments/cell.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "real/device/cuda.h"
 #include "sim/arena/arena.h"
-#include "sim/cli/cli.h"
 
 enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
                          frag_size total, struct frag_backend **out,
@@ -34,43 +32,19 @@ static enum frag_err arena_open(const struct cell_settings *s,
                                 struct frag_error *e)
 {
     *out = (struct cell_memory){0};
-    FRAG_TRY(cell_arena(s, capacity, s->total, &out->arena, e));
-    out->mem = out->arena;
-    return FRAG_OK;
+    return cell_arena(s, capacity, s->total, &out->mem, e);
 }
 
 static void arena_close(struct cell_memory *m)
 {
-    frag_arena_close(m->arena);
+    frag_arena_close(m->mem);
 }
 
-/* In the order of the choices of --backend. */
-const struct cell_backend cell_backends[] = {
-    {"arena", arena_open, arena_close},
-    {"cuda", cell_cuda_open, cell_cuda_close},
+const struct cell_backend cell_arena_backend = {
+    .name = "arena",
+    .open = arena_open,
+    .close = arena_close,
 };
-
-enum frag_err cell_settings_read(const struct cell_values *v,
-                                 struct cell_settings *out,
-                                 struct frag_error *e)
-{
-    struct cell_settings s = {
-        .backend = &cell_backends[v->backend],
-        .costs = frag_costs_h200,
-        .total = v->total,
-        .rule = v->rule,
-        .gpu = v->gpu < INT_MAX ? (int)v->gpu : INT_MAX,
-        .stop_at_oom = v->stop_at_oom,
-        .check = v->check,
-        .timed = !cli_is_reproducible(),
-        .ooms = CELL_OOMS,
-    };
-
-    if (v->costs)
-        FRAG_TRY(frag_costs_read(v->costs, &s.costs, e));
-    *out = s;
-    return FRAG_OK;
-}
 
 char *cell_settings_text(const struct cell_settings *s, frag_size limit)
 {
@@ -97,10 +71,11 @@ char *cell_settings_text(const struct cell_settings *s, frag_size limit)
 
 /* A device that failed once explains all that failed after it, and no number
  * of such a run is to be trusted. */
-static enum frag_err trust(const struct cell_memory *m, enum frag_err err,
+static enum frag_err trust(const struct cell_backend *backend,
+                           const struct cell_memory *m, enum frag_err err,
                            struct frag_run *out, struct frag_error *e)
 {
-    const char *words = m->device ? frag_cuda_words(m->device) : "";
+    const char *words = backend->fault ? backend->fault(m) : "";
     const struct frag_error before = *e;
 
     if (!*words)
@@ -114,13 +89,14 @@ static enum frag_err trust(const struct cell_memory *m, enum frag_err err,
 
 enum frag_err
 cell_replay(const struct cell_settings *s, const struct cell_memory *m,
+            const struct frag_device_trace *trace,
             const struct frag_run_identity *id, const char *params,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct frag_run *out, struct frag_error *e)
 {
     enum frag_err err = frag_replay(
         &(const struct frag_replay){
-            .trace = id->device,
+            .trace = trace,
             .policy = id->policy_used,
             .params = params,
             .mem = m->mem,
@@ -137,10 +113,11 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
 
     if (err == FRAG_OK && !s->timed)
         out->summary.ns_per_event = NAN;
-    return trust(m, err, out, e);
+    return trust(s->backend, m, err, out, e);
 }
 
 enum frag_err cell_run(const struct cell_settings *s,
+                       const struct frag_device_trace *trace,
                        struct frag_run_identity *id, const char *params,
                        bool (*tick)(void *user, uint64_t done, uint64_t total),
                        void *user, struct frag_run *out, struct frag_error *e)
@@ -152,7 +129,7 @@ enum frag_err cell_run(const struct cell_settings *s,
     id->backend = s->backend->name;
     id->total = m.mem->total;
     id->stopped_at_oom = s->stop_at_oom;
-    err = cell_replay(s, &m, id, params, tick, user, out, e);
+    err = cell_replay(s, &m, trace, id, params, tick, user, out, e);
     s->backend->close(&m);
     return err;
 }

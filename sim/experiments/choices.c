@@ -1,3 +1,4 @@
+/* choices.c - reads policies and capacities from their texts. */
 #include "sim/experiments/choices.h"
 
 #include <limits.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/cli.h"
+#include "sim/experiments/nearest.h"
 #include "sim/experiments/plugin.h"
 #include "traces/bytes/sha256.h"
 
@@ -25,7 +26,7 @@ static enum frag_err unknown(const char *name, struct frag_error *e)
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
                                      n ? ", " : "", names[n]);
     }
-    near = cli_nearest(name, names);
+    near = nearest_name(name, names);
     if (near)
         return frag_fail(e, FRAG_INVALID,
                          "there is no policy \"%s\"; did you mean \"%s\"? "
@@ -126,18 +127,19 @@ enum frag_err policy_choices_read(const struct texts *given,
 }
 
 enum frag_err policy_choice_params(const struct policy_choice *p,
-                                   const struct frag_trace *trace, char **out,
-                                   struct frag_error *e)
+                                   const char *settings, const char *path,
+                                   char **out, struct frag_error *e)
 {
-    const char *settings = p->recorded ? trace->settings : "";
     enum frag_err err;
     size_t room;
     char *text;
 
+    if (!p->recorded)
+        settings = "";
     if (!settings)
         return frag_fail(e, FRAG_INVALID,
                          "%s: %s carries no settings of its allocator", p->text,
-                         trace->path);
+                         path);
     room = strlen(settings) + strlen(p->params) + 2;
     text = malloc(room);
     if (!text)

@@ -3,7 +3,7 @@
 #define FRAG_SIM_EXPERIMENTS_CHOICES_H
 
 #include "policies/policy.h"
-#include "sim/cli/options.h"
+#include "sim/experiments/texts.h"
 #include "traces/trace.h"
 
 /* "NAME", "NAME:PARAMS", or with the settings that the trace carries
@@ -28,10 +28,12 @@ enum frag_err policy_named(const char *name, const struct frag_policy **out,
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
                                  struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The parameters on a trace; to be freed. INVALID if it carries no settings or
- * they are wrong, NOMEM. */
+/* The parameters on a trace with these settings (NULL: it carries none); to be
+ * freed. INVALID if settings are needed and are not there or are wrong, with
+ * the path of the trace; NOMEM. */
 enum frag_err policy_choice_params(const struct policy_choice *p,
-                                   const struct frag_trace *trace, char **out,
+                                   const char *settings, const char *path,
+                                   char **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
 /* "24GiB", "inf", or "0.9x": that share of the trace's peak requested. */

@@ -1,13 +1,25 @@
+/* parallel.c - starts threads and hands them the numbers of jobs. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "sim/experiments/parallel.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "sim/cli/cli.h"
+/* ---- the end before the end ---- */
+
+bool stop_is_asked(const struct stop *stop)
+{
+    return stop->asked && stop->asked(stop->user);
+}
+
+bool stop_tick(void *user, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    return stop_is_asked(user);
+}
 
 /* ---- threads ---- */
 
@@ -36,26 +48,20 @@ static size_t stack_of_a_thread(void)
     return bytes;
 }
 
-size_t parallel_threads(const struct call *call, uint64_t wanted, bool quiet)
+struct parallel_room parallel_room(uint64_t wanted)
 {
     const size_t threads = wanted ? (size_t)wanted : processors();
-    char size[FRAG_SIZE_TEXT];
+    struct parallel_room found = {threads, threads, FRAG_UNLIMITED};
     struct rlimit limit;
     size_t room;
 
     if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-        return threads;
+        return found;
+    found.limit = limit.rlim_cur;
     room = (size_t)limit.rlim_cur / 4 / (THREAD_HEAP + stack_of_a_thread());
     room = room ? room : 1;
-    if (room >= threads)
-        return threads;
-    if (!quiet)
-        fprintf(stderr,
-                "fragsim %s: %zu of %zu threads: the address space is limited "
-                "to %s (ulimit -v)\n",
-                call->verb->name, room, threads,
-                frag_size_format(limit.rlim_cur, size));
-    return room;
+    found.threads = room < threads ? room : threads;
+    return found;
 }
 
 void crew_start(struct crew *crew, size_t threads, void *(*work)(void *user),
@@ -82,6 +88,7 @@ void crew_join(struct crew *crew)
 struct team {
     pthread_mutex_t lock;
     size_t next, count;
+    const struct stop *stop;
     enum frag_err (*job)(void *user, size_t i, struct frag_error *e);
     void *user;
     size_t failed; /* the lowest number of a failed job; count if none */
@@ -95,7 +102,7 @@ static size_t take(struct team *t)
     size_t i = t->count;
 
     pthread_mutex_lock(&t->lock);
-    if (t->failed == t->count && !cli_interrupted() && t->next < t->count)
+    if (t->failed == t->count && !stop_is_asked(t->stop) && t->next < t->count)
         i = t->next++;
     pthread_mutex_unlock(&t->lock);
     return i;
@@ -128,14 +135,20 @@ static void *work(void *user)
     return NULL;
 }
 
-enum frag_err parallel_run(size_t count, size_t threads,
+enum frag_err parallel_run(const struct parallel *on, size_t count,
                            enum frag_err (*job)(void *user, size_t i,
                                                 struct frag_error *e),
                            void *user, struct frag_error *e)
 {
     struct team t = {
-        .count = count, .job = job, .user = user, .failed = count, .e = e};
-    const size_t wanted = threads < count ? threads : count;
+        .count = count,
+        .stop = &on->stop,
+        .job = job,
+        .user = user,
+        .failed = count,
+        .e = e,
+    };
+    const size_t wanted = on->threads < count ? on->threads : count;
     struct crew others;
 
     pthread_mutex_init(&t.lock, NULL);
@@ -144,13 +157,5 @@ enum frag_err parallel_run(size_t count, size_t threads,
     work(&t);
     crew_join(&others);
     pthread_mutex_destroy(&t.lock);
-    return t.err == FRAG_OK && cli_interrupted() ? FRAG_CANCELLED : t.err;
-}
-
-bool parallel_tick(void *user, uint64_t done, uint64_t total)
-{
-    (void)user;
-    (void)done;
-    (void)total;
-    return cli_interrupted();
+    return t.err == FRAG_OK && stop_is_asked(t.stop) ? FRAG_CANCELLED : t.err;
 }

@@ -6,14 +6,37 @@
 
 #include "traces/base.h"
 
-struct call;
+/* Asks the caller whether the work is to end before it is done. Asked from any
+ * thread. NULL: it never is. */
+struct stop {
+    bool (*asked)(void *user);
+    void *user;
+};
 
-/* How many threads a command runs on that was asked for `wanted` (0: one for
- * each processor it may use): fewer, but one, where a quarter of what RLIMIT_AS
- * allows has no room for their stacks and heaps (the rest is what
- * budget_default gives away). Unless quiet, it is said on stderr where they are
- * fewer. */
-size_t parallel_threads(const struct call *call, uint64_t wanted, bool quiet);
+bool stop_is_asked(const struct stop *stop);
+
+/* frag_replay's progress on a thread, which draws nothing; user is a const
+ * struct stop. */
+bool stop_tick(void *user, uint64_t done, uint64_t total);
+
+/* On how many threads to work, at least 1, and what ends the work. */
+struct parallel {
+    size_t threads;
+    struct stop stop;
+};
+
+/* How many threads this process has room for. */
+struct parallel_room {
+    size_t threads;  /* at least 1 */
+    size_t wanted;   /* above threads where the limit leaves no room for all */
+    frag_size limit; /* RLIMIT_AS; FRAG_UNLIMITED if there is none */
+};
+
+/* Room for `wanted` threads (0: one for each processor that the process may
+ * use): fewer, but one, where a quarter of what RLIMIT_AS allows has no room
+ * for their stacks and heaps. The rest of it is the budget of a sweep:
+ * budget_default. */
+struct parallel_room parallel_room(uint64_t wanted);
 
 /* Threads that do the same beside the one that started them. */
 struct crew {
@@ -29,17 +52,13 @@ void crew_start(struct crew *crew, size_t threads, void *(*work)(void *user),
 /* Waits for their end. */
 void crew_join(struct crew *crew);
 
-/* Runs job(user, i, e) for i = 0 ... count - 1, each started in that order, on
- * so many threads, at least 1. After a job that fails or an interrupt no more
- * are started. The answer is that of the first failed job by its number, or
- * CANCELLED. What jobs share is theirs to guard. */
-enum frag_err parallel_run(size_t count, size_t threads,
+/* Runs job(user, i, e) for i = 0 ... count - 1, each started in that order.
+ * After a job that fails or a stop no more are started. The answer is that of
+ * the first failed job by its number, or CANCELLED. What jobs share is theirs
+ * to guard. */
+enum frag_err parallel_run(const struct parallel *on, size_t count,
                            enum frag_err (*job)(void *user, size_t i,
                                                 struct frag_error *e),
                            void *user, struct frag_error *e) FRAG_MUST_CHECK;
-
-/* frag_replay's progress on a thread, which draws nothing: whether the user
- * interrupted. */
-bool parallel_tick(void *user, uint64_t done, uint64_t total);
 
 #endif

@@ -238,12 +238,12 @@ struct frag_result_row frag_result_row(const struct frag_run_identity *id,
                                        const struct frag_run *run)
 {
     return (struct frag_result_row){
-        .trace = id->trace_name,
+        .trace = id->trace.name,
         .policy = id->policy,
         .params = run->params,
         .backend = id->backend,
-        .trace_sha256 = id->trace->sha256,
-        .device = id->device->device,
+        .trace_sha256 = id->trace.sha256,
+        .device = id->trace.device,
         .capacity = id->capacity,
         .total = id->total,
         .seed = id->seed,
@@ -260,11 +260,11 @@ int frag_results_order(const struct frag_run_identity *a, const char *params_a,
                        const struct frag_run_identity *b, const char *params_b)
 {
     const int orders[] = {
-        strcmp(a->trace_name, b->trace_name),
-        strcmp(a->trace->path, b->trace->path),
-        strcmp(a->trace->sha256, b->trace->sha256),
-        by_number(a->device->count, b->device->count),
-        by_number(a->device->device, b->device->device),
+        strcmp(a->trace.name, b->trace.name),
+        strcmp(a->trace.path, b->trace.path),
+        strcmp(a->trace.sha256, b->trace.sha256),
+        by_number(a->trace.events, b->trace.events),
+        by_number(a->trace.device, b->trace.device),
         strcmp(a->policy, b->policy),
         strcmp(params_a, params_b),
         by_number(a->capacity, b->capacity),

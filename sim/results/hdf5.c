@@ -54,18 +54,18 @@ static bool put_identity(const struct frag_results *r, hid_t at,
                          const struct frag_run_identity *id,
                          const struct frag_run *run)
 {
-    const struct frag_trace *t = id->trace;
+    const struct frag_trace_identity *t = &id->trace;
 
-    return put_text(&r->put, at, "trace", id->trace_name) &&
+    return put_text(&r->put, at, "trace", t->name) &&
            put_text(&r->put, at, "trace_path", t->path) &&
            put_text(&r->put, at, "trace_format", t->format ? t->format : "") &&
            put_text(&r->put, at, "trace_sha256", t->sha256) &&
            put_count(at, "trace_bytes", t->file_bytes) &&
-           put_count(at, "trace_events", id->device->count) &&
+           put_count(at, "trace_events", t->events) &&
            put_text(&r->put, at, "trace_settings",
                     t->settings ? t->settings : "") &&
            put_texts(&r->put, at, "trace_notes", t->notes, t->note_count) &&
-           put_count(at, "device", id->device->device) &&
+           put_count(at, "device", t->device) &&
            put_text(&r->put, at, "policy", id->policy) &&
            put_text(&r->put, at, "policy_name", id->policy_used->name) &&
            put_text(&r->put, at, "policy_source", id->policy_used->source) &&

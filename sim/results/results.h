@@ -21,6 +21,7 @@
 
 #include "sim/replay/replay.h"
 #include "sim/results/json.h"
+#include "traces/identity.h"
 
 /* Version of the layout of the file and of the JSON: a reader refuses another
  * number before the point. */
@@ -28,9 +29,7 @@
 
 /* What a run was of; borrowed. */
 struct frag_run_identity {
-    const struct frag_trace *trace;
-    const struct frag_device_trace *device;
-    const char *trace_name; /* file name without folders and suffixes */
+    struct frag_trace_identity trace;
     const char *policy; /* as given, e.g. "torch:expandable_segments:True" */
     const struct frag_policy *policy_used;
     frag_size capacity; /* FRAG_UNLIMITED */

@@ -81,10 +81,10 @@ static struct row make_row(const struct compared *c)
     double modelled = modelled_of(c), measured = (double)c->measured / 1e9;
 
     return (struct row){
-        .trace = c->id.trace_name,
+        .trace = c->id.trace.name,
         .policy = c->id.policy,
         .difference = c->difference,
-        .device = c->id.device->device,
+        .device = c->id.trace.device,
         .capacity = c->id.capacity,
         .same = !c->differs,
         .runs = c->runs,

@@ -1,10 +1,10 @@
 #include "sim/cli/output/inputs.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "sim/cli/cli.h"
+#include "traces/name.h"
 
 enum frag_err input_open(const char *path, frag_size limit,
                          struct progress *progress, struct frag_trace **out,
@@ -26,47 +26,6 @@ void input_say_notes(const char *path, const struct frag_trace *t)
         fprintf(stderr, "%s: %s\n", path, t->notes[i]);
 }
 
-static enum frag_err no_device(const struct frag_trace *t, uint64_t wanted,
-                               struct frag_error *e)
-{
-    return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64, t->path,
-                     wanted);
-}
-
-enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
-                           const struct frag_device_trace **out,
-                           struct frag_error *e)
-{
-    if (wanted == INPUT_ANY_DEVICE && t->device_count != 1)
-        return frag_fail(e, FRAG_INVALID,
-                         "%s: it has %" PRIu32 " devices; choose one with "
-                         "--device",
-                         t->path, t->device_count);
-    for (uint32_t i = 0; i < t->device_count; i++)
-        if (wanted == INPUT_ANY_DEVICE || t->devices[i].device == wanted) {
-            *out = &t->devices[i];
-            return FRAG_OK;
-        }
-    return no_device(t, wanted, e);
-}
-
-enum frag_err input_each_device(const struct frag_trace *t, const char *name,
-                                uint64_t wanted, input_visit *visit, void *user,
-                                struct frag_error *e)
-{
-    bool found = false;
-
-    for (uint32_t i = 0; i < t->device_count; i++) {
-        const struct input in = {t, &t->devices[i], name};
-
-        if (wanted != INPUT_ANY_DEVICE && in.device->device != wanted)
-            continue;
-        FRAG_TRY(visit(user, &in, e));
-        found = true;
-    }
-    return found ? FRAG_OK : no_device(t, wanted, e);
-}
-
 static enum frag_err visit_file(const struct inputs *in, const char *path,
                                 input_visit *visit, void *user,
                                 struct frag_error *e)
@@ -78,7 +37,7 @@ static enum frag_err visit_file(const struct inputs *in, const char *path,
     FRAG_TRY(input_open(path, in->limit, in->progress, &trace, e));
     if (in->says_notes)
         input_say_notes(path, trace);
-    name = cli_trace_name(path);
+    name = frag_trace_name(path);
     if (name)
         err = input_each_device(trace, name, in->device, visit, user, e);
     progress_clear(in->progress);

@@ -53,8 +53,8 @@ static void percent(struct table *t, double x)
 static void add_row(struct table *t, const struct frag_run_identity *id,
                     const struct frag_summary *s)
 {
-    table_cell(t, false, "%s", id->trace_name);
-    table_cell(t, false, "%" PRIu32, id->device->device);
+    table_cell(t, false, "%s", id->trace.name);
+    table_cell(t, false, "%" PRIu32, id->trace.device);
     table_cell(t, false, "%s", id->policy);
     table_size(t, id->capacity);
     table_size(t, s->peak_reserved);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/cli/output/report.h"
 #include "sim/version.h"
 
 static char *join(const char *a, const char *b)
@@ -105,6 +106,14 @@ enum frag_err sweep_output_journal(const struct sweep_output *out,
                         sweep, j, e);
 }
 
+static enum frag_err add_to_report(void *user,
+                                   const struct frag_run_identity *id,
+                                   const struct frag_run *run,
+                                   struct frag_error *e)
+{
+    return report_add(user, id, run, e);
+}
+
 enum frag_err sweep_output_write(const struct sweep_output *out,
                                  struct sweep *sweep, const struct journal *j,
                                  const char *missing, struct frag_error *e)
@@ -123,7 +132,7 @@ enum frag_err sweep_output_write(const struct sweep_output *out,
     FRAG_TRY(report_open(&report, &provenance, out->to->hdf5, out->to->json,
                          out->to->csv, e));
     report.has_table = false;
-    err = sweep_write(sweep, j, &report, e);
+    err = sweep_write(sweep, j, add_to_report, &report, e);
     if (err == FRAG_OK)
         return report_commit(&report, false, e);
     report_abort(&report);

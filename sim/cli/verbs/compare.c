@@ -6,13 +6,15 @@
 
 #include "real/device/calibrate.h"
 #include "real/device/cuda.h"
+#include "sim/cli/cell_cuda.h"
+#include "sim/cli/cell_options.h"
 #include "sim/cli/output/compare_report.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/experiments/cell.h"
 #include "sim/experiments/choices.h"
 #include "sim/results/columns.h"
+#include "sim/twin.h"
 #include "traces/facts.h"
 
 struct values {
@@ -33,7 +35,8 @@ struct comparison {
     frag_time dirty; /* until its clock says so, the device clears memory */
     struct progress progress;
     struct compare_report report;
-    struct compared *cells; /* of one device of one trace */
+    const struct frag_device_trace *trace;
+    struct compared *cells; /* of that device's trace */
     char **params;          /* of each policy on that trace */
 };
 
@@ -86,8 +89,8 @@ static void note_given_back(struct comparison *s, const struct cell_memory *m,
                             frag_time started)
 {
     const frag_size bytes =
-        frag_twin_cost(m->twin, FRAG_DRIVER_SEGMENT_FREE).bytes +
-        frag_twin_cost(m->twin, FRAG_DRIVER_PHYS_RELEASE).bytes;
+        frag_twin_cost(m->mem, FRAG_DRIVER_SEGMENT_FREE).bytes +
+        frag_twin_cost(m->mem, FRAG_DRIVER_PHYS_RELEASE).bytes;
 
     s->dirty = started + bytes / FRAG_MIB * FRAG_CLEAR_NS_PER_MIB;
 }
@@ -99,7 +102,7 @@ static void keep_quickest(struct compared *c, const struct cell_memory *m,
     frag_time measured = 0;
 
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        calls[i] = frag_twin_cost(m->twin, (enum frag_driver_call)i);
+        calls[i] = frag_twin_cost(m->mem, (enum frag_driver_call)i);
         measured += calls[i].measured;
     }
     if (measured >= c->measured)
@@ -118,7 +121,7 @@ static enum frag_err run_on(struct comparison *s, struct compared *c,
 {
     struct frag_run run;
 
-    FRAG_TRY(cell_replay(settings, m, &c->id, params, progress_tick,
+    FRAG_TRY(cell_replay(settings, m, s->trace, &c->id, params, progress_tick,
                          &s->progress, &run, e));
     judge(c, &run.summary);
     *out = run.summary;
@@ -164,9 +167,9 @@ static enum frag_err run_real(struct comparison *s, struct compared *c,
     settings.check = check;
     let_it_clear(s);
     FRAG_TRY(frag_cuda_free_bytes(s->device, &before));
-    FRAG_TRY(cell_cuda_open(&settings, c->id.capacity, &m, e));
+    FRAG_TRY(settings.backend->open(&settings, c->id.capacity, &m, e));
     err = run_and_time(s, c, &settings, &m, params, before / 2, e);
-    cell_cuda_close(&m);
+    settings.backend->close(&m);
     FRAG_TRY(err);
     FRAG_TRY(frag_cuda_free_bytes(s->device, &after));
     if (after < before && before - after > c->leaked)
@@ -179,7 +182,7 @@ static enum frag_err run_simulated(struct comparison *s, struct compared *c,
 {
     struct frag_run run;
 
-    FRAG_TRY(cell_run(&s->simulated, &c->id, params, progress_tick,
+    FRAG_TRY(cell_run(&s->simulated, s->trace, &c->id, params, progress_tick,
                       &s->progress, &run, e));
     c->simulated = run.summary;
     frag_run_free(&run);
@@ -207,7 +210,7 @@ static enum frag_err run_round(struct comparison *s, uint64_t round,
             struct compared *c = cell_at(s, p, i);
             char label[64];
 
-            snprintf(label, sizeof(label), "%.24s %.24s", c->id.trace_name,
+            snprintf(label, sizeof(label), "%.24s %.24s", c->id.trace.name,
                      c->id.policy);
             progress_step(&s->progress, p * s->capacity_count + i + 1,
                           s->policy_count * s->capacity_count, " events", 1,
@@ -227,15 +230,15 @@ static enum frag_err begin(struct comparison *s, const struct input *in,
 {
     struct facts facts;
 
+    s->trace = in->device;
     FRAG_TRY(facts_gather(in->device, &facts));
     for (size_t p = 0; p < s->policy_count; p++) {
-        FRAG_TRY(
-            policy_choice_params(&s->policies[p], in->trace, &s->params[p], e));
+        FRAG_TRY(policy_choice_params(&s->policies[p], in->trace->settings,
+                                      in->trace->path, &s->params[p], e));
         for (size_t i = 0; i < s->capacity_count; i++)
             *cell_at(s, p, i) = (struct compared){
-                .id = {.trace = in->trace,
-                       .device = in->device,
-                       .trace_name = in->name,
+                .id = {.trace =
+                           frag_trace_identify(in->trace, in->device, in->name),
                        .policy = s->policies[p].text,
                        .policy_used = s->policies[p].policy,
                        .capacity = capacity_choice_bytes(&s->capacities[i],
@@ -282,6 +285,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
     if (!s->real.total)
         s->real.total = s->device->total;
     s->simulated = s->real;
+    s->real.backend = &cell_cuda_backend;
     s->cells = calloc(s->policy_count * s->capacity_count, sizeof(*s->cells));
     s->params = calloc(s->policy_count, sizeof(*s->params));
     if (!s->cells || !s->params)

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/fit_report.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/experiments/cell.h"
+#include "sim/cli/threads.h"
 #include "sim/experiments/choices.h"
 #include "sim/experiments/fit/search.h"
-#include "sim/experiments/parallel.h"
 
 struct values {
     struct common common;
@@ -27,7 +27,7 @@ struct search {
     struct policy_choice *policies;
     size_t policy_count;
     struct cell_settings settings;
-    size_t threads;
+    struct parallel on;
     struct progress progress;
     struct fit_report report;
 };
@@ -49,7 +49,7 @@ static enum frag_err find_first(const struct search *s,
         to = to > FRAG_H200_TOTAL ? to : FRAG_H200_TOTAL;
         to = frag_round_up(to, FRAG_FIT_STEP) + 1;
     }
-    return fit_search(fit, from, to, true, s->threads, spans, e);
+    return fit_search(fit, from, to, true, &s->on, spans, e);
 }
 
 /* From there on to what the policy takes where nothing is refused. */
@@ -66,7 +66,7 @@ static enum frag_err find_rest(const struct search *s,
                        ? unlimited->used
                        : frag_round_up(unlimited->used, FRAG_FIT_STEP) + 1;
 
-    return fit_search(fit, from, to, false, s->threads, spans, e);
+    return fit_search(fit, from, to, false, &s->on, spans, e);
 }
 
 static enum frag_err push(struct frag_fit_spans *spans,
@@ -145,12 +145,14 @@ static enum frag_err fit_device(void *user, const struct input *in,
             .costs = &s->settings.costs,
             .rule = s->settings.rule,
             .total = s->settings.total,
-            .progress = parallel_tick,
+            .progress = stop_tick,
+            .user = &s->on.stop,
         };
         enum frag_err err;
         char *params;
 
-        FRAG_TRY(policy_choice_params(policy, in->trace, &params, e));
+        FRAG_TRY(policy_choice_params(policy, in->trace->settings,
+                                      in->trace->path, &params, e));
         announce(s, &on, i);
         fit.params = params;
         err = fit_policy(s, &fit, &on, e);
@@ -170,7 +172,7 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
                                  &s->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &s->settings, e));
-    s->threads = parallel_threads(s->call, v->jobs, v->common.quiet);
+    s->on = cli_threads(s->call, v->jobs, v->common.quiet);
     FRAG_TRY(fit_report_open(&s->report, s->call, v->outputs.json,
                              v->outputs.csv, v->frontier, e));
     err = inputs_each(&inputs, fit_device, s, e);

@@ -3,6 +3,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/output/sink.h"
+#include "sim/experiments/nearest.h"
 #include "traces/gen/generator.h"
 
 struct values {
@@ -31,7 +32,7 @@ static enum frag_err unknown(const char *name, struct frag_error *e)
 
     for (size_t i = 0; frag_generators[i] && i < NAMES; i++)
         names[i] = frag_generators[i]->name;
-    near = cli_nearest(name, names);
+    near = nearest_name(name, names);
     if (near)
         return frag_fail(e, FRAG_INVALID,
                          "there is no generator \"%s\"; did you mean \"%s\"?",

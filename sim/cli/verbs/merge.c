@@ -15,8 +15,6 @@ struct values {
 struct row {
     const char *file;
     struct frag_loaded_run *run;
-    struct frag_trace trace;
-    struct frag_device_trace device;
     struct frag_policy policy;
     struct frag_run_identity id;
 };
@@ -87,24 +85,18 @@ static void fill_row(struct row *row, const char *file,
 {
     row->file = file;
     row->run = r;
-    row->trace = (struct frag_trace){
-        .path = r->trace_path,
-        .format = r->trace_format,
-        .file_bytes = r->trace_bytes,
-        .settings = r->trace_settings,
-        .note_count = (uint32_t)r->note_count,
-        .notes = (const char *const *)r->trace_notes,
-    };
-    snprintf(row->trace.sha256, sizeof(row->trace.sha256), "%s",
-             r->trace_sha256);
-    row->device = (struct frag_device_trace){.device = (uint32_t)r->device,
-                                             .count = r->trace_events};
     row->policy = (struct frag_policy){.name = r->policy_name,
                                        .source = r->policy_source};
     row->id = (struct frag_run_identity){
-        .trace = &row->trace,
-        .device = &row->device,
-        .trace_name = r->trace,
+        .trace = {.name = r->trace,
+                  .path = r->trace_path,
+                  .format = r->trace_format,
+                  .file_bytes = r->trace_bytes,
+                  .settings = r->trace_settings,
+                  .note_count = (uint32_t)r->note_count,
+                  .notes = (const char *const *)r->trace_notes,
+                  .device = (uint32_t)r->device,
+                  .events = r->trace_events},
         .policy = r->policy,
         .policy_used = &row->policy,
         .capacity = r->capacity,
@@ -114,6 +106,8 @@ static void fill_row(struct row *row, const char *file,
         .stopped_at_oom = r->stopped_at_oom,
         .bare = r->bare,
     };
+    snprintf(row->id.trace.sha256, sizeof(row->id.trace.sha256), "%s",
+             r->trace_sha256);
 }
 
 static enum frag_err make_rows(struct merge *m, struct frag_error *e)

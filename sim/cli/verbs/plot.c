@@ -8,6 +8,7 @@
 #include "sim/cli/figures/gnuplot.h"
 #include "sim/cli/output/inputs.h"
 #include "traces/facts.h"
+#include "traces/name.h"
 
 struct values {
     struct common common;
@@ -69,8 +70,8 @@ static enum frag_err view_trace(const struct figure *f, const struct values *v,
     FRAG_TRY(policy_choice_read(v->policy, &policy, e));
     FRAG_TRY(input_device(t, v->device, &view->device, e));
     FRAG_TRY(find_capacity(v->capacity, view->device, &view->capacity, e));
-    FRAG_TRY(policy_choice_params(&policy, t, &params, e));
-    name = cli_trace_name(t->path);
+    FRAG_TRY(policy_choice_params(&policy, t->settings, t->path, &params, e));
+    name = frag_trace_name(t->path);
     err = name ? FRAG_OK : FRAG_NOMEM;
     if (err == FRAG_OK) {
         view->policy = &policy;

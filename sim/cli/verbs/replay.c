@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/report.h"
-#include "sim/experiments/cell.h"
 #include "sim/experiments/choices.h"
 #include "sim/version.h"
 #include "traces/facts.h"
@@ -34,13 +34,15 @@ struct plan {
 
 /* -- one run ------------------------------------------------------------- */
 
-static enum frag_err measure(struct plan *plan, struct frag_run_identity *id,
-                             const char *params, struct frag_error *e)
+static enum frag_err measure(struct plan *plan,
+                             const struct frag_device_trace *trace,
+                             struct frag_run_identity *id, const char *params,
+                             struct frag_error *e)
 {
     struct frag_run run;
     enum frag_err err;
 
-    FRAG_TRY(cell_run(&plan->settings, id, params, progress_tick,
+    FRAG_TRY(cell_run(&plan->settings, trace, id, params, progress_tick,
                       &plan->progress, &run, e));
     err = report_add(&plan->report, id, &run, e);
     frag_run_free(&run);
@@ -52,29 +54,31 @@ static void announce(struct plan *plan, const struct frag_run_identity *id,
 {
     char label[96], size[FRAG_SIZE_TEXT];
 
-    snprintf(label, sizeof(label), "%.24s %.20s %s", id->trace_name, id->policy,
+    snprintf(label, sizeof(label), "%.24s %.20s %s", id->trace.name, id->policy,
              frag_size_format(id->capacity, size));
     progress_step(&plan->progress, step + 1,
                   plan->policy_count * plan->capacity_count, " events", 1,
                   label);
 }
 
-static enum frag_err run_policy(struct plan *plan, struct frag_run_identity *id,
-                                size_t p, frag_size peak_requested,
-                                struct frag_error *e)
+static enum frag_err run_policy(struct plan *plan,
+                                const struct frag_device_trace *trace,
+                                struct frag_run_identity *id, size_t p,
+                                frag_size peak_requested, struct frag_error *e)
 {
     const struct policy_choice *policy = &plan->policies[p];
     enum frag_err err = FRAG_OK;
     char *params;
 
-    FRAG_TRY(policy_choice_params(policy, id->trace, &params, e));
+    FRAG_TRY(policy_choice_params(policy, id->trace.settings, id->trace.path,
+                                  &params, e));
     id->policy = policy->text;
     id->policy_used = policy->policy;
     for (size_t c = 0; err == FRAG_OK && c < plan->capacity_count; c++) {
         id->capacity =
             capacity_choice_bytes(&plan->capacities[c], peak_requested);
         announce(plan, id, p * plan->capacity_count + c);
-        err = measure(plan, id, params, e);
+        err = measure(plan, trace, id, params, e);
         if (err == FRAG_OK && cli_interrupted())
             err = FRAG_CANCELLED;
     }
@@ -87,15 +91,13 @@ static enum frag_err run_device(void *user, const struct input *in,
 {
     struct plan *plan = user;
     struct frag_run_identity id = {
-        .trace = in->trace,
-        .device = in->device,
-        .trace_name = in->name,
+        .trace = frag_trace_identify(in->trace, in->device, in->name),
     };
     struct facts facts;
 
     FRAG_TRY(facts_gather(in->device, &facts));
     for (size_t p = 0; p < plan->policy_count; p++)
-        FRAG_TRY(run_policy(plan, &id, p, facts.peak_requested, e));
+        FRAG_TRY(run_policy(plan, in->device, &id, p, facts.peak_requested, e));
     return FRAG_OK;
 }
 

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/progress.h"
 #include "sim/cli/output/sweep_output.h"
-#include "sim/experiments/parallel.h"
+#include "sim/cli/threads.h"
 #include "sim/experiments/sweep/budget.h"
 
 enum { FAULTS_SHOWN = 20 };
@@ -208,6 +210,15 @@ static int stopped(const struct plan *plan, enum frag_err err,
     return code;
 }
 
+static void show(void *user, const struct sweep_counts *so_far)
+{
+    struct progress *progress = user;
+    const uint64_t kept = so_far->done + so_far->recalled;
+
+    progress->scale = (double)so_far->events / (double)kept;
+    progress_tick(progress, kept, so_far->cells);
+}
+
 static int run_cells(struct plan *plan)
 {
     struct frag_error e = {""};
@@ -216,7 +227,8 @@ static int run_cells(struct plan *plan)
     char *faults;
     int code;
 
-    err = sweep_run(plan->sweep, plan->journal, &plan->progress, &e);
+    progress_step(&plan->progress, 0, 0, " events", 1, "sweep");
+    err = sweep_run(plan->sweep, plan->journal, &e);
     progress_clear(&plan->progress);
     if (err != FRAG_OK)
         return stopped(plan, err, &e);
@@ -244,10 +256,12 @@ static int run_plan(struct plan *plan, struct frag_error *e)
         .grid = &plan->grid,
         .shard = plan->shard,
         .settings = &plan->settings,
-        .values = &v->cell,
-        .threads =
-            (unsigned)parallel_threads(plan->call, v->threads, v->common.quiet),
+        .device = v->cell.device,
+        .limit = v->cell.limit,
+        .on = cli_threads(plan->call, v->threads, v->common.quiet),
         .memory = v->memory ? v->memory : budget_default(),
+        .show = show,
+        .user = &plan->progress,
     };
     enum frag_err err;
     int code = EXIT_FILES;

@@ -5,15 +5,17 @@
 #include <string.h>
 
 #include "sim/arena/arena.h"
+#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/sink.h"
+#include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
-#include "sim/experiments/parallel.h"
+#include "sim/cli/threads.h"
 #include "sim/experiments/tune/split.h"
-#include "sim/experiments/tune/verify.h"
+#include "traces/name.h"
 
 enum { EVALUATIONS = 400 };
 
@@ -95,7 +97,7 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
         .settings = &t->settings,
         .goal = {.capacity = v->capacity},
         .seed = v->seed,
-        .threads = parallel_threads(t->call, v->jobs, v->common.quiet),
+        .on = cli_threads(t->call, v->jobs, v->common.quiet),
         .evaluations = v->evaluations,
     };
     FRAG_TRY(read_bound("max-calls-ratio", v->max_calls,
@@ -145,7 +147,7 @@ static enum frag_err open_trace(struct tuning *t, const char *path,
 
     FRAG_TRY(input_open(path, v->limit, &t->progress, &trace, e));
     t->traces[t->trace_count++] = trace;
-    name = cli_trace_name(path);
+    name = frag_trace_name(path);
     if (name)
         err = input_each_device(trace, name, v->device, add_case, t, e);
     free(name);
@@ -192,10 +194,11 @@ static enum frag_err hold_out(struct tuning *t, const struct tune_case *cases,
         err = h->name && h->text ? FRAG_OK : FRAG_NOMEM;
     }
     if (err == FRAG_OK)
-        err = tune_run(&t->settings, part, FRAG_UNLIMITED, "", &h->base, e);
+        err = tune_run(&t->settings, &s.on.stop, part, FRAG_UNLIMITED, "",
+                       &h->base, e);
     if (err == FRAG_OK)
-        err = tune_run(&t->settings, part, s.goal.capacity, h->text, &h->found,
-                       e);
+        err = tune_run(&t->settings, &s.on.stop, part, s.goal.capacity, h->text,
+                       &h->found, e);
     tune_search_close(&s);
     return err;
 }
@@ -285,7 +288,7 @@ static enum frag_err tune_all(struct tuning *t, struct frag_error *e)
     FRAG_TRY(tune_search_run(&t->search, e));
     FRAG_TRY(validate(t, e));
     if (t->values->verify)
-        FRAG_TRY(tune_verify_write(t->values->verify, &t->search, e));
+        FRAG_TRY(tune_files_write(t->values->verify, &t->search, e));
     return say(t, e);
 }
 

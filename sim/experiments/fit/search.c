@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "sim/experiments/parallel.h"
-
 #define SLICE (16 * FRAG_FIT_STEP)
 
 struct slice {
@@ -109,7 +107,7 @@ static enum frag_err join(const struct search *s, struct frag_fit_spans *spans)
 }
 
 enum frag_err fit_search(const struct frag_fit *fit, frag_size from,
-                         frag_size to, bool first, size_t threads,
+                         frag_size to, bool first, const struct parallel *on,
                          struct frag_fit_spans *spans, struct frag_error *e)
 {
     struct search s = {.fit = fit, .from = from, .to = to, .first = first};
@@ -122,7 +120,7 @@ enum frag_err fit_search(const struct frag_fit *fit, frag_size from,
     if (!s.slices)
         return frag_fail(e, FRAG_NOMEM, "no memory for the capacities");
     pthread_mutex_init(&s.lock, NULL);
-    err = parallel_run(s.count, threads, walk_slice, &s, e);
+    err = parallel_run(on, s.count, walk_slice, &s, e);
     if (err == FRAG_OK)
         err = join(&s, spans);
     pthread_mutex_destroy(&s.lock);

@@ -31,14 +31,7 @@ static enum frag_err no_memory(struct frag_error *e)
 static enum frag_err append(struct texts *list, const char *text,
                             struct frag_error *e)
 {
-    const char **items =
-        realloc(list->items, (list->count + 1) * sizeof(*items));
-
-    if (!items)
-        return no_memory(e);
-    list->items = items;
-    items[list->count++] = text;
-    return FRAG_OK;
+    return texts_append(list, text) ? FRAG_OK : no_memory(e);
 }
 
 static enum frag_err append_all(struct texts *list, const struct texts *more,

@@ -5,6 +5,7 @@
 #define FRAG_SIM_EXPERIMENTS_SWEEP_GRID_H
 
 #include "sim/experiments/choices.h"
+#include "sim/experiments/texts.h"
 
 /* Where the grid is said; borrowed. */
 struct grid_source {

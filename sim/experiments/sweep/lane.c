@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/cli.h"
-#include "sim/cli/output/inputs.h"
+#include "sim/experiments/devices.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 #include "traces/bytes/sha256.h"
+#include "traces/name.h"
 
 static enum frag_err no_memory(const struct lane *lane, struct frag_error *e)
 {
@@ -22,11 +22,15 @@ struct frag_run_identity lane_identity(const struct sweep *s,
                                        const struct sweep_cell *cell)
 {
     const struct policy_choice *policy = &s->spec->grid->policies[cell->policy];
+    const struct subject_device *device = &lane->subject->devices[cell->device];
+    struct frag_trace_identity trace = lane->subject->trace;
 
+    trace.name = lane->name;
+    trace.path = lane->path;
+    trace.device = device->device;
+    trace.events = device->events;
     return (struct frag_run_identity){
-        .trace = &lane->subject.trace,
-        .device = &lane->subject.trace.devices[cell->device],
-        .trace_name = lane->subject.name,
+        .trace = trace,
         .policy = policy->text,
         .policy_used = policy->policy,
         .capacity = cell->capacity,
@@ -48,8 +52,8 @@ static char *make_key(const struct sweep *s, const struct lane *lane,
     if (!out)
         return NULL;
     fprintf(out, "%s %" PRIu32 " %" PRIu64 " %s\t%s\t%s",
-            lane->subject.file_sha256,
-            lane->subject.trace.devices[cell->device].device, cell->capacity,
+            lane->subject->file_sha256,
+            lane->subject->devices[cell->device].device, cell->capacity,
             policy->text, policy->digest, cell->resolved);
     if (fclose(out) == 0)
         return key;
@@ -77,14 +81,15 @@ static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
     *out = (struct sweep_cell){
         .device = device,
         .policy = (uint32_t)at->policy,
-        .capacity = capacity_choice_bytes(&grid->capacities[at->capacity],
-                                          lane->subject.peak_requested[device]),
+        .capacity = capacity_choice_bytes(
+            &grid->capacities[at->capacity],
+            lane->subject->devices[device].peak_requested),
         .resolved = calloc(1, RESOLVED),
     };
     if (!out->resolved)
         return FRAG_NOMEM;
-    out->err =
-        policy_choice_params(policy, &lane->subject.trace, &out->params, &e);
+    out->err = policy_choice_params(policy, lane->subject->trace.settings,
+                                    lane->path, &out->params, &e);
     if (out->err == FRAG_OK)
         out->err = frag_policy_resolve(policy->policy, out->params,
                                        out->resolved, RESOLVED, &e);
@@ -102,25 +107,14 @@ static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
     return FRAG_OK;
 }
 
-/* The lane that the cells of a device go to. */
-struct filling {
-    const struct sweep *sweep;
-    struct lane *lane;
-};
-
-static enum frag_err make_device_cells(void *user, const struct input *in,
-                                       struct frag_error *e)
+static enum frag_err make_device_cells(const struct sweep *s, struct lane *lane,
+                                       uint32_t device, struct frag_error *e)
 {
-    const struct filling *f = user;
-    struct lane *lane = f->lane;
-    const uint32_t device =
-        (uint32_t)(in->device - lane->subject.trace.devices);
-
     for (uint64_t i = lane->first; i < lane->end; i++) {
-        struct grid_cell at = grid_cell(f->sweep->spec->grid, i);
+        struct grid_cell at = grid_cell(s->spec->grid, i);
 
-        if (make_cell(f->sweep, lane, &at, device,
-                      &lane->cells[lane->count++]) != FRAG_OK)
+        if (make_cell(s, lane, &at, device, &lane->cells[lane->count++]) !=
+            FRAG_OK)
             return no_memory(lane, e);
     }
     return FRAG_OK;
@@ -129,15 +123,21 @@ static enum frag_err make_device_cells(void *user, const struct input *in,
 static enum frag_err make_cells(const struct sweep *s, struct lane *lane,
                                 struct frag_error *e)
 {
-    const struct frag_trace *t = &lane->subject.trace;
-    size_t room = (size_t)(lane->end - lane->first) * t->device_count;
-    struct filling filling = {s, lane};
+    const struct subject *on = lane->subject;
+    const uint64_t wanted = s->spec->device;
+    size_t room = (size_t)(lane->end - lane->first) * on->device_count;
+    bool found = false;
 
     lane->cells = calloc(room + 1, sizeof(*lane->cells));
     if (!lane->cells)
         return no_memory(lane, e);
-    return input_each_device(t, lane->subject.name, s->spec->values->device,
-                             make_device_cells, &filling, e);
+    for (uint32_t i = 0; i < on->device_count; i++) {
+        if (wanted != INPUT_ANY_DEVICE && on->devices[i].device != wanted)
+            continue;
+        FRAG_TRY(make_device_cells(s, lane, i, e));
+        found = true;
+    }
+    return found ? FRAG_OK : input_no_device(lane->path, wanted, e);
 }
 
 static bool all_done(const struct lane *lane)
@@ -154,8 +154,9 @@ static bool all_done(const struct lane *lane)
 static enum frag_err read_trace(struct sweep *s, struct lane *lane,
                                 struct frag_error *e)
 {
-    const struct frag_read_options options = {.limit = s->spec->values->limit,
-                                              .progress = parallel_tick};
+    struct stop stop = s->spec->on.stop;
+    const struct frag_read_options options = {
+        .limit = s->spec->limit, .progress = stop_tick, .user = &stop};
     enum frag_err err;
 
     if (frag_trace_form(lane->path) != FRAG_FORM_TRACE_FILE)
@@ -166,29 +167,14 @@ static enum frag_err read_trace(struct sweep *s, struct lane *lane,
     return err;
 }
 
-/* What the journal knows of the file, under the path that it has now. */
-static bool recall_subject(const struct sweep *s, struct lane *lane,
-                           const char *hash)
+/* What the journal knows of the file, NULL if nothing. */
+static const struct subject *recall_subject(const struct sweep *s,
+                                            const char *hash)
 {
-    for (size_t i = 0; i < s->known_count; i++) {
-        size_t size;
-        void *bytes;
-        bool done;
-
-        if (strcmp(s->known[i].file_sha256, hash) != 0)
-            continue;
-        bytes = subject_pack(&s->known[i], &size);
-        done = bytes && subject_unpack(bytes, size, &lane->subject) == FRAG_OK;
-        free(bytes);
-        if (!done)
-            return false;
-        free(lane->subject.name);
-        free(lane->subject.trace.path);
-        lane->subject.name = cli_trace_name(lane->path);
-        lane->subject.trace.path = strdup(lane->path);
-        return lane->subject.name && lane->subject.trace.path;
-    }
-    return false;
+    for (size_t i = 0; i < s->known_count; i++)
+        if (!strcmp(s->known[i].file_sha256, hash))
+            return &s->known[i];
+    return NULL;
 }
 
 static enum frag_err new_subject(struct lane *lane, const char *hash,
@@ -199,8 +185,9 @@ static enum frag_err new_subject(struct lane *lane, const char *hash,
     if (!p)
         return no_memory(lane, e);
     *out = p;
-    FRAG_TRY(subject_make(lane->trace, hash, &lane->subject, e));
-    p->bytes = subject_pack(&lane->subject, &p->size);
+    FRAG_TRY(subject_make(lane->trace, hash, &lane->found, e));
+    lane->subject = &lane->found;
+    p->bytes = subject_pack(lane->subject, &p->size);
     return p->bytes ? FRAG_OK : no_memory(lane, e);
 }
 
@@ -212,11 +199,14 @@ enum frag_err lane_open(struct sweep *s, struct lane *lane,
     if (lane->count) /* it was open before */
         return read_trace(s, lane, e);
     FRAG_TRY(sha256_file(lane->path, hash, e));
-    if (recall_subject(s, lane, hash)) {
+    lane->name = frag_trace_name(lane->path);
+    if (!lane->name)
+        return no_memory(lane, e);
+    lane->subject = recall_subject(s, hash);
+    if (lane->subject) {
         FRAG_TRY(make_cells(s, lane, e));
         return all_done(lane) ? FRAG_OK : read_trace(s, lane, e);
     }
-    subject_free(&lane->subject);
     FRAG_TRY(read_trace(s, lane, e));
     FRAG_TRY(new_subject(lane, hash, parcel, e));
     return make_cells(s, lane, e);
@@ -240,5 +230,6 @@ void lane_free(struct lane *lane)
     }
     free(lane->cells);
     free(lane->words);
-    subject_free(&lane->subject);
+    free(lane->name);
+    subject_free(&lane->found);
 }

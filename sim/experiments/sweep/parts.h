@@ -34,8 +34,10 @@ struct lane {
     uint64_t first, end; /* its cells in the grid that are the shard's */
     uint64_t file_bytes;
     enum lane_state state;
-    struct frag_trace *trace; /* while it is open */
-    struct subject subject;
+    struct frag_trace *trace;      /* while it is open */
+    char *name;                    /* of the path; NULL before it was open */
+    const struct subject *subject; /* what the journal knows of it, or found */
+    struct subject found;
     struct sweep_cell *cells;
     bool counted;                /* in the sweep's counts */
     size_t count, next, running; /* next: the first that is not given out */
@@ -96,7 +98,7 @@ struct frag_run_identity lane_identity(const struct sweep *s,
 /* -- sweep_pool.c: the threads -- */
 
 /* Runs every cell that is not done and has no error, on so many threads. */
-enum frag_err pool_run(struct sweep *s, unsigned threads, struct journal *j,
-                       struct progress *progress, struct frag_error *e);
+enum frag_err pool_run(struct sweep *s, size_t threads, struct journal *j,
+                       struct frag_error *e);
 
 #endif

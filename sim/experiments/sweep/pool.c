@@ -3,7 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "sim/cli/cli.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
@@ -18,7 +17,7 @@ struct job {
 
 struct worker {
     struct sweep *sweep;
-    unsigned threads;
+    size_t threads;
 };
 
 /* -- choosing; under the lock -------------------------------------------- */
@@ -120,7 +119,7 @@ static bool tick(void *user, uint64_t done, uint64_t total)
     pthread_mutex_lock(&s->lock);
     stop = s->stop;
     pthread_mutex_unlock(&s->lock);
-    return stop || cli_interrupted();
+    return stop || stop_is_asked(&s->spec->on.stop);
 }
 
 static enum frag_err measure(struct sweep *s, const struct job *job,
@@ -130,9 +129,8 @@ static enum frag_err measure(struct sweep *s, const struct job *job,
     struct frag_run_identity id = lane_identity(s, job->lane, c);
     struct frag_run run;
 
-    id.trace = job->lane->trace;
-    id.device = &job->lane->trace->devices[c->device];
-    FRAG_TRY(cell_run(s->spec->settings, &id, c->params, tick, s, &run, e));
+    FRAG_TRY(cell_run(s->spec->settings, &job->lane->trace->devices[c->device],
+                      &id, c->params, tick, s, &run, e));
     p->events = run.summary.events;
     if (id.bare)
         run.segment_count = 0; /* nobody will read them */
@@ -153,7 +151,7 @@ static void drop_parcel(struct parcel *p)
 
 /* The journal takes its time: who is far ahead of it waits, so that what is
  * finished but not written stays small. */
-static void post(struct sweep *s, struct parcel *p, unsigned threads)
+static void post(struct sweep *s, struct parcel *p, size_t threads)
 {
     p->next = NULL;
     *s->last = p;
@@ -219,7 +217,7 @@ static void end_lane(struct sweep *s, struct lane *lane)
     lane_close(s, lane);
 }
 
-static void do_open(struct sweep *s, const struct job *job, unsigned threads)
+static void do_open(struct sweep *s, const struct job *job, size_t threads)
 {
     struct parcel *p = NULL;
     struct frag_error e = {""};
@@ -236,7 +234,7 @@ static void do_open(struct sweep *s, const struct job *job, unsigned threads)
         drop_parcel(p);
 }
 
-static void do_run(struct sweep *s, const struct job *job, unsigned threads)
+static void do_run(struct sweep *s, const struct job *job, size_t threads)
 {
     struct parcel *p = calloc(1, sizeof(*p));
     struct frag_error e = {""};
@@ -265,7 +263,7 @@ static void *work(void *user)
     for (;;) {
         struct job job = choose(s);
 
-        if (job.what == JOB_NONE || s->stop || cli_interrupted())
+        if (job.what == JOB_NONE || s->stop || stop_is_asked(&s->spec->on.stop))
             break;
         if (job.what == JOB_WAIT) {
             pthread_cond_wait(&s->changed, &s->lock);
@@ -327,15 +325,10 @@ static enum frag_err deliver(struct sweep *s, struct journal *j,
     return err;
 }
 
-static void show(struct sweep *s, struct progress *progress)
+static void show(const struct sweep *s)
 {
-    uint64_t done = s->counts.done;
-
-    if (!progress || !done)
-        return;
-    done += s->counts.recalled;
-    progress->scale = (double)s->counts.events / (double)done;
-    progress_tick(progress, done, s->counts.cells);
+    if (s->spec->show && s->counts.done)
+        s->spec->show(s->spec->user, &s->counts);
 }
 
 static void wait_a_little(struct sweep *s)
@@ -351,7 +344,7 @@ static void wait_a_little(struct sweep *s)
 
 /* Until the last thread has ended and all it did is on the disk. */
 static enum frag_err attend(struct sweep *s, struct journal *j,
-                            struct progress *progress, struct frag_error *e)
+                            struct frag_error *e)
 {
     enum frag_err err = FRAG_OK;
 
@@ -364,16 +357,16 @@ static enum frag_err attend(struct sweep *s, struct journal *j,
         } else {
             wait_a_little(s);
         }
-        if (cli_interrupted())
+        if (stop_is_asked(&s->spec->on.stop))
             pthread_cond_broadcast(&s->changed);
-        show(s, progress);
+        show(s);
     }
     pthread_mutex_unlock(&s->lock);
     return err;
 }
 
-enum frag_err pool_run(struct sweep *s, unsigned threads, struct journal *j,
-                       struct progress *progress, struct frag_error *e)
+enum frag_err pool_run(struct sweep *s, size_t threads, struct journal *j,
+                       struct frag_error *e)
 {
     struct worker worker = {s, threads};
     struct crew crew;
@@ -384,7 +377,7 @@ enum frag_err pool_run(struct sweep *s, unsigned threads, struct journal *j,
     pthread_mutex_lock(&s->lock);
     s->threads -= threads - crew.count; /* fewer do it too */
     pthread_mutex_unlock(&s->lock);
-    err = attend(s, j, progress, e);
+    err = attend(s, j, e);
     crew_join(&crew);
     if (!crew.count)
         return frag_fail(e, FRAG_NOMEM, "no thread can be started: %s",

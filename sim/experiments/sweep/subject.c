@@ -1,62 +1,72 @@
+/* subject.c - a trace without its events, and a run, as bytes of a journal. */
 #include "sim/experiments/sweep/subject.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/cli.h"
 #include "sim/experiments/sweep/pack.h"
 #include "traces/facts.h"
+#include "traces/name.h"
 
 /* -- making one ---------------------------------------------------------- */
 
 void subject_free(struct subject *s)
 {
-    struct frag_trace *t = &s->trace;
-    char **notes;
-
-    memcpy(&notes, &t->notes, sizeof(notes)); /* ours, const to all others */
-    for (uint32_t i = 0; notes && i < t->note_count; i++)
-        free(notes[i]);
-    free(notes);
-    free(t->path);
-    memcpy(&notes, &t->format, sizeof(notes));
-    free(notes);
-    free(t->settings);
-    free(t->devices);
-    free(s->name);
-    free(s->peak_requested);
+    free(s->texts);
+    free(s->devices);
     *s = (struct subject){0};
 }
 
-/* A copy; *good becomes false if there is no memory for it. */
-static char *copy(const char *text, bool *good)
+static size_t room_of(const char *text)
 {
-    char *mine = text ? strdup(text) : NULL;
+    return text ? strlen(text) + 1 : 0;
+}
 
-    *good = *good && (mine || !text);
+/* A copy of the text at *to, which moves behind it. */
+static const char *keep(char **to, const char *text)
+{
+    char *mine = *to;
+
+    if (!text)
+        return NULL;
+    *to = stpcpy(mine, text) + 1;
     return mine;
 }
 
-static void copy_notes(struct subject *s, const struct frag_trace *t,
-                       bool *good)
+/* Copies all texts of the trace, which were borrowed, to one block. */
+static bool own_texts(struct subject *s)
 {
-    char **notes = calloc((size_t)t->note_count + 1, sizeof(*notes));
+    struct frag_trace_identity *t = &s->trace;
+    const char **const single[] = {&t->name, &t->path, &t->format,
+                                   &t->settings};
+    const size_t singles = sizeof(single) / sizeof(*single);
+    size_t room = (t->note_count + 1) * sizeof(char *);
+    const char **notes;
+    char *at;
 
-    memcpy(&s->trace.notes, &notes, sizeof(notes));
-    *good = *good && notes;
-    s->trace.note_count = notes ? t->note_count : 0;
-    for (uint32_t i = 0; i < s->trace.note_count; i++)
-        notes[i] = copy(t->notes[i], good);
+    for (size_t i = 0; i < singles; i++)
+        room += room_of(*single[i]);
+    for (uint32_t i = 0; i < t->note_count; i++)
+        room += room_of(t->notes[i]);
+    notes = s->texts = malloc(room);
+    if (!notes)
+        return false;
+    at = (char *)(notes + t->note_count);
+    for (size_t i = 0; i < singles; i++)
+        *single[i] = keep(&at, *single[i]);
+    for (uint32_t i = 0; i < t->note_count; i++)
+        notes[i] = keep(&at, t->notes[i]);
+    t->notes = notes;
+    return true;
 }
 
 /* Room for the devices. */
 static bool has_devices(struct subject *s, uint32_t count)
 {
-    s->trace.device_count = count;
-    s->trace.devices = calloc((size_t)count + 1, sizeof(*s->trace.devices));
-    s->peak_requested = calloc((size_t)count + 1, sizeof(*s->peak_requested));
-    return s->trace.devices && s->peak_requested;
+    s->device_count = count;
+    s->devices = calloc((size_t)count + 1, sizeof(*s->devices));
+    return s->devices;
 }
 
 static enum frag_err copy_devices(struct subject *s, const struct frag_trace *t)
@@ -67,9 +77,8 @@ static enum frag_err copy_devices(struct subject *s, const struct frag_trace *t)
         return FRAG_NOMEM;
     for (uint32_t i = 0; i < t->device_count; i++) {
         FRAG_TRY(facts_gather(&t->devices[i], &facts));
-        s->trace.devices[i].device = t->devices[i].device;
-        s->trace.devices[i].count = t->devices[i].count;
-        s->peak_requested[i] = facts.peak_requested;
+        s->devices[i] = (struct subject_device){
+            t->devices[i].device, t->devices[i].count, facts.peak_requested};
     }
     return FRAG_OK;
 }
@@ -77,19 +86,13 @@ static enum frag_err copy_devices(struct subject *s, const struct frag_trace *t)
 enum frag_err subject_make(const struct frag_trace *t, const char *file_sha256,
                            struct subject *out, struct frag_error *e)
 {
-    bool good = true;
-    struct subject s = {
-        .name = cli_trace_name(t->path),
-        .trace = {.path = copy(t->path, &good),
-                  .format = copy(t->format, &good),
-                  .settings = copy(t->settings, &good),
-                  .file_bytes = t->file_bytes},
-    };
+    char *name = frag_trace_name(t->path);
+    struct subject s = {.trace = frag_trace_identify(t, NULL, name)};
+    const bool done = name && own_texts(&s) && copy_devices(&s, t) == FRAG_OK;
 
+    free(name);
     snprintf(s.file_sha256, sizeof(s.file_sha256), "%s", file_sha256);
-    memcpy(s.trace.sha256, t->sha256, sizeof(t->sha256));
-    copy_notes(&s, t, &good);
-    if (good && s.name && copy_devices(&s, t) == FRAG_OK) {
+    if (done) {
         *out = s;
         return FRAG_OK;
     }
@@ -102,11 +105,11 @@ enum frag_err subject_make(const struct frag_trace *t, const char *file_sha256,
 
 void *subject_pack(const struct subject *s, size_t *size)
 {
-    const struct frag_trace *t = &s->trace;
+    const struct frag_trace_identity *t = &s->trace;
     struct pack p = {.bytes = NULL};
 
     pack_text(&p, s->file_sha256);
-    pack_text(&p, s->name);
+    pack_text(&p, t->name);
     pack_text(&p, t->path);
     pack_text(&p, t->format);
     pack_text(&p, t->sha256);
@@ -115,11 +118,11 @@ void *subject_pack(const struct subject *s, size_t *size)
     pack_number(&p, t->note_count);
     for (uint32_t i = 0; i < t->note_count; i++)
         pack_text(&p, t->notes[i]);
-    pack_number(&p, t->device_count);
-    for (uint32_t i = 0; i < t->device_count; i++) {
-        pack_number(&p, t->devices[i].device);
-        pack_number(&p, t->devices[i].count);
-        pack_number(&p, s->peak_requested[i]);
+    pack_number(&p, s->device_count);
+    for (uint32_t i = 0; i < s->device_count; i++) {
+        pack_number(&p, s->devices[i].device);
+        pack_number(&p, s->devices[i].events);
+        pack_number(&p, s->devices[i].peak_requested);
     }
     return pack_done(&p, size);
 }
@@ -153,45 +156,48 @@ static void unpack_devices(struct unpack *u, struct subject *s, bool *good)
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        s->trace.devices[i].device = (uint32_t)unpack_number(u);
-        s->trace.devices[i].count = unpack_number(u);
-        s->peak_requested[i] = unpack_number(u);
+        s->devices[i].device = (uint32_t)unpack_number(u);
+        s->devices[i].events = unpack_number(u);
+        s->devices[i].peak_requested = unpack_number(u);
     }
 }
 
-static void unpack_notes(struct unpack *u, struct subject *s, bool *good)
+/* The notes, into the bytes; the array is to be freed. */
+static const char **unpack_notes(struct unpack *u, struct subject *s)
 {
-    struct frag_trace found = {.note_count = unpack_count(u, sizeof(uint64_t))};
-    const char **texts = calloc((size_t)found.note_count + 1, sizeof(*texts));
+    const uint32_t count = unpack_count(u, sizeof(uint64_t));
+    const char **notes = calloc((size_t)count + 1, sizeof(*notes));
 
-    *good = *good && texts;
-    for (uint32_t i = 0; texts && i < found.note_count; i++) {
-        texts[i] = unpack_text(u);
-        u->failed = u->failed || !texts[i];
+    for (uint32_t i = 0; notes && i < count; i++) {
+        notes[i] = unpack_text(u);
+        u->failed = u->failed || !notes[i];
     }
-    found.notes = texts;
-    if (texts && !u->failed)
-        copy_notes(s, &found, good);
-    free(texts);
+    s->trace.note_count = notes ? count : 0;
+    s->trace.notes = notes;
+    return notes;
 }
 
 enum frag_err subject_unpack(const void *bytes, size_t size,
                              struct subject *out)
 {
     struct unpack u = unpack_from(bytes, size);
-    struct subject s = {.name = NULL};
+    struct subject s = {.device_count = 0};
+    const char **notes;
     bool good = true;
 
     unpack_sha256(&u, s.file_sha256);
-    s.name = copy(unpack_text(&u), &good);
-    s.trace.path = copy(unpack_text(&u), &good);
-    s.trace.format = copy(unpack_text(&u), &good);
+    s.trace.name = unpack_text(&u);
+    s.trace.path = unpack_text(&u);
+    s.trace.format = unpack_text(&u);
     unpack_sha256(&u, s.trace.sha256);
-    s.trace.settings = copy(unpack_text(&u), &good);
+    s.trace.settings = unpack_text(&u);
     s.trace.file_bytes = unpack_number(&u);
-    unpack_notes(&u, &s, &good);
+    notes = unpack_notes(&u, &s);
     unpack_devices(&u, &s, &good);
-    if (good && unpack_done(&u) && s.name && s.trace.path && s.trace.format) {
+    u.failed = u.failed || !s.trace.name || !s.trace.path || !s.trace.format;
+    good = good && notes && (u.failed || own_texts(&s));
+    free(notes);
+    if (good && unpack_done(&u)) {
         *out = s;
         return FRAG_OK;
     }

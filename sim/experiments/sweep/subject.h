@@ -7,12 +7,18 @@
 
 #include "sim/results/results.h"
 
+struct subject_device {
+    uint32_t device; /* its number */
+    uint64_t events;
+    frag_size peak_requested;
+};
+
 struct subject {
-    char file_sha256[65];      /* of the file as it is on the disk */
-    char *name;                /* without folders and suffixes */
-    struct frag_trace trace;   /* path, format, sha256, file_bytes, settings,
-                                  notes; of a device its number and count */
-    frag_size *peak_requested; /* of each device */
+    char file_sha256[65];             /* of the file as it is on the disk */
+    struct frag_trace_identity trace; /* of no device */
+    uint32_t device_count;
+    struct subject_device *devices;
+    void *texts; /* what trace points to */
 };
 
 /* Of an open trace; NOMEM. On error *out is untouched. */

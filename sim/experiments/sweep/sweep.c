@@ -1,10 +1,11 @@
+/* sweep.c - opens a sweep, recalls what its journal holds, runs the rest and
+ * hands on the finished cells in order. */
 #include "sim/experiments/sweep/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sim/cli/cli.h"
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 
@@ -193,16 +194,16 @@ static bool rearm(struct sweep *s)
 }
 
 enum frag_err sweep_run(struct sweep *s, struct journal *j,
-                        struct progress *progress, struct frag_error *e)
+                        struct frag_error *e)
 {
+    const struct parallel *on = &s->spec->on;
+
     if (s->run_count)
         qsort(s->runs, s->run_count, sizeof(*s->runs), by_key);
-    if (progress)
-        progress_step(progress, 0, 0, " events", 1, "sweep");
-    FRAG_TRY(pool_run(s, s->spec->threads, j, progress, e));
-    if (!cli_interrupted() && rearm(s))
-        FRAG_TRY(pool_run(s, 1, j, progress, e));
-    return cli_interrupted() ? FRAG_CANCELLED : FRAG_OK;
+    FRAG_TRY(pool_run(s, on->threads, j, e));
+    if (!stop_is_asked(&on->stop) && rearm(s))
+        FRAG_TRY(pool_run(s, 1, j, e));
+    return stop_is_asked(&on->stop) ? FRAG_CANCELLED : FRAG_OK;
 }
 
 /* -- what came of it ----------------------------------------------------- */
@@ -302,7 +303,7 @@ static struct row *sorted(const struct sweep *s, size_t *count)
 }
 
 static enum frag_err write_row(const struct journal *j, const struct row *row,
-                               struct report *report, struct frag_error *e)
+                               sweep_add *add, void *user, struct frag_error *e)
 {
     struct frag_run_identity id = row->id;
     struct frag_run run;
@@ -317,13 +318,13 @@ static enum frag_err write_row(const struct journal *j, const struct row *row,
         return frag_fail(e, err, "the journal's record at byte %llu: %s",
                          (unsigned long long)row->cell->offset,
                          frag_err_text(err));
-    err = report_add(report, &id, &run, e);
+    err = add(user, &id, &run, e);
     frag_run_free(&run);
     return err;
 }
 
 enum frag_err sweep_write(struct sweep *s, const struct journal *j,
-                          struct report *report, struct frag_error *e)
+                          sweep_add *add, void *user, struct frag_error *e)
 {
     enum frag_err err = FRAG_OK;
     size_t count;
@@ -333,8 +334,9 @@ enum frag_err sweep_write(struct sweep *s, const struct journal *j,
         return frag_fail(e, FRAG_NOMEM, "no memory to sort the results");
     for (size_t i = 0; err == FRAG_OK && i < count; i++)
         if (!i || by_identity(&rows[i - 1], &rows[i]) != 0)
-            err = cli_interrupted() ? FRAG_CANCELLED
-                                    : write_row(j, &rows[i], report, e);
+            err = stop_is_asked(&s->spec->on.stop)
+                      ? FRAG_CANCELLED
+                      : write_row(j, &rows[i], add, user, e);
     free(rows);
     return err;
 }

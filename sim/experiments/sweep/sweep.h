@@ -13,22 +13,34 @@
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 
-#include "sim/cli/output/progress.h"
-#include "sim/cli/output/report.h"
 #include "sim/experiments/cell.h"
+#include "sim/experiments/parallel.h"
 #include "sim/experiments/sweep/grid.h"
 #include "sim/experiments/sweep/journal.h"
 
 struct sweep;
+
+struct sweep_counts {
+    uint64_t cells;    /* in the traces that could be read */
+    uint64_t recalled; /* of them, found in the journal */
+    uint64_t done;     /* of them, done now */
+    uint64_t events;   /* of those done now */
+    uint64_t faults;   /* traces and cells that failed */
+};
 
 /* What to run; borrowed for as long as the sweep. */
 struct sweep_spec {
     const struct grid *grid;
     struct shard shard;
     const struct cell_settings *settings;
-    const struct cell_values *values; /* device, limit */
-    unsigned threads;                 /* at least 1 */
-    frag_size memory;                 /* see budget.h */
+    uint64_t device; /* its number; INPUT_ANY_DEVICE: all of a trace */
+    frag_size limit; /* as of struct frag_read_options */
+    struct parallel on;
+    frag_size memory; /* see budget.h */
+    /* Called now and then by the thread in sweep_run, once a cell is done, with
+     * the counts so far, but faults. NULL: it is not called. */
+    void (*show)(void *user, const struct sweep_counts *so_far);
+    void *user;
 };
 
 /* Kinds of the journal's records. */
@@ -49,25 +61,22 @@ enum frag_err sweep_recall(void *user, const struct journal_entry *entry,
  * others is tried again alone. CANCELLED; IO if the journal cannot be written,
  * NOMEM, CORRUPT. */
 enum frag_err sweep_run(struct sweep *s, struct journal *j,
-                        struct progress *progress,
                         struct frag_error *e) FRAG_MUST_CHECK;
 
-struct sweep_counts {
-    uint64_t cells;    /* in the traces that could be read */
-    uint64_t recalled; /* of them, found in the journal */
-    uint64_t done;     /* of them, done now */
-    uint64_t events;   /* of those done now */
-    uint64_t faults;   /* traces and cells that failed */
-};
 struct sweep_counts sweep_counts(const struct sweep *s);
 
 /* The words of all faults in the order of the grid, a line each, to be freed;
  * NULL if there is none or no memory. *first is the error of the first. */
 char *sweep_faults(const struct sweep *s, enum frag_err *first);
 
+/* Takes a finished cell; its error ends the writing. */
+typedef enum frag_err sweep_add(void *user, const struct frag_run_identity *id,
+                                const struct frag_run *run,
+                                struct frag_error *e);
+
 /* Adds every finished cell of the grid, in the order of frag_results_order. */
 enum frag_err sweep_write(struct sweep *s, const struct journal *j,
-                          struct report *report,
+                          sweep_add *add, void *user,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/experiments/parallel.h"
-
 enum { CHAINS = 4 }; /* whatever the threads, so that the answer is the same */
 
 /* ---- points side by side ---- */
@@ -35,7 +33,7 @@ static int best_first(const void *a, const void *b)
 /* Tries them; the trials are sorted then, the best first. */
 static enum frag_err try_all(struct batch *b, struct frag_error *e)
 {
-    FRAG_TRY(parallel_run(b->count, b->s->threads, try_one, b, e));
+    FRAG_TRY(parallel_run(&b->s->on, b->count, try_one, b, e));
     qsort(b->trials, b->count, sizeof(*b->trials), best_first);
     return FRAG_OK;
 }
@@ -229,8 +227,8 @@ static enum frag_err run_base(void *user, size_t i, struct frag_error *e)
 {
     struct tune_search *s = user;
 
-    return tune_run(s->settings, &s->cases[i], FRAG_UNLIMITED, "", &s->base[i],
-                    e);
+    return tune_run(s->settings, &s->on.stop, &s->cases[i], FRAG_UNLIMITED, "",
+                    &s->base[i], e);
 }
 
 /* The classes that are asked for, and what 100 % of a limit is. */
@@ -284,10 +282,10 @@ enum frag_err tune_search_run(struct tune_search *s, struct frag_error *e)
     s->base = calloc(s->case_count, sizeof(*s->base));
     if (!s->base)
         return frag_fail(e, FRAG_NOMEM, "no memory for the default's runs");
-    FRAG_TRY(parallel_run(s->case_count, s->threads, run_base, s, e));
+    FRAG_TRY(parallel_run(&s->on, s->case_count, run_base, s, e));
     fit_space(s);
     FRAG_TRY(try_grid(s, chain.at, e));
-    FRAG_TRY(parallel_run(CHAINS, s->threads, anneal, &chain, e));
+    FRAG_TRY(parallel_run(&s->on, CHAINS, anneal, &chain, e));
     for (int vmm = 0; vmm < 2; vmm++)
         FRAG_TRY(descend(s, best_of(&chain, vmm), e));
     return list_trials(s, e);

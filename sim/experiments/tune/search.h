@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "sim/experiments/cell.h"
+#include "sim/experiments/parallel.h"
 #include "sim/experiments/tune/space.h"
 
 struct tune_case {
@@ -56,7 +57,7 @@ struct tune_search {
     struct tune_goal goal;
     struct tune_space space;
     uint64_t seed, evaluations; /* of the annealing, in all */
-    size_t threads;             /* at least 1 */
+    struct parallel on;
 
     /* Found. */
     struct tune_result *base;   /* the default's at unlimited capacity */
@@ -70,8 +71,9 @@ struct tune_search {
 
 /* Runs torch with the settings on one case. Errors of cell_run. */
 enum frag_err tune_run(const struct cell_settings *settings,
-                       const struct tune_case *on, frag_size capacity,
-                       const char *text, struct tune_result *out,
+                       const struct stop *stop, const struct tune_case *on,
+                       frag_size capacity, const char *text,
+                       struct tune_result *out,
                        struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Errors of cell_run. Sets classes and reference of the space. s is to be

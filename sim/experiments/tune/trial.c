@@ -6,23 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/experiments/parallel.h"
-
 /* ---- one run, one trial ---- */
 
 enum frag_err tune_run(const struct cell_settings *settings,
-                       const struct tune_case *on, frag_size capacity,
-                       const char *text, struct tune_result *out,
-                       struct frag_error *e)
+                       const struct stop *stop, const struct tune_case *on,
+                       frag_size capacity, const char *text,
+                       struct tune_result *out, struct frag_error *e)
 {
-    struct frag_run_identity id = {.device = on->device,
-                                   .trace_name = on->name,
-                                   .policy = "torch",
+    struct frag_run_identity id = {.policy = "torch",
                                    .policy_used = frag_policy_find("torch"),
                                    .capacity = capacity};
+    struct stop asked = *stop; /* frag_replay's user is not const */
     struct frag_run run;
 
-    FRAG_TRY(cell_run(settings, &id, text, parallel_tick, NULL, &run, e));
+    FRAG_TRY(
+        cell_run(settings, on->device, &id, text, stop_tick, &asked, &run, e));
     *out = (struct tune_result){
         .peak = run.summary.peak_reserved,
         .seconds = run.summary.modelled_device_seconds,
@@ -131,7 +129,7 @@ enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
     if (!t)
         return frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
     for (size_t i = 0; i < s->case_count; i++) {
-        enum frag_err err = tune_run(s->settings, &s->cases[i],
+        enum frag_err err = tune_run(s->settings, &s->on.stop, &s->cases[i],
                                      s->goal.capacity, text, &t->results[i], e);
 
         if (err != FRAG_OK) {

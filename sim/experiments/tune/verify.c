@@ -1,10 +1,8 @@
+/* verify.c - prints the jobs and event streams of a run on a real device. */
 #include "sim/experiments/tune/verify.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/output/sink.h"
 #include "sim/results/json.h"
 
 enum { RECORD = 24 };
@@ -35,16 +33,10 @@ static void put_event(FILE *out, const struct frag_device_trace *t, uint64_t i)
     fwrite(record, 1, sizeof(record), out);
 }
 
-static enum frag_err write_events(const char *path,
-                                  const struct frag_device_trace *t,
-                                  struct frag_error *e)
+void tune_verify_events(const struct tune_case *of, FILE *out)
 {
-    struct sink sink;
-
-    FRAG_TRY(sink_open(&sink, path, e));
-    for (uint64_t i = 0; i < t->count; i++)
-        put_event(sink.out, t, i);
-    return sink_commit(&sink, e);
+    for (uint64_t i = 0; i < of->device->count; i++)
+        put_event(out, of->device, i);
 }
 
 /* The index in the stream of an event of the trace. */
@@ -89,44 +81,23 @@ static const struct tune_trial *trial_of(const struct tune_search *s,
     return NULL;
 }
 
-static enum frag_err write_case(FILE *jobs, const char *path,
-                                const struct tune_search *s, size_t i,
-                                struct frag_error *e)
+void tune_verify_jobs(const struct tune_search *s, size_t i, const char *events,
+                      FILE *out)
 {
     const struct tune_trial *const trials[] = {trial_of(s, ""), s->trials[0]};
-    const struct tune_case *c = &s->cases[i];
-    size_t room = strlen(path) + strlen(c->name) + 32;
-    char *events = malloc(room);
-    enum frag_err err;
 
-    if (!events)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory", path);
-    snprintf(events, room, "%s.%s.%" PRIu32 ".events", path, c->name,
-             c->device->device);
-    err = write_events(events, c->device, e);
-    for (size_t k = 0; err == FRAG_OK && k < 2; k++)
-        put_job(jobs, events, trials[k]->text, s, i, &trials[k]->results[i]);
-    free(events);
-    return err;
+    for (size_t k = 0; k < 2; k++)
+        put_job(out, events, trials[k]->text, s, i, &trials[k]->results[i]);
 }
 
-enum frag_err tune_verify_write(const char *path, const struct tune_search *s,
+enum frag_err tune_verify_check(const struct tune_search *s,
                                 struct frag_error *e)
 {
-    enum frag_err err = FRAG_OK;
-    struct sink jobs;
-
     for (size_t i = 0; i < s->case_count; i++)
         if (s->cases[i].device->pool_count > 1)
             return frag_fail(e, FRAG_UNSUPPORTED,
                              "%s: it has private pools, which a run of its "
                              "events alone does not have: no --verify-with",
                              s->cases[i].name);
-    FRAG_TRY(sink_open(&jobs, path, e));
-    for (size_t i = 0; err == FRAG_OK && i < s->case_count; i++)
-        err = write_case(jobs.out, path, s, i, e);
-    if (err == FRAG_OK)
-        return sink_commit(&jobs, e);
-    sink_abort(&jobs);
-    return err;
+    return FRAG_OK;
 }

@@ -8,12 +8,20 @@
 #ifndef FRAG_SIM_EXPERIMENTS_TUNE_VERIFY_H
 #define FRAG_SIM_EXPERIMENTS_TUNE_VERIFY_H
 
+#include <stdio.h>
+
 #include "sim/experiments/tune/search.h"
 
-/* Writes the jobs to `path`, for each case the default's and the best trial's,
- * and beside it, as PATH.TRACE.DEVICE.events, the streams. UNSUPPORTED if a
- * case has private pools, which such a run does not have; IO, NOMEM. */
-enum frag_err tune_verify_write(const char *path, const struct tune_search *s,
+/* UNSUPPORTED if a case has private pools, which such a run does not have. */
+enum frag_err tune_verify_check(const struct tune_search *s,
                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The event stream of a case. */
+void tune_verify_events(const struct tune_case *of, FILE *out);
+
+/* The jobs of case i, whose stream is in the file `events`: the default's and
+ * the best trial's. */
+void tune_verify_jobs(const struct tune_search *s, size_t i, const char *events,
+                      FILE *out);
 
 #endif

@@ -1,0 +1,35 @@
+/* cell_options.c - the settings of cells from a command's options. */
+#include "sim/cli/cell_options.h"
+
+#include <limits.h>
+
+#include "sim/cli/cell_cuda.h"
+#include "sim/cli/cli.h"
+
+/* In the order of the choices of --backend. */
+static const struct cell_backend *const backends[] = {
+    &cell_arena_backend,
+    &cell_cuda_backend,
+};
+
+enum frag_err cell_settings_read(const struct cell_values *v,
+                                 struct cell_settings *out,
+                                 struct frag_error *e)
+{
+    struct cell_settings s = {
+        .backend = backends[v->backend],
+        .costs = frag_costs_h200,
+        .total = v->total,
+        .rule = v->rule,
+        .gpu = v->gpu < INT_MAX ? (int)v->gpu : INT_MAX,
+        .stop_at_oom = v->stop_at_oom,
+        .check = v->check,
+        .timed = !cli_is_reproducible(),
+        .ooms = CELL_OOMS,
+    };
+
+    if (v->costs)
+        FRAG_TRY(frag_costs_read(v->costs, &s.costs, e));
+    *out = s;
+    return FRAG_OK;
+}

@@ -1,0 +1,56 @@
+/* tune_files.c - writes each file of `tune --verify-with` whole or not at all.
+ */
+#include "sim/cli/output/tune_files.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/output/sink.h"
+#include "sim/experiments/tune/verify.h"
+
+static enum frag_err write_events(const char *path, const struct tune_case *of,
+                                  struct frag_error *e)
+{
+    struct sink sink;
+
+    FRAG_TRY(sink_open(&sink, path, e));
+    tune_verify_events(of, sink.out);
+    return sink_commit(&sink, e);
+}
+
+static enum frag_err write_case(FILE *jobs, const char *path,
+                                const struct tune_search *s, size_t i,
+                                struct frag_error *e)
+{
+    const struct tune_case *c = &s->cases[i];
+    size_t room = strlen(path) + strlen(c->name) + 32;
+    char *events = malloc(room);
+    enum frag_err err;
+
+    if (!events)
+        return frag_fail(e, FRAG_NOMEM, "%s: no memory", path);
+    snprintf(events, room, "%s.%s.%" PRIu32 ".events", path, c->name,
+             c->device->device);
+    err = write_events(events, c, e);
+    if (err == FRAG_OK)
+        tune_verify_jobs(s, i, events, jobs);
+    free(events);
+    return err;
+}
+
+enum frag_err tune_files_write(const char *path, const struct tune_search *s,
+                               struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+    struct sink jobs;
+
+    FRAG_TRY(tune_verify_check(s, e));
+    FRAG_TRY(sink_open(&jobs, path, e));
+    for (size_t i = 0; err == FRAG_OK && i < s->case_count; i++)
+        err = write_case(jobs.out, path, s, i, e);
+    if (err == FRAG_OK)
+        return sink_commit(&jobs, e);
+    sink_abort(&jobs);
+    return err;
+}

@@ -1,0 +1,16 @@
+/* texts.c - a growing list of borrowed texts. */
+#include "sim/experiments/texts.h"
+
+#include <stdlib.h>
+
+bool texts_append(struct texts *list, const char *text)
+{
+    const char **items =
+        realloc(list->items, (list->count + 1) * sizeof(*items));
+
+    if (!items)
+        return false;
+    list->items = items;
+    items[list->count++] = text;
+    return true;
+}
