@@ -62,16 +62,19 @@ struct cell_values {
      "never uses an address again",                                            \
      OPTION_CHOICE, AT(cell.rule), "driver|hostile"}
 
-#define CELL_RUN_OPTIONS(AT)                                                   \
+/* CONTENTS is what --check proves beside: "" or CELL_CONTENTS. */
+#define CELL_RUN_OPTIONS(AT, CONTENTS)                                         \
     {"stop-at-oom", 0, NULL,                                                   \
      "end a run with the first request that cannot be met; otherwise it is "   \
      "skipped with its free, and the run goes on",                             \
      OPTION_SWITCH, AT(cell.stop_at_oom), NULL},                               \
     {"check", 0, NULL,                                                         \
      "prove every answer of the policy: aligned, inside held memory, apart "   \
-     "from every live block (slower); with --backend cuda also that blocks "   \
-     "keep their contents",                                                    \
+     "from every live block (slower)" CONTENTS,                                \
      OPTION_SWITCH, AT(cell.check), NULL}
+
+#define CELL_CONTENTS \
+    "; with --backend cuda also that blocks keep their contents"
 
 #define CELL_DEVICE_OPTIONS(AT)                                                \
     {"backend", 0, "NAME",                                                     \
@@ -80,7 +83,7 @@ struct cell_values {
      OPTION_CHOICE, AT(cell.backend), "arena|cuda"},                           \
     {"gpu", 0, "N", "which GPU, for --backend cuda (default: 0)",              \
      OPTION_NUMBER, AT(cell.gpu), NULL},                                       \
-    CELL_RUN_OPTIONS(AT),                                                      \
+    CELL_RUN_OPTIONS(AT, CELL_CONTENTS),                                       \
     CELL_MODEL_OPTIONS(AT)
 /* clang-format on */
 

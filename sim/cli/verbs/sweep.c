@@ -368,7 +368,7 @@ static const struct option_row options[] = {
      OPTION_SWITCH, AT(details), NULL},
     {"points", 0, "N", "points of each series kept (default: 2000)",
      OPTION_NUMBER, AT(points), NULL},
-    CELL_RUN_OPTIONS(AT),
+    CELL_RUN_OPTIONS(AT, ""),
     CELL_MODEL_OPTIONS(AT),
     {0},
 };
