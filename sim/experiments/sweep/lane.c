@@ -67,7 +67,7 @@ static int by_key(const void *key, const void *run)
 }
 
 /* Fills a cell in. A policy that cannot run on this trace is the cell's fault,
- * not the trace's. */
+ * not the trace's. NOMEM: the cell is not whole and must not run. */
 static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
                                const struct grid_cell *at, uint32_t device,
                                struct sweep_cell *out)
@@ -94,7 +94,7 @@ static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
         out->err = frag_policy_resolve(policy->policy, out->params,
                                        out->resolved, RESOLVED, &e);
     out->key = make_key(s, lane, out);
-    if (!out->key)
+    if (out->err == FRAG_NOMEM || !out->key)
         return FRAG_NOMEM;
     if (out->err != FRAG_OK) {
         out->words = strdup(e.text);
@@ -120,24 +120,43 @@ static enum frag_err make_device_cells(const struct sweep *s, struct lane *lane,
     return FRAG_OK;
 }
 
+static void drop_cells(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->count; i++) {
+        free(lane->cells[i].params);
+        free(lane->cells[i].resolved);
+        free(lane->cells[i].key);
+        free(lane->cells[i].words);
+    }
+    free(lane->cells);
+    lane->cells = NULL;
+    lane->count = 0;
+}
+
+/* All cells of the lane, or none. */
 static enum frag_err make_cells(const struct sweep *s, struct lane *lane,
                                 struct frag_error *e)
 {
     const struct subject *on = lane->subject;
     const uint64_t wanted = s->spec->device;
     size_t room = (size_t)(lane->end - lane->first) * on->device_count;
+    enum frag_err err = FRAG_OK;
     bool found = false;
 
     lane->cells = calloc(room + 1, sizeof(*lane->cells));
     if (!lane->cells)
         return no_memory(lane, e);
-    for (uint32_t i = 0; i < on->device_count; i++) {
+    for (uint32_t i = 0; err == FRAG_OK && i < on->device_count; i++) {
         if (wanted != INPUT_ANY_DEVICE && on->devices[i].device != wanted)
             continue;
-        FRAG_TRY(make_device_cells(s, lane, i, e));
+        err = make_device_cells(s, lane, i, e);
         found = true;
     }
-    return found ? FRAG_OK : input_no_device(lane->path, wanted, e);
+    if (err == FRAG_OK && !found)
+        err = input_no_device(lane->path, wanted, e);
+    if (err != FRAG_OK)
+        drop_cells(lane);
+    return err;
 }
 
 static bool all_done(const struct lane *lane)
@@ -191,6 +210,15 @@ static enum frag_err new_subject(struct lane *lane, const char *hash,
     return p->bytes ? FRAG_OK : no_memory(lane, e);
 }
 
+/* Frees what an opening found out, whether or not it failed. */
+static void forget(struct lane *lane)
+{
+    free(lane->name);
+    lane->name = NULL;
+    lane->subject = NULL;
+    subject_free(&lane->found);
+}
+
 enum frag_err lane_open(struct sweep *s, struct lane *lane,
                         struct parcel **parcel, struct frag_error *e)
 {
@@ -198,6 +226,7 @@ enum frag_err lane_open(struct sweep *s, struct lane *lane,
 
     if (lane->count) /* it was open before */
         return read_trace(s, lane, e);
+    forget(lane);
     FRAG_TRY(sha256_file(lane->path, hash, e));
     lane->name = frag_trace_name(lane->path);
     if (!lane->name)
@@ -222,14 +251,7 @@ void lane_close(struct sweep *s, struct lane *lane)
 
 void lane_free(struct lane *lane)
 {
-    for (size_t i = 0; i < lane->count; i++) {
-        free(lane->cells[i].params);
-        free(lane->cells[i].resolved);
-        free(lane->cells[i].key);
-        free(lane->cells[i].words);
-    }
-    free(lane->cells);
+    drop_cells(lane);
+    forget(lane);
     free(lane->words);
-    free(lane->name);
-    subject_free(&lane->found);
 }

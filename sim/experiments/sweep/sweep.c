@@ -162,6 +162,13 @@ static int by_key(const void *a, const void *b)
 
 /* -- running ------------------------------------------------------------- */
 
+/* A trace that found no memory is counted anew when it is opened again. */
+static void uncount(struct sweep *s, struct lane *lane)
+{
+    s->counts.cells += lane->end - lane->first;
+    lane->counted = false;
+}
+
 /* Gives what found no memory another chance; whether there is any. */
 static bool rearm(struct sweep *s)
 {
@@ -171,6 +178,8 @@ static bool rearm(struct sweep *s)
         struct lane *lane = &s->lanes[i];
         bool again = lane->err == FRAG_NOMEM;
 
+        if (again)
+            uncount(s, lane);
         for (size_t k = 0; k < lane->count; k++) {
             struct sweep_cell *c = &lane->cells[k];
 
