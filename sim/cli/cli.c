@@ -1,3 +1,4 @@
+/* cli.c - what all commands share: words, exit codes, signals, time, names. */
 #include "sim/cli/cli.h"
 
 #include <errno.h>
@@ -14,18 +15,11 @@
 
 #include "sim/version.h"
 
-const struct verb *const verbs[] = {
-#define VERB(name) &verb_##name,
-#include "sim/cli/verbs.h"
-#undef VERB
-    NULL,
-};
-
-const struct verb *verb_find(const char *name)
+const struct verb *verb_find(const struct verb *const *verbs, const char *name)
 {
-    for (size_t i = 0; verbs[i]; i++)
-        if (!strcmp(verbs[i]->name, name))
-            return verbs[i];
+    for (; *verbs; verbs++)
+        if (!strcmp((*verbs)->name, name))
+            return *verbs;
     return NULL;
 }
 

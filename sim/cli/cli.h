@@ -3,8 +3,9 @@
  * stdout is data, stderr is words. Only this folder prints, exits, catches
  * signals or asks for the time.
  *
- * To add a command: write sim/cli/verb_<name>.c, add VERB(<name>) to verbs.h;
+ * To add a command: write sim/cli/verbs/<name>.c, add VERB(<name>) to verbs.h;
  * the parser, `--help`, `fragsim help` and the man page read the same tables.
+ * Only main.c names the commands; the others find them through the call.
  */
 #ifndef FRAG_SIM_CLI_CLI_H
 #define FRAG_SIM_CLI_CLI_H
@@ -37,6 +38,7 @@ enum exit_code {
 /* A command at work. */
 struct call {
     const struct verb *verb;
+    const struct verb *const *verbs; /* all commands, ended by NULL */
     const char *command; /* the whole command line, quoted for a shell */
 };
 
@@ -58,8 +60,8 @@ struct verb {
 #include "sim/cli/verbs.h"
 #undef VERB
 
-extern const struct verb *const verbs[]; /* ended by NULL */
-const struct verb *verb_find(const char *name);
+/* Of verbs (ended by NULL) the one of that name; NULL if there is none. */
+const struct verb *verb_find(const struct verb *const *verbs, const char *name);
 
 /* Says the words on stderr, after "fragsim VERB: ", and returns the exit code
  * of err. The words are the error's text where it has none. */

@@ -1,3 +1,4 @@
+/* completion.c - scripts with which bash and zsh complete command lines. */
 #include "sim/cli/completion.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 
 /* ---- words, each after a space ---- */
 
-static void put_verbs(FILE *out)
+static void put_verbs(FILE *out, const struct verb *const *verbs)
 {
     for (size_t i = 0; verbs[i]; i++)
         fprintf(out, " %s", verbs[i]->name);
@@ -84,7 +85,7 @@ static void bash_value(FILE *out, const struct verb *v,
     fputs("\" ;;\n", out);
 }
 
-void completion_bash(FILE *out)
+void completion_bash(FILE *out, const struct verb *const *verbs)
 {
     fputs("# bash completion of fragsim\n"
           "_fragsim() {\n"
@@ -97,10 +98,10 @@ void completion_bash(FILE *out)
     for (size_t i = 0; verbs[i]; i++)
         each_option(out, verbs[i], bash_value);
     fputs("    help:help) words=\"", out);
-    put_verbs(out);
+    put_verbs(out, verbs);
     put_topics(out);
     fputs("\" ;;\n    *:fragsim | *:*/fragsim) words=\"", out);
-    put_verbs(out);
+    put_verbs(out, verbs);
     fputs("\" ;;\n    esac\n"
           "    [ -n \"$words\" ] || case ${COMP_WORDS[1]}:$now in\n",
           out);
@@ -163,13 +164,14 @@ static void zsh_option(FILE *out, const struct verb *v,
     fputc('\'', out);
 }
 
-static void zsh_verb(FILE *out, const struct verb *v)
+static void zsh_verb(FILE *out, const struct verb *const *verbs,
+                     const struct verb *v)
 {
     fprintf(out, "    %s)\n        _arguments", v->name);
     each_option(out, v, zsh_option);
-    if (v == verb_find("help")) {
+    if (!strcmp(v->name, "help")) {
         fputs(" \\\n            '*:command:(", out);
-        put_verbs(out);
+        put_verbs(out, verbs);
         put_topics(out);
         fputs(")'\n        ;;\n", out);
     } else {
@@ -177,7 +179,7 @@ static void zsh_verb(FILE *out, const struct verb *v)
     }
 }
 
-void completion_zsh(FILE *out)
+void completion_zsh(FILE *out, const struct verb *const *verbs)
 {
     fputs("#compdef fragsim\n"
           "_fragsim() {\n"
@@ -199,6 +201,6 @@ void completion_zsh(FILE *out)
           "    case $words[1] in\n",
           out);
     for (size_t i = 0; verbs[i]; i++)
-        zsh_verb(out, verbs[i]);
+        zsh_verb(out, verbs, verbs[i]);
     fputs("    esac\n}\n_fragsim \"$@\"\n", out);
 }

@@ -5,7 +5,10 @@
 
 #include <stdio.h>
 
-void completion_bash(FILE *out);
-void completion_zsh(FILE *out);
+struct verb;
+
+/* `verbs` are all commands, ended by NULL. */
+void completion_bash(FILE *out, const struct verb *const *verbs);
+void completion_zsh(FILE *out, const struct verb *const *verbs);
 
 #endif

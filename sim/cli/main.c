@@ -1,4 +1,5 @@
-/* main.c - finds the verb and hands over. */
+/* main.c - the table of all verbs; finds the one that the user names and runs
+ * it. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,13 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
 #include "sim/experiments/nearest.h"
+
+static const struct verb *const verbs[] = {
+#define VERB(name) &verb_##name,
+#include "sim/cli/verbs.h"
+#undef VERB
+    NULL,
+};
 
 /* The command line as a shell would take it; NULL if there is no memory. */
 static char *command_line(int argc, char **argv)
@@ -29,9 +37,9 @@ static char *command_line(int argc, char **argv)
 
 static int unknown(const char *name)
 {
-    const char *names[32] = {0}, *near;
+    const char *names[sizeof(verbs) / sizeof(*verbs)] = {0}, *near;
 
-    for (size_t i = 0; verbs[i] && i < 31; i++)
+    for (size_t i = 0; verbs[i]; i++)
         names[i] = verbs[i]->name;
     near = nearest_name(name, names);
     fprintf(stderr, "fragsim: there is no command \"%s\"", name);
@@ -43,7 +51,7 @@ static int unknown(const char *name)
 
 static int run(const struct verb *verb, int argc, char **argv, char *command)
 {
-    const struct call call = {verb, command};
+    const struct call call = {verb, verbs, command};
     void *values = malloc(verb->size);
     int code;
 
@@ -70,7 +78,7 @@ int main(int argc, char **argv)
 
     signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like others */
     if (argc < 2) {
-        manual_overview(stderr);
+        manual_overview(stderr, verbs);
         return EXIT_USE;
     }
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
@@ -78,10 +86,10 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        manual_overview(stdout);
+        manual_overview(stdout, verbs);
         return EXIT_DONE;
     }
-    verb = verb_find(argv[1]);
+    verb = verb_find(verbs, argv[1]);
     if (!verb)
         return unknown(argv[1]);
     command = command_line(argc, argv);

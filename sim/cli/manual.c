@@ -1,3 +1,5 @@
+/* manual.c - the tables of commands, options, policies, formats and columns as
+ * text and as roff. */
 #include "sim/cli/manual.h"
 
 #include <ctype.h>
@@ -102,7 +104,7 @@ const struct topic topics[] = {
     {0},
 };
 
-void manual_overview(FILE *out)
+void manual_overview(FILE *out, const struct verb *const *verbs)
 {
     fprintf(out, "fragsim - %s\n\n", purpose);
     fputs("usage: fragsim COMMAND ...\n\n", out);
@@ -276,7 +278,7 @@ static void format_section(FILE *out)
         entry(out, frag_importers[i]->name, frag_importers[i]->summary);
 }
 
-void manual_page(FILE *out)
+void manual_page(FILE *out, const struct verb *const *verbs)
 {
     fprintf(out, ".TH FRAGSIM 1 \"\" \"fragsim %s\" \"User Commands\"\n",
             frag_version);

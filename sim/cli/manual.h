@@ -5,11 +5,13 @@
 
 #include <stdio.h>
 
-void manual_overview(FILE *out); /* what `fragsim help` prints */
-void manual_page(FILE *out);     /* fragsim.1, roff */
-
 struct verb;
-void manual_verb_page(FILE *out, const struct verb *v); /* fragsim-VERB.1 */
+
+/* `verbs` are all commands, ended by NULL. What `fragsim help` prints; then
+ * fragsim.1 and fragsim-VERB.1 in roff. */
+void manual_overview(FILE *out, const struct verb *const *verbs);
+void manual_page(FILE *out, const struct verb *const *verbs);
+void manual_verb_page(FILE *out, const struct verb *v);
 
 /* A topic of `fragsim help TOPIC` that is no command. */
 struct topic {

@@ -1,5 +1,5 @@
 /* The commands, one line each in the order of the manual; the file is
- * sim/cli/verb_<name>.c. */
+ * sim/cli/verbs/<name>.c. */
 VERB(replay)
 VERB(sweep)
 VERB(merge)

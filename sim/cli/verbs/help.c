@@ -15,14 +15,14 @@ struct values {
 
 static int print_man(const struct call *call, const char *name)
 {
-    const struct verb *verb = name ? verb_find(name) : NULL;
+    const struct verb *verb = name ? verb_find(call->verbs, name) : NULL;
 
     if (name && !verb)
         return cli_misuse(call, "there is no command \"%s\"", name);
     if (verb)
         manual_verb_page(stdout, verb);
     else
-        manual_page(stdout);
+        manual_page(stdout, call->verbs);
     return EXIT_DONE;
 }
 
@@ -35,14 +35,15 @@ static int help_run(const struct call *call, const void *values)
     if (v->man)
         return print_man(call, name);
     if (v->completion != NO_SHELL) {
-        (v->completion == BASH ? completion_bash : completion_zsh)(stdout);
+        (v->completion == BASH ? completion_bash : completion_zsh)(stdout,
+                                                                   call->verbs);
         return EXIT_DONE;
     }
     if (!name) {
-        manual_overview(stdout);
+        manual_overview(stdout, call->verbs);
         return EXIT_DONE;
     }
-    verb = verb_find(name);
+    verb = verb_find(call->verbs, name);
     if (verb)
         options_help(verb);
     for (size_t i = 0; topics[i].name; i++)
