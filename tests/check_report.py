@@ -203,8 +203,7 @@ def check_page(folder, files, rows):
                 cwd=folder)
     assert "review.html" in words
     run("report", "-q", "-f", *files, "-o", "review.html", cwd=folder)
-    with open(out, encoding="utf-8") as file:
-        text_again = file.read()
+    text_again = read(folder, "review.html").decode()
     assert text_again == text.replace("report -q part0", "report -q -f part0")
 
 
@@ -284,6 +283,78 @@ def check_browser(folder, files, browser):
     assert prints[0].startswith(b"%PDF") and prints[0] == prints[1]
 
 
+# A stand-in for Chromium: it leaves a tree in its profile, as a browser does,
+# and prints what it was asked for instead of the page.
+BROWSER = """#!/bin/sh
+for argument; do
+    case $argument in
+    --user-data-dir=*) profile=${argument#*=} ;;
+    --print-to-pdf=*) pdf=${argument#*=} ;;
+    --no-sandbox) ;;
+    file://*) page=${argument#file://} ;;
+    esac
+done
+mkdir -p "$profile/Default/.hidden" && : >"$profile/Default/.hidden/lock"
+echo noise
+echo noise >&2
+grep -q "<svg" "$page" || exit 1
+printf '%%PDF /CreationDate (D:20240102030405)\\n%s\\n%s\\n' \
+    "$profile" "$HOME" >"$pdf"
+exit ${BROWSER_EXIT:-0}
+"""
+
+
+def check_scratch(folder, files):
+    """Scratch files lie under TMPDIR, however long its name is, and nothing
+    stays there; the page is the same bytes."""
+    place = os.path.join(folder, *(letter * 120 for letter in "abc"))
+    os.makedirs(place)
+    tools = os.path.join(folder, "tools")
+    os.mkdir(tools)
+    with open(os.path.join(tools, "chromium"), "w", encoding="utf-8") as file:
+        file.write(BROWSER)
+    os.chmod(file.name, 0o755)
+    here = dict(os.environ, TMPDIR=place,
+                PATH=tools + os.pathsep + os.environ["PATH"])
+    for out in ("plot.svg", "here.svg"):
+        run("plot", "-q", files[0], "compare", "-o", out, cwd=folder,
+            **({"env": here} if out == "here.svg" else {}))
+    run("report", "-q", "-f", *files, "-o", "review.html", cwd=folder)
+    before = read(folder, "review.html")
+    run("report", "-q", "-f", *files, "-o", "review.html", cwd=folder, env=here)
+    assert read(folder, "review.html") == before
+    assert read(folder, "here.svg") == read(folder, "plot.svg")
+    said = run("report", "-q", files[0], "-o", "here.pdf", cwd=folder, env=here)
+    assert said == "", said
+    head, profile, home = read(folder, "here.pdf").splitlines()
+    assert head == b"%PDF /CreationDate (D:19700101000000)", head
+    assert profile == home and profile.startswith(place.encode()), profile
+    for name in ("plot.svg", "here.svg", "here.pdf"):
+        os.unlink(os.path.join(folder, name))
+    words = run("report", "-q", files[0], "-o", "no.pdf", code=4, cwd=folder,
+                env=dict(here, BROWSER_EXIT="1"))
+    assert "Chromium could not print the page" in words, words
+    words = run("plot", files[0], "sweep", "-o", "no.svg", code=2, cwd=folder,
+                env=here)
+    assert not os.listdir(place), os.listdir(place)
+    shutil.rmtree(os.path.join(folder, "a" * 120))
+    shutil.rmtree(tools)
+    for out in ("no.html", "no.pdf"):
+        words = run("report", "-q", files[0], "-o", out, code=4, cwd=folder,
+                    env=here)
+        assert "TMPDIR" in words and "No such file" in words, words
+    words = run("plot", files[0], "compare", "-o", "no.svg", code=4, cwd=folder,
+                env=here)
+    assert "TMPDIR" in words and "No such file" in words, words
+    left = [name for name in os.listdir(folder) if name.startswith("no.")]
+    assert not left, left
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name), "rb") as file:
+        return file.read()
+
+
 def main():
     if not os.access(FRAGSIM, os.X_OK):
         print(f"check_report: no tool at {FRAGSIM}; skipped")
@@ -298,6 +369,7 @@ def main():
         check_page(folder, files, rows)
         check_slowdown(folder, files, rows)
         check_faults(folder, files)
+        check_scratch(folder, files)
         if browser:
             check_browser(folder, files, browser)
         else:

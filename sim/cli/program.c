@@ -1,13 +1,12 @@
+/* program.c - waits for a program and its descendants, and hands signals on. */
 #include "sim/cli/program.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* A signal handler has nowhere else to look. */
 static volatile sig_atomic_t running; /* the program's process, 0 if none */
@@ -51,23 +50,6 @@ static void hold_signals(sigset_t *before)
     sigprocmask(SIG_BLOCK, &held, before);
 }
 
-/* In the child: executes the program, or says through the pipe why not. */
-static void execute(char *const *argv, const struct setting *settings,
-                    const sigset_t *mask, int report)
-{
-    int error;
-
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    signal(SIGXFSZ, SIG_DFL); /* main() ignores it, and exec keeps that */
-    for (; settings->name; settings++)
-        setenv(settings->name, settings->value, 1);
-    execvp(argv[0], argv);
-    error = errno;
-    if (write(report, &error, sizeof(error)) < 0)
-        _exit(126);
-    _exit(127);
-}
-
 /* Waits for every process there is; what became of `program` in *status. */
 static void wait_for_all(pid_t program, int *status)
 {
@@ -76,7 +58,7 @@ static void wait_for_all(pid_t program, int *status)
         const pid_t ended = wait(&how);
 
         if (ended == program) {
-            *status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+            *status = child_exit_code(how);
             running = 0;
         } else if (ended < 0 && (errno != EINTR || (!running && stopped))) {
             return;
@@ -84,68 +66,43 @@ static void wait_for_all(pid_t program, int *status)
     }
 }
 
-static enum frag_err cannot(const char *name, int error, struct frag_error *e)
-{
-    return frag_fail(e, FRAG_IO, "%s cannot be run: %s", name, strerror(error));
-}
-
-/* Why the program was not executed, 0 if it was: its end of the pipe closes. */
-static int read_report(int report)
-{
-    int error = 0;
-    ssize_t got;
-
-    do
-        got = read(report, &error, sizeof(error));
-    while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof(error) ? error : 0;
-}
-
-static enum frag_err run(char **argv, const struct setting *settings,
+static enum frag_err run(const struct child *c, const sigset_t *mask,
                          int *status, struct frag_error *e)
 {
     struct sigaction before[SIGNALS];
-    sigset_t mask;
-    int report[2], error;
-    pid_t child;
+    int error;
+    pid_t process = child_start(c, &error);
 
-    if (pipe(report) < 0)
-        return cannot(argv[0], errno, e);
-    fcntl(report[0], F_SETFD, FD_CLOEXEC);
-    fcntl(report[1], F_SETFD, FD_CLOEXEC);
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what it leaves is ours */
-    hold_signals(&mask);
-    child = fork();
-    if (child == 0)
-        execute(argv, settings, &mask, report[1]);
-    error = child < 0 ? errno : 0;
-    close(report[1]);
-    if (child > 0) {
-        running = child;
+    if (process) {
+        running = process;
         stopped = 0;
         catch_signals(before);
     }
-    sigprocmask(SIG_SETMASK, &mask, NULL);
-    if (child > 0) {
-        error = read_report(report[0]);
-        wait_for_all(child, status);
-        restore_signals(before);
-    }
-    close(report[0]);
-    return error ? cannot(argv[0], error, e) : FRAG_OK;
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    if (!process)
+        return child_cannot(c, error, e);
+    wait_for_all(process, status);
+    restore_signals(before);
+    return FRAG_OK;
 }
 
 enum frag_err program_run(const struct texts *command,
                           const struct setting *settings, int *status,
                           struct frag_error *e)
 {
-    char **argv = calloc(command->count + 1, sizeof(*argv));
+    const char **argv = calloc(command->count + 1, sizeof(*argv));
+    sigset_t mask;
     enum frag_err err;
 
     if (!argv)
         return FRAG_NOMEM;
     memcpy(argv, command->items, command->count * sizeof(*argv));
-    err = run(argv, settings, status, e);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what it leaves is ours */
+    hold_signals(&mask);
+    err = run(&(const struct child){.argv = argv,
+                                    .settings = settings,
+                                    .mask = &mask},
+              &mask, status, e);
     free(argv);
     return err;
 }

@@ -1,12 +1,10 @@
-/* program.h - runs a program of the user's, and all that it starts. */
+/* program.h - runs a program of the user's, and all that it starts. child.h
+ * starts it; this module waits for its descendants and hands signals on. */
 #ifndef FRAG_SIM_CLI_PROGRAM_H
 #define FRAG_SIM_CLI_PROGRAM_H
 
+#include "sim/cli/child.h"
 #include "sim/cli/options.h"
-
-struct setting {
-    const char *name, *value; /* of the environment */
-};
 
 /* Runs a command (searched on the PATH) with the settings (ended by a
  * NULL name), and waits until it and every process that it left behind have

@@ -1,18 +1,17 @@
+/* gnuplot.c - the folder of a script and its data, and gnuplot run on it. */
 #include "sim/cli/figures/gnuplot.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim/cli/child.h"
 #include "sim/cli/figures/pdf.h"
-
-enum { MISSING = 127 }; /* exit code of a child that found no gnuplot */
+#include "sim/cli/scratch.h"
 
 /* -- the folder ---------------------------------------------------------- */
 
@@ -88,23 +87,12 @@ static enum frag_err copy_script(const struct gnuplot *g, struct frag_error *e)
 static enum frag_err make_folder(struct gnuplot *g, const char *keep,
                                  struct frag_error *e)
 {
-    const char *place = getenv("TMPDIR");
-    char path[PATH_MAX];
-
-    if (keep) {
-        if (mkdir(keep, 0777) < 0 && errno != EEXIST)
-            return frag_fail(e, FRAG_IO, "%s: %s", keep, strerror(errno));
-        g->folder = strdup(keep);
-        g->kept = true;
-        return g->folder ? FRAG_OK : FRAG_NOMEM;
-    }
-    snprintf(path, sizeof(path), "%s/fragsim-XXXXXX",
-             place && *place ? place : "/tmp");
-    if (!mkdtemp(path))
-        return frag_fail(e, FRAG_IO, "%.256s: %s", path, strerror(errno));
-    g->folder = strdup(path);
-    if (!g->folder)
-        rmdir(path);
+    if (!keep)
+        return scratch_make(&g->folder, e);
+    if (mkdir(keep, 0777) < 0 && errno != EEXIST)
+        return frag_fail(e, FRAG_IO, "%s: %s", keep, strerror(errno));
+    g->folder = strdup(keep);
+    g->kept = true;
     return g->folder ? FRAG_OK : FRAG_NOMEM;
 }
 
@@ -123,30 +111,23 @@ enum frag_err gnuplot_open(struct gnuplot *g, const char *name,
 
 void gnuplot_close(struct gnuplot *g)
 {
-    DIR *folder = g->kept ? NULL : opendir(g->folder);
-    struct dirent *file;
-
-    while (folder && (file = readdir(folder)))
-        if (*file->d_name != '.')
-            unlinkat(dirfd(folder), file->d_name, 0);
-    if (folder) {
-        closedir(folder);
-        rmdir(g->folder);
-    }
-    free(g->folder);
+    if (g->kept)
+        free(g->folder);
+    else
+        scratch_remove(g->folder);
     *g = (struct gnuplot){0};
 }
 
 FILE *gnuplot_data(const struct gnuplot *g, const char *suffix,
                    struct frag_error *e)
 {
-    char path[PATH_MAX];
-    FILE *data;
+    char *path = scratch_path(g->folder, g->name, suffix);
+    FILE *data = path ? fopen(path, "w") : NULL;
 
-    snprintf(path, sizeof(path), "%s/%s%s", g->folder, g->name, suffix);
-    data = fopen(path, "w");
     if (!data)
-        frag_fail(e, FRAG_IO, "%.256s: %s", path, strerror(errno));
+        frag_fail(e, FRAG_IO, "%.256s: %s", path ? path : g->name,
+                  strerror(errno));
+    free(path);
     return data;
 }
 
@@ -177,37 +158,27 @@ static void quote(char **at, const char *text)
 }
 
 /* "in='...'; out='...'", to be freed. */
-static char *assignments(const struct gnuplot *g, const char *out)
+static char *assignments(const char *in, const char *out)
 {
-    char prefix[PATH_MAX], *text = malloc(2 * strlen(out) + 3 * PATH_MAX);
+    static const char words[] = "in=''; out=''";
+    char *text = malloc(2 * strlen(in) + 2 * strlen(out) + sizeof(words));
     char *at = text;
 
     if (!text)
         return NULL;
-    snprintf(prefix, sizeof(prefix), "%s/%s", g->folder, g->name);
     at += sprintf(at, "in=");
-    quote(&at, prefix);
+    quote(&at, in);
     at += sprintf(at, "; out=");
     quote(&at, out);
     return text;
 }
 
-/* Runs in the child. Nothing of the user's set-up or place changes a figure. */
-static void become(const char *script, char *values)
-{
-    setenv("LC_ALL", "C.UTF-8", 1);
-    setenv("TZ", "UTC", 1);
-    unsetenv("GNUTERM");
-    execlp("gnuplot", "gnuplot", "-d", "-e", values, script, (char *)NULL);
-    _exit(errno == ENOENT ? MISSING : MISSING - 1);
-}
-
-static enum frag_err judge(const struct gnuplot *g, int status,
+static enum frag_err judge(const struct gnuplot *g, int code,
                            struct frag_error *e)
 {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (code == 0)
         return FRAG_OK;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != MISSING)
+    if (code != CHILD_MISSING)
         return frag_fail(e, FRAG_IO, "gnuplot failed on %s.gp", g->name);
     return frag_fail(e, FRAG_IO,
                      "gnuplot is not installed (Debian: apt-get install "
@@ -217,28 +188,33 @@ static enum frag_err judge(const struct gnuplot *g, int status,
                      g->kept ? g->folder : "");
 }
 
+/* Nothing of the user's set-up or place changes a figure. */
+static enum frag_err execute(const struct gnuplot *g, const char *values,
+                             const char *script, struct frag_error *e)
+{
+    static const struct setting settings[] = {
+        {"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"}, {"GNUTERM", NULL}, {NULL, NULL}};
+    const char *const argv[] = {"gnuplot", "-d", "-e", values, script, NULL};
+    int code;
+
+    FRAG_TRY(child_run(
+        &(const struct child){.argv = argv, .settings = settings}, &code, e));
+    return judge(g, code, e);
+}
+
 static enum frag_err run(const struct gnuplot *g, const char *out,
                          struct frag_error *e)
 {
-    char script[PATH_MAX], *values = assignments(g, out);
-    int status;
-    pid_t child;
+    char *in = scratch_path(g->folder, g->name, "");
+    char *script = scratch_path(g->folder, g->name, ".gp");
+    char *values = in ? assignments(in, out) : NULL;
+    enum frag_err err =
+        script && values ? execute(g, values, script, e) : FRAG_NOMEM;
 
-    if (!values)
-        return FRAG_NOMEM;
-    snprintf(script, sizeof(script), "%s/%s.gp", g->folder, g->name);
-    fflush(NULL);
-    child = fork();
-    if (child == 0)
-        become(script, values);
+    free(in);
+    free(script);
     free(values);
-    if (child < 0)
-        return frag_fail(e, FRAG_IO, "gnuplot cannot be started: %s",
-                         strerror(errno));
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return frag_fail(e, FRAG_IO, "gnuplot: %s", strerror(errno));
-    return judge(g, status, e);
+    return err;
 }
 
 bool gnuplot_can_draw(const char *out)

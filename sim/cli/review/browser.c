@@ -1,114 +1,106 @@
-/* nftw is of the X/Open part of POSIX. */
-#define _XOPEN_SOURCE 700
-
+/* browser.c - Chromium run without a window, in a profile of its own. */
 #include "sim/cli/review/browser.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "sim/cli/child.h"
 #include "sim/cli/figures/pdf.h"
-
-enum { MISSING = 127 }; /* exit code of a child that found no browser */
+#include "sim/cli/scratch.h"
 
 static const char *const browsers[] = {"chromium", "chromium-browser",
                                        "google-chrome", "chrome"};
 
-/* Runs in the child. The profile is its own; without the sandbox where the
+/* Runs the first browser that is installed. The sandbox is off where the
  * browser refuses to run with it, as root. */
-static void become(const char *profile, const char *pdf, const char *html)
+static enum frag_err run(char *const words[3], const char *profile, int *code,
+                         struct frag_error *e)
 {
-    int nowhere = open("/dev/null", O_RDWR);
-    char data[PATH_MAX], print[PATH_MAX], page[PATH_MAX];
-    char *arguments[] = {NULL,
-                         (char[]){"--headless"},
-                         (char[]){"--disable-gpu"},
-                         (char[]){"--disable-extensions"},
-                         (char[]){"--no-first-run"},
-                         (char[]){"--no-pdf-header-footer"},
-                         data,
-                         print,
-                         page,
-                         geteuid() ? NULL : (char[]){"--no-sandbox"},
-                         NULL};
+    const struct setting settings[] = {
+        {"TZ", "UTC"}, {"HOME", profile}, {NULL, NULL}};
+    enum frag_err err = FRAG_OK;
 
-    snprintf(data, sizeof(data), "--user-data-dir=%s", profile);
-    snprintf(print, sizeof(print), "--print-to-pdf=%s", pdf);
-    snprintf(page, sizeof(page), "file://%s", html);
-    setenv("TZ", "UTC", 1);
-    setenv("HOME", profile, 1);
-    dup2(nowhere, STDOUT_FILENO);
-    dup2(nowhere, STDERR_FILENO);
-    for (size_t i = 0; i < sizeof(browsers) / sizeof(*browsers); i++) {
-        char name[32];
+    *code = CHILD_MISSING;
+    for (size_t i = 0; i < sizeof(browsers) / sizeof(*browsers) &&
+                       (err != FRAG_OK || *code == CHILD_MISSING);
+         i++) {
+        const char *const argv[] = {browsers[i],
+                                    "--headless",
+                                    "--disable-gpu",
+                                    "--disable-extensions",
+                                    "--no-first-run",
+                                    "--no-pdf-header-footer",
+                                    words[0],
+                                    words[1],
+                                    words[2],
+                                    geteuid() ? NULL : "--no-sandbox",
+                                    NULL};
 
-        snprintf(name, sizeof(name), "%s", browsers[i]);
-        arguments[0] = name;
-        execvp(name, arguments);
+        err = child_run(&(const struct child){.argv = argv,
+                                              .settings = settings,
+                                              .output = "/dev/null"},
+                        code, e);
     }
-    _exit(errno == ENOENT ? MISSING : MISSING - 1);
+    return err;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind,
-                      struct FTW *place)
-{
-    (void)status;
-    (void)kind;
-    (void)place;
-    remove(path);
-    return 0;
-}
-
-/* A browser leaves a tree of files. */
-static void remove_tree(const char *folder)
-{
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static enum frag_err judge(int status, const char *pdf, struct frag_error *e)
+static enum frag_err judge(int code, const char *pdf, struct frag_error *e)
 {
     struct stat made;
 
-    if (WIFEXITED(status) && WEXITSTATUS(status) == MISSING)
+    if (code == CHILD_MISSING)
         return frag_fail(e, FRAG_IO,
                          "a PDF is printed by Chromium, which is not installed "
                          "(Debian: apt-get install chromium); -o FILE.html "
                          "needs none");
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || stat(pdf, &made) < 0)
+    if (code != 0 || stat(pdf, &made) < 0)
         return frag_fail(e, FRAG_IO, "Chromium could not print the page");
     pdf_settle_dates(pdf);
     return FRAG_OK;
 }
 
+/* head and tail as one text, to be freed; NULL if there is no memory. */
+static char *join(const char *head, const char *tail)
+{
+    size_t room = strlen(head) + strlen(tail) + 1;
+    char *text = malloc(room);
+
+    if (text)
+        snprintf(text, room, "%s%s", head, tail);
+    return text;
+}
+
+static enum frag_err print(const char *profile, const char *page,
+                           const char *pdf, struct frag_error *e)
+{
+    char *const words[] = {join("--user-data-dir=", profile),
+                           join("--print-to-pdf=", pdf), join("file://", page)};
+    enum frag_err err = FRAG_NOMEM;
+    int code = 0;
+
+    if (words[0] && words[1] && words[2])
+        err = run(words, profile, &code, e);
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        free(words[i]);
+    return err == FRAG_OK ? judge(code, pdf, e) : err;
+}
+
 enum frag_err browser_print(const char *html, const char *pdf,
                             struct frag_error *e)
 {
-    char profile[] = "/tmp/fragsim-browser-XXXXXX";
-    char *page = realpath(html, NULL);
-    int status = 0;
-    pid_t child;
+    char *page = realpath(html, NULL), *profile = NULL;
+    enum frag_err err;
 
-    if (!page || !mkdtemp(profile)) {
-        free(page);
+    if (!page)
         return frag_fail(e, FRAG_IO, "%s: %s", html, strerror(errno));
-    }
-    fflush(NULL);
-    child = fork();
-    if (child == 0)
-        become(profile, pdf, page);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    remove_tree(profile);
+    err = scratch_make(&profile, e);
+    if (err == FRAG_OK)
+        err = print(profile, page, pdf, e);
+    scratch_remove(profile);
     free(page);
-    if (child < 0)
-        return frag_fail(e, FRAG_IO, "Chromium cannot be started: %s",
-                         strerror(errno));
-    return judge(status, pdf, e);
+    return err;
 }

@@ -1,3 +1,4 @@
+/* html.c - the style and script of a page, its cells and its figures. */
 #include "sim/cli/review/html.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "sim/cli/review/html.h"
-#include "sim/cli/review/review.h"
+#include "sim/cli/review/page.h"
 
 static void put_code(FILE *out, const char *text)
 {

@@ -42,13 +42,6 @@ enum frag_err review_make(struct review *r,
                           struct frag_error *e) FRAG_MUST_CHECK;
 void review_free(struct review *r);
 
-/* Writes the page. Runs gnuplot once a figure: IO where it is missing.
- * CANCELLED where the user interrupted. */
-enum frag_err review_write(const struct review *r, FILE *out,
-                           struct frag_error *e) FRAG_MUST_CHECK;
-
-/* -- for the parts of the page --------------------------------------------- */
-
 /* What s adds to the baseline's driver time, as a share of the recorded time; 0
  * where that is not known. */
 double review_extra(const struct review *r, const struct standing *s);
@@ -57,27 +50,9 @@ double review_extra(const struct review *r, const struct standing *s);
  * PYTORCH_CUDA_ALLOC_CONF; NULL if it is no setting of PyTorch. */
 const char *review_setting(const struct standing *s);
 
-/* A page being written. */
-struct page {
-    const struct review *review;
-    FILE *out;
-    unsigned figures; /* drawn so far, and in all */
-    unsigned figures_all;
-    char folder[64]; /* where they are drawn */
-};
-
-struct figure;
-
-/* A figure of the runs with a caption, inline; nothing where they lack what it
- * needs. */
-enum frag_err page_figure(struct page *p, const struct figure *f,
-                          const struct selection *s, const char *caption,
-                          struct frag_error *e) FRAG_MUST_CHECK;
-
-void page_verdict(struct page *p);
-void page_policies(struct page *p);
-void page_provenance(struct page *p);
-/* The table of traces, and a part for each. */
-enum frag_err page_traces(struct page *p, struct frag_error *e) FRAG_MUST_CHECK;
+/* Writes the page. Runs gnuplot once a figure: IO where it is missing.
+ * CANCELLED where the user interrupted. */
+enum frag_err review_write(const struct review *r, FILE *out,
+                           struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

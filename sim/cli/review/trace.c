@@ -4,7 +4,7 @@
 
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/review/html.h"
-#include "sim/cli/review/review.h"
+#include "sim/cli/review/page.h"
 
 enum { BARS = 14 }; /* of a breakdown: the first of the ranking */
 

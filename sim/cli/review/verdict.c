@@ -5,7 +5,7 @@
 
 #include "policies/policy.h"
 #include "sim/cli/review/html.h"
-#include "sim/cli/review/review.h"
+#include "sim/cli/review/page.h"
 
 static void put_policy(FILE *out, const struct standing *s)
 {

@@ -1,0 +1,143 @@
+/* child.c - fork, exec and wait, for every program that fragsim runs. */
+#include "sim/cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool redirect(const char *output)
+{
+    int file = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+
+    return file >= 0 && dup2(file, STDOUT_FILENO) >= 0 &&
+           dup2(file, STDERR_FILENO) >= 0;
+}
+
+static void apply(const struct setting *settings)
+{
+    for (; settings && settings->name; settings++)
+        if (settings->value)
+            setenv(settings->name, settings->value, 1);
+        else
+            unsetenv(settings->name);
+}
+
+/* Copies of the words, since execvp takes words that may be written to. */
+static char **copy_words(const char *const *argv)
+{
+    size_t count = 0;
+    char **copy;
+
+    while (argv[count])
+        count++;
+    copy = malloc((count + 1) * sizeof(*copy));
+    if (copy)
+        memcpy(copy, argv, (count + 1) * sizeof(*copy));
+    return copy;
+}
+
+/* Runs in the child. It executes the program, or writes to the pipe `report`
+ * why it cannot. */
+static void execute(const struct child *c, char **argv, int report)
+{
+    int error;
+
+    if (c->mask)
+        sigprocmask(SIG_SETMASK, c->mask, NULL);
+    signal(SIGXFSZ, SIG_DFL); /* main() ignores it, and exec keeps that */
+    apply(c->settings);
+    if (!c->output || redirect(c->output))
+        execvp(argv[0], argv);
+    error = errno;
+    if (write(report, &error, sizeof(error)) < 0)
+        _exit(CHILD_MISSING - 1);
+    _exit(CHILD_MISSING);
+}
+
+/* The errno that the child wrote; 0 if exec closed its end of the pipe. */
+static int read_report(int report)
+{
+    int error = 0;
+    ssize_t got;
+
+    do
+        got = read(report, &error, sizeof(error));
+    while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(error) ? error : 0;
+}
+
+/* False where the process is not ours to wait for. */
+static bool wait_for(pid_t process, int *status)
+{
+    while (waitpid(process, status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return true;
+}
+
+/* Forks; 0 with *error where there is no process or no program in it. */
+static pid_t start(const struct child *c, char **argv, const int report[2],
+                   int *error)
+{
+    pid_t process = fork();
+    int status;
+
+    if (process == 0)
+        execute(c, argv, report[1]);
+    *error = process < 0 ? errno : 0;
+    close(report[1]);
+    if (process < 0)
+        return 0;
+    *error = read_report(report[0]);
+    if (*error)
+        (void)wait_for(process, &status);
+    return *error ? 0 : process;
+}
+
+pid_t child_start(const struct child *c, int *error)
+{
+    char **argv = copy_words(c->argv);
+    int report[2];
+    pid_t process = 0;
+
+    *error = argv ? 0 : ENOMEM;
+    if (argv && pipe(report) < 0)
+        *error = errno;
+    if (!*error) {
+        fcntl(report[0], F_SETFD, FD_CLOEXEC);
+        fcntl(report[1], F_SETFD, FD_CLOEXEC);
+        process = start(c, argv, report, error);
+        close(report[0]);
+    }
+    free(argv);
+    return process;
+}
+
+int child_exit_code(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+enum frag_err child_cannot(const struct child *c, int error,
+                           struct frag_error *e)
+{
+    return frag_fail(e, FRAG_IO, "%s cannot be run: %s", c->argv[0],
+                     strerror(error));
+}
+
+enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)
+{
+    int error, status;
+    pid_t process = child_start(c, &error);
+
+    *code = CHILD_MISSING;
+    if (!process)
+        return error == ENOENT ? FRAG_OK : child_cannot(c, error, e);
+    if (!wait_for(process, &status))
+        return child_cannot(c, errno, e);
+    *code = child_exit_code(status);
+    return FRAG_OK;
+}
