@@ -2,6 +2,7 @@
  */
 #include <inttypes.h>
 
+#include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 
 static void put_part(FILE *out, frag_size size)

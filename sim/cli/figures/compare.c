@@ -1,6 +1,7 @@
 /* compare.c - peak reserved of each run against peak requested. */
 #include <inttypes.h>
 
+#include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 
 static enum frag_err rows(FILE *out, const struct selection *s)

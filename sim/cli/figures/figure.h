@@ -1,8 +1,8 @@
 /* figure.h - what a figure is: a gnuplot script of plots/ and the files of
  * tab-separated values that it reads.
  *
- * To add one: write sim/cli/figure_<name>.c with one `const struct figure` and
- * plots/<name>.gp, add FIGURE(name, "what is drawn") to figures.h; `plot`, its
+ * To add one: write sim/cli/figures/<name>.c with one `const struct figure` and
+ * plots/<name>.gp, add FIGURE(name, "what is drawn") to list.h; `plot`, its
  * help and the man page read that table.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_FIGURE_H
@@ -72,24 +72,5 @@ enum frag_err figure_draw_trace(const struct figure *f,
                                 const struct trace_view *v, const char *out,
                                 const char *keep,
                                 struct frag_error *e) FRAG_MUST_CHECK;
-
-/* -- for the writers of cells --------------------------------------------- */
-
-/* Text of a cell: no tab or line end survives, nor what a figure has no room
- * for: of more than 84 letters the middle is left out, or of so many. */
-void put_cell(FILE *out, const char *text);
-void put_short(FILE *out, const char *text, size_t letters);
-
-/* "8.73 GiB": two decimals are what can be read from a figure. */
-void put_size(FILE *out, frag_size size);
-
-/* What tells the run from the others: trace, policy, device, capacity. */
-void put_label(FILE *out, const struct selection *s,
-               const struct frag_loaded_run *r);
-
-/* The name of the one trace, or how many there are. */
-void put_trace(FILE *out, const struct selection *s);
-
-void put_ooms(FILE *out, uint64_t ooms); /* ", 5 OOMs"; nothing if 0 */
 
 #endif

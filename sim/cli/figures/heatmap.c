@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/ranking.h"
 

@@ -1,5 +1,5 @@
 /* The figures, one line each in the order of the manual: a name and what is
- * drawn. The file is sim/cli/figure_<name>.c, the script plots/<name>.gp. */
+ * drawn. The file is sim/cli/figures/<name>.c, the script plots/<name>.gp. */
 FIGURE(timeline, "reserved and allocated memory over the events of each run, "
                  "with capacity and OOM points")
 FIGURE(compare, "peak reserved of each run against peak requested")

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/track.h"
 

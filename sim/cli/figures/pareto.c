@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/ranking.h"
 

@@ -1,3 +1,4 @@
+/* pdf.c - one date for every date in a PDF. */
 #include "sim/cli/figures/pdf.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* ranking.c - policies compared over all subjects of the results. */
 #include "sim/cli/figures/ranking.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* selection.c - loads result files and chooses runs of them. */
 #include "sim/cli/figures/selection.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* timeline.c - memory over the events of each run. */
 #include <inttypes.h>
 
+#include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 
 /* Steps finer than the pixels of a panel cannot be seen. */

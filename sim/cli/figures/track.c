@@ -1,3 +1,4 @@
+/* track.c - replays a trace and notes where every block and range lay. */
 #include "sim/cli/figures/track.h"
 
 #include <stdlib.h>

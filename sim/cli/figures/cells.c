@@ -1,0 +1,80 @@
+/* cells.c - text and numbers as the cells of a figure's data files hold them.
+ */
+#include "sim/cli/figures/cells.h"
+
+#include <inttypes.h>
+
+/* Letters of UTF-8, whose bytes 10xxxxxx go on with the one before. */
+static bool is_first(char c)
+{
+    return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+static size_t letters_in(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += is_first(*text);
+    return n;
+}
+
+/* Names differ at their ends at least as often as at their beginnings. */
+void put_short(FILE *out, const char *text, size_t letters)
+{
+    size_t all = letters_in(text), n = 0;
+    size_t head = all > letters ? letters - letters / 3 : all;
+    size_t tail = all > letters ? all - letters / 3 : all;
+
+    for (; *text; text++) {
+        n += is_first(*text);
+        if (n <= head || n > tail)
+            fputc((unsigned char)*text < 0x20 || *text == '"' ? ' ' : *text,
+                  out);
+        else if (n == head + 1 && is_first(*text))
+            fputs("\u2026", out);
+    }
+}
+
+void put_cell(FILE *out, const char *text)
+{
+    put_short(out, text, 84);
+}
+
+void put_size(FILE *out, frag_size size)
+{
+    if (size >= FRAG_GIB)
+        fprintf(out, "%.2f GiB", (double)size / (double)FRAG_GIB);
+    else
+        fprintf(out, "%.2f MiB", (double)size / (double)FRAG_MIB);
+}
+
+void put_label(FILE *out, const struct selection *s,
+               const struct frag_loaded_run *r)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if (!s->one_trace) {
+        put_short(out, r->trace, 24);
+        fputs(": ", out);
+    }
+    put_short(out, r->policy, s->one_trace ? 56 : 36);
+    if (r->device)
+        fprintf(out, ", device %" PRIu64, r->device);
+    if (r->capacity != FRAG_UNLIMITED)
+        fprintf(out, " on %s", frag_size_format(r->capacity, size));
+}
+
+void put_trace(FILE *out, const struct selection *s)
+{
+    if (s->one_trace)
+        put_short(out, s->runs[0]->trace, 40);
+    else
+        fputs("several traces", out);
+}
+
+void put_ooms(FILE *out, uint64_t ooms)
+{
+    if (ooms)
+        fprintf(out, ", %" PRIu64 " OOM%s", ooms, ooms > 1 ? "s" : "");
+}

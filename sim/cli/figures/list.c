@@ -1,0 +1,18 @@
+/* list.c - the table of all figures. */
+#include <string.h>
+
+#include "sim/cli/figures/figure.h"
+
+#define FIGURE(name, text) &figure_##name,
+const struct figure *const figures[] = {
+#include "sim/cli/figures/list.h"
+    NULL};
+#undef FIGURE
+
+const struct figure *figure_find(const char *name)
+{
+    for (size_t i = 0; figures[i]; i++)
+        if (!strcmp(figures[i]->name, name))
+            return figures[i];
+    return NULL;
+}
