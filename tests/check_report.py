@@ -319,23 +319,33 @@ def check_scratch(folder, files):
     for out in ("plot.svg", "here.svg"):
         run("plot", "-q", files[0], "compare", "-o", out, cwd=folder,
             **({"env": here} if out == "here.svg" else {}))
-    run("report", "-q", "-f", *files, "-o", "review.html", cwd=folder)
-    before = read(folder, "review.html")
-    run("report", "-q", "-f", *files, "-o", "review.html", cwd=folder, env=here)
-    assert read(folder, "review.html") == before
     assert read(folder, "here.svg") == read(folder, "plot.svg")
+    pages = []
+    for more in ({}, {"env": here}):
+        run("report", "-q", "-f", files[0], "-o", "here.html", cwd=folder,
+            **more)
+        pages.append(read(folder, "here.html"))
+    assert pages[0] == pages[1]
     said = run("report", "-q", files[0], "-o", "here.pdf", cwd=folder, env=here)
     assert said == "", said
     head, profile, home = read(folder, "here.pdf").splitlines()
     assert head == b"%PDF /CreationDate (D:19700101000000)", head
     assert profile == home and profile.startswith(place.encode()), profile
-    for name in ("plot.svg", "here.svg", "here.pdf"):
+    for name in ("plot.svg", "here.svg", "here.html", "here.pdf"):
         os.unlink(os.path.join(folder, name))
     words = run("report", "-q", files[0], "-o", "no.pdf", code=4, cwd=folder,
                 env=dict(here, BROWSER_EXIT="1"))
     assert "Chromium could not print the page" in words, words
-    words = run("plot", files[0], "sweep", "-o", "no.svg", code=2, cwd=folder,
+    with open(os.path.join(tools, "gnuplot"), "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\nexit 3\n")
+    os.chmod(file.name, 0o755)
+    words = run("plot", files[0], "compare", "-o", "no.svg", code=4, cwd=folder,
                 env=here)
+    assert "gnuplot failed on compare.gp" in words, words
+    os.chmod(file.name, 0o644)
+    words = run("plot", files[0], "compare", "-o", "no.svg", code=4, cwd=folder,
+                env=dict(here, PATH=tools))
+    assert "gnuplot cannot be run: Permission denied" in words, words
     assert not os.listdir(place), os.listdir(place)
     shutil.rmtree(os.path.join(folder, "a" * 120))
     shutil.rmtree(tools)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/grow.h"
+
 enum frag_err result_files_load(const char *const *paths, size_t count,
                                 struct result_files *out, struct frag_error *e)
 {
@@ -40,12 +42,8 @@ bool is_same_trace(const struct frag_loaded_run *a,
 enum frag_err selection_add(struct selection *s,
                             const struct frag_loaded_run *r)
 {
-    const struct frag_loaded_run **more =
-        realloc(s->runs, (s->count + 1) * sizeof(*more));
-
-    if (!more)
+    if (!GROW(s->runs, s->room, s->count + 1))
         return FRAG_NOMEM;
-    s->runs = more;
     s->runs[s->count++] = r;
     s->one_trace =
         s->count == 1 || (s->one_trace && is_same_trace(r, s->runs[0]));

@@ -9,6 +9,7 @@
 struct selection {
     const struct frag_loaded_run **runs; /* borrowed, in the files' order */
     size_t count;
+    uint64_t room;  /* of runs */
     bool one_trace; /* all are of the same trace */
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/arena/arena.h"
+#include "traces/grow.h"
 
 enum { OOMS = 1000 }; /* rows kept: more marks than a figure has room for */
 
@@ -15,7 +16,8 @@ struct recorder {
     struct spans blocks, reserved;
     size_t *open; /* of each slot: its span + 1, 0 if it has none */
     size_t *held; /* spans of `reserved` that have no end yet */
-    size_t held_count, held_room;
+    size_t held_count;
+    uint64_t held_room;
     uint64_t event; /* at work */
     bool is_short;  /* memory was missing */
 
@@ -25,27 +27,10 @@ struct recorder {
 
 /* -- spans --------------------------------------------------------------- */
 
-/* One more element in an array of *count; NULL if there is no memory. */
-static void *grown(void *items, size_t count, size_t *room, size_t size)
-{
-    size_t more = *room ? 2 * *room : 1024;
-    void *new;
-
-    if (count < *room)
-        return items;
-    new = realloc(items, more * size);
-    if (new)
-        *room = more;
-    return new;
-}
-
 static bool push(struct spans *s, struct span span)
 {
-    struct span *items = grown(s->items, s->count, &s->room, sizeof(*items));
-
-    if (!items)
+    if (!GROW(s->items, s->room, s->count + 1))
         return false;
-    s->items = items;
     s->items[s->count++] = span;
     return true;
 }
@@ -53,12 +38,10 @@ static bool push(struct spans *s, struct span span)
 static void hold(struct recorder *r, frag_addr addr, frag_size size)
 {
     const struct span span = {addr, size, r->event, FRAG_NEVER, 0};
-    size_t *held = grown(r->held, r->held_count, &r->held_room, sizeof(*held));
 
-    if (held)
-        r->held = held;
-    if (held && push(&r->reserved, span))
-        held[r->held_count++] = r->reserved.count - 1;
+    if (GROW(r->held, r->held_room, r->held_count + 1) &&
+        push(&r->reserved, span))
+        r->held[r->held_count++] = r->reserved.count - 1;
     else
         r->is_short = true;
 }

@@ -18,7 +18,8 @@ struct span {
 
 struct spans {
     struct span *items;
-    size_t count, room;
+    size_t count;
+    uint64_t room;
 };
 
 struct track {

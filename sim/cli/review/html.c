@@ -183,6 +183,13 @@ void html_ratio(FILE *out, double x)
             x, x);
 }
 
+void html_code(FILE *out, const char *text)
+{
+    fputs("<td class=\"l w\"><code>", out);
+    html_text(out, text);
+    fputs("</code></td>", out);
+}
+
 void html_none(FILE *out)
 {
     fputs("<td data-v=\"\">\u2013</td>", out);

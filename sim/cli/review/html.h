@@ -23,6 +23,9 @@ void html_count(FILE *out, uint64_t n);       /* "15591" */
 void html_ratio(FILE *out, double x);         /* "1.08" */
 void html_none(FILE *out);                    /* a dash; sorted last */
 
+/* A cell of code that may wrap. */
+void html_code(FILE *out, const char *text);
+
 /* "5.74 ms", "0.341 s": three digits. Returns text. */
 const char *html_duration(double seconds, char text[32]);
 

@@ -4,17 +4,10 @@
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/page.h"
 
-static void put_code(FILE *out, const char *text)
-{
-    fputs("<td class=\"l w\"><code>", out);
-    html_text(out, text);
-    fputs("</code></td>", out);
-}
-
 static void put_file(FILE *out, const char *path, const struct frag_loaded *l)
 {
     fputs("<tr>", out);
-    put_code(out, path);
+    html_code(out, path);
     html_count(out, l->count);
     fputs("<td class=\"l\">fragsim ", out);
     html_text(out, l->version);
@@ -46,8 +39,8 @@ static void put_params(FILE *out, const struct review *r)
         const struct frag_loaded_run *run = r->order[i].first;
 
         fputs("<tr>", out);
-        put_code(out, run->policy);
-        put_code(out, run->params);
+        html_code(out, run->policy);
+        html_code(out, run->params);
         fputs("<td class=\"l\">", out);
         html_text(out, run->backend);
         fputs("</td></tr>\n", out);
@@ -65,9 +58,9 @@ static void put_traces(FILE *out, const struct review *r)
         const struct frag_loaded_run *run = r->ranking.subjects[i].first;
 
         fputs("<tr>", out);
-        put_code(out, run->trace);
+        html_code(out, run->trace);
         html_count(out, run->device);
-        put_code(out, run->trace_sha256);
+        html_code(out, run->trace_sha256);
         fputs("</tr>\n", out);
     }
     fputs("</tbody></table></div>\n", out);

@@ -36,13 +36,6 @@ static void put_name(FILE *out, const struct frag_loaded_run *r)
         fprintf(out, ", device %" PRIu64, r->device);
 }
 
-static void put_code(FILE *out, const char *text)
-{
-    fputs("<td class=\"l w\"><code>", out);
-    html_text(out, text);
-    fputs("</code></td>", out);
-}
-
 static void put_capacity(FILE *out, const struct frag_loaded_run *r)
 {
     char size[FRAG_SIZE_TEXT];
@@ -130,7 +123,7 @@ static void run_row(struct page *p, const struct frag_loaded_run *r)
     FILE *out = p->out;
 
     fputs("<tr>", out);
-    put_code(out, r->policy);
+    html_code(out, r->policy);
     put_capacity(out, r);
     html_size(out, m->peak_reserved);
     html_ratio(out, peak_over_bound(r));
@@ -170,7 +163,7 @@ static void oom_row(struct page *p, const struct frag_loaded_run *r)
         return;
     fprintf(out, "<tr%s>",
             is_compared(p->review, r) ? "" : " class=\"screen\"");
-    put_code(out, r->policy);
+    html_code(out, r->policy);
     put_capacity(out, r);
     html_count(out, r->run.summary.num_ooms);
     html_count(out, o->event);

@@ -12,6 +12,7 @@
 #include "sim/cli/threads.h"
 #include "sim/experiments/choices.h"
 #include "sim/experiments/fit/search.h"
+#include "traces/grow.h"
 
 struct values {
     struct common common;
@@ -73,14 +74,9 @@ static enum frag_err push(struct frag_fit_spans *spans,
                           const struct frag_fit_span *span,
                           struct frag_error *e)
 {
-    struct frag_fit_span *grown =
-        realloc(spans->items, (spans->count + 1) * sizeof(*grown));
-
-    if (!grown)
+    if (!GROW(spans->items, spans->room, spans->count + 1))
         return frag_fail(e, FRAG_NOMEM, "no memory for the capacities");
-    spans->items = grown;
-    spans->room = spans->count + 1;
-    grown[spans->count++] = *span;
+    spans->items[spans->count++] = *span;
     return FRAG_OK;
 }
 

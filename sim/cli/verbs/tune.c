@@ -15,6 +15,7 @@
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/threads.h"
 #include "sim/experiments/tune/split.h"
+#include "traces/grow.h"
 #include "traces/name.h"
 
 enum { EVALUATIONS = 400 };
@@ -41,6 +42,7 @@ struct tuning {
     size_t trace_count;
     struct tune_case *cases; /* names are owned */
     size_t case_count;
+    uint64_t case_room;
     struct tune_held_out *held_out;
     size_t held_out_count;
 };
@@ -122,18 +124,15 @@ static enum frag_err add_case(void *user, const struct input *in,
                               struct frag_error *e)
 {
     struct tuning *t = user;
-    struct tune_case *grown =
-        realloc(t->cases, (t->case_count + 1) * sizeof(*grown));
     char *name;
 
     (void)e;
-    if (!grown)
+    if (!GROW(t->cases, t->case_room, t->case_count + 1))
         return FRAG_NOMEM;
-    t->cases = grown;
     name = strdup(in->name);
     if (!name)
         return FRAG_NOMEM;
-    grown[t->case_count++] = (struct tune_case){name, in->device};
+    t->cases[t->case_count++] = (struct tune_case){name, in->device};
     return FRAG_OK;
 }
 

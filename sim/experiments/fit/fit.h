@@ -55,7 +55,8 @@ enum frag_err frag_fit_at(const struct frag_fit *fit, frag_size capacity,
 
 struct frag_fit_spans {
     struct frag_fit_span *items; /* to be freed */
-    size_t count, room;
+    size_t count;
+    uint64_t room;
 };
 
 /* Adds the spans that hold the capacities from ... to - 1, ascending; the first

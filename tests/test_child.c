@@ -1,0 +1,148 @@
+/* test_child.c - child processes end as a shell reports it, with the
+ * environment and the output that were asked for; scratch folders go with all
+ * they hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/cli/child.h"
+#include "sim/cli/scratch.h"
+
+/* A scratch folder, removed by `leave`. */
+static char *folder;
+
+static int enter(void **state)
+{
+    (void)state;
+    return scratch_make(&folder, NULL) == FRAG_OK ? 0 : -1;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    scratch_remove(folder);
+    return 0;
+}
+
+static int shell(const char *script)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    int code = -1;
+
+    assert_int_equal(
+        child_run(&(const struct child){.argv = argv}, &code, NULL), FRAG_OK);
+    return code;
+}
+
+static void exit_codes_are_those_of_a_shell(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("exit 0"), 0);
+    assert_int_equal(shell("exit 7"), 7);
+    assert_int_equal(shell("kill -TERM $$"), 128 + SIGTERM);
+}
+
+static void what_cannot_be_run_is_said(void **state)
+{
+    const char *const missing[] = {"no-such-program", NULL};
+    const char *const denied[] = {folder, NULL};
+    struct frag_error e = {""};
+    int code = -1;
+
+    (void)state;
+    assert_int_equal(
+        child_run(&(const struct child){.argv = missing}, &code, &e), FRAG_OK);
+    assert_int_equal(code, CHILD_MISSING);
+    assert_int_equal(
+        child_run(&(const struct child){.argv = denied}, &code, &e), FRAG_IO);
+    assert_non_null(strstr(e.text, "cannot be run: Permission denied"));
+    assert_int_equal(child_start(&(const struct child){.argv = missing}, &code),
+                     0);
+    assert_int_equal(code, ENOENT);
+}
+
+static void settings_and_output_are_the_child_s(void **state)
+{
+    static const struct setting settings[] = {
+        {"FRAG_SET", "1"}, {"FRAG_UNSET", NULL}, {NULL, NULL}};
+    static const char *const argv[] = {
+        "sh", "-c", "echo $FRAG_SET${FRAG_UNSET-none}; echo words >&2", NULL};
+    char *path = scratch_path(folder, "out", ".txt"), text[64] = "";
+    const struct child child = {
+        .argv = argv, .settings = settings, .output = path};
+    int code = -1;
+    FILE *in;
+
+    (void)state;
+    setenv("FRAG_UNSET", "x", 1);
+    assert_int_equal(child_run(&child, &code, NULL), FRAG_OK);
+    assert_int_equal(code, 0);
+    assert_string_equal(getenv("FRAG_UNSET"), "x");
+    assert_null(getenv("FRAG_SET"));
+    in = fopen(path, "r");
+    assert_non_null(in);
+    assert_true(fread(text, 1, sizeof(text) - 1, in) > 0);
+    fclose(in);
+    assert_string_equal(text, "1none\nwords\n");
+    free(path);
+}
+
+static void a_file_too_large_ends_the_child(void **state)
+{
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(shell("kill -XFSZ $$"), 128 + SIGXFSZ);
+    signal(SIGXFSZ, SIG_DFL);
+}
+
+static void scratch_goes_with_all_it_holds(void **state)
+{
+    char *deep = scratch_path(folder, "sub", "/.hidden"), *name;
+    char *sub = scratch_path(folder, "su", "b");
+    FILE *file;
+
+    (void)state;
+    assert_int_equal(mkdir(sub, 0700), 0);
+    file = fopen(deep, "w");
+    assert_non_null(file);
+    fclose(file);
+    setenv("TMPDIR", sub, 1);
+    assert_int_equal(scratch_make(&name, NULL), FRAG_OK);
+    assert_ptr_equal(strstr(name, sub), name);
+    scratch_remove(name);
+    scratch_remove(folder);
+    assert_int_equal(access(sub, F_OK), -1);
+    assert_int_equal(scratch_make(&name, NULL), FRAG_IO);
+    assert_null(name);
+    scratch_remove(name);
+    unsetenv("TMPDIR");
+    assert_int_equal(scratch_make(&folder, NULL), FRAG_OK);
+    free(deep);
+    free(sub);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exit_codes_are_those_of_a_shell),
+        cmocka_unit_test_setup_teardown(what_cannot_be_run_is_said, enter,
+                                        leave),
+        cmocka_unit_test_setup_teardown(settings_and_output_are_the_child_s,
+                                        enter, leave),
+        cmocka_unit_test(a_file_too_large_ends_the_child),
+        cmocka_unit_test_setup_teardown(scratch_goes_with_all_it_holds, enter,
+                                        leave),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
