@@ -250,6 +250,9 @@ static void sizes_are_rounded_as_pytorch_does(void **state)
             divisions[k] = cases[i].divisions;
         assert_int_equal(torch_round_size(cases[i].requested, divisions),
                          cases[i].rounded);
+        if (!cases[i].divisions)
+            assert_int_equal(torch_round_size(cases[i].requested, NULL),
+                             cases[i].rounded);
         assert_int_equal(
             torch_segment_size(cases[i].rounded, TORCH_LARGE_SEGMENT),
             cases[i].segment);
