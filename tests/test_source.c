@@ -361,6 +361,26 @@ static void a_file_its_size_and_its_hash(void **state)
     assert_non_null(strstr(e.text, "No such file"));
 }
 
+static void a_large_file_has_one_hash(void **state)
+{
+    char path[] = "/tmp/frag_source_XXXXXX", hex[SHA256_HEX], again[SHA256_HEX];
+    struct bytes text = text_of(TEXT);
+    int fd = mkstemp(path);
+    struct frag_source *s;
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(write(fd, text.at, text.count), text.count);
+    close(fd);
+    assert_int_equal(frag_source_open(path, &s, &e), FRAG_OK);
+    assert_int_equal(frag_source_sha256(s, hex, &e), FRAG_OK);
+    assert_int_equal(sha256_file(path, again, &e), FRAG_OK);
+    assert_string_equal(again, hex);
+    frag_source_close(s);
+    unlink(path);
+    free(text.at);
+}
+
 static enum frag_trace_form form_of(const void *bytes, size_t count)
 {
     char path[] = "/tmp/frag_source_XXXXXX";
@@ -458,6 +478,7 @@ int main(void)
         cmocka_unit_test(
             a_zip_without_a_pickle_or_with_a_wrong_check_is_refused),
         cmocka_unit_test(a_file_its_size_and_its_hash),
+        cmocka_unit_test(a_large_file_has_one_hash),
         cmocka_unit_test(the_form_of_a_file_shows_in_its_first_bytes),
         cmocka_unit_test(a_pipe_is_hashed_while_it_is_read),
         cmocka_unit_test(what_cannot_be_opened_is_said),

@@ -481,6 +481,8 @@ static void sizes_round_as_the_real_allocator_rounds(void **state)
         {"roundup_power2_divisions:[64:4]", 200 * FRAG_MIB + 1,
          200 * FRAG_MIB + 512},
         {"roundup_power2_divisions:[64:4]", 5 * FRAG_KIB, 5 * FRAG_KIB},
+        {"roundup_power2_divisions:[1:1,32768:4]", 65 * FRAG_GIB,
+         80 * FRAG_GIB},
     };
     struct torch_conf conf;
 
