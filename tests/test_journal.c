@@ -70,7 +70,8 @@ static struct journal *open_as(enum journal_mode mode, struct seen *seen)
 {
     struct frag_error e = {""};
     struct journal *j = NULL;
-    enum frag_err err = journal_open(path, mode, who, note, seen, &j, &e);
+    enum frag_err err =
+        journal_open(path, mode, false, who, note, seen, &j, &e);
 
     if (err != FRAG_OK)
         fail_msg("%s", e.text);
@@ -180,7 +181,8 @@ static void any_changed_byte_is_seen(void **state)
         bytes[i] = (char)(bytes[i] ^ 0x10);
         spill(bytes, size);
         bytes[i] = (char)(bytes[i] ^ 0x10);
-        err = journal_open(path, JOURNAL_RESUME, who, note, &seen, &j, NULL);
+        err = journal_open(path, JOURNAL_RESUME, false, who, note, &seen, &j,
+                           NULL);
         if (err == FRAG_OK) {
             assert_false(seen.wrong);
             assert_in_range(seen.count, 0, RECORDS - 1);
@@ -204,8 +206,8 @@ static void only_one_may_write(void **state)
     j = open_as(JOURNAL_NEW, &seen);
     put_all(j);
     for (int mode = JOURNAL_NEW; mode <= JOURNAL_RESUME; mode++) {
-        assert_int_equal(journal_open(path, (enum journal_mode)mode, who, note,
-                                      &seen, &other, &e),
+        assert_int_equal(journal_open(path, (enum journal_mode)mode, false, who,
+                                      note, &seen, &other, &e),
                          FRAG_IO);
         assert_non_null(strstr(e.text, "another process"));
     }
@@ -226,17 +228,18 @@ static void what_is_not_ours_is_left_alone(void **state)
 
     (void)state;
     assert_int_equal(
-        journal_open(path, JOURNAL_NEW, who, note, &seen, &j, NULL), FRAG_IO);
-    assert_int_equal(
-        journal_open(path, JOURNAL_RESUME, "fragsim 2", note, &seen, &j, NULL),
-        FRAG_UNSUPPORTED);
+        journal_open(path, JOURNAL_NEW, false, who, note, &seen, &j, NULL),
+        FRAG_IO);
+    assert_int_equal(journal_open(path, JOURNAL_RESUME, false, "fragsim 2",
+                                  note, &seen, &j, NULL),
+                     FRAG_UNSUPPORTED);
     assert_int_equal(slurp(after), size);
     assert_memory_equal(after, bytes, size);
     assert_int_equal(seen.count, 0);
 
     spill(text, sizeof(text));
     assert_int_equal(
-        journal_open(path, JOURNAL_RESUME, who, note, &seen, &j, NULL),
+        journal_open(path, JOURNAL_RESUME, false, who, note, &seen, &j, NULL),
         FRAG_CORRUPT);
     assert_int_equal(slurp(after), sizeof(text));
     assert_memory_equal(after, text, sizeof(text));
@@ -267,7 +270,7 @@ static int fill(rlim_t limit)
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &small) < 0)
         return 2;
-    if (journal_open(path, JOURNAL_RESUME, who, note, &seen, &j, NULL))
+    if (journal_open(path, JOURNAL_RESUME, false, who, note, &seen, &j, NULL))
         return 3;
     if (journal_put(j, 1, big, sizeof(big), NULL, NULL) != FRAG_IO)
         return 4;

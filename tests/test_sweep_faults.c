@@ -56,9 +56,9 @@ static void begin(struct attempt *a, uint64_t shards, enum journal_mode mode)
         .memory = FRAG_GIB,
     };
     assert_int_equal(sweep_open(&a->spec, &a->sweep, &e), FRAG_OK);
-    assert_int_equal(
-        journal_open(path, mode, "me", sweep_recall, a->sweep, &a->journal, &e),
-        FRAG_OK);
+    assert_int_equal(journal_open(path, mode, false, "me", sweep_recall,
+                                  a->sweep, &a->journal, &e),
+                     FRAG_OK);
 }
 
 /* Half of the grid, which the journal then holds. */

@@ -1,3 +1,4 @@
+/* plugin.c - loads a policy from a shared library and checks its version. */
 #include "sim/experiments/plugin.h"
 
 #include <dlfcn.h>

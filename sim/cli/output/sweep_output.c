@@ -94,6 +94,14 @@ int sweep_output_exists(const struct call *call, const struct sweep_output *out)
     return outputs_exist(call, out->to, out->resume && has_journal(out));
 }
 
+/* HDF5's own switch for file systems that cannot lock. */
+static bool locking_is_off(void)
+{
+    const char *wish = getenv("HDF5_USE_FILE_LOCKING");
+
+    return wish && (!strcmp(wish, "FALSE") || !strcmp(wish, "0"));
+}
+
 enum frag_err sweep_output_journal(const struct sweep_output *out,
                                    struct sweep *sweep, struct journal **j,
                                    struct frag_error *e)
@@ -102,8 +110,8 @@ enum frag_err sweep_output_journal(const struct sweep_output *out,
                                    : out->to->force ? JOURNAL_REPLACE
                                                     : JOURNAL_NEW;
 
-    return journal_open(out->journal_path, mode, out->identity, sweep_recall,
-                        sweep, j, e);
+    return journal_open(out->journal_path, mode, locking_is_off(),
+                        out->identity, sweep_recall, sweep, j, e);
 }
 
 static enum frag_err add_to_report(void *user,

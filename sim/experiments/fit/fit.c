@@ -1,3 +1,4 @@
+/* fit.c - runs a policy at one capacity, and walks from span to span. */
 #include "sim/experiments/fit/fit.h"
 
 #include <stdlib.h>

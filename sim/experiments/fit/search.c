@@ -1,3 +1,4 @@
+/* search.c - cuts the capacities into slices and joins what threads found. */
 #include "sim/experiments/fit/search.h"
 
 #include <pthread.h>

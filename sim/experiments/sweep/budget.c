@@ -1,3 +1,4 @@
+/* budget.c - estimates the memory of traces and cells, and what is free. */
 #include "sim/experiments/sweep/budget.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* grid.c - reads a grid from options and a file, and numbers its cells. */
 #include "sim/experiments/sweep/grid.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* journal.c - a file of records with checksums, locked by its writer. */
 #include "sim/experiments/sweep/journal.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ struct head {
 };
 
 struct journal {
+    bool may_lack_lock;
     char *path;
     int fd;
     uint64_t end; /* of the last whole record */
@@ -261,14 +263,6 @@ static bool still_there(const struct journal *j)
            held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
-/* HDF5's own switch for file systems that cannot lock. */
-static bool locking_is_off(void)
-{
-    const char *wish = getenv("HDF5_USE_FILE_LOCKING");
-
-    return wish && (!strcmp(wish, "FALSE") || !strcmp(wish, "0"));
-}
-
 static enum frag_err lock_once(struct journal *j, struct frag_error *e)
 {
     if (j->fd >= 0)
@@ -276,7 +270,7 @@ static enum frag_err lock_once(struct journal *j, struct frag_error *e)
     j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (j->fd < 0)
         return failed(j, "create", e);
-    if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 || locking_is_off())
+    if (flock(j->fd, LOCK_EX | LOCK_NB) == 0 || j->may_lack_lock)
         return FRAG_OK;
     if (errno == EWOULDBLOCK)
         return frag_fail(e, FRAG_IO,
@@ -319,15 +313,17 @@ static enum frag_err start(struct journal *j, enum journal_mode mode,
 }
 
 enum frag_err journal_open(const char *path, enum journal_mode mode,
-                           const char *identity, journal_seen seen, void *user,
-                           struct journal **out, struct frag_error *e)
+                           bool may_lack_lock, const char *identity,
+                           journal_seen seen, void *user, struct journal **out,
+                           struct frag_error *e)
 {
     struct journal *j = malloc(sizeof(*j));
     enum frag_err err;
 
     if (!j)
         return frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
-    *j = (struct journal){.path = strdup(path), .fd = -1};
+    *j = (struct journal){
+        .path = strdup(path), .may_lack_lock = may_lack_lock, .fd = -1};
     err = j->path ? start(j, mode, identity, seen, user, e)
                   : frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
     if (err != FRAG_OK) {

@@ -34,13 +34,14 @@ typedef enum frag_err (*journal_seen)(void *user,
                                       const struct journal_entry *entry,
                                       struct frag_error *e);
 
-/* Opens and locks; identity says who may go on with it, a text. IO with the
+/* Opens and locks, unless may_lack_lock and the file cannot be locked; identity
+ * says who may go on with it, a text. IO with the
  * system's words, where another process holds it, or where NEW finds one;
  * CORRUPT if the file is no journal; UNSUPPORTED if the identity is another
  * one; NOMEM. A file that is refused is as it was. */
 enum frag_err journal_open(const char *path, enum journal_mode mode,
-                           const char *identity, journal_seen seen, void *user,
-                           struct journal **out,
+                           bool may_lack_lock, const char *identity,
+                           journal_seen seen, void *user, struct journal **out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Bytes that were cut off at the end when it was opened. */

@@ -1,3 +1,4 @@
+/* pack.c - appends values to a growing array of bytes, and reads them back. */
 #include "sim/experiments/sweep/pack.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* parts.h - what the files of a sweep share. Private to sweep*.c. */
+/* parts.h - what the files of a sweep share. Private to sim/experiments/sweep/.
+ */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_PARTS_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_PARTS_H
 

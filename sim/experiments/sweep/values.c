@@ -1,3 +1,4 @@
+/* values.c - reads the values of one parameter: lists and ranges. */
 #include "sim/experiments/sweep/values.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* search.c - the coarse grid, the annealing and the descent of a search. */
 #define _GNU_SOURCE /* tdestroy, twalk_r */
 #include "sim/experiments/tune/search.h"
 

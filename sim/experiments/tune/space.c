@@ -1,3 +1,4 @@
+/* space.c - the axes of the settings, their places and their texts. */
 #include "sim/experiments/tune/space.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* split.c - cuts a trace in two, with the live blocks rebuilt in the second. */
 #include "sim/experiments/tune/split.h"
 
 #include <stdlib.h>
