@@ -15,9 +15,9 @@ static struct hole *largest(struct fit *fit, frag_size size)
 {
     struct hole *tree = ((struct address_fit *)fit)->holes;
 
-    if (!tree || tree->largest < size)
+    if (!tree || tree->widest < size)
         return NULL;
-    return holes_lowest(tree, tree->largest, 0);
+    return holes_lowest(tree, tree->widest, 0);
 }
 
 static enum frag_err init(struct frag_heap *heap)

@@ -4,7 +4,7 @@
  * no operation can fail. Each node also knows the widest range below it, which
  * answers "the highest range of at least so many bytes" without a scan. All
  * calls are O(log n) but where said otherwise. The same calls always build the
- * same tree: a node's rank is a hash of its start.
+ * same tree: see policies/mechanism/treap.h.
  */
 #ifndef FRAG_SIM_RANGES_H
 #define FRAG_SIM_RANGES_H
@@ -14,7 +14,8 @@
 
 struct range {
     uint64_t at, size;
-    uint64_t widest; /* of this node and all below it; private to ranges.c */
+    uint64_t widest; /* of this node and all below it; as `rank` and the links
+                        private to ranges.c */
     struct range *low, *high;
     uint64_t rank;
 };

@@ -135,6 +135,5 @@ void address_fit_remove(struct fit *fit, struct hole *hole)
 void address_fit_resize(struct fit *fit, struct hole *hole, frag_addr addr,
                         frag_size size)
 {
-    (void)fit;
-    holes_resize(hole, addr, size);
+    holes_resize(&((struct address_fit *)fit)->holes, hole, addr, size);
 }

@@ -80,7 +80,7 @@ struct rmm_arena {
 static void file(struct superblock *s, struct arena *arena)
 {
     s->arena = arena;
-    s->rank.node.size = s->holes ? s->holes->largest : 0;
+    s->rank.node.size = s->holes ? s->holes->widest : 0;
     holes_insert(&arena->tree, &s->rank);
 }
 
@@ -92,10 +92,10 @@ static void unfile(struct superblock *s)
 /* Its free blocks have changed. */
 static void refile(struct superblock *s)
 {
-    const frag_size largest = s->holes ? s->holes->largest : 0;
+    const frag_size largest = s->holes ? s->holes->widest : 0;
 
     if (largest != s->rank.node.size)
-        holes_resize(&s->rank, s->rank.node.addr, largest);
+        holes_resize(&s->arena->tree, &s->rank, s->rank.node.addr, largest);
 }
 
 static bool is_empty(const struct superblock *s)
@@ -128,7 +128,7 @@ static struct superblock *make(struct rmm_arena *p, struct superblock *below,
 static void resize(struct superblock *s, frag_size size)
 {
     s->size = size;
-    holes_resize(&s->lowest->hole, s->rank.node.addr, size);
+    holes_resize(&s->holes, &s->lowest->hole, s->rank.node.addr, size);
 }
 
 /* Adds a wholly free superblock to the one below it; both are filed nowhere. */
@@ -215,7 +215,8 @@ static struct block *carve(struct rmm_arena *p, struct superblock *s,
                                 .home = s};
         *(front->below ? &front->below->above : &s->lowest) = front;
         b->below = front;
-        holes_resize(hole, hole->node.addr + size, hole->node.size - size);
+        holes_resize(&s->holes, hole, hole->node.addr + size,
+                     hole->node.size - size);
         b = front;
         b->hole.node.size = size;
     } else {

@@ -1,0 +1,161 @@
+/* treap.h - a tree by address whose nodes know the largest size below them.
+ *
+ * A file that keeps such a tree defines TREAP_NODE, the struct of its nodes,
+ * and then includes this header. The struct has the members `low` and `high`
+ * (links), `at` (the key, which is different in every node of a tree), `size`,
+ * `widest` and `rank`; the last two belong to this header. A tree is the
+ * pointer to its root. Nothing here allocates, so nothing can fail.
+ *
+ * A node's rank is a hash of where it starts and how large it is when it enters
+ * the tree. The rank is stored, so the same calls always build the same tree,
+ * wherever the host keeps the nodes.
+ *
+ * Source: Seidel and Aragon, Randomized Search Trees, Algorithmica 16, 1996.
+ */
+#ifndef FRAG_POLICIES_MECHANISM_TREAP_H
+#define FRAG_POLICIES_MECHANISM_TREAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static inline uint64_t treap_mixed(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* The largest size of a tree; 0 if it is empty. */
+static inline uint64_t treap_widest(const TREAP_NODE *t)
+{
+    return t ? t->widest : 0;
+}
+
+static inline TREAP_NODE *treap_measured(TREAP_NODE *t)
+{
+    const uint64_t low = treap_widest(t->low), high = treap_widest(t->high);
+    const uint64_t below = low > high ? low : high;
+
+    t->widest = t->size > below ? t->size : below;
+    return t;
+}
+
+/* Divides a tree into the nodes below `at` and the others. */
+static inline void treap_part(TREAP_NODE *t, uint64_t at, TREAP_NODE **low,
+                              TREAP_NODE **high)
+{
+    if (!t) {
+        *low = *high = NULL;
+    } else if (t->at < at) {
+        treap_part(t->high, at, &t->high, high);
+        *low = treap_measured(t);
+    } else {
+        treap_part(t->low, at, low, &t->low);
+        *high = treap_measured(t);
+    }
+}
+
+/* All nodes of `low` are below those of `high`. */
+static inline TREAP_NODE *treap_joined(TREAP_NODE *low, TREAP_NODE *high)
+{
+    if (!low || !high)
+        return low ? low : high;
+    if (low->rank > high->rank) {
+        low->high = treap_joined(low->high, high);
+        return treap_measured(low);
+    }
+    high->low = treap_joined(low, high->low);
+    return treap_measured(high);
+}
+
+/* The link of t on the way to n, which is not t. */
+static inline TREAP_NODE **treap_toward(TREAP_NODE *t, const TREAP_NODE *n)
+{
+    return n->at < t->at ? &t->low : &t->high;
+}
+
+static inline TREAP_NODE *treap_without(TREAP_NODE *t, const TREAP_NODE *n)
+{
+    TREAP_NODE **link;
+
+    if (t == n)
+        return treap_joined(t->low, t->high);
+    link = treap_toward(t, n);
+    *link = treap_without(*link, n);
+    return treap_measured(t);
+}
+
+static inline void treap_remeasure(TREAP_NODE *t, const TREAP_NODE *n)
+{
+    if (t != n)
+        treap_remeasure(*treap_toward(t, n), n);
+    treap_measured(t);
+}
+
+/* The link to the first node on the way to n that may owe its width to a node
+ * of `size` or less. The nodes above it keep their width, whatever happens to
+ * n. */
+static inline TREAP_NODE **
+treap_first_touched(TREAP_NODE **tree, const TREAP_NODE *n, uint64_t size)
+{
+    TREAP_NODE **link = tree;
+
+    while (*link != n && (*link)->widest > size)
+        link = treap_toward(*link, n);
+    return link;
+}
+
+/* n->at and n->size are set. */
+static inline void treap_insert(TREAP_NODE **tree, TREAP_NODE *n)
+{
+    TREAP_NODE **link = tree;
+
+    n->rank = treap_mixed(n->at + n->size * 0x9e3779b97f4a7c15u);
+    while (*link && (*link)->rank >= n->rank) {
+        if ((*link)->widest < n->size)
+            (*link)->widest = n->size;
+        link = treap_toward(*link, n);
+    }
+    treap_part(*link, n->at, &n->low, &n->high);
+    *link = treap_measured(n);
+}
+
+static inline void treap_remove(TREAP_NODE **tree, TREAP_NODE *n)
+{
+    TREAP_NODE **link = treap_first_touched(tree, n, n->size);
+
+    *link = treap_without(*link, n);
+}
+
+/* Moves and resizes a node of the tree, not past another one. */
+static inline void treap_resize(TREAP_NODE **tree, TREAP_NODE *n, uint64_t at,
+                                uint64_t size)
+{
+    const uint64_t most = size > n->size ? size : n->size;
+    const uint64_t before = n->widest;
+    TREAP_NODE **link;
+
+    n->at = at;
+    n->size = size;
+    treap_measured(n);
+    if (n->widest == before)
+        return;
+    link = treap_first_touched(tree, n, most);
+    treap_remeasure(*link, n);
+}
+
+/* The lowest node of at least size in a tree that has one. */
+static inline TREAP_NODE *treap_lowest_in(TREAP_NODE *t, uint64_t size)
+{
+    for (;;) {
+        if (treap_widest(t->low) >= size)
+            t = t->low;
+        else if (t->size >= size)
+            return t;
+        else
+            t = t->high;
+    }
+}
+
+#endif
