@@ -130,7 +130,9 @@ struct frag_policy {
     /* A policy with a grammar of its own reads the text after the colon here
      * instead (state is zeroed; text is never NULL), INVALID if it is wrong,
      * and writes it back, all values resolved, in at most `room` bytes. Both
-     * or neither. `params` then only documents. */
+     * or neither. `params` then only documents. The state is copied and freed
+     * as plain bytes until init: it owns nothing and does not point into
+     * itself. */
     enum frag_err (*configure)(void *state, const char *text,
                                struct frag_error *e);
     void (*describe)(const void *state, char *text, size_t room);
@@ -200,26 +202,55 @@ extern const struct frag_policy *const frag_policies[];
 /* NULL if there is none of that name. */
 const struct frag_policy *frag_policy_find(const char *name);
 
-/* Put policy to work on mem, with params as "segment=20MiB,limit=1GiB" (NULL or
- * "": all defaults). The heap borrows mem and must be closed before it; moved
- * and user start NULL and may be set before the first alloc. INVALID for a bad
- * parameter, UNSUPPORTED if mem lacks what the policy needs, NOMEM; then the
- * heap need not be closed. */
-enum frag_err frag_heap_open(struct frag_heap *heap,
-                             const struct frag_policy *policy,
-                             struct frag_backend *mem, const char *params,
-                             struct frag_error *e)
+enum { FRAG_PARAMS_TEXT = 512 }; /* room for all parameters as text */
+
+/* The parameters of a policy, read once. They are one block of memory that does
+ * not change and ends with free(): several heaps, in several threads, may be
+ * opened with them. */
+struct frag_params {
+    const struct frag_policy *policy;
+    size_t state, size; /* bytes of text[]: where the state begins in it, and
+                           all; private to params.c */
+    char text[];        /* all parameters, resolved, as a user would write them;
+                           then the state up to its last byte that is not 0 */
+};
+
+/* Reads params as "segment=20MiB,limit=1GiB" (NULL or "": all defaults). *out
+ * is to be freed. INVALID with the words in e for a bad parameter, NOMEM. Each
+ * parameter is judged by itself; whether they go together is found when a heap
+ * is opened. */
+enum frag_err frag_params_read(const struct frag_policy *policy,
+                               const char *params, struct frag_params **out,
+                               struct frag_error *e)
     __attribute__((warn_unused_result));
-/* The same with the future, borrowed until the heap is closed; NULL: none. */
+/* To be freed; NULL if the host has no memory. */
+struct frag_params *frag_params_copy(const struct frag_params *params);
+
+/* Opens a heap of the policy on mem. The heap borrows mem and the future, and
+ * must be closed before them; params may be freed at once; moved and user start
+ * NULL and may be set before the first alloc. A NULL future: nobody knows it.
+ * INVALID for parameters that do not go together, UNSUPPORTED if mem lacks what
+ * the policy needs, NOMEM; then the heap need not be closed. */
+enum frag_err
+frag_heap_open_params(struct frag_heap *heap, const struct frag_params *params,
+                      struct frag_backend *mem,
+                      const struct frag_future *future, struct frag_error *e)
+    __attribute__((warn_unused_result));
+/* The same, with the parameters as text: errors of frag_params_read, too. */
 enum frag_err
 frag_heap_open_with(struct frag_heap *heap, const struct frag_policy *policy,
                     struct frag_backend *mem, const char *params,
                     const struct frag_future *future, struct frag_error *e)
     __attribute__((warn_unused_result));
+/* The same without a future. */
+enum frag_err frag_heap_open(struct frag_heap *heap,
+                             const struct frag_policy *policy,
+                             struct frag_backend *mem, const char *params,
+                             struct frag_error *e)
+    __attribute__((warn_unused_result));
 void frag_heap_close(struct frag_heap *heap);
 
-/* Whether params are good for the policy, each by itself (whether they go
- * together frag_heap_open says): INVALID with the words in e. Writes all
+/* Whether params are good for the policy, as frag_params_read says. Writes all
  * parameters, resolved, to text (may be NULL) as they would be given. */
 enum frag_err frag_policy_resolve(const struct frag_policy *policy,
                                   const char *params, char *text, size_t room,

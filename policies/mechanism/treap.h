@@ -132,17 +132,18 @@ static inline void treap_remove(TREAP_NODE **tree, TREAP_NODE *n)
 static inline void treap_resize(TREAP_NODE **tree, TREAP_NODE *n, uint64_t at,
                                 uint64_t size)
 {
-    const uint64_t most = size > n->size ? size : n->size;
     const uint64_t before = n->widest;
-    TREAP_NODE **link;
 
     n->at = at;
     n->size = size;
     treap_measured(n);
-    if (n->widest == before)
-        return;
-    link = treap_first_touched(tree, n, most);
-    treap_remeasure(*link, n);
+    if (n->widest > before) {
+        for (TREAP_NODE *t = *tree; t != n; t = *treap_toward(t, n))
+            if (t->widest < size)
+                t->widest = size;
+    } else if (n->widest < before) {
+        treap_remeasure(*treap_first_touched(tree, n, before), n);
+    }
 }
 
 /* The lowest node of at least size in a tree that has one. */

@@ -1,26 +1,12 @@
-/* policy.c - the registry, the parameters, and opening and closing a heap. */
-#include "policies/policy.h"
+/* params.c - the parameters of a policy: reading them into a state, and writing
+ * them as text. */
+#include "policies/params.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const struct frag_policy *const frag_policies[] = {
-#define POLICY(name) &frag_policy_##name,
-#include "policies/list.h"
-#undef POLICY
-    NULL,
-};
-
-const struct frag_policy *frag_policy_find(const char *name)
-{
-    for (size_t i = 0; frag_policies[i]; i++)
-        if (!strcmp(frag_policies[i]->name, name))
-            return frag_policies[i];
-    return NULL;
-}
 
 enum { VALUE_TEXT = 64 }; /* room for a value as text, and for its range */
 
@@ -311,24 +297,6 @@ static double present(const struct frag_param *param, const void *state,
     return kind->measure ? kind->measure(&value) : 0;
 }
 
-/* Each is good by itself; whether they go together. */
-static enum frag_err agree(const struct frag_policy *policy, const void *state,
-                           struct frag_error *e)
-{
-    char text[VALUE_TEXT], bound[VALUE_TEXT];
-
-    for (const struct frag_param *p = policy->params; p && p->name; p++)
-        for (const struct frag_param *q = policy->params; q->name; q++)
-            if (p->at_most && !strcmp(p->at_most, q->name) &&
-                present(p, state, text) > present(q, state, bound))
-                return frag_fail(e, FRAG_INVALID,
-                                 "%s: %s=%s is more than %s=%s: lower %s or "
-                                 "raise %s",
-                                 policy->name, p->name, text, q->name, bound,
-                                 p->name, q->name);
-    return FRAG_OK;
-}
-
 static void describe(const struct frag_policy *policy, const void *state,
                      char *text, size_t room)
 {
@@ -349,6 +317,13 @@ static void describe(const struct frag_policy *policy, const void *state,
     }
 }
 
+static enum frag_err no_memory(const struct frag_policy *policy,
+                               struct frag_error *e)
+{
+    return frag_fail(e, FRAG_NOMEM, "%s: %s", policy->name,
+                     frag_err_text(FRAG_NOMEM));
+}
+
 /* A zeroed state with its parameters set. */
 static enum frag_err make_state(const struct frag_policy *policy,
                                 const char *params, void **state,
@@ -358,14 +333,90 @@ static enum frag_err make_state(const struct frag_policy *policy,
     enum frag_err err;
 
     if (!fresh)
-        return frag_fail(e, FRAG_NOMEM, "%s: %s", policy->name,
-                         frag_err_text(FRAG_NOMEM));
+        return no_memory(policy, e);
     err = set_params(policy, fresh, params, e);
     if (err != FRAG_OK) {
         free(fresh);
         return err;
     }
     *state = fresh;
+    return FRAG_OK;
+}
+
+/* The bytes of a state up to the last one that is not zero. */
+static size_t used_bytes(const struct frag_policy *policy, const char *state)
+{
+    size_t used = policy->state_size;
+
+    while (used && !state[used - 1])
+        used--;
+    return used;
+}
+
+static struct frag_params *pack(const struct frag_policy *policy,
+                                const char *state)
+{
+    const size_t used = used_bytes(policy, state);
+    char text[FRAG_PARAMS_TEXT];
+    struct frag_params *p;
+    size_t length;
+
+    describe(policy, state, text, sizeof(text));
+    length = strlen(text) + 1;
+    p = malloc(sizeof(*p) + length + used);
+    if (!p)
+        return NULL;
+    *p = (struct frag_params){
+        .policy = policy, .state = length, .size = length + used};
+    memcpy(p->text, text, length);
+    memcpy(p->text + length, state, used);
+    return p;
+}
+
+enum frag_err frag_params_read(const struct frag_policy *policy,
+                               const char *text, struct frag_params **out,
+                               struct frag_error *e)
+{
+    struct frag_params *p;
+    void *state;
+
+    FRAG_TRY(make_state(policy, text, &state, e));
+    p = pack(policy, state);
+    free(state);
+    if (!p)
+        return no_memory(policy, e);
+    *out = p;
+    return FRAG_OK;
+}
+
+struct frag_params *frag_params_copy(const struct frag_params *p)
+{
+    struct frag_params *copy = malloc(sizeof(*p) + p->size);
+
+    return copy ? memcpy(copy, p, sizeof(*p) + p->size) : NULL;
+}
+
+void *params_state(const struct frag_params *p)
+{
+    void *state = calloc(1, p->policy->state_size ? p->policy->state_size : 1);
+
+    return state ? memcpy(state, p->text + p->state, p->size - p->state) : NULL;
+}
+
+enum frag_err params_agree(const struct frag_policy *policy, const void *state,
+                           struct frag_error *e)
+{
+    char text[VALUE_TEXT], bound[VALUE_TEXT];
+
+    for (const struct frag_param *p = policy->params; p && p->name; p++)
+        for (const struct frag_param *q = policy->params; q->name; q++)
+            if (p->at_most && !strcmp(p->at_most, q->name) &&
+                present(p, state, text) > present(q, state, bound))
+                return frag_fail(e, FRAG_INVALID,
+                                 "%s: %s=%s is more than %s=%s: lower %s or "
+                                 "raise %s",
+                                 policy->name, p->name, text, q->name, bound,
+                                 p->name, q->name);
     return FRAG_OK;
 }
 
@@ -380,54 +431,4 @@ enum frag_err frag_policy_resolve(const struct frag_policy *policy,
         describe(policy, state, text, room);
     free(state);
     return FRAG_OK;
-}
-
-static bool has_vmm(const struct frag_backend_ops *ops)
-{
-    return ops->va_reserve && ops->va_free && ops->phys_create &&
-           ops->phys_release && ops->map && ops->unmap;
-}
-
-enum frag_err frag_heap_open_with(struct frag_heap *heap,
-                                  const struct frag_policy *policy,
-                                  struct frag_backend *mem, const char *params,
-                                  const struct frag_future *future,
-                                  struct frag_error *e)
-{
-    struct frag_heap fresh = {.policy = policy, .mem = mem, .future = future};
-    enum frag_err err;
-
-    if (policy->needs & FRAG_NEEDS_VMM && !has_vmm(mem->ops))
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s needs virtual memory calls, which %s lacks",
-                         policy->name, mem->ops->name);
-    FRAG_TRY(make_state(policy, params, &fresh.state, e));
-    err = agree(policy, fresh.state, e);
-    if (err == FRAG_OK && policy->init) {
-        err = policy->init(&fresh);
-        if (err != FRAG_OK)
-            frag_fail(e, err, "%s: %s", policy->name, frag_err_text(err));
-    }
-    if (err != FRAG_OK) {
-        free(fresh.state);
-        return err;
-    }
-    *heap = fresh;
-    return FRAG_OK;
-}
-
-enum frag_err frag_heap_open(struct frag_heap *heap,
-                             const struct frag_policy *policy,
-                             struct frag_backend *mem, const char *params,
-                             struct frag_error *e)
-{
-    return frag_heap_open_with(heap, policy, mem, params, NULL, e);
-}
-
-void frag_heap_close(struct frag_heap *heap)
-{
-    if (heap->policy->fini)
-        heap->policy->fini(heap);
-    free(heap->state);
-    heap->state = NULL;
 }

@@ -1,0 +1,73 @@
+/* heap.c - opening and closing a heap: one policy at work on one backend. */
+#include <stdlib.h>
+
+#include "policies/params.h"
+
+static bool has_vmm(const struct frag_backend_ops *ops)
+{
+    return ops->va_reserve && ops->va_free && ops->phys_create &&
+           ops->phys_release && ops->map && ops->unmap;
+}
+
+enum frag_err frag_heap_open_params(struct frag_heap *heap,
+                                    const struct frag_params *params,
+                                    struct frag_backend *mem,
+                                    const struct frag_future *future,
+                                    struct frag_error *e)
+{
+    const struct frag_policy *policy = params->policy;
+    struct frag_heap fresh = {.policy = policy, .mem = mem, .future = future};
+    enum frag_err err;
+
+    if (policy->needs & FRAG_NEEDS_VMM && !has_vmm(mem->ops))
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s needs virtual memory calls, which %s lacks",
+                         policy->name, mem->ops->name);
+    fresh.state = params_state(params);
+    if (!fresh.state)
+        return frag_fail(e, FRAG_NOMEM, "%s: %s", policy->name,
+                         frag_err_text(FRAG_NOMEM));
+    err = params_agree(policy, fresh.state, e);
+    if (err == FRAG_OK && policy->init) {
+        err = policy->init(&fresh);
+        if (err != FRAG_OK)
+            frag_fail(e, err, "%s: %s", policy->name, frag_err_text(err));
+    }
+    if (err != FRAG_OK) {
+        free(fresh.state);
+        return err;
+    }
+    *heap = fresh;
+    return FRAG_OK;
+}
+
+enum frag_err frag_heap_open_with(struct frag_heap *heap,
+                                  const struct frag_policy *policy,
+                                  struct frag_backend *mem, const char *params,
+                                  const struct frag_future *future,
+                                  struct frag_error *e)
+{
+    struct frag_params *read;
+    enum frag_err err;
+
+    FRAG_TRY(frag_params_read(policy, params, &read, e));
+    err = frag_heap_open_params(heap, read, mem, future, e);
+    free(read);
+    return err;
+}
+
+enum frag_err frag_heap_open(struct frag_heap *heap,
+                             const struct frag_policy *policy,
+                             struct frag_backend *mem, const char *params,
+                             struct frag_error *e)
+{
+    return frag_heap_open_with(heap, policy, mem, params, NULL, e);
+}
+
+void frag_heap_close(struct frag_heap *heap)
+{
+    if (heap->policy->fini)
+        heap->policy->fini(heap);
+    free(heap->state);
+    heap->state = NULL;
+}

@@ -1,0 +1,20 @@
+/* list.c - the registry of policies. Only a program that looks policies up by
+ * their names needs this file: it refers to all of them. */
+#include <string.h>
+
+#include "policies/policy.h"
+
+const struct frag_policy *const frag_policies[] = {
+#define POLICY(name) &frag_policy_##name,
+#include "policies/list.h"
+#undef POLICY
+    NULL,
+};
+
+const struct frag_policy *frag_policy_find(const char *name)
+{
+    for (size_t i = 0; frag_policies[i]; i++)
+        if (!strcmp(frag_policies[i]->name, name))
+            return frag_policies[i];
+    return NULL;
+}
