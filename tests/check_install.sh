@@ -66,6 +66,15 @@ flags=${FRAG_INSTALL_CFLAGS:-}
 cc $flags mine.c -o mine $(pkg-config --static --cflags --libs fragsim)
 [ "$(./mine)" = 1024 ]
 
+# One policy is linked without the others: nothing refers to the registry.
+alone() {
+    if nm "$1" | grep -E ' frag_policies$'; then
+        echo "$1 contains the registry and with it every policy"
+        exit 1
+    fi
+}
+alone mine
+
 mkdir package
 cat >package/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.25)
@@ -83,6 +92,7 @@ END
     exit 1
 }
 [ "$(package/build/mine)" = 1024 ]
+alone package/build/mine
 
 # The tool finds its pictures beside itself and has a manual.
 "$folder/prefix/bin/fragsim" --version >/dev/null

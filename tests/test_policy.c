@@ -9,6 +9,7 @@
 
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policies/policy.h"
@@ -314,6 +315,66 @@ static void a_state_starts_zeroed_with_its_parameters(void **state)
     frag_heap_close(&heap);
 }
 
+/* Counts how often its text is read; the state is the last letter. */
+static unsigned times_read;
+
+static enum frag_err count_reading(void *state, const char *text,
+                                   struct frag_error *e)
+{
+    char *letters = state;
+
+    times_read++;
+    if (!*text)
+        return frag_fail(e, FRAG_INVALID, "no letter");
+    letters[1] = text[strlen(text) - 1];
+    return FRAG_OK;
+}
+
+static void write_letter(const void *state, char *text, size_t room)
+{
+    snprintf(text, room, "%c", ((const char *)state)[1]);
+}
+
+static const struct frag_policy counting_policy = {
+    .name = "counting",
+    .state_size = 300,
+    .configure = count_reading,
+    .describe = write_letter,
+};
+
+static void parameters_are_read_once_for_many_heaps(void **state)
+{
+    struct frag_backend mem = {.ops = NULL};
+    struct frag_params *params = NULL, *copy;
+    struct frag_error e;
+
+    (void)state;
+    times_read = 0;
+    assert_int_equal(frag_params_read(&counting_policy, "", &params, &e),
+                     FRAG_INVALID);
+    assert_string_equal(e.text, "no letter");
+    assert_null(params);
+    assert_int_equal(frag_params_read(&counting_policy, "ab", &params, &e),
+                     FRAG_OK);
+    copy = frag_params_copy(params);
+    free(params);
+    assert_non_null(copy);
+    assert_ptr_equal(copy->policy, &counting_policy);
+    assert_string_equal(copy->text, "b");
+    for (int i = 0; i < 2; i++) {
+        char wanted[300] = {0, 'b'};
+        struct frag_heap heap;
+
+        assert_int_equal(frag_heap_open_params(&heap, copy, &mem, NULL, &e),
+                         FRAG_OK);
+        assert_memory_equal(heap.state, wanted, sizeof(wanted));
+        memset(heap.state, 'x', sizeof(wanted));
+        frag_heap_close(&heap);
+    }
+    free(copy);
+    assert_int_equal(times_read, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_heap_that_cannot_open_says_why_and_is_untouched),
         cmocka_unit_test(a_bound_is_another_parameter_of_the_kind),
         cmocka_unit_test(a_state_starts_zeroed_with_its_parameters),
+        cmocka_unit_test(parameters_are_read_once_for_many_heaps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -349,8 +349,7 @@ static void device_close(struct device *d)
 enum frag_err device_open(int ordinal, const struct settings *settings,
                           struct device **out, struct frag_error *e)
 {
-    const struct frag_serve_options options = {.policy = settings->policy,
-                                               .params = settings->params,
+    const struct frag_serve_options options = {.prepared = settings->params,
                                                .max_ooms = 1000};
     struct frag_serve_options serve = options;
     struct device *d = calloc(1, sizeof(*d));

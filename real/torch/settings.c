@@ -19,7 +19,6 @@ static enum frag_err read_policy(struct settings *s, struct frag_error *e)
 
     s->text = variable("FRAGSIM_POLICY", "torch");
     colon = strchr(s->text, ':');
-    s->params = colon ? colon + 1 : "";
     snprintf(name, sizeof(name), "%.*s",
              (int)(colon ? colon - s->text : (ptrdiff_t)strlen(s->text)),
              s->text);
@@ -29,7 +28,7 @@ static enum frag_err read_policy(struct settings *s, struct frag_error *e)
                          "FRAGSIM_POLICY: there is no policy \"%s\"; see "
                          "`fragsim policies`",
                          name);
-    return frag_policy_resolve(s->policy, s->params, NULL, 0, e);
+    return frag_params_read(s->policy, colon ? colon + 1 : "", &s->params, e);
 }
 
 static enum frag_err read_capacity(struct settings *s, struct frag_error *e)

@@ -6,8 +6,8 @@
 
 struct settings {
     const struct frag_policy *policy;
-    const char *text;   /* as given: "best_fit:segment=64MiB" */
-    const char *params; /* what follows the colon, or "" */
+    const char *text;           /* as given: "best_fit:segment=64MiB" */
+    struct frag_params *params; /* of the policy, until the program ends */
     frag_size capacity;
     char output[4096]; /* "" if no results are wanted */
 };

@@ -90,15 +90,14 @@ static enum frag_err trust(const struct cell_backend *backend,
 enum frag_err
 cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             const struct frag_device_trace *trace,
-            const struct frag_run_identity *id, const char *params,
+            const struct frag_params *params,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct frag_run *out, struct frag_error *e)
 {
     enum frag_err err = frag_replay(
         &(const struct frag_replay){
             .trace = trace,
-            .policy = id->policy_used,
-            .params = params,
+            .prepared = params,
             .mem = m->mem,
             .check = s->check,
             .contents = m->contents,
@@ -118,7 +117,8 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
 
 enum frag_err cell_run(const struct cell_settings *s,
                        const struct frag_device_trace *trace,
-                       struct frag_run_identity *id, const char *params,
+                       struct frag_run_identity *id,
+                       const struct frag_params *params,
                        bool (*tick)(void *user, uint64_t done, uint64_t total),
                        void *user, struct frag_run *out, struct frag_error *e)
 {
@@ -129,7 +129,7 @@ enum frag_err cell_run(const struct cell_settings *s,
     id->backend = s->backend->name;
     id->total = m.mem->total;
     id->stopped_at_oom = s->stop_at_oom;
-    err = cell_replay(s, &m, trace, id, params, tick, user, out, e);
+    err = cell_replay(s, &m, trace, params, tick, user, out, e);
     s->backend->close(&m);
     return err;
 }

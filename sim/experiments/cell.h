@@ -58,18 +58,17 @@ char *cell_settings_text(const struct cell_settings *s, frag_size limit);
  * capacity, and gets backend, total and stopped_at_oom. tick and user are
  * frag_replay's progress. Errors as frag_replay; out is to be freed. Nothing is
  * shared with other cells but what is const: threads may run one each. */
-enum frag_err cell_run(const struct cell_settings *s,
-                       const struct frag_device_trace *trace,
-                       struct frag_run_identity *id, const char *params,
-                       bool (*tick)(void *user, uint64_t done, uint64_t total),
-                       void *user, struct frag_run *out,
-                       struct frag_error *e) FRAG_MUST_CHECK;
+enum frag_err
+cell_run(const struct cell_settings *s, const struct frag_device_trace *trace,
+         struct frag_run_identity *id, const struct frag_params *params,
+         bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
+         struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
 
 /* The same on memory that the caller has opened, and closes. */
 enum frag_err
 cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             const struct frag_device_trace *trace,
-            const struct frag_run_identity *id, const char *params,
+            const struct frag_params *params,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -73,9 +73,10 @@ static size_t kind_read(const char *text, const struct frag_policy **out)
 static enum frag_err choose(struct policy_choice *p, const char *params,
                             struct policy_choice *out, struct frag_error *e)
 {
-    p->params = *params ? params + 1 : "";
+    p->given = *params ? params + 1 : "";
+    FRAG_TRY(frag_params_read(p->policy, p->given, &p->params, e));
     *out = *p;
-    return frag_policy_resolve(p->policy, p->params, NULL, 0, e);
+    return FRAG_OK;
 }
 
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
@@ -109,6 +110,12 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
     return choose(&p, rest, out, e);
 }
 
+void policy_choice_free(struct policy_choice *p)
+{
+    free(p->params);
+    *p = (struct policy_choice){0};
+}
+
 enum frag_err policy_choices_read(const struct texts *given,
                                   struct policy_choice **list, size_t *count,
                                   struct frag_error *e)
@@ -126,33 +133,47 @@ enum frag_err policy_choices_read(const struct texts *given,
     return FRAG_OK;
 }
 
-enum frag_err policy_choice_params(const struct policy_choice *p,
+void policy_choices_free(struct policy_choice *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        policy_choice_free(&list[i]);
+    free(list);
+}
+
+/* The settings that the trace carries, then what is given. */
+static enum frag_err read_recorded(const struct policy_choice *p,
                                    const char *settings, const char *path,
-                                   char **out, struct frag_error *e)
+                                   struct frag_params **out,
+                                   struct frag_error *e)
 {
     enum frag_err err;
     size_t room;
     char *text;
 
-    if (!p->recorded)
-        settings = "";
     if (!settings)
         return frag_fail(e, FRAG_INVALID,
                          "%s: %s carries no settings of its allocator", p->text,
                          path);
-    room = strlen(settings) + strlen(p->params) + 2;
+    room = strlen(settings) + strlen(p->given) + 2;
     text = malloc(room);
     if (!text)
         return frag_fail(e, FRAG_NOMEM, "no memory for settings");
-    snprintf(text, room, "%s%s%s", settings, *settings && *p->params ? "," : "",
-             p->params);
-    err = frag_policy_resolve(p->policy, text, NULL, 0, e);
-    if (err != FRAG_OK) {
-        free(text);
-        return err;
-    }
-    *out = text;
-    return FRAG_OK;
+    snprintf(text, room, "%s%s%s", settings, *settings && *p->given ? "," : "",
+             p->given);
+    err = frag_params_read(p->policy, text, out, e);
+    free(text);
+    return err;
+}
+
+enum frag_err policy_choice_params(const struct policy_choice *p,
+                                   const char *settings, const char *path,
+                                   struct frag_params **out,
+                                   struct frag_error *e)
+{
+    if (p->recorded)
+        return read_recorded(p, settings, path, out, e);
+    *out = frag_params_copy(p->params);
+    return *out ? FRAG_OK : frag_fail(e, FRAG_NOMEM, "no memory for settings");
 }
 
 static enum frag_err capacity_read(const char *text,

@@ -11,9 +11,10 @@
  * file's. A name of two words may have a colon between them, its parameters
  * then behind a comma: "plan:online,rest=best_fit" is plan_online. */
 struct policy_choice {
-    const char *text;   /* as given */
-    const char *params; /* after the colon, "" if none; into text */
+    const char *text;  /* as given */
+    const char *given; /* after the colon, "" if none; into text */
     const struct frag_policy *policy;
+    struct frag_params *params; /* `given`, read */
     bool recorded;
     char digest[65]; /* SHA-256 of a plugin's file; "" for a policy of ours */
 };
@@ -23,17 +24,19 @@ struct policy_choice {
 enum frag_err policy_named(const char *name, const struct frag_policy **out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
-/* INVALID, with the nearest name where there is one. Parameters are checked,
- * but for recorded ones. */
+/* INVALID, with the nearest name where there is one. The parameters are read,
+ * but for recorded ones. On error *out is untouched. */
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
                                  struct frag_error *e) FRAG_MUST_CHECK;
+
+void policy_choice_free(struct policy_choice *p); /* zeroed is fine */
 
 /* The parameters on a trace with these settings (NULL: it carries none); to be
  * freed. INVALID if settings are needed and are not there or are wrong, with
  * the path of the trace; NOMEM. */
 enum frag_err policy_choice_params(const struct policy_choice *p,
                                    const char *settings, const char *path,
-                                   char **out,
+                                   struct frag_params **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
 /* "24GiB", "inf", or "0.9x": that share of the trace's peak requested. */
@@ -42,11 +45,13 @@ struct capacity_choice {
     double share; /* > 0: bytes is not used */
 };
 
-/* The policies of -p, torch where none is given; *list is to be freed, on error
- * too. INVALID, NOMEM. */
+/* The policies of -p, torch where none is given; the list is to be freed, on
+ * error too. INVALID, NOMEM. */
 enum frag_err policy_choices_read(const struct texts *given,
                                   struct policy_choice **list, size_t *count,
                                   struct frag_error *e) FRAG_MUST_CHECK;
+
+void policy_choices_free(struct policy_choice *list, size_t count);
 
 /* The capacities of -c, each text a list as "24GiB,0.9x,inf"; inf where none is
  * given. *list is NULL before, and to be freed, on error too. INVALID, NOMEM.

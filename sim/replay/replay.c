@@ -272,11 +272,12 @@ static enum frag_err run_all(struct run *r)
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                           struct frag_error *e)
 {
+    const struct frag_policy *policy = frag_replay_policy(spec);
     struct run r = {.spec = spec,
                     .trace = spec->trace,
-                    .policy = spec->policy,
+                    .policy = policy,
                     .error = e,
-                    .foresees = spec->policy->needs & FRAG_NEEDS_FUTURE};
+                    .foresees = policy->needs & FRAG_NEEDS_FUTURE};
     enum frag_err err = run_open(&r), close_err;
 
     if (err != FRAG_OK)

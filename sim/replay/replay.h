@@ -18,7 +18,7 @@ struct frag_run {
     struct frag_oom *ooms;
     struct frag_point *points;
     struct frag_segment_row *segments;
-    char params[512]; /* resolved */
+    char params[FRAG_PARAMS_TEXT]; /* resolved */
 };
 
 /* A look into a run as it goes; for validation. Slows the loop down. Any
@@ -54,9 +54,12 @@ struct frag_replay {
     const struct frag_device_trace *trace; /* borrowed */
     const struct frag_replay_watch *watch; /* NULL: nobody looks */
     const struct frag_policy *policy;
-    const char *params;       /* NULL: defaults */
-    struct frag_backend *mem; /* borrowed; fresh: nothing held yet */
-    bool check;               /* the ledger proves every answer */
+    const char *params;                 /* NULL: defaults */
+    const struct frag_params *prepared; /* policy and params, read before; the
+                                           run then ignores these two. NULL: the
+                                           run reads them */
+    struct frag_backend *mem;           /* borrowed; fresh: nothing held yet */
+    bool check;                         /* the ledger proves every answer */
     const struct frag_contents *contents; /* NULL: nobody looks; with check */
     bool stop_at_oom;                     /* the run ends with the first OOM */
     uint64_t repeat;   /* times to run the stream, at least 1 */
@@ -75,5 +78,12 @@ struct frag_replay {
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                           struct frag_error *e) FRAG_MUST_CHECK;
 void frag_run_free(struct frag_run *run);
+
+/* The policy of a run that is to be. */
+static inline const struct frag_policy *
+frag_replay_policy(const struct frag_replay *spec)
+{
+    return spec->prepared ? spec->prepared->policy : spec->policy;
+}
 
 #endif

@@ -101,11 +101,13 @@ static void lay_out(struct frag_serve *s, const struct frag_serve_options *o)
     s->spec = (struct frag_replay){.trace = &s->trace,
                                    .policy = o->policy,
                                    .params = o->params,
+                                   .prepared = o->prepared,
                                    .mem = o->mem,
                                    .repeat = 1,
                                    .max_ooms = o->max_ooms};
-    s->run =
-        (struct run){.spec = &s->spec, .trace = &s->trace, .policy = o->policy};
+    s->run = (struct run){.spec = &s->spec,
+                          .trace = &s->trace,
+                          .policy = frag_replay_policy(&s->spec)};
 }
 
 static enum frag_err open_slots(struct frag_serve *s)
@@ -121,18 +123,20 @@ static enum frag_err open_slots(struct frag_serve *s)
 enum frag_err frag_serve_open(const struct frag_serve_options *options,
                               struct frag_serve **out, struct frag_error *e)
 {
-    struct frag_serve *s;
+    struct frag_serve *s = calloc(1, sizeof(*s));
     enum frag_err err;
 
-    if (options->policy->needs & FRAG_NEEDS_MOVES)
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s moves blocks; a running program has their "
-                         "addresses",
-                         options->policy->name);
-    s = calloc(1, sizeof(*s));
     if (!s)
         return frag_fail(e, FRAG_NOMEM, "no memory to serve a program");
     lay_out(s, options);
+    if (s->run.policy->needs & FRAG_NEEDS_MOVES) {
+        err = frag_fail(e, FRAG_UNSUPPORTED,
+                        "%s moves blocks; a running program has their "
+                        "addresses",
+                        s->run.policy->name);
+        free(s);
+        return err;
+    }
     s->run.error = e;
     err = open_slots(s);
     if (err == FRAG_OK)
@@ -188,7 +192,7 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
     err = happen(s, row, e);
     if (err == FRAG_OK && state_of(s->run.tags[row.id]) != SLOT_LIVE)
         err = frag_fail(e, FRAG_OOM, "%s: no room for %" PRIu64 " bytes",
-                        s->spec.policy->name, size);
+                        s->run.policy->name, size);
     slot = &s->run.slots[row.id];
     if (err == FRAG_OK && !live_put(&s->live, slot->block.addr, row.id)) {
         row.op = FRAG_FREE;

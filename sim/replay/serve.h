@@ -15,9 +15,11 @@ struct frag_serve;
 
 struct frag_serve_options {
     const struct frag_policy *policy;
-    const char *params;       /* NULL: defaults */
-    struct frag_backend *mem; /* borrowed; fresh: nothing held yet */
-    uint64_t max_ooms;        /* OOM rows kept (all are counted) */
+    const char *params;                 /* NULL: defaults */
+    const struct frag_params *prepared; /* as of struct frag_replay; borrowed
+                                           while the service is opened */
+    struct frag_backend *mem;           /* borrowed; fresh: nothing held yet */
+    uint64_t max_ooms;                  /* OOM rows kept (all are counted) */
 };
 
 /* UNSUPPORTED if the policy moves blocks or mem lacks what it needs; INVALID

@@ -1,5 +1,6 @@
 /* Opening a run, starting it from a recorded layout, closing it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "sim/replay/parts.h"
@@ -94,13 +95,19 @@ static void close_storage(struct run *r)
 
 static enum frag_err open_heap(struct run *r)
 {
-    const struct frag_replay *spec = r->spec;
+    const struct frag_params *params = r->spec->prepared;
+    struct frag_params *own = NULL;
+    enum frag_err err;
 
-    FRAG_TRY(frag_policy_resolve(spec->policy, spec->params, r->out.params,
-                                 sizeof(r->out.params), r->error));
-    FRAG_TRY(frag_heap_open_with(&r->heap, spec->policy, &r->meter.base,
-                                 spec->params, r->asked ? &r->future : NULL,
-                                 r->error));
+    if (!params) {
+        FRAG_TRY(frag_params_read(r->policy, r->spec->params, &own, r->error));
+        params = own;
+    }
+    snprintf(r->out.params, sizeof(r->out.params), "%s", params->text);
+    err = frag_heap_open_params(&r->heap, params, &r->meter.base,
+                                r->asked ? &r->future : NULL, r->error);
+    free(own);
+    FRAG_TRY(err);
     r->heap.moved = run_moved;
     r->heap.user = r;
     return FRAG_OK;

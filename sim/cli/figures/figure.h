@@ -19,7 +19,7 @@ struct trace_view {
     const struct frag_device_trace *device;
     const char *name; /* of the trace */
     const struct policy_choice *policy;
-    const char *params; /* of the policy */
+    const struct frag_params *params; /* of the policy */
     frag_size capacity;
     unsigned color; /* index in FIGURE_COLORS */
     struct progress *progress;

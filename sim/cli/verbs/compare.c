@@ -36,8 +36,8 @@ struct comparison {
     struct progress progress;
     struct compare_report report;
     const struct frag_device_trace *trace;
-    struct compared *cells; /* of that device's trace */
-    char **params;          /* of each policy on that trace */
+    struct compared *cells;      /* of that device's trace */
+    struct frag_params **params; /* of each policy on that trace */
 };
 
 /* -- one cell ------------------------------------------------------------- */
@@ -116,12 +116,13 @@ static void keep_quickest(struct compared *c, const struct cell_memory *m,
 /* A run on memory that is open. */
 static enum frag_err run_on(struct comparison *s, struct compared *c,
                             const struct cell_settings *settings,
-                            const struct cell_memory *m, const char *params,
+                            const struct cell_memory *m,
+                            const struct frag_params *params,
                             struct frag_summary *out, struct frag_error *e)
 {
     struct frag_run run;
 
-    FRAG_TRY(cell_replay(settings, m, s->trace, &c->id, params, progress_tick,
+    FRAG_TRY(cell_replay(settings, m, s->trace, params, progress_tick,
                          &s->progress, &run, e));
     judge(c, &run.summary);
     *out = run.summary;
@@ -135,8 +136,8 @@ static enum frag_err run_on(struct comparison *s, struct compared *c,
 static enum frag_err run_and_time(struct comparison *s, struct compared *c,
                                   const struct cell_settings *settings,
                                   const struct cell_memory *m,
-                                  const char *params, frag_size room,
-                                  struct frag_error *e)
+                                  const struct frag_params *params,
+                                  frag_size room, struct frag_error *e)
 {
     const bool is_timed = !settings->check;
     struct frag_summary summary;
@@ -156,7 +157,7 @@ static enum frag_err run_and_time(struct comparison *s, struct compared *c,
 }
 
 static enum frag_err run_real(struct comparison *s, struct compared *c,
-                              const char *params, bool check,
+                              const struct frag_params *params, bool check,
                               struct frag_error *e)
 {
     struct cell_settings settings = s->real;
@@ -178,7 +179,8 @@ static enum frag_err run_real(struct comparison *s, struct compared *c,
 }
 
 static enum frag_err run_simulated(struct comparison *s, struct compared *c,
-                                   const char *params, struct frag_error *e)
+                                   const struct frag_params *params,
+                                   struct frag_error *e)
 {
     struct frag_run run;
 
@@ -341,7 +343,7 @@ static int compare_run(const struct call *call, const void *values)
     frag_cuda_close(s.device);
     free(s.cells);
     free(s.params);
-    free(s.policies);
+    policy_choices_free(s.policies, s.policy_count);
     free(s.capacities);
     return err == FRAG_OK ? say_wrong(&s) : cli_fail(call, err, &e);
 }

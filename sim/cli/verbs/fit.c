@@ -137,7 +137,6 @@ static enum frag_err fit_device(void *user, const struct input *in,
                                        in->device->device, s->settings.total};
         struct frag_fit fit = {
             .trace = in->device,
-            .policy = policy->policy,
             .costs = &s->settings.costs,
             .rule = s->settings.rule,
             .total = s->settings.total,
@@ -145,12 +144,12 @@ static enum frag_err fit_device(void *user, const struct input *in,
             .user = &s->on.stop,
         };
         enum frag_err err;
-        char *params;
+        struct frag_params *params;
 
         FRAG_TRY(policy_choice_params(policy, in->trace->settings,
                                       in->trace->path, &params, e));
         announce(s, &on, i);
-        fit.params = params;
+        fit.prepared = params;
         err = fit_policy(s, &fit, &on, e);
         free(params);
         FRAG_TRY(err);
@@ -199,7 +198,7 @@ static int fit_run(const struct call *call, const void *values)
     cli_catch_signals();
     err = fit_all(&s, &e);
     progress_clear(&s.progress);
-    free(s.policies);
+    policy_choices_free(s.policies, s.policy_count);
     return cli_fail(call, err, &e);
 }
 

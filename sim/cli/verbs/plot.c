@@ -59,22 +59,19 @@ static enum frag_err find_capacity(const char *text,
     return err;
 }
 
-static enum frag_err view_trace(const struct figure *f, const struct values *v,
-                                const struct frag_trace *t,
-                                struct trace_view *view, struct frag_error *e)
+static enum frag_err draw_view(const struct figure *f, const struct values *v,
+                               const struct frag_trace *t,
+                               struct trace_view *view, struct frag_error *e)
 {
-    struct policy_choice policy;
-    char *params, *name;
+    struct frag_params *params;
     enum frag_err err;
+    char *name;
 
-    FRAG_TRY(policy_choice_read(v->policy, &policy, e));
-    FRAG_TRY(input_device(t, v->device, &view->device, e));
-    FRAG_TRY(find_capacity(v->capacity, view->device, &view->capacity, e));
-    FRAG_TRY(policy_choice_params(&policy, t->settings, t->path, &params, e));
+    FRAG_TRY(
+        policy_choice_params(view->policy, t->settings, t->path, &params, e));
     name = frag_trace_name(t->path);
     err = name ? FRAG_OK : FRAG_NOMEM;
     if (err == FRAG_OK) {
-        view->policy = &policy;
         view->params = params;
         view->name = name;
         view->color = v->color;
@@ -82,6 +79,24 @@ static enum frag_err view_trace(const struct figure *f, const struct values *v,
     }
     free(name);
     free(params);
+    return err;
+}
+
+static enum frag_err view_trace(const struct figure *f, const struct values *v,
+                                const struct frag_trace *t,
+                                struct trace_view *view, struct frag_error *e)
+{
+    struct policy_choice policy;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(v->policy, &policy, e));
+    view->policy = &policy;
+    err = input_device(t, v->device, &view->device, e);
+    if (err == FRAG_OK)
+        err = find_capacity(v->capacity, view->device, &view->capacity, e);
+    if (err == FRAG_OK)
+        err = draw_view(f, v, t, view, e);
+    policy_choice_free(&policy);
     return err;
 }
 

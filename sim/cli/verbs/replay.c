@@ -36,7 +36,8 @@ struct plan {
 
 static enum frag_err measure(struct plan *plan,
                              const struct frag_device_trace *trace,
-                             struct frag_run_identity *id, const char *params,
+                             struct frag_run_identity *id,
+                             const struct frag_params *params,
                              struct frag_error *e)
 {
     struct frag_run run;
@@ -68,7 +69,7 @@ static enum frag_err run_policy(struct plan *plan,
 {
     const struct policy_choice *policy = &plan->policies[p];
     enum frag_err err = FRAG_OK;
-    char *params;
+    struct frag_params *params;
 
     FRAG_TRY(policy_choice_params(policy, id->trace.settings, id->trace.path,
                                   &params, e));
@@ -177,7 +178,7 @@ static int replay_run(const struct call *call, const void *values)
     if (err == FRAG_OK)
         err = run_all(&plan, &e);
     progress_clear(&plan.progress);
-    free(plan.policies);
+    policy_choices_free(plan.policies, plan.policy_count);
     free(plan.capacities);
     return cli_fail(call, err, &e);
 }

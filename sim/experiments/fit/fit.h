@@ -25,8 +25,9 @@
 struct frag_fit {
     const struct frag_device_trace *trace;
     const struct frag_policy *policy;
-    const char *params;             /* NULL: defaults */
-    const struct frag_costs *costs; /* NULL: an H200's */
+    const char *params;                 /* NULL: defaults */
+    const struct frag_params *prepared; /* as of struct frag_replay */
+    const struct frag_costs *costs;     /* NULL: an H200's */
     enum frag_address_rule rule;
     frag_size total; /* as the device reports it at every capacity; 0: it
                         reports the capacity */

@@ -222,35 +222,48 @@ static enum frag_err add_policy(struct reading *r, char *text,
         return no_memory(e);
     }
     texts[g->policy_count] = text;
+    choices[g->policy_count] = (struct policy_choice){0};
     return policy_choice_read(text, &choices[g->policy_count++], e);
 }
 
-/* Every combination of a policy's parameters. */
-static enum frag_err expand(struct reading *r, const char *text,
-                            struct frag_error *e)
+/* Every combination of the axes on a policy. */
+static enum frag_err combine_all(struct reading *r,
+                                 const struct policy_choice *base,
+                                 struct frag_error *e)
 {
-    struct policy_choice base;
     uint64_t count = 1;
 
-    FRAG_TRY(policy_choice_read(text, &base, e));
     for (size_t i = 0; i < r->params.count; i++)
-        if (applies(&r->axes[i], base.policy)) {
+        if (applies(&r->axes[i], base->policy)) {
             r->axes[i].used = true;
             count *= r->axes[i].values.count;
             if (count > GRID_CELLS_MAX)
                 return frag_fail(e, FRAG_INVALID,
                                  "%s: more than %llu combinations of its "
                                  "parameters",
-                                 text, (unsigned long long)GRID_CELLS_MAX);
+                                 base->text,
+                                 (unsigned long long)GRID_CELLS_MAX);
         }
     for (uint64_t i = 0; i < count; i++) {
-        char *one = combine(r, &base, i, count);
+        char *one = combine(r, base, i, count);
 
         if (!one)
             return no_memory(e);
         FRAG_TRY(add_policy(r, one, e));
     }
     return FRAG_OK;
+}
+
+static enum frag_err expand(struct reading *r, const char *text,
+                            struct frag_error *e)
+{
+    struct policy_choice base;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(text, &base, e));
+    err = combine_all(r, &base, e);
+    policy_choice_free(&base);
+    return err;
 }
 
 static enum frag_err expand_all(struct reading *r, struct frag_error *e)
@@ -315,7 +328,7 @@ void grid_free(struct grid *grid)
     for (size_t i = 0; i < grid->policy_count; i++)
         free(grid->policy_texts[i]);
     free(grid->policy_texts);
-    free(grid->policies);
+    policy_choices_free(grid->policies, grid->policy_count);
     free(grid->capacities);
     free(grid->traces.items);
     free(grid->storage);

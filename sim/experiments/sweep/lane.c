@@ -54,7 +54,7 @@ static char *make_key(const struct sweep *s, const struct lane *lane,
     fprintf(out, "%s %" PRIu32 " %" PRIu64 " %s\t%s\t%s",
             lane->subject->file_sha256,
             lane->subject->devices[cell->device].device, cell->capacity,
-            policy->text, policy->digest, cell->resolved);
+            policy->text, policy->digest, cell_params(cell));
     if (fclose(out) == 0)
         return key;
     free(key);
@@ -72,7 +72,6 @@ static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
                                const struct grid_cell *at, uint32_t device,
                                struct sweep_cell *out)
 {
-    enum { RESOLVED = sizeof(((struct frag_run *)0)->params) };
     const struct grid *grid = s->spec->grid;
     const struct policy_choice *policy = &grid->policies[at->policy];
     const struct recalled_run *done;
@@ -84,15 +83,9 @@ static enum frag_err make_cell(const struct sweep *s, const struct lane *lane,
         .capacity = capacity_choice_bytes(
             &grid->capacities[at->capacity],
             lane->subject->devices[device].peak_requested),
-        .resolved = calloc(1, RESOLVED),
     };
-    if (!out->resolved)
-        return FRAG_NOMEM;
     out->err = policy_choice_params(policy, lane->subject->trace.settings,
                                     lane->path, &out->params, &e);
-    if (out->err == FRAG_OK)
-        out->err = frag_policy_resolve(policy->policy, out->params,
-                                       out->resolved, RESOLVED, &e);
     out->key = make_key(s, lane, out);
     if (out->err == FRAG_NOMEM || !out->key)
         return FRAG_NOMEM;
@@ -124,7 +117,6 @@ static void drop_cells(struct lane *lane)
 {
     for (size_t i = 0; i < lane->count; i++) {
         free(lane->cells[i].params);
-        free(lane->cells[i].resolved);
         free(lane->cells[i].key);
         free(lane->cells[i].words);
     }

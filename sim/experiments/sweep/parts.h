@@ -13,13 +13,18 @@ struct sweep_cell {
     uint32_t device; /* index in the trace */
     uint32_t policy; /* index in the grid */
     frag_size capacity;
-    char *params;    /* as the policy is to get them; NULL if that failed */
-    char *resolved;  /* all of them, as results say them */
-    char *key;       /* its name in the journal */
-    uint64_t offset; /* of its record in the journal; 0: not there */
+    struct frag_params *params; /* NULL if they are wrong on this trace */
+    char *key;                  /* its name in the journal */
+    uint64_t offset;            /* of its record in the journal; 0: not there */
     enum frag_err err;
     char *words; /* of err */
 };
+
+/* All parameters as results say them. */
+static inline const char *cell_params(const struct sweep_cell *cell)
+{
+    return cell->params ? cell->params->text : "";
+}
 
 enum lane_state {
     LANE_WAITING,

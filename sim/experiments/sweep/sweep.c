@@ -284,8 +284,8 @@ static int by_identity(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
 
-    return frag_results_order(&x->id, x->cell->resolved, &y->id,
-                              y->cell->resolved);
+    return frag_results_order(&x->id, cell_params(x->cell), &y->id,
+                              cell_params(y->cell));
 }
 
 /* All finished cells, in order; to be freed. NULL if there is no memory. */

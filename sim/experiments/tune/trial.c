@@ -17,10 +17,15 @@ enum frag_err tune_run(const struct cell_settings *settings,
                                    .policy_used = frag_policy_find("torch"),
                                    .capacity = capacity};
     struct stop asked = *stop; /* frag_replay's user is not const */
+    struct frag_params *params;
     struct frag_run run;
+    enum frag_err err;
 
-    FRAG_TRY(
-        cell_run(settings, on->device, &id, text, stop_tick, &asked, &run, e));
+    FRAG_TRY(frag_params_read(id.policy_used, text, &params, e));
+    err =
+        cell_run(settings, on->device, &id, params, stop_tick, &asked, &run, e);
+    free(params);
+    FRAG_TRY(err);
     *out = (struct tune_result){
         .peak = run.summary.peak_reserved,
         .seconds = run.summary.modelled_device_seconds,
