@@ -40,32 +40,32 @@ enum { LOW, HIGH };
 enum state { USED, FREE, SPLIT };
 
 /* A block, in use, free or split. */
-struct part {
+struct buddy_part {
     struct ring link; /* while it is free */
     uint8_t class, side;
     uint8_t state;
 };
 
 /* The two parts of a split block; 64 bytes, one cache line. */
-struct pair {
-    struct part parts[2];
-    struct part *whole;
+struct buddy_pair {
+    struct buddy_part parts[2];
+    struct buddy_part *whole;
     frag_addr addr;
 };
 
 /* A segment is the lower part of a pair whose other part is never free. */
-struct span {
-    struct span *next;
-    struct pair pair;
+struct buddy_span {
+    struct buddy_span *next;
+    struct buddy_pair pair;
 };
 
 struct buddy {
     frag_size segment, unit; /* the parameters */
     uint32_t kind;
     uint32_t classes;
-    struct span *spans;   /* the newest first */
-    struct nodes nodes;   /* of pairs */
-    uint64_t used[WORDS]; /* bit c: there are free blocks of class c */
+    struct buddy_span *spans; /* the newest first */
+    struct nodes nodes;       /* of pairs */
+    uint64_t used[WORDS];     /* bit c: there are free blocks of class c */
     struct ring heads[CLASSES];
     frag_size sizes[CLASSES];
     uint8_t smaller[CLASSES]; /* class of the smaller part; of the larger one
@@ -110,14 +110,14 @@ static unsigned class_of(const struct buddy *b, frag_size size)
 
 /* ---- free blocks ---- */
 
-static void push(struct buddy *b, struct part *p)
+static void push(struct buddy *b, struct buddy_part *p)
 {
     p->state = FREE;
     ring_push(&b->heads[p->class], &p->link);
     b->used[p->class / 64] |= (uint64_t)1 << (p->class % 64);
 }
 
-static void take_out(struct buddy *b, struct part *p)
+static void take_out(struct buddy *b, struct buddy_part *p)
 {
     const uint64_t is_last = p->link.prev == p->link.next; /* both the head */
 
@@ -126,7 +126,7 @@ static void take_out(struct buddy *b, struct part *p)
 }
 
 /* The first free block of the smallest class from `class` up that has one. */
-static struct part *first_from(const struct buddy *b, unsigned class)
+static struct buddy_part *first_from(const struct buddy *b, unsigned class)
 {
     unsigned word = class / 64;
     uint64_t bits = b->used[word] & (~(uint64_t)0 << (class % 64));
@@ -135,24 +135,25 @@ static struct part *first_from(const struct buddy *b, unsigned class)
         bits = b->used[word];
     if (!bits)
         return NULL;
-    return (struct part *)b->heads[word * 64 + (unsigned)__builtin_ctzll(bits)]
+    return (struct buddy_part *)b
+        ->heads[word * 64 + (unsigned)__builtin_ctzll(bits)]
         .next;
 }
 
-static struct pair *pair_of(struct part *p)
+static struct buddy_pair *pair_of(struct buddy_part *p)
 {
-    return (struct pair *)(p - p->side);
+    return (struct buddy_pair *)(p - p->side);
 }
 
-static frag_addr addr_of(const struct buddy *b, struct part *p)
+static frag_addr addr_of(const struct buddy *b, struct buddy_part *p)
 {
-    const struct pair *pair = pair_of(p);
+    const struct buddy_pair *pair = pair_of(p);
 
     return pair->addr +
            (p->side == HIGH ? b->sizes[pair->parts[LOW].class] : 0);
 }
 
-static void set_part(struct part *p, unsigned class, unsigned side)
+static void set_part(struct buddy_part *p, unsigned class, unsigned side)
 {
     p->class = (uint8_t) class;
     p->side = (uint8_t)side;
@@ -160,13 +161,13 @@ static void set_part(struct part *p, unsigned class, unsigned side)
 
 /* Splits a block that is on no list, at *addr, down to what a class calls for;
  * that lies at *addr then. */
-static struct part *split(struct buddy *b, struct part *p, unsigned class,
-                          frag_addr *addr)
+static struct buddy_part *split(struct buddy *b, struct buddy_part *p,
+                                unsigned class, frag_addr *addr)
 {
     while (p->class > class) {
         const unsigned larger = p->class - 1u, smaller = b->smaller[p->class];
         const unsigned side = smaller >= class && smaller < larger ? HIGH : LOW;
-        struct pair *pair = nodes_take(&b->nodes);
+        struct buddy_pair *pair = nodes_take(&b->nodes);
 
         pair->whole = p;
         pair->addr = *addr;
@@ -186,12 +187,12 @@ static struct part *split(struct buddy *b, struct part *p, unsigned class,
 static bool give_back(struct frag_heap *heap)
 {
     struct buddy *b = heap->state;
-    struct span **link = &b->spans;
+    struct buddy_span **link = &b->spans;
     bool any = false;
 
     while (*link) {
-        struct span *s = *link;
-        struct part *p = &s->pair.parts[LOW];
+        struct buddy_span *s = *link;
+        struct buddy_part *p = &s->pair.parts[LOW];
 
         if (p->state != FREE ||
             heap->mem->ops->segment_free(heap->mem, s->pair.addr,
@@ -209,16 +210,16 @@ static bool give_back(struct frag_heap *heap)
 
 /* A new span of at least the class, on no list. */
 static enum frag_err grow(struct frag_heap *heap, unsigned class,
-                          struct part **out)
+                          struct buddy_part **out)
 {
     struct buddy *b = heap->state;
     const unsigned usual = class_of(b, b->segment);
-    struct span *s = malloc(sizeof(*s));
+    struct buddy_span *s = malloc(sizeof(*s));
     enum frag_err err;
 
     if (!s)
         return FRAG_NOMEM;
-    *s = (struct span){.pair.parts[HIGH] = {.side = HIGH, .state = USED}};
+    *s = (struct buddy_span){.pair.parts[HIGH] = {.side = HIGH, .state = USED}};
     s->pair.parts[LOW].class = (uint8_t)(class > usual ? class : usual);
     err = segment_take(heap, b->sizes[s->pair.parts[LOW].class], give_back,
                        &s->pair.addr);
@@ -240,7 +241,7 @@ static enum frag_err buddy_alloc(struct frag_heap *heap,
 {
     struct buddy *b = heap->state;
     const unsigned class = class_of(b, req->size);
-    struct part *p;
+    struct buddy_part *p;
     frag_addr addr;
 
     FRAG_TRY(nodes_reserve(&b->nodes, CLASSES)); /* more than splits can take */
@@ -260,8 +261,8 @@ static enum frag_err buddy_alloc(struct frag_heap *heap,
 static void buddy_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct buddy *b = heap->state;
-    struct part *p = block->node;
-    struct pair *pair = pair_of(p);
+    struct buddy_part *p = block->node;
+    struct buddy_pair *pair = pair_of(p);
 
     while (pair->parts[!p->side].state == FREE) {
         take_out(b, &pair->parts[!p->side]);
@@ -281,7 +282,7 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct buddy *b = heap->state;
 
-    b->nodes.size = sizeof(struct pair);
+    b->nodes.size = sizeof(struct buddy_pair);
     make_series(b);
     for (unsigned c = 0; c < b->classes; c++)
         ring_init(&b->heads[c]);
@@ -293,7 +294,7 @@ static void fini(struct frag_heap *heap)
     struct buddy *b = heap->state;
 
     while (b->spans) {
-        struct span *s = b->spans;
+        struct buddy_span *s = b->spans;
 
         heap->mem->ops->segment_free(heap->mem, s->pair.addr,
                                      b->sizes[s->pair.parts[LOW].class]);

@@ -45,8 +45,9 @@ struct compact {
     uint64_t moves;
     frag_size span;
     frag_size used;
-    struct tile *cursor; /* of an incremental pass: all up to this used tile,
-                            which may be a span's end, is done; NULL: no pass */
+    struct page_tile
+        *cursor; /* of an incremental pass: all up to this used tile,
+               which may be a span's end, is done; NULL: no pass */
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -62,29 +63,29 @@ static void fini(struct frag_heap *heap)
     pages_fini(heap, &((struct compact *)heap->state)->pages);
 }
 
-static frag_addr end_of(const struct tile *t)
+static frag_addr end_of(const struct page_tile *t)
 {
     return t->node.addr + t->node.size;
 }
 
 /* ------------------------------------------------------------ moving --- */
 
-static bool is_block(const struct tile *t)
+static bool is_block(const struct page_tile *t)
 {
     return t->state == TILE_USED && !t->is_end;
 }
 
-static bool is_worth(const struct tile *block, frag_size hole)
+static bool is_worth(const struct page_tile *block, frag_size hole)
 {
     return block->node.size / PIECES <= hole;
 }
 
 /* Slides the block above a hole down over it. */
-static enum frag_err slide(struct frag_heap *heap, struct tile *hole,
+static enum frag_err slide(struct frag_heap *heap, struct page_tile *hole,
                            frag_stream stream)
 {
     struct compact *s = heap->state;
-    struct tile *t = hole->next;
+    struct page_tile *t = hole->next;
     const frag_size gap = hole->node.size, size = t->node.size;
 
     for (frag_size at = 0; at < size; at += gap)
@@ -98,10 +99,10 @@ static enum frag_err slide(struct frag_heap *heap, struct tile *hole,
 }
 
 /* Slides blocks down from the hole up to address `limit` of its span. */
-static enum frag_err slide_run(struct frag_heap *heap, struct tile *hole,
+static enum frag_err slide_run(struct frag_heap *heap, struct page_tile *hole,
                                frag_addr limit, frag_stream stream)
 {
-    struct tile *t = hole;
+    struct page_tile *t = hole;
 
     while (!t->is_end && t->node.addr < limit) {
         if (t->state == TILE_HELD && is_block(t->next) && end_of(t) < limit &&
@@ -126,7 +127,7 @@ static enum frag_err slide_all(struct frag_heap *heap, frag_stream stream)
 
 /* Neighbouring tiles from a hole to one that ends at `end`. */
 struct window {
-    struct tile *first;
+    struct page_tile *first;
     frag_addr end;
     frag_size free, live;
 };
@@ -139,7 +140,7 @@ static void consider(const struct window *w, struct window *best)
 
 /* Leaves the first hole and the blocks above it out of the window, of which
  * `last` is the last hole. */
-static void shrink(struct window *w, const struct tile *last)
+static void shrink(struct window *w, const struct page_tile *last)
 {
     if (w->first == last) {
         *w = (struct window){0};
@@ -151,7 +152,7 @@ static void shrink(struct window *w, const struct tile *last)
         w->live -= w->first->node.size;
 }
 
-static void take_hole(struct window *w, struct tile *t, frag_size size,
+static void take_hole(struct window *w, struct page_tile *t, frag_size size,
                       struct window *best)
 {
     if (!w->first)
@@ -165,8 +166,8 @@ static void take_hole(struct window *w, struct tile *t, frag_size size,
 }
 
 /* The region's end, a bare tile: holes of `least` bytes are enough here. */
-static void take_end(struct window *w, const struct tile *t, frag_size least,
-                     struct window *best)
+static void take_end(struct window *w, const struct page_tile *t,
+                     frag_size least, struct window *best)
 {
     w->end = t->node.addr;
     while (w->first && w->free >= least && w->live > 0) {
@@ -185,7 +186,7 @@ static struct window cheapest(const struct compact *s, frag_size size,
     for (struct page_span *p = s->pages.spans; p; p = p->next) {
         struct window w = {0};
 
-        for (struct tile *t = p->ends.next; !t->is_end; t = t->next) {
+        for (struct page_tile *t = p->ends.next; !t->is_end; t = t->next) {
             if (t->state == TILE_HELD)
                 take_hole(&w, t, size, &best);
             else if (t->state == TILE_BARE)
@@ -264,7 +265,7 @@ static enum frag_err before_growth(struct frag_heap *heap, frag_size size,
 
 /* A hole, or one at the region's end that grows for it. */
 static enum frag_err fit_or_grow(struct frag_heap *heap, frag_size size,
-                                 struct tile **out)
+                                 struct page_tile **out)
 {
     struct compact *s = heap->state;
     struct spot spot;
@@ -278,7 +279,7 @@ static enum frag_err fit_or_grow(struct frag_heap *heap, frag_size size,
 }
 
 static enum frag_err find_room(struct frag_heap *heap, frag_size size,
-                               frag_stream stream, struct tile **out)
+                               frag_stream stream, struct page_tile **out)
 {
     struct compact *s = heap->state;
     struct spot spot;
@@ -303,12 +304,12 @@ static enum frag_err find_room(struct frag_heap *heap, frag_size size,
 /* --------------------------------------------------- incremental pass --- */
 
 /* The next block to slide, after its hole; NULL at the end of the pass. */
-static struct tile *next_hole(struct compact *s)
+static struct page_tile *next_hole(struct compact *s)
 {
-    struct tile *c = s->cursor;
+    struct page_tile *c = s->cursor;
 
     for (; c; c = s->cursor) {
-        struct tile *t = c->next;
+        struct page_tile *t = c->next;
 
         if (t->state == TILE_HELD && is_block(t->next) &&
             is_worth(t->next, t->node.size) && t->next->node.size <= s->bytes)
@@ -327,13 +328,13 @@ static enum frag_err go_on(struct frag_heap *heap, frag_stream stream)
 {
     struct compact *s = heap->state;
     frag_size bytes = s->bytes;
-    struct tile *hole = next_hole(s);
+    struct page_tile *hole = next_hole(s);
 
     if (!hole || !heap->moved)
         return FRAG_OK;
     FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
     for (uint64_t i = 0; i < s->moves; i++) {
-        struct tile *t;
+        struct page_tile *t;
 
         hole = next_hole(s);
         if (!hole || hole->next->node.size > bytes)
@@ -354,7 +355,7 @@ static enum frag_err alloc(struct frag_heap *heap,
 {
     struct compact *s = heap->state;
     const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
-    struct tile *t;
+    struct page_tile *t;
 
     FRAG_TRY(pages_ready(&s->pages));
     if (s->cursor)
@@ -373,7 +374,7 @@ static enum frag_err alloc(struct frag_heap *heap,
 static void free_block(struct frag_heap *heap, const struct frag_block *block)
 {
     struct compact *s = heap->state;
-    struct tile *t = block->node;
+    struct page_tile *t = block->node;
 
     s->used -= t->node.size;
     if (s->cursor == t)
@@ -389,9 +390,9 @@ static void free_requested(struct frag_heap *heap,
 }
 
 /* The highest tile of a span that has memory. */
-static struct tile *topmost(const struct page_span *s)
+static struct page_tile *topmost(const struct page_span *s)
 {
-    struct tile *t = s->ends.prev;
+    struct page_tile *t = s->ends.prev;
 
     return t->state == TILE_BARE ? t->prev : t;
 }
@@ -402,7 +403,7 @@ static void trim(struct frag_heap *heap)
 
     if (p->count && heap->mem->ops->synchronize(heap->mem) == FRAG_OK)
         for (struct page_span *s = p->spans; s; s = s->next) {
-            struct tile *t = topmost(s);
+            struct page_tile *t = topmost(s);
 
             if (t->state == TILE_HELD && pages_whole(p, t) > 0)
                 pages_strip(heap, p, t, pages_whole(p, t));

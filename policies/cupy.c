@@ -26,8 +26,8 @@
 
 #include <stdlib.h>
 
-struct arena {
-    struct arena *next;
+struct cupy_arena {
+    struct cupy_arena *next;
     frag_stream stream;
     frag_pool pool;
     struct free_set holes;
@@ -36,7 +36,7 @@ struct arena {
 struct cupy {
     frag_size limit; /* the parameters */
     double fraction;
-    struct arena *arenas; /* the one used last comes first */
+    struct cupy_arena *arenas; /* the one used last comes first */
     struct tiles tiles;
 };
 
@@ -56,25 +56,25 @@ static void fini(struct frag_heap *heap)
 
     tiles_fini(heap, &p->tiles);
     while (p->arenas) {
-        struct arena *a = p->arenas;
+        struct cupy_arena *a = p->arenas;
 
         p->arenas = a->next;
         free(a);
     }
 }
 
-static void put_first(struct cupy *p, struct arena *a)
+static void put_first(struct cupy *p, struct cupy_arena *a)
 {
     a->next = p->arenas;
     p->arenas = a;
 }
 
 /* The arena of a stream and pool, made if there is none yet. */
-static struct arena *arena_of(struct cupy *p, frag_stream stream,
-                              frag_pool pool)
+static struct cupy_arena *arena_of(struct cupy *p, frag_stream stream,
+                                   frag_pool pool)
 {
-    struct arena **link = &p->arenas;
-    struct arena *a;
+    struct cupy_arena **link = &p->arenas;
+    struct cupy_arena *a;
 
     while (*link && ((*link)->stream != stream || (*link)->pool != pool))
         link = &(*link)->next;
@@ -99,7 +99,7 @@ static bool is_within_limit(const struct cupy *p, frag_size size)
     return size <= p->limit && p->tiles.held <= p->limit - size;
 }
 
-static enum frag_err grow(struct frag_heap *heap, struct arena *a,
+static enum frag_err grow(struct frag_heap *heap, struct cupy_arena *a,
                           frag_size size, struct tile **out)
 {
     struct cupy *p = heap->state;
@@ -124,7 +124,7 @@ static enum frag_err cupy_alloc(struct frag_heap *heap,
 {
     struct cupy *p = heap->state;
     const frag_size size = whole_quanta(req->size);
-    struct arena *a = arena_of(p, req->stream, req->pool);
+    struct cupy_arena *a = arena_of(p, req->stream, req->pool);
     struct tile *t;
 
     if (!a)

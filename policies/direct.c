@@ -11,26 +11,27 @@
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/segments.h"
 
-struct piece {
-    struct piece *prev, *next; /* in the list of live or of refused pieces */
+struct direct_piece {
+    struct direct_piece *prev,
+        *next; /* in the list of live or of refused pieces */
     frag_addr addr;
     frag_size size;
 };
 
 struct direct {
     struct nodes nodes;
-    struct piece *live, *refused;
+    struct direct_piece *live, *refused;
 };
 
 static enum frag_err init(struct frag_heap *heap)
 {
     struct direct *d = heap->state;
 
-    d->nodes.size = sizeof(struct piece);
+    d->nodes.size = sizeof(struct direct_piece);
     return FRAG_OK;
 }
 
-static void push(struct piece **list, struct piece *piece)
+static void push(struct direct_piece **list, struct direct_piece *piece)
 {
     piece->prev = NULL;
     piece->next = *list;
@@ -39,7 +40,7 @@ static void push(struct piece **list, struct piece *piece)
     *list = piece;
 }
 
-static void drop(struct piece **list, struct piece *piece)
+static void drop(struct direct_piece **list, struct direct_piece *piece)
 {
     if (piece->prev)
         piece->prev->next = piece->next;
@@ -50,7 +51,7 @@ static void drop(struct piece **list, struct piece *piece)
 }
 
 /* Returns a piece of no list to the device. */
-static bool give_back(struct frag_heap *heap, struct piece *piece)
+static bool give_back(struct frag_heap *heap, struct direct_piece *piece)
 {
     struct direct *d = heap->state;
 
@@ -66,12 +67,12 @@ static bool give_back(struct frag_heap *heap, struct piece *piece)
 static bool offer_again(struct frag_heap *heap)
 {
     struct direct *d = heap->state;
-    struct piece *list = d->refused;
+    struct direct_piece *list = d->refused;
     bool any = false;
 
     d->refused = NULL;
     while (list) {
-        struct piece *piece = list;
+        struct direct_piece *piece = list;
 
         list = piece->next;
         any = give_back(heap, piece) || any;
@@ -85,13 +86,13 @@ static enum frag_err direct_alloc(struct frag_heap *heap,
 {
     struct direct *d = heap->state;
     const frag_size size = whole_quanta(req->size);
-    struct piece *piece;
+    struct direct_piece *piece;
     frag_addr addr;
 
     FRAG_TRY(nodes_reserve(&d->nodes, 1));
     FRAG_TRY(segment_take(heap, size, offer_again, &addr));
     piece = nodes_take(&d->nodes);
-    *piece = (struct piece){.addr = addr, .size = size};
+    *piece = (struct direct_piece){.addr = addr, .size = size};
     push(&d->live, piece);
     *out = (struct frag_block){addr, size, piece};
     return FRAG_OK;

@@ -17,16 +17,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-struct region {
-    struct region *next;
+struct expandable_region {
+    struct expandable_region *next;
     struct pages pages;
     frag_stream stream;
     frag_pool pool;
 };
 
 struct expandable {
-    struct region *regions; /* the most recently used first */
-    frag_size page, span;   /* the parameters */
+    struct expandable_region *regions; /* the most recently used first */
+    frag_size page, span;              /* the parameters */
 };
 
 static void fini(struct frag_heap *heap)
@@ -34,7 +34,7 @@ static void fini(struct frag_heap *heap)
     struct expandable *s = heap->state;
 
     while (s->regions) {
-        struct region *r = s->regions;
+        struct expandable_region *r = s->regions;
 
         s->regions = r->next;
         pages_fini(heap, &r->pages);
@@ -43,11 +43,11 @@ static void fini(struct frag_heap *heap)
 }
 
 /* The region of a stream and pool, at the front; NULL if the host is full. */
-static struct region *region_of(struct frag_heap *heap,
-                                const struct frag_request *req)
+static struct expandable_region *region_of(struct frag_heap *heap,
+                                           const struct frag_request *req)
 {
     struct expandable *s = heap->state;
-    struct region **link = &s->regions, *r;
+    struct expandable_region **link = &s->regions, *r;
 
     while (*link &&
            ((*link)->stream != req->stream || (*link)->pool != req->pool))
@@ -70,7 +70,7 @@ static struct region *region_of(struct frag_heap *heap,
 
 static bool can_shrink(const struct expandable *s)
 {
-    for (const struct region *r = s->regions; r; r = r->next) {
+    for (const struct expandable_region *r = s->regions; r; r = r->next) {
         const struct free_node *n = free_set_last(&r->pages.held);
 
         if (r->pages.spare_count || (n && n->size >= r->pages.unit))
@@ -87,7 +87,7 @@ static bool give_back(struct frag_heap *heap)
 
     if (!can_shrink(s) || heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
         return false;
-    for (struct region *r = s->regions; r; r = r->next) {
+    for (struct expandable_region *r = s->regions; r; r = r->next) {
         pages_strip_all(heap, &r->pages);
         any |= pages_release(heap, &r->pages);
     }
@@ -95,7 +95,8 @@ static bool give_back(struct frag_heap *heap)
 }
 
 static enum frag_err grow(struct frag_heap *heap, struct pages *p,
-                          frag_size size, struct tile **out, frag_addr *addr)
+                          frag_size size, struct page_tile **out,
+                          frag_addr *addr)
 {
     struct spot spot;
 
@@ -106,7 +107,8 @@ static enum frag_err grow(struct frag_heap *heap, struct pages *p,
 }
 
 static enum frag_err find(struct frag_heap *heap, struct pages *p,
-                          frag_size size, struct tile **out, frag_addr *addr)
+                          frag_size size, struct page_tile **out,
+                          frag_addr *addr)
 {
     *out = pages_fit(p, size);
     if (!*out)
@@ -120,8 +122,8 @@ static enum frag_err alloc(struct frag_heap *heap,
                            struct frag_block *out)
 {
     const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
-    struct region *r = region_of(heap, req);
-    struct tile *t;
+    struct expandable_region *r = region_of(heap, req);
+    struct page_tile *t;
     frag_addr addr;
     enum frag_err err;
 

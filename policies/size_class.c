@@ -26,8 +26,8 @@ enum {
     MAX_TAIL = 64, /* each piece of a tail is more than half of what is left */
 };
 
-struct span { /* a segment */
-    struct span *next;
+struct class_span { /* a segment */
+    struct class_span *next;
     frag_addr addr;
     frag_size size;
     frag_size carved; /* bytes from the start that are chunks by now */
@@ -35,9 +35,9 @@ struct span { /* a segment */
     uint32_t idle;    /* of them free; trim's */
 };
 
-struct chunk {          /* a block, free or not */
-    struct chunk *next; /* on its free list */
-    struct span *span;
+struct class_chunk {          /* a block, free or not */
+    struct class_chunk *next; /* on its free list */
+    struct class_span *span;
     frag_addr addr;
     uint32_t class;
 };
@@ -45,32 +45,33 @@ struct chunk {          /* a block, free or not */
 struct size_class {
     frag_size segment; /* the parameters; subdivisions as an exponent */
     uint32_t subdivisions;
-    struct span *current; /* carved for the classes up to `segment` */
-    struct span *spans;   /* the newest first */
-    struct nodes nodes;   /* of chunks */
-    struct chunk *idle[CLASSES];
+    struct class_span *current; /* carved for the classes up to `segment` */
+    struct class_span *spans;   /* the newest first */
+    struct nodes nodes;         /* of chunks */
+    struct class_chunk *idle[CLASSES];
 };
 
 /* The next bytes of a span that has them, as a chunk. */
-static struct chunk *carve(struct size_class *p, struct span *s, uint32_t class,
-                           frag_size size)
+static struct class_chunk *carve(struct size_class *p, struct class_span *s,
+                                 uint32_t class, frag_size size)
 {
-    struct chunk *c = nodes_take(&p->nodes);
+    struct class_chunk *c = nodes_take(&p->nodes);
 
-    *c = (struct chunk){.span = s, .addr = s->addr + s->carved, .class = class};
+    *c = (struct class_chunk){
+        .span = s, .addr = s->addr + s->carved, .class = class};
     s->carved += size;
     s->chunks++;
     return c;
 }
 
-static void put(struct size_class *p, struct chunk *c)
+static void put(struct size_class *p, struct class_chunk *c)
 {
     c->next = p->idle[c->class];
     p->idle[c->class] = c;
 }
 
 /* Carves what is left of a span; s may be NULL. */
-static void finish(struct size_class *p, struct span *s)
+static void finish(struct size_class *p, struct class_span *s)
 {
     while (s && s->size - s->carved >= FRAG_QUANTUM) {
         frag_size size = s->size - s->carved;
@@ -82,10 +83,10 @@ static void finish(struct size_class *p, struct span *s)
 
 static void count_idle(struct size_class *p)
 {
-    for (struct span *s = p->spans; s; s = s->next)
+    for (struct class_span *s = p->spans; s; s = s->next)
         s->idle = 0;
     for (size_t i = 0; i < CLASSES; i++)
-        for (struct chunk *c = p->idle[i]; c; c = c->next)
+        for (struct class_chunk *c = p->idle[i]; c; c = c->next)
             c->span->idle++;
 }
 
@@ -93,10 +94,10 @@ static void count_idle(struct size_class *p)
 static void forget_chunks(struct size_class *p)
 {
     for (size_t i = 0; i < CLASSES; i++) {
-        struct chunk **link = &p->idle[i];
+        struct class_chunk **link = &p->idle[i];
 
         while (*link) {
-            struct chunk *c = *link;
+            struct class_chunk *c = *link;
 
             if (c->span->size) {
                 link = &c->next;
@@ -110,12 +111,12 @@ static void forget_chunks(struct size_class *p)
 
 static void forget_spans(struct size_class *p)
 {
-    struct span **link = &p->spans;
+    struct class_span **link = &p->spans;
 
     if (p->current && !p->current->size)
         p->current = NULL;
     while (*link) {
-        struct span *s = *link;
+        struct class_span *s = *link;
 
         if (s->size) {
             link = &s->next;
@@ -133,7 +134,7 @@ static bool give_back(struct frag_heap *heap)
     bool any = false;
 
     count_idle(p);
-    for (struct span *s = p->spans; s; s = s->next) {
+    for (struct class_span *s = p->spans; s; s = s->next) {
         if (s->idle != s->chunks || heap->mem->ops->segment_free(
                                         heap->mem, s->addr, s->size) != FRAG_OK)
             continue;
@@ -149,15 +150,15 @@ static bool give_back(struct frag_heap *heap)
 
 /* A new span with room for size. */
 static enum frag_err grow(struct frag_heap *heap, frag_size size,
-                          struct span **out)
+                          struct class_span **out)
 {
     struct size_class *p = heap->state;
-    struct span *s = malloc(sizeof(*s));
+    struct class_span *s = malloc(sizeof(*s));
     enum frag_err err;
 
     if (!s)
         return FRAG_NOMEM;
-    *s = (struct span){.size = segment_size(heap->mem, p->segment, size)};
+    *s = (struct class_span){.size = segment_size(heap->mem, p->segment, size)};
     err = segment_take(heap, s->size, give_back, &s->addr);
     if (err != FRAG_OK) {
         free(s);
@@ -171,10 +172,10 @@ static enum frag_err grow(struct frag_heap *heap, frag_size size,
 
 /* A chunk of a class that has none free. All that can fail comes first. */
 static enum frag_err fresh_chunk(struct frag_heap *heap, uint32_t class,
-                                 frag_size size, struct chunk **out)
+                                 frag_size size, struct class_chunk **out)
 {
     struct size_class *p = heap->state;
-    struct span *s = p->current;
+    struct class_span *s = p->current;
 
     FRAG_TRY(nodes_reserve(&p->nodes, 1 + MAX_TAIL));
     if (!s || s->size - s->carved < size)
@@ -199,7 +200,7 @@ static enum frag_err size_class_alloc(struct frag_heap *heap,
     struct size_class *p = heap->state;
     frag_size size = whole_quanta(req->size);
     const uint32_t class = class_above(p->subdivisions, &size);
-    struct chunk *c = p->idle[class];
+    struct class_chunk *c = p->idle[class];
 
     if (c)
         p->idle[class] = c->next;
@@ -224,7 +225,7 @@ static enum frag_err init(struct frag_heap *heap)
 {
     struct size_class *p = heap->state;
 
-    p->nodes.size = sizeof(struct chunk);
+    p->nodes.size = sizeof(struct class_chunk);
     return FRAG_OK;
 }
 
@@ -233,7 +234,7 @@ static void fini(struct frag_heap *heap)
     struct size_class *p = heap->state;
 
     while (p->spans) {
-        struct span *s = p->spans;
+        struct class_span *s = p->spans;
 
         heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
         p->spans = s->next;

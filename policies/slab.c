@@ -30,7 +30,7 @@
 struct slab {
     struct ring link;    /* of the class, while it has room; of the pool */
     struct object *free; /* freed objects, the last one first */
-    struct span *span;
+    struct slab_span *span;
     frag_addr addr;
     frag_size size; /* of its objects */
     uint32_t class;
@@ -45,8 +45,8 @@ struct object {
     frag_addr addr;
 };
 
-struct span { /* a segment */
-    struct span *next;
+struct slab_span { /* a segment */
+    struct slab_span *next;
     frag_addr addr;
     frag_size size;
     size_t busy; /* slabs with objects in use */
@@ -59,7 +59,7 @@ enum { CLASSES = CLASSES_LEVELS << CLASSES_MAX_BITS };
 struct slabs {
     frag_size segment, slab; /* the parameters, made whole by init; */
     uint32_t subdivisions;   /* as an exponent */
-    struct span *spans;      /* the newest first */
+    struct slab_span *spans; /* the newest first */
     struct nodes nodes;      /* of objects */
     struct ring pool;
     struct ring partial[CLASSES];
@@ -85,7 +85,7 @@ static void forget_objects(struct slabs *p, struct slab *s)
 
 /* ---- segments ---- */
 
-static void forget_span(struct slabs *p, struct span *span)
+static void forget_span(struct slabs *p, struct slab_span *span)
 {
     for (size_t i = 0; i < span->count; i++) {
         forget_objects(p, &span->slabs[i]);
@@ -98,11 +98,11 @@ static void forget_span(struct slabs *p, struct span *span)
 static bool give_back(struct frag_heap *heap)
 {
     struct slabs *p = heap->state;
-    struct span **link = &p->spans;
+    struct slab_span **link = &p->spans;
     bool any = false;
 
     while (*link) {
-        struct span *span = *link;
+        struct slab_span *span = *link;
 
         if (span->busy || heap->mem->ops->segment_free(heap->mem, span->addr,
                                                        span->size) != FRAG_OK) {
@@ -120,7 +120,7 @@ static bool give_back(struct frag_heap *heap)
 static enum frag_err grow(struct frag_heap *heap, frag_size size, size_t count)
 {
     struct slabs *p = heap->state;
-    struct span *span;
+    struct slab_span *span;
     enum frag_err err;
 
     if (count > (SIZE_MAX - sizeof(*span)) / sizeof(struct slab))
@@ -255,7 +255,7 @@ static void fini(struct frag_heap *heap)
     struct slabs *p = heap->state;
 
     while (p->spans) {
-        struct span *span = p->spans;
+        struct slab_span *span = p->spans;
 
         heap->mem->ops->segment_free(heap->mem, span->addr, span->size);
         p->spans = span->next;

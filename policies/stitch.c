@@ -35,11 +35,11 @@
 #include <stdlib.h>
 
 /* Chunks of a primitive block, as part of a stitched one. */
-struct part {
+struct stitch_part {
     struct page_span *span;
     frag_addr addr;
     frag_size size;
-    struct tile *tile; /* while the stitched block is in use */
+    struct page_tile *tile; /* while the stitched block is in use */
 };
 
 struct stitched {
@@ -49,7 +49,7 @@ struct stitched {
     frag_size mapped; /* less than size: it is to be destroyed */
     bool in_use;
     size_t count;
-    struct part parts[];
+    struct stitch_part parts[];
 };
 
 struct stitch {
@@ -127,9 +127,10 @@ static void shrink_pool(struct frag_heap *heap, frag_size bytes)
 }
 
 /* The tile that has all of a part's first `size` bytes free; NULL if none. */
-static struct tile *free_tile(const struct part *part, frag_size size)
+static struct page_tile *free_tile(const struct stitch_part *part,
+                                   frag_size size)
 {
-    struct tile *t = part->span->ends.next;
+    struct page_tile *t = part->span->ends.next;
 
     while (!t->is_end && t->node.addr + t->node.size <= part->addr)
         t = t->next;
@@ -148,7 +149,7 @@ static bool is_free(const struct stitched *b, frag_size size)
 {
     if (b->in_use || b->mapped < b->size)
         return false;
-    for (const struct part *p = b->parts; size; p++) {
+    for (const struct stitch_part *p = b->parts; size; p++) {
         const frag_size some = least(size, p->size);
 
         if (!free_tile(p, some))
@@ -168,7 +169,7 @@ static enum frag_err ready(struct stitch *s, const struct stitched *b)
 static void use_parts(struct stitch *s, struct stitched *b, frag_size size)
 {
     b->in_use = true;
-    for (struct part *p = b->parts; p < b->parts + b->count; p++) {
+    for (struct stitch_part *p = b->parts; p < b->parts + b->count; p++) {
         const frag_size some = least(size, p->size);
 
         p->tile = NULL;
@@ -184,7 +185,7 @@ static void use_parts(struct stitch *s, struct stitched *b, frag_size size)
 static void drop_parts(struct stitched *b)
 {
     b->in_use = false;
-    for (struct part *p = b->parts; p < b->parts + b->count; p++) {
+    for (struct stitch_part *p = b->parts; p < b->parts + b->count; p++) {
         if (p->tile)
             pages_free(p->tile);
         p->tile = NULL;
@@ -231,7 +232,7 @@ static enum frag_err reuse(struct frag_heap *heap, struct stitched *b,
 
 /* New chunks as a primitive block of their own. */
 static enum frag_err create(struct frag_heap *heap, frag_size size,
-                            struct tile **out)
+                            struct page_tile **out)
 {
     struct pages *p = &((struct stitch *)heap->state)->pages;
     struct spot spot;
@@ -244,7 +245,7 @@ static enum frag_err create(struct frag_heap *heap, frag_size size,
 /* The largest free primitive blocks of `fragment` bytes or more, as parts, up
  * to size. Answers their bytes; `parts` NULL only counts. */
 static frag_size collect(const struct stitch *s, frag_size size,
-                         struct part *parts, size_t *count)
+                         struct stitch_part *parts, size_t *count)
 {
     frag_size got = 0;
 
@@ -255,8 +256,8 @@ static frag_size collect(const struct stitch *s, frag_size size,
         const frag_size some = least(size - got, n->size);
 
         if (parts)
-            parts[*count] =
-                (struct part){((struct tile *)n)->span, n->addr, some, NULL};
+            parts[*count] = (struct stitch_part){((struct page_tile *)n)->span,
+                                                 n->addr, some, NULL};
         ++*count;
         got += some;
     }
@@ -270,13 +271,13 @@ static enum frag_err gather_parts(struct frag_heap *heap, struct stitched *b,
 {
     struct stitch *s = heap->state;
     const frag_size got = collect(s, size, b->parts, &b->count);
-    struct tile *t;
+    struct page_tile *t;
 
     b->size = size;
     if (got < size) {
         FRAG_TRY(create(heap, size - got, &t));
         b->parts[b->count++] =
-            (struct part){t->span, t->node.addr, size - got, NULL};
+            (struct stitch_part){t->span, t->node.addr, size - got, NULL};
     }
     FRAG_TRY(ready(s, b));
     return heap->mem->ops->va_reserve(heap->mem, size, &b->addr);
@@ -286,7 +287,8 @@ static enum frag_err map_parts(struct frag_heap *heap, struct stitched *b)
 {
     struct pages *p = &((struct stitch *)heap->state)->pages;
 
-    for (const struct part *part = b->parts; part < b->parts + b->count; part++)
+    for (const struct stitch_part *part = b->parts; part < b->parts + b->count;
+         part++)
         for (frag_size at = 0; at < part->size; at += p->unit) {
             FRAG_TRY(
                 heap->mem->ops->map(heap->mem, b->addr + b->mapped, p->unit,
@@ -335,8 +337,8 @@ static enum frag_err stitch(struct frag_heap *heap, frag_size size,
 
 /* ------------------------------------------------------ large requests --- */
 
-static enum frag_err use_tile(struct stitch *s, struct tile *t, frag_size size,
-                              struct frag_block *out)
+static enum frag_err use_tile(struct stitch *s, struct page_tile *t,
+                              frag_size size, struct frag_block *out)
 {
     FRAG_TRY(pages_ready(&s->pages));
     t = pages_retag(&s->pages, t, t->node.addr, size, TILE_USED);
@@ -357,7 +359,7 @@ static enum frag_err alloc_large(struct frag_heap *heap, frag_size size,
                                  struct frag_block *out)
 {
     struct stitch *s = heap->state;
-    struct tile *t = pages_fit(&s->pages, size);
+    struct page_tile *t = pages_fit(&s->pages, size);
     const struct free_node *largest;
     struct stitched *b = NULL;
 
@@ -435,7 +437,7 @@ static enum frag_err alloc(struct frag_heap *heap,
 static void free_block(struct frag_heap *heap, const struct frag_block *block)
 {
     const struct stitch *s = heap->state;
-    struct tile *t = block->node;
+    struct page_tile *t = block->node;
 
     if (block->size < s->pages.unit)
         fit_free(heap, block);

@@ -96,7 +96,7 @@ static void note_stretch(struct history *h, frag_size last)
 static void a_place_that_two_stretches_share_is_not_known(void **state)
 {
     struct history h = {0};
-    struct step *s;
+    struct plan_step *s;
     uint64_t start;
 
     (void)state;

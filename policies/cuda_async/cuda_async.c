@@ -40,7 +40,7 @@ static enum frag_err init(struct frag_heap *heap)
 
     p->page = frag_round_up(p->page, heap->mem->granularity);
     p->span = frag_round_up(p->span, p->page);
-    p->nodes.size = sizeof(struct piece);
+    p->nodes.size = sizeof(struct async_piece);
     return FRAG_OK;
 }
 
@@ -52,14 +52,14 @@ static enum frag_err reserve_span(struct frag_heap *heap)
         return FRAG_OK;
     FRAG_TRY(heap->mem->ops->va_reserve(heap->mem, p->span, &p->base));
     p->end = nodes_take(&p->nodes);
-    *p->end = (struct piece){.node = {.addr = p->base, .size = p->span}};
+    *p->end = (struct async_piece){.node = {.addr = p->base, .size = p->span}};
     return FRAG_OK;
 }
 
 /* ---- pieces ---- */
 
 /* The record between two neighbours goes; neither is in a set. */
-static void drop(struct cuda_async *p, struct piece *t)
+static void drop(struct cuda_async *p, struct async_piece *t)
 {
     if (t->below)
         t->below->above = t->above;
@@ -68,9 +68,10 @@ static void drop(struct cuda_async *p, struct piece *t)
 }
 
 /* A piece that is in no set becomes a hole of home. */
-static void give(struct cuda_async *p, struct piece *t, struct holes_of *home)
+static void give(struct cuda_async *p, struct async_piece *t,
+                 struct holes_of *home)
 {
-    struct piece *below = t->below, *above = t->above;
+    struct async_piece *below = t->below, *above = t->above;
 
     if (below && below->home == home) {
         free_set_remove(&home->set, &below->node);
@@ -94,13 +95,14 @@ static void give(struct cuda_async *p, struct piece *t, struct holes_of *home)
 }
 
 /* Cuts the low part off a piece that is in no set. */
-static struct piece *cut(struct cuda_async *p, struct piece *t, frag_size size)
+static struct async_piece *cut(struct cuda_async *p, struct async_piece *t,
+                               frag_size size)
 {
-    struct piece *low = nodes_take(&p->nodes);
+    struct async_piece *low = nodes_take(&p->nodes);
 
-    *low = (struct piece){.node = {.addr = t->node.addr, .size = size},
-                          .below = t->below,
-                          .above = t};
+    *low = (struct async_piece){.node = {.addr = t->node.addr, .size = size},
+                                .below = t->below,
+                                .above = t};
     if (t->below)
         t->below->above = low;
     t->below = low;
@@ -110,7 +112,8 @@ static struct piece *cut(struct cuda_async *p, struct piece *t, frag_size size)
 }
 
 /* Uses the low part of a free piece. */
-static struct piece *take(struct cuda_async *p, struct piece *t, frag_size size)
+static struct async_piece *take(struct cuda_async *p, struct async_piece *t,
+                                frag_size size)
 {
     struct holes_of *home = t->home;
 
@@ -118,7 +121,7 @@ static struct piece *take(struct cuda_async *p, struct piece *t, frag_size size)
         return cut(p, t, size);
     free_set_remove(&home->set, &t->node);
     if (t->node.size > size) {
-        struct piece *low = cut(p, t, size);
+        struct async_piece *low = cut(p, t, size);
 
         free_set_insert(&home->set, &t->node);
         return low;
@@ -127,8 +130,8 @@ static struct piece *take(struct cuda_async *p, struct piece *t, frag_size size)
     return t;
 }
 
-static struct piece *choose(struct cuda_async *p, const struct holes_of *holes,
-                            frag_size size)
+static struct async_piece *choose(struct cuda_async *p,
+                                  const struct holes_of *holes, frag_size size)
 {
     struct free_node *own = free_set_fit(&holes->set, size);
     struct free_node *other = free_set_fit(&p->common.set, size);
@@ -137,7 +140,7 @@ static struct piece *choose(struct cuda_async *p, const struct holes_of *holes,
         own = other;
     if (!own && p->end->node.size >= size)
         return p->end;
-    return (struct piece *)own;
+    return (struct async_piece *)own;
 }
 
 /* ---- streams ---- */
@@ -173,7 +176,7 @@ static bool share_all(struct cuda_async *p)
 
         while ((n = free_set_first(&h->set)) != NULL) {
             free_set_remove(&h->set, n);
-            give(p, (struct piece *)n, &p->common);
+            give(p, (struct async_piece *)n, &p->common);
             any = true;
         }
     }
@@ -193,10 +196,10 @@ static void synchronize(struct frag_heap *heap, frag_size keep)
 /* ---- the policy ---- */
 
 static enum frag_err place(struct frag_heap *heap, struct holes_of *holes,
-                           frag_size size, struct piece **out)
+                           frag_size size, struct async_piece **out)
 {
     struct cuda_async *p = heap->state;
-    struct piece *t = choose(p, holes, size);
+    struct async_piece *t = choose(p, holes, size);
 
     if (!t)
         return FRAG_OOM;
@@ -212,7 +215,7 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
     struct cuda_async *p = heap->state;
     const frag_size size = whole_quanta(req->size);
     struct holes_of *holes = holes_of(p, req->stream);
-    struct piece *t;
+    struct async_piece *t;
     enum frag_err err;
 
     if (!holes)
@@ -235,7 +238,7 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
 static void cuda_async_free(struct frag_heap *heap,
                             const struct frag_block *block)
 {
-    struct piece *t = block->node;
+    struct async_piece *t = block->node;
 
     give(heap->state, t, t->owner);
 }

@@ -63,8 +63,8 @@ static enum frag_err create_spare(struct frag_heap *heap)
 }
 
 /* The pages that lie wholly in a piece: [*from, answer). */
-static size_t whole_pages(const struct cuda_async *p, const struct piece *t,
-                          size_t *from)
+static size_t whole_pages(const struct cuda_async *p,
+                          const struct async_piece *t, size_t *from)
 {
     const size_t to =
         (size_t)((t->node.addr + t->node.size - p->base) / p->page);
@@ -75,7 +75,7 @@ static size_t whole_pages(const struct cuda_async *p, const struct piece *t,
 
 /* What a block calls for: memory for the pages [first, last], and so many more
  * than there are spare. */
-struct need {
+struct async_need {
     size_t first, last;
     size_t missing;
     const struct holes_of *holes; /* of the stream that asks */
@@ -84,8 +84,8 @@ struct need {
 
 /* Takes from a free piece the pages that the need is short of, or counts them;
  * answers how many. */
-static size_t take_pages(struct frag_heap *heap, const struct need *need,
-                         const struct piece *t, size_t most)
+static size_t take_pages(struct frag_heap *heap, const struct async_need *need,
+                         const struct async_piece *t, size_t most)
 {
     struct cuda_async *p = heap->state;
     size_t from, taken = 0;
@@ -100,20 +100,22 @@ static size_t take_pages(struct frag_heap *heap, const struct need *need,
     return taken;
 }
 
-static size_t take_from_set(struct frag_heap *heap, const struct need *need,
+static size_t take_from_set(struct frag_heap *heap,
+                            const struct async_need *need,
                             const struct free_set *set, size_t most)
 {
     const struct free_node *n = free_set_last(set);
     size_t taken = 0;
 
     for (; n && taken < most; n = free_set_before(set, n))
-        taken += take_pages(heap, need, (const struct piece *)n, most - taken);
+        taken +=
+            take_pages(heap, need, (const struct async_piece *)n, most - taken);
     return taken;
 }
 
 /* Up to `most` pages from wherever the stream may take them. */
-static size_t take_anywhere(struct frag_heap *heap, const struct need *need,
-                            size_t most)
+static size_t take_anywhere(struct frag_heap *heap,
+                            const struct async_need *need, size_t most)
 {
     struct cuda_async *p = heap->state;
     size_t taken = take_pages(heap, need, p->end, most);
@@ -126,7 +128,7 @@ static size_t take_anywhere(struct frag_heap *heap, const struct need *need,
 
 /* Makes as many pages spare as the need has missing; what is new comes first,
  * since only that can be refused for lack of memory. */
-static enum frag_err find_pages(struct frag_heap *heap, struct need *need)
+static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
 {
     struct cuda_async *p = heap->state;
     size_t idle = 0;
@@ -154,7 +156,7 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
                               frag_size size)
 {
     struct cuda_async *p = heap->state;
-    struct need need = {
+    struct async_need need = {
         .first = (size_t)((addr - p->base) / p->page),
         .last = (size_t)((addr + size - 1 - p->base) / p->page),
         .holes = holes,
@@ -176,7 +178,8 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
     return FRAG_OK;
 }
 
-static bool has_whole_page(const struct cuda_async *p, const struct piece *t)
+static bool has_whole_page(const struct cuda_async *p,
+                           const struct async_piece *t)
 {
     size_t from;
 
@@ -193,7 +196,7 @@ static bool is_any_page_free(const struct cuda_async *p)
     const struct free_node *n = free_set_last(&p->common.set);
 
     for (; n && n->size >= p->page; n = free_set_before(&p->common.set, n))
-        if (has_whole_page(p, (const struct piece *)n))
+        if (has_whole_page(p, (const struct async_piece *)n))
             return true;
     return has_whole_page(p, p->end);
 }
@@ -206,7 +209,7 @@ void cuda_async_shrink(struct frag_heap *heap, frag_size keep)
         ;
     if (p->pages * p->page <= keep || !is_any_page_free(p))
         return;
-    for (const struct piece *t = p->end; t; t = t->below) {
+    for (const struct async_piece *t = p->end; t; t = t->below) {
         size_t from, i;
 
         if (t != p->end && !t->home)

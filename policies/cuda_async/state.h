@@ -1,4 +1,5 @@
-/* state.h - what the parts of cuda_async share.
+/* state.h - what the parts of cuda_async share. Private to
+ * policies/cuda_async/.
  *
  * Address space is tiled by pieces, used or free; the topmost, `end`, is free
  * and always there, the other free ones are in the holes of a stream or in the
@@ -19,9 +20,9 @@ struct holes_of {
     struct free_set set;
 };
 
-struct piece {
+struct async_piece {
     struct free_node node; /* size and addr; first: a set gives pieces */
-    struct piece *below, *above;
+    struct async_piece *below, *above;
     struct holes_of *owner; /* where it goes when it is freed */
     struct holes_of *home;  /* where it lies; NULL: used, or the end */
 };
@@ -30,11 +31,11 @@ struct cuda_async {
     frag_size page, span, threshold; /* the parameters */
     uint64_t sync;
     bool opportunistic, internal;
-    frag_addr base;    /* of the address space; 0: not reserved yet */
-    struct piece *end; /* the topmost piece, always there, free */
-    frag_phys *phys;   /* of the page at base + i * page; 0: none */
-    size_t known;      /* entries of it */
-    frag_phys *spare;  /* created, mapped nowhere */
+    frag_addr base;          /* of the address space; 0: not reserved yet */
+    struct async_piece *end; /* the topmost piece, always there, free */
+    frag_phys *phys;         /* of the page at base + i * page; 0: none */
+    size_t known;            /* entries of it */
+    frag_phys *spare;        /* created, mapped nowhere */
     size_t spares;
     uint64_t pages;    /* created */
     uint64_t requests; /* since the last synchronization */

@@ -39,7 +39,7 @@ static int find_call(const char *name)
     return -1;
 }
 
-struct reader {
+struct costs_reader {
     const char *path;
     unsigned line;
     bool seen[FRAG_DRIVER_CALL_COUNT];
@@ -51,7 +51,7 @@ static bool ends_field(const char *at)
     return *at == ',' || !*at;
 }
 
-static enum frag_err read_row(struct reader *r, const char *text,
+static enum frag_err read_row(struct costs_reader *r, const char *text,
                               struct frag_error *e)
 {
     struct frag_cost cost;
@@ -89,7 +89,8 @@ static bool is_header(const char *text)
     return !strncmp(text, HEADER, length) && ends_field(text + length);
 }
 
-static enum frag_err read_rows(struct reader *r, FILE *in, struct frag_error *e)
+static enum frag_err read_rows(struct costs_reader *r, FILE *in,
+                               struct frag_error *e)
 {
     char text[256];
     bool has_header = false;
@@ -122,7 +123,7 @@ static enum frag_err read_rows(struct reader *r, FILE *in, struct frag_error *e)
 enum frag_err frag_costs_read(const char *path, struct frag_costs *costs,
                               struct frag_error *e)
 {
-    struct reader r = {.path = path};
+    struct costs_reader r = {.path = path};
     FILE *in = fopen(path, "r");
     enum frag_err err;
 

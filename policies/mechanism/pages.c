@@ -1,10 +1,11 @@
 #include "policies/mechanism/pages.h"
+#include "traces/grow.h"
 
 #include <stdlib.h>
 
 /* ------------------------------------------------------------- tiles --- */
 
-static frag_addr end_of(const struct tile *t)
+static frag_addr end_of(const struct page_tile *t)
 {
     return t->node.addr + t->node.size;
 }
@@ -15,16 +16,16 @@ static frag_size round_down(frag_size size, frag_size unit)
 }
 
 /* The list that the tile belongs to, NULL if none. */
-static struct tile **list_of(struct pages *p, const struct tile *t)
+static struct page_tile **list_of(struct pages *p, const struct page_tile *t)
 {
     return t->state == TILE_BARE   ? &p->bare
            : t->state == TILE_LOST ? &p->lost
                                    : NULL;
 }
 
-static void enlist(struct pages *p, struct tile *t)
+static void enlist(struct pages *p, struct page_tile *t)
 {
-    struct tile **list = list_of(p, t);
+    struct page_tile **list = list_of(p, t);
 
     if (t->state == TILE_HELD)
         free_set_insert(&p->held, &t->node);
@@ -37,9 +38,9 @@ static void enlist(struct pages *p, struct tile *t)
     *list = t;
 }
 
-static void delist(struct pages *p, struct tile *t)
+static void delist(struct pages *p, struct page_tile *t)
 {
-    struct tile **list = list_of(p, t);
+    struct page_tile **list = list_of(p, t);
 
     if (t->state == TILE_HELD)
         free_set_remove(&p->held, &t->node);
@@ -54,23 +55,25 @@ static void delist(struct pages *p, struct tile *t)
 }
 
 /* A tile of the state of t on its side, in the ring between prev and next. */
-static void split_off(struct pages *p, const struct tile *t, struct tile *prev,
-                      struct tile *next, frag_addr addr, frag_size size)
+static void split_off(struct pages *p, const struct page_tile *t,
+                      struct page_tile *prev, struct page_tile *next,
+                      frag_addr addr, frag_size size)
 {
-    struct tile *n = nodes_take(&p->nodes);
+    struct page_tile *n = nodes_take(&p->nodes);
 
-    *n = (struct tile){.node = {.addr = addr, .size = size},
-                       .prev = prev,
-                       .next = next,
-                       .span = t->span,
-                       .state = t->state};
+    *n = (struct page_tile){.node = {.addr = addr, .size = size},
+                            .prev = prev,
+                            .next = next,
+                            .span = t->span,
+                            .state = t->state};
     prev->next = n;
     next->prev = n;
     enlist(p, n);
 }
 
 /* Takes an equal neighbour's bytes into t; `other` is gone. */
-static void absorb(struct pages *p, struct tile *t, struct tile *other)
+static void absorb(struct pages *p, struct page_tile *t,
+                   struct page_tile *other)
 {
     if (other->state != t->state)
         return;
@@ -83,8 +86,9 @@ static void absorb(struct pages *p, struct tile *t, struct tile *other)
     nodes_give(&p->nodes, other);
 }
 
-struct tile *pages_retag(struct pages *p, struct tile *t, frag_addr addr,
-                         frag_size size, enum tile_state state)
+struct page_tile *pages_retag(struct pages *p, struct page_tile *t,
+                              frag_addr addr, frag_size size,
+                              enum tile_state state)
 {
     const frag_addr end = end_of(t);
 
@@ -104,22 +108,23 @@ struct tile *pages_retag(struct pages *p, struct tile *t, frag_addr addr,
     return t;
 }
 
-void pages_pend(struct tile *t)
+void pages_pend(struct page_tile *t)
 {
     if (!t->pending)
         t->span->home->pending++;
     t->pending = true;
 }
 
-static void retag_all(struct pages *p, struct tile *t, enum tile_state state)
+static void retag_all(struct pages *p, struct page_tile *t,
+                      enum tile_state state)
 {
     pages_retag(p, t, t->node.addr, t->node.size, state);
 }
 
 /* A part of a block becomes free where its bytes are. */
-static void free_part(struct pages *p, struct tile *t)
+static void free_part(struct pages *p, struct page_tile *t)
 {
-    struct tile *loan = t->loan;
+    struct page_tile *loan = t->loan;
 
     t->loan = NULL;
     retag_all(p, t, loan ? TILE_LOST : TILE_HELD);
@@ -129,7 +134,7 @@ static void free_part(struct pages *p, struct tile *t)
     retag_all(p, loan, TILE_HELD);
 }
 
-void pages_free(struct tile *t)
+void pages_free(struct page_tile *t)
 {
     struct pages *p = t->span->home;
 
@@ -137,7 +142,7 @@ void pages_free(struct tile *t)
         p->pending--;
     t->pending = false;
     while (t) {
-        struct tile *rest = t->piece;
+        struct page_tile *rest = t->piece;
 
         t->piece = NULL;
         free_part(p, t);
@@ -145,10 +150,10 @@ void pages_free(struct tile *t)
     }
 }
 
-struct tile *pages_piece(struct pages *p, struct tile *t, frag_addr addr,
-                         frag_size size)
+struct page_tile *pages_piece(struct pages *p, struct page_tile *t,
+                              frag_addr addr, frag_size size)
 {
-    struct tile *piece;
+    struct page_tile *piece;
 
     if (size == t->node.size)
         return t;
@@ -166,9 +171,9 @@ struct tile *pages_piece(struct pages *p, struct tile *t, frag_addr addr,
     return piece;
 }
 
-void pages_slide(struct pages *p, struct tile *hole)
+void pages_slide(struct pages *p, struct page_tile *hole)
 {
-    struct tile *t = hole->next;
+    struct page_tile *t = hole->next;
 
     delist(p, hole);
     t->node.addr = hole->node.addr;
@@ -195,7 +200,7 @@ void pages_init(struct pages *p, const struct frag_backend *mem, frag_size unit,
 {
     p->unit = frag_round_up(unit, mem->granularity);
     p->span = frag_round_up(span, p->unit);
-    p->nodes.size = sizeof(struct tile);
+    p->nodes.size = sizeof(struct page_tile);
 }
 
 enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
@@ -204,7 +209,7 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
     const frag_size whole = frag_round_up(least, p->unit);
     const frag_size size = whole > p->span ? whole : p->span;
     struct page_span *s;
-    struct tile *t;
+    struct page_tile *t;
     enum frag_err err;
 
     FRAG_TRY(nodes_reserve(&p->nodes, 1));
@@ -219,12 +224,13 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
         return err;
     }
     t = nodes_take(&p->nodes);
-    *t = (struct tile){.node = {.addr = s->addr, .size = size},
-                       .prev = &s->ends,
-                       .next = &s->ends,
-                       .span = s,
-                       .state = TILE_BARE};
-    s->ends = (struct tile){.prev = t, .next = t, .span = s, .is_end = true};
+    *t = (struct page_tile){.node = {.addr = s->addr, .size = size},
+                            .prev = &s->ends,
+                            .next = &s->ends,
+                            .span = s,
+                            .state = TILE_BARE};
+    s->ends =
+        (struct page_tile){.prev = t, .next = t, .span = s, .is_end = true};
     s->size = size;
     s->home = p;
     s->next = p->spans;
@@ -278,7 +284,7 @@ void pages_fini(struct frag_heap *heap, struct pages *p)
 
 /* Maps spare pages at [addr, addr + size) of a bare tile. */
 static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
-                               struct tile **tile, frag_addr addr,
+                               struct page_tile **tile, frag_addr addr,
                                frag_size size)
 {
     struct page_span *s = (*tile)->span;
@@ -301,13 +307,14 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
 }
 
 enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
-                         struct spot spot, frag_size size, struct tile **out)
+                         struct spot spot, frag_size size,
+                         struct page_tile **out)
 {
     const frag_addr first =
         spot.tile->span->addr +
         round_down(spot.addr - spot.tile->span->addr, p->unit);
     const frag_addr end = spot.addr + size;
-    struct tile *t = spot.tile;
+    struct page_tile *t = spot.tile;
 
     while (t->state == TILE_BARE || end_of(t) < end) {
         frag_addr from, to;
@@ -332,17 +339,7 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
  */
 static enum frag_err spare_room(struct pages *p)
 {
-    const uint64_t room = p->spare_room ? p->spare_room * 2 : 64;
-    frag_phys *grown;
-
-    if (p->count < p->spare_room)
-        return FRAG_OK;
-    grown = realloc(p->spare, room * sizeof(*grown));
-    if (!grown)
-        return FRAG_NOMEM;
-    p->spare = grown;
-    p->spare_room = room;
-    return FRAG_OK;
+    return GROW(p->spare, p->spare_room, p->count + 1) ? FRAG_OK : FRAG_NOMEM;
 }
 
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
@@ -379,7 +376,7 @@ uint64_t pages_free_count(const struct pages *p)
 
     for (const struct free_node *n = free_set_last(&p->held);
          n && n->size >= p->unit; n = free_set_before(&p->held, n))
-        count += pages_whole(p, (const struct tile *)n);
+        count += pages_whole(p, (const struct page_tile *)n);
     return count;
 }
 
@@ -389,11 +386,12 @@ frag_size pages_partly(const struct pages *p)
 
     for (const struct free_node *n = free_set_last(&p->held); n;
          n = free_set_before(&p->held, n))
-        bytes += n->size - pages_whole(p, (const struct tile *)n) * p->unit;
+        bytes +=
+            n->size - pages_whole(p, (const struct page_tile *)n) * p->unit;
     return bytes;
 }
 
-bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
+bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
                  uint64_t count)
 {
     struct page_span *s = t->span;
@@ -416,7 +414,7 @@ bool pages_strip_all(struct frag_heap *heap, struct pages *p)
     bool any = false;
 
     for (struct page_span *s = p->spans; s; s = s->next)
-        for (struct tile *t = s->ends.next; t != &s->ends; t = t->next)
+        for (struct page_tile *t = s->ends.next; t != &s->ends; t = t->next)
             if (t->state == TILE_HELD && pages_whole(p, t) > 0 &&
                 pages_strip(heap, p, t, pages_whole(p, t)))
                 any = true;
@@ -425,7 +423,7 @@ bool pages_strip_all(struct frag_heap *heap, struct pages *p)
 
 void pages_reclaim(struct frag_heap *heap, struct pages *p)
 {
-    for (struct tile *t = p->lost, *rest; t; t = rest) {
+    for (struct page_tile *t = p->lost, *rest; t; t = rest) {
         const frag_size low = t->node.addr - t->span->addr;
         const frag_addr from = t->span->addr + frag_round_up(low, p->unit);
         const frag_size size = pages_whole(p, t) * p->unit;

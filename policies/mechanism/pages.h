@@ -37,15 +37,17 @@ enum tile_state { TILE_USED, TILE_HELD, TILE_BARE, TILE_LOST };
 
 struct page_span;
 
-struct tile {
-    struct free_node node;    /* first: size, addr; links of a held tile */
-    struct tile *prev, *next; /* by address; the span's ends are used tiles */
+struct page_tile {
+    struct free_node node; /* first: size, addr; links of a held tile */
+    struct page_tile *prev,
+        *next; /* by address; the span's ends are used tiles */
     struct page_span *span;
-    struct tile *above,
-        *below;         /* neighbours in the list of bare or lost ones */
-    struct tile *piece; /* used: the next part of its block, in a guest page */
-    struct tile *loan;  /* used, in a guest page: its bytes in the host */
-    void *user;         /* these two are the policy's own */
+    struct page_tile *above,
+        *below; /* neighbours in the list of bare or lost ones */
+    struct page_tile
+        *piece; /* used: the next part of its block, in a guest page */
+    struct page_tile *loan; /* used, in a guest page: its bytes in the host */
+    void *user;             /* these two are the policy's own */
     uint32_t owner;
     uint8_t state; /* enum tile_state */
     bool is_loan;
@@ -60,7 +62,7 @@ struct page_span {
     struct pages *home;
     frag_addr addr;
     frag_size size;
-    struct tile ends;
+    struct page_tile ends;
     frag_phys phys[]; /* of each page; 0: bare; FRAG_GUEST */
 };
 
@@ -69,8 +71,8 @@ struct pages {
     frag_size span; /* bytes of address space reserved at once */
     struct page_span *spans;
     struct free_set held;
-    struct tile *bare, *lost; /* lists in no order that matters */
-    struct nodes nodes;       /* of tiles */
+    struct page_tile *bare, *lost; /* lists in no order that matters */
+    struct nodes nodes;            /* of tiles */
     frag_phys *spare;
     uint64_t spare_count, spare_room;
     uint64_t count;   /* pages created and not released */
@@ -80,7 +82,7 @@ struct pages {
 /* What a request would do to memory: where its block would start, and how many
  * pages would have to be mapped for it. */
 struct spot {
-    struct tile *tile; /* the first it touches; NULL: no room */
+    struct page_tile *tile; /* the first it touches; NULL: no room */
     frag_addr addr;
     uint64_t pages;
 };
@@ -98,22 +100,23 @@ enum frag_err pages_ready(struct pages *p) FRAG_MUST_CHECK;
  * neighbours; what is left of the tile on both sides keeps its state. The
  * caller answers for the memory. Answers the tile, which if it is the whole of
  * a used one that becomes free needs no records. */
-struct tile *pages_retag(struct pages *p, struct tile *t, frag_addr addr,
-                         frag_size size, enum tile_state state);
+struct page_tile *pages_retag(struct pages *p, struct page_tile *t,
+                              frag_addr addr, frag_size size,
+                              enum tile_state state);
 
 /* The block of a used tile becomes held: in guest pages lost, its loans held.
  */
-void pages_free(struct tile *t);
+void pages_free(struct page_tile *t);
 
 /* Makes an end of a block's own tile, or all of it, which then is the tile
  * itself, a piece of the block. Takes a record at most. */
-struct tile *pages_piece(struct pages *p, struct tile *t, frag_addr addr,
-                         frag_size size);
+struct page_tile *pages_piece(struct pages *p, struct page_tile *t,
+                              frag_addr addr, frag_size size);
 /* The client is done with a used tile, queued work is not. */
-void pages_pend(struct tile *t);
+void pages_pend(struct page_tile *t);
 
 /* The used tile above a held one, `hole`, now lies below it. */
-void pages_slide(struct pages *p, struct tile *hole);
+void pages_slide(struct pages *p, struct page_tile *hole);
 
 /* Reserves a span of at least so many bytes, all bare. NOMEM, and what
  * va_reserve answers. */
@@ -122,14 +125,14 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
 
 /* The tightest held tile, of equals the lowest; NULL if none is large enough.
  */
-static inline struct tile *pages_fit(const struct pages *p, frag_size size)
+static inline struct page_tile *pages_fit(const struct pages *p, frag_size size)
 {
-    return (struct tile *)free_set_fit(&p->held, size);
+    return (struct page_tile *)free_set_fit(&p->held, size);
 }
 
 /* Where in a held tile a request of at most its size goes: its low end, or its
  * high end if that leaves more whole pages. */
-frag_addr pages_seat(const struct pages *p, const struct tile *t,
+frag_addr pages_seat(const struct pages *p, const struct page_tile *t,
                      frag_size size);
 
 /* Where a request that no held tile serves needs the fewest pages. Candidates
@@ -155,7 +158,7 @@ frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
  * and the rest as it was. NOMEM, DEVICE. */
 enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
                          struct spot spot, frag_size size,
-                         struct tile **out) FRAG_MUST_CHECK;
+                         struct page_tile **out) FRAG_MUST_CHECK;
 
 /* Creates pages until `count` are spare. OOM, DEVICE, NOMEM; those created
  * stay spare. */
@@ -172,7 +175,8 @@ static inline uint64_t pages_between(const struct pages *p, frag_size from,
 }
 
 /* The whole pages of a tile. */
-static inline uint64_t pages_whole(const struct pages *p, const struct tile *t)
+static inline uint64_t pages_whole(const struct pages *p,
+                                   const struct page_tile *t)
 {
     const frag_size low = t->node.addr - t->span->addr;
 
@@ -187,7 +191,7 @@ frag_size pages_partly(const struct pages *p);
 
 /* Unmaps the highest `count` whole pages of a held tile, which has them, in one
  * call: they become spare. False if the device or the host refuses. */
-bool pages_strip(struct frag_heap *heap, struct pages *p, struct tile *t,
+bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
                  uint64_t count);
 
 /* Likewise all whole pages of all held tiles; true if any. */

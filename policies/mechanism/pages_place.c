@@ -1,11 +1,11 @@
 #include "policies/mechanism/pages.h"
 
-static frag_addr end_of(const struct tile *t)
+static frag_addr end_of(const struct page_tile *t)
 {
     return t->node.addr + t->node.size;
 }
 
-frag_addr pages_seat(const struct pages *p, const struct tile *t,
+frag_addr pages_seat(const struct pages *p, const struct page_tile *t,
                      frag_size size)
 {
     const frag_size low = t->node.addr - t->span->addr;
@@ -22,13 +22,13 @@ struct candidate {
     frag_size continued; /* bytes of the held tile that it starts or ends in */
 };
 
-static bool is_room(const struct tile *t)
+static bool is_room(const struct page_tile *t)
 {
     return t->state == TILE_HELD || t->state == TILE_BARE;
 }
 
 /* The block as low as it goes from tile t upwards. */
-static struct candidate low_end(const struct pages *p, struct tile *t,
+static struct candidate low_end(const struct pages *p, struct page_tile *t,
                                 frag_size size)
 {
     struct candidate c = {.spot = {.tile = t, .addr = t->node.addr}};
@@ -48,7 +48,7 @@ static struct candidate low_end(const struct pages *p, struct tile *t,
 }
 
 /* The block as high as it goes from held tile t downwards. */
-static struct candidate high_end(const struct pages *p, struct tile *t,
+static struct candidate high_end(const struct pages *p, struct page_tile *t,
                                  frag_size size)
 {
     struct candidate c = {.spot = {.addr = end_of(t) - size},
@@ -85,7 +85,7 @@ static struct candidate best_spot(const struct pages *p, frag_size size)
 {
     struct candidate best = {0};
 
-    for (struct tile *t = p->bare; t; t = t->above) {
+    for (struct page_tile *t = p->bare; t; t = t->above) {
         const bool after_held = t->prev->state == TILE_HELD;
         struct candidate c = low_end(p, after_held ? t->prev : t, size);
 
@@ -113,11 +113,11 @@ enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-static struct tile *lowest_bare(const struct pages *p, frag_size size)
+static struct page_tile *lowest_bare(const struct pages *p, frag_size size)
 {
-    struct tile *best = NULL;
+    struct page_tile *best = NULL;
 
-    for (struct tile *t = p->bare; t; t = t->above)
+    for (struct page_tile *t = p->bare; t; t = t->above)
         if (t->node.size >= size && (!best || t->node.addr < best->node.addr))
             best = t;
     return best;
@@ -128,7 +128,7 @@ enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out)
 {
     const frag_size room = size + 2 * p->unit;
-    struct tile *t = lowest_bare(p, room);
+    struct page_tile *t = lowest_bare(p, room);
 
     if (!t) {
         FRAG_TRY(pages_span(heap, p, room));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "policies/plan/parts.h"
+#include "traces/grow.h"
 
 /* Where an item lies. */
 struct laid {
@@ -12,7 +13,8 @@ struct laid {
 /* The items laid so far that live in a run of sections, by offset. */
 struct shelf {
     struct laid *rows;
-    uint32_t count, room;
+    uint32_t count;
+    uint64_t room;
 };
 
 struct greedy {
@@ -111,15 +113,8 @@ static bool put(struct shelf *s, const struct laid *laid)
 {
     uint32_t low = 0, high = s->count;
 
-    if (s->count == s->room) {
-        uint32_t room = s->room ? 2 * s->room : 64;
-        struct laid *rows = realloc(s->rows, room * sizeof(*rows));
-
-        if (!rows)
-            return false;
-        s->rows = rows;
-        s->room = room;
-    }
+    if (!GROW(s->rows, s->room, s->count + (uint64_t)1))
+        return false;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 

@@ -96,7 +96,7 @@ struct making {
     struct rank *ranks;
     uint32_t *order;
     uint64_t *trial;
-    struct plan *best;
+    struct made_plan *best;
     uint64_t steps;
 };
 
@@ -206,8 +206,8 @@ static enum frag_err improve(struct making *m, struct greedy *g)
 
 /* One run for each seed of a round, in which shares are twice those of the
  * round before. */
-static enum verdict look(struct making *m, struct search *s, uint64_t ceiling,
-                         uint64_t round)
+static enum verdict look(struct making *m, struct plan_search *s,
+                         uint64_t ceiling, uint64_t round)
 {
     const uint64_t share = (uint64_t)FIRST_SHARE << (round < 32 ? round : 32);
     enum verdict found = UNKNOWN;
@@ -227,7 +227,7 @@ static enum verdict look(struct making *m, struct search *s, uint64_t ceiling,
 }
 
 /* Halves what is left between a ceiling too low and the best plan. */
-static void halve(struct making *m, struct search *s, uint64_t low,
+static void halve(struct making *m, struct plan_search *s, uint64_t low,
                   uint64_t round)
 {
     while (!done(m) && low < m->best->height) {
@@ -241,7 +241,7 @@ static void halve(struct making *m, struct search *s, uint64_t low,
 /* First whether the bound can be met, for half of the effort. */
 static enum frag_err search(struct making *m)
 {
-    struct search *s = plan_search_open(&m->p);
+    struct plan_search *s = plan_search_open(&m->p);
     const uint64_t rest = m->steps / 2;
     uint64_t low = m->load;
 
@@ -278,10 +278,10 @@ static enum frag_err make(struct making *m, const struct frag_future *f)
 }
 
 enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
-                        struct plan *out)
+                        struct made_plan *out)
 {
     const size_t n = f->count + 1;
-    struct plan best = {.height = UINT64_MAX};
+    struct made_plan best = {.height = UINT64_MAX};
     struct making m = {.best = &best, .steps = effort};
     enum frag_err err = FRAG_NOMEM;
 

@@ -1,4 +1,4 @@
-/* parts.h - what the files of `plan` share; private to them.
+/* parts.h - what the files of `plan` share. Private to policies/plan/.
  *
  * plan.c          the policy: serves what was planned, the rest by best fit
  * plan_make.c     from a future to a plan: sections, greedy, improvement
@@ -30,7 +30,7 @@ struct problem {
 
 /* --- plan_make.c --- */
 
-struct plan {
+struct made_plan {
     uint64_t height;   /* quanta; 0 for no requests */
     uint64_t *offsets; /* of each request, in quanta; the caller frees */
 };
@@ -40,7 +40,7 @@ struct plan {
  * looked at. The first pass is made whatever the effort. NOMEM; UNSUPPORTED for
  * 2^32 requests. */
 enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
-                        struct plan *out) FRAG_MUST_CHECK;
+                        struct made_plan *out) FRAG_MUST_CHECK;
 
 /* --- plan_greedy.c --- */
 
@@ -58,7 +58,7 @@ bool plan_greedy(struct greedy *g, const uint32_t *order, uint64_t *offsets,
 
 /* --- plan_search.c --- */
 
-struct search;
+struct plan_search;
 
 enum {
     SEARCH_ITEMS = 2048, /* more are left to the greedy passes */
@@ -67,15 +67,15 @@ enum {
 };
 
 /* NULL if the host has no memory. Borrows p. */
-struct search *plan_search_open(const struct problem *p);
-void plan_search_close(struct search *s); /* NULL is fine */
+struct plan_search *plan_search_open(const struct problem *p);
+void plan_search_close(struct plan_search *s); /* NULL is fine */
 
 enum verdict { FITS, DOES_NOT_FIT, UNKNOWN };
 
 /* Looks for offsets with all items below `ceiling`, for at most *steps sections
  * looked at, which it counts down; `seed` picks the order in which choices are
  * tried. FITS: offsets are filled in. Deterministic. */
-enum verdict plan_search(struct search *s, uint64_t ceiling, uint64_t seed,
+enum verdict plan_search(struct plan_search *s, uint64_t ceiling, uint64_t seed,
                          uint64_t *steps, uint64_t *offsets);
 
 #endif

@@ -3,6 +3,7 @@
  * there exists if any does, and is found elsewhere.
  */
 #include "policies/plan/pile.h"
+#include "traces/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,11 @@ struct change {
  * back. */
 static bool more_room(struct pile *s)
 {
-    struct change *trail = realloc(s->trail, 2 * s->room * sizeof(*s->trail));
-
-    if (!trail) {
-        s->missing = true;
-        *s->steps = 0;
-        return false;
-    }
-    s->trail = trail;
-    s->room *= 2;
-    return true;
+    if (GROW(s->trail, s->room, s->changes + 1))
+        return true;
+    s->missing = true;
+    *s->steps = 0;
+    return false;
 }
 
 static void set(struct pile *s, uint64_t *at, uint64_t value)
@@ -60,7 +56,7 @@ static bool fits_below(const struct pile *s, const struct item *item)
     uint64_t low = 0, high = UINT64_MAX;
 
     for (uint32_t j = item->from; j < item->to; j++) {
-        const struct column *c = &s->columns[j];
+        const struct pile_column *c = &s->columns[j];
 
         low = c->gap > low ? c->gap : low;
         high = c->floor < high ? c->floor : high;
@@ -91,7 +87,7 @@ static void count_step(struct pile *s)
 /* Nothing more will lie in section k below `level`. */
 static bool raise(struct pile *s, uint32_t k, uint64_t level)
 {
-    struct column *c = &s->columns[k];
+    struct pile_column *c = &s->columns[k];
     const uint32_t *const end = s->members + s->first[k + 1];
     uint64_t *const top = s->top;
 
@@ -112,7 +108,7 @@ static bool raise(struct pile *s, uint32_t k, uint64_t level)
 /* The lowest place that an item still to come may have in section k. */
 static uint64_t lowest_top(struct pile *s, uint32_t k)
 {
-    struct column *c = &s->columns[k];
+    struct pile_column *c = &s->columns[k];
     const uint32_t *const end = s->members + s->first[k + 1];
     uint64_t lowest = UINT64_MAX;
 
@@ -130,7 +126,7 @@ static uint64_t lowest_top(struct pile *s, uint32_t k)
 
 static bool settle_column(struct pile *s, uint32_t k)
 {
-    struct column *c = &s->columns[k];
+    struct pile_column *c = &s->columns[k];
     uint64_t lowest;
 
     if (!c->waiting || (c->witness != NOBODY && s->top[c->witness] <= c->floor))
@@ -165,7 +161,7 @@ static void count_in(struct pile *s, uint32_t i, uint32_t by)
     const struct item *item = &s->p->items[i];
 
     for (uint32_t k = item->from; k < item->to; k++) {
-        struct column *c = &s->columns[k];
+        struct pile_column *c = &s->columns[k];
 
         c->waiting += by;
         c->bridges += k + 1 < item->to ? by : 0;
@@ -183,7 +179,7 @@ bool pile_place(struct pile *s, uint32_t i, uint64_t level)
     count_in(s, i, UINT32_MAX);
     mark_dirty(s, item);
     for (uint32_t k = item->from; k < item->to; k++) {
-        struct column *c = &s->columns[k];
+        struct pile_column *c = &s->columns[k];
 
         set(s, &c->rest, c->rest - item->size);
         set(s, &c->gap, level + item->size);
@@ -198,7 +194,7 @@ bool pile_leave(struct pile *s, uint32_t k, uint64_t level)
     return raise(s, k, level) && !wastes_room(s, k) && settle(s);
 }
 
-void pile_take_back(struct pile *s, struct point to)
+void pile_take_back(struct pile *s, struct pile_point to)
 {
     memset(s->dirty, 0, s->words * sizeof(*s->dirty));
     while (s->changes > to.changes) {
@@ -269,7 +265,7 @@ void pile_reset(struct pile *s, uint64_t ceiling, uint64_t *steps)
     const struct problem *p = s->p;
 
     for (uint32_t k = 0; k < p->sections; k++)
-        s->columns[k] = (struct column){
+        s->columns[k] = (struct pile_column){
             .witness = NOBODY, .failures = s->columns[k].failures * 3 / 4};
     memset(s->top, 0, p->count * sizeof(*s->top));
     memset(s->dirty, 0, s->words * sizeof(*s->dirty));

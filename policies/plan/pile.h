@@ -12,7 +12,7 @@
 
 /* A section as it stands: what lies in it so far ends at `floor`, the top
  * `floor - gap` of that left empty for good; `rest` is still to come. */
-struct column {
+struct pile_column {
     uint64_t floor, gap, rest;
     uint64_t mark;     /* hash of the items still to come */
     uint32_t waiting;  /* their number */
@@ -25,7 +25,7 @@ struct column {
 
 struct pile {
     const struct problem *p;
-    struct column *columns;
+    struct pile_column *columns;
     uint64_t *top;     /* of an item: the highest floor below it, or PLACED */
     uint64_t *offsets; /* of a placed item */
     uint32_t *first;   /* of a section: where its items start in `members` */
@@ -33,7 +33,7 @@ struct pile {
     uint64_t *dirty; /* sections whose witness may have gone, a bit each */
     size_t words;
     struct change *trail;
-    size_t changes, room;
+    uint64_t changes, room;
     uint32_t *placed; /* items, in the order they were placed */
     uint32_t placed_count;
     uint64_t ceiling, *steps; /* counted down, not below 0 */
@@ -57,17 +57,17 @@ bool pile_place(struct pile *s, uint32_t i, uint64_t level);
 bool pile_leave(struct pile *s, uint32_t k, uint64_t level);
 
 /* Where a pile stands, to come back to. */
-struct point {
+struct pile_point {
     size_t changes;
     uint32_t placed;
 };
 
-static inline struct point pile_here(const struct pile *s)
+static inline struct pile_point pile_here(const struct pile *s)
 {
-    return (struct point){s->changes, s->placed_count};
+    return (struct pile_point){s->changes, s->placed_count};
 }
 
-void pile_take_back(struct pile *s, struct point to);
+void pile_take_back(struct pile *s, struct pile_point to);
 
 static inline uint64_t mix(uint64_t x)
 {

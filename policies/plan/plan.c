@@ -37,7 +37,7 @@
 struct planner {
     uint64_t effort;
     frag_size segment; /* of best_fit */
-    struct plan plan;
+    struct made_plan plan;
     size_t next; /* request that comes next */
     frag_addr base;
     frag_size held; /* bytes of the plan's segment; 0: none */

@@ -47,18 +47,18 @@
 enum { PATIENCE = 4 }; /* periods that a plan may be of little use */
 
 /* A stream of a pool. */
-struct lane {
-    struct lane *next;
+struct online_lane {
+    struct online_lane *next;
     frag_stream stream;
     frag_pool pool;
     struct frag_heap rest; /* serves what is not planned */
     struct history history;
     uint64_t sure;     /* requests that a repetition must last */
     uint64_t weigh_at; /* not before this many requests is a period planned */
-    struct step *step; /* NULL: all is served by `rest` */
-    bool dropped;      /* the step serves no more, but is lived in */
-    bool refused;      /* the device had no room for its segment */
-    bool is_new;       /* the segment is, by less than a step */
+    struct plan_step *step; /* NULL: all is served by `rest` */
+    bool dropped;           /* the step serves no more, but is lived in */
+    bool refused;           /* the device had no room for its segment */
+    bool is_new;            /* the segment is, by less than a step */
     frag_addr base;
     frag_size held;               /* bytes of the segment; 0: none */
     size_t live;                  /* blocks in it */
@@ -67,16 +67,16 @@ struct lane {
 
 /* A live block. */
 struct owner {
-    struct lane *lane;
+    struct online_lane *lane;
     uint64_t number; /* of its request */
     uint32_t slot;   /* NO_SLOT: it is `rest`'s */
     void *node;      /* there, else NULL */
 };
 
 struct online {
-    uint64_t effort, sure; /* the parameters */
-    uint32_t rest;         /* likewise */
-    struct lane *lanes;    /* the most recently used first */
+    uint64_t effort, sure;     /* the parameters */
+    uint32_t rest;             /* likewise */
+    struct online_lane *lanes; /* the most recently used first */
     struct nodes owners;
 };
 
@@ -88,7 +88,7 @@ static enum frag_err init(struct frag_heap *heap)
 
 /* ------------------------------------------------------- segments --- */
 
-static void give_back(struct frag_heap *heap, struct lane *lane)
+static void give_back(struct frag_heap *heap, struct online_lane *lane)
 {
     if (lane->held && !lane->live &&
         heap->mem->ops->segment_free(heap->mem, lane->base, lane->held) ==
@@ -96,7 +96,7 @@ static void give_back(struct frag_heap *heap, struct lane *lane)
         lane->held = 0;
 }
 
-static void trim_rest(struct lane *lane)
+static void trim_rest(struct online_lane *lane)
 {
     lane->rest.policy->trim(&lane->rest);
 }
@@ -106,7 +106,7 @@ static void trim(struct frag_heap *heap)
 {
     const struct online *s = heap->state;
 
-    for (struct lane *lane = s->lanes; lane; lane = lane->next) {
+    for (struct online_lane *lane = s->lanes; lane; lane = lane->next) {
         trim_rest(lane);
         give_back(heap, lane);
         lane->refused = false;
@@ -114,12 +114,12 @@ static void trim(struct frag_heap *heap)
 }
 
 /* The segments of other plans stay, even if nothing lives there just now. */
-static enum frag_err take(struct frag_heap *heap, struct lane *lane)
+static enum frag_err take(struct frag_heap *heap, struct online_lane *lane)
 {
     const struct online *s = heap->state;
     enum frag_err err;
 
-    for (struct lane *l = s->lanes; l; l = l->next)
+    for (struct online_lane *l = s->lanes; l; l = l->next)
         trim_rest(l);
     err = heap->mem->ops->segment_alloc(heap->mem, lane->step->height,
                                         &lane->base);
@@ -132,7 +132,8 @@ static enum frag_err take(struct frag_heap *heap, struct lane *lane)
 
 /* At the start of the circle: takes the segment; a step later returns what was
  * lived in until then outside of it. */
-static enum frag_err start_step(struct frag_heap *heap, struct lane *lane)
+static enum frag_err start_step(struct frag_heap *heap,
+                                struct online_lane *lane)
 {
     if (!lane->held)
         return lane->refused ? FRAG_OK : take(heap, lane);
@@ -145,7 +146,7 @@ static enum frag_err start_step(struct frag_heap *heap, struct lane *lane)
 /* ---------------------------------------------------------- steps --- */
 
 /* Ends a step that was dropped, once it is empty and its segment returned. */
-static void end_step(struct frag_heap *heap, struct lane *lane)
+static void end_step(struct frag_heap *heap, struct online_lane *lane)
 {
     give_back(heap, lane);
     if (lane->held || lane->live)
@@ -155,14 +156,14 @@ static void end_step(struct frag_heap *heap, struct lane *lane)
     lane->dropped = lane->refused = false;
 }
 
-static void drop(struct frag_heap *heap, struct lane *lane)
+static void drop(struct frag_heap *heap, struct online_lane *lane)
 {
     lane->dropped = true;
     end_step(heap, lane);
 }
 
 /* Plans a period that is believed, if it is longer than the one in use. */
-static enum frag_err learn(struct frag_heap *heap, struct lane *lane)
+static enum frag_err learn(struct frag_heap *heap, struct online_lane *lane)
 {
     const struct online *s = heap->state;
     const uint32_t period = history_period(&lane->history, lane->sure);
@@ -182,7 +183,8 @@ static enum frag_err learn(struct frag_heap *heap, struct lane *lane)
 }
 
 /* Counts a request, and drops a plan that has been of little use for long. */
-static void review(struct frag_heap *heap, struct lane *lane, bool served)
+static void review(struct frag_heap *heap, struct online_lane *lane,
+                   bool served)
 {
     lane->served += served;
     if (++lane->asked < lane->step->period)
@@ -199,12 +201,12 @@ static void review(struct frag_heap *heap, struct lane *lane, bool served)
 
 static enum frag_err open_lane(struct frag_heap *heap,
                                const struct frag_request *req,
-                               struct lane **out)
+                               struct online_lane **out)
 {
     static const struct frag_policy *const kinds[] = {
         &frag_policy_remap, &frag_policy_expandable, &frag_policy_best_fit};
     const struct online *s = heap->state;
-    struct lane *lane = calloc(1, sizeof(*lane));
+    struct online_lane *lane = calloc(1, sizeof(*lane));
     enum frag_err err;
 
     if (!lane)
@@ -224,10 +226,10 @@ static enum frag_err open_lane(struct frag_heap *heap,
 /* The lane of a stream and pool, put at the front. */
 static enum frag_err find_lane(struct frag_heap *heap,
                                const struct frag_request *req,
-                               struct lane **out)
+                               struct online_lane **out)
 {
     struct online *s = heap->state;
-    struct lane **link = &s->lanes, *lane;
+    struct online_lane **link = &s->lanes, *lane;
 
     while (*link &&
            ((*link)->stream != req->stream || (*link)->pool != req->pool))
@@ -244,7 +246,7 @@ static enum frag_err find_lane(struct frag_heap *heap,
 }
 
 /* The slot that request `number` may have, or NO_SLOT. */
-static enum frag_err find_slot(struct frag_heap *heap, struct lane *lane,
+static enum frag_err find_slot(struct frag_heap *heap, struct online_lane *lane,
                                uint64_t number, uint32_t *slot)
 {
     const struct asked *asked = history_at(&lane->history, number);
@@ -261,7 +263,7 @@ static enum frag_err find_slot(struct frag_heap *heap, struct lane *lane,
 }
 
 /* What `rest` has, or what it has once all lanes gave what they can spare. */
-static enum frag_err ask_rest(struct frag_heap *heap, struct lane *lane,
+static enum frag_err ask_rest(struct frag_heap *heap, struct online_lane *lane,
                               const struct frag_request *req,
                               struct frag_block *out)
 {
@@ -274,11 +276,11 @@ static enum frag_err ask_rest(struct frag_heap *heap, struct lane *lane,
     return rest->alloc(&lane->rest, req, out);
 }
 
-static enum frag_err serve(struct frag_heap *heap, struct lane *lane,
+static enum frag_err serve(struct frag_heap *heap, struct online_lane *lane,
                            const struct frag_request *req, uint32_t slot,
                            struct frag_block *out)
 {
-    const struct slot *place;
+    const struct plan_slot *place;
 
     if (slot == NO_SLOT)
         return ask_rest(heap, lane, req, out);
@@ -296,7 +298,7 @@ static enum frag_err online_alloc(struct frag_heap *heap,
     struct online *s = heap->state;
     struct frag_block block;
     struct owner *owner;
-    struct lane *lane;
+    struct online_lane *lane;
     uint64_t number;
     uint32_t slot;
 
@@ -321,7 +323,7 @@ static void online_free(struct frag_heap *heap, const struct frag_block *block)
     struct online *s = heap->state;
     const struct owner owner = *(const struct owner *)block->node;
     const struct frag_block inner = {block->addr, block->size, owner.node};
-    struct lane *lane = owner.lane;
+    struct online_lane *lane = owner.lane;
 
     nodes_give(&s->owners, block->node);
     history_freed(&lane->history, owner.number);
@@ -352,7 +354,7 @@ static void fini(struct frag_heap *heap)
     struct online *s = heap->state;
 
     while (s->lanes) {
-        struct lane *lane = s->lanes;
+        struct online_lane *lane = s->lanes;
 
         s->lanes = lane->next;
         if (lane->held)

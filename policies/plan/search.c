@@ -15,7 +15,7 @@
 /* Which of the lowest sections is settled first; see lowest_section. */
 enum rule { BY_PLACE, BY_REST, BY_FAILURES, RULES };
 
-struct search {
+struct plan_search {
     struct pile pile;
     uint64_t *weight;  /* of an item: higher is tried first */
     uint64_t *failed;  /* hashes of states without a solution */
@@ -27,19 +27,19 @@ struct search {
 enum { FAILED_BITS = 18 };
 
 /* Sections [from, to), of which no item leads out. */
-struct stretch {
+struct plan_stretch {
     uint32_t from, to;
 };
 
-static bool solve(struct search *s, struct stretch all);
+static bool solve(struct plan_search *s, struct plan_stretch all);
 
 /* The state of a stretch, never 0. */
-static uint64_t hash(const struct pile *p, struct stretch r)
+static uint64_t hash(const struct pile *p, struct plan_stretch r)
 {
     uint64_t h = r.from;
 
     for (uint32_t k = r.from; k < r.to; k++) {
-        const struct column *c = &p->columns[k];
+        const struct pile_column *c = &p->columns[k];
 
         h = mix(h + c->mark) + c->floor * 0x9e3779b97f4a7c15u +
             (c->floor - c->gap);
@@ -52,7 +52,7 @@ static uint64_t hash(const struct pile *p, struct stretch r)
 /* How many ways there are to go on at section k, at most `most`. */
 static uint32_t ways(const struct pile *p, uint32_t k, uint32_t most)
 {
-    const struct column *c = &p->columns[k];
+    const struct pile_column *c = &p->columns[k];
     const uint32_t *const end = p->members + p->first[k + 1];
     uint32_t count = c->floor + c->rest < p->ceiling;
 
@@ -65,16 +65,16 @@ static uint32_t ways(const struct pile *p, uint32_t k, uint32_t most)
 }
 
 /* Whether of two equally open sections j is to be settled before k. */
-static bool is_sooner(const struct search *s, uint32_t j, uint32_t k)
+static bool is_sooner(const struct plan_search *s, uint32_t j, uint32_t k)
 {
-    const struct column *a = &s->pile.columns[j], *b = &s->pile.columns[k];
+    const struct pile_column *a = &s->pile.columns[j], *b = &s->pile.columns[k];
 
     return s->rule == BY_REST
                ? a->rest > b->rest
                : s->rule == BY_FAILURES && a->failures > b->failures;
 }
 
-static uint64_t lowest_floor(const struct pile *p, struct stretch r)
+static uint64_t lowest_floor(const struct pile *p, struct plan_stretch r)
 {
     uint64_t floor = UINT64_MAX;
 
@@ -86,7 +86,8 @@ static uint64_t lowest_floor(const struct pile *p, struct stretch r)
 
 /* Of the lowest sections the one with the fewest ways to go on; of equals the
  * rule's, then the first. */
-static uint32_t lowest_section(const struct search *s, struct stretch r)
+static uint32_t lowest_section(const struct plan_search *s,
+                               struct plan_stretch r)
 {
     const uint64_t floor = lowest_floor(&s->pile, r);
     uint32_t best = r.from, fewest = UINT32_MAX;
@@ -108,7 +109,7 @@ static uint32_t lowest_section(const struct search *s, struct stretch r)
 /* ---------------------------------------------- what comes there --- */
 
 /* Pushes the items that may lie on the floor of section k, best first. */
-static size_t push_choices(struct search *s, uint32_t k)
+static size_t push_choices(struct plan_search *s, uint32_t k)
 {
     const struct pile *p = &s->pile;
     const uint32_t *const end = p->members + p->first[k + 1];
@@ -135,7 +136,7 @@ static uint64_t next_level(const struct pile *p, uint32_t k)
 {
     const uint64_t floor = p->columns[k].floor;
     const uint32_t *const end = p->members + p->first[k + 1];
-    struct stretch reach = {k, k + 1};
+    struct plan_stretch reach = {k, k + 1};
     uint64_t level = UINT64_MAX;
 
     for (const uint32_t *m = p->members + p->first[k]; m < end; m++) {
@@ -159,10 +160,10 @@ static uint64_t next_level(const struct pile *p, uint32_t k)
     return level;
 }
 
-static bool try_gap(struct search *s, struct stretch r, uint32_t k)
+static bool try_gap(struct plan_search *s, struct plan_stretch r, uint32_t k)
 {
-    const struct point back = pile_here(&s->pile);
-    const struct column *c = &s->pile.columns[k];
+    const struct pile_point back = pile_here(&s->pile);
+    const struct pile_column *c = &s->pile.columns[k];
     uint64_t level;
 
     if (c->floor + c->rest >= s->pile.ceiling)
@@ -178,7 +179,7 @@ static bool try_gap(struct search *s, struct stretch r, uint32_t k)
 
 /* ---------------------------------------------------- the search --- */
 
-static bool branch(struct search *s, struct stretch r)
+static bool branch(struct plan_search *s, struct plan_stretch r)
 {
     const uint32_t k = lowest_section(s, r);
     const uint64_t level = s->pile.columns[k].floor;
@@ -186,7 +187,7 @@ static bool branch(struct search *s, struct stretch r)
     bool found = false;
 
     for (size_t c = 0; c < count && !found; c++) {
-        const struct point back = pile_here(&s->pile);
+        const struct pile_point back = pile_here(&s->pile);
 
         found =
             pile_place(&s->pile, s->choices[base + c], level) && solve(s, r);
@@ -199,7 +200,7 @@ static bool branch(struct search *s, struct stretch r)
     return found || (*s->pile.steps && try_gap(s, r, k));
 }
 
-static bool solve_one(struct search *s, struct stretch r)
+static bool solve_one(struct plan_search *s, struct plan_stretch r)
 {
     uint64_t h = hash(&s->pile, r);
     uint64_t *known = &s->failed[h >> (64 - FAILED_BITS)];
@@ -216,10 +217,10 @@ static bool solve_one(struct search *s, struct stretch r)
 
 /* The next stretch from `from` on with something to come, that nothing still
  * to come leads out of. */
-static struct stretch next_stretch(const struct pile *p, uint32_t from,
-                                   uint32_t end)
+static struct plan_stretch next_stretch(const struct pile *p, uint32_t from,
+                                        uint32_t end)
 {
-    struct stretch r;
+    struct plan_stretch r;
 
     while (from < end && !p->columns[from].waiting)
         from++;
@@ -232,12 +233,12 @@ static struct stretch next_stretch(const struct pile *p, uint32_t from,
 }
 
 /* Stretches are independent: one that has no solution is the end of it. */
-static bool solve(struct search *s, struct stretch all)
+static bool solve(struct plan_search *s, struct plan_stretch all)
 {
     uint32_t from = all.from;
 
     for (;;) {
-        struct stretch r = next_stretch(&s->pile, from, all.to);
+        struct plan_stretch r = next_stretch(&s->pile, from, all.to);
 
         if (r.from == r.to)
             return true;
@@ -259,7 +260,7 @@ static uint32_t most_members(const struct pile *p)
     return most;
 }
 
-static bool make_storage(struct search *s, const struct problem *p)
+static bool make_storage(struct plan_search *s, const struct problem *p)
 {
     const size_t n = p->count + (size_t)1;
 
@@ -272,9 +273,9 @@ static bool make_storage(struct search *s, const struct problem *p)
     return s->weight && s->failed && s->choices;
 }
 
-struct search *plan_search_open(const struct problem *p)
+struct plan_search *plan_search_open(const struct problem *p)
 {
-    struct search *s = calloc(1, sizeof(*s));
+    struct plan_search *s = calloc(1, sizeof(*s));
 
     if (s && make_storage(s, p))
         return s;
@@ -282,7 +283,7 @@ struct search *plan_search_open(const struct problem *p)
     return NULL;
 }
 
-void plan_search_close(struct search *s)
+void plan_search_close(struct plan_search *s)
 {
     if (!s)
         return;
@@ -295,7 +296,7 @@ void plan_search_close(struct search *s)
 
 /* The order of choices: by one of four measures, under noise that grows with
  * the seed. */
-static void weigh(struct search *s, const struct problem *p, uint64_t seed)
+static void weigh(struct plan_search *s, const struct problem *p, uint64_t seed)
 {
     const uint64_t noise = seed / SEARCH_ORDERS * 128;
 
@@ -311,7 +312,7 @@ static void weigh(struct search *s, const struct problem *p, uint64_t seed)
     }
 }
 
-enum verdict plan_search(struct search *s, uint64_t ceiling, uint64_t seed,
+enum verdict plan_search(struct plan_search *s, uint64_t ceiling, uint64_t seed,
                          uint64_t *steps, uint64_t *offsets)
 {
     const struct problem *p = s->pile.p;
@@ -325,7 +326,7 @@ enum verdict plan_search(struct search *s, uint64_t ceiling, uint64_t seed,
     for (uint32_t k = 0; k < p->sections; k++)
         if (s->pile.columns[k].rest > ceiling)
             return DOES_NOT_FIT;
-    fits = solve(s, (struct stretch){0, p->sections});
+    fits = solve(s, (struct plan_stretch){0, p->sections});
     if (s->pile.missing)
         return UNKNOWN;
     if (fits)

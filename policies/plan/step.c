@@ -22,7 +22,7 @@ struct draft {
     uint32_t *order; /* slots in the order of the plan */
     struct frag_future future;
     struct frag_future_request *asked;
-    struct plan plan;
+    struct made_plan plan;
 };
 
 static const struct asked *request(const struct draft *d, uint32_t k)
@@ -128,7 +128,7 @@ static uint32_t cell_at(const frag_size *edges, uint32_t count, frag_size at)
 }
 
 /* Cuts the region into cells where blocks begin or end. NOMEM. */
-static enum frag_err cut_cells(struct step *s)
+static enum frag_err cut_cells(struct plan_step *s)
 {
     frag_size *edges = calloc(2 * (size_t)s->period + 1, sizeof(*edges));
     uint32_t n = 0, count = 0;
@@ -145,7 +145,7 @@ static enum frag_err cut_cells(struct step *s)
         if (!count || edges[i] > edges[count - 1])
             edges[count++] = edges[i];
     for (uint32_t i = 0; i < s->period; i++) {
-        struct slot *slot = &s->slots[i];
+        struct plan_slot *slot = &s->slots[i];
         const frag_size end = slot->offset + whole_quanta(slot->size);
 
         if (slot->to) {
@@ -159,7 +159,7 @@ static enum frag_err cut_cells(struct step *s)
 }
 
 /* The bits of word w that cells [from, to) of the region are. */
-static uint64_t bits(uint32_t w, const struct slot *slot)
+static uint64_t bits(uint32_t w, const struct plan_slot *slot)
 {
     const uint32_t base = 64 * w;
     const uint32_t low = slot->from > base ? slot->from - base : 0;
@@ -168,9 +168,9 @@ static uint64_t bits(uint32_t w, const struct slot *slot)
     return UINT64_MAX << low & UINT64_MAX >> (64 - high);
 }
 
-bool step_occupy(struct step *s, uint32_t number)
+bool step_occupy(struct plan_step *s, uint32_t number)
 {
-    const struct slot *slot = &s->slots[number];
+    const struct plan_slot *slot = &s->slots[number];
 
     if (!slot->to)
         return false;
@@ -182,9 +182,9 @@ bool step_occupy(struct step *s, uint32_t number)
     return true;
 }
 
-void step_vacate(struct step *s, uint32_t number)
+void step_vacate(struct plan_step *s, uint32_t number)
 {
-    const struct slot *slot = &s->slots[number];
+    const struct plan_slot *slot = &s->slots[number];
 
     for (uint32_t w = slot->from / 64; w <= (slot->to - 1) / 64; w++)
         s->occupied[w] &= ~bits(w, slot);
@@ -200,7 +200,7 @@ static int by_context(const void *a, const void *b)
 }
 
 /* Sorts the contexts and drops those that several slots end. */
-static void set_landmarks(const struct draft *d, struct step *s)
+static void set_landmarks(const struct draft *d, struct plan_step *s)
 {
     struct landmark *marks = s->landmarks;
 
@@ -217,7 +217,7 @@ static void set_landmarks(const struct draft *d, struct step *s)
     }
 }
 
-uint32_t step_follow(struct step *s, frag_size size, uint64_t context)
+uint32_t step_follow(struct plan_step *s, frag_size size, uint64_t context)
 {
     const struct landmark here = {.context = context}, *mark;
     uint32_t slot = s->next;
@@ -235,7 +235,7 @@ uint32_t step_follow(struct step *s, frag_size size, uint64_t context)
 
 /* ---------------------------------------------------- from outside --- */
 
-void step_close(struct step *s)
+void step_close(struct plan_step *s)
 {
     if (!s)
         return;
@@ -245,7 +245,7 @@ void step_close(struct step *s)
     free(s);
 }
 
-static enum frag_err fill_step(const struct draft *d, struct step *s)
+static enum frag_err fill_step(const struct draft *d, struct plan_step *s)
 {
     s->period = d->period;
     s->next = (d->period - d->first) % d->period;
@@ -264,9 +264,10 @@ static enum frag_err fill_step(const struct draft *d, struct step *s)
     return cut_cells(s);
 }
 
-static enum frag_err make(struct draft *d, uint64_t effort, struct step **out)
+static enum frag_err make(struct draft *d, uint64_t effort,
+                          struct plan_step **out)
 {
-    struct step *s;
+    struct plan_step *s;
     enum frag_err err;
 
     FRAG_TRY(turn_circle(d));
@@ -285,7 +286,7 @@ static enum frag_err make(struct draft *d, uint64_t effort, struct step **out)
 }
 
 enum frag_err step_make(const struct history *h, uint32_t period,
-                        uint64_t effort, struct step **out)
+                        uint64_t effort, struct plan_step **out)
 {
     struct draft d = {
         .h = h, .start = h->count - 2 * (uint64_t)period, .period = period};

@@ -52,17 +52,17 @@ uint32_t history_period(const struct history *h, uint64_t sure);
 
 /* --- plan_step.c --- */
 
-struct slot {
+struct plan_slot {
     frag_size size;    /* as requested */
     frag_size offset;  /* in the region */
     uint32_t from, to; /* cells of the region; none if it is not planned */
 };
 
-struct step {
+struct plan_step {
     uint32_t period; /* slots */
     uint32_t next;   /* the slot that comes next if all goes on as before */
     frag_size height;
-    struct slot *slots;
+    struct plan_slot *slots;
     uint64_t *occupied; /* cells of the region, a bit each */
     struct landmark *landmarks;
     uint32_t landmark_count;
@@ -76,17 +76,18 @@ struct step {
  * would be: that is no step, but a stretch in which something grows. NOMEM,
  * UNSUPPORTED as plan_make. */
 enum frag_err step_make(const struct history *h, uint32_t period,
-                        uint64_t effort, struct step **out) FRAG_MUST_CHECK;
-void step_close(struct step *s); /* NULL is fine */
+                        uint64_t effort,
+                        struct plan_step **out) FRAG_MUST_CHECK;
+void step_close(struct plan_step *s); /* NULL is fine */
 
 /* The slot of a request, or NO_SLOT: the one that comes next, or else the one
  * that ends in this context, which no other does. Goes on behind it; a request
  * without a slot leaves the place in the step as it was. */
-uint32_t step_follow(struct step *s, frag_size size, uint64_t context);
+uint32_t step_follow(struct plan_step *s, frag_size size, uint64_t context);
 
 /* Whether the slot is planned and nothing live lies there; then it is taken,
  * until it is vacated. */
-bool step_occupy(struct step *s, uint32_t slot);
-void step_vacate(struct step *s, uint32_t slot);
+bool step_occupy(struct plan_step *s, uint32_t slot);
+void step_vacate(struct plan_step *s, uint32_t slot);
 
 #endif

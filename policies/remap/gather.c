@@ -18,7 +18,7 @@ void gather_fini(struct frag_heap *heap)
 }
 
 /* Whether the block at the spot would lie in part of the tile. */
-static bool is_wanted(const struct tile *t, const struct spot *spot,
+static bool is_wanted(const struct page_tile *t, const struct spot *spot,
                       frag_size size)
 {
     return t->node.addr < spot->addr + size &&
@@ -26,22 +26,22 @@ static bool is_wanted(const struct tile *t, const struct spot *spot,
 }
 
 /* The hole to take `missing` pages from; NULL if none is left. */
-static struct tile *donor(struct pages *p, const struct spot *spot,
-                          frag_size size, uint64_t missing)
+static struct page_tile *donor(struct pages *p, const struct spot *spot,
+                               frag_size size, uint64_t missing)
 {
     const struct free_node key = {.size = missing * p->unit};
     struct free_node *n;
 
     for (n = free_set_fit(&p->held, key.size); n;
          n = free_set_after(&p->held, n))
-        if (pages_whole(p, (struct tile *)n) >= missing &&
-            !is_wanted((struct tile *)n, spot, size))
-            return (struct tile *)n;
+        if (pages_whole(p, (struct page_tile *)n) >= missing &&
+            !is_wanted((struct page_tile *)n, spot, size))
+            return (struct page_tile *)n;
     for (n = free_set_last(&p->held); n && n->size >= p->unit;
          n = free_set_before(&p->held, n))
-        if (pages_whole(p, (struct tile *)n) > 0 &&
-            !is_wanted((struct tile *)n, spot, size))
-            return (struct tile *)n;
+        if (pages_whole(p, (struct page_tile *)n) > 0 &&
+            !is_wanted((struct page_tile *)n, spot, size))
+            return (struct page_tile *)n;
     return NULL;
 }
 
@@ -54,7 +54,7 @@ static uint64_t strip(struct frag_heap *heap, struct pages *p,
 
     while (p->spare_count < spot->pages && moved < budget) {
         uint64_t some = spot->pages - p->spare_count;
-        struct tile *t;
+        struct page_tile *t;
 
         some = some < budget - moved ? some : budget - moved;
         t = donor(p, spot, size, some);
@@ -70,11 +70,11 @@ static uint64_t strip(struct frag_heap *heap, struct pages *p,
 }
 
 /* What a request needs, while it is served. */
-struct need {
+struct gather_need {
     const struct frag_request *req;
     frag_size size;
     struct spot spot;
-    struct tile *block; /* used: it is made */
+    struct page_tile *block; /* used: it is made */
 };
 
 /* Whether partly used pages have more free bytes than `slack` allows. */
@@ -88,7 +88,7 @@ static bool is_slack(const struct gather *g)
 
 /* Step 4: makes the block if that takes fewer pages from the device than the
  * spot does. */
-static enum frag_err lodge(struct frag_heap *heap, struct need *n,
+static enum frag_err lodge(struct frag_heap *heap, struct gather_need *n,
                            uint64_t budget)
 {
     struct pages *p = &((struct gather *)heap->state)->pages;
@@ -113,7 +113,7 @@ static enum frag_err lodge(struct frag_heap *heap, struct need *n,
 }
 
 /* Steps 2 to 4, and where the block goes then. */
-static enum frag_err take_pages(struct frag_heap *heap, struct need *n,
+static enum frag_err take_pages(struct frag_heap *heap, struct gather_need *n,
                                 uint64_t budget)
 {
     struct gather *g = heap->state;
@@ -134,7 +134,7 @@ static enum frag_err take_pages(struct frag_heap *heap, struct need *n,
 }
 
 /* Spare pages for a request, and the spot where the block then goes. */
-static enum frag_err provide(struct frag_heap *heap, struct need *n)
+static enum frag_err provide(struct frag_heap *heap, struct gather_need *n)
 {
     struct gather *g = heap->state;
     struct pages *p = &g->pages;
@@ -160,8 +160,8 @@ static bool may_reclaim(const struct gather *g)
 }
 
 /* The block of a tile that is held. */
-static enum frag_err seat(struct pages *p, struct need *n, struct tile *t,
-                          frag_addr addr)
+static enum frag_err seat(struct pages *p, struct gather_need *n,
+                          struct page_tile *t, frag_addr addr)
 {
     FRAG_TRY(pages_ready(p));
     n->block = pages_retag(p, t, addr, n->size, TILE_USED);
@@ -169,16 +169,17 @@ static enum frag_err seat(struct pages *p, struct need *n, struct tile *t,
     return FRAG_OK;
 }
 
-static enum frag_err seat_in(struct pages *p, struct need *n, struct tile *t)
+static enum frag_err seat_in(struct pages *p, struct gather_need *n,
+                             struct page_tile *t)
 {
     return seat(p, n, t, pages_seat(p, t, n->size));
 }
 
 /* The block of a request that no held tile served. */
-static enum frag_err assemble(struct frag_heap *heap, struct need *n)
+static enum frag_err assemble(struct frag_heap *heap, struct gather_need *n)
 {
     struct gather *g = heap->state;
-    struct tile *t;
+    struct page_tile *t;
 
     if (may_reclaim(g)) {
         FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
@@ -195,7 +196,7 @@ static enum frag_err assemble(struct frag_heap *heap, struct need *n)
 }
 
 /* Whole pages that a hole has no more once the block is in it. */
-static uint64_t broken(const struct pages *p, const struct tile *t,
+static uint64_t broken(const struct pages *p, const struct page_tile *t,
                        frag_size size)
 {
     const frag_size low = t->node.addr - t->span->addr;
@@ -207,7 +208,7 @@ static uint64_t broken(const struct pages *p, const struct tile *t,
 
 /* Whether a block lodges early rather than in a hole that would hold it, and
  * where. */
-static bool is_early(const struct gather *g, const struct tile *t,
+static bool is_early(const struct gather *g, const struct page_tile *t,
                      frag_size size, struct lodging *l)
 {
     const struct pages *p = &g->pages;
@@ -221,7 +222,7 @@ static bool is_early(const struct gather *g, const struct tile *t,
 
 /* Makes the block, unless what it takes is gone once the device was waited
  * for. */
-static enum frag_err lodge_early(struct frag_heap *heap, struct need *n,
+static enum frag_err lodge_early(struct frag_heap *heap, struct gather_need *n,
                                  struct lodging *l)
 {
     struct pages *p = &((struct gather *)heap->state)->pages;
@@ -242,8 +243,8 @@ enum frag_err gather_alloc(struct frag_heap *heap,
                            struct frag_block *out)
 {
     struct pages *p = &((struct gather *)heap->state)->pages;
-    struct need n = {.req = req, .size = size};
-    struct tile *t = pages_fit(p, size);
+    struct gather_need n = {.req = req, .size = size};
+    struct page_tile *t = pages_fit(p, size);
     struct lodging l;
 
     if (t && is_early(heap->state, t, size, &l)) {

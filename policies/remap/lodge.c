@@ -5,11 +5,11 @@
 /* The ends of a hole that reach an end of a page which is used in part; the
  * one at its low end can be a head, the other a tail. */
 struct ends {
-    struct tile *hole;
+    struct page_tile *hole;
     frag_size head, tail; /* 0: none */
 };
 
-static struct ends ends_of(const struct pages *p, struct tile *hole)
+static struct ends ends_of(const struct pages *p, struct page_tile *hole)
 {
     const frag_size low = (hole->node.addr - hole->span->addr) % p->unit;
     const frag_size end = low + hole->node.size;
@@ -28,14 +28,14 @@ static size_t find_ends(const struct pages *p, struct ends *ends)
 
     for (struct free_node *n = free_set_last(&p->held);
          n && count < LODGE_HOLES; n = free_set_before(&p->held, n)) {
-        ends[count] = ends_of(p, (struct tile *)n);
+        ends[count] = ends_of(p, (struct page_tile *)n);
         count += ends[count].head || ends[count].tail;
     }
     return count;
 }
 
 /* A request, and the best answer so far. */
-struct search {
+struct lodge_search {
     frag_size unit, size;
     uint64_t have;
     uint64_t created; /* pages, at best */
@@ -44,8 +44,9 @@ struct search {
 };
 
 /* Head and tail of so many bytes, either may be 0. */
-static void consider(struct search *s, struct tile *head, frag_size head_size,
-                     struct tile *tail, frag_size tail_size)
+static void consider(struct lodge_search *s, struct page_tile *head,
+                     frag_size head_size, struct page_tile *tail,
+                     frag_size tail_size)
 {
     const frag_size both = head_size + tail_size;
     const frag_size rest = s->size > both ? s->size - both : 0;
@@ -65,7 +66,7 @@ static void consider(struct search *s, struct tile *head, frag_size head_size,
 bool lodge_find(const struct pages *p, frag_size size, uint64_t have,
                 struct lodging *out)
 {
-    struct search s = {
+    struct lodge_search s = {
         .unit = p->unit, .size = size, .have = have, .created = UINT64_MAX};
     struct ends ends[LODGE_HOLES];
     const size_t count = find_ends(p, ends);
@@ -87,12 +88,12 @@ bool lodge_find(const struct pages *p, frag_size size, uint64_t have,
 
 /* ----------------------------------------------------------- lodging --- */
 
-static frag_addr end_of(const struct tile *t)
+static frag_addr end_of(const struct page_tile *t)
 {
     return t->node.addr + t->node.size;
 }
 
-static struct tile *tile_at(struct tile *t, frag_addr addr)
+static struct page_tile *tile_at(struct page_tile *t, frag_addr addr)
 {
     while (t->node.addr > addr)
         t = t->prev;
@@ -111,8 +112,8 @@ static frag_addr page_of(const struct pages *p, const struct page_span *s,
 /* The bare page at `at`, near a tile, shows the memory of the one at `host`, of
  * the hole's span: all lost. Answers its tile. */
 static enum frag_err show(struct frag_heap *heap, struct pages *p,
-                          struct tile **near, frag_addr at,
-                          const struct tile *hole, frag_addr host)
+                          struct page_tile **near, frag_addr at,
+                          const struct page_tile *hole, frag_addr host)
 {
     FRAG_TRY(heap->mem->ops->map(heap->mem, at, p->unit,
                                  *pages_at(p, hole->span, host)));
@@ -123,10 +124,12 @@ static enum frag_err show(struct frag_heap *heap, struct pages *p,
 
 /* [addr, addr + size) of a guest page is used, and so is the hole from `host`
  * on. */
-static struct tile *lend(struct pages *p, struct tile *lost, frag_addr addr,
-                         frag_size size, struct tile *hole, frag_addr host)
+static struct page_tile *lend(struct pages *p, struct page_tile *lost,
+                              frag_addr addr, frag_size size,
+                              struct page_tile *hole, frag_addr host)
 {
-    struct tile *t = pages_retag(p, tile_at(lost, addr), addr, size, TILE_USED);
+    struct page_tile *t =
+        pages_retag(p, tile_at(lost, addr), addr, size, TILE_USED);
 
     t->loan = pages_retag(p, hole, host, size, TILE_USED);
     t->loan->is_loan = true;
@@ -134,10 +137,11 @@ static struct tile *lend(struct pages *p, struct tile *lost, frag_addr addr,
 }
 
 /* A block of up to three tiles. */
-static struct tile *join(struct tile *own, struct tile *head, struct tile *tail)
+static struct page_tile *join(struct page_tile *own, struct page_tile *head,
+                              struct page_tile *tail)
 {
-    struct tile *parts[] = {own, head, tail};
-    struct tile *first = NULL;
+    struct page_tile *parts[] = {own, head, tail};
+    struct page_tile *first = NULL;
 
     for (int i = 2; i >= 0; i--)
         if (parts[i]) {
@@ -149,11 +153,11 @@ static struct tile *join(struct tile *own, struct tile *head, struct tile *tail)
 
 enum frag_err lodge_block(struct frag_heap *heap, struct pages *p,
                           const struct lodging *l, frag_addr *addr,
-                          struct tile **out)
+                          struct page_tile **out)
 {
     const frag_size size = l->pages * p->unit;
     const frag_size before = l->head ? p->unit : 0;
-    struct tile *own = NULL, *head = NULL, *tail = l->tail, *near;
+    struct page_tile *own = NULL, *head = NULL, *tail = l->tail, *near;
     struct spot spot;
     frag_addr at, high = 0, low = 0;
 

@@ -23,7 +23,7 @@ enum { LODGE_HOLES = 64, LODGE_ENDS = 2 };
 /* Which holes give how many bytes at which end of a block; 0: none. The head
  * is free up to the end of a page, the tail from the start of one. */
 struct lodging {
-    struct tile *head, *tail;
+    struct page_tile *head, *tail;
     frag_size head_size, tail_size;
     uint64_t pages; /* between them */
 };
@@ -37,6 +37,6 @@ bool lodge_find(const struct pages *p, frag_size size, uint64_t have,
  * lost and the rest as it was. NOMEM, DEVICE, and what va_reserve answers. */
 enum frag_err lodge_block(struct frag_heap *heap, struct pages *p,
                           const struct lodging *l, frag_addr *addr,
-                          struct tile **out) FRAG_MUST_CHECK;
+                          struct page_tile **out) FRAG_MUST_CHECK;
 
 #endif

@@ -3,39 +3,40 @@
 #include <stdlib.h>
 
 /* A partly used page. */
-struct part {
+struct mesh_part {
     struct page_span *span;
     frag_addr addr;
-    struct tile *used;   /* the lowest used tile in it */
-    uint64_t cells;      /* bit i: something in cell i is used */
-    frag_size live;      /* bytes used */
-    unsigned pieces;     /* used tiles */
-    bool is_host, moved; /* it stays; it is a guest now */
+    struct page_tile *used; /* the lowest used tile in it */
+    uint64_t cells;         /* bit i: something in cell i is used */
+    frag_size live;         /* bytes used */
+    unsigned pieces;        /* used tiles */
+    bool is_host, moved;    /* it stays; it is a guest now */
 };
 
 struct parts {
     size_t count;
-    struct part part[MESH_PAGES];
+    struct mesh_part part[MESH_PAGES];
 };
 
 /* The part of a tile that lies in a page. */
-struct stretch {
+struct mesh_stretch {
     frag_addr addr;
     frag_size size;
 };
 
-static frag_addr end_of(const struct tile *t)
+static frag_addr end_of(const struct page_tile *t)
 {
     return t->node.addr + t->node.size;
 }
 
-static struct stretch stretch_of(const struct pages *p, const struct tile *t,
-                                 frag_addr page)
+static struct mesh_stretch stretch_of(const struct pages *p,
+                                      const struct page_tile *t, frag_addr page)
 {
     const frag_addr low = t->node.addr > page ? t->node.addr : page;
     const frag_addr high = page + p->unit;
 
-    return (struct stretch){low, (end_of(t) < high ? end_of(t) : high) - low};
+    return (struct mesh_stretch){low,
+                                 (end_of(t) < high ? end_of(t) : high) - low};
 }
 
 /* ----------------------------------------------------------- finding --- */
@@ -49,9 +50,10 @@ static uint64_t cells_of(const struct pages *p, frag_size low, frag_size size)
     return UINT64_MAX >> (MESH_CELLS - 1 - last) & UINT64_MAX << first;
 }
 
-static void add_tile(const struct pages *p, struct part *part, struct tile *t)
+static void add_tile(const struct pages *p, struct mesh_part *part,
+                     struct page_tile *t)
 {
-    const struct stretch s = stretch_of(p, t, part->addr);
+    const struct mesh_stretch s = stretch_of(p, t, part->addr);
 
     if (!part->used)
         part->used = t;
@@ -62,18 +64,18 @@ static void add_tile(const struct pages *p, struct part *part, struct tile *t)
 }
 
 /* Notes the page at `addr`, in which `hole` has an end. */
-static void note_page(const struct pages *p, struct tile *hole, frag_addr addr,
-                      struct parts *parts)
+static void note_page(const struct pages *p, struct page_tile *hole,
+                      frag_addr addr, struct parts *parts)
 {
-    struct part *part = &parts->part[parts->count];
-    struct tile *t = hole;
+    struct mesh_part *part = &parts->part[parts->count];
+    struct page_tile *t = hole;
 
     for (size_t i = 0; i < parts->count; i++)
         if (parts->part[i].addr == addr)
             return;
     while (t->node.addr > addr)
         t = t->prev;
-    *part = (struct part){.span = hole->span, .addr = addr};
+    *part = (struct mesh_part){.span = hole->span, .addr = addr};
     for (; !t->is_end && t->node.addr < addr + p->unit; t = t->next)
         if (t->state == TILE_USED)
             add_tile(p, part, t);
@@ -87,7 +89,7 @@ static bool is_touched(const struct pages *p, frag_addr page,
 }
 
 /* Notes the partly used pages at the ends of a hole. */
-static void note_ends(const struct pages *p, struct tile *hole,
+static void note_ends(const struct pages *p, struct page_tile *hole,
                       const struct spot *spot, frag_size size,
                       struct parts *parts)
 {
@@ -105,7 +107,7 @@ static void note_ends(const struct pages *p, struct tile *hole,
 
 static int emptier(const void *a, const void *b)
 {
-    const struct part *x = a, *y = b;
+    const struct mesh_part *x = a, *y = b;
 
     if (x->live != y->live)
         return x->live < y->live ? -1 : 1;
@@ -119,17 +121,18 @@ static void find_parts(const struct pages *p, const struct spot *spot,
     for (struct free_node *n = free_set_last(&p->held);
          n && n->size >= p->unit / MESH_CELLS && parts->count < MESH_PAGES;
          n = free_set_before(&p->held, n))
-        note_ends(p, (struct tile *)n, spot, size, parts);
+        note_ends(p, (struct page_tile *)n, spot, size, parts);
     qsort(parts->part, parts->count, sizeof(parts->part[0]), emptier);
 }
 
 /* The fullest page after `guest` that can be its host; NULL if none can. */
-static struct part *host_of(struct parts *parts, const struct part *guest)
+static struct mesh_part *host_of(struct parts *parts,
+                                 const struct mesh_part *guest)
 {
     if (guest->is_host || guest->moved || guest->pieces > MESH_PIECES)
         return NULL;
     for (size_t i = parts->count; &parts->part[i - 1] > guest; i--) {
-        struct part *host = &parts->part[i - 1];
+        struct mesh_part *host = &parts->part[i - 1];
 
         if (!host->moved && !(host->cells & guest->cells))
             return host;
@@ -140,14 +143,14 @@ static struct part *host_of(struct parts *parts, const struct part *guest)
 /* ----------------------------------------------------------- meshing --- */
 
 static enum frag_err copy_part(struct frag_heap *heap, const struct pages *p,
-                               const struct part *guest,
-                               const struct part *host, frag_stream stream)
+                               const struct mesh_part *guest,
+                               const struct mesh_part *host, frag_stream stream)
 {
     const frag_addr end = guest->addr + p->unit;
 
-    for (const struct tile *t = guest->used; !t->is_end && t->node.addr < end;
-         t = t->next) {
-        const struct stretch s = stretch_of(p, t, guest->addr);
+    for (const struct page_tile *t = guest->used;
+         !t->is_end && t->node.addr < end; t = t->next) {
+        const struct mesh_stretch s = stretch_of(p, t, guest->addr);
 
         if (t->state == TILE_USED)
             FRAG_TRY(heap->mem->ops->copy(heap->mem,
@@ -159,7 +162,8 @@ static enum frag_err copy_part(struct frag_heap *heap, const struct pages *p,
 
 /* Has the guest's addresses show the host's memory. */
 static enum frag_err remap(struct frag_heap *heap, struct pages *p,
-                           const struct part *guest, const struct part *host)
+                           const struct mesh_part *guest,
+                           const struct mesh_part *host)
 {
     const struct frag_backend_ops *ops = heap->mem->ops;
     frag_phys *own = pages_at(p, guest->span, guest->addr);
@@ -178,9 +182,9 @@ static enum frag_err remap(struct frag_heap *heap, struct pages *p,
 }
 
 /* The tile at an address of a page. */
-static struct tile *tile_at(const struct part *part, frag_addr addr)
+static struct page_tile *tile_at(const struct mesh_part *part, frag_addr addr)
 {
-    struct tile *t = part->used;
+    struct page_tile *t = part->used;
 
     while (t->node.addr > addr)
         t = t->prev;
@@ -190,8 +194,8 @@ static struct tile *tile_at(const struct part *part, frag_addr addr)
 }
 
 /* The bytes of a piece are now used in the host. */
-static void lend(struct pages *p, struct tile *piece, const struct part *host,
-                 frag_addr addr)
+static void lend(struct pages *p, struct page_tile *piece,
+                 const struct mesh_part *host, frag_addr addr)
 {
     piece->loan =
         pages_retag(p, tile_at(host, addr), addr, piece->node.size, TILE_USED);
@@ -199,13 +203,14 @@ static void lend(struct pages *p, struct tile *piece, const struct part *host,
 }
 
 /* The books of a page that has become a guest. */
-static void settle(struct pages *p, struct part *guest, struct part *host)
+static void settle(struct pages *p, struct mesh_part *guest,
+                   struct mesh_part *host)
 {
     const frag_addr end = guest->addr + p->unit;
-    struct tile *t = tile_at(guest, guest->addr);
+    struct page_tile *t = tile_at(guest, guest->addr);
 
     while (!t->is_end && t->node.addr < end) {
-        const struct stretch s = stretch_of(p, t, guest->addr);
+        const struct mesh_stretch s = stretch_of(p, t, guest->addr);
 
         if (t->state == TILE_USED) {
             t = pages_piece(p, t, s.addr, s.size);
@@ -231,8 +236,8 @@ enum frag_err mesh_pages(struct frag_heap *heap, struct pages *p,
     for (size_t i = 0;
          i < parts.count && p->spare_count < spot->pages && *moved < budget;
          i++) {
-        struct part *guest = &parts.part[i];
-        struct part *host = host_of(&parts, guest);
+        struct mesh_part *guest = &parts.part[i];
+        struct mesh_part *host = host_of(&parts, guest);
 
         if (!host)
             continue;

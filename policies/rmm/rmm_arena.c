@@ -41,9 +41,10 @@
 
 struct superblock;
 
-struct block {
-    struct hole hole;            /* size and addr; the rest while it is free */
-    struct block *below, *above; /* neighbours; NULL at the superblock's ends */
+struct arena_block {
+    struct hole hole; /* size and addr; the rest while it is free */
+    struct arena_block *below,
+        *above; /* neighbours; NULL at the superblock's ends */
     struct superblock *home;
     bool used;
 };
@@ -55,12 +56,12 @@ struct superblock {
     struct hole rank;
     struct superblock *below, *above; /* neighbours; NULL at the ends */
     frag_size size;
-    struct hole *holes;   /* its free blocks by address */
-    struct arena *arena;  /* where it is filed */
-    struct block *lowest; /* its first block */
+    struct hole *holes;         /* its free blocks by address */
+    struct stream_arena *arena; /* where it is filed */
+    struct arena_block *lowest; /* its first block */
 };
 
-struct arena {
+struct stream_arena {
     struct hole *tree; /* superblocks by address */
 };
 
@@ -69,15 +70,15 @@ struct rmm_arena {
     double fraction;
     frag_addr addr;
     frag_size held; /* bytes taken; 0: none yet */
-    struct arena global;
-    struct arena **arenas; /* by stream; NULL: never heard of */
+    struct stream_arena global;
+    struct stream_arena **arenas; /* by stream; NULL: never heard of */
     size_t arena_count;
     struct nodes blocks, superblocks;
 };
 
 /* ---- superblocks ---- */
 
-static void file(struct superblock *s, struct arena *arena)
+static void file(struct superblock *s, struct stream_arena *arena)
 {
     s->arena = arena;
     s->rank.node.size = s->holes ? s->holes->widest : 0;
@@ -108,9 +109,10 @@ static struct superblock *make(struct rmm_arena *p, struct superblock *below,
                                frag_addr addr, frag_size size)
 {
     struct superblock *s = nodes_take(&p->superblocks);
-    struct block *b = nodes_take(&p->blocks);
+    struct arena_block *b = nodes_take(&p->blocks);
 
-    *b = (struct block){.hole.node = {.addr = addr, .size = size}, .home = s};
+    *b = (struct arena_block){.hole.node = {.addr = addr, .size = size},
+                              .home = s};
     *s = (struct superblock){.rank.node.addr = addr,
                              .below = below,
                              .above = below ? below->above : NULL,
@@ -165,7 +167,7 @@ static void release(struct rmm_arena *p, struct superblock *s)
     file(s, &p->global);
 }
 
-static void clean(struct rmm_arena *p, struct arena *arena)
+static void clean(struct rmm_arena *p, struct stream_arena *arena)
 {
     while (arena->tree) {
         struct superblock *s = (struct superblock *)arena->tree;
@@ -178,7 +180,7 @@ static void clean(struct rmm_arena *p, struct arena *arena)
 /* The first superblock of the global arena with room, moved to `arena`; NULL if
  * there is none. May use a node of each kind, which the caller has reserved. */
 static struct superblock *acquire(struct rmm_arena *p, frag_size size,
-                                  struct arena *arena)
+                                  struct stream_arena *arena)
 {
     const frag_size least = size > p->superblock ? size : p->superblock;
     struct hole *rank = holes_lowest(p->global.tree, size, 0);
@@ -200,19 +202,19 @@ static struct superblock *acquire(struct rmm_arena *p, frag_size size,
 /* ---- blocks ---- */
 
 /* The first block of a superblock that has room, cut to size. Uses a node. */
-static struct block *carve(struct rmm_arena *p, struct superblock *s,
-                           frag_size size)
+static struct arena_block *carve(struct rmm_arena *p, struct superblock *s,
+                                 frag_size size)
 {
     struct hole *hole = holes_lowest(s->holes, size, 0);
-    struct block *b = (struct block *)hole;
+    struct arena_block *b = (struct arena_block *)hole;
 
     if (hole->node.size > size) {
-        struct block *front = nodes_take(&p->blocks);
+        struct arena_block *front = nodes_take(&p->blocks);
 
-        *front = (struct block){.hole.node = {.addr = hole->node.addr},
-                                .below = b->below,
-                                .above = b,
-                                .home = s};
+        *front = (struct arena_block){.hole.node = {.addr = hole->node.addr},
+                                      .below = b->below,
+                                      .above = b,
+                                      .home = s};
         *(front->below ? &front->below->above : &s->lowest) = front;
         b->below = front;
         holes_resize(&s->holes, hole, hole->node.addr + size,
@@ -228,9 +230,9 @@ static struct block *carve(struct rmm_arena *p, struct superblock *s,
 }
 
 /* Adds the block above to b; neither is among the holes. */
-static void fuse(struct rmm_arena *p, struct block *b)
+static void fuse(struct rmm_arena *p, struct arena_block *b)
 {
-    struct block *above = b->above;
+    struct arena_block *above = b->above;
 
     b->hole.node.size += above->hole.node.size;
     b->above = above->above;
@@ -239,8 +241,8 @@ static void fuse(struct rmm_arena *p, struct block *b)
     nodes_give(&p->blocks, above);
 }
 
-static struct block *coalesce(struct rmm_arena *p, struct superblock *s,
-                              struct block *b)
+static struct arena_block *coalesce(struct rmm_arena *p, struct superblock *s,
+                                    struct arena_block *b)
 {
     if (b->above && !b->above->used) {
         holes_remove(&s->holes, &b->above->hole);
@@ -291,7 +293,8 @@ static enum frag_err meet_stream(struct rmm_arena *p, frag_stream stream)
 {
     if (stream >= p->arena_count) {
         const size_t count = (size_t)stream + 1;
-        struct arena **arenas = realloc(p->arenas, count * sizeof(*arenas));
+        struct stream_arena **arenas =
+            realloc(p->arenas, count * sizeof(*arenas));
 
         if (!arenas)
             return FRAG_NOMEM;
@@ -306,8 +309,8 @@ static enum frag_err meet_stream(struct rmm_arena *p, frag_stream stream)
 }
 
 /* Uses at most a superblock and two blocks, which the caller has reserved. */
-static struct block *serve(struct rmm_arena *p, frag_size size,
-                           struct arena *arena)
+static struct arena_block *serve(struct rmm_arena *p, frag_size size,
+                                 struct stream_arena *arena)
 {
     struct superblock *s = NULL;
 
@@ -338,7 +341,7 @@ static enum frag_err rmm_arena_alloc(struct frag_heap *heap,
 {
     struct rmm_arena *p = heap->state;
     const frag_size size = frag_round_up(req->size, FRAG_ALIGNMENT);
-    struct block *b;
+    struct arena_block *b;
 
     if (!p->held)
         FRAG_TRY(start(heap));
@@ -360,7 +363,7 @@ static void rmm_arena_free(struct frag_heap *heap,
                            const struct frag_block *block)
 {
     struct rmm_arena *p = heap->state;
-    struct block *b = block->node;
+    struct arena_block *b = block->node;
     struct superblock *s = b->home;
 
     b->used = false;
@@ -378,7 +381,7 @@ static enum frag_err init(struct frag_heap *heap)
     struct rmm_arena *p = heap->state;
 
     p->superblock = frag_round_up(p->superblock, FRAG_ALIGNMENT);
-    p->blocks.size = sizeof(struct block);
+    p->blocks.size = sizeof(struct arena_block);
     p->superblocks.size = sizeof(struct superblock);
     return FRAG_OK;
 }

@@ -26,21 +26,21 @@
 
 enum { MAX_BINS = 48 };
 
-struct cell { /* a block of a bin */
-    struct cell *next;
+struct bin_cell { /* a block of a bin */
+    struct bin_cell *next;
     struct bin *bin;
     frag_addr addr;
     frag_stream stream; /* whose queue it is in or will go to */
 };
 
-struct queue {
-    struct cell *first, *last; /* last means nothing while first is NULL */
+struct bin_queue {
+    struct bin_cell *first, *last; /* last means nothing while first is NULL */
 };
 
 struct bin {
     frag_size size;
     bool stocked;
-    struct queue *queues; /* by stream */
+    struct bin_queue *queues; /* by stream */
 };
 
 struct rmm_binning {
@@ -53,7 +53,7 @@ struct rmm_binning {
     struct bin bins[MAX_BINS];
 };
 
-static void push(struct queue *q, struct cell *c)
+static void push(struct bin_queue *q, struct bin_cell *c)
 {
     c->next = NULL;
     if (q->first)
@@ -63,9 +63,9 @@ static void push(struct queue *q, struct cell *c)
     q->last = c;
 }
 
-static struct cell *pop(struct queue *q)
+static struct bin_cell *pop(struct bin_queue *q)
 {
-    struct cell *c = q->first;
+    struct bin_cell *c = q->first;
 
     if (c)
         q->first = c->next;
@@ -74,12 +74,12 @@ static struct cell *pop(struct queue *q)
 
 static enum frag_err widen(struct bin *bin, size_t old, size_t count)
 {
-    struct queue *queues = realloc(bin->queues, count * sizeof(*queues));
+    struct bin_queue *queues = realloc(bin->queues, count * sizeof(*queues));
 
     if (!queues)
         return FRAG_NOMEM;
     for (size_t i = old; i < count; i++)
-        queues[i] = (struct queue){NULL, NULL};
+        queues[i] = (struct bin_queue){NULL, NULL};
     bin->queues = queues;
     return FRAG_OK;
 }
@@ -107,9 +107,9 @@ static enum frag_err stock(struct frag_heap *heap, struct bin *bin,
     FRAG_TRY(stream_pool_alloc(heap, &p->pool, bin->size * p->blocks, stream,
                                &chunk));
     for (uint64_t i = 0; i < p->blocks; i++) {
-        struct cell *c = nodes_take(&p->nodes);
+        struct bin_cell *c = nodes_take(&p->nodes);
 
-        *c = (struct cell){.bin = bin, .addr = chunk.addr + i * bin->size};
+        *c = (struct bin_cell){.bin = bin, .addr = chunk.addr + i * bin->size};
         push(&bin->queues[stream], c);
     }
     bin->stocked = true;
@@ -131,10 +131,10 @@ static enum frag_err start(struct frag_heap *heap)
     return FRAG_OK;
 }
 
-static struct cell *from_queues(struct rmm_binning *p, struct bin *bin,
-                                frag_stream stream)
+static struct bin_cell *from_queues(struct rmm_binning *p, struct bin *bin,
+                                    frag_stream stream)
 {
-    struct cell *c = pop(&bin->queues[stream]);
+    struct bin_cell *c = pop(&bin->queues[stream]);
 
     for (size_t i = 0; !c && i < p->queue_count; i++)
         c = pop(&bin->queues[i]);
@@ -156,7 +156,7 @@ static enum frag_err rmm_binning_alloc(struct frag_heap *heap,
 {
     struct rmm_binning *p = heap->state;
     struct bin *bin;
-    struct cell *c;
+    struct bin_cell *c;
 
     FRAG_TRY(start(heap));
     if (req->size > p->bins[p->bin_count - 1].size)
@@ -178,7 +178,7 @@ static void rmm_binning_free(struct frag_heap *heap,
                              const struct frag_block *block)
 {
     struct rmm_binning *p = heap->state;
-    struct cell *c = block->node;
+    struct bin_cell *c = block->node;
 
     if (block->size > p->bins[p->bin_count - 1].size)
         stream_pool_free(&p->pool, block);
@@ -194,7 +194,7 @@ static enum frag_err init(struct frag_heap *heap)
          p->bin_count < MAX_BINS && (!p->bin_count || size <= p->largest);
          size *= 2)
         p->bins[p->bin_count++].size = size;
-    p->nodes.size = sizeof(struct cell);
+    p->nodes.size = sizeof(struct bin_cell);
     stream_pool_init(&p->pool);
     return FRAG_OK;
 }

@@ -5,6 +5,7 @@
  * spare blocks for all that can happen until the next one.
  */
 #include "policies/torch/state.h"
+#include "traces/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,16 +120,8 @@ static enum frag_err add_space(struct torch *t, struct torch_space *space)
 {
     if (t->space_count == UINT16_MAX)
         return FRAG_UNSUPPORTED;
-    if (t->space_count == t->space_room) {
-        uint32_t room = t->space_room ? 2 * t->space_room : 8;
-        struct torch_space **spaces =
-            realloc(t->spaces, room * sizeof(struct torch_space *));
-
-        if (!spaces)
-            return FRAG_NOMEM;
-        t->spaces = spaces;
-        t->space_room = room;
-    }
+    if (!GROW(t->spaces, t->space_room, t->space_count + (uint64_t)1))
+        return FRAG_NOMEM;
     space->index = (uint16_t)t->space_count;
     t->spaces[t->space_count++] = space;
     return FRAG_OK;

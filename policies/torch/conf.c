@@ -359,12 +359,13 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
 
 /* ---- writing them back ---- */
 
-struct writer {
+struct conf_writer {
     char *text;
     size_t room, length;
 };
 
-static void FRAG_PRINTF(2, 3) put(struct writer *w, const char *format, ...)
+static void FRAG_PRINTF(2, 3)
+    put(struct conf_writer *w, const char *format, ...)
 {
     va_list args;
     int n;
@@ -377,7 +378,7 @@ static void FRAG_PRINTF(2, 3) put(struct writer *w, const char *format, ...)
         w->length = w->room - 1;
 }
 
-static void put_divisions(struct writer *w, const uint64_t *divisions)
+static void put_divisions(struct conf_writer *w, const uint64_t *divisions)
 {
     bool same = true;
 
@@ -394,14 +395,15 @@ static void put_divisions(struct writer *w, const uint64_t *divisions)
     put(w, "]");
 }
 
-static void put_megabytes(struct writer *w, const char *key, frag_size size)
+static void put_megabytes(struct conf_writer *w, const char *key,
+                          frag_size size)
 {
     put(w, ",%s:%llu", key, (unsigned long long)(size / FRAG_MIB));
 }
 
 void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
 {
-    struct writer w = {text, room, 0};
+    struct conf_writer w = {text, room, 0};
 
     put(&w, "expandable_segments:%s",
         conf->expandable_segments ? "True" : "False");

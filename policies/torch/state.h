@@ -1,4 +1,5 @@
-/* state.h - the state of the torch policy, shared by its files.
+/* state.h - the state of the torch policy, shared by its files. Private to
+ * policies/torch/.
  *
  *   torch.c          requests: round, search, split, merge
  *   torch_segments.c memory: segments, garbage collection, releases, retries
@@ -79,7 +80,8 @@ struct torch {
     struct torch_pool *pools;
     uint32_t pool_count;
     struct torch_space **spaces;
-    uint32_t space_count, space_room;
+    uint32_t space_count;
+    uint64_t space_room;
 
     struct torch_block *spare; /* linked by next */
     uint64_t spare_count, block_count;

@@ -41,6 +41,7 @@
  */
 #include "policies/mechanism/segments.h"
 #include "policies/vma/block.h"
+#include "traces/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ struct vma {
     frag_size usable;          /* the budget, in bytes */
     frag_size held;            /* bytes taken from the device */
     struct vma_block **blocks; /* in the order they are tried */
-    size_t count, room, empties;
+    size_t count, empties;
+    uint64_t room;
     struct hole *own, *refused; /* memory of their own, live and not */
     struct nodes nodes;         /* of pieces */
 };
@@ -159,21 +161,6 @@ static bool take_from_any(struct vma *p, frag_size size, struct vma_piece **out)
     return false;
 }
 
-static enum frag_err make_room(struct vma *p)
-{
-    const size_t room = p->room ? 2 * p->room : 16;
-    struct vma_block **blocks;
-
-    if (p->count < p->room)
-        return FRAG_OK;
-    blocks = realloc(p->blocks, room * sizeof(struct vma_block *));
-    if (!blocks)
-        return FRAG_NOMEM;
-    p->blocks = blocks;
-    p->room = room;
-    return FRAG_OK;
-}
-
 static frag_size unused_budget(const struct vma *p)
 {
     return p->held < p->usable ? p->usable - p->held : 0;
@@ -224,7 +211,8 @@ static enum frag_err add_block(struct frag_heap *heap, frag_size size)
 
     if (size > unused_budget(p))
         return FRAG_OOM;
-    FRAG_TRY(make_room(p));
+    if (!GROW(p->blocks, p->room, p->count + 1))
+        return FRAG_NOMEM;
     for (; halvings < MAX_HALVINGS && bytes / 2 > largest && bytes / 4 >= size;
          halvings++)
         bytes /= 2;

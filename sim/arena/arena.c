@@ -11,10 +11,10 @@
 
 /* A segment at an address of the caller's choice, charged. */
 static enum frag_err fixed_piece(struct arena *a, frag_addr addr,
-                                 frag_size size, struct piece **out)
+                                 frag_size size, struct arena_piece **out)
 {
     frag_size charge = frag_round_up(size, GRANULE);
-    struct piece *p;
+    struct arena_piece *p;
 
     FRAG_TRY(arena_charge(a, charge));
     p = calloc(1, sizeof(*p));
@@ -22,7 +22,7 @@ static enum frag_err fixed_piece(struct arena *a, frag_addr addr,
         a->used -= charge;
         return FRAG_NOMEM;
     }
-    *p = (struct piece){
+    *p = (struct arena_piece){
         .range = {.at = addr, .size = size}, .asked = size, .charge = charge};
     *out = p;
     return FRAG_OK;
@@ -31,7 +31,7 @@ static enum frag_err fixed_piece(struct arena *a, frag_addr addr,
 /* Segments that touch, in turn above all others and below, at addresses never
  * used before: what no policy may rely on, and none may trip over. */
 static enum frag_err hostile_alloc(struct arena *a, frag_size size,
-                                   struct piece **out)
+                                   struct arena_piece **out)
 {
     frag_size whole = frag_round_up(size, 512);
 
@@ -57,7 +57,7 @@ static bool has_anchor(const struct arena *a, frag_size size)
 }
 
 static enum frag_err new_segment(struct arena *a, frag_size size,
-                                 struct piece **out)
+                                 struct arena_piece **out)
 {
     if (a->opts.rule == FRAG_RULE_HOSTILE)
         return hostile_alloc(a, size, out);
@@ -77,7 +77,7 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
                                    frag_addr *addr)
 {
     struct arena *a = arena_of(mem);
-    struct piece *p;
+    struct arena_piece *p;
 
     if (size == 0)
         return FRAG_INVALID;
@@ -98,11 +98,11 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
     struct arena *a = arena_of(mem);
     struct range *r = ranges_at(&a->segments, addr);
 
-    if (!r || ((struct piece *)r)->asked != size)
+    if (!r || ((struct arena_piece *)r)->asked != size)
         return FRAG_INVALID;
     arena_tick(a, FRAG_DRIVER_SEGMENT_FREE, size);
     ranges_remove(&a->segments, r);
-    driver_free(a, (struct piece *)r);
+    driver_free(a, (struct arena_piece *)r);
     return FRAG_OK;
 }
 
@@ -203,7 +203,7 @@ enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
                               frag_size size, bool expandable)
 {
     struct arena *a = arena_of(arena);
-    struct piece *p;
+    struct arena_piece *p;
 
     if (size == 0 || size >= (frag_size)1 << 62 || addr >= (frag_addr)1 << 62 ||
         ranges_overlap(&a->segments, addr, size) ||

@@ -22,16 +22,16 @@
 #define HIGH_FIRST ((frag_addr)1 << 46)
 #define HIGH_LAST  (CONTEXT - 480 * FRAG_MIB)
 
-struct chunk {
+struct driver_chunk {
     struct range by_age;
-    struct ranges free; /* of struct piece, first member range */
+    struct ranges free; /* of struct arena_piece, first member range */
     uint64_t in_use;    /* pieces cut and not back */
     frag_addr at;
     frag_size size;
     struct level *level;
-    struct space *space; /* it came from, unless it came from `home` */
-    struct range *hole;  /* storage for its return to the space */
-    struct piece *home;  /* the coarse piece a fine chunk lies in */
+    struct space *space;      /* it came from, unless it came from `home` */
+    struct range *hole;       /* storage for its return to the space */
+    struct arena_piece *home; /* the coarse piece a fine chunk lies in */
 };
 
 static struct range *new_range(uint64_t at, uint64_t size)
@@ -85,7 +85,7 @@ static void mend(struct space *s, struct range *hole)
     }
 }
 
-static void enlist(struct chunk *c, struct level *level)
+static void enlist(struct driver_chunk *c, struct level *level)
 {
     c->level = level;
     c->by_age.at = ++level->ages;
@@ -93,16 +93,16 @@ static void enlist(struct chunk *c, struct level *level)
     ranges_add(&level->by_age, &c->by_age);
 }
 
-static void remember_widest(struct chunk *c)
+static void remember_widest(struct driver_chunk *c)
 {
     ranges_resize(&c->level->by_age, &c->by_age, ranges_widest(&c->free));
 }
 
 /* A chunk of one free range, in no space yet and not enlisted. */
-static struct chunk *new_chunk(frag_size size)
+static struct driver_chunk *new_chunk(frag_size size)
 {
-    struct chunk *c = calloc(1, sizeof(*c));
-    struct piece *all = calloc(1, sizeof(*all));
+    struct driver_chunk *c = calloc(1, sizeof(*c));
+    struct arena_piece *all = calloc(1, sizeof(*all));
 
     if (!c || !all) {
         free(c);
@@ -116,7 +116,7 @@ static struct chunk *new_chunk(frag_size size)
     return c;
 }
 
-static void free_chunk(struct chunk *c)
+static void free_chunk(struct driver_chunk *c)
 {
     for (struct range *r = ranges_pop(&c->free); r; r = ranges_pop(&c->free))
         free(r);
@@ -124,7 +124,7 @@ static void free_chunk(struct chunk *c)
     free(c);
 }
 
-static void place(struct chunk *c, frag_addr at)
+static void place(struct driver_chunk *c, frag_addr at)
 {
     struct range *all = ranges_pop(&c->free);
 
@@ -133,12 +133,12 @@ static void place(struct chunk *c, frag_addr at)
 }
 
 static enum frag_err chunk_from_space(struct space *s, frag_size size,
-                                      struct chunk **out)
+                                      struct driver_chunk **out)
 {
     struct range *hole = s->from_top
                              ? ranges_highest_fit(&s->holes, size + s->spare)
                              : ranges_lowest_fit(&s->holes, size + s->spare);
-    struct chunk *c;
+    struct driver_chunk *c;
 
     if (!hole)
         return FRAG_OOM;
@@ -157,19 +157,20 @@ static enum frag_err chunk_from_space(struct space *s, frag_size size,
 }
 
 /* The first `size` bytes of the range that fits best in the chunk. */
-static struct piece *cut(struct chunk *c, frag_size size)
+static struct arena_piece *cut(struct driver_chunk *c, frag_size size)
 {
     struct range *r = ranges_best_fit(&c->free, size);
-    struct piece *p;
+    struct arena_piece *p;
 
     if (r->size == size) {
         ranges_remove(&c->free, r);
-        p = (struct piece *)r;
+        p = (struct arena_piece *)r;
     } else {
         p = calloc(1, sizeof(*p));
         if (!p)
             return NULL;
-        *p = (struct piece){.range = {.at = r->at, .size = size}, .chunk = c};
+        *p = (struct arena_piece){.range = {.at = r->at, .size = size},
+                                  .chunk = c};
         ranges_remove(&c->free, r);
         r->at += size;
         r->size -= size;
@@ -182,7 +183,7 @@ static struct piece *cut(struct chunk *c, frag_size size)
 }
 
 /* Gives a chunk that has nothing in it back to where it came from. */
-static void dissolve(struct arena *a, struct chunk *c)
+static void dissolve(struct arena *a, struct driver_chunk *c)
 {
     ranges_remove(&c->level->by_age, &c->by_age);
     if (c->home) {
@@ -194,7 +195,7 @@ static void dissolve(struct arena *a, struct chunk *c)
     free_chunk(c);
 }
 
-static struct range *absorb(struct chunk *c, struct range *low,
+static struct range *absorb(struct driver_chunk *c, struct range *low,
                             struct range *high)
 {
     ranges_remove(&c->free, high);
@@ -204,9 +205,9 @@ static struct range *absorb(struct chunk *c, struct range *low,
 }
 
 /* Back into the chunk; the chunk may go with it. */
-static void uncut(struct arena *a, struct piece *p)
+static void uncut(struct arena *a, struct arena_piece *p)
 {
-    struct chunk *c = p->chunk;
+    struct driver_chunk *c = p->chunk;
     struct range *r = &p->range;
     struct range *low = ranges_upto(&c->free, r->at);
     struct range *high = ranges_from(&c->free, r->at);
@@ -223,14 +224,14 @@ static void uncut(struct arena *a, struct piece *p)
 }
 
 static enum frag_err level_alloc(struct arena *a, struct level *level,
-                                 frag_size size, struct piece **out);
+                                 frag_size size, struct arena_piece **out);
 
 /* A fresh chunk that holds `size`. A block for requests below 2 MiB is itself
  * device memory; a 32 MiB chunk is only addresses. */
 static enum frag_err chunk_for(struct arena *a, struct level *level,
-                               frag_size size, struct chunk **out)
+                               frag_size size, struct driver_chunk **out)
 {
-    struct piece *home;
+    struct arena_piece *home;
 
     if (level == &a->coarse)
         return chunk_from_space(&a->high, frag_round_up(size, level->chunk),
@@ -247,12 +248,13 @@ static enum frag_err chunk_for(struct arena *a, struct level *level,
 }
 
 static enum frag_err level_alloc(struct arena *a, struct level *level,
-                                 frag_size size, struct piece **out)
+                                 frag_size size, struct arena_piece **out)
 {
     frag_size whole = frag_round_up(size, level->unit);
     bool coarse = level == &a->coarse;
     struct range *newest = ranges_highest_fit(&level->by_age, whole);
-    struct chunk *c = (struct chunk *)newest; /* by_age is its first member */
+    struct driver_chunk *c =
+        (struct driver_chunk *)newest; /* by_age is its first member */
 
     if (coarse && arena_refuses(a, whole))
         return FRAG_OOM;
@@ -273,15 +275,16 @@ static enum frag_err level_alloc(struct arena *a, struct level *level,
     return FRAG_OK;
 }
 
-enum frag_err driver_alloc(struct arena *a, frag_size size, struct piece **out)
+enum frag_err driver_alloc(struct arena *a, frag_size size,
+                           struct arena_piece **out)
 {
     return level_alloc(a, size < UNIT ? &a->fine : &a->coarse, size, out);
 }
 
 enum frag_err driver_reserve(struct arena *a, frag_size size,
-                             struct piece **out)
+                             struct arena_piece **out)
 {
-    struct chunk *c;
+    struct driver_chunk *c;
 
     FRAG_TRY(chunk_from_space(&a->low, frag_round_up(size, CHUNK), &c));
     *out = cut(c, size);
@@ -292,7 +295,7 @@ enum frag_err driver_reserve(struct arena *a, frag_size size,
     return FRAG_NOMEM;
 }
 
-void driver_free(struct arena *a, struct piece *piece)
+void driver_free(struct arena *a, struct arena_piece *piece)
 {
     a->used -= piece->charge;
     piece->charge = 0;
@@ -335,7 +338,7 @@ static bool meets_chunk(const struct level *level, frag_addr at, frag_size size)
 {
     for (const struct range *r = ranges_from(&level->by_age, 0); r;
          r = ranges_from(&level->by_age, r->at + 1)) {
-        const struct chunk *c = (const struct chunk *)r;
+        const struct driver_chunk *c = (const struct driver_chunk *)r;
 
         if (c->at < at + size && at < c->at + c->size)
             return true;
@@ -380,7 +383,7 @@ void driver_side_streams(struct arena *a)
 
     a->base.capacity = FRAG_UNLIMITED;
     for (int i = 0; i < HIDDEN; i++) {
-        struct piece *p;
+        struct arena_piece *p;
 
         if (level_alloc(a, &a->coarse, UNIT, &p) == FRAG_OK)
             free(p); /* in use for ever: its chunk still counts it */
@@ -402,8 +405,8 @@ static bool open_space(struct space *s, frag_addr first, frag_addr end)
 /* A chunk of the context with its first `taken` bytes in use for ever. */
 static bool open_chunk(struct arena *a, frag_addr at, frag_size taken)
 {
-    struct chunk *c = new_chunk(CHUNK);
-    struct piece *p;
+    struct driver_chunk *c = new_chunk(CHUNK);
+    struct arena_piece *p;
 
     if (!c)
         return false;
@@ -436,7 +439,7 @@ static void close_level(struct level *level)
 {
     for (struct range *r = ranges_pop(&level->by_age); r;
          r = ranges_pop(&level->by_age)) {
-        struct chunk *c = (struct chunk *)r;
+        struct driver_chunk *c = (struct driver_chunk *)r;
 
         free(c->home);
         free_chunk(c);

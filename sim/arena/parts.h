@@ -22,11 +22,11 @@ struct space {
 };
 
 /* A range in use: a segment, a reservation, or memory for smaller ranges. */
-struct piece {
-    struct range range;  /* first: a piece is found by its range */
-    struct chunk *chunk; /* it was cut from; NULL: from no chunk */
-    frag_size asked;     /* of a segment: the size it was asked with */
-    frag_size charge;    /* bytes of device memory it uses */
+struct arena_piece {
+    struct range range;         /* first: a piece is found by its range */
+    struct driver_chunk *chunk; /* it was cut from; NULL: from no chunk */
+    frag_size asked;            /* of a segment: the size it was asked with */
+    frag_size charge;           /* bytes of device memory it uses */
 };
 
 /* Chunks of one unit, by age, the newest highest. */
@@ -85,12 +85,13 @@ void arena_take(struct arena *a, frag_size size);
 enum frag_err driver_open(struct arena *a);
 void driver_close(struct arena *a);
 /* A range of `size` bytes as cudaMalloc gives it, charged. OOM, NOMEM. */
-enum frag_err driver_alloc(struct arena *a, frag_size size, struct piece **out);
+enum frag_err driver_alloc(struct arena *a, frag_size size,
+                           struct arena_piece **out);
 /* An address range as cuMemAddressReserve gives it. OOM, NOMEM. */
 enum frag_err driver_reserve(struct arena *a, frag_size size,
-                             struct piece **out);
+                             struct arena_piece **out);
 /* Back to the driver, memory and address; frees the piece. */
-void driver_free(struct arena *a, struct piece *piece);
+void driver_free(struct arena *a, struct arena_piece *piece);
 /* Withdraws addresses for good, so that the driver gives them to nobody.
  * INVALID if it has given some of them already, NOMEM. */
 enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size);

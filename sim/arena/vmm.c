@@ -5,7 +5,7 @@
 
 #include "sim/arena/parts.h"
 
-struct map {
+struct arena_map {
     struct range range; /* first */
     uint32_t phys;      /* index */
 };
@@ -19,9 +19,9 @@ static bool aligned(const struct arena *a, frag_addr addr, frag_size size)
 
 /* ------------------------------------------------------- reservations --- */
 
-static struct piece *hostile_piece(struct arena *a, frag_size size)
+static struct arena_piece *hostile_piece(struct arena *a, frag_size size)
 {
-    struct piece *p = calloc(1, sizeof(*p));
+    struct arena_piece *p = calloc(1, sizeof(*p));
 
     if (!p)
         return NULL;
@@ -33,7 +33,7 @@ static struct piece *hostile_piece(struct arena *a, frag_size size)
 }
 
 static enum frag_err reserve(struct arena *a, frag_size size,
-                             struct piece **out)
+                             struct arena_piece **out)
 {
     if (a->opts.rule != FRAG_RULE_HOSTILE)
         return driver_reserve(a, size, out);
@@ -47,7 +47,7 @@ enum frag_err vmm_reserve(struct frag_backend *mem, frag_size size,
                           frag_addr *addr)
 {
     struct arena *a = arena_of(mem);
-    struct piece *p;
+    struct arena_piece *p;
 
     if (!aligned(a, 0, size))
         return FRAG_INVALID;
@@ -69,7 +69,7 @@ enum frag_err vmm_free(struct frag_backend *mem, frag_addr addr, frag_size size)
     arena_tick(a, FRAG_DRIVER_VA_FREE, size);
     ranges_remove(&a->reservations, r);
     a->reserved_va -= size;
-    driver_free(a, (struct piece *)r);
+    driver_free(a, (struct arena_piece *)r);
     return FRAG_OK;
 }
 
@@ -176,7 +176,7 @@ enum frag_err vmm_map(struct frag_backend *mem, frag_addr addr, frag_size size,
 {
     struct arena *a = arena_of(mem);
     struct phys *p = phys_of(a, phys);
-    struct map *m;
+    struct arena_map *m;
 
     if (!p || p->size != size || !aligned(a, addr, size) ||
         !inside_one_reservation(a, addr, size) ||
@@ -186,7 +186,7 @@ enum frag_err vmm_map(struct frag_backend *mem, frag_addr addr, frag_size size,
     m = malloc(sizeof(*m));
     if (!m)
         return FRAG_NOMEM;
-    *m = (struct map){{.at = addr, .size = size}, (uint32_t)(phys - 1)};
+    *m = (struct arena_map){{.at = addr, .size = size}, (uint32_t)(phys - 1)};
     ranges_add(&a->maps, &m->range);
     p->maps++;
     return FRAG_OK;
@@ -209,7 +209,7 @@ static bool whole_maps(const struct arena *a, frag_addr addr, frag_size size)
 
 static void remove_map(struct arena *a, struct range *r)
 {
-    uint32_t phys = ((struct map *)r)->phys;
+    uint32_t phys = ((struct arena_map *)r)->phys;
 
     ranges_remove(&a->maps, r);
     a->phys[phys].maps--;
@@ -268,7 +268,7 @@ static enum frag_err hold_granules(struct arena *a, frag_addr addr,
 
 enum frag_err vmm_hold(struct arena *a, frag_addr addr, frag_size size)
 {
-    struct piece *p;
+    struct arena_piece *p;
     enum frag_err err;
 
     if (!aligned(a, addr, size) || ranges_overlap(&a->reservations, addr, size))

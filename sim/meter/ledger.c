@@ -22,24 +22,24 @@ struct memory {
     struct held *maps;
 };
 
-struct live {
+struct ledger_live {
     struct range range; /* first */
     frag_size asked;
     bool is_live;
     bool is_listed; /* among the disturbed, even if it is so no more */
     enum frag_disturbance by;
-    struct live *next; /* listed */
+    struct ledger_live *next; /* listed */
 };
 
 struct frag_ledger {
     struct ranges held, live;
     struct ranges missing;  /* held before, and a live block's */
     struct ranges memories; /* of struct memory */
-    struct live *disturbed;
+    struct ledger_live *disturbed;
     bool faulty;
     char fault[256];
     uint32_t owners;
-    struct live by_owner[];
+    struct ledger_live by_owner[];
 };
 
 struct frag_ledger *frag_ledger_open(uint32_t owners)
@@ -88,7 +88,7 @@ const char *frag_ledger_fault(const struct frag_ledger *l)
 
 /* --------------------------------------------------------- disturbed --- */
 
-static void disturb(struct frag_ledger *l, struct live *b,
+static void disturb(struct frag_ledger *l, struct ledger_live *b,
                     enum frag_disturbance by)
 {
     b->by = by;
@@ -110,7 +110,7 @@ static void disturb_all(struct frag_ledger *l, frag_addr addr, frag_size size,
 
         if (!b)
             return;
-        disturb(l, (struct live *)b, by);
+        disturb(l, (struct ledger_live *)b, by);
         addr = b->at + b->size;
     }
 }
@@ -149,7 +149,7 @@ bool frag_ledger_disturbed(struct frag_ledger *l, uint32_t *owner,
                            enum frag_disturbance *by)
 {
     while (l->disturbed) {
-        struct live *b = l->disturbed;
+        struct ledger_live *b = l->disturbed;
 
         l->disturbed = b->next;
         b->is_listed = false;
@@ -405,7 +405,7 @@ static const char *flaw(const struct frag_ledger *l, frag_size asked,
 static enum frag_err accept(struct frag_ledger *l, uint32_t owner,
                             const struct frag_block *block)
 {
-    struct live *b = &l->by_owner[owner];
+    struct ledger_live *b = &l->by_owner[owner];
     const char *what = flaw(l, b->asked, block);
     const struct range *hit;
 
@@ -437,7 +437,7 @@ enum frag_err frag_ledger_alloc(struct frag_ledger *l, uint32_t owner,
 enum frag_err frag_ledger_free(struct frag_ledger *l, uint32_t owner,
                                const struct frag_block *block)
 {
-    struct live *b = owner < l->owners ? &l->by_owner[owner] : NULL;
+    struct ledger_live *b = owner < l->owners ? &l->by_owner[owner] : NULL;
 
     if (!b || !b->is_live)
         return frag_ledger_blame(l, "block %" PRIu32 " was freed but not live",
@@ -457,7 +457,7 @@ enum frag_err frag_ledger_free(struct frag_ledger *l, uint32_t owner,
 enum frag_err frag_ledger_move(struct frag_ledger *l, uint32_t owner,
                                const struct frag_block *block)
 {
-    struct live *b = owner < l->owners ? &l->by_owner[owner] : NULL;
+    struct ledger_live *b = owner < l->owners ? &l->by_owner[owner] : NULL;
 
     if (!b || !b->is_live)
         return frag_ledger_blame(l, "block %" PRIu32 " was moved but not live",

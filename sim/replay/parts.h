@@ -21,7 +21,7 @@
 #include "sim/replay/tally.h"
 
 /* Half a cache line, so that an event touches one. */
-struct slot {
+struct run_slot {
     struct frag_block block;
     frag_size requested;
 };
@@ -49,7 +49,7 @@ static inline enum slot_state state_of(uint32_t tag)
 
 /* Pending slots in the order of their requests; NIL ends the list. */
 #define NIL UINT32_MAX
-struct queue {
+struct slot_queue {
     uint32_t first, last;
     struct queue_link {
         uint32_t prev, next;
@@ -70,7 +70,7 @@ struct run {
     const struct frag_replay *spec;
     const struct frag_device_trace *trace;
     const struct frag_policy *policy;
-    struct slot *slots;
+    struct run_slot *slots;
     uint32_t *tags;
     uint64_t *frees_at; /* NULL unless the policy needs the future */
     struct frag_future future;
@@ -92,7 +92,7 @@ struct run {
     struct frag_error *error;
     struct picture picture;
     struct peak peak;
-    struct queue pending;
+    struct slot_queue pending;
     bool *stream_told;
 
     struct frag_run out;
@@ -178,7 +178,7 @@ void run_note_slot(struct run *r, uint32_t id);
 /* The block of the slot is gone: out of the tally. The policy has it back. */
 static inline void run_drop(struct run *r, uint32_t id)
 {
-    struct slot *s = &r->slots[id];
+    struct run_slot *s = &r->slots[id];
     struct segment *g = &r->meter.segments[r->tags[id] & TAG_SEGMENT];
 
     if (__builtin_expect(r->peak.put_off, 0))
@@ -192,7 +192,7 @@ static inline void run_drop(struct run *r, uint32_t id)
 static inline void run_enter(struct run *r, uint32_t id,
                              const struct frag_request *req)
 {
-    struct slot *s = &r->slots[id];
+    struct run_slot *s = &r->slots[id];
     uint32_t segment = meter_find(&r->meter, s->block.addr);
     struct segment *g = &r->meter.segments[segment];
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/replay/parts.h"
+#include "traces/grow.h"
 
 /* ------------------------------------------------ the device was used --- */
 
@@ -24,32 +25,12 @@ void run_absorb(struct run *r, bool allocating)
 
 /* ---------------------------------------------------------------- OOM --- */
 
-/* Room for one more row of an array that grows by halves. */
-static enum frag_err make_room(void **rows, uint64_t count, uint64_t *room,
-                               size_t size)
-{
-    uint64_t more = *room ? *room * 2 : 16;
-    void *grown;
-
-    if (count < *room)
-        return FRAG_OK;
-    grown = realloc(*rows, more * size);
-    if (!grown)
-        return FRAG_NOMEM;
-    *rows = grown;
-    *room = more;
-    return FRAG_OK;
-}
-
 enum frag_err run_keep_extent(void *user, const struct extent *x)
 {
     struct run *r = user;
-    void *rows = r->out.segments;
-    enum frag_err err = make_room(&rows, r->out.segment_count, &r->segment_room,
-                                  sizeof(*r->out.segments));
 
-    r->out.segments = rows;
-    FRAG_TRY(err);
+    if (!GROW(r->out.segments, r->segment_room, r->out.segment_count + 1))
+        return FRAG_NOMEM;
     r->out.segments[r->out.segment_count++] =
         (struct frag_segment_row){.addr = x->addr,
                                   .size = x->size,
@@ -64,12 +45,9 @@ static enum frag_err keep_oom(struct run *r, const struct frag_request *req)
 {
     const struct tally *t = &r->tally;
     const bool room = r->out.segment_count < FRAG_SEGMENT_ROWS;
-    void *rows = r->out.ooms;
-    enum frag_err err =
-        make_room(&rows, r->out.oom_count, &r->oom_room, sizeof(*r->out.ooms));
 
-    r->out.ooms = rows;
-    FRAG_TRY(err);
+    if (!GROW(r->out.ooms, r->oom_room, r->out.oom_count + 1))
+        return FRAG_NOMEM;
     FRAG_TRY(
         run_picture(r, req->stream, req->pool, room ? run_keep_extent : NULL));
     r->out.ooms[r->out.oom_count++] = (struct frag_oom){
@@ -129,7 +107,7 @@ static enum frag_err open_queue(struct run *r)
     return r->pending.links ? FRAG_OK : FRAG_NOMEM;
 }
 
-static void enqueue(struct queue *q, uint32_t id)
+static void enqueue(struct slot_queue *q, uint32_t id)
 {
     q->links[id] = (struct queue_link){q->last, NIL};
     if (q->last != NIL)
@@ -139,7 +117,7 @@ static void enqueue(struct queue *q, uint32_t id)
     q->last = id;
 }
 
-static void dequeue(struct queue *q, uint32_t id)
+static void dequeue(struct slot_queue *q, uint32_t id)
 {
     struct queue_link l = q->links[id];
 
@@ -156,7 +134,7 @@ static void dequeue(struct queue *q, uint32_t id)
 /* The client's free of a block that queued work still uses. */
 enum frag_err run_request_free(struct run *r, uint32_t id)
 {
-    struct slot *s = &r->slots[id];
+    struct run_slot *s = &r->slots[id];
     uint32_t segment = r->tags[id] & TAG_SEGMENT;
 
     if (state_of(r->tags[id]) != SLOT_LIVE)
@@ -176,7 +154,7 @@ enum frag_err run_request_free(struct run *r, uint32_t id)
 /* The free of a pending slot is completed. */
 enum frag_err run_complete(struct run *r, uint32_t id)
 {
-    struct slot *s = &r->slots[id];
+    struct run_slot *s = &r->slots[id];
     enum frag_err err = run_prove_free(r, id);
 
     tally_fold(&r->tally, r->event);
@@ -250,7 +228,7 @@ void run_tell_stream(struct run *r, frag_stream stream)
 void run_moved(void *user, uint32_t owner, const struct frag_block *block)
 {
     struct run *r = user;
-    struct slot *s = &r->slots[owner];
+    struct run_slot *s = &r->slots[owner];
     struct meter *m = &r->meter;
     uint32_t tag = r->tags[owner], segment = meter_find(m, block->addr);
 

@@ -47,7 +47,7 @@ static inline enum frag_err on_alloc(struct run *r, uint64_t i, bool careful)
 static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
 {
     const uint32_t id = r->trace->id[i];
-    struct slot *s = &r->slots[id];
+    struct run_slot *s = &r->slots[id];
 
     if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
         return run_free_odd(r, id);

@@ -12,7 +12,7 @@
 enum { FIRST_SLOTS = 1024, MAX_STREAMS = 1 << 16 };
 
 /* The one row. */
-struct row {
+struct serve_row {
     uint8_t op;
     uint32_t id;
     uint64_t bytes;
@@ -25,7 +25,7 @@ struct frag_serve {
     struct run run;
     struct frag_replay spec;
     struct frag_device_trace trace; /* its columns are the row */
-    struct row row;
+    struct serve_row row;
     struct live live;     /* slots by address, of blocks that are not freed */
     uint32_t *free_slots; /* a stack with room for all */
     uint32_t free_count;
@@ -76,7 +76,7 @@ static enum frag_err add_slots(struct frag_serve *s)
 static void synchronized(void *user)
 {
     struct frag_serve *s = user;
-    const struct queue *q = &s->run.pending;
+    const struct slot_queue *q = &s->run.pending;
 
     for (uint32_t id = q->first; id != NIL; id = q->links[id].next)
         give_slot(s, id);
@@ -166,7 +166,7 @@ void frag_serve_close(struct frag_serve *s)
 
 /* ---- events ---- */
 
-static enum frag_err happen(struct frag_serve *s, struct row row,
+static enum frag_err happen(struct frag_serve *s, struct serve_row row,
                             struct frag_error *e)
 {
     enum frag_err err;
@@ -182,8 +182,8 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
                                frag_stream stream, frag_time time,
                                struct frag_served *out, struct frag_error *e)
 {
-    struct row row = {FRAG_ALLOC, 0, size, stream, 0, time};
-    const struct slot *slot;
+    struct serve_row row = {FRAG_ALLOC, 0, size, stream, 0, time};
+    const struct run_slot *slot;
     enum frag_err err;
 
     if (!s->free_count && add_slots(s) != FRAG_OK)
@@ -233,7 +233,7 @@ static enum frag_err take_slot(struct frag_serve *s, frag_addr addr,
 enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
                               struct frag_error *e)
 {
-    struct row row = {.op = FRAG_FREE};
+    struct serve_row row = {.op = FRAG_FREE};
 
     FRAG_TRY(take_slot(s, addr, &row.id, e));
     FRAG_TRY(happen(s, row, e));
@@ -244,7 +244,7 @@ enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
 enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
                                     uint32_t *ticket, struct frag_error *e)
 {
-    struct row row = {.op = FRAG_FREE_REQUESTED};
+    struct serve_row row = {.op = FRAG_FREE_REQUESTED};
 
     FRAG_TRY(take_slot(s, addr, &row.id, e));
     FRAG_TRY(happen(s, row, e));
@@ -255,7 +255,7 @@ enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
 enum frag_err frag_serve_complete(struct frag_serve *s, uint32_t ticket,
                                   struct frag_error *e)
 {
-    FRAG_TRY(happen(s, (struct row){.op = FRAG_FREE, .id = ticket}, e));
+    FRAG_TRY(happen(s, (struct serve_row){.op = FRAG_FREE, .id = ticket}, e));
     give_slot(s, ticket);
     return FRAG_OK;
 }
@@ -272,7 +272,7 @@ bool frag_serve_has_aliases(const struct frag_serve *s)
 
 enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)
 {
-    return happen(s, (struct row){.op = FRAG_EMPTY_CACHE}, e);
+    return happen(s, (struct serve_row){.op = FRAG_EMPTY_CACHE}, e);
 }
 
 /* ---- the numbers ---- */

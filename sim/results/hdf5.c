@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "sim/results/put.h"
+#include "traces/grow.h"
 
 enum { CORE_STEP = 1 << 20 }; /* bytes by which the image grows */
 
@@ -25,7 +26,8 @@ struct frag_results {
     hid_t file;
     struct put put;
     struct frag_result_row *rows;
-    size_t count, room;
+    size_t count;
+    uint64_t room;
 };
 
 const char *frag_results_library(char text[32])
@@ -127,15 +129,8 @@ static bool own_texts(struct frag_result_row *row)
 
 static bool keep_row(struct frag_results *r, struct frag_result_row row)
 {
-    if (r->count == r->room) {
-        size_t room = r->room ? 2 * r->room : 16;
-        struct frag_result_row *rows = realloc(r->rows, room * sizeof(*rows));
-
-        if (!rows)
-            return false;
-        r->rows = rows;
-        r->room = room;
-    }
+    if (!GROW(r->rows, r->room, r->count + 1))
+        return false;
     if (!own_texts(&row)) {
         drop_row(&row);
         return false;

@@ -214,7 +214,7 @@ bool put_table(const struct put *p, hid_t at, const char *name,
 
 /* -- the summary --------------------------------------------------------- */
 
-struct table {
+struct put_table {
     const struct frag_result_row *rows;
     size_t count, row_size;
 };
@@ -229,7 +229,7 @@ static const char *text_of(const struct frag_result_row *row,
 }
 
 /* Bytes of a column in the table: 8, or the longest text. */
-static size_t width(const struct table *t, const struct frag_column *c)
+static size_t width(const struct put_table *t, const struct frag_column *c)
 {
     size_t most = 1;
 
@@ -261,7 +261,7 @@ static bool insert(hid_t type, const struct frag_column *c, size_t at,
     return done;
 }
 
-static hid_t table_type(const struct table *t)
+static hid_t table_type(const struct put_table *t)
 {
     hid_t type = H5Tcreate(H5T_COMPOUND, t->row_size);
     size_t at = 0;
@@ -278,7 +278,7 @@ static hid_t table_type(const struct table *t)
 }
 
 /* The rows as the type lays them out; NULL if there is no memory. */
-static char *pack(const struct table *t)
+static char *pack(const struct put_table *t)
 {
     char *packed = calloc(t->count ? t->count : 1, t->row_size);
     size_t at = 0;
@@ -347,7 +347,7 @@ static bool put_rows(const struct put *p, hid_t at, hid_t type,
 bool put_summary(const struct put *p, hid_t at,
                  const struct frag_result_row *rows, size_t count)
 {
-    struct table t = {rows, count, 0};
+    struct put_table t = {rows, count, 0};
     char *packed;
     hid_t type;
     bool done;

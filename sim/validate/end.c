@@ -1,6 +1,7 @@
 /* end.c - the final snapshot and the counters against the recording.
  */
 #include "sim/validate/parts.h"
+#include "traces/grow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,19 +12,11 @@
 
 static void keep_block(void *user, const struct frag_torch_block *b)
 {
-    struct check *c = user;
+    struct checked_run *c = user;
 
-    if (c->block_count == c->block_room) {
-        uint64_t room = c->block_room ? 2 * c->block_room : 1024;
-        struct frag_torch_block *blocks =
-            realloc(c->blocks, room * sizeof(*blocks));
-
-        if (!blocks) {
-            c->nomem = true;
-            return;
-        }
-        c->blocks = blocks;
-        c->block_room = room;
+    if (!GROW(c->blocks, c->block_room, c->block_count + 1)) {
+        c->nomem = true;
+        return;
     }
     c->blocks[c->block_count] = *b;
     c->blocks[c->block_count].addr = check_translate(c, b->addr);
@@ -39,7 +32,7 @@ static int by_address(const void *a, const void *b)
 
 void check_ended(void *user, const struct frag_heap *heap)
 {
-    struct check *c = user;
+    struct checked_run *c = user;
 
     frag_torch_snapshot(heap, keep_block, c);
     if (c->block_count)
@@ -71,7 +64,7 @@ static bool same_block(const struct frag_recorded_segment *s,
            s->is_expandable == got->is_expandable;
 }
 
-static void compare_block(struct check *c,
+static void compare_block(struct checked_run *c,
                           const struct frag_recorded_segment *s,
                           const struct frag_recorded_block *want,
                           const struct frag_torch_block *got)
@@ -95,7 +88,7 @@ static void compare_block(struct check *c,
                 state_of(got), got->segment, got->stream, got->pool);
 }
 
-static void compare_blocks(struct check *c)
+static void compare_blocks(struct checked_run *c)
 {
     const struct frag_layout *end = &c->recorded->end;
     uint64_t k = 0;
@@ -154,7 +147,8 @@ static int by_shape(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-static uint64_t recorded_shapes(const struct check *c, struct shape *shapes)
+static uint64_t recorded_shapes(const struct checked_run *c,
+                                struct shape *shapes)
 {
     const struct frag_layout *end = &c->recorded->end;
 
@@ -174,7 +168,8 @@ static uint64_t recorded_shapes(const struct check *c, struct shape *shapes)
     return end->segment_count;
 }
 
-static uint64_t replayed_shapes(const struct check *c, struct shape *shapes)
+static uint64_t replayed_shapes(const struct checked_run *c,
+                                struct shape *shapes)
 {
     uint64_t count = 0;
 
@@ -190,7 +185,7 @@ static uint64_t replayed_shapes(const struct check *c, struct shape *shapes)
     return count;
 }
 
-static void differ(struct check *c, const struct shape *want,
+static void differ(struct checked_run *c, const struct shape *want,
                    const struct shape *got)
 {
     static const char format[] = "final segment of %" PRIu64 " bytes, %" PRIu64
@@ -207,7 +202,7 @@ static void differ(struct check *c, const struct shape *want,
         check_found(c, first, "no further segment at the end");
 }
 
-static void compare_shapes(struct check *c, struct shape *want,
+static void compare_shapes(struct checked_run *c, struct shape *want,
                            struct shape *got)
 {
     const uint64_t wants = recorded_shapes(c, want);
@@ -228,7 +223,7 @@ static void compare_shapes(struct check *c, struct shape *want,
     }
 }
 
-enum frag_err check_end(struct check *c)
+enum frag_err check_end(struct checked_run *c)
 {
     const struct frag_layout *end = &c->recorded->end;
     struct shape *want, *got;
@@ -257,7 +252,8 @@ static const char *const stat_names[] = {
 #undef X
 };
 
-static void compare_stat(struct check *c, const char *name, uint64_t replayed)
+static void compare_stat(struct checked_run *c, const char *name,
+                         uint64_t replayed)
 {
     struct frag_compared *row = &c->v->stats[c->v->stat_count];
     const struct frag_validate *spec = c->spec;
@@ -279,7 +275,7 @@ static void compare_stat(struct check *c, const char *name, uint64_t replayed)
     check_found(c, &c->v->first, "%" PRIu64, replayed);
 }
 
-static void compare_count(struct check *c, const char *stem,
+static void compare_count(struct checked_run *c, const char *stem,
                           const struct frag_torch_count *count)
 {
     const struct {
@@ -303,7 +299,7 @@ enum {
     MAX_STATS = (FRAG_TORCH_STAT_COUNT * FRAG_TORCH_POOLS_COUNT + 2) * 4 + 5
 };
 
-enum frag_err check_stats(struct check *c)
+enum frag_err check_stats(struct checked_run *c)
 {
     static const char *const pools[] = {"all", "large_pool", "small_pool"};
     const struct frag_torch_counters *n = &c->observer.counters;

@@ -1,6 +1,7 @@
 /* trace.c - each segment event, OOM and address against the recording.
  */
 #include "sim/validate/parts.h"
+#include "traces/grow.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 
 /* ---- the first difference ---- */
 
-void check_expect(const struct check *c, struct frag_divergence *where,
+void check_expect(const struct checked_run *c, struct frag_divergence *where,
                   const char *format, ...)
 {
     va_list args;
@@ -23,7 +24,7 @@ void check_expect(const struct check *c, struct frag_divergence *where,
     va_end(args);
 }
 
-void check_found(const struct check *c, struct frag_divergence *where,
+void check_found(const struct checked_run *c, struct frag_divergence *where,
                  const char *format, ...)
 {
     va_list args;
@@ -39,7 +40,7 @@ void check_found(const struct check *c, struct frag_divergence *where,
 
 /* ---- addresses ---- */
 
-static size_t pair_at(const struct check *c, frag_addr addr)
+static size_t pair_at(const struct checked_run *c, frag_addr addr)
 {
     size_t low = 0, high = c->pair_count;
 
@@ -55,7 +56,7 @@ static size_t pair_at(const struct check *c, frag_addr addr)
 }
 
 /* Expandable segments lie at fixed addresses and stand for themselves. */
-frag_addr check_translate(const struct check *c, frag_addr addr)
+frag_addr check_translate(const struct checked_run *c, frag_addr addr)
 {
     size_t at = pair_at(c, addr);
 
@@ -64,29 +65,22 @@ frag_addr check_translate(const struct check *c, frag_addr addr)
     return addr;
 }
 
-static void add_pair(struct check *c, frag_addr replayed, frag_addr recorded,
-                     frag_size size)
+static void add_pair(struct checked_run *c, frag_addr replayed,
+                     frag_addr recorded, frag_size size)
 {
     size_t at = pair_at(c, replayed);
 
-    if (c->pair_count == c->pair_room) {
-        size_t room = c->pair_room ? 2 * c->pair_room : 64;
-        struct pair *pairs = realloc(c->pairs, room * sizeof(*pairs));
-
-        if (!pairs) {
-            c->nomem = true;
-            return;
-        }
-        c->pairs = pairs;
-        c->pair_room = room;
+    if (!GROW(c->pairs, c->pair_room, c->pair_count + 1)) {
+        c->nomem = true;
+        return;
     }
     memmove(&c->pairs[at + 1], &c->pairs[at],
             (c->pair_count - at) * sizeof(*c->pairs));
-    c->pairs[at] = (struct pair){replayed, recorded, size};
+    c->pairs[at] = (struct address_pair){replayed, recorded, size};
     c->pair_count++;
 }
 
-static void remove_pair(struct check *c, frag_addr replayed)
+static void remove_pair(struct checked_run *c, frag_addr replayed)
 {
     size_t at = pair_at(c, replayed);
 
@@ -125,7 +119,7 @@ static bool same_action(const struct frag_recorded_action *a,
 
 /* Predicted, the recording's and the replay's addresses are two processes':
  * a segment that went back in place of an equal one is a cause, no fault. */
-static void compare_action_address(struct check *c,
+static void compare_action_address(struct checked_run *c,
                                    const struct frag_recorded_action *want,
                                    const struct frag_recorded_action *replayed)
 {
@@ -141,7 +135,7 @@ static void compare_action_address(struct check *c,
     check_found(c, where, "%s", text);
 }
 
-static void compare_action(struct check *c,
+static void compare_action(struct checked_run *c,
                            const struct frag_recorded_action *replayed)
 {
     const struct frag_recorded_action *want = NULL;
@@ -168,7 +162,7 @@ static void compare_action(struct check *c,
 void check_action(void *user, enum frag_torch_action action, frag_addr addr,
                   frag_size size, frag_stream stream)
 {
-    struct check *c = user;
+    struct checked_run *c = user;
     const uint64_t k = c->next_action;
     struct frag_recorded_action replayed = {
         .event = c->event,
@@ -186,7 +180,7 @@ void check_action(void *user, enum frag_torch_action action, frag_addr addr,
 }
 
 /* A recorded action of an event that is over, and the replay had none. */
-void check_missed(struct check *c, uint64_t event)
+void check_missed(struct checked_run *c, uint64_t event)
 {
     char text[160];
 
@@ -200,7 +194,7 @@ void check_missed(struct check *c, uint64_t event)
 
 /* ---- events ---- */
 
-static void compare_address(struct check *c, uint64_t event,
+static void compare_address(struct checked_run *c, uint64_t event,
                             const struct frag_block *block)
 {
     const frag_addr want = c->recorded->addr[event];
@@ -222,7 +216,7 @@ static void compare_address(struct check *c, uint64_t event,
 
 void check_event(void *user, uint64_t event, const struct frag_block *block)
 {
-    struct check *c = user;
+    struct checked_run *c = user;
 
     check_missed(c, event);
     if (c->spec->device->op[event] == FRAG_ALLOC)

@@ -12,12 +12,12 @@
 
 static void on_opened(void *user, struct frag_heap *heap)
 {
-    struct check *c = user;
+    struct checked_run *c = user;
 
     frag_torch_observe(heap, &c->observer);
 }
 
-static void count_recorded(struct check *c)
+static void count_recorded(struct checked_run *c)
 {
     struct frag_validation *v = c->v;
     frag_size reserved = 0;
@@ -43,7 +43,7 @@ static void count_recorded(struct check *c)
 }
 
 /* The recorded base of each ordinary segment, in order. */
-static enum frag_err anchors(const struct check *c,
+static enum frag_err anchors(const struct checked_run *c,
                              struct frag_arena_options *arena)
 {
     const struct frag_recorded *r = c->recorded;
@@ -63,7 +63,7 @@ static enum frag_err anchors(const struct check *c,
     return FRAG_OK;
 }
 
-static void set_params(const struct check *c, frag_size total, char *text,
+static void set_params(const struct checked_run *c, frag_size total, char *text,
                        size_t room)
 {
     const struct frag_validate *spec = c->spec;
@@ -80,7 +80,8 @@ static void set_params(const struct check *c, frag_size total, char *text,
     }
 }
 
-static enum frag_err run(struct check *c, const struct frag_arena_options *opts,
+static enum frag_err run(struct checked_run *c,
+                         const struct frag_arena_options *opts,
                          struct frag_error *e)
 {
     const struct frag_replay_watch watch = {
@@ -113,7 +114,7 @@ static enum frag_err run(struct check *c, const struct frag_arena_options *opts,
     return err;
 }
 
-static enum frag_err conclude(struct check *c)
+static enum frag_err conclude(struct checked_run *c)
 {
     struct frag_validation *v = c->v;
     const struct frag_torch_count *reserved =
@@ -136,7 +137,7 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                             struct frag_validation *out, struct frag_error *e)
 {
     struct frag_validation v = {0};
-    struct check c = {
+    struct checked_run c = {
         .spec = spec, .recorded = &spec->device->recorded, .v = &v};
     struct frag_arena_options arena = {
         .capacity = FRAG_UNLIMITED,
