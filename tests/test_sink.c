@@ -1,5 +1,5 @@
-/* Outputs of the command line: whole or not at all, and on the disk before they
- * have their name. */
+/* test_sink.c - outputs that appear whole or not at all: files are on the disk
+ * before they have their name, and a failure leaves the file that was there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,26 +8,39 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/cli/output/sink.c" /* to put a disk of ours below it */
+#include "traces/bytes/sink.h"
 
 static char folder[] = "/tmp/frag_sink_XXXXXX";
 static char path[64];
 static bool disk_fails;
 static int64_t synced; /* bytes of the file at the last fsync; -1: none yet */
-static bool was_named; /* had its name by then */
+static bool was_named; /* the file had its name by then */
+static bool folder_fails;
+static bool folder_synced; /* after the file had its name */
 
 /* In place of the C library's. */
 int fsync(int fd)
 {
     struct stat at;
+    bool fails = disk_fails;
 
-    synced = fstat(fd, &at) == 0 ? at.st_size : -1;
-    was_named = access(path, F_OK) == 0;
+    assert_int_equal(fstat(fd, &at), 0);
+    if (S_ISDIR(at.st_mode)) {
+        folder_synced = access(path, F_OK) == 0;
+        fails = folder_fails;
+    } else {
+        synced = at.st_size;
+        was_named = access(path, F_OK) == 0;
+    }
     errno = EIO;
-    return disk_fails ? -1 : 0;
+    return fails ? -1 : 0;
 }
 
 /* Commits so many bytes. */
@@ -36,6 +49,7 @@ static enum frag_err put(size_t count, struct frag_error *e)
     struct sink s;
 
     synced = -1;
+    folder_synced = false;
     assert_int_equal(sink_open(&s, path, e), FRAG_OK);
     for (size_t i = 0; i < count; i++)
         fputc('x', s.out);
@@ -67,6 +81,7 @@ static void a_file_is_on_the_disk_before_it_has_its_name(void **state)
         assert_int_equal(put(sizes[i], &e), FRAG_OK);
         assert_int_equal(synced, sizes[i]);
         assert_false(was_named);
+        assert_true(folder_synced);
         assert_int_equal(stat(path, &at), 0);
         assert_int_equal(at.st_size, sizes[i]);
         assert_int_equal(files(), 1);
@@ -116,6 +131,30 @@ static void a_device_that_is_full_is_an_error(void **state)
     assert_non_null(strstr(e.text, strerror(ENOSPC)));
 }
 
+/* The last write succeeds, one before it did not. */
+static void a_write_that_failed_early_is_an_error(void **state)
+{
+    struct rlimit was, small;
+    struct frag_error e;
+    struct sink s;
+
+    (void)state;
+    assert_int_equal(put(5, &e), FRAG_OK);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small = (struct rlimit){100, was.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(sink_open(&s, path, &e), FRAG_OK);
+    setvbuf(s.out, NULL, _IONBF, 0);
+    setrlimit(RLIMIT_FSIZE, &small);
+    for (int i = 0; i < 200; i++)
+        fputc('x', s.out);
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_int_equal(sink_commit(&s, &e), FRAG_IO);
+    assert_non_null(strstr(e.text, path));
+    assert_null(strstr(e.text, strerror(0)));
+    assert_int_equal(files(), 1);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -139,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_disk_that_fails_leaves_what_was_there),
         cmocka_unit_test(what_is_aborted_leaves_nothing),
         cmocka_unit_test(a_device_that_is_full_is_an_error),
+        cmocka_unit_test(a_write_that_failed_early_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

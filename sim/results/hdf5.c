@@ -7,22 +7,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sim/results/put.h"
+#include "traces/bytes/atomic_file.h"
 #include "traces/grow.h"
 
 enum { CORE_STEP = 1 << 20 }; /* bytes by which the image grows */
 
 struct frag_results {
-    char *path, *partial;
+    char *path;
+    struct atomic_file output;
     const struct frag_provenance *provenance;
-    int fd; /* of partial */
     hid_t file;
     struct put put;
     struct frag_result_row *rows;
@@ -224,7 +223,7 @@ static hid_t image_open(const char *name)
 static bool start(struct frag_results *r)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    r->file = image_open(r->partial);
+    r->file = image_open(r->output.partial);
     return r->file >= 0 && put_open(&r->put) && put_root(r);
 }
 
@@ -233,34 +232,22 @@ enum frag_err frag_results_open(const char *path,
                                 struct frag_results **out, struct frag_error *e)
 {
     struct frag_results *r = calloc(1, sizeof(*r));
-    size_t room = strlen(path) + 40;
-    struct stat at;
     enum frag_err err;
 
     if (!r)
         return frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
-    *r = (struct frag_results){.path = strdup(path),
-                               .partial = malloc(room),
-                               .provenance = p,
-                               .fd = -1,
-                               .file = -1,
-                               .put = {-1, -1}};
+    *r = (struct frag_results){
+        .path = strdup(path), .provenance = p, .file = -1, .put = {-1, -1}};
     err = frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
-    if (!r->path || !r->partial)
+    if (!r->path)
         goto fail;
-    if (stat(path, &at) == 0 && !S_ISREG(at.st_mode)) {
-        err = frag_fail(e, FRAG_IO, "%s: it is no regular file", path);
+    err = atomic_file_begin(&r->output, path, "", e);
+    if (err != FRAG_OK)
         goto fail;
-    }
-    snprintf(r->partial, room, "%s.partial-%ld", path, (long)getpid());
-    r->fd = open(r->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (r->fd < 0) {
-        err = frag_fail(e, FRAG_IO, "%s: cannot create it: %s", path,
-                        strerror(errno));
+    if (!start(r)) {
+        err = frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
         goto fail;
     }
-    if (!start(r))
-        goto fail;
     *out = r;
     return FRAG_OK;
 
@@ -284,18 +271,16 @@ static bool write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
-/* So that the new name survives a crash of the machine; a file system that
- * cannot is no reason to lose the results. */
-static void sync_folder(const char *path)
+static bool write_file(const char *path, const char *bytes, size_t count)
 {
-    char *copy = strdup(path);
-    int fd = copy ? open(dirname(copy), O_RDONLY | O_CLOEXEC) : -1;
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), why;
+    bool done = fd >= 0 && write_all(fd, bytes, count);
 
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-    free(copy);
+    why = errno;
+    if (fd >= 0 && close(fd) < 0)
+        return false;
+    errno = why;
+    return done;
 }
 
 static enum frag_err store(struct frag_results *r, struct frag_error *e)
@@ -309,18 +294,12 @@ static enum frag_err store(struct frag_results *r, struct frag_error *e)
         !(image = malloc((size_t)size)))
         return frag_fail(e, FRAG_NOMEM, "%s: no memory for the file", r->path);
     done = H5Fget_file_image(r->file, image, (size_t)size) == size &&
-           write_all(r->fd, image, (size_t)size) && fsync(r->fd) == 0;
+           write_file(r->output.partial, image, (size_t)size);
     if (!done)
         frag_fail(e, FRAG_IO, "%s: cannot write it: %s", r->path,
                   strerror(errno));
     free(image);
-    if (!done)
-        return FRAG_IO;
-    if (rename(r->partial, r->path) < 0)
-        return frag_fail(e, FRAG_IO, "%s: cannot rename it into place: %s",
-                         r->path, strerror(errno));
-    sync_folder(r->path);
-    return FRAG_OK;
+    return done ? atomic_file_commit(&r->output, e) : FRAG_IO;
 }
 
 enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
@@ -344,14 +323,10 @@ void frag_results_abort(struct frag_results *r)
     if (r->file >= 0)
         H5Fclose(r->file);
     put_close(&r->put);
-    if (r->fd >= 0) {
-        close(r->fd);
-        unlink(r->partial); /* gone already where it was renamed */
-    }
+    atomic_file_abort(&r->output);
     for (size_t i = 0; i < r->count; i++)
         drop_row(&r->rows[i]);
     free(r->rows);
-    free(r->partial);
     free(r->path);
     free(r);
 }

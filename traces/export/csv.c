@@ -2,10 +2,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "traces/bytes/sink.h"
 #include "traces/trace.h"
 
 static void put_event(FILE *out, const struct frag_device_trace *d, uint64_t i)
@@ -40,22 +39,15 @@ static bool put_events(FILE *out, const struct frag_device_trace *d)
     return fflush(out) == 0 && !ferror(out);
 }
 
-static bool put_file(const char *partial, const char *path,
-                     const struct frag_device_trace *d)
+static enum frag_err put_file(const char *path,
+                              const struct frag_device_trace *d,
+                              struct frag_error *e)
 {
-    FILE *out = fopen(partial, "wbe");
-    bool fine;
+    struct sink sink;
 
-    if (!out)
-        return false;
-    fine = put_events(out, d) && fsync(fileno(out)) == 0;
-    fine = fclose(out) == 0 && fine;
-    if (fine && rename(partial, path) == 0)
-        return true;
-    int reason = errno;
-    unlink(partial);
-    errno = reason;
-    return false;
+    FRAG_TRY(sink_open(&sink, path, e));
+    (void)put_events(sink.out, d); /* the sink keeps the error */
+    return sink_commit(&sink, e);
 }
 
 enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
@@ -63,21 +55,14 @@ enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
                                    struct frag_error *e)
 {
     const struct frag_device_trace *d = frag_trace_device(trace, device);
-    size_t room = strlen(path) + 32;
-    char *partial;
-    bool fine;
 
     if (!d)
         return frag_fail(e, FRAG_INVALID, "%s: has no device %" PRIu32,
                          trace->path, device);
-    partial = malloc(room);
-    if (!partial)
-        return FRAG_NOMEM;
-    snprintf(partial, room, "%s.partial-%ld", path, (long)getpid());
-    fine =
-        strcmp(path, "-") ? put_file(partial, path, d) : put_events(stdout, d);
-    free(partial);
-    if (fine)
+    if (!sink_is_stdout(path))
+        return put_file(path, d, e);
+    if (put_events(stdout, d)) /* at once: a pipe needs no memory then */
         return FRAG_OK;
-    return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    return frag_fail(e, FRAG_IO, "stdout: cannot write it: %s",
+                     strerror(errno));
 }

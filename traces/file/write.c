@@ -4,13 +4,12 @@
  * is in the form of HDF5 1.8 and later, whose checksums tell a damaged file.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "traces/bytes/atomic_file.h"
 #include "traces/file/trace_file.h"
 
 enum { PAGE = 4096, FREES = 4096 };
@@ -264,28 +263,18 @@ static hid_t create(const char *path)
     return file;
 }
 
-static bool sync_file(const char *path)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    bool fine = file >= 0 && fsync(file) == 0;
-
-    if (file >= 0)
-        close(file);
-    return fine;
-}
-
-static bool write_partial(struct writer *w, const char *partial)
+static bool write_file(struct writer *w, const char *path)
 {
     struct trace_quiet quiet = trace_hush();
     bool fine;
 
-    w->file = create(partial);
+    w->file = create(path);
     fine =
         w->file >= 0 && put_trace(w) && H5Fflush(w->file, H5F_SCOPE_LOCAL) >= 0;
     if (w->file >= 0)
         fine = H5Fclose(w->file) >= 0 && fine;
     trace_unhush(quiet);
-    return fine && sync_file(partial);
+    return fine;
 }
 
 static bool fits(const struct frag_trace *t, uint64_t repeat)
@@ -303,28 +292,20 @@ enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
                                uint64_t repeat, struct frag_error *e)
 {
     struct writer w = {trace, -1, repeat};
-    size_t room = strlen(path) + 32;
-    char *partial;
-    bool fine;
+    struct atomic_file file;
     int reason;
 
     if (!fits(trace, repeat))
         return frag_fail(e, FRAG_INVALID,
                          "%s: cannot repeat a trace %" PRIu64 " times", path,
                          repeat);
-    partial = malloc(room);
-    if (!partial)
-        return FRAG_NOMEM;
-    snprintf(partial, room, "%s.partial-%ld", path, (long)getpid());
+    FRAG_TRY(atomic_file_begin(&file, path, "", e));
     errno = 0;
-    fine = write_partial(&w, partial) && rename(partial, path) == 0;
+    if (write_file(&w, file.partial))
+        return atomic_file_commit(&file, e);
     reason = errno;
-    if (!fine)
-        unlink(partial);
-    free(partial);
-    if (fine)
-        return FRAG_OK;
+    atomic_file_abort(&file);
     return frag_fail(e, reason == ENOMEM ? FRAG_NOMEM : FRAG_IO,
-                     "%s: cannot write: %s", path,
+                     "%s: cannot write it: %s", path,
                      reason ? strerror(reason) : "HDF5 refused");
 }

@@ -12,6 +12,7 @@
 #include "sim/cli/child.h"
 #include "sim/cli/figures/pdf.h"
 #include "sim/cli/scratch.h"
+#include "traces/bytes/atomic_file.h"
 
 /* -- the folder ---------------------------------------------------------- */
 
@@ -231,24 +232,18 @@ bool gnuplot_can_draw(const char *out)
 enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
                            struct frag_error *e)
 {
-    const char *suffix = strrchr(out, '.');
-    char *partial = malloc(strlen(out) + 40);
+    struct atomic_file file;
     struct stat made;
     enum frag_err err;
 
-    if (!partial)
-        return FRAG_NOMEM;
-    sprintf(partial, "%.*s.partial-%ld%s", (int)(suffix - out), out,
-            (long)getpid(), suffix);
-    err = run(g, partial, e);
-    if (err == FRAG_OK && (stat(partial, &made) < 0 || !made.st_size))
+    FRAG_TRY(atomic_file_begin(&file, out, strrchr(out, '.'), e));
+    err = run(g, file.partial, e);
+    if (err == FRAG_OK && (stat(file.partial, &made) < 0 || !made.st_size))
         err = frag_fail(e, FRAG_IO, "%s: gnuplot could not write it", out);
-    if (err == FRAG_OK)
-        pdf_settle_dates(partial);
-    if (err == FRAG_OK && rename(partial, out) < 0)
-        err = frag_fail(e, FRAG_IO, "%s: cannot rename it into place: %s", out,
-                        strerror(errno));
-    unlink(partial);
-    free(partial);
+    if (err == FRAG_OK) {
+        pdf_settle_dates(file.partial);
+        return atomic_file_commit(&file, e);
+    }
+    atomic_file_abort(&file);
     return err;
 }

@@ -6,10 +6,10 @@
 #define FRAG_SIM_CLI_OUTPUT_COMPARE_REPORT_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/output/sink.h"
 #include "sim/cli/output/table.h"
 #include "sim/results/results.h"
 #include "sim/twin.h"
+#include "traces/bytes/sink.h"
 
 /* One cell, simulated and real. */
 struct compared {

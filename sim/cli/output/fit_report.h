@@ -6,9 +6,9 @@
 #define FRAG_SIM_CLI_OUTPUT_FIT_REPORT_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/output/sink.h"
 #include "sim/cli/output/table.h"
 #include "sim/experiments/fit/fit.h"
+#include "traces/bytes/sink.h"
 
 struct fit_report {
     struct sink json, csv, frontier;

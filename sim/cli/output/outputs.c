@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/cli/output/sink.h"
+#include "traces/bytes/sink.h"
 
 enum { TEXTS = 2 + OUTPUTS_OWN, ALL = 1 + TEXTS };
 

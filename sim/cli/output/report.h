@@ -4,9 +4,9 @@
 #ifndef FRAG_SIM_CLI_OUTPUT_REPORT_H
 #define FRAG_SIM_CLI_OUTPUT_REPORT_H
 
-#include "sim/cli/output/sink.h"
 #include "sim/cli/output/table.h"
 #include "sim/results/results.h"
+#include "traces/bytes/sink.h"
 
 struct report {
     const struct frag_provenance *provenance;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/output/sink.h"
 #include "sim/experiments/tune/verify.h"
+#include "traces/bytes/sink.h"
 
 static enum frag_err write_events(const char *path, const struct tune_case *of,
                                   struct frag_error *e)

@@ -57,7 +57,7 @@ static enum frag_err judge(int code, const char *pdf, struct frag_error *e)
                          "a PDF is printed by Chromium, which is not installed "
                          "(Debian: apt-get install chromium); -o FILE.html "
                          "needs none");
-    if (code != 0 || stat(pdf, &made) < 0)
+    if (code != 0 || stat(pdf, &made) < 0 || !made.st_size)
         return frag_fail(e, FRAG_IO, "Chromium could not print the page");
     pdf_settle_dates(pdf);
     return FRAG_OK;

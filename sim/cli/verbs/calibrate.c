@@ -10,8 +10,8 @@
 #include "sim/cli/figures/gnuplot.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/cli/output/sink.h"
 #include "sim/cli/output/table.h"
+#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;

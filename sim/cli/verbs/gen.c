@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
-#include "sim/cli/output/sink.h"
 #include "sim/experiments/nearest.h"
+#include "traces/bytes/sink.h"
 #include "traces/gen/generator.h"
 
 struct values {

@@ -1,7 +1,7 @@
 /* import.c - any input to a trace file. */
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
-#include "sim/cli/output/sink.h"
+#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;

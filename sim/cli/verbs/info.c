@@ -5,7 +5,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
-#include "sim/cli/output/sink.h"
+#include "traces/bytes/sink.h"
 #include "traces/facts.h"
 
 struct values {

@@ -4,8 +4,8 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
-#include "sim/cli/output/sink.h"
 #include "sim/experiments/choices.h"
+#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;

@@ -1,13 +1,10 @@
 /* report.c - result files as a page to read, print and pass on. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/cli/cli.h"
-#include "sim/cli/output/sink.h"
 #include "sim/cli/review/browser.h"
 #include "sim/cli/review/review.h"
+#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;
@@ -37,29 +34,32 @@ static enum frag_err write_html(const struct review *r, const char *path,
     return err;
 }
 
-/* The page is written beside, printed beside and renamed. */
+/* Prints the page by way of a file beside it that is removed again. */
+static enum frag_err print(const struct review *r, const char *path,
+                           const char *pdf, struct frag_error *e)
+{
+    struct atomic_file page;
+    enum frag_err err;
+
+    FRAG_TRY(atomic_file_begin(&page, path, ".html", e));
+    err = write_html(r, page.partial, e);
+    if (err == FRAG_OK)
+        err = browser_print(page.partial, pdf, e);
+    atomic_file_abort(&page);
+    return err;
+}
+
 static enum frag_err write_pdf(const struct review *r, const char *path,
                                struct frag_error *e)
 {
-    size_t room = strlen(path) + 48;
-    char *html = malloc(room), *pdf = malloc(room);
-    enum frag_err err = html && pdf ? FRAG_OK : FRAG_NOMEM;
+    struct atomic_file pdf;
+    enum frag_err err;
 
-    if (err == FRAG_OK) {
-        snprintf(html, room, "%s.partial-%ld.html", path, (long)getpid());
-        snprintf(pdf, room, "%s.partial-%ld.pdf", path, (long)getpid());
-        err = write_html(r, html, e);
-    }
-    if (err == FRAG_OK) {
-        err = browser_print(html, pdf, e);
-        if (err == FRAG_OK && rename(pdf, path) < 0)
-            err = frag_fail(e, FRAG_IO, "%s: cannot rename it into place: %s",
-                            path, strerror(errno));
-        unlink(html);
-        unlink(pdf);
-    }
-    free(html);
-    free(pdf);
+    FRAG_TRY(atomic_file_begin(&pdf, path, ".pdf", e));
+    err = print(r, path, pdf.partial, e);
+    if (err == FRAG_OK)
+        return atomic_file_commit(&pdf, e);
+    atomic_file_abort(&pdf);
     return err;
 }
 

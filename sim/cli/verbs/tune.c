@@ -10,11 +10,11 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/cli/output/sink.h"
 #include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/threads.h"
 #include "sim/experiments/tune/split.h"
+#include "traces/bytes/sink.h"
 #include "traces/grow.h"
 #include "traces/name.h"
 

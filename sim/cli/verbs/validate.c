@@ -8,8 +8,8 @@
 #include "sim/arena/arena.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
-#include "sim/cli/output/sink.h"
 #include "sim/validate/validate.h"
+#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;

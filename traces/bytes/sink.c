@@ -1,0 +1,86 @@
+/* sink.c - text to an atomic file, or from memory to an output that cannot be
+ * renamed over. */
+#include "traces/bytes/sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool sink_is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+static enum frag_err failed(const char *path, const char *what,
+                            struct frag_error *e)
+{
+    return frag_fail(e, FRAG_IO, "%s: cannot %s it: %s",
+                     sink_is_stdout(path) ? "stdout" : path, what,
+                     strerror(errno));
+}
+
+enum frag_err sink_open(struct sink *s, const char *path, struct frag_error *e)
+{
+    enum frag_err err;
+
+    *s = (struct sink){.path = path};
+    if (sink_is_stdout(path) || !atomic_file_can_replace(path)) {
+        s->out = open_memstream(&s->text, &s->size);
+        return s->out ? FRAG_OK
+                      : frag_fail(e, FRAG_NOMEM, "%s: no memory", path);
+    }
+    FRAG_TRY(atomic_file_begin(&s->file, path, "", e));
+    s->out = fopen(s->file.partial, "we");
+    if (s->out)
+        return FRAG_OK;
+    err = failed(path, "create", e);
+    sink_abort(s);
+    return err;
+}
+
+/* Closes `out` and says whether all of it was written. The reason of an error
+ * that came before the last write is lost: EIO stands for it. */
+static bool closed(FILE *out)
+{
+    bool failed_before = ferror(out);
+
+    if (fclose(out) != 0)
+        return false;
+    if (failed_before)
+        errno = EIO;
+    return !failed_before;
+}
+
+static bool put_text(const struct sink *s)
+{
+    FILE *to = sink_is_stdout(s->path) ? stdout : fopen(s->path, "we");
+    bool done = to && fwrite(s->text, 1, s->size, to) == s->size;
+
+    if (to == stdout)
+        return fflush(to) == 0 && done;
+    return to && closed(to) && done;
+}
+
+enum frag_err sink_commit(struct sink *s, struct frag_error *e)
+{
+    FILE *out = s->out;
+    enum frag_err err = FRAG_OK;
+
+    errno = 0;
+    s->out = NULL;
+    if (!closed(out) || (!s->file.partial && !put_text(s)))
+        err = failed(s->path, "write", e);
+    else if (s->file.partial)
+        err = atomic_file_commit(&s->file, e);
+    sink_abort(s);
+    return err;
+}
+
+void sink_abort(struct sink *s)
+{
+    if (s->out)
+        fclose(s->out);
+    atomic_file_abort(&s->file);
+    free(s->text);
+    *s = (struct sink){0};
+}
