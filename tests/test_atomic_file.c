@@ -206,17 +206,20 @@ static void a_folder_that_cannot_be_synced_is_no_failure(void **state)
 
 static void a_name_that_cannot_be_written_is_refused(void **state)
 {
-    char pipe[100], none[100];
+    char pipe[100], none[100], device[100];
     const struct {
         const char *name, *reason;
     } names[] = {{folder, "it is no regular file"},
-                 {"/dev/full", "it is no regular file"},
+                 {device, "it is no regular file"},
                  {pipe, "it is no regular file"},
                  {none, "cannot create it: No such file or directory"}};
 
     (void)state;
     snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
     snprintf(none, sizeof(none), "%s/none/file", folder);
+    /* By way of a link: a failure of this test would replace the device. */
+    snprintf(device, sizeof(device), "%s/full", folder);
+    assert_int_equal(symlink("/dev/full", device), 0);
     assert_int_equal(mkfifo(pipe, 0600), 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         struct atomic_file f;
@@ -228,8 +231,9 @@ static void a_name_that_cannot_be_written_is_refused(void **state)
         assert_string_equal(error.text, text);
         assert_null(f.partial);
     }
-    assert_int_equal(files(), 1);
+    assert_int_equal(files(), 2);
     unlink(pipe);
+    unlink(device);
 }
 
 static int make_folder(void **state)

@@ -3,6 +3,7 @@
 echo $?
 (ulimit -f 1 && fragsim replay small.csv -q -p direct --json r.json 2>&1)
 echo $?
-fragsim replay small.csv -q -p direct --json /dev/full 2>&1
+ln -s /dev/full full # a failure would replace the device itself
+fragsim replay small.csv -q -p direct --json full 2>&1
 echo $?
 ls
