@@ -7,30 +7,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for `want` items in the array whose pointer lies at `at`; false
- * if the host has no memory, and then the array is as it was. */
-static inline bool grow_array(void *at, uint64_t *room, uint64_t want,
+/* The variable at `room` is unsigned and has `width` bytes, 4 or 8. */
+static inline uint64_t grow_room(const void *room, size_t width)
+{
+    uint32_t narrow;
+    uint64_t wide;
+
+    if (width == sizeof(narrow)) {
+        memcpy(&narrow, room, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&wide, room, sizeof(wide));
+    return wide;
+}
+
+static inline void grow_set_room(void *room, size_t width, uint64_t items)
+{
+    const uint32_t narrow = (uint32_t)items;
+
+    if (width == sizeof(narrow))
+        memcpy(room, &narrow, sizeof(narrow));
+    else
+        memcpy(room, &items, sizeof(items));
+}
+
+static inline bool grow_array(void *at, void *room, size_t width, uint64_t want,
                               size_t item)
 {
-    uint64_t next = *room ? *room : 16;
+    const uint64_t most = width == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
+    uint64_t next = grow_room(room, width);
     void *array;
 
-    if (want <= *room)
+    if (want <= next)
         return true;
-    while (next < want)
+    next = next ? next : 16;
+    while (next < want && next <= most / 2)
         next *= 2;
-    if (next > SIZE_MAX / 2 / item)
+    if (next < want || next > SIZE_MAX / 2 / item)
         return false;
     memcpy(&array, at, sizeof(array));
     array = realloc(array, (size_t)next * item);
     if (!array)
         return false;
     memcpy(at, &array, sizeof(array));
-    *room = next;
+    grow_set_room(room, width, next);
     return true;
 }
 
+/* Makes room for `want` items in an array of `room` items, an unsigned variable
+ * of 32 or 64 bits. False if the host has no memory or room cannot count as
+ * many; then the array is as it was. */
 #define GROW(array, room, want) \
-    grow_array(&(array), &(room), (want), sizeof(*(array)))
+    grow_array(&(array), &(room), sizeof(room), (want), sizeof(*(array)))
 
 #endif

@@ -5,19 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/grow.h"
+
 static const char header[] = "call,bytes,round,ns";
 
 enum frag_err frag_timings_add(struct frag_timings *t, struct frag_timing row)
 {
-    if (t->count == t->room) {
-        size_t room = t->room ? 2 * t->room : 1024;
-        struct frag_timing *rows = realloc(t->rows, room * sizeof(*rows));
-
-        if (!rows)
-            return FRAG_NOMEM;
-        t->rows = rows;
-        t->room = room;
-    }
+    if (!GROW(t->rows, t->room, t->count + 1))
+        return FRAG_NOMEM;
     t->rows[t->count++] = row;
     return FRAG_OK;
 }

@@ -8,6 +8,7 @@
 #include "sim/arena/arena.h"
 #include "sim/replay/serve.h"
 #include "sim/twin.h"
+#include "traces/grow.h"
 #include "traces/live.h"
 
 /* A freed block that streams other than its own were told to use, with an event
@@ -38,7 +39,7 @@ struct device {
     uint32_t last;                    /* number asked for last */
     struct live used;                 /* by address: index of uses[] */
     struct uses **uses;               /* NULL: the row is free */
-    uint32_t uses_count;
+    uint32_t uses_count, uses_room;
     struct late *late, **late_end; /* in the order of their frees */
     bool refused; /* the device would not record an event or wait for one */
 };
@@ -236,16 +237,12 @@ static enum frag_err give(struct device *d, frag_addr addr, cu_stream stream,
 /* Room for one more row of uses; its index. */
 static bool new_uses(struct device *d, uint32_t *index)
 {
-    struct uses **grown;
-
     for (*index = 0; *index < d->uses_count; ++*index)
         if (!d->uses[*index])
             break;
     if (*index == d->uses_count) {
-        grown = realloc(d->uses, (d->uses_count + 1u) * sizeof(*grown));
-        if (!grown)
+        if (!GROW(d->uses, d->uses_room, d->uses_count + 1))
             return false;
-        d->uses = grown;
         d->uses[d->uses_count++] = NULL;
     }
     d->uses[*index] = calloc(1, sizeof(struct uses));

@@ -10,6 +10,7 @@
 #include "sim/experiments/nearest.h"
 #include "sim/experiments/plugin.h"
 #include "traces/bytes/sha256.h"
+#include "traces/grow.h"
 
 static const char recorded_mark[] = "@recorded";
 
@@ -200,20 +201,18 @@ static enum frag_err capacity_read(const char *text,
 /* Adds what "24GiB,0.9x,inf" says to the list. */
 static enum frag_err capacities_add(const char *text,
                                     struct capacity_choice **list,
-                                    size_t *count, struct frag_error *e)
+                                    size_t *count, size_t *room,
+                                    struct frag_error *e)
 {
     char one[64];
 
     for (;;) {
         size_t n = strcspn(text, ",");
-        struct capacity_choice *more =
-            realloc(*list, (*count + 1) * sizeof(*more));
 
-        if (!more)
+        if (!GROW(*list, *room, *count + 1))
             return frag_fail(e, FRAG_NOMEM, "no memory for capacities");
-        *list = more;
         snprintf(one, sizeof(one), "%.*s", (int)(n < 63 ? n : 63), text);
-        FRAG_TRY(capacity_read(one, &more[*count], e));
+        FRAG_TRY(capacity_read(one, &(*list)[*count], e));
         ++*count;
         if (!text[n])
             return FRAG_OK;
@@ -225,11 +224,13 @@ enum frag_err capacity_choices_read(const struct texts *given,
                                     struct capacity_choice **list,
                                     size_t *count, struct frag_error *e)
 {
+    size_t room = 0;
+
     *count = 0;
     if (!given->count)
-        return capacities_add("inf", list, count, e);
+        return capacities_add("inf", list, count, &room, e);
     for (size_t i = 0; i < given->count; i++)
-        FRAG_TRY(capacities_add(given->items[i], list, count, e));
+        FRAG_TRY(capacities_add(given->items[i], list, count, &room, e));
     return FRAG_OK;
 }
 

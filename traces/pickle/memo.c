@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/grow.h"
+
 enum {
     PAGE_BITS = MEMO_BITS,
     PAGE = MEMO_PAGE,
@@ -89,24 +91,9 @@ static bool open_page(struct memo_page *page)
     return true;
 }
 
-static bool grow(struct memo *m, size_t need)
-{
-    size_t room = m->page_room ? m->page_room : 64;
-    struct memo_page *pages;
-
-    while (room < need)
-        room *= 2;
-    pages = realloc(m->pages, room * sizeof(*pages));
-    if (!pages)
-        return false;
-    m->pages = pages;
-    m->page_room = room;
-    return true;
-}
-
 static bool turn_to(struct memo *m, size_t k)
 {
-    if (k >= m->page_room && !grow(m, k + 1))
+    if (!GROW(m->pages, m->page_room, k + 1))
         return false;
     while (m->page_count <= k)
         m->pages[m->page_count++] = (struct memo_page){0};

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/grow.h"
+
 enum {
     STEP = 1 << 20, /* bytes between two ticks */
 };
@@ -107,14 +109,8 @@ static enum frag_err take_long(struct pickle *p, size_t size,
                 return bytes_cut_short(p);
             continue;
         }
-        if (have + step > p->long_room) {
-            unsigned char *more = realloc(p->long_bytes, 2 * (have + step));
-
-            if (!more)
-                return pickle_no_memory(p);
-            p->long_bytes = more;
-            p->long_room = 2 * (have + step);
-        }
+        if (!GROW(p->long_bytes, p->long_room, have + step))
+            return pickle_no_memory(p);
         memcpy(p->long_bytes + have, p->at, step);
         p->at += step;
         have += step;

@@ -2,8 +2,9 @@
  * is complete, and what is put into it. */
 #include "traces/pickle/reader.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "traces/grow.h"
 
 /* What no pickler needs: Python's batches are of 1000, PyTorch's lists of
  * entries are counted, not stacked. */
@@ -24,30 +25,16 @@ static bool is_open(const struct pickle_value *v)
 
 enum frag_err stack_grow(struct pickle *p)
 {
-    const size_t room = p->room ? 2 * p->room : 1024;
-    struct pickle_value *stack;
-
-    if (room > DEPTH_MAX)
+    if (p->count == DEPTH_MAX)
         return pickle_bad(p, "more than %d values at a time", DEPTH_MAX);
-    stack = realloc(p->stack, room * sizeof(*stack));
-    if (!stack)
-        return pickle_no_memory(p);
-    p->stack = stack;
-    p->room = room;
-    return FRAG_OK;
+    return GROW(p->stack, p->room, p->count + 1) ? FRAG_OK
+                                                 : pickle_no_memory(p);
 }
 
 enum frag_err stack_mark(struct pickle *p)
 {
-    if (p->mark_count == p->mark_room) {
-        const size_t room = p->mark_room ? 2 * p->mark_room : 64;
-        size_t *marks = realloc(p->marks, room * sizeof(*marks));
-
-        if (!marks)
-            return pickle_no_memory(p);
-        p->marks = marks;
-        p->mark_room = room;
-    }
+    if (!GROW(p->marks, p->mark_room, p->mark_count + 1))
+        return pickle_no_memory(p);
     p->marks[p->mark_count++] = p->count;
     return stack_push(p, (struct pickle_value){.tag = PICKLE_MARK});
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/grow.h"
+
 /* Texts live in blocks that never move, a long one in a block of its own. */
 struct text_block {
     struct text_block *next;
@@ -50,18 +52,6 @@ static bool grow_slots(struct texts *t)
     return true;
 }
 
-static bool grow_rows(struct texts *t)
-{
-    const uint32_t room = t->room ? 2 * t->room : FIRST_SLOTS;
-    struct text *rows = realloc(t->rows, room * sizeof(*rows));
-
-    if (!rows)
-        return false;
-    t->rows = rows;
-    t->room = room;
-    return true;
-}
-
 static char *store(struct texts *t, const void *bytes, size_t length)
 {
     char *to;
@@ -93,7 +83,7 @@ static uint32_t add_new(struct texts *t, const void *bytes, size_t length,
 
     if (t->count == UINT32_MAX >> 3)
         return TEXT_NONE;
-    if (t->count == t->room && !grow_rows(t))
+    if (!GROW(t->rows, t->room, t->count + 1))
         return TEXT_NONE;
     if (2 * (t->count + 1) > t->slot_count && !grow_slots(t))
         return TEXT_NONE;

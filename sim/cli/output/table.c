@@ -4,24 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool grow(struct table *t)
-{
-    size_t room = t->room ? 2 * t->room : 64;
-    struct table_cell *cells = realloc(t->cells, room * sizeof(*cells));
-
-    if (!cells)
-        return false;
-    t->cells = cells;
-    t->room = room;
-    return true;
-}
+#include "traces/grow.h"
 
 void table_cell(struct table *t, bool alarm, const char *format, ...)
 {
     char text[768];
     va_list args;
 
-    if (t->missing || (t->count == t->room && !grow(t))) {
+    if (t->missing || !GROW(t->cells, t->room, t->count + 1)) {
         t->missing = true;
         return;
     }

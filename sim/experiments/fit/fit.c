@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "traces/grow.h"
+
 /* Whether the policy decided by the value of what changes with the capacity. */
 static bool depends_on_capacity(const struct frag_fit *fit, unsigned asked)
 {
@@ -71,17 +73,9 @@ enum frag_err frag_fit_at(const struct frag_fit *fit, frag_size capacity,
 
 static struct frag_fit_span *next_item(struct frag_fit_spans *spans)
 {
-    size_t room = spans->room ? 2 * spans->room : 16;
-    struct frag_fit_span *grown;
-
-    if (spans->count < spans->room)
-        return &spans->items[spans->count];
-    grown = realloc(spans->items, room * sizeof(*grown));
-    if (!grown)
+    if (!GROW(spans->items, spans->room, spans->count + 1))
         return NULL;
-    spans->items = grown;
-    spans->room = room;
-    return &grown[spans->count];
+    return &spans->items[spans->count];
 }
 
 enum frag_err frag_fit_walk(const struct frag_fit *fit, frag_size from,

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "traces/grow.h"
+
 #define SLICE (16 * FRAG_FIT_STEP)
 
 struct slice {
@@ -74,15 +76,8 @@ static enum frag_err walk_slice(void *user, size_t i, struct frag_error *e)
 
 static bool append(struct frag_fit_spans *to, const struct frag_fit_span *span)
 {
-    if (to->count == to->room) {
-        size_t room = to->room ? 2 * to->room : 64;
-        struct frag_fit_span *grown = realloc(to->items, room * sizeof(*grown));
-
-        if (!grown)
-            return false;
-        to->items = grown;
-        to->room = room;
-    }
+    if (!GROW(to->items, to->room, to->count + 1))
+        return false;
     to->items[to->count++] = *span;
     return true;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/experiments/sweep/values.h"
+#include "traces/grow.h"
 
 /* One parameter and its values. */
 struct axis {
@@ -208,22 +209,15 @@ static enum frag_err add_policy(struct reading *r, char *text,
                                 struct frag_error *e)
 {
     struct grid *g = &r->grid;
-    struct policy_choice *choices =
-        realloc(g->policies, (g->policy_count + 1) * sizeof(*choices));
-    char **texts;
 
-    if (choices)
-        g->policies = choices;
-    texts = realloc(g->policy_texts, (g->policy_count + 1) * sizeof(*texts));
-    if (texts)
-        g->policy_texts = texts;
-    if (!choices || !texts) {
+    if (!GROW(g->policies, g->policy_room, g->policy_count + 1) ||
+        !GROW(g->policy_texts, g->text_room, g->policy_count + 1)) {
         free(text);
         return no_memory(e);
     }
-    texts[g->policy_count] = text;
-    choices[g->policy_count] = (struct policy_choice){0};
-    return policy_choice_read(text, &choices[g->policy_count++], e);
+    g->policy_texts[g->policy_count] = text;
+    g->policies[g->policy_count] = (struct policy_choice){0};
+    return policy_choice_read(text, &g->policies[g->policy_count++], e);
 }
 
 /* Every combination of the axes on a policy. */

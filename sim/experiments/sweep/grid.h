@@ -20,7 +20,8 @@ struct grid {
     char **policy_texts; /* what the choices borrow */
     struct capacity_choice *capacities;
     size_t policy_count, capacity_count;
-    char *storage; /* of the file's lines */
+    size_t policy_room, text_room; /* of policies and policy_texts */
+    char *storage;                 /* of the file's lines */
 };
 
 /* Cells in the order of the grid: the trace changes slowest, the capacity

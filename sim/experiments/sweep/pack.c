@@ -4,20 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/grow.h"
+
 void pack_raw(struct pack *p, const void *bytes, size_t size)
 {
     if (p->failed || !size)
         return;
-    if (size > p->room - p->size) {
-        size_t room = 2 * p->room + size;
-        char *more = realloc(p->bytes, room);
-
-        if (!more) {
-            p->failed = true;
-            return;
-        }
-        p->bytes = more;
-        p->room = room;
+    if (!GROW(p->bytes, p->room, p->size + size)) {
+        p->failed = true;
+        return;
     }
     memcpy(p->bytes + p->size, bytes, size);
     p->size += size;

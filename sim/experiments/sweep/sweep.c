@@ -8,6 +8,7 @@
 
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
+#include "traces/grow.h"
 
 /* -- open and close ------------------------------------------------------ */
 
@@ -92,27 +93,10 @@ void sweep_close(struct sweep *s)
 
 /* -- what the journal holds ---------------------------------------------- */
 
-/* Room for one more item in an array; false if there is no memory. */
-static bool grow(void *array, size_t count, size_t *room, size_t item)
-{
-    size_t more = *room ? 2 * *room : 64;
-    void *items;
-
-    if (count < *room)
-        return true;
-    memcpy(&items, array, sizeof(items));
-    items = realloc(items, more * item);
-    if (!items)
-        return false;
-    memcpy(array, &items, sizeof(items));
-    *room = more;
-    return true;
-}
-
 static enum frag_err recall_trace(struct sweep *s,
                                   const struct journal_entry *entry)
 {
-    if (!grow(&s->known, s->known_count, &s->known_room, sizeof(*s->known)))
+    if (!GROW(s->known, s->known_room, s->known_count + 1))
         return FRAG_NOMEM;
     FRAG_TRY(
         subject_unpack(entry->bytes, entry->size, &s->known[s->known_count]));
@@ -129,8 +113,7 @@ static enum frag_err recall_run(struct sweep *s,
     if (!key)
         return FRAG_CORRUPT;
     mine = strdup(key);
-    if (!mine ||
-        !grow(&s->runs, s->run_count, &s->run_room, sizeof(*s->runs))) {
+    if (!mine || !GROW(s->runs, s->run_room, s->run_count + 1)) {
         free(mine);
         return FRAG_NOMEM;
     }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/grow.h"
+
 /* "20MiB": a number and what follows it. */
 struct quantity {
     double number;
@@ -20,16 +22,10 @@ struct range {
 static enum frag_err add(struct values_of *out, const char *text, size_t length,
                          struct frag_error *e)
 {
-    char **items;
-
     if (out->count == VALUES_MAX)
         return frag_fail(e, FRAG_INVALID, "more than %d values", VALUES_MAX);
-    items = realloc(out->items, (out->count + 1) * sizeof(*items));
-    if (!items)
-        return frag_fail(e, FRAG_NOMEM, "no memory for values");
-    out->items = items;
-    items[out->count] = strndup(text, length);
-    if (!items[out->count])
+    if (!GROW(out->items, out->room, out->count + 1) ||
+        !(out->items[out->count] = strndup(text, length)))
         return frag_fail(e, FRAG_NOMEM, "no memory for values");
     out->count++;
     return FRAG_OK;

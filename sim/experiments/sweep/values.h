@@ -6,7 +6,7 @@
 
 struct values_of {
     char **items; /* each as a policy's parameter would be given */
-    size_t count;
+    size_t count, room;
 };
 
 enum { VALUES_MAX = 10000 }; /* of one parameter */
