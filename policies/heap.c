@@ -25,8 +25,7 @@ enum frag_err frag_heap_open_params(struct frag_heap *heap,
                          policy->name, mem->ops->name);
     fresh.state = params_state(params);
     if (!fresh.state)
-        return frag_fail(e, FRAG_NOMEM, "%s: %s", policy->name,
-                         frag_err_text(FRAG_NOMEM));
+        return frag_no_memory(e, "%s", policy->name);
     err = params_agree(policy, fresh.state, e);
     if (err == FRAG_OK && policy->init) {
         err = policy->init(&fresh);

@@ -320,8 +320,7 @@ static void describe(const struct frag_policy *policy, const void *state,
 static enum frag_err no_memory(const struct frag_policy *policy,
                                struct frag_error *e)
 {
-    return frag_fail(e, FRAG_NOMEM, "%s: %s", policy->name,
-                     frag_err_text(FRAG_NOMEM));
+    return frag_no_memory(e, "%s", policy->name);
 }
 
 /* A zeroed state with its parameters set. */

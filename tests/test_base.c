@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "traces/base.h"
 
 static void sizes_read_as_people_write_them(void **state)
@@ -83,6 +85,21 @@ static void an_error_keeps_its_words_and_its_code(void **state)
     assert_string_equal(frag_err_text(FRAG_OOM), "the device has no room");
 }
 
+static void a_host_without_memory_has_one_text(void **state)
+{
+    struct frag_error e;
+    char name[sizeof(e.text)];
+
+    (void)state;
+    assert_int_equal(frag_no_memory(&e, "run %d of %s", 3, "a.h5"), FRAG_NOMEM);
+    assert_string_equal(e.text, "the host has no memory for run 3 of a.h5");
+    assert_int_equal(frag_no_memory(NULL, "the arena"), FRAG_NOMEM);
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    assert_int_equal(frag_no_memory(&e, "%s", name), FRAG_NOMEM);
+    assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +107,7 @@ int main(void)
         cmocka_unit_test(what_is_no_size_is_refused_and_nothing_changed),
         cmocka_unit_test(sizes_are_printed_in_iec_units),
         cmocka_unit_test(an_error_keeps_its_words_and_its_code),
+        cmocka_unit_test(a_host_without_memory_has_one_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

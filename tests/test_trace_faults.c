@@ -182,6 +182,7 @@ static void writing_survives_every_failure(void **state)
         enum frag_err err;
 
         unlink(trace_file);
+        error.text[0] = '\0';
         calls_to_failure = ++k;
         err = frag_trace_write(t, trace_file, 2, &error);
         if (err == FRAG_OK)
@@ -190,6 +191,8 @@ static void writing_survives_every_failure(void **state)
         calls_to_failure = 0;
         assert_int_equal(err != FRAG_OK, failed);
         assert_true(err == FRAG_OK || err == FRAG_NOMEM || err == FRAG_IO);
+        if (err == FRAG_NOMEM && *error.text)
+            assert_non_null(strstr(error.text, "the host has no memory for "));
     }
     frag_trace_close(t);
     assert_true(k > 4);

@@ -32,6 +32,18 @@ enum frag_err frag_fail(struct frag_error *e, enum frag_err err,
     return err;
 }
 
+enum frag_err frag_no_memory(struct frag_error *e, const char *format, ...)
+{
+    char words[sizeof(e->text)];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof(words), format, args);
+    va_end(args);
+    return frag_fail(e, FRAG_NOMEM, "%s for %s", frag_err_text(FRAG_NOMEM),
+                     words);
+}
+
 static const struct unit {
     const char *name;
     double bytes;

@@ -67,6 +67,11 @@ const char *frag_err_text(enum frag_err err);
 enum frag_err frag_fail(struct frag_error *e, enum frag_err err,
                         const char *format, ...) FRAG_PRINTF(3, 4);
 
+/* Writes "the host has no memory for WORDS" to e (which may be NULL) and
+ * returns NOMEM: the one text of this error. */
+enum frag_err frag_no_memory(struct frag_error *e, const char *format, ...)
+    FRAG_PRINTF(2, 3);
+
 /* The smallest multiple of unit that is at least size. unit > 0; the result
  * must fit 64 bits. */
 static inline frag_size frag_round_up(frag_size size, frag_size unit)

@@ -311,9 +311,7 @@ static enum frag_err bench_open(struct bench *b)
         return frag_fail(b->e, FRAG_UNSUPPORTED,
                          "the device has no virtual memory calls to time");
     b->other = calloc(1, BETWEEN);
-    return b->other
-               ? FRAG_OK
-               : frag_fail(b->e, FRAG_NOMEM, "no memory to calibrate with");
+    return b->other ? FRAG_OK : frag_no_memory(b->e, "a calibration");
 }
 
 enum frag_err frag_calibrate(const struct frag_calibration *c,

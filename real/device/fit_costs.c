@@ -93,7 +93,7 @@ static enum frag_err take_sizes(struct frag_timings *t,
     size_t count;
 
     if (frag_timings_typical(t, call, &list, &count) != FRAG_OK)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the sizes of %s", name);
+        return frag_no_memory(e, "the sizes of %s", name);
     f->count = count <= FRAG_FIT_SIZES ? count : 0;
     for (size_t i = 0; i < f->count; i++) {
         f->at[i] = list[i];

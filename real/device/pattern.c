@@ -96,7 +96,7 @@ enum frag_err frag_pattern_open(struct frag_backend *mem,
     char words[256];
 
     if (!p)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the contents' check");
+        return frag_no_memory(e, "the contents' check");
     p->mem = mem;
     if (frag_cuda_enter(mem) != FRAG_OK) {
         free(p);

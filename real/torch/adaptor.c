@@ -217,7 +217,7 @@ void frag_torch_record_stream(void *ptr, frag_torch_stream stream)
     for (int i = 0; ptr && i < DEVICES; i++)
         if (devices[i] && device_use(devices[i], (frag_addr)(uintptr_t)ptr,
                                      stream) != FRAG_OK)
-            die("no memory to note a stream");
+            die("the host has no memory for a stream of a block");
     pthread_mutex_unlock(&lock);
 }
 

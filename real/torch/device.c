@@ -159,7 +159,7 @@ static enum frag_err free_late(struct device *d, struct frag_served block,
     struct late *l = new_late(d, u);
 
     if (!l)
-        return frag_fail(e, FRAG_NOMEM, "no memory for a late free");
+        return frag_no_memory(e, "a late free");
     l->addr = block.addr;
     l->size = block.size;
     l->own = own;
@@ -329,7 +329,7 @@ static enum frag_err open_memory(struct device *d, int ordinal,
     d->arena = frag_arena_open(&(const struct frag_arena_options){
         .capacity = s->capacity, .total = d->gpu->total});
     if (!d->arena || frag_twin_open(d->gpu, d->arena, &d->mem) != FRAG_OK)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the device's books");
+        return frag_no_memory(e, "the device's books");
     return FRAG_OK;
 }
 
@@ -353,7 +353,7 @@ enum frag_err device_open(int ordinal, const struct settings *settings,
     enum frag_err err;
 
     if (!d)
-        return frag_fail(e, FRAG_NOMEM, "no memory for a device");
+        return frag_no_memory(e, "a device");
     d->late_end = &d->late;
     d->order.wait = make_wait;
     d->order.user = d;

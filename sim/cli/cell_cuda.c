@@ -38,7 +38,7 @@ static enum frag_err open_parts(const struct cell_settings *s,
     FRAG_TRY(cell_arena(s, capacity, s->total ? s->total : p->device->total,
                         &p->arena, e));
     if (frag_twin_open(p->device, p->arena, &p->twin) != FRAG_OK)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the device's books");
+        return frag_no_memory(e, "the device's books");
     if (!s->check)
         return FRAG_OK;
     FRAG_TRY(frag_pattern_open(p->device, &p->pattern, e));
@@ -65,7 +65,7 @@ static enum frag_err cuda_open(const struct cell_settings *s,
     enum frag_err err;
 
     if (!p)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the device's books");
+        return frag_no_memory(e, "the device's books");
     err = open_parts(s, capacity, p, e);
     *out = (struct cell_memory){p->twin, p->pattern ? &p->checks : NULL, p};
     if (err != FRAG_OK)

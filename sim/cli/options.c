@@ -59,7 +59,7 @@ static void append(struct texts *list, const char *text,
                    struct argp_state *state)
 {
     if (!texts_append(list, text))
-        argp_failure(state, EXIT_FILES, 0, "the host has no memory");
+        argp_failure(state, EXIT_FILES, 0, "%s", frag_err_text(FRAG_NOMEM));
 }
 
 /* The index of a word in "a|b|c", -1 if it is not there. */

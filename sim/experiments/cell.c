@@ -22,7 +22,7 @@ enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
         });
 
     if (!arena)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the arena");
+        return frag_no_memory(e, "the arena");
     *out = arena;
     return FRAG_OK;
 }

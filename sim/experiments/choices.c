@@ -128,7 +128,7 @@ enum frag_err policy_choices_read(const struct texts *given,
     *count = 0;
     *list = calloc(n, sizeof(**list));
     if (!*list)
-        return frag_fail(e, FRAG_NOMEM, "no memory for policies");
+        return frag_no_memory(e, "policies");
     for (; *count < n; ++*count)
         FRAG_TRY(policy_choice_read(items[*count], &(*list)[*count], e));
     return FRAG_OK;
@@ -158,7 +158,7 @@ static enum frag_err read_recorded(const struct policy_choice *p,
     room = strlen(settings) + strlen(p->given) + 2;
     text = malloc(room);
     if (!text)
-        return frag_fail(e, FRAG_NOMEM, "no memory for settings");
+        return frag_no_memory(e, "settings");
     snprintf(text, room, "%s%s%s", settings, *settings && *p->given ? "," : "",
              p->given);
     err = frag_params_read(p->policy, text, out, e);
@@ -174,7 +174,7 @@ enum frag_err policy_choice_params(const struct policy_choice *p,
     if (p->recorded)
         return read_recorded(p, settings, path, out, e);
     *out = frag_params_copy(p->params);
-    return *out ? FRAG_OK : frag_fail(e, FRAG_NOMEM, "no memory for settings");
+    return *out ? FRAG_OK : frag_no_memory(e, "settings");
 }
 
 static enum frag_err capacity_read(const char *text,
@@ -210,7 +210,7 @@ static enum frag_err capacities_add(const char *text,
         size_t n = strcspn(text, ",");
 
         if (!GROW(*list, *room, *count + 1))
-            return frag_fail(e, FRAG_NOMEM, "no memory for capacities");
+            return frag_no_memory(e, "capacities");
         snprintf(one, sizeof(one), "%.*s", (int)(n < 63 ? n : 63), text);
         FRAG_TRY(capacity_read(one, &(*list)[*count], e));
         ++*count;

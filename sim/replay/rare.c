@@ -195,7 +195,7 @@ enum frag_err run_rare(struct run *r, uint64_t i)
     switch ((enum frag_op)r->trace->op[i]) {
     case FRAG_FREE_REQUESTED:
         if (run_request_free(r, r->trace->id[i]) != FRAG_OK)
-            return frag_fail(r->error, FRAG_NOMEM, "no memory for a queue");
+            return frag_no_memory(r->error, "a queue");
         break;
     case FRAG_EMPTY_CACHE:
         if (r->policy->trim)

@@ -238,10 +238,9 @@ static enum frag_err open_series(struct run *r, struct course *c)
     c->bucket = (c->total + r->spec->points - 1) / r->spec->points;
     count = (c->total + c->bucket - 1) / c->bucket;
     r->out.points = calloc(count, sizeof(*r->out.points));
-    return r->out.points
-               ? FRAG_OK
-               : frag_fail(r->error, FRAG_NOMEM, "no memory for %llu points",
-                           (unsigned long long)count);
+    return r->out.points ? FRAG_OK
+                         : frag_no_memory(r->error, "%llu points",
+                                          (unsigned long long)count);
 }
 
 static enum frag_err run_all(struct run *r)

@@ -127,7 +127,7 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
     enum frag_err err;
 
     if (!s)
-        return frag_fail(e, FRAG_NOMEM, "no memory to serve a program");
+        return frag_no_memory(e, "a served program");
     lay_out(s, options);
     if (s->run.policy->needs & FRAG_NEEDS_MOVES) {
         err = frag_fail(e, FRAG_UNSUPPORTED,
@@ -187,7 +187,7 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
     enum frag_err err;
 
     if (!s->free_count && add_slots(s) != FRAG_OK)
-        return frag_fail(e, FRAG_NOMEM, "no memory for a table of blocks");
+        return frag_no_memory(e, "a table of blocks");
     row.id = s->free_slots[--s->free_count];
     err = happen(s, row, e);
     if (err == FRAG_OK && state_of(s->run.tags[row.id]) != SLOT_LIVE)
@@ -197,7 +197,7 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
     if (err == FRAG_OK && !live_put(&s->live, slot->block.addr, row.id)) {
         row.op = FRAG_FREE;
         FRAG_TRY(happen(s, row, e));
-        err = frag_fail(e, FRAG_NOMEM, "no memory for a table of blocks");
+        err = frag_no_memory(e, "a table of blocks");
     }
     if (err == FRAG_OK)
         *out = (struct frag_served){slot->block.addr, slot->block.size};

@@ -128,9 +128,8 @@ enum frag_err run_open(struct run *r)
         err = meter_open(&r->meter, r->spec->mem, r->ledger);
     if (err != FRAG_OK) {
         close_storage(r);
-        return frag_fail(r->error, err,
-                         "no memory for a run over %" PRIu32 " blocks",
-                         r->trace->slots);
+        return frag_no_memory(r->error, "a run over %" PRIu32 " blocks",
+                              r->trace->slots);
     }
     r->meter.synchronized = run_synchronized;
     r->meter.user = r;

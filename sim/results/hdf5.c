@@ -152,8 +152,7 @@ enum frag_err frag_results_add(struct frag_results *r,
     if (group >= 0)
         done = H5Gclose(group) >= 0 && done;
     if (!done || !keep_row(r, frag_result_row(id, run)))
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory for run %zu", r->path,
-                         r->count);
+        return frag_no_memory(e, "%s, run %zu", r->path, r->count);
     return FRAG_OK;
 }
 
@@ -235,17 +234,17 @@ enum frag_err frag_results_open(const char *path,
     enum frag_err err;
 
     if (!r)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
+        return frag_no_memory(e, "%s", path);
     *r = (struct frag_results){
         .path = strdup(path), .provenance = p, .file = -1, .put = {-1, -1}};
-    err = frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
+    err = frag_no_memory(e, "%s", path);
     if (!r->path)
         goto fail;
     err = atomic_file_begin(&r->output, path, "", e);
     if (err != FRAG_OK)
         goto fail;
     if (!start(r)) {
-        err = frag_fail(e, FRAG_NOMEM, "%s: no memory to start it", path);
+        err = frag_no_memory(e, "%s", path);
         goto fail;
     }
     *out = r;
@@ -292,7 +291,7 @@ static enum frag_err store(struct frag_results *r, struct frag_error *e)
     if (H5Fflush(r->file, H5F_SCOPE_GLOBAL) < 0 ||
         (size = H5Fget_file_image(r->file, NULL, 0)) <= 0 ||
         !(image = malloc((size_t)size)))
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory for the file", r->path);
+        return frag_no_memory(e, "the bytes of %s", r->path);
     done = H5Fget_file_image(r->file, image, (size_t)size) == size &&
            write_file(r->output.partial, image, (size_t)size);
     if (!done)
@@ -311,7 +310,7 @@ enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
         put_time(r, "ended", ended) && put_count(r->file, "complete", 1))
         err = store(r, e);
     else
-        frag_fail(e, err, "%s: no memory for the summary", r->path);
+        frag_no_memory(e, "the summary of %s", r->path);
     frag_results_abort(r);
     return err;
 }

@@ -378,7 +378,7 @@ static enum frag_err load(hid_t file, const char *path,
         err = get_runs(file, rows, loaded, count);
     free(rows);
     if (err == FRAG_NOMEM)
-        return frag_fail(e, err, "%s: no memory to read it", path);
+        return frag_no_memory(e, "%s", path);
     if (err != FRAG_OK)
         return frag_fail(e, err, "%s: run %llu cannot be read", path,
                          (unsigned long long)loaded->count);

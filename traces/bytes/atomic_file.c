@@ -56,7 +56,7 @@ enum frag_err atomic_file_begin(struct atomic_file *f, const char *path,
                  suffix);
         err = create(f, e);
     } else {
-        err = frag_fail(e, FRAG_NOMEM, "%s: no memory to create it", path);
+        err = frag_no_memory(e, "%s", path);
     }
     if (err != FRAG_OK)
         release(f);

@@ -66,6 +66,6 @@ enum frag_err sha256_file(const char *path, char hex[SHA256_HEX],
     if (read_error)
         return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(why));
     if (!done)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory to read it", path);
+        return frag_no_memory(e, "%s", path);
     return FRAG_OK;
 }

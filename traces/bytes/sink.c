@@ -26,8 +26,7 @@ enum frag_err sink_open(struct sink *s, const char *path, struct frag_error *e)
     *s = (struct sink){.path = path};
     if (sink_is_stdout(path) || !atomic_file_can_replace(path)) {
         s->out = open_memstream(&s->text, &s->size);
-        return s->out ? FRAG_OK
-                      : frag_fail(e, FRAG_NOMEM, "%s: no memory", path);
+        return s->out ? FRAG_OK : frag_no_memory(e, "%s", path);
     }
     FRAG_TRY(atomic_file_begin(&s->file, path, "", e));
     s->out = fopen(s->file.partial, "we");

@@ -41,7 +41,7 @@ static enum frag_err hash_bytes(struct frag_source *s, const void *bytes,
                                 size_t size, struct frag_error *e)
 {
     if (!sha256_add(&s->sum, bytes, size))
-        return frag_fail(e, FRAG_NOMEM, "%s: no SHA-256", s->name);
+        return frag_no_memory(e, "the SHA-256 of %s", s->name);
     return FRAG_OK;
 }
 
@@ -193,7 +193,7 @@ enum frag_err frag_source_open(const char *path, struct frag_source **out,
     struct frag_source *s = make(path);
 
     if (!s)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
+        return frag_no_memory(e, "%s", path);
     return finish_open(s, open_file(s, path, e), out, e);
 }
 
@@ -204,7 +204,7 @@ enum frag_err frag_source_open_memory(const char *name, const void *bytes,
     struct frag_source *s = make(name);
 
     if (!s)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", name);
+        return frag_no_memory(e, "%s", name);
     show_whole(s, bytes, size);
     return finish_open(s, FRAG_OK, out, e);
 }
@@ -297,6 +297,6 @@ enum frag_err frag_source_sha256(struct frag_source *s, char hex[65],
     if (s->whole)
         FRAG_TRY(hash_whole(s, e));
     if (!sha256_hex(&s->sum, hex))
-        return frag_fail(e, FRAG_NOMEM, "%s: no SHA-256", s->name);
+        return frag_no_memory(e, "the SHA-256 of %s", s->name);
     return FRAG_OK;
 }

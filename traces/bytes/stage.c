@@ -13,7 +13,7 @@ static enum frag_err grow_window(struct stage *s, struct frag_error *e)
     if (!s->buffer) {
         s->buffer = malloc(STAGE_BUFFER);
         if (!s->buffer)
-            return frag_fail(e, FRAG_NOMEM, "%s: no memory to read", s->name);
+            return frag_no_memory(e, "%s", s->name);
     }
     if (s->count)
         memmove(s->buffer, s->at, s->count);

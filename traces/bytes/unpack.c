@@ -19,8 +19,7 @@ enum frag_err unpack_broken(const struct stage *s, const char *what,
 
 enum frag_err unpack_no_memory(const struct stage *s, struct frag_error *e)
 {
-    return frag_fail(e, FRAG_NOMEM, "%s: no memory to unpack %s", s->name,
-                     s->ops->name);
+    return frag_no_memory(e, "the unpacking of %s (%s)", s->name, s->ops->name);
 }
 
 bool unpack_starts_with(const unsigned char *bytes, size_t count,

@@ -305,7 +305,8 @@ enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
         return atomic_file_commit(&file, e);
     reason = errno;
     atomic_file_abort(&file);
-    return frag_fail(e, reason == ENOMEM ? FRAG_NOMEM : FRAG_IO,
-                     "%s: cannot write it: %s", path,
+    if (reason == ENOMEM)
+        return frag_no_memory(e, "%s", path);
+    return frag_fail(e, FRAG_IO, "%s: cannot write it: %s", path,
                      reason ? strerror(reason) : "HDF5 refused");
 }

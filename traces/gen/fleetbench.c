@@ -53,7 +53,7 @@ static enum frag_err add_row(struct profile *p, const char *line,
     row.rate_sum = last->rate_sum + row.rate;
     row.live_sum = last->live_sum + row.live;
     if (!GROW(p->rows, p->room, p->count + 1))
-        return frag_fail(e, FRAG_NOMEM, "no memory for a profile");
+        return frag_no_memory(e, "a profile");
     p->rows[p->count++] = row;
     return FRAG_OK;
 }

@@ -151,7 +151,7 @@ static enum frag_err run(struct gen *g, const struct frag_generator *generator,
 
     rng.state = malloc(rng.type->size);
     if (!rng.state)
-        return frag_fail(g->e, FRAG_NOMEM, "no memory for random numbers");
+        return frag_no_memory(g->e, "random numbers");
     gsl_rng_set(&rng, (unsigned long)seed + 1);
     g->rng = &rng;
     err = generator->run(g, values);
@@ -187,7 +187,7 @@ enum frag_err frag_generate(const struct frag_generator *generator,
     snprintf(path, sizeof(path), "%s:%s%sseed=%" PRIu64, generator->name,
              params ? params : "", params && *params ? "," : "", seed);
     if (!text || !values)
-        frag_fail(e, err, "no memory for parameters");
+        frag_no_memory(e, "parameters");
     else if (seed > FRAG_SEED_MAX)
         err = frag_fail(e, FRAG_INVALID, "expected a seed of at most %" PRIu64,
                         FRAG_SEED_MAX);

@@ -107,7 +107,7 @@ static enum frag_err run(struct gen *g, const void *values)
 
     s.running = calloc((size_t)s.v->running, sizeof(*s.running));
     if (!s.running)
-        return frag_fail(g->e, FRAG_NOMEM, "no memory for requests");
+        return frag_no_memory(g->e, "requests");
     err = serve(&s);
     free(s.running);
     return err;

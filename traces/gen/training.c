@@ -123,7 +123,7 @@ static enum frag_err run(struct gen *g, const void *values)
 
     s.layers = calloc((size_t)s.v->layers, sizeof(*s.layers));
     if (!s.layers)
-        return frag_fail(g->e, FRAG_NOMEM, "no memory for layers");
+        return frag_no_memory(g->e, "layers");
     err = train(&s);
     free(s.layers);
     return err;

@@ -114,6 +114,6 @@ enum frag_err frag_trace_open(const char *path,
     else
         err = import_any(path, opts, out, e);
     if (err == FRAG_NOMEM)
-        frag_fail(e, err, "%s: %s", path, frag_err_text(err));
+        return frag_no_memory(e, "%s", path);
     return err;
 }

@@ -30,8 +30,8 @@ enum frag_err pickle_bad(const struct pickle *p, const char *format, ...)
 
 enum frag_err pickle_no_memory(const struct pickle *p)
 {
-    return frag_fail(p->e, FRAG_NOMEM, "%s:%" PRIu64 ": no memory to read on",
-                     frag_source_name(p->source), p->where);
+    return frag_no_memory(p->e, "%s from byte %" PRIu64,
+                          frag_source_name(p->source), p->where);
 }
 
 const char *pickle_describe(const struct pickle *p,

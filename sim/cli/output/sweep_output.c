@@ -47,7 +47,7 @@ enum frag_err sweep_output_name(struct sweep_output *out,
         out->identity = identity_of(settings);
     if (out->command && out->journal_path && out->identity)
         return FRAG_OK;
-    return frag_fail(e, FRAG_NOMEM, "no memory for a sweep");
+    return frag_no_memory(e, "a sweep");
 }
 
 void sweep_output_free(struct sweep_output *out)

@@ -29,7 +29,7 @@ static enum frag_err write_case(FILE *jobs, const char *path,
     enum frag_err err;
 
     if (!events)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory", path);
+        return frag_no_memory(e, "%s", path);
     snprintf(events, room, "%s.%s.%" PRIu32 ".events", path, c->name,
              c->device->device);
     err = write_events(events, c, e);

@@ -132,7 +132,7 @@ static void print_front(const struct tune_search *s, FILE *out)
                 : "# of %zu settings tried, none survives\n",
             s->trial_count);
     if (t.count > t.columns && table_print(&t, out, false) != FRAG_OK)
-        fputs("#   (no memory for the table)\n", out);
+        fputs("#   (the host has no memory for the table)\n", out);
     table_free(&t);
 }
 

@@ -111,7 +111,7 @@ static enum frag_err print(const struct values *v,
     }
     err = table_print(&t, stdout, cli_colors(&v->common, stdout));
     table_free(&t);
-    return err == FRAG_OK ? err : frag_fail(e, err, "no memory for the table");
+    return err == FRAG_OK ? err : frag_no_memory(e, "the table");
 }
 
 static void put_points(FILE *out, const struct frag_costs_fit *f,

@@ -291,7 +291,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
     s->cells = calloc(s->policy_count * s->capacity_count, sizeof(*s->cells));
     s->params = calloc(s->policy_count, sizeof(*s->params));
     if (!s->cells || !s->params)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the cells");
+        return frag_no_memory(e, "the cells");
     return FRAG_OK;
 }
 

@@ -75,7 +75,7 @@ static enum frag_err push(struct frag_fit_spans *spans,
                           struct frag_error *e)
 {
     if (!GROW(spans->items, spans->room, spans->count + 1))
-        return frag_fail(e, FRAG_NOMEM, "no memory for the capacities");
+        return frag_no_memory(e, "the capacities");
     spans->items[spans->count++] = *span;
     return FRAG_OK;
 }

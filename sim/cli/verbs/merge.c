@@ -31,7 +31,7 @@ struct merge {
 
 static enum frag_err no_memory(struct frag_error *e)
 {
-    return frag_fail(e, FRAG_NOMEM, "no memory to merge");
+    return frag_no_memory(e, "a merge");
 }
 
 static bool same(const char *a, const char *b)

@@ -61,7 +61,7 @@ enum frag_err frag_fit_at(const struct frag_fit *fit, frag_size capacity,
     enum frag_err err;
 
     if (!arena)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the arena");
+        return frag_no_memory(e, "the arena");
     err = replay(fit, arena, &span.run, e);
     if (err == FRAG_OK) {
         find_span(fit, arena, &span);
@@ -86,7 +86,7 @@ enum frag_err frag_fit_walk(const struct frag_fit *fit, frag_size from,
         struct frag_fit_span *span = next_item(spans);
 
         if (!span)
-            return frag_fail(e, FRAG_NOMEM, "no memory for the capacities");
+            return frag_no_memory(e, "the capacities");
         FRAG_TRY(frag_fit_at(fit, from, span, e));
         spans->count++;
         if (first && frag_fit_survives(span))

@@ -114,7 +114,7 @@ enum frag_err fit_search(const struct frag_fit *fit, frag_size from,
     s.count = s.best = (size_t)((to - from - 1) / SLICE + 1);
     s.slices = calloc(s.count, sizeof(*s.slices));
     if (!s.slices)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the capacities");
+        return frag_no_memory(e, "the capacities");
     pthread_mutex_init(&s.lock, NULL);
     err = parallel_run(on, s.count, walk_slice, &s, e);
     if (err == FRAG_OK)

@@ -27,7 +27,7 @@ struct reading {
 
 static enum frag_err no_memory(struct frag_error *e)
 {
-    return frag_fail(e, FRAG_NOMEM, "no memory for the grid");
+    return frag_no_memory(e, "the grid");
 }
 
 static enum frag_err append(struct texts *list, const char *text,

@@ -321,11 +321,11 @@ enum frag_err journal_open(const char *path, enum journal_mode mode,
     enum frag_err err;
 
     if (!j)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
+        return frag_no_memory(e, "%s", path);
     *j = (struct journal){
         .path = strdup(path), .may_lack_lock = may_lack_lock, .fd = -1};
     err = j->path ? start(j, mode, identity, seen, user, e)
-                  : frag_fail(e, FRAG_NOMEM, "%s: no memory to open it", path);
+                  : frag_no_memory(e, "%s", path);
     if (err != FRAG_OK) {
         journal_close(j);
         return err;

@@ -12,7 +12,7 @@
 
 static enum frag_err no_memory(const struct lane *lane, struct frag_error *e)
 {
-    return frag_fail(e, FRAG_NOMEM, "%s: no memory for its cells", lane->path);
+    return frag_no_memory(e, "the cells of %s", lane->path);
 }
 
 /* -- cells --------------------------------------------------------------- */

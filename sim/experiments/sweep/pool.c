@@ -136,8 +136,7 @@ static enum frag_err measure(struct sweep *s, const struct job *job,
         run.segment_count = 0; /* nobody will read them */
     p->bytes = run_pack(c->key, id.total, &run, &p->size);
     frag_run_free(&run);
-    return p->bytes ? FRAG_OK
-                    : frag_fail(e, FRAG_NOMEM, "no memory for a record");
+    return p->bytes ? FRAG_OK : frag_no_memory(e, "a record");
 }
 
 static void drop_parcel(struct parcel *p)

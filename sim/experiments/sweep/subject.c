@@ -97,8 +97,7 @@ enum frag_err subject_make(const struct frag_trace *t, const char *file_sha256,
         return FRAG_OK;
     }
     subject_free(&s);
-    return frag_fail(e, FRAG_NOMEM, "%s: no memory for what is known of it",
-                     t->path);
+    return frag_no_memory(e, "the facts of %s", t->path);
 }
 
 /* -- to bytes and back --------------------------------------------------- */

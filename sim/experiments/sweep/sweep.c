@@ -58,7 +58,7 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
     struct sweep *s = malloc(sizeof(*s));
 
     if (!s)
-        return frag_fail(e, FRAG_NOMEM, "no memory for a sweep");
+        return frag_no_memory(e, "a sweep");
     *s = (struct sweep){.spec = spec,
                         .used = BUDGET_BASE,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -70,7 +70,7 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
         return FRAG_OK;
     }
     sweep_close(s);
-    return frag_fail(e, FRAG_NOMEM, "no memory for the traces of a sweep");
+    return frag_no_memory(e, "the traces of a sweep");
 }
 
 void sweep_close(struct sweep *s)
@@ -323,7 +323,7 @@ enum frag_err sweep_write(struct sweep *s, const struct journal *j,
     struct row *rows = sorted(s, &count);
 
     if (!rows)
-        return frag_fail(e, FRAG_NOMEM, "no memory to sort the results");
+        return frag_no_memory(e, "the order of the results");
     for (size_t i = 0; err == FRAG_OK && i < count; i++)
         if (!i || by_identity(&rows[i - 1], &rows[i]) != 0)
             err = stop_is_asked(&s->spec->on.stop)

@@ -26,7 +26,7 @@ static enum frag_err add(struct values_of *out, const char *text, size_t length,
         return frag_fail(e, FRAG_INVALID, "more than %d values", VALUES_MAX);
     if (!GROW(out->items, out->room, out->count + 1) ||
         !(out->items[out->count] = strndup(text, length)))
-        return frag_fail(e, FRAG_NOMEM, "no memory for values");
+        return frag_no_memory(e, "values");
     out->count++;
     return FRAG_OK;
 }

@@ -45,9 +45,8 @@ static enum frag_err open_batch(struct batch *b, struct tune_search *s,
     *b = (struct batch){.s = s};
     b->points = calloc(room, sizeof(*b->points));
     b->trials = calloc(room, sizeof(*b->trials));
-    return b->points && b->trials
-               ? FRAG_OK
-               : frag_fail(e, FRAG_NOMEM, "no memory for %zu settings", room);
+    return b->points && b->trials ? FRAG_OK
+                                  : frag_no_memory(e, "%zu settings", room);
 }
 
 static void close_batch(struct batch *b)
@@ -155,7 +154,7 @@ static enum frag_err anneal(void *user, size_t i, struct frag_error *e)
     enum frag_err err = FRAG_OK;
 
     if (!rng)
-        return frag_fail(e, FRAG_NOMEM, "no memory for random numbers");
+        return frag_no_memory(e, "random numbers");
     c->best[i] = c->at[i];
     gsl_rng_set(rng, (unsigned long)(c->s->seed * CHAINS + i));
     if (c->at[i])
@@ -269,7 +268,7 @@ static enum frag_err list_trials(struct tune_search *s, struct frag_error *e)
     twalk_r(s->known, count_trial, &count);
     s->trials = calloc(count, sizeof(*s->trials));
     if (!s->trials)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
+        return frag_no_memory(e, "the settings tried");
     twalk_r(s->known, list_trial, s);
     qsort(s->trials, s->trial_count, sizeof(*s->trials), best_first);
     return FRAG_OK;
@@ -282,7 +281,7 @@ enum frag_err tune_search_run(struct tune_search *s, struct frag_error *e)
     pthread_mutex_init(&s->lock, NULL);
     s->base = calloc(s->case_count, sizeof(*s->base));
     if (!s->base)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the default's runs");
+        return frag_no_memory(e, "the default's runs");
     FRAG_TRY(parallel_run(&s->on, s->case_count, run_base, s, e));
     fit_space(s);
     FRAG_TRY(try_grid(s, chain.at, e));

@@ -128,7 +128,7 @@ enum frag_err tune_split(const struct frag_device_trace *whole,
     h.first.recorded = (struct frag_recorded){0};
     h.rest = h.first;
     if (make_rest(whole, cut, &h) != FRAG_OK)
-        return frag_fail(e, FRAG_NOMEM, "no memory for a part of the trace");
+        return frag_no_memory(e, "a part of the trace");
     *out = h;
     return FRAG_OK;
 }

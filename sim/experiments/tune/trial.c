@@ -132,7 +132,7 @@ enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
         return FRAG_OK;
     t = new_trial(s, p, text);
     if (!t)
-        return frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
+        return frag_no_memory(e, "the settings tried");
     for (size_t i = 0; i < s->case_count; i++) {
         enum frag_err err = tune_run(s->settings, &s->on.stop, &s->cases[i],
                                      s->goal.capacity, text, &t->results[i], e);
@@ -144,8 +144,7 @@ enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
     }
     judge(s, t);
     *out = enter(s, t);
-    return *out ? FRAG_OK
-                : frag_fail(e, FRAG_NOMEM, "no memory for the settings tried");
+    return *out ? FRAG_OK : frag_no_memory(e, "the settings tried");
 }
 
 int tune_compare(const struct tune_trial *a, const struct tune_trial *b)

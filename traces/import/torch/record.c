@@ -5,8 +5,7 @@
 
 enum frag_err import_no_memory(const struct import *in, struct frag_error *e)
 {
-    return frag_fail(e, FRAG_NOMEM, "%s: no memory to import it",
-                     frag_source_name(in->source));
+    return frag_no_memory(e, "%s", frag_source_name(in->source));
 }
 
 enum frag_err record_bad(const struct import *in, enum kind kind,

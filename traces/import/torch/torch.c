@@ -152,8 +152,7 @@ static enum frag_err torch_read(struct frag_source *source,
     enum frag_err err;
 
     if (!in)
-        return frag_fail(e, FRAG_NOMEM, "%s: no memory to import it",
-                         frag_source_name(source));
+        return frag_no_memory(e, "%s", frag_source_name(source));
     in->source = source;
     in->build = build;
     in->opts = opts;
