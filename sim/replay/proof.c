@@ -11,7 +11,7 @@ enum frag_err run_fault(struct run *r)
     return frag_fail(r->error,
                      r->refusal == FRAG_OK ? FRAG_CONTRACT : r->refusal,
                      "%s: event %" PRIu64 ": %s", r->policy->name, r->event,
-                     words ? words : "no memory");
+                     words ? words : frag_err_text(FRAG_NOMEM));
 }
 
 /* The ledger keeps the words, so that every way out of the run tells them. */
