@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/cli/child.h"
@@ -105,6 +106,40 @@ static void a_file_too_large_ends_the_child(void **state)
     signal(SIGXFSZ, SIG_DFL);
 }
 
+static void a_child_is_started_and_not_waited_for(void **state)
+{
+    static const char *const sleeper[] = {"sleep", "5", NULL};
+    static const char *const missing[] = {"no-such-program", NULL};
+    int status, error;
+    pid_t process = child_start(&(const struct child){.argv = sleeper}, &error);
+
+    (void)state;
+    assert_true(process > 0);
+    assert_int_equal(kill(process, SIGKILL), 0);
+    assert_int_equal(waitpid(process, &status, 0), process);
+    assert_int_equal(child_exit_code(status), 128 + SIGKILL);
+    assert_int_equal(
+        child_start(&(const struct child){.argv = missing}, &error), 0);
+    assert_int_equal(waitpid(-1, &status, WNOHANG), -1); /* none is left */
+}
+
+static void the_mask_is_the_child_s(void **state)
+{
+    static const char *const argv[] = {"sh", "-c", "kill -TERM $$; exit 3",
+                                       NULL};
+    sigset_t mask;
+    int code = -1;
+
+    (void)state;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    assert_int_equal(
+        child_run(&(const struct child){.argv = argv, .mask = &mask}, &code,
+                  NULL),
+        FRAG_OK);
+    assert_int_equal(code, 3);
+}
+
 static void scratch_goes_with_all_it_holds(void **state)
 {
     char *deep = scratch_path(folder, "sub", "/.hidden"), *name;
@@ -140,6 +175,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(settings_and_output_are_the_child_s,
                                         enter, leave),
         cmocka_unit_test(a_file_too_large_ends_the_child),
+        cmocka_unit_test(a_child_is_started_and_not_waited_for),
+        cmocka_unit_test(the_mask_is_the_child_s),
         cmocka_unit_test_setup_teardown(scratch_goes_with_all_it_holds, enter,
                                         leave),
     };
