@@ -84,9 +84,38 @@ static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
     insert(fit, hole);
 }
 
+/* Adds the equals of a hole, itself not, to `met`. */
+static const char *check_ring(const struct hole *first, struct met *met)
+{
+    for (const struct hole *h = first; h->equal[AFTER] != first;
+         h = h->equal[AFTER]) {
+        const struct hole *after = h->equal[AFTER];
+
+        CHECK(after->equal[BEFORE] == h, "a hole does not know its equals");
+        CHECK(after->node.size == first->node.size,
+              "a ring has holes of two sizes");
+        CHECK(met_add(met, after, NULL), "a ring has more holes than are free");
+    }
+    return NULL;
+}
+
+static const char *check(const struct fit *fit, struct met *met)
+{
+    const struct best_fit *b = (const struct best_fit *)fit;
+
+    CHECK_ALL(free_set_check(&b->holes, NULL, met));
+    if (b->ties == TIES_ADDRESS)
+        return NULL;
+    for (const struct free_node *n = free_set_first(&b->holes); n;
+         n = free_set_after(&b->holes, n))
+        CHECK_ALL(check_ring((const struct hole *)n, met));
+    return NULL;
+}
+
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, resize, tightest};
+    static const struct fit_rule rule = {insert, take_out, resize, tightest,
+                                         check};
 
     return fit_init(heap, &rule);
 }

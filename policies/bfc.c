@@ -27,6 +27,7 @@
  * merged by a virtual-memory sub-allocator, spatial partitioning, waiting for
  * another thread's free; all are off by default or need what a trace lacks.
  */
+#include "policies/checks.h"
 #include "policies/mechanism/segments.h"
 #include "policies/mechanism/tiles.h"
 
@@ -156,6 +157,18 @@ static void bfc_free(struct frag_heap *heap, const struct frag_block *block)
     struct bfc *p = heap->state;
 
     tiles_give(&p->tiles, block->node);
+}
+
+const char *bfc_check(const struct frag_heap *heap)
+{
+    const struct bfc *p = heap->state;
+    struct met free = {.most = SIZE_MAX}, kept = {0};
+
+    CHECK_ALL(tiles_check(&p->tiles, &free));
+    kept.most = free.count;
+    CHECK_ALL(free_set_check(&p->holes, &p->holes, &kept));
+    CHECK(met_are_equal(&free, &kept), "the set does not have the free tiles");
+    return NULL;
 }
 
 static const struct frag_param params[] = {

@@ -29,6 +29,7 @@
  * Algorithms for Garbage Collection", TOPLAS 1983; the cheapest run and the
  * limits are ours.
  */
+#include "policies/checks.h"
 #include "policies/mechanism/pages.h"
 
 #include <stddef.h>
@@ -419,6 +420,11 @@ static enum frag_err compact(struct frag_heap *heap)
     }
     trim(heap);
     return FRAG_OK;
+}
+
+const char *compact_check(const struct frag_heap *heap)
+{
+    return pages_check(&((const struct compact *)heap->state)->pages);
 }
 
 static const struct frag_param params[] = {

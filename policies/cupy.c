@@ -21,6 +21,7 @@
  * Source: cupy/cupy 15.0.0a1 (6b6d956), cupy/cuda/memory.pyx, _Arena and
  * SingleDeviceMemoryPool.
  */
+#include "policies/checks.h"
 #include "policies/mechanism/segments.h"
 #include "policies/mechanism/tiles.h"
 
@@ -150,6 +151,20 @@ static void cupy_trim(struct frag_heap *heap)
     struct cupy *p = heap->state;
 
     tiles_return_all(heap, &p->tiles);
+}
+
+const char *cupy_check(const struct frag_heap *heap)
+{
+    const struct cupy *p = heap->state;
+    struct met free = {.most = SIZE_MAX}, kept = {0};
+
+    CHECK_ALL(tiles_check(&p->tiles, &free));
+    kept.most = free.count;
+    for (const struct arena *a = p->arenas; a; a = a->next)
+        CHECK_ALL(free_set_check(&a->holes, &a->holes, &kept));
+    CHECK(met_are_equal(&free, &kept),
+          "the arenas do not have the free tiles of their segments");
+    return NULL;
 }
 
 static const struct frag_param params[] = {

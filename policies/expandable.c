@@ -12,6 +12,7 @@
  *
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
  */
+#include "policies/checks.h"
 #include "policies/mechanism/pages.h"
 
 #include <stddef.h>
@@ -148,6 +149,15 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
 static void trim(struct frag_heap *heap)
 {
     give_back(heap);
+}
+
+const char *expandable_check(const struct frag_heap *heap)
+{
+    const struct expandable *s = heap->state;
+
+    for (const struct region *r = s->regions; r; r = r->next)
+        CHECK_ALL(pages_check(&r->pages));
+    return NULL;
 }
 
 static const struct frag_param params[] = {

@@ -29,6 +29,7 @@
  * chunks merge only inside a primitive block) the rule is ours; streams, which
  * the code keeps apart by events, are not told apart.
  */
+#include "policies/checks.h"
 #include "policies/mechanism/fit.h"
 #include "policies/mechanism/pages.h"
 
@@ -86,6 +87,11 @@ static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
 static struct hole *tightest(struct fit *fit, frag_size size)
 {
     return (struct hole *)free_set_fit(&((struct stitch *)fit)->holes, size);
+}
+
+static const char *check(const struct fit *fit, struct met *met)
+{
+    return free_set_check(&((const struct stitch *)fit)->holes, NULL, met);
 }
 
 /* ----------------------------------------------------- stitched blocks --- */
@@ -396,7 +402,8 @@ static bool give_back(struct frag_heap *heap)
 
 static enum frag_err init(struct frag_heap *heap)
 {
-    static const struct fit_rule rule = {insert, take_out, resize, tightest};
+    static const struct fit_rule rule = {insert, take_out, resize, tightest,
+                                         check};
     struct stitch *s = heap->state;
 
     pages_init(&s->pages, heap->mem, heap->mem->granularity, s->span);
@@ -450,6 +457,14 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
 static void trim(struct frag_heap *heap)
 {
     give_back(heap);
+}
+
+const char *stitch_check(const struct frag_heap *heap)
+{
+    const struct stitch *s = heap->state;
+
+    CHECK_ALL(fit_check(heap));
+    return pages_check(&s->pages);
 }
 
 static const struct frag_param params[] = {

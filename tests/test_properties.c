@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/checks.h"
 #include "tests/subjects.h"
 #include "tests/traffic.h"
 
@@ -88,6 +89,29 @@ static void random_traffic_is_served_by_the_contract(void **state)
         script_make(&script, seed, STEPS, 0);
         run_script(&t, *state, &script, seed, &opts);
         assert_true(t.ooms > 0);
+    }
+}
+
+static void invariants_hold_after_each_step(void **state)
+{
+    static struct script script;
+    static struct traffic t;
+    const struct traffic_options opts = {.capacity = CAPACITY, .scale = 1};
+    const struct subject *s = *state;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        script_make(&script, seed, STEPS, 0);
+        assert_int_equal(traffic_open(&t, s->policy, s->params, &opts),
+                         FRAG_OK);
+        for (size_t i = 0; i < script.count; i++) {
+            const char *fault;
+
+            traffic_step(&t, &script.steps[i]);
+            fault = state_check(&t.heap);
+            if (fault)
+                fail_at(s, fault, seed, i);
+        }
+        assert_null(traffic_close(&t));
     }
 }
 
@@ -438,6 +462,7 @@ static void worst_fit_takes_the_hole_that_a_scan_finds(void **state)
 
 static const struct property properties[] = {
     PROPERTY(random_traffic_is_served_by_the_contract),
+    PROPERTY(invariants_hold_after_each_step),
     PROPERTY(all_freed_and_trimmed_is_all_returned),
     PROPERTY(closing_midway_returns_everything),
     PROPERTY(the_same_calls_give_the_same_answers),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/canvas.h"
+#include "tests/checks.h"
 #include "tests/shadow.h"
 #include "tests/traffic.h"
 
@@ -273,6 +274,7 @@ static void follow_contents(const struct frag_policy *policy,
     for (size_t i = 0; i < script.count; i++) {
         const struct step *step = &script.steps[i];
         const bool was_live = t.live[step->id].is_live;
+        const char *fault;
         enum frag_err err;
 
         has_waited = false;
@@ -283,6 +285,9 @@ static void follow_contents(const struct frag_policy *policy,
             shadow_write(&s, &t.live[step->id].block, value[step->id]);
         }
         check_contents(&t, &s, value, policy->name);
+        fault = state_check(&t.heap);
+        if (fault)
+            fail_msg("%s: %s (step %zu)", policy->name, fault, i);
     }
     assert_true(t.ooms > 0);
     has_waited = true; /* nothing is queued at the end */

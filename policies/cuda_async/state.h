@@ -5,7 +5,8 @@
  * and always there, the other free ones are in the holes of a stream or in the
  * common ones. Memory lies under it by pages: all of a used piece has it, a
  * free one may. Spare pages are mapped nowhere, and there are none between two
- * calls unless the device failed.
+ * calls unless the device failed. No two free neighbours are in the same holes.
+ * cuda_async_check checks this.
  */
 #ifndef FRAG_POLICIES_CUDA_ASYNC_STATE_H
 #define FRAG_POLICIES_CUDA_ASYNC_STATE_H
@@ -53,6 +54,9 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
 /* Returns the highest whole free pages while more than `keep` bytes are held.
  * All holes are common. */
 void cuda_async_shrink(struct frag_heap *heap, frag_size keep);
+
+/* NULL, or what is broken. */
+const char *cuda_async_check(const struct frag_heap *heap);
 
 /* Returns all pages, used or not, and what it takes to know them. */
 void cuda_async_return_all(struct frag_heap *heap);

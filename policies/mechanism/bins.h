@@ -14,6 +14,9 @@
  *
  * The lists are closed by their heads and live inside the holes, whose `left`
  * and `right` they use: nothing here allocates and nothing can fail.
+ *
+ * bins_check says whether each hole is in the list of its size and whether the
+ * bitmaps say which lists are in use.
  */
 #ifndef FRAG_POLICIES_MECHANISM_BINS_H
 #define FRAG_POLICIES_MECHANISM_BINS_H
@@ -123,6 +126,9 @@ FIT_STEP struct hole *bins_choose(const struct bins *bins, uint32_t list,
     return found ? found : bins_search(bins, size);
 }
 
+/* NULL, or what is broken. Adds the holes to `met`, without a home. */
+const char *bins_check(const struct bins *bins, struct met *met);
+
 /* ---- a fit that keeps its holes so: the start of a policy's state ---- */
 
 struct bins_fit {
@@ -166,7 +172,13 @@ static inline struct hole *bins_fit_choose(struct fit *fit, frag_size size)
     return bins_choose(bins, list, size);
 }
 
+static inline const char *bins_fit_check(const struct fit *fit, struct met *met)
+{
+    return bins_check(&((const struct bins_fit *)fit)->bins, met);
+}
+
 static const struct fit_rule bins_rule = {bins_fit_insert, bins_fit_remove,
-                                          bins_fit_resize, bins_fit_choose};
+                                          bins_fit_resize, bins_fit_choose,
+                                          bins_fit_check};
 
 #endif

@@ -120,6 +120,48 @@ void fit_free(struct frag_heap *heap, const struct frag_block *block)
     fit_return(fit, block->node, fit->rule);
 }
 
+/* ---- the check ---- */
+
+/* Adds the free blocks of a segment to `met`. */
+static const char *check_segment(const struct fit_segment *s, struct met *met)
+{
+    const struct block *below = &s->ends;
+    frag_addr addr = s->addr;
+
+    CHECK(is_used(&s->ends), "the ends of a segment are free");
+    for (const struct block *b = below->next; b != &s->ends; b = b->next) {
+        const frag_size size = b->hole.node.size;
+
+        CHECK(b->prev == below, "a block does not know the one below it");
+        CHECK(b->hole.node.addr == addr,
+              "a block does not begin where the one below it ends");
+        CHECK(size > 0 && size <= s->size - (addr - s->addr),
+              "a block is empty or reaches beyond its segment");
+        CHECK(is_used(b) || is_used(below), "two neighbours are both free");
+        if (!is_used(b))
+            met_add(met, b, NULL);
+        addr += size;
+        below = b;
+    }
+    CHECK(s->ends.prev == below, "a segment does not know its last block");
+    CHECK(addr - s->addr == s->size, "the blocks of a segment do not fill it");
+    return NULL;
+}
+
+const char *fit_check(const struct frag_heap *heap)
+{
+    const struct fit *fit = heap->state;
+    struct met free = {.most = SIZE_MAX}, kept = {0};
+
+    for (const struct fit_segment *s = fit->segments; s; s = s->next)
+        CHECK_ALL(check_segment(s, &free));
+    kept.most = free.count;
+    CHECK_ALL(fit->rule->check(fit, &kept));
+    CHECK(met_are_equal(&free, &kept),
+          "the holes that the rule keeps are not the free blocks");
+    return nodes_check(&fit->nodes);
+}
+
 /* ---- holes by address ---- */
 
 void address_fit_insert(struct fit *fit, struct hole *hole)
@@ -136,4 +178,9 @@ void address_fit_resize(struct fit *fit, struct hole *hole, frag_addr addr,
                         frag_size size)
 {
     holes_resize(&((struct address_fit *)fit)->holes, hole, addr, size);
+}
+
+const char *address_fit_check(const struct fit *fit, struct met *met)
+{
+    return holes_check(((const struct address_fit *)fit)->holes, NULL, met);
 }

@@ -6,7 +6,7 @@
  * the host cannot reach it. Streams and pools are not told apart: a block that
  * was freed serves anyone.
  *
- * Invariants:
+ * Invariants, checked by fit_check:
  *   - the blocks of a segment tile it: no gap, no overlap;
  *   - no two neighbours of one segment are both free;
  *   - the holes that the rule was given are the free blocks.
@@ -32,6 +32,9 @@ struct fit_rule {
     /* The hole that a request of size gets, still in place; NULL if none is
      * large enough. */
     struct hole *(*choose)(struct fit *fit, frag_size size);
+    /* Checks where the holes are kept and adds them to `met`, without a home:
+     * NULL, or what is broken. */
+    const char *(*check)(const struct fit *fit, struct met *met);
 };
 
 struct fit {
@@ -48,6 +51,9 @@ enum frag_err fit_alloc(struct frag_heap *heap, const struct frag_request *req,
 void fit_free(struct frag_heap *heap, const struct frag_block *block);
 void fit_trim(struct frag_heap *heap); /* returns wholly free segments */
 
+/* NULL, or what is broken. */
+const char *fit_check(const struct frag_heap *heap);
+
 /* ---- a fit that keeps its holes by address: the start of a policy's state */
 
 struct address_fit {
@@ -59,11 +65,13 @@ void address_fit_insert(struct fit *fit, struct hole *hole);
 void address_fit_remove(struct fit *fit, struct hole *hole);
 void address_fit_resize(struct fit *fit, struct hole *hole, frag_addr addr,
                         frag_size size);
+const char *address_fit_check(const struct fit *fit, struct met *met);
 
 /* A rule that differs in the choice only. */
-#define ADDRESS_FIT_RULE(choose)                                           \
-    {                                                                      \
-        address_fit_insert, address_fit_remove, address_fit_resize, choose \
+#define ADDRESS_FIT_RULE(choose)                                            \
+    {                                                                       \
+        address_fit_insert, address_fit_remove, address_fit_resize, choose, \
+            address_fit_check                                               \
     }
 
 #endif

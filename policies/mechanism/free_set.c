@@ -179,3 +179,59 @@ struct free_node *free_set_before(const struct free_set *set,
     }
     return best ? best : last_below(set, bin);
 }
+
+/* ---- the check ---- */
+
+/* The least size of a bin, in units. */
+static uint64_t start_of(unsigned bin)
+{
+    return bin < 8 ? bin : (uint64_t)(8 + bin % 8) << (bin / 8 - 1);
+}
+
+struct walk {
+    unsigned bin;
+    const void *home;
+    struct met *met;
+    const struct free_node *last; /* before the one that comes next */
+};
+
+static const char *check_node(struct walk *w, const struct free_node *n)
+{
+    const uint64_t units = n->size >> 9;
+
+    CHECK(units >= start_of(w->bin) && units < start_of(w->bin + 1),
+          "a node of a free set is not in the bin of its size");
+    CHECK(!w->last || w->last->size < n->size ||
+              (w->last->size == n->size && w->last->addr < n->addr),
+          "the nodes of a free set are not in order");
+    w->last = n;
+    return NULL;
+}
+
+static const char *check_tree(struct walk *w, const struct free_node *n)
+{
+    if (!n)
+        return NULL;
+    CHECK(met_add(w->met, n, w->home),
+          "a free set has more nodes than are free");
+    CHECK((!n->left || priority(n->left) <= priority(n)) &&
+              (!n->right || priority(n->right) <= priority(n)),
+          "a node of a free set has a higher priority than the one above it");
+    CHECK_ALL(check_tree(w, n->left));
+    CHECK_ALL(check_node(w, n));
+    return check_tree(w, n->right);
+}
+
+const char *free_set_check(const struct free_set *set, const void *home,
+                           struct met *met)
+{
+    for (unsigned bin = 0; bin < FREE_BINS; bin++) {
+        struct walk w = {.bin = bin, .home = home, .met = met};
+        const bool is_marked = set->used[bin / 64] >> (bin % 64) & 1;
+
+        CHECK(is_marked == (set->bins[bin] != NULL),
+              "the bitmap of a free set does not say which bins are used");
+        CHECK_ALL(check_tree(&w, set->bins[bin]));
+    }
+    return NULL;
+}

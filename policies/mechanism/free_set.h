@@ -13,6 +13,7 @@
 #ifndef FRAG_POLICIES_MECHANISM_FREE_SET_H
 #define FRAG_POLICIES_MECHANISM_FREE_SET_H
 
+#include "policies/mechanism/check.h"
 #include "traces/base.h"
 
 struct free_node {
@@ -44,5 +45,10 @@ struct free_node *free_set_after(const struct free_set *set,
                                  const struct free_node *node);
 struct free_node *free_set_before(const struct free_set *set,
                                   const struct free_node *node);
+
+/* Each node is in the bin of its size, in order, and the bitmap is right: NULL,
+ * or what is broken. Adds the nodes to `met`, as records that lie in `home`. */
+const char *free_set_check(const struct free_set *set, const void *home,
+                           struct met *met);
 
 #endif

@@ -48,3 +48,53 @@ struct hole *holes_lowest(struct hole *tree, frag_size size, frag_addr from)
         return best;
     return treap_lowest_in(best->high, size);
 }
+
+/* ---- the check ---- */
+
+struct walk {
+    const void *home;
+    struct met *met;
+    const struct hole *last; /* before the one that comes next */
+};
+
+/* What one node says of itself, of its children and of the hole before it. */
+static const char *check_hole(struct walk *w, const struct hole *h)
+{
+    const struct hole *children[] = {left(h), right(h)};
+    frag_size most = h->node.size;
+
+    for (int i = 0; i < 2; i++) {
+        if (!children[i])
+            continue;
+        CHECK(children[i]->parent == h, "a hole does not know its parent");
+        CHECK(priority(children[i]) <= priority(h),
+              "a hole has a higher priority than its parent");
+        if (children[i]->largest > most)
+            most = children[i]->largest;
+    }
+    CHECK(h->largest == most, "a hole does not know the largest size below it");
+    CHECK(!w->last || (w->last->node.addr < h->node.addr &&
+                       w->last->node.size <= h->node.addr - w->last->node.addr),
+          "holes are not in the order of addresses, or overlap");
+    w->last = h;
+    return NULL;
+}
+
+static const char *check_tree(struct walk *w, const struct hole *h)
+{
+    if (!h)
+        return NULL;
+    CHECK(met_add(w->met, h, w->home), "a tree has more holes than are free");
+    CHECK_ALL(check_tree(w, left(h)));
+    CHECK_ALL(check_hole(w, h));
+    return check_tree(w, right(h));
+}
+
+const char *holes_check(const struct hole *tree, const void *home,
+                        struct met *met)
+{
+    struct walk w = {.home = home, .met = met};
+
+    CHECK(!tree || !tree->parent, "the root of the holes has a parent");
+    return check_tree(&w, tree);
+}

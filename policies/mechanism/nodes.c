@@ -37,6 +37,17 @@ enum frag_err nodes_grow(struct nodes *nodes, size_t count)
     return FRAG_OK;
 }
 
+const char *nodes_check(const struct nodes *nodes)
+{
+    size_t count = 0;
+
+    for (const struct node *n = nodes->free; n && count <= nodes->count;
+         n = n->next)
+        count++;
+    CHECK(count == nodes->count, "the free list has not `count` records");
+    return NULL;
+}
+
 void nodes_release(struct nodes *nodes)
 {
     while (nodes->slabs) {

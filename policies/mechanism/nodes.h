@@ -10,6 +10,7 @@
 #ifndef FRAG_POLICIES_MECHANISM_NODES_H
 #define FRAG_POLICIES_MECHANISM_NODES_H
 
+#include "policies/mechanism/check.h"
 #include "traces/base.h"
 
 #include <assert.h>
@@ -54,6 +55,9 @@ static inline void nodes_give(struct nodes *nodes, void *record)
     nodes->free = node;
     nodes->count++;
 }
+
+/* Whether the free list has `count` records: NULL, or what is broken. */
+const char *nodes_check(const struct nodes *nodes);
 
 /* Every record ever taken is gone; empty, ready for use. */
 void nodes_release(struct nodes *nodes);

@@ -13,7 +13,7 @@
  * block whose end lies in a guest page is more than one tile, the block's own
  * and its pieces.
  *
- * Invariants:
+ * Invariants, checked by pages_check:
  *   - the tiles of a span tile it: no gap, no overlap;
  *   - no two neighbours are both held, both bare or both lost;
  *   - bare tiles are whole pages, none of which has memory; every page that a
@@ -21,7 +21,8 @@
  *   - the held set is the held tiles;
  *   - a guest page has used and lost tiles only, a host has memory of its own.
  *
- * pages.c has the books, pages_place.c says where a block would go.
+ * pages.c has the books, pages_place.c says where a block would go,
+ * pages_check.c whether the invariants hold.
  *
  * Nothing here needs malloc but pages_place (which may reserve a span) and
  * pages_create, and pages_ready, which makes sure of records for the rest.
@@ -203,6 +204,9 @@ void pages_reclaim(struct frag_heap *heap, struct pages *p);
 
 /* Gives spare pages back to the device; true if any. */
 bool pages_release(struct frag_heap *heap, struct pages *p);
+
+/* NULL, or what is broken. */
+const char *pages_check(const struct pages *p);
 
 /* The parameter row "page"; `state` has the value in `member`. */
 #define PAGE_PARAM(state, member)                                           \

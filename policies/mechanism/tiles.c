@@ -137,3 +137,48 @@ bool tiles_return_all(struct frag_heap *heap, struct tiles *tiles)
     }
     return any;
 }
+
+/* ---- the check ---- */
+
+static const char *check_segment(const struct tiled *s, struct met *met)
+{
+    const struct tile *below = &s->ends;
+    frag_size at = 0;
+
+    CHECK(s->ends.used, "the ends of a segment are free");
+    for (const struct tile *t = below->next; t != &s->ends; t = t->next) {
+        CHECK(t->prev == below, "a tile does not know the one below it");
+        CHECK(t->segment == s, "a tile does not know its segment");
+        CHECK(t->node.addr - s->place == at,
+              "a tile does not begin where the one below it ends");
+        CHECK(t->node.size > 0 && t->node.size <= s->size - at,
+              "a tile is empty or reaches beyond its segment");
+        CHECK(t->used || below->used, "two neighbours are both free");
+        if (!t->used)
+            met_add(met, t, s->holes);
+        at += t->node.size;
+        below = t;
+    }
+    CHECK(s->ends.prev == below, "a segment does not know its last tile");
+    CHECK(at == s->size, "the tiles of a segment do not fill it");
+    return NULL;
+}
+
+const char *tiles_check(const struct tiles *tiles, struct met *met)
+{
+    const struct tiled *newer = NULL;
+    frag_size held = 0;
+
+    for (const struct tiled *s = tiles->segments; s; s = s->next) {
+        CHECK(s->prev == newer, "a segment does not know the newer one");
+        CHECK(tiles->by_age || s->place == s->addr,
+              "a segment's place is not its address");
+        CHECK(!tiles->by_age || !newer || s->place + s->size <= newer->place,
+              "the places of segments are not in the order of their age");
+        CHECK_ALL(check_segment(s, met));
+        held += s->size;
+        newer = s;
+    }
+    CHECK(held == tiles->held, "`held` is not the bytes of all segments");
+    return nodes_check(&tiles->nodes);
+}

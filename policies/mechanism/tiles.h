@@ -4,7 +4,7 @@
  * a segment are in the free set that the segment was given, one for the whole
  * heap or one per stream. Boundary tags are kept beside the memory.
  *
- * Invariants:
+ * Invariants, checked by tiles_check:
  *   - the tiles of a segment tile it: no gap, no overlap;
  *   - no two neighbours of one segment are both free;
  *   - the free tiles of a segment are the ones in its set.
@@ -83,6 +83,10 @@ static inline bool tiled_is_free(const struct tiled *segment)
  * free as before, and the answer is false. */
 bool tiles_return(struct frag_heap *heap, struct tiles *tiles,
                   struct tiled *segment);
+
+/* NULL, or what is broken. Adds the free tiles to `met`, each as a record that
+ * lies in its segment's set: the caller compares them with what is there. */
+const char *tiles_check(const struct tiles *tiles, struct met *met);
 
 /* Returns all free segments; whether there was one that went. */
 bool tiles_return_all(struct frag_heap *heap, struct tiles *tiles);

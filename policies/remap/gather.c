@@ -281,3 +281,8 @@ void gather_trim(struct frag_heap *heap)
     }
     pages_release(heap, &g->pages);
 }
+
+const char *gather_check(const struct frag_heap *heap)
+{
+    return pages_check(&((const struct gather *)heap->state)->pages);
+}

@@ -59,6 +59,9 @@ void gather_free(struct frag_heap *heap, const struct frag_block *block);
 void gather_free_requested(struct frag_heap *heap,
                            const struct frag_block *block);
 
+/* NULL, or what is broken. */
+const char *gather_check(const struct frag_heap *heap);
+
 /* Returns every whole free page. */
 void gather_trim(struct frag_heap *heap);
 

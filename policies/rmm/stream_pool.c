@@ -288,3 +288,53 @@ void stream_pool_free(struct stream_pool *pool, const struct frag_block *block)
 {
     insert(pool, block->node);
 }
+
+/* ---- the check ---- */
+
+static const char *check_segment(const struct stream_pool *pool,
+                                 const struct pool_segment *s, struct met *met)
+{
+    const struct pool_block *below = &s->ends;
+    frag_addr addr = s->addr;
+
+    CHECK(s->ends.used, "the ends of a segment are free");
+    for (const struct pool_block *b = below->above; b != &s->ends;
+         b = b->above) {
+        CHECK(b->below == below, "a block does not know the one below it");
+        CHECK(b->node.addr == addr,
+              "a block does not begin where the one below it ends");
+        CHECK(b->node.size > 0 && b->node.size <= s->size - (addr - s->addr),
+              "a block is empty or reaches beyond its segment");
+        CHECK(b->stream < pool->list_count && pool->lists[b->stream],
+              "a block is of a stream without a list");
+        CHECK(b->used || below->used || b->stream != below->stream,
+              "two free neighbours are of one stream");
+        if (!b->used)
+            met_add(met, b, pool->lists[b->stream]);
+        addr += b->node.size;
+        below = b;
+    }
+    CHECK(s->ends.below == below, "a segment does not know its last block");
+    CHECK(addr - s->addr == s->size, "the blocks of a segment do not fill it");
+    return NULL;
+}
+
+const char *stream_pool_check(const struct frag_heap *heap)
+{
+    const struct stream_pool *pool = heap->state;
+    struct met free = {.most = SIZE_MAX}, kept = {0};
+    frag_size held = 0;
+
+    for (const struct pool_segment *s = pool->segments; s; s = s->next) {
+        CHECK_ALL(check_segment(pool, s, &free));
+        held += s->size;
+    }
+    kept.most = free.count;
+    for (size_t i = 0; i < pool->list_count; i++)
+        if (pool->lists[i])
+            CHECK_ALL(free_set_check(pool->lists[i], pool->lists[i], &kept));
+    CHECK(met_are_equal(&free, &kept),
+          "the lists are not the free blocks of their streams");
+    CHECK(held == pool->held, "`held` is not the bytes of all segments");
+    return nodes_check(&pool->nodes);
+}

@@ -23,6 +23,10 @@
  *
  * Sizes are rounded up to FRAG_ALIGNMENT, 256 bytes, as in the source.
  *
+ * Invariants, checked by stream_pool_check: the blocks of a segment tile it; a
+ * block is free iff it is in its stream's list; no two free neighbours of one
+ * segment are of one stream.
+ *
  * Where we differ: half of a size is rounded down to FRAG_ALIGNMENT, where the
  * source asks the device for it as it is. The order of the other streams is
  * that of stream numbers here, and of event handles there, which nothing
@@ -85,6 +89,9 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
                                 frag_stream stream,
                                 struct frag_block *out) FRAG_MUST_CHECK;
 void stream_pool_free(struct stream_pool *pool, const struct frag_block *block);
+
+/* NULL, or what is broken. The state of a policy starts with its pool. */
+const char *stream_pool_check(const struct frag_heap *heap);
 
 /* Returns everything, live blocks included. */
 void stream_pool_close(struct frag_heap *heap, struct stream_pool *pool);

@@ -6,11 +6,12 @@
  *   torch_expand.c   memory: expandable segments
  *   torch_blocks.c   where blocks and spaces come from
  *   torch_observe.c  counters and snapshots for validation
+ *   check.c          whether the invariants hold
  *
  * Words are PyTorch's. A *space* is one of PyTorch's pools as one stream sees
  * it: no search and no merge ever leaves it, so each has a free set of its own.
  *
- * Invariants:
+ * Invariants, checked by torch_check:
  *   - the blocks of a segment tile it, linked by prev and next in address
  * order;
  *   - no two neighbours that are both free are both mapped or both unmapped;
@@ -20,6 +21,7 @@
 #ifndef FRAG_POLICIES_TORCH_STATE_H
 #define FRAG_POLICIES_TORCH_STATE_H
 
+#include "policies/mechanism/check.h"
 #include "policies/mechanism/free_set.h"
 #include "policies/torch/conf.h"
 #include "policies/torch/torch.h"
@@ -177,6 +179,12 @@ enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
 void torch_unmap(struct frag_heap *heap, struct torch_space *space,
                  struct torch_block *b);
 void torch_expand_fini(struct frag_heap *heap, struct torch_space *space);
+
+/* ---- check.c ---- */
+
+/* NULL, or what is broken. A device that refuses to take memory back leaves
+ * pages behind holes, which the check takes for broken. */
+const char *torch_check(const struct frag_heap *heap);
 
 /* ---- torch_observe.c: none of them is called without an observer ---- */
 

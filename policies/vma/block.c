@@ -206,3 +206,83 @@ void vma_block_give(struct vma_block *block, struct nodes *nodes,
     }
     enlist(block, piece);
 }
+
+/* ---- the check ---- */
+
+/* The largest size of a list. */
+static frag_size most_of(unsigned list)
+{
+    const unsigned octave = list / VMA_PARTS, part = list % VMA_PARTS;
+
+    if (octave == 0)
+        return SMALL;
+    return ((frag_size)(VMA_PARTS + part + 1) << (octave + 2)) - 1;
+}
+
+static const char *check_list(const struct vma_block *block, unsigned list,
+                              struct met *met)
+{
+    const unsigned octave = list / VMA_PARTS;
+    const bool is_marked = block->octaves >> octave & 1 &&
+                           block->parts[octave] >> (list % VMA_PARTS) & 1;
+    const struct hole *before = NULL;
+
+    CHECK((block->octaves >> octave & 1) == (block->parts[octave] != 0),
+          "the bitmap does not say which octaves have pieces");
+    CHECK(is_marked == (block->lists[list] != NULL),
+          "the bitmaps do not say which lists have pieces");
+    for (const struct hole *h = block->lists[list]; h; h = h->equal[1]) {
+        CHECK(met_add(met, h, NULL), "a list has more pieces than are free");
+        CHECK(h->equal[0] == before, "a piece does not know its neighbour");
+        CHECK(h->node.size <= most_of(list) &&
+                  (list == 0 || h->node.size > most_of(list - 1) ||
+                   list == VMA_PARTS),
+              "a piece is not in the list of its size");
+        before = h;
+    }
+    return NULL;
+}
+
+/* Adds the free pieces but the rest to `met`; *free is the bytes of all. */
+static const char *check_pieces(const struct vma_block *block, struct met *met,
+                                frag_size *free)
+{
+    const struct vma_piece *above = NULL;
+    frag_addr end = block->addr + block->size;
+
+    for (const struct vma_piece *t = block->rest; t; above = t, t = t->below) {
+        const frag_size size = t->hole.node.size;
+
+        CHECK(t->above == above, "a piece does not know the one above it");
+        CHECK(t->block == block, "a piece does not know its block");
+        CHECK(size > 0 || t == block->rest, "a piece is empty");
+        CHECK(size <= end - block->addr && t->hole.node.addr == end - size,
+              "a piece does not end where the one above it begins");
+        CHECK(!above || is_used(t) || is_used(above),
+              "two neighbours are both free");
+        if (!is_used(t) && t != block->rest)
+            met_add(met, t, NULL);
+        *free += is_used(t) ? 0 : size;
+        end -= size;
+    }
+    CHECK(end == block->addr, "the pieces of a block do not fill it");
+    return NULL;
+}
+
+const char *vma_block_check(const struct vma_block *block)
+{
+    const unsigned lists = list_of(block->size) + 1;
+    struct met pieces = {.most = SIZE_MAX}, kept = {0};
+    frag_size free = 0;
+
+    CHECK(!is_used(block->rest), "the rest of a block is used");
+    CHECK_ALL(check_pieces(block, &pieces, &free));
+    CHECK(free == block->free, "`free` is not the bytes of the free pieces");
+    kept.most = pieces.count;
+    CHECK_ALL(holes_check(block->holes, NULL, &kept));
+    for (unsigned list = 0; list < lists; list++)
+        CHECK_ALL(check_list(block, list, &kept));
+    CHECK(met_are_equal(&pieces, &kept),
+          "what the lists and the tree have are not the free pieces");
+    return NULL;
+}

@@ -7,12 +7,18 @@
  * lowest piece, all are in one tree by address instead of the lists.
  *
  * Sizes and addresses are multiples of 256, so alignment is never at stake.
+ *
+ * Invariants, checked by vma_block_check: the pieces of a block tile it, `rest`
+ * is the topmost; no two neighbours are both free; a piece is in the lists or
+ * the tree iff it is free and not the rest; the bitmaps say which lists have
+ * pieces.
  */
 #ifndef FRAG_POLICIES_VMA_BLOCK_H
 #define FRAG_POLICIES_VMA_BLOCK_H
 
 #include "policies/mechanism/holes.h"
 #include "policies/mechanism/nodes.h"
+#include "policies/policy.h"
 
 enum vma_strategy {
     VMA_DEFAULT,
@@ -82,6 +88,12 @@ void vma_block_take(struct vma_block *block, struct nodes *nodes,
 /* Frees a piece and merges it with its free neighbours. */
 void vma_block_give(struct vma_block *block, struct nodes *nodes,
                     struct vma_piece *piece);
+
+/* NULL, or what is broken. */
+const char *vma_block_check(const struct vma_block *block);
+
+/* The same of all blocks of the vma policy. */
+const char *vma_check(const struct frag_heap *heap);
 
 static inline bool vma_block_is_empty(const struct vma_block *block)
 {

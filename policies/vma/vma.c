@@ -344,6 +344,26 @@ static void fini(struct frag_heap *heap)
     nodes_release(&p->nodes);
 }
 
+const char *vma_check(const struct frag_heap *heap)
+{
+    const struct vma *p = heap->state;
+    frag_size held = 0;
+    size_t empties = 0;
+
+    for (size_t i = 0; i < p->count; i++) {
+        CHECK_ALL(vma_block_check(p->blocks[i]));
+        held += p->blocks[i]->size;
+        empties += vma_block_is_empty(p->blocks[i]);
+    }
+    for (const struct hole *h = p->own; h; h = h->equal[1])
+        held += h->node.size;
+    for (const struct hole *h = p->refused; h; h = h->equal[1])
+        held += h->node.size;
+    CHECK(held == p->held, "`held` is not the bytes taken from the device");
+    CHECK(empties == p->empties, "`empties` is not the number of empty blocks");
+    return nodes_check(&p->nodes);
+}
+
 static const struct frag_param params[] = {
     {
         .name = "block",

@@ -1,0 +1,78 @@
+/* check.c - whether what state.h says of the pieces and pages is so. */
+#include "policies/cuda_async/state.h"
+
+static bool is_free(const struct cuda_async *p, const struct piece *t)
+{
+    return t == p->end || t->home;
+}
+
+/* Where a free piece lies; the end counts as common. */
+static const struct holes_of *home_of(const struct cuda_async *p,
+                                      const struct piece *t)
+{
+    return t == p->end ? &p->common : t->home;
+}
+
+/* All of a used piece has memory. */
+static const char *check_memory(const struct cuda_async *p,
+                                const struct piece *t)
+{
+    const frag_size low = t->node.addr - p->base, end = low + t->node.size;
+
+    if (is_free(p, t))
+        return NULL;
+    for (uint64_t i = low / p->page; i * p->page < end; i++)
+        CHECK(i < p->known && p->phys[i], "a used piece has no memory");
+    return NULL;
+}
+
+/* From the end downwards; adds the holes to `met`. */
+static const char *check_pieces(const struct cuda_async *p, struct met *met)
+{
+    const struct piece *above = NULL;
+    frag_addr end = p->base + p->span;
+
+    for (const struct piece *t = p->end; t; above = t, t = t->below) {
+        CHECK(t->above == above, "a piece does not know the one above it");
+        CHECK(t->node.size > 0 || t == p->end, "a piece is empty");
+        CHECK(t->node.size <= end - p->base &&
+                  t->node.addr == end - t->node.size,
+              "a piece does not end where the one above it begins");
+        CHECK(!above || !is_free(p, t) || !is_free(p, above) ||
+                  home_of(p, t) != home_of(p, above),
+              "two free neighbours are in the same holes");
+        CHECK_ALL(check_memory(p, t));
+        if (is_free(p, t) && t != p->end)
+            met_add(met, t, t->home);
+        end -= t->node.size;
+    }
+    CHECK(end == p->base, "the pieces do not fill the address space");
+    return NULL;
+}
+
+static const char *check_holes(const struct cuda_async *p,
+                               const struct met *free)
+{
+    struct met kept = {.most = free->count};
+
+    CHECK_ALL(free_set_check(&p->common.set, &p->common, &kept));
+    for (const struct holes_of *h = p->streams; h; h = h->next)
+        CHECK_ALL(free_set_check(&h->set, h, &kept));
+    CHECK(met_are_equal(free, &kept), "the holes are not the free pieces");
+    return NULL;
+}
+
+const char *cuda_async_check(const struct frag_heap *heap)
+{
+    const struct cuda_async *p = heap->state;
+    struct met free = {.most = SIZE_MAX};
+    uint64_t pages = p->spares;
+
+    if (p->base)
+        CHECK_ALL(check_pieces(p, &free));
+    CHECK_ALL(check_holes(p, &free));
+    for (size_t i = 0; i < p->known; i++)
+        pages += p->phys[i] != 0;
+    CHECK(pages == p->pages, "`pages` is not those that are mapped or spare");
+    return nodes_check(&p->nodes);
+}

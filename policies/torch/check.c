@@ -1,0 +1,160 @@
+/* check.c - whether the invariants of state.h hold. */
+#include "policies/torch/state.h"
+
+/* What a walk over all blocks met; the space is a block's home. */
+struct seen {
+    struct met free, holes;
+    uint64_t blocks;
+    frag_size reserved;
+};
+
+static bool is_held(const struct torch_block *b)
+{
+    return b->mapped && !b->used;
+}
+
+/* ---- one block ---- */
+
+static const char *check_block(const struct torch *t,
+                               const struct torch_block *b)
+{
+    CHECK(b->node.size > 0, "a block of a segment is a spare one");
+    CHECK(b->space < t->space_count, "a block is of a space that is not there");
+    CHECK(!b->pending || b->used, "a block is pending, and not in use");
+    CHECK(b->mapped || (b->expandable && !b->used),
+          "address space without memory is used, or not expandable");
+    return NULL;
+}
+
+static const char *check_neighbours(const struct torch_block *low,
+                                    const struct torch_block *high)
+{
+    CHECK(high->prev == low, "a block does not know the one below it");
+    CHECK(high->node.addr == low->node.addr + low->node.size,
+          "a block does not begin where the one below it ends");
+    CHECK(high->space == low->space && high->expandable == low->expandable,
+          "two blocks of one segment are not of one kind");
+    CHECK(low->used || high->used || low->mapped != high->mapped,
+          "two free neighbours are both mapped or both unmapped");
+    return NULL;
+}
+
+/* ---- segments ---- */
+
+/* The pages that a block touches have memory where it is mapped. */
+static const char *check_pages(const struct torch_block *b,
+                               const struct torch_reservation *r,
+                               frag_size page)
+{
+    const frag_size low = b->node.addr - r->addr, end = low + b->node.size;
+
+    CHECK(b->mapped || (low % page == 0 && end % page == 0),
+          "a hole is not whole pages");
+    for (uint64_t i = low / page; i * page < end; i++)
+        CHECK(b->mapped == (r->pages[i] != 0),
+              "the pages of a block are not those that have memory");
+    return NULL;
+}
+
+/* An expandable segment is all of a reservation. */
+static const char *check_reservation(const struct torch_space *space,
+                                     const struct torch_block *first,
+                                     frag_size size)
+{
+    const struct torch_reservation *r = space->reservations;
+
+    while (r && r->addr != first->node.addr)
+        r = r->next;
+    CHECK(r && r->size == size, "the blocks of a reservation do not fill it");
+    for (const struct torch_block *b = first; b; b = b->next)
+        CHECK_ALL(check_pages(b, r, space->page));
+    return NULL;
+}
+
+/* The segment that begins with a block. */
+static const char *check_segment(const struct torch *t,
+                                 const struct torch_block *first,
+                                 struct seen *seen)
+{
+    const struct torch_space *space = NULL;
+    frag_size size = 0;
+
+    for (const struct torch_block *b = first; b; b = b->next) {
+        CHECK_ALL(check_block(t, b));
+        CHECK(++seen->blocks <= t->block_count,
+              "segments have more blocks than there are");
+        if (b->next)
+            CHECK_ALL(check_neighbours(b, b->next));
+        space = t->spaces[b->space];
+        if (is_held(b))
+            met_add(&seen->free, b, space);
+        if (!b->mapped)
+            met_add(&seen->holes, b, space);
+        seen->reserved += b->mapped ? b->node.size : 0;
+        size += b->node.size;
+    }
+    return first->expandable ? check_reservation(space, first, size) : NULL;
+}
+
+/* ---- spaces ---- */
+
+static const char *check_holes(const struct torch_space *space,
+                               struct met *holes)
+{
+    const struct free_node *below = NULL;
+
+    for (const struct free_node *n = space->holes; n; n = n->right) {
+        CHECK(!below || below->addr < n->addr,
+              "the holes of a space are not in the order of addresses");
+        CHECK(met_add(holes, n, space),
+              "a space has more holes than there are");
+        below = n;
+    }
+    return NULL;
+}
+
+static const char *check_spaces(const struct torch *t, const struct seen *seen)
+{
+    struct met free = {.most = seen->free.count};
+    struct met holes = {.most = seen->holes.count};
+
+    for (uint32_t i = 0; i < t->space_count; i++) {
+        CHECK(t->spaces[i]->index == i, "a space does not know its index");
+        CHECK_ALL(free_set_check(&t->spaces[i]->free, t->spaces[i], &free));
+        CHECK_ALL(check_holes(t->spaces[i], &holes));
+    }
+    CHECK(met_are_equal(&free, &seen->free),
+          "the free sets are not the free blocks of their spaces");
+    CHECK(met_are_equal(&holes, &seen->holes),
+          "the lists of holes are not the unmapped blocks of their spaces");
+    return NULL;
+}
+
+static const char *check_spares(const struct torch *t)
+{
+    uint64_t count = 0;
+
+    for (const struct torch_block *b = t->spare; b; b = b->next) {
+        CHECK(b->node.size == 0, "a spare block is in use");
+        CHECK(++count <= t->spare_count,
+              "there are more spare blocks than known");
+    }
+    CHECK(count == t->spare_count, "there are fewer spare blocks than known");
+    return NULL;
+}
+
+const char *torch_check(const struct frag_heap *heap)
+{
+    const struct torch *t = heap->state;
+    struct seen seen = {0};
+
+    for (const struct torch_block *b = torch_first_block(t); b;
+         b = torch_next_block(t, b))
+        if (!b->prev)
+            CHECK_ALL(check_segment(t, b, &seen));
+    CHECK(seen.blocks == t->block_count, "a block is in no segment");
+    CHECK(seen.reserved == t->reserved,
+          "`reserved` is not the bytes of segments and mapped pages");
+    CHECK_ALL(check_spaces(t, &seen));
+    return check_spares(t);
+}
