@@ -87,16 +87,16 @@ static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
 /* Adds the equals of a hole, itself not, to `met`. */
 static const char *check_ring(const struct hole *first, struct met *met)
 {
-    for (const struct hole *h = first; h->equal[AFTER] != first;
-         h = h->equal[AFTER]) {
+    for (const struct hole *h = first;; h = h->equal[AFTER]) {
         const struct hole *after = h->equal[AFTER];
 
         CHECK(after->equal[BEFORE] == h, "a hole does not know its equals");
+        if (after == first)
+            return NULL;
         CHECK(after->node.size == first->node.size,
               "a ring has holes of two sizes");
         CHECK(met_add(met, after, NULL), "a ring has more holes than are free");
     }
-    return NULL;
 }
 
 static const char *check(const struct fit *fit, struct met *met)

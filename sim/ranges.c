@@ -125,3 +125,43 @@ struct range *ranges_pop(struct ranges *t)
     t->root = r->high;
     return r;
 }
+
+/* ---- the check ---- */
+
+static const char *check_one(const struct range *r, const struct range *last)
+{
+    const struct range *below[] = {r->low, r->high};
+    uint64_t widest = r->size;
+
+    if (last && (last->at >= r->at || last->size > r->at - last->at))
+        return "ranges are not in order, or overlap";
+    for (int i = 0; i < 2; i++) {
+        if (below[i] && below[i]->rank > r->rank)
+            return "a range has a higher rank than the one above it";
+        if (below[i] && below[i]->widest > widest)
+            widest = below[i]->widest;
+    }
+    return r->widest == widest ? NULL
+                               : "a range does not know the widest below it";
+}
+
+/* *last is the range before those of the tree, then the last of them. */
+static const char *check_tree(const struct range *r, const struct range **last)
+{
+    const char *fault;
+
+    if (!r)
+        return NULL;
+    fault = check_tree(r->low, last);
+    if (!fault)
+        fault = check_one(r, *last);
+    *last = r;
+    return fault ? fault : check_tree(r->high, last);
+}
+
+const char *ranges_check(const struct ranges *t)
+{
+    const struct range *last = NULL;
+
+    return check_tree(t->root, &last);
+}

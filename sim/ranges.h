@@ -53,6 +53,11 @@ static inline uint64_t ranges_widest(const struct ranges *t)
     return t->root ? t->root->widest : 0;
 }
 
+/* Says what is broken: the ranges are in order, none overlaps another, each
+ * knows the widest below it, and none has a higher rank than the one above it.
+ * NULL if all is so. O(n); for tests. */
+const char *ranges_check(const struct ranges *t);
+
 /* Takes some range out of the set in any order, NULL if it is empty: for
  * closing. Nothing else may be called in between. */
 struct range *ranges_pop(struct ranges *t);

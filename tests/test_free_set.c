@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "policies/mechanism/free_set.h"
+#include "tests/damage.h"
 
 enum { NODES = 300, STEPS = 40000 };
 
@@ -88,6 +89,13 @@ static frag_size random_size(uint64_t *rng, bool few)
     return 512 * (1 + (next_random(rng) >> 20) % (1u << next_random(rng) % 30));
 }
 
+static const char *check(const struct free_set *set, size_t most)
+{
+    struct met met = {.most = most};
+
+    return free_set_check(set, NULL, &met);
+}
+
 static void agrees(bool few)
 {
     struct free_node *nodes = calloc(NODES, sizeof(*nodes));
@@ -113,6 +121,7 @@ static void agrees(bool few)
             naive_insert(&naive, &nodes[k]);
         }
         in[k] = !in[k];
+        assert_null(check(set, naive.count));
         assert_ptr_equal(free_set_fit(set, probe.size),
                          naive_fit(&naive, probe.size));
         assert_ptr_equal(free_set_after(set, &probe),
@@ -154,12 +163,66 @@ static void the_largest_sizes_have_a_bin(void **state)
     free(set);
 }
 
+static void a_set_that_is_damaged_is_found(void **state)
+{
+    struct free_set *set = calloc(1, sizeof(*set));
+    struct free_node nodes[3] = {{.size = 512 * 80, .addr = 512},
+                                 {.size = 512 * 80, .addr = 1024},
+                                 {.size = 512 * 3, .addr = 4096}};
+
+    (void)state;
+    assert_non_null(set);
+    for (int i = 0; i < 3; i++)
+        free_set_insert(set, &nodes[i]);
+    expect_text(check(set, 2), "a free set has more nodes than are free");
+    DAMAGE(set->used[0], set->used[0] | 1, check(set, 3),
+           "the bitmap of a free set does not say which bins are used");
+    DAMAGE(set->used[0], 0, check(set, 3),
+           "the bitmap of a free set does not say which bins are used");
+    DAMAGE(nodes[2].size, 512 * 4, check(set, 3),
+           "a node of a free set is not in the bin of its size");
+    DAMAGE(nodes[2].size, 512 * 2, check(set, 3),
+           "a node of a free set is not in the bin of its size");
+    DAMAGE(nodes[0].size, 512 * 81, check(set, 3),
+           "the nodes of a free set are not in order");
+    DAMAGE(nodes[1].addr, 512, check(set, 3),
+           "the nodes of a free set are not in order");
+    free(set);
+}
+
+/* Of two equals one must be above: the other way round is a fault. */
+static void a_set_of_the_wrong_shape_is_found(void **state)
+{
+    struct free_set *set = calloc(1, sizeof(*set));
+    struct free_node nodes[2] = {{.size = 512, .addr = 512},
+                                 {.size = 512, .addr = 1024}};
+    struct free_node *top;
+
+    (void)state;
+    assert_non_null(set);
+    free_set_insert(set, &nodes[0]);
+    free_set_insert(set, &nodes[1]);
+    top = set->bins[1] == &nodes[0] ? &nodes[1] : &nodes[0];
+    memset(set->bins, 0, sizeof(set->bins));
+    set->bins[1] = top;
+    nodes[0].left = nodes[1].left = nodes[0].right = nodes[1].right = NULL;
+    if (top == &nodes[0])
+        top->right = &nodes[1];
+    else
+        top->left = &nodes[0];
+    expect_text(check(set, 2), "a node of a free set has a higher priority "
+                               "than the one above it");
+    free(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_a_sorted_array),
         cmocka_unit_test(of_equal_sizes_the_lowest_address_wins),
         cmocka_unit_test(the_largest_sizes_have_a_bin),
+        cmocka_unit_test(a_set_that_is_damaged_is_found),
+        cmocka_unit_test(a_set_of_the_wrong_shape_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

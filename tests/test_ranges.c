@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "sim/ranges.h"
+#include "tests/damage.h"
 
 enum { SLOTS = 200, PITCH = 1000, STEPS = 30000 };
 
@@ -103,6 +104,7 @@ static void agrees(uint64_t sizes)
         const uint64_t off = next_random(&w.rng) % 3 ? 0 : PITCH / 2;
 
         change(&w);
+        assert_null(ranges_check(&w.set));
         compare(&w, k * PITCH + off, 1 + next_random(&w.rng) % sizes);
     }
     for (size_t k = 0; k < SLOTS; k++)
@@ -124,11 +126,31 @@ static void agrees_with_an_array_where_sizes_are_few(void **state)
     agrees(4);
 }
 
+static void a_set_that_is_damaged_is_found(void **state)
+{
+    struct range ranges[] = {
+        {.at = 0, .size = 10}, {.at = 10, .size = 5}, {.at = 20, .size = 8}};
+    struct ranges set = {NULL};
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        ranges_add(&set, &ranges[i]);
+    DAMAGE(ranges[0].at, 11, ranges_check(&set),
+           "ranges are not in order, or overlap");
+    DAMAGE(ranges[1].at, 9, ranges_check(&set),
+           "ranges are not in order, or overlap");
+    DAMAGE(ranges[1].widest, 99, ranges_check(&set),
+           "a range does not know the widest below it");
+    DAMAGE(set.root->rank, 0, ranges_check(&set),
+           "a range has a higher rank than the one above it");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_an_array),
         cmocka_unit_test(agrees_with_an_array_where_sizes_are_few),
+        cmocka_unit_test(a_set_that_is_damaged_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,8 +38,6 @@ static const char *check_memory(struct seen *seen, const struct tile *t)
 
     CHECK(t->state != TILE_BARE || (low % unit == 0 && end % unit == 0),
           "a bare tile is not whole pages");
-    CHECK(!t->loan || low / unit == (end - 1) / unit,
-          "a tile with a loan lies in two pages");
     for (uint64_t i = low / unit; i * unit < end; i++) {
         CHECK_ALL(check_page(t, s->phys[i]));
         if (i * unit >= low) /* else the tile below has counted it */

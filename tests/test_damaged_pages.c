@@ -1,0 +1,189 @@
+/* What pages_check says of pages that are damaged, and the checks of the
+ * policies that keep them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/checks.h"
+#include "policies/remap/gather.h"
+#include "tests/canvas.h"
+#include "tests/damage.h"
+
+/* A page is four units. */
+static const frag_size UNIT = 512 * FRAG_KIB;
+
+static struct canvas canvas;
+
+static void open_pages(const char *policy, unsigned room, const char *script)
+{
+    const struct picture p = {policy, room, script, NULL};
+
+    canvas_open(&canvas, &p, UNIT, NULL);
+    canvas_play(&canvas, script);
+}
+
+static struct tile *tile_of(char who)
+{
+    return canvas.live[who - 'a'].node;
+}
+
+static struct pages *pages(void)
+{
+    return &((struct gather *)canvas.heap.state)->pages;
+}
+
+static const char *check(void)
+{
+    return gather_check(&canvas.heap);
+}
+
+static void a_span_that_is_not_tiled_is_found(void **state)
+{
+    struct tile *a, *b, *ends;
+
+    (void)state;
+    open_pages("remap", 64, "a4 b6");
+    a = tile_of('a');
+    b = tile_of('b');
+    ends = &a->span->ends;
+    DAMAGE(b->prev, b, check(), "a tile does not know the one below it");
+    DAMAGE(b->span, NULL, check(), "a tile does not know its span");
+    DAMAGE(a->node.size, 3 * UNIT, check(),
+           "a tile does not begin where the one below it ends");
+    DAMAGE(a->node.size, 0, check(),
+           "a tile is empty or reaches beyond its span");
+    DAMAGE(ends->prev->node.size, ends->prev->node.size + 1, check(),
+           "a tile is empty or reaches beyond its span");
+    DAMAGE(ends->prev->node.size, ends->prev->node.size - 4 * UNIT, check(),
+           "the tiles of a span do not fill it");
+    DAMAGE(ends->prev, a, check(), "a span does not know its last tile");
+    DAMAGE(ends->is_end, false, check(), "the ends of a span are free");
+    DAMAGE(a->span->home, NULL, check(), "a span does not know its home");
+    canvas_close(&canvas);
+}
+
+static void a_tile_whose_memory_is_not_right_is_found(void **state)
+{
+    struct tile *b, *held;
+    struct page_span *s;
+
+    (void)state;
+    open_pages("remap", 64, "a4 b4 c4 d6");
+    b = tile_of('b');
+    s = b->span;
+    held = tile_of('d')->next;
+    DAMAGE(b->state, TILE_BARE, check(), "a bare page has memory");
+    DAMAGE(tile_of('d')->state, TILE_BARE, check(),
+           "a bare tile is not whole pages");
+    DAMAGE(tile_of('d')->state, TILE_HELD, check(),
+           "two neighbours are both held, both bare or both lost");
+    DAMAGE(s->phys[1], 0, check(), "a page without memory is used or held");
+    DAMAGE(s->phys[1], FRAG_GUEST, check(),
+           "a guest page has more than used and lost tiles");
+    DAMAGE(s->phys[100], 1, check(), "a bare page has memory");
+    DAMAGE(held->state, TILE_LOST, check(),
+           "a lost or lent tile is not in a guest page");
+    DAMAGE(b->state, TILE_HELD, check(), "the held set is not the held tiles");
+    canvas_close(&canvas);
+}
+
+static void counts_and_sets_that_are_not_right_are_found(void **state)
+{
+    struct pages *p;
+    struct tile *a, *held;
+
+    (void)state;
+    open_pages("remap", 64, "a6");
+    p = pages();
+    a = tile_of('a');
+    held = a->next;
+    DAMAGE(p->bare, NULL, check(), "the bare list is not the bare tiles");
+    DAMAGE(p->bare->below, p->bare, check(),
+           "a tile does not know its neighbour in a list");
+    DAMAGE(p->bare->above, p->bare, check(),
+           "a list has more tiles than it should");
+    DAMAGE(p->count, p->count + 1, check(),
+           "`count` is not the pages that are mapped or spare");
+    DAMAGE(p->pending, 1, check(), "`pending` is not the pending blocks");
+    DAMAGE(a->pending, true, check(), "`pending` is not the pending blocks");
+    DAMAGE(a->is_loan, true, check(),
+           "the loans are not the tiles that are lent");
+    DAMAGE(p->nodes.count, p->nodes.count + 1, check(),
+           "the free list has not `count` records");
+    DAMAGE(held->piece, a, check(),
+           "a free tile has a piece or a loan, is one, or is pending");
+    DAMAGE(a->piece, held, check(), "a piece of a block is free");
+    free_set_remove(&p->held, &held->node);
+    expect_text(check(), "the held set is not the held tiles");
+    free_set_insert(&p->held, &a->node);
+    expect_text(check(), "the held set is not the held tiles");
+    canvas_close(&canvas);
+}
+
+/* The page of a is the guest of that of d. */
+static void a_loan_that_is_not_one_is_found(void **state)
+{
+    struct tile *a, *d, *loan;
+
+    (void)state;
+    open_pages("remap", 12, "a2 b2 c2 d2 -b -c e6");
+    a = tile_of('a');
+    d = tile_of('d');
+    loan = a->loan;
+    assert_non_null(loan);
+    DAMAGE(loan->is_loan, false, check(),
+           "the loan of a tile is not used as one");
+    DAMAGE(loan->state, TILE_HELD, check(),
+           "the loan of a tile is not used as one");
+    DAMAGE(loan->node.size, UNIT, check(),
+           "a loan is not as large as its tile");
+    DAMAGE(a->loan, NULL, check(),
+           "a guest page has more than used and lost tiles");
+    DAMAGE(a->next->state, TILE_HELD, check(),
+           "a guest page has more than used and lost tiles");
+    DAMAGE(d->is_loan, true, check(),
+           "the loans are not the tiles that are lent");
+    DAMAGE(d->loan, loan, check(),
+           "a loan does not lie where its tile does in the page");
+    DAMAGE(pages()->lost, NULL, check(), "the lost list is not the lost tiles");
+    canvas_close(&canvas);
+}
+
+/* A used tile says that it is a loan: nobody's. */
+static void every_policy_of_pages_is_checked(void **state)
+{
+    static const struct {
+        const char *policy;
+        const char *(*check)(const struct frag_heap *heap);
+    } rows[] = {
+        {"expandable", expandable_check}, {"paged", gather_check},
+        {"remap", gather_check},          {"compact", compact_check},
+        {"stitch", stitch_check},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        open_pages(rows[i].policy, 64, "a8");
+        DAMAGE(tile_of('a')->is_loan, true, rows[i].check(&canvas.heap),
+               "the loans are not the tiles that are lent");
+        canvas_close(&canvas);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_span_that_is_not_tiled_is_found),
+        cmocka_unit_test(a_tile_whose_memory_is_not_right_is_found),
+        cmocka_unit_test(counts_and_sets_that_are_not_right_are_found),
+        cmocka_unit_test(a_loan_that_is_not_one_is_found),
+        cmocka_unit_test(every_policy_of_pages_is_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
