@@ -3,7 +3,9 @@
 
 A bundled recording is repeated to half a million events and to sixteen times
 as many. Beyond the mapped trace file (page cache) both replays have to stay
-under 32 MiB, and the long one within a tenth and 1 MiB of the short one.
+under 32 MiB, and the long one within a tenth and 1 MiB of the short one. A
+replay whose memory was seen fewer than LEAST times was not measured, which
+fails; a program that has ended proves that it does.
 usage: FRAGSIM=TOOL check_memory.py [REPEAT]   prints the peaks
 """
 import os
@@ -13,6 +15,7 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LEAST = 5  # samples of a replay, 2 ms apart
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 TRACE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
 
@@ -26,27 +29,50 @@ def anonymous(pid):
     return 0
 
 
+def start(command):
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def watch(run):
+    """The most memory that a running program was seen with."""
+    samples = []
+    while run.poll() is None:
+        try:
+            samples.append(anonymous(run.pid))
+        except OSError:
+            break
+        time.sleep(0.002)
+    code = run.wait()
+    if code:
+        sys.exit(f"check_memory: the replay ended with {code}")
+    samples = [s for s in samples if s]
+    if len(samples) < LEAST:
+        sys.exit(f"check_memory: {len(samples)} samples of the replay, "
+                 f"expected at least {LEAST}")
+    return max(samples)
+
+
+def prove():
+    """What has ended is not taken for a replay without memory."""
+    ended = start(["true"])
+    ended.wait()
+    try:
+        watch(ended)
+    except SystemExit:
+        return
+    sys.exit("check_memory: it takes a program that it did not see for small")
+
+
 def peak(folder, repeat):
     trace = os.path.join(folder, f"{repeat}.h5")
     subprocess.run([FRAGSIM, "import", "-q", TRACE, "-o", trace, "--repeat",
                     str(repeat)], check=True)
-    most = 0
-    with subprocess.Popen([FRAGSIM, "replay", "-q", trace, "--csv", "-", "-p",
-                           "torch", "-p", "size_class"],
-                          stdout=subprocess.DEVNULL) as run:
-        while run.poll() is None:
-            try:
-                most = max(most, anonymous(run.pid))
-            except OSError:
-                break
-            time.sleep(0.002)
-        code = run.wait()
+    most = watch(start([FRAGSIM, "replay", "-q", trace, "--csv", "-", "-p",
+                        "torch", "-p", "size_class"]))
     size = os.path.getsize(trace)
     os.unlink(trace)
     print(f"{repeat:6} x: trace {size / 2**20:8.1f} MiB, "
           f"memory {most / 2**20:6.2f} MiB")
-    if code:
-        sys.exit(f"check_memory: the replay ended with {code}")
     return most
 
 
@@ -55,6 +81,7 @@ def main():
         print("check_memory: a sanitizer's own memory would be measured; "
               "skipped")
         return 77
+    prove()
     repeat = int(sys.argv[1]) if len(sys.argv) > 1 else 32
     with tempfile.TemporaryDirectory() as folder:
         short, long = peak(folder, repeat), peak(folder, 16 * repeat)
