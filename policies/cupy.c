@@ -160,7 +160,7 @@ const char *cupy_check(const struct frag_heap *heap)
 
     CHECK_ALL(tiles_check(&p->tiles, &free));
     kept.most = free.count;
-    for (const struct arena *a = p->arenas; a; a = a->next)
+    for (const struct cupy_arena *a = p->arenas; a; a = a->next)
         CHECK_ALL(free_set_check(&a->holes, &a->holes, &kept));
     CHECK(met_are_equal(&free, &kept),
           "the arenas do not have the free tiles of their segments");

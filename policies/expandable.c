@@ -155,7 +155,7 @@ const char *expandable_check(const struct frag_heap *heap)
 {
     const struct expandable *s = heap->state;
 
-    for (const struct region *r = s->regions; r; r = r->next)
+    for (const struct expandable_region *r = s->regions; r; r = r->next)
         CHECK_ALL(pages_check(&r->pages));
     return NULL;
 }

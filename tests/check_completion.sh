@@ -46,7 +46,9 @@ head -n 1 "$folder/_fragsim" | grep -qx '#compdef fragsim' ||
 ! command -v zsh >/dev/null || zsh -n "$folder/_fragsim" ||
     fail "zsh cannot read it"
 
-for verb in $(sed -n 's/^VERB(\(.*\))$/\1/p' "$root/sim/cli/verbs.h"); do
+verbs=$("$fragsim" help | sed -n '/^usage/,/^More/s/^  \([a-z]*\) .*/\1/p')
+[ "$(wc -w <<<"$verbs")" -gt 10 ] || fail "help names no commands: $verbs"
+for verb in $verbs; do
     "$fragsim" help --man "$verb" >"$folder/page" || fail "no page of $verb"
     grep -q -- "fragsim\\\\-$verb" "$folder/page" || fail "$verb has no name"
     ! command -v man >/dev/null ||

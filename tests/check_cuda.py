@@ -57,7 +57,8 @@ def policies():
 def same_numbers(trace, policy):
     """The same rows from both backends."""
     what = [trace, "-p", policy, "-c", "inf,1.1x", "--total", "8GiB", "--check"]
-    for arena, cuda in zip(rows(*what), rows(*what, "--backend", "cuda")):
+    for arena, cuda in zip(rows(*what), rows(*what, "--backend", "cuda"),
+                           strict=True):
         for key in arena.keys() - SIDES:
             if arena[key] != cuda[key]:
                 fail(f"{policy} at {arena['capacity_bytes']}: {key} is "
@@ -124,7 +125,7 @@ def compares(trace):
         fail(f"compare: exit {done.returncode}, {done.stderr.strip()}")
     arena = rows(trace, "-p", "torch", "-p", "compact", "-p", "remap", "-c",
                  "inf,1.1x", "--total", "8GiB")
-    for row, plain in zip(found, arena):
+    for row, plain in zip(found, arena, strict=True):
         seconds = sum(c["modelled_seconds"] for c in row["calls"])
         if (not row["same"] or row["leaked_bytes"] or row["runs"] != 3
                 or row["real_peak_reserved_bytes"] != plain["peak_reserved_bytes"]

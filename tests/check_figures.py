@@ -88,13 +88,15 @@ def inside(path):
     """Every text of an SVG begins inside of it."""
     root = xml.parse(path).getroot()
     wide, high = (float(root.get(k)) for k in ("width", "height"))
-    space = "{http://www.w3.org/2000/svg}"
+    space, seen = "{http://www.w3.org/2000/svg}", 0
     for group in root.iter(space + "g"):
         place = group.get("transform", "")
         if place.startswith("translate(") and group.find(space + "text") \
                 is not None:
             x, y = map(float, place[10:place.index(")")].split(",")[:2])
             assert 0 <= x <= wide and 0 <= y <= high, f"{path}: {x}, {y}"
+            seen += 1
+    assert seen > 2, f"{path}: {seen} texts"
 
 
 def near(a, b):

@@ -29,6 +29,10 @@ git ls-files -z --cached --others --exclude-standard '*.[ch]' 2>/dev/null \
     >"$tree/list"
 [ -s "$tree/list" ] || find traces policies sim real tests -name '*.[ch]' \
     -print0 >"$tree/list" 2>/dev/null
+[ -s "$tree/list" ] || {
+    echo "check_format: there are no C files here" >&2
+    exit 1
+}
 xargs -0 -r "$format" --dry-run -Werror <"$tree/list" && exit 0
 echo "check_format: clang-format -i FILE mends these" >&2
 exit 1

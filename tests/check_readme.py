@@ -55,6 +55,10 @@ def main():
         return 77
     with open(README, encoding="utf-8") as file:
         found = file.read()
+    if len(TABLE.findall(found)) != 1 or \
+            not any("\n$ fragsim " in f"\n{m[1]}" for m in CONSOLE.findall(found)):
+        print("check_readme: README.md has no table of policies or no command")
+        return 1
     expected = TABLE.sub(lambda m: m[1] + policies() + m[3], found)
     expected = CONSOLE.sub(lambda m: m[1] + console(m[2]) + m[3], expected)
     if found == expected:

@@ -36,6 +36,9 @@ record() {
     "$fragsim" record -o t.h5 -- "$parts/$1" "$2" "$3" >wanted 2>said
 }
 
+# wants WHAT: the program has said what its trace must hold.
+wants() { [ -s wanted ] || same "$1" "the program prints nothing" "its requests"; }
+
 # events TRACE: as the program prints them, a number a block.
 events() {
     "$fragsim" export "$@" -o - | awk -F, '
@@ -57,11 +60,12 @@ for way in linked dlsym entry; do
         scenario=${expected%:*}
         record $program $way "$scenario"
         same "exit code of $way $scenario" $? "${expected#*:}"
-        [ -s wanted ] || same "$way $scenario" "prints nothing" "its requests"
+        wants "$way $scenario"
         same "requests of $way $scenario" "$(events t.h5)" "$(cat wanted)"
     done
 done
 record record_program dlsym blocks
+wants "a program that is linked and uses dlsym too"
 same "a program that is linked and uses dlsym too" "$(events t.h5)" \
     "$(cat wanted)"
 same "notes of blocks" "$(sed 's/^t.h5: //; s/and [0-9]* were/and N were/' said)" \
@@ -79,6 +83,7 @@ record record_program linked graphs
 same "notes of graphs" "$(grep -c '2 requests of graphs are missing' said)" 1
 for program in record_program record_loader; do
     record $program dlsym ways
+    wants "other ways of $program"
     same "other ways of $program" "$(cat wanted; events t.h5)" \
         "$(cat wanted wanted)"
     same "requests of other ways" "$(counts t.h5)" "alloc 3"
@@ -101,6 +106,7 @@ for way in linked dlsym entry; do
     [ $way = linked ] || program=record_loader
     record $program $way others
     same "exit code of $way others" $? 0
+    wants "$way others"
     same "requests of $way others" "$(events t.h5)" "$(cat wanted)"
     same "notes of $way others" "$(sed 's/^t.h5: //' said)" \
         "device 0, 4 events
@@ -118,6 +124,7 @@ same "words where nothing is a request" "$(head -1 said)" "without a trace: memo
 for seed in 1 2 3; do
     SEED=$seed record record_loader dlsym mixed
     same "exit code of order $seed" $? 0
+    wants "order $seed"
     same "requests in order $seed" "$(events t.h5)" "$(cat wanted)"
     same "notes of order $seed" \
         "$(grep -cE 'vanished|without a free|handed out|reason' said)" 0
@@ -140,7 +147,9 @@ same "traces of a program and 5 forks" \
 same "names of their traces" \
     "$(for t in t.*.h5; do echo "$t"; done | tr -d 0-9 | uniq -c)" \
     "$(printf '%7d t..h' 6)"
-same "notes of a program and 5 forks" "$(grep -vc ': device 0, ' said)" 0
+same "notes of a program and 5 forks" \
+    "$(grep -c ': device 0, ' said), $(grep -vc ': device 0, ' said) others" \
+    "6, 0 others"
 record record_loader dlsym exec
 same "traces of a program and what it became" \
     "$(for t in t.*-1.h5 t.*[0-9].h5; do counts "$t"; done | sort -u)" \
@@ -194,6 +203,7 @@ terminated() {
     kill -TERM $tool
     wait $tool
     same "exit code where both are terminated, $1" $? 143
+    wants "what was terminated, $1"
     same "the trace of what was terminated, $1" "$(events t3.h5)" "$(cat wanted)"
 }
 
@@ -213,9 +223,10 @@ pid_t fork(void)
 }
 END
 # The tool may have a sanitizer, which wants to be the first library.
-cc -shared -fPIC slow.c -o slow.so &&
-    LD_PRELOAD=$PWD/slow.so ASAN_OPTIONS=verify_asan_link_order=0 \
-        terminated "before its fork returns"
+cc -shared -fPIC slow.c -o slow.so
+same "the compiler's exit code for slow.c" $? 0
+LD_PRELOAD=$PWD/slow.so ASAN_OPTIONS=verify_asan_link_order=0 \
+    terminated "before its fork returns"
 
 # A limit on the size of files stands for a disk that is full: 1 MiB (bash counts
 # in KiB) has room for 16384 calls less 64 for the header.
@@ -274,11 +285,11 @@ cat >puts.c <<'END'
 int main(void) { puts("text"); puts("text"); return 0; }
 END
 # The tool itself is run with that library too, and may have a sanitizer.
-cc -fno-builtin puts.c -o puts &&
-    same "another library that is loaded first" \
-        "$(LD_PRELOAD=$parts/librecord_next.so \
-            ASAN_OPTIONS=verify_asan_link_order=0 \
-            "$fragsim" record -o next.h5 -- ./puts 2>/dev/null)" "next: text
+cc -fno-builtin puts.c -o puts
+same "another library that is loaded first" \
+    "$(LD_PRELOAD=$parts/librecord_next.so \
+        ASAN_OPTIONS=verify_asan_link_order=0 \
+        "$fragsim" record -o next.h5 -- ./puts 2>/dev/null)" "next: text
 next: text"
 
 echo "$((checks - failures)) of $checks checks of the recorder passed"

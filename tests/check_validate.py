@@ -58,6 +58,9 @@ def main():
     kind = sys.argv[1] if len(sys.argv) > 1 else "anchored"
     pattern, options, least = KINDS[kind]
     paths = sorted(glob.glob(os.path.join(SHARED, pattern)))
+    if not paths and kind == "bundled":
+        print(f"check_validate: no recordings at {pattern}")
+        return 1
     if not paths or not os.access(FRAGSIM, os.X_OK):
         print("check_validate: no recordings or no tool; skipped")
         return 77

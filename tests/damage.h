@@ -1,10 +1,39 @@
 /* damage.h - proves that a check sees what is broken: a field gets a wrong
- * value, the check is asked, and the field gets its value back.
+ * value, the check is asked, and the field gets its value back. Likewise that a
+ * call which breaks a contract is stopped by an assertion.
  *
  * Include after cmocka.h.
  */
 #ifndef FRAG_TESTS_DAMAGE_H
 #define FRAG_TESTS_DAMAGE_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The call ends its process; a build without assertions cannot tell. */
+static inline void expect_abort(void (*call)(void))
+{
+#ifdef NDEBUG
+    (void)call;
+    skip();
+#else
+    const pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    if (!child) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(1);
+        call();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#endif
+}
 
 /* The check finds just that. */
 static inline void expect_text(const char *found, const char *words)

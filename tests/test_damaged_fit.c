@@ -101,25 +101,19 @@ static const char *check_holes(struct hole *tree)
 
 static void a_tree_that_is_not_in_order_is_found(void **state)
 {
-    struct hole *root = NULL, *child;
+    struct hole *root = NULL;
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        holes[i].node.addr = 10 * UNIT * i;
-        holes[i].node.size = UNIT * (i + 1);
+        holes[i].at = 10 * UNIT * i;
+        holes[i].size = UNIT * (i + 1);
         holes_insert(&root, &holes[i]);
     }
-    child =
-        (struct hole *)(root->node.left ? root->node.left : root->node.right);
-    DAMAGE(root->parent, root, check_holes(root),
-           "the root of the holes has a parent");
-    DAMAGE(child->parent, NULL, check_holes(root),
-           "a hole does not know its parent");
-    DAMAGE(root->largest, 4 * UNIT, check_holes(root),
+    DAMAGE(root->widest, 4 * UNIT, check_holes(root),
            "a hole does not know the largest size below it");
-    DAMAGE(holes[0].node.addr, 15 * UNIT, check_holes(root),
+    DAMAGE(holes[0].at, 15 * UNIT, check_holes(root),
            "holes are not in the order of addresses, or overlap");
-    DAMAGE(holes[1].node.addr, 18 * UNIT + 1, check_holes(root),
+    DAMAGE(holes[1].at, 18 * UNIT + 1, check_holes(root),
            "holes are not in the order of addresses, or overlap");
 }
 
@@ -131,16 +125,15 @@ static void a_tree_of_the_wrong_shape_is_found(void **state)
     (void)state;
     for (int top = 0; top < 2; top++) {
         struct hole *root = &holes[top], *child = &holes[!top];
-        struct free_node *below = &child->node;
         const char *fault;
 
         memset(holes, 0, sizeof(holes));
-        holes[1].node.addr = UNIT;
-        *(top ? &root->node.left : &root->node.right) = below;
-        child->parent = root;
+        holes[1].at = UNIT;
+        holes[1].rank = 1;
+        *(top ? &root->low : &root->high) = child;
         fault = check_holes(root);
         if (fault)
-            expect_text(fault, "a hole has a higher priority than its parent");
+            expect_text(fault, "a hole has a higher rank than its parent");
         faults += fault != NULL;
     }
     assert_int_equal(faults, 1);
@@ -227,6 +220,24 @@ static void a_list_that_is_broken_is_found(void **state)
     canvas_close(&canvas);
 }
 
+static void free_twice(void)
+{
+    open_fit("first_fit", "a2 b1 c3 -b");
+    canvas.heap.policy->free(&canvas.heap, &canvas.live[1]);
+}
+
+static void ask_for_nothing(void)
+{
+    open_fit("first_fit", "a0");
+}
+
+static void a_call_that_breaks_the_contract_is_stopped(void **state)
+{
+    (void)state;
+    expect_abort(free_twice);
+    expect_abort(ask_for_nothing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +247,7 @@ int main(void)
         cmocka_unit_test(a_tree_of_the_wrong_shape_is_found),
         cmocka_unit_test(a_ring_that_is_broken_is_found),
         cmocka_unit_test(a_ring_of_others_than_equals_is_found),
+        cmocka_unit_test(a_call_that_breaks_the_contract_is_stopped),
         cmocka_unit_test(a_list_that_is_broken_is_found),
     };
 

@@ -27,7 +27,7 @@ static void open_pages(const char *policy, unsigned room, const char *script)
     canvas_play(&canvas, script);
 }
 
-static struct tile *tile_of(char who)
+static struct page_tile *tile_of(char who)
 {
     return canvas.live[who - 'a'].node;
 }
@@ -44,7 +44,7 @@ static const char *check(void)
 
 static void a_span_that_is_not_tiled_is_found(void **state)
 {
-    struct tile *a, *b, *ends;
+    struct page_tile *a, *b, *ends;
 
     (void)state;
     open_pages("remap", 64, "a4 b6");
@@ -69,7 +69,7 @@ static void a_span_that_is_not_tiled_is_found(void **state)
 
 static void a_tile_whose_memory_is_not_right_is_found(void **state)
 {
-    struct tile *b, *held;
+    struct page_tile *b, *held;
     struct page_span *s;
 
     (void)state;
@@ -95,7 +95,7 @@ static void a_tile_whose_memory_is_not_right_is_found(void **state)
 static void counts_and_sets_that_are_not_right_are_found(void **state)
 {
     struct pages *p;
-    struct tile *a, *held;
+    struct page_tile *a, *held;
 
     (void)state;
     open_pages("remap", 64, "a6");
@@ -128,7 +128,7 @@ static void counts_and_sets_that_are_not_right_are_found(void **state)
 /* The page of a is the guest of that of d. */
 static void a_loan_that_is_not_one_is_found(void **state)
 {
-    struct tile *a, *d, *loan;
+    struct page_tile *a, *d, *loan;
 
     (void)state;
     open_pages("remap", 12, "a2 b2 c2 d2 -b -c e6");
@@ -175,6 +175,40 @@ static void every_policy_of_pages_is_checked(void **state)
     }
 }
 
+static void free_twice(void)
+{
+    open_pages("remap", 64, "a4 b4 c4 -b");
+    pages_free(tile_of('b'));
+}
+
+static void piece_of_the_middle(void)
+{
+    open_pages("remap", 64, "a4 b4");
+    pages_piece(pages(), tile_of('b'), tile_of('b')->node.addr + UNIT, UNIT);
+}
+
+static void retag_beyond(void)
+{
+    open_pages("remap", 64, "a4 b4");
+    pages_retag(pages(), tile_of('a'), tile_of('a')->node.addr + UNIT, 4 * UNIT,
+                TILE_HELD);
+}
+
+static void strip_what_is_used(void)
+{
+    open_pages("remap", 64, "a4 b4");
+    pages_strip(&canvas.heap, pages(), tile_of('a'), 1);
+}
+
+static void a_call_that_breaks_the_contract_is_stopped(void **state)
+{
+    (void)state;
+    expect_abort(free_twice);
+    expect_abort(piece_of_the_middle);
+    expect_abort(retag_beyond);
+    expect_abort(strip_what_is_used);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +216,7 @@ int main(void)
         cmocka_unit_test(a_tile_whose_memory_is_not_right_is_found),
         cmocka_unit_test(counts_and_sets_that_are_not_right_are_found),
         cmocka_unit_test(a_loan_that_is_not_one_is_found),
+        cmocka_unit_test(a_call_that_breaks_the_contract_is_stopped),
         cmocka_unit_test(every_policy_of_pages_is_checked),
     };
 

@@ -120,7 +120,7 @@ static const char *check_async(void)
 static void pieces_of_cuda_async_that_are_not_right_are_found(void **state)
 {
     struct cuda_async *p;
-    struct piece *a, *b;
+    struct async_piece *a, *b;
 
     (void)state;
     open_pool("cuda_async:page=2MiB,opportunistic=no", FRAG_MIB / 2,

@@ -145,12 +145,45 @@ static void a_policy_whose_set_lacks_a_tile_is_found(void **state)
     }
 }
 
+static void give_twice(void)
+{
+    struct tile *t = open_tiles(false);
+
+    tiles_give(&tiles, t);
+    tiles_give(&tiles, t);
+}
+
+static void take_twice(void)
+{
+    tiles_take(&tiles, open_tiles(false), FRAG_MIB);
+}
+
+static void take_too_much(void)
+{
+    tiles_take(&tiles, open_tiles(false)->next, 7 * FRAG_MIB);
+}
+
+static void return_a_used_one(void)
+{
+    tiles_return(&heap, &tiles, open_tiles(false)->segment);
+}
+
+static void a_call_that_breaks_the_contract_is_stopped(void **state)
+{
+    (void)state;
+    expect_abort(give_twice);
+    expect_abort(take_twice);
+    expect_abort(take_too_much);
+    expect_abort(return_a_used_one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_segment_that_is_not_tiled_is_found),
         cmocka_unit_test(segments_that_are_out_of_order_are_found),
         cmocka_unit_test(what_is_met_is_the_free_tiles),
+        cmocka_unit_test(a_call_that_breaks_the_contract_is_stopped),
         cmocka_unit_test(a_policy_whose_set_lacks_a_tile_is_found),
     };
 

@@ -1,21 +1,21 @@
 /* check.c - whether what state.h says of the pieces and pages is so. */
 #include "policies/cuda_async/state.h"
 
-static bool is_free(const struct cuda_async *p, const struct piece *t)
+static bool is_free(const struct cuda_async *p, const struct async_piece *t)
 {
     return t == p->end || t->home;
 }
 
 /* Where a free piece lies; the end counts as common. */
 static const struct holes_of *home_of(const struct cuda_async *p,
-                                      const struct piece *t)
+                                      const struct async_piece *t)
 {
     return t == p->end ? &p->common : t->home;
 }
 
 /* All of a used piece has memory. */
 static const char *check_memory(const struct cuda_async *p,
-                                const struct piece *t)
+                                const struct async_piece *t)
 {
     const frag_size low = t->node.addr - p->base, end = low + t->node.size;
 
@@ -29,10 +29,10 @@ static const char *check_memory(const struct cuda_async *p,
 /* From the end downwards; adds the holes to `met`. */
 static const char *check_pieces(const struct cuda_async *p, struct met *met)
 {
-    const struct piece *above = NULL;
+    const struct async_piece *above = NULL;
     frag_addr end = p->base + p->span;
 
-    for (const struct piece *t = p->end; t; above = t, t = t->below) {
+    for (const struct async_piece *t = p->end; t; above = t, t = t->below) {
         CHECK(t->above == above, "a piece does not know the one above it");
         CHECK(t->node.size > 0 || t == p->end, "a piece is empty");
         CHECK(t->node.size <= end - p->base &&

@@ -38,6 +38,7 @@ struct bins {
 /* levels: 1 to CLASSES_LEVELS; bins is zeroed. */
 static inline void bins_init(struct bins *bins, uint32_t levels, uint32_t bits)
 {
+    assert(levels > 0 && levels <= CLASSES_LEVELS && bits <= CLASSES_MAX_BITS);
     bins->bits = bits;
     bins->last = (levels << bits) - 1;
     for (uint32_t i = 0; i <= bins->last; i++)

@@ -9,6 +9,8 @@
 
 #include "policies/mechanism/fit.h"
 
+#include <assert.h>
+
 #define FIT_STEP __attribute__((always_inline)) static inline
 
 /* A block; 64 bytes, one cache line. In use it links to itself on the left,
@@ -60,6 +62,8 @@ FIT_STEP enum frag_err fit_grant(struct frag_heap *heap, struct hole *hole,
     struct fit *fit = heap->state;
     struct block *b;
 
+    assert(size > 0 && size % FRAG_QUANTUM == 0);
+    assert(!hole || hole->node.size >= size);
     FRAG_TRY(nodes_reserve(&fit->nodes, 1));
     if (!hole)
         FRAG_TRY(fit_grow(heap, size, &hole));
@@ -90,6 +94,7 @@ FIT_STEP void fit_return(struct fit *fit, struct block *b,
     const frag_addr addr = b->hole.node.addr;
     frag_size size = b->hole.node.size;
 
+    assert(is_used(b));
     if (is_used(below) && is_used(above)) {
         rule->insert(fit, &b->hole);
         return;

@@ -35,6 +35,7 @@ struct hole *holes_lowest(struct hole *tree, frag_size size, frag_addr from)
 {
     struct hole *best = NULL; /* the lowest so far: it or one to its right */
 
+    assert(size > 0);
     for (struct hole *h = tree; treap_widest(h) >= size;) {
         if (h->at < from) {
             h = h->high;
@@ -57,24 +58,23 @@ struct walk {
     const struct hole *last; /* before the one that comes next */
 };
 
-/* What one node says of itself, of its children and of the hole before it. */
+/* One node against its children and the hole before it. */
 static const char *check_hole(struct walk *w, const struct hole *h)
 {
-    const struct hole *children[] = {left(h), right(h)};
-    frag_size most = h->node.size;
+    const struct hole *children[] = {h->low, h->high};
+    frag_size most = h->size;
 
     for (int i = 0; i < 2; i++) {
         if (!children[i])
             continue;
-        CHECK(children[i]->parent == h, "a hole does not know its parent");
-        CHECK(priority(children[i]) <= priority(h),
-              "a hole has a higher priority than its parent");
-        if (children[i]->largest > most)
-            most = children[i]->largest;
+        CHECK(children[i]->rank <= h->rank,
+              "a hole has a higher rank than its parent");
+        if (children[i]->widest > most)
+            most = children[i]->widest;
     }
-    CHECK(h->largest == most, "a hole does not know the largest size below it");
-    CHECK(!w->last || (w->last->node.addr < h->node.addr &&
-                       w->last->node.size <= h->node.addr - w->last->node.addr),
+    CHECK(h->widest == most, "a hole does not know the largest size below it");
+    CHECK(!w->last ||
+              (w->last->at < h->at && w->last->size <= h->at - w->last->at),
           "holes are not in the order of addresses, or overlap");
     w->last = h;
     return NULL;
@@ -85,9 +85,9 @@ static const char *check_tree(struct walk *w, const struct hole *h)
     if (!h)
         return NULL;
     CHECK(met_add(w->met, h, w->home), "a tree has more holes than are free");
-    CHECK_ALL(check_tree(w, left(h)));
+    CHECK_ALL(check_tree(w, h->low));
     CHECK_ALL(check_hole(w, h));
-    return check_tree(w, right(h));
+    return check_tree(w, h->high);
 }
 
 const char *holes_check(const struct hole *tree, const void *home,
@@ -95,6 +95,5 @@ const char *holes_check(const struct hole *tree, const void *home,
 {
     struct walk w = {.home = home, .met = met};
 
-    CHECK(!tree || !tree->parent, "the root of the holes has a parent");
     return check_tree(&w, tree);
 }

@@ -45,8 +45,8 @@ void holes_resize(struct hole **tree, struct hole *hole, frag_addr addr,
  */
 struct hole *holes_lowest(struct hole *tree, frag_size size, frag_addr from);
 
-/* The holes are in order, none overlaps another, and each node knows its parent
- * and the largest size below it: NULL, or what is broken. Adds the holes to
+/* The holes are in order, none overlaps another, and each node knows
+ * the largest size below it: NULL, or what is broken. Adds the holes to
  * `met`, as records that lie in `home`. */
 const char *holes_check(const struct hole *tree, const void *home,
                         struct met *met);

@@ -31,6 +31,7 @@ static bool add_slab(struct nodes *nodes)
 
 enum frag_err nodes_grow(struct nodes *nodes, size_t count)
 {
+    assert(nodes->size && nodes->size % sizeof(void *) == 0);
     while (nodes->count < count)
         if (!add_slab(nodes))
             return FRAG_NOMEM;

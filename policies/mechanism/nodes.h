@@ -51,6 +51,7 @@ static inline void nodes_give(struct nodes *nodes, void *record)
 {
     struct node *node = record;
 
+    assert(node);
     node->next = nodes->free;
     nodes->free = node;
     nodes->count++;

@@ -1,6 +1,7 @@
 #include "policies/mechanism/pages.h"
 #include "traces/grow.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ------------------------------------------------------------- tiles --- */
@@ -92,6 +93,8 @@ struct page_tile *pages_retag(struct pages *p, struct page_tile *t,
 {
     const frag_addr end = end_of(t);
 
+    assert(!t->is_end && size > 0 && size <= t->node.size);
+    assert(addr >= t->node.addr && addr <= end - size);
     delist(p, t);
     if (addr > t->node.addr)
         split_off(p, t, t->prev, t, t->node.addr, addr - t->node.addr);
@@ -110,6 +113,7 @@ struct page_tile *pages_retag(struct pages *p, struct page_tile *t,
 
 void pages_pend(struct page_tile *t)
 {
+    assert(t->state == TILE_USED && !t->is_loan);
     if (!t->pending)
         t->span->home->pending++;
     t->pending = true;
@@ -138,6 +142,7 @@ void pages_free(struct page_tile *t)
 {
     struct pages *p = t->span->home;
 
+    assert(t->state == TILE_USED && !t->is_end && !t->is_loan);
     if (t->pending)
         p->pending--;
     t->pending = false;
@@ -155,6 +160,8 @@ struct page_tile *pages_piece(struct pages *p, struct page_tile *t,
 {
     struct page_tile *piece;
 
+    assert(t->state == TILE_USED && size > 0 && size <= t->node.size);
+    assert(addr == t->node.addr || addr + size == end_of(t));
     if (size == t->node.size)
         return t;
     if (addr == t->node.addr) {
@@ -175,6 +182,7 @@ void pages_slide(struct pages *p, struct page_tile *hole)
 {
     struct page_tile *t = hole->next;
 
+    assert(hole->state == TILE_HELD && t->state == TILE_USED && !t->is_end);
     delist(p, hole);
     t->node.addr = hole->node.addr;
     hole->node.addr += t->node.size;
@@ -241,6 +249,7 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
 
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
 {
+    assert(addr >= s->addr && addr - s->addr < s->size);
     return &s->phys[(addr - s->addr) / p->unit];
 }
 
@@ -291,6 +300,7 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
     enum frag_err err = pages_ready(p);
     frag_size done = 0;
 
+    assert(p->spare_count >= size / p->unit);
     while (done < size && err == FRAG_OK) {
         const frag_phys phys = p->spare[p->spare_count - 1];
 
@@ -316,6 +326,7 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
     const frag_addr end = spot.addr + size;
     struct page_tile *t = spot.tile;
 
+    assert(t && size > 0);
     while (t->state == TILE_BARE || end_of(t) < end) {
         frag_addr from, to;
 
@@ -398,6 +409,7 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
     const frag_addr end = s->addr + round_down(end_of(t) - s->addr, p->unit);
     const frag_size size = count * p->unit;
 
+    assert(t->state == TILE_HELD && count > 0 && count <= pages_whole(p, t));
     if (pages_ready(p) != FRAG_OK ||
         heap->mem->ops->unmap(heap->mem, end - size, size) != FRAG_OK)
         return false;

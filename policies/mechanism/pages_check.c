@@ -19,7 +19,7 @@ static bool is_guest(frag_phys phys)
 /* ---- the memory under one tile ---- */
 
 /* What is true of a page that the tile touches. */
-static const char *check_page(const struct tile *t, frag_phys phys)
+static const char *check_page(const struct page_tile *t, frag_phys phys)
 {
     CHECK((t->state == TILE_BARE) == (phys == 0),
           t->state == TILE_BARE ? "a bare page has memory"
@@ -30,7 +30,7 @@ static const char *check_page(const struct tile *t, frag_phys phys)
     return NULL;
 }
 
-static const char *check_memory(struct seen *seen, const struct tile *t)
+static const char *check_memory(struct seen *seen, const struct page_tile *t)
 {
     const struct page_span *s = t->span;
     const frag_size unit = seen->p->unit, low = t->node.addr - s->addr;
@@ -48,10 +48,11 @@ static const char *check_memory(struct seen *seen, const struct tile *t)
 
 /* ---- one tile ---- */
 
-static const char *check_loan(const struct seen *seen, const struct tile *t)
+static const char *check_loan(const struct seen *seen,
+                              const struct page_tile *t)
 {
     const frag_size unit = seen->p->unit;
-    const struct tile *loan = t->loan;
+    const struct page_tile *loan = t->loan;
 
     CHECK(loan->is_loan && loan->state == TILE_USED,
           "the loan of a tile is not used as one");
@@ -64,7 +65,7 @@ static const char *check_loan(const struct seen *seen, const struct tile *t)
 }
 
 /* What only a used tile may be. */
-static const char *check_use(struct seen *seen, const struct tile *t)
+static const char *check_use(struct seen *seen, const struct page_tile *t)
 {
     CHECK(t->state == TILE_USED ||
               (!t->loan && !t->piece && !t->is_loan && !t->pending),
@@ -80,7 +81,7 @@ static const char *check_use(struct seen *seen, const struct tile *t)
     return check_loan(seen, t);
 }
 
-static const char *check_tile(struct seen *seen, const struct tile *t)
+static const char *check_tile(struct seen *seen, const struct page_tile *t)
 {
     CHECK(t->state == TILE_USED || t->prev->is_end ||
               t->prev->state != t->state,
@@ -100,13 +101,13 @@ static const char *check_tile(struct seen *seen, const struct tile *t)
 
 static const char *check_span(struct seen *seen, const struct page_span *s)
 {
-    const struct tile *below = &s->ends;
+    const struct page_tile *below = &s->ends;
     frag_addr addr = s->addr;
 
     CHECK(s->home == seen->p, "a span does not know its home");
     CHECK(s->ends.is_end && s->ends.state == TILE_USED,
           "the ends of a span are free");
-    for (const struct tile *t = below->next; t != &s->ends; t = t->next) {
+    for (const struct page_tile *t = below->next; t != &s->ends; t = t->next) {
         CHECK(t->prev == below, "a tile does not know the one below it");
         CHECK(t->span == s && !t->is_end, "a tile does not know its span");
         CHECK(t->node.addr == addr,
@@ -122,11 +123,11 @@ static const char *check_span(struct seen *seen, const struct page_span *s)
     return NULL;
 }
 
-static const char *check_list(const struct tile *first, struct met *met)
+static const char *check_list(const struct page_tile *first, struct met *met)
 {
-    const struct tile *below = NULL;
+    const struct page_tile *below = NULL;
 
-    for (const struct tile *t = first; t; below = t, t = t->above) {
+    for (const struct page_tile *t = first; t; below = t, t = t->above) {
         CHECK(met_add(met, t, NULL), "a list has more tiles than it should");
         CHECK(t->below == below,
               "a tile does not know its neighbour in a list");

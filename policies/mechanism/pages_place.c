@@ -1,5 +1,7 @@
 #include "policies/mechanism/pages.h"
 
+#include <assert.h>
+
 static frag_addr end_of(const struct page_tile *t)
 {
     return t->node.addr + t->node.size;
@@ -13,6 +15,7 @@ frag_addr pages_seat(const struct pages *p, const struct page_tile *t,
     const uint64_t above = pages_between(p, low + size, end);
     const uint64_t below = pages_between(p, low, end - size);
 
+    assert(t->state == TILE_HELD && size > 0 && size <= t->node.size);
     return below > above ? t->span->addr + end - size : t->node.addr;
 }
 
@@ -105,6 +108,7 @@ enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
 {
     struct candidate c = best_spot(p, size);
 
+    assert(size > 0);
     if (!c.spot.tile) {
         FRAG_TRY(pages_span(heap, p, size));
         c = best_spot(p, size);

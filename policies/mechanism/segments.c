@@ -1,12 +1,16 @@
 #include "policies/mechanism/segments.h"
 
+#include <assert.h>
+
 enum frag_err segment_take(struct frag_heap *heap, frag_size size,
                            bool (*give_back)(struct frag_heap *heap),
                            frag_addr *addr)
 {
     struct frag_backend *mem = heap->mem;
-    const enum frag_err err = mem->ops->segment_alloc(mem, size, addr);
+    enum frag_err err;
 
+    assert(size > 0);
+    err = mem->ops->segment_alloc(mem, size, addr);
     if (err != FRAG_OOM || !give_back(heap))
         return err;
     return mem->ops->segment_alloc(mem, size, addr);

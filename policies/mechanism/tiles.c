@@ -1,5 +1,6 @@
 #include "policies/mechanism/tiles.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void tiles_init(struct tiles *tiles)
@@ -39,6 +40,7 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
     struct tiled *s;
     enum frag_err err;
 
+    assert(size > 0);
     FRAG_TRY(nodes_reserve(&tiles->nodes, 2));
     s = malloc(sizeof(*s));
     if (!s)
@@ -63,6 +65,7 @@ void tiles_take(struct tiles *tiles, struct tile *tile, frag_size size)
 {
     struct tile *rest;
 
+    assert(!tile->used && size > 0 && size <= tile->node.size);
     free_set_remove(tile->segment->holes, &tile->node);
     tile->used = true;
     if (tile->node.size == size)
@@ -92,6 +95,7 @@ void tiles_give(struct tiles *tiles, struct tile *tile)
 {
     struct free_set *holes = tile->segment->holes;
 
+    assert(tile->used && tile != &tile->segment->ends);
     tile->used = false;
     if (!tile->next->used) {
         free_set_remove(holes, &tile->next->node);
@@ -110,6 +114,7 @@ bool tiles_return(struct frag_heap *heap, struct tiles *tiles,
 {
     struct tile *t = segment->ends.next;
 
+    assert(tiled_is_free(segment));
     if (heap->mem->ops->segment_free(heap->mem, segment->addr, segment->size) !=
         FRAG_OK)
         return false;

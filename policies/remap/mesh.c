@@ -1,5 +1,6 @@
 #include "policies/remap/mesh.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* A partly used page. */
@@ -231,6 +232,7 @@ enum frag_err mesh_pages(struct frag_heap *heap, struct pages *p,
 {
     struct parts parts;
 
+    assert(!p->pending);
     *moved = 0;
     find_parts(p, spot, size, &parts);
     for (size_t i = 0;

@@ -1,5 +1,6 @@
 #include "policies/rmm/stream_pool.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct pool_block {
@@ -266,6 +267,7 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
 {
     struct pool_block *b;
 
+    assert(size > 0 && size >> 63 == 0);
     size = rounded_up(size);
     FRAG_TRY(stream_pool_start(heap, pool));
     FRAG_TRY(meet_stream(pool, stream));
@@ -286,7 +288,10 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
 
 void stream_pool_free(struct stream_pool *pool, const struct frag_block *block)
 {
-    insert(pool, block->node);
+    struct pool_block *b = block->node;
+
+    assert(b->used);
+    insert(pool, b);
 }
 
 /* ---- the check ---- */

@@ -7,6 +7,7 @@
 #include "policies/torch/state.h"
 #include "traces/grow.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ struct torch_block *torch_take_block(struct torch *t)
 {
     struct torch_block *b = t->spare;
 
+    assert(b);
     t->spare = b->next;
     t->spare_count--;
     t->block_count++;
@@ -236,6 +238,7 @@ struct torch_block *torch_cut_low(struct torch *t, struct torch_block *b,
 {
     struct torch_block *low = cut(t, b);
 
+    assert(size > 0 && size < b->node.size);
     low->node.addr = b->node.addr;
     low->node.size = size;
     low->prev = b->prev;
@@ -253,6 +256,7 @@ struct torch_block *torch_cut_high(struct torch *t, struct torch_block *b,
 {
     struct torch_block *high = cut(t, b);
 
+    assert(size > 0 && size < b->node.size);
     b->node.size -= size;
     high->node.addr = b->node.addr + b->node.size;
     high->node.size = size;

@@ -1,5 +1,6 @@
 #include "policies/vma/block.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { SMALL = 256, PART_BITS = 5 };
@@ -164,6 +165,7 @@ static struct vma_piece *cut(struct nodes *nodes, struct vma_piece *piece,
 void vma_block_take(struct vma_block *block, struct nodes *nodes,
                     struct vma_piece *piece, frag_size size)
 {
+    assert(!is_used(piece) && size > 0 && size <= piece->hole.node.size);
     block->free -= size;
     if (piece == block->rest) {
         block->rest = cut(nodes, piece, size);
@@ -191,6 +193,7 @@ static struct vma_piece *merge(struct nodes *nodes, struct vma_piece *low,
 void vma_block_give(struct vma_block *block, struct nodes *nodes,
                     struct vma_piece *piece)
 {
+    assert(is_used(piece) && piece->block == block);
     block->free += piece->hole.node.size;
     if (piece->below && !is_used(piece->below)) {
         delist(block, piece->below);
