@@ -1,8 +1,8 @@
 /* results.h - runs to files and back: HDF5, JSON and CSV.
  *
- * One table of columns (results_columns.c) says each number's name, type,
+ * One table of columns (columns.c) says each number's name, type,
  * units, long name and formula; the HDF5 tables, the JSON rows, the CSV header
- * and the man page are made from it. results_hdf5.c and results_load.c are the
+ * and the man page are made from it. hdf5.c, put.c and load.c are the
  * only files of sim/ that know HDF5.
  *
  * The result file: /summary is a table with one row a run; its attributes
