@@ -44,7 +44,7 @@ static void follow(struct samples *s, const struct frag_device_trace *d)
             s->rows[i].death = s->count;
 }
 
-static enum frag_err draw(struct gen *g, const struct samples *s,
+static enum frag_err draw(struct frag_gen *g, const struct samples *s,
                           uint64_t allocs)
 {
     for (uint64_t i = 0; i < allocs; i++) {
@@ -58,7 +58,7 @@ static enum frag_err draw(struct gen *g, const struct samples *s,
     return gen_drain(g);
 }
 
-static enum frag_err refit(struct gen *g, const struct fitted *v,
+static enum frag_err refit(struct frag_gen *g, const struct fitted *v,
                            const struct frag_device_trace *d)
 {
     struct samples s = {0};
@@ -77,7 +77,7 @@ static enum frag_err refit(struct gen *g, const struct fitted *v,
     return err;
 }
 
-static enum frag_err run(struct gen *g, const void *values)
+static enum frag_err run(struct frag_gen *g, const void *values)
 {
     const struct fitted *v = values;
     const struct frag_device_trace *d;

@@ -78,7 +78,7 @@ static enum frag_err read_profile(const char *path, struct profile *p,
 }
 
 /* The first row whose sum is above a uniform part of the last one's. */
-static const struct row *draw_row(struct gen *g, const struct profile *p,
+static const struct row *draw_row(struct frag_gen *g, const struct profile *p,
                                   bool by_rate)
 {
     const struct row *last = &p->rows[p->count - 1];
@@ -98,7 +98,7 @@ static const struct row *draw_row(struct gen *g, const struct profile *p,
     return &p->rows[low];
 }
 
-static enum frag_err live_on(struct gen *g, const struct fleetbench *v,
+static enum frag_err live_on(struct frag_gen *g, const struct fleetbench *v,
                              const struct profile *p)
 {
     const struct row *last = &p->rows[p->count - 1];
@@ -119,7 +119,7 @@ static enum frag_err live_on(struct gen *g, const struct fleetbench *v,
     return gen_drain(g);
 }
 
-static enum frag_err run(struct gen *g, const void *values)
+static enum frag_err run(struct frag_gen *g, const void *values)
 {
     const struct fleetbench *v = values;
     struct profile p = {0};

@@ -16,7 +16,7 @@ frag_size gen_bytes(double bytes)
     return bytes < 0x1p40 ? (frag_size)bytes : (frag_size)1 << 40;
 }
 
-enum frag_err gen_alloc(struct gen *g, frag_size bytes, uint64_t stream,
+enum frag_err gen_alloc(struct frag_gen *g, frag_size bytes, uint64_t stream,
                         uint64_t *id)
 {
     FRAG_TRY(frag_build_event(g->build, DEVICE, FRAG_ALLOC, g->ids, bytes,
@@ -26,7 +26,7 @@ enum frag_err gen_alloc(struct gen *g, frag_size bytes, uint64_t stream,
     return FRAG_OK;
 }
 
-enum frag_err gen_free(struct gen *g, uint64_t id)
+enum frag_err gen_free(struct frag_gen *g, uint64_t id)
 {
     return frag_build_event(g->build, DEVICE, FRAG_FREE, id, 0, 0, g->events++,
                             g->e);
@@ -47,7 +47,7 @@ static void swap(struct gen_death *a, struct gen_death *b)
     *b = old;
 }
 
-static enum frag_err push(struct gen *g, struct gen_death death)
+static enum frag_err push(struct frag_gen *g, struct gen_death death)
 {
     uint64_t i = g->death_count;
 
@@ -60,7 +60,7 @@ static enum frag_err push(struct gen *g, struct gen_death death)
     return FRAG_OK;
 }
 
-static struct gen_death pop(struct gen *g)
+static struct gen_death pop(struct frag_gen *g)
 {
     const struct gen_death top = g->deaths[0];
     struct gen_death *d = g->deaths;
@@ -78,7 +78,7 @@ static struct gen_death pop(struct gen *g)
     }
 }
 
-enum frag_err gen_alloc_until(struct gen *g, frag_size bytes, uint64_t stream,
+enum frag_err gen_alloc_until(struct frag_gen *g, frag_size bytes, uint64_t stream,
                               double death)
 {
     struct gen_death row = {.time = death};
@@ -87,14 +87,14 @@ enum frag_err gen_alloc_until(struct gen *g, frag_size bytes, uint64_t stream,
     return push(g, row);
 }
 
-enum frag_err gen_advance(struct gen *g, double now)
+enum frag_err gen_advance(struct frag_gen *g, double now)
 {
     while (g->death_count && g->deaths[0].time <= now)
         FRAG_TRY(gen_free(g, pop(g).id));
     return FRAG_OK;
 }
 
-enum frag_err gen_drain(struct gen *g)
+enum frag_err gen_drain(struct frag_gen *g)
 {
     return gen_advance(g, INFINITY);
 }

@@ -15,7 +15,7 @@ struct gen_death {
     uint64_t id;
 };
 
-struct gen {
+struct frag_gen {
     const gsl_rng *rng;
     struct frag_build *build;
     struct frag_error *e;
@@ -30,17 +30,17 @@ struct gen {
 /* Bytes as drawn, in whole bytes from 1 to 2^40. */
 frag_size gen_bytes(double bytes);
 
-enum frag_err gen_alloc(struct gen *g, frag_size bytes, uint64_t stream,
+enum frag_err gen_alloc(struct frag_gen *g, frag_size bytes, uint64_t stream,
                         uint64_t *id) FRAG_MUST_CHECK;
-enum frag_err gen_free(struct gen *g, uint64_t id) FRAG_MUST_CHECK;
+enum frag_err gen_free(struct frag_gen *g, uint64_t id) FRAG_MUST_CHECK;
 
 /* Allocates a block that gen_advance frees. */
-enum frag_err gen_alloc_until(struct gen *g, frag_size bytes, uint64_t stream,
+enum frag_err gen_alloc_until(struct frag_gen *g, frag_size bytes, uint64_t stream,
                               double death) FRAG_MUST_CHECK;
 /* Frees what dies at `now` or earlier, in the order of deaths. */
-enum frag_err gen_advance(struct gen *g, double now) FRAG_MUST_CHECK;
+enum frag_err gen_advance(struct frag_gen *g, double now) FRAG_MUST_CHECK;
 /* Frees all the rest, likewise. */
-enum frag_err gen_drain(struct gen *g) FRAG_MUST_CHECK;
+enum frag_err gen_drain(struct frag_gen *g) FRAG_MUST_CHECK;
 
 /* Distributions by name, for a parameter of kind CHOICE. */
 #define GEN_SHAPES "constant|uniform|exponential|lognormal|pareto"

@@ -11,7 +11,7 @@
 
 #include "traces/trace.h"
 
-struct gen; /* see traces/gen/gen.h */
+struct frag_gen; /* see traces/gen/gen.h */
 
 enum frag_gen_param_kind {
     FRAG_GEN_SIZE,   /* frag_size, as frag_size_parse */
@@ -38,7 +38,7 @@ struct frag_generator {
     const char *summary;                 /* one line */
     size_t size;                         /* of the values */
     const struct frag_gen_param *params; /* ended by a NULL name */
-    enum frag_err (*run)(struct gen *g, const void *values);
+    enum frag_err (*run)(struct frag_gen *g, const void *values);
 };
 
 #define GENERATOR(name) \

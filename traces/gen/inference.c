@@ -24,7 +24,7 @@ struct request {
 };
 
 struct server {
-    struct gen *g;
+    struct frag_gen *g;
     const struct inference *v;
     struct request *running;
     uint64_t count, started;
@@ -100,7 +100,7 @@ static enum frag_err serve(struct server *s)
     return FRAG_OK;
 }
 
-static enum frag_err run(struct gen *g, const void *values)
+static enum frag_err run(struct frag_gen *g, const void *values)
 {
     struct server s = {.g = g, .v = values};
     enum frag_err err;

@@ -12,7 +12,7 @@ struct stationary {
     frag_size mean;
 };
 
-static enum frag_err run(struct gen *g, const void *values)
+static enum frag_err run(struct frag_gen *g, const void *values)
 {
     const struct stationary *v = values;
 

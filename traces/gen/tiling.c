@@ -26,7 +26,7 @@ struct part {
     uint64_t id;
 };
 
-static bool cut_time(struct gen *g, struct part *p, struct part *rest)
+static bool cut_time(struct frag_gen *g, struct part *p, struct part *rest)
 {
     const uint64_t length = p->end - p->begin;
 
@@ -38,7 +38,7 @@ static bool cut_time(struct gen *g, struct part *p, struct part *rest)
     return true;
 }
 
-static bool cut_bytes(struct gen *g, struct part *p, struct part *rest)
+static bool cut_bytes(struct frag_gen *g, struct part *p, struct part *rest)
 {
     if (p->units < 2)
         return false;
@@ -48,7 +48,7 @@ static bool cut_bytes(struct gen *g, struct part *p, struct part *rest)
     return true;
 }
 
-static bool cut(struct gen *g, struct part *p, struct part *rest)
+static bool cut(struct frag_gen *g, struct part *p, struct part *rest)
 {
     if (gsl_rng_uniform_int(g->rng, 2))
         return cut_time(g, p, rest) || cut_bytes(g, p, rest);
@@ -57,7 +57,7 @@ static bool cut(struct gen *g, struct part *p, struct part *rest)
 
 /* A part too small to be cut is passed over; ticks x units >= blocks, so there
  * is always one that is not. */
-static void cut_all(struct gen *g, const struct tiling *v, struct part *parts)
+static void cut_all(struct frag_gen *g, const struct tiling *v, struct part *parts)
 {
     uint64_t count = 1;
 
@@ -93,7 +93,7 @@ static int by_end(const void *a, const void *b)
     return by(p->end, q->end, p->shuffle, q->shuffle);
 }
 
-static enum frag_err emit(struct gen *g, const struct tiling *v,
+static enum frag_err emit(struct frag_gen *g, const struct tiling *v,
                           struct part *parts, struct part **ends)
 {
     uint64_t freed = 0;
@@ -112,7 +112,7 @@ static enum frag_err emit(struct gen *g, const struct tiling *v,
     return FRAG_OK;
 }
 
-static enum frag_err run(struct gen *g, const void *values)
+static enum frag_err run(struct frag_gen *g, const void *values)
 {
     const struct tiling *v = values;
     struct part *parts, **ends;

@@ -33,7 +33,7 @@ struct layer {
 };
 
 struct step {
-    struct gen *g;
+    struct frag_gen *g;
     const struct training *v;
     struct layer *layers;
     double unit; /* bytes of one activation in this step */
@@ -116,7 +116,7 @@ static enum frag_err train(struct step *s)
     return FRAG_OK;
 }
 
-static enum frag_err run(struct gen *g, const void *values)
+static enum frag_err run(struct frag_gen *g, const void *values)
 {
     struct step s = {.g = g, .v = values};
     enum frag_err err;
