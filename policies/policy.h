@@ -14,6 +14,8 @@
 
 #include "policies/device/backend.h"
 
+FRAG_BEGIN_DECLS
+
 /* What a policy may require; a run that cannot supply it is refused. */
 enum frag_needs {
     FRAG_NEEDS_VMM = 1 << 0,    /* the backend's virtual memory calls */
@@ -189,7 +191,9 @@ struct frag_plugin {
 };
 
 #define FRAG_POLICY_PLUGIN(policy)                      \
+    FRAG_BEGIN_DECLS                                    \
     extern const struct frag_plugin frag_policy_plugin; \
+    FRAG_END_DECLS                                      \
     const struct frag_plugin frag_policy_plugin = {FRAG_POLICY_ABI, &(policy)}
 
 #define POLICY(name) extern const struct frag_policy frag_policy_##name;
@@ -256,5 +260,7 @@ enum frag_err frag_policy_resolve(const struct frag_policy *policy,
                                   const char *params, char *text, size_t room,
                                   struct frag_error *e)
     __attribute__((warn_unused_result));
+
+FRAG_END_DECLS
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "traces/base.h"
 
+FRAG_BEGIN_DECLS
+
 /* Calls of the backend, counted by kind. */
 #define FRAG_CALLS(X)               \
     X(SEGMENT_ALLOC, segment_alloc) \
@@ -114,5 +116,7 @@ struct frag_summary {
     double ns_per_event; /* the replay loop alone */
     struct frag_breakdown at_peak;
 };
+
+FRAG_END_DECLS
 
 #endif

@@ -17,6 +17,8 @@
 #include "policies/device/backend.h"
 #include "policies/device/costs.h"
 
+FRAG_BEGIN_DECLS
+
 /* Of one kind of call; times in ns. */
 struct frag_twin_cost {
     uint64_t calls;
@@ -36,5 +38,7 @@ struct frag_twin_cost frag_twin_cost(const struct frag_backend *twin,
 
 /* Requests that the arena would have served and the device refused. */
 uint64_t frag_twin_refusals(const struct frag_backend *twin);
+
+FRAG_END_DECLS
 
 #endif

@@ -25,11 +25,21 @@ dpkg-deb -x "$package" tree
 for file in bin/fragsim share/man/man1/fragsim.1.gz \
     share/man/man1/fragsim-replay.1.gz share/fragsim/plots/compare.gp \
     share/bash-completion/completions/fragsim \
-    share/zsh/vendor-completions/_fragsim; do
+    share/zsh/vendor-completions/_fragsim include/fragsim/policies/policy.h; do
     [ -e "tree/usr/$file" ] || [ -e "tree/usr/${file%.gz}" ] || {
         echo "check_deb: it lacks $file"
         exit 1
     }
 done
+for file in libfragsim.a libfragsim.so libfragsim.so.0; do
+    find tree/usr/lib -name $file | grep -q . || {
+        echo "check_deb: it lacks $file"
+        exit 1
+    }
+done
+dpkg-deb --info "$package" postinst | grep -q ldconfig || {
+    echo "check_deb: it does not make the shared library known"
+    exit 1
+}
 tree/usr/bin/fragsim replay -q "$root/traces/bundled/leak.pickle.xz" \
     -p best_fit | grep -q best_fit

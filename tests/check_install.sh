@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # check_install.sh: what `cmake --install` puts down is enough to build and run
 # a program with a policy of its own, through pkg-config and through CMake's
-# find_package, from a folder that was moved after the installation.
+# find_package, with the archive and with the shared library, from a folder that
+# was moved after the installation. The archive links what a program uses only.
 # Environment: FRAG_BUILD_DIR (default build), FRAG_INSTALL_CFLAGS.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -62,26 +63,23 @@ int main(void)
 }
 END
 flags=${FRAG_INSTALL_CFLAGS:-}
+libraries=$(pkg-config --variable=libdir fragsim)
+export LD_LIBRARY_PATH=$libraries
 # shellcheck disable=SC2046,SC2086
-cc $flags mine.c -o mine $(pkg-config --static --cflags --libs fragsim)
-[ "$(./mine)" = 1024 ]
-
-# One policy is linked without the others: nothing refers to the registry.
-alone() {
-    if nm "$1" | grep -E ' frag_policies$'; then
-        echo "$1 contains the registry and with it every policy"
-        exit 1
-    fi
-}
-alone mine
+cc $flags mine.c -o mine_shared $(pkg-config --cflags --libs fragsim)
+# shellcheck disable=SC2046,SC2086
+cc $flags mine.c -o mine_static $(pkg-config --static --cflags --libs fragsim |
+    sed 's/-lfragsim/-l:libfragsim.a/')
 
 mkdir package
 cat >package/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(mine C)
 find_package(fragsim 0.1 REQUIRED)
-add_executable(mine ../mine.c)
-target_link_libraries(mine PRIVATE fragsim::fragsim)
+add_executable(cmake_static ../mine.c)
+target_link_libraries(cmake_static PRIVATE fragsim::fragsim)
+add_executable(cmake_shared ../mine.c)
+target_link_libraries(cmake_shared PRIVATE fragsim::fragsim_shared)
 END
 {
     cmake -G Ninja -S package -B package/build -DCMAKE_C_FLAGS="$flags" \
@@ -91,8 +89,31 @@ END
     cat log
     exit 1
 }
-[ "$(package/build/mine)" = 1024 ]
-alone package/build/mine
+cp package/build/cmake_* .
+
+# runs PROGRAM LIBRARIES: it is linked to as many shared libraries of fragsim.
+runs() {
+    [ "$(./"$1")" = 1024 ] || {
+        echo "$1 does not run"
+        exit 1
+    }
+    [ "$(readelf -d "$1" | grep -c 'NEEDED.*libfragsim.so.0')" = "$2" ] || {
+        echo "$1 should need $2 libraries of fragsim:"
+        readelf -d "$1" | grep NEEDED
+        exit 1
+    }
+}
+
+runs mine_shared 1
+runs mine_static 0
+runs cmake_shared 1
+runs cmake_static 0
+unset LD_LIBRARY_PATH
+nm mine_static | grep ' [DdRr] frag_policy_' && {
+    echo "a program with a policy of its own has these of fragsim's"
+    exit 1
+}
+nm mine_static | grep -q ' frag_heap_open$'
 
 # The tool finds its pictures beside itself and has a manual.
 "$folder/prefix/bin/fragsim" --version >/dev/null

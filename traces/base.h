@@ -10,6 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Around the declarations of a public header, so that C++ can call them. */
+#ifdef __cplusplus
+#define FRAG_BEGIN_DECLS extern "C" {
+#define FRAG_END_DECLS   }
+#else
+#define FRAG_BEGIN_DECLS
+#define FRAG_END_DECLS
+#endif
+
+FRAG_BEGIN_DECLS
+
 typedef uint64_t frag_size;   /* bytes */
 typedef uint64_t frag_addr;   /* device address */
 typedef uint64_t frag_time;   /* ns */
@@ -92,5 +103,7 @@ enum { FRAG_SIZE_TEXT = 32 }; /* room for any formatted size */
 /* Writes size in IEC units with at most three decimals ("1.25 GiB", "512 B",
  * "unlimited") and returns text. */
 const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT]);
+
+FRAG_END_DECLS
 
 #endif

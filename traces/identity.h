@@ -5,6 +5,8 @@
 
 #include "traces/trace.h"
 
+FRAG_BEGIN_DECLS
+
 /* Every text is borrowed; path, format, sha256, settings and notes are those of
  * struct frag_trace. */
 struct frag_trace_identity {
@@ -25,5 +27,7 @@ struct frag_trace_identity {
 struct frag_trace_identity
 frag_trace_identify(const struct frag_trace *trace,
                     const struct frag_device_trace *device, const char *name);
+
+FRAG_END_DECLS
 
 #endif

@@ -13,6 +13,8 @@
 
 #include "traces/base.h"
 
+FRAG_BEGIN_DECLS
+
 /* What the client did. One line an operation: the enum, the CSV words and the
  * HDF5 enum come from here. */
 #define FRAG_OPS(X)                     \
@@ -248,5 +250,7 @@ const struct frag_device_trace *frag_trace_device(const struct frag_trace *t,
 
 extern const char *const frag_op_names[FRAG_OP_COUNT];
 extern const char *const frag_action_names[FRAG_ACTION_COUNT];
+
+FRAG_END_DECLS
 
 #endif

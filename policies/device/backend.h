@@ -13,6 +13,8 @@
 
 #include "traces/base.h"
 
+FRAG_BEGIN_DECLS
+
 typedef uint64_t frag_phys; /* a physical allocation; 0 is none */
 
 struct frag_backend;
@@ -99,5 +101,7 @@ static inline frag_size frag_backend_total(struct frag_backend *mem)
     mem->asked |= FRAG_ASKED_TOTAL;
     return mem->total;
 }
+
+FRAG_END_DECLS
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "traces/base.h"
 
+FRAG_BEGIN_DECLS
+
 #define FRAG_DRIVER_CALLS(X)                         \
     X(VA_RESERVE, "va_reserve")                      \
     X(VA_FREE, "va_free")                            \
@@ -58,10 +60,12 @@ extern const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT];
  * things in between; what calls wait that follow each other at once. */
 #define FRAG_CLEAR_NS_PER_MIB 2500
 
+struct frag_cost {
+    double fixed_ns, ns_per_mib; /* both >= 0 */
+};
+
 struct frag_costs {
-    struct frag_cost {
-        double fixed_ns, ns_per_mib; /* both >= 0 */
-    } call[FRAG_DRIVER_CALL_COUNT];
+    struct frag_cost call[FRAG_DRIVER_CALL_COUNT];
 };
 
 /* real/data/nvidia-h200-costs.csv, which a test holds it to. */
@@ -81,5 +85,7 @@ static inline frag_time frag_cost_ns(const struct frag_costs *costs,
     return (frag_time)(c->fixed_ns +
                        c->ns_per_mib * ((double)size / (double)FRAG_MIB) + 0.5);
 }
+
+FRAG_END_DECLS
 
 #endif

@@ -15,6 +15,8 @@
 #include "policies/device/backend.h"
 #include "policies/device/costs.h"
 
+FRAG_BEGIN_DECLS
+
 enum frag_address_rule {
     FRAG_RULE_DRIVER,
     FRAG_RULE_HOSTILE,
@@ -59,5 +61,7 @@ void frag_arena_same_for(const struct frag_backend *arena, frag_size *least,
                          frag_size *below);
 /* Bytes of address space reserved through va_reserve. */
 frag_size frag_arena_reserved_va(const struct frag_backend *arena);
+
+FRAG_END_DECLS
 
 #endif

@@ -12,6 +12,8 @@
 #include "sim/measures.h"
 #include "traces/trace.h"
 
+FRAG_BEGIN_DECLS
+
 struct frag_run {
     struct frag_summary summary;
     uint64_t oom_count, point_count, segment_count;
@@ -85,5 +87,7 @@ frag_replay_policy(const struct frag_replay *spec)
 {
     return spec->prepared ? spec->prepared->policy : spec->policy;
 }
+
+FRAG_END_DECLS
 
 #endif

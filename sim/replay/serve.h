@@ -11,6 +11,8 @@
 
 #include "sim/replay/replay.h"
 
+FRAG_BEGIN_DECLS
+
 struct frag_serve;
 
 struct frag_serve_options {
@@ -89,5 +91,7 @@ const struct frag_device_trace *frag_serve_device(const struct frag_serve *s);
 
 /* Gives everything back to mem; NULL is fine. */
 void frag_serve_close(struct frag_serve *s);
+
+FRAG_END_DECLS
 
 #endif

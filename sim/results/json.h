@@ -11,6 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "traces/base.h"
+
+FRAG_BEGIN_DECLS
+
 /* Starts as {.out = FILE}. The rest is private. */
 struct frag_json {
     FILE *out;
@@ -41,5 +45,7 @@ void frag_json_null(struct frag_json *j, const char *key);
 
 /* The next value, or the next end, starts a line with so many spaces. */
 void frag_json_line(struct frag_json *j, int indent);
+
+FRAG_END_DECLS
 
 #endif

@@ -23,6 +23,8 @@
 #include "sim/results/json.h"
 #include "traces/identity.h"
 
+FRAG_BEGIN_DECLS
+
 /* Version of the layout of the file and of the JSON: a reader refuses another
  * number before the point. */
 #define FRAG_RESULTS_SCHEMA "1.0"
@@ -127,5 +129,7 @@ void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
 
 /* "1.10.8": the HDF5 library at work. Returns text. */
 const char *frag_results_library(char text[32]);
+
+FRAG_END_DECLS
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "traces/base.h"
 
+FRAG_BEGIN_DECLS
+
 struct frag_stats_file;
 
 /* IO; CORRUPT, also of 4 MiB or nested 33 deep; NOMEM. On error *out is
@@ -33,5 +35,7 @@ bool frag_stats_file_get(const struct frag_stats_file *file, uint32_t device,
  * NAME.pickle.xz and so on. Writes it to path (room bytes); false if there is
  * none. */
 bool frag_stats_file_beside(const char *snapshot, char *path, size_t room);
+
+FRAG_END_DECLS
 
 #endif

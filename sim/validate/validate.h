@@ -16,6 +16,8 @@
 #include "sim/validate/stats_file.h"
 #include "traces/trace.h"
 
+FRAG_BEGIN_DECLS
+
 struct frag_validate {
     const struct frag_trace *trace; /* borrowed */
     const struct frag_device_trace *device;
@@ -64,5 +66,7 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                             struct frag_validation *out,
                             struct frag_error *e) FRAG_MUST_CHECK;
 void frag_validation_free(struct frag_validation *v);
+
+FRAG_END_DECLS
 
 #endif

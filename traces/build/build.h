@@ -13,6 +13,8 @@
 #include "traces/torch_sizes.h"
 #include "traces/trace.h"
 
+FRAG_BEGIN_DECLS
+
 struct frag_build;
 
 /* One entry of a recorded allocator's log. */
@@ -125,5 +127,7 @@ enum frag_err frag_build_finish(struct frag_build *b,
                                 const struct frag_read_options *opts,
                                 struct frag_trace **out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+FRAG_END_DECLS
 
 #endif

@@ -78,8 +78,8 @@ static struct gen_death pop(struct frag_gen *g)
     }
 }
 
-enum frag_err gen_alloc_until(struct frag_gen *g, frag_size bytes, uint64_t stream,
-                              double death)
+enum frag_err gen_alloc_until(struct frag_gen *g, frag_size bytes,
+                              uint64_t stream, double death)
 {
     struct gen_death row = {.time = death};
 

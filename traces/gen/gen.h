@@ -35,8 +35,8 @@ enum frag_err gen_alloc(struct frag_gen *g, frag_size bytes, uint64_t stream,
 enum frag_err gen_free(struct frag_gen *g, uint64_t id) FRAG_MUST_CHECK;
 
 /* Allocates a block that gen_advance frees. */
-enum frag_err gen_alloc_until(struct frag_gen *g, frag_size bytes, uint64_t stream,
-                              double death) FRAG_MUST_CHECK;
+enum frag_err gen_alloc_until(struct frag_gen *g, frag_size bytes,
+                              uint64_t stream, double death) FRAG_MUST_CHECK;
 /* Frees what dies at `now` or earlier, in the order of deaths. */
 enum frag_err gen_advance(struct frag_gen *g, double now) FRAG_MUST_CHECK;
 /* Frees all the rest, likewise. */

@@ -143,7 +143,8 @@ static enum frag_err set_all(const struct frag_generator *g, char *text,
 
 /* The generator of random numbers is made here and not by gsl_rng_alloc, whose
  * answer to a full host is to abort. Its seed 0 stands for another one. */
-static enum frag_err run(struct frag_gen *g, const struct frag_generator *generator,
+static enum frag_err run(struct frag_gen *g,
+                         const struct frag_generator *generator,
                          const void *values, uint64_t seed)
 {
     gsl_rng rng = {.type = gsl_rng_mt19937};

@@ -11,6 +11,8 @@
 
 #include "traces/trace.h"
 
+FRAG_BEGIN_DECLS
+
 struct frag_gen; /* see traces/gen/gen.h */
 
 enum frag_gen_param_kind {
@@ -62,5 +64,7 @@ enum frag_err frag_generate(const struct frag_generator *generator,
                             const char *params, uint64_t seed,
                             struct frag_trace **out,
                             struct frag_error *e) FRAG_MUST_CHECK;
+
+FRAG_END_DECLS
 
 #endif

@@ -57,7 +57,8 @@ static bool cut(struct frag_gen *g, struct part *p, struct part *rest)
 
 /* A part too small to be cut is passed over; ticks x units >= blocks, so there
  * is always one that is not. */
-static void cut_all(struct frag_gen *g, const struct tiling *v, struct part *parts)
+static void cut_all(struct frag_gen *g, const struct tiling *v,
+                    struct part *parts)
 {
     uint64_t count = 1;
 

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# check_headers.sh: each installed header compiles by itself, and all of them
+# compile together, as C17 and as C++17; none includes a header that is not
+# installed; each name that they declare is fragsim's own.
+# Environment: FRAG_BUILD_DIR (default build).
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${FRAG_BUILD_DIR:-$root/build}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+fail() {
+    printf 'check_headers: %s\n' "$@"
+    failures=$((failures + 1))
+}
+
+cmake --install "$build" --prefix "$folder" >"$folder/log"
+cd "$folder/include/fragsim"
+# A list.h is included by the header that says what a line of it means.
+find . -name '*.h' -printf '%P\n' | sort >"$folder/all"
+grep -v '/list\.h$' "$folder/all" >"$folder/headers"
+
+# The C++ compiler may come without its library, which no header includes.
+languages=("cc -std=c17")
+for compiler in "clang -x c++" "c++ -x c++"; do
+    command -v "${compiler%% *}" >/dev/null || continue
+    languages+=("$compiler -std=c++17")
+    break
+done
+[ ${#languages[@]} -eq 2 ] || {
+    echo "check_headers: no compiler for C++"
+    exit 77
+}
+
+# compiles WHAT: the includes on standard input, in both languages.
+compiles() {
+    local language
+    cat >"$folder/includes.c"
+    for language in "${languages[@]}"; do
+        $language -I. -Wall -Wextra -Werror -fsyntax-only "$folder/includes.c" \
+            >"$folder/words" 2>&1 ||
+            fail "$1 does not compile by $language:" \
+                "$(grep -m 5 -E 'error|warning' "$folder/words")"
+    done
+}
+
+while read -r header; do
+    compiles "$header" <<<"#include \"$header\""
+done <"$folder/headers"
+sed 's/.*/#include "&"/' "$folder/headers" >"$folder/together"
+compiles "all headers together" <"$folder/together"
+
+while IFS=: read -r header line; do
+    included=$(sed 's/.*"\(.*\)".*/\1/' <<<"$line")
+    [ -f "$included" ] || fail "$header includes $included, not installed"
+done < <(xargs grep -H '#include "' <"$folder/all")
+
+# The names of types, and the macros that are still defined at the end.
+while read -r word; do
+    fail "the type $word has no frag_ in front"
+done < <(cc -std=c17 -I. -E -x c "$folder/together" 2>"$folder/words" |
+    awk '/^# /{ours = $3 !~ /^"\/usr|<built-in>|<command-line>/} ours' |
+    grep -oE '\b(struct|union|enum) [A-Za-z_]\w*|^typedef .*' |
+    sed 's/^typedef .*[ *]\(\w*\);.*/typedef \1/' |
+    awk '$2 !~ /^frag_/' | sort -u)
+while read -r word; do
+    fail "the macro $word has no FRAG_ in front"
+done < <(comm -13 \
+    <(printf '#include <%s>\n' stdio.h stdint.h stddef.h stdbool.h |
+        cc -std=c17 -dM -E -x c - | awk '{print $2}' | sort) \
+    <(cc -std=c17 -I. -dM -E -x c "$folder/together" 2>"$folder/words" |
+        awk '{print $2}' | sort) | grep -v '^FRAG_')
+
+[ $failures -eq 0 ] || exit 1
+echo "$(wc -l <"$folder/headers") headers, alone and together, as C and as C++"

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# check_symbols.sh: all that libfragsim defines for others, as an archive and as
+# a shared library, begins with frag_, and each function and object that a
+# public header declares is among it.
+# Environment: FRAG_BUILD_DIR (default build).
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${FRAG_BUILD_DIR:-$root/build}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+cmake --install "$build" --prefix "$folder" >"$folder/log"
+include=$folder/include/fragsim
+
+# What the headers declare: gcc lists the functions, the objects are extern.
+(cd "$include" && find . -name '*.h' ! -name list.h -printf '#include "%P"\n') \
+    >"$folder/all.c"
+gcc -std=c17 -I"$include" -fsyntax-only -aux-info "$folder/functions" \
+    "$folder/all.c" 2>"$folder/words" || {
+    echo "check_symbols: the headers do not compile together:"
+    grep -m 5 error "$folder/words"
+    exit 1
+}
+{
+    grep -F "$include" "$folder/functions" | grep -v ' static ' |
+        sed 's/.*[ *]\(\w*\) (.*/\1/'
+    gcc -std=c17 -I"$include" -E -P "$folder/all.c" | tr '\n' ' ' | tr ';' '\n' |
+        grep -oE '\bextern const .*' | grep -v '(' |
+        sed 's/.*[ *]\(frag_\w*\).*/\1/'
+} | sort -u >"$folder/declared"
+[ "$(wc -l <"$folder/declared")" -gt 100 ] || {
+    echo "check_symbols: too few declarations found in $include"
+    exit 1
+}
+
+# judge LIBRARY NM_OPTIONS...
+judge() {
+    local library=$1 name
+    shift
+    [ -f "$library" ] || {
+        echo "check_symbols: no library ${library##*/}"
+        exit 1
+    }
+    # A symbol of type A is the version of the others.
+    nm --format=posix --extern-only --defined-only "$@" "$library" |
+        awk 'NF > 2 && $2 != "A" {sub(/@.*/, "", $1); print $1}' |
+        sort -u >"$folder/defined"
+    {
+        grep -v '^frag_' "$folder/defined" | sed 's/^/foreign name: /'
+        comm -13 "$folder/defined" "$folder/declared" | sed 's/^/missing: /'
+    } >"$folder/wrong" || true
+    [ ! -s "$folder/wrong" ] && return
+    echo "check_symbols: ${library##*/}: $(wc -l <"$folder/wrong") of" \
+        "$(wc -l <"$folder/defined") names are wrong:"
+    head -n 20 "$folder/wrong"
+    failures=$((failures + 1))
+}
+
+libraries=$(dirname "$(find "$folder" -name libfragsim.a)")
+judge "$libraries/libfragsim.a"
+judge "$libraries/libfragsim.so" --dynamic
+[ $failures -eq 0 ] || exit 1
+echo "$(wc -l <"$folder/declared") public names, and none but frag_*"
