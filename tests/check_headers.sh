@@ -56,6 +56,12 @@ while IFS=: read -r header line; do
     [ -f "$included" ] || fail "$header includes $included, not installed"
 done < <(xargs grep -H '#include "' <"$folder/all")
 
+while read -r guard; do
+    fail "two headers have the guard $guard:" \
+        "$(xargs grep -l "#ifndef $guard\$" <"$folder/all" | xargs)"
+done < <(xargs sed -n 's/^#ifndef \(FRAG_[A-Z0-9_]*_H\)$/\1/p' <"$folder/all" |
+    sort | uniq -d)
+
 # The names of types, and the macros that are still defined at the end.
 while read -r word; do
     fail "the type $word has no frag_ in front"
