@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/number.h"
+
 enum { VALUE_TEXT = 64 }; /* room for a value as text, and for its range */
 
 /* A value of any kind; which member is meant is the parameter's kind. */
@@ -101,12 +103,7 @@ static void write_ratio(const struct frag_param *param,
                         const union value *value, char text[VALUE_TEXT])
 {
     (void)param;
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, VALUE_TEXT, "%.*g", digits, value->ratio);
-        if (!(strtod(text, NULL) < value->ratio) &&
-            !(strtod(text, NULL) > value->ratio))
-            return;
-    }
+    frag_number_format(value->ratio, text);
 }
 
 static double measure_ratio(const union value *value)
