@@ -138,6 +138,32 @@ static void the_shape_does_not_depend_on_the_host(void **state)
     }
 }
 
+static void insert(struct world *w, size_t slot)
+{
+    hole_of(w, slot)->node =
+        (struct free_node){.addr = slot * PITCH, .size = 512};
+    holes_insert(&w->tree, hole_of(w, slot));
+}
+
+static void the_shape_does_not_remember_what_was_removed(void **state)
+{
+    static struct world all, half;
+    unsigned depths[SLOTS], others[SLOTS];
+
+    (void)state;
+    start(&all, false);
+    start(&half, false);
+    for (size_t k = 0; k < SLOTS; k++)
+        insert(&all, k);
+    for (size_t k = 1; k < SLOTS; k += 2)
+        holes_remove(&all.tree, hole_of(&all, k));
+    for (size_t k = SLOTS; k > 0; k -= 2)
+        insert(&half, k - 2);
+    assert_int_equal(write_depths(all.tree, 0, depths), SLOTS / 2);
+    assert_int_equal(write_depths(half.tree, 0, others), SLOTS / 2);
+    assert_memory_equal(depths, others, SLOTS / 2 * sizeof(*depths));
+}
+
 /* The expected depth of the deepest of 512 nodes is about 20. */
 static void no_path_is_long(void **state)
 {
@@ -146,11 +172,8 @@ static void no_path_is_long(void **state)
 
     (void)state;
     start(&w, false);
-    for (size_t k = 0; k < SLOTS; k++) {
-        hole_of(&w, k)->node =
-            (struct free_node){.addr = k * PITCH, .size = 512};
-        holes_insert(&w.tree, hole_of(&w, k));
-    }
+    for (size_t k = 0; k < SLOTS; k++)
+        insert(&w, k);
     assert_int_equal(write_depths(w.tree, 0, depths), SLOTS);
     for (size_t k = 0; k < SLOTS; k++)
         if (depths[k] > deepest)
@@ -163,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_lowest_hole_that_fits),
         cmocka_unit_test(the_shape_does_not_depend_on_the_host),
+        cmocka_unit_test(the_shape_does_not_remember_what_was_removed),
         cmocka_unit_test(no_path_is_long),
     };
 
