@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_symbols.sh: all that libfragsim defines for others, as an archive and as
 # a shared library, begins with frag_, and each function and object that a
-# public header declares is among it.
+# public header declares is among it, by the same name for C++.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -56,6 +56,25 @@ judge() {
     head -n 20 "$folder/wrong"
     failures=$((failures + 1))
 }
+
+for compiler in clang c++; do
+    command -v $compiler >/dev/null || continue
+    {
+        cat "$folder/all.c"
+        echo 'const void *used[] = {'
+        sed 's/.*/(const void *)\&&,/' "$folder/declared"
+        echo '};'
+    } >"$folder/used.c"
+    $compiler -x c++ -std=c++17 -I"$include" -c "$folder/used.c" \
+        -o "$folder/used.o"
+    nm --format=posix --undefined-only "$folder/used.o" | awk '{print $1}' |
+        sort | comm -13 - "$folder/declared" >"$folder/wrong"
+    [ -s "$folder/wrong" ] || break
+    echo "check_symbols: C++ has other names for:"
+    head -n 20 "$folder/wrong"
+    failures=$((failures + 1))
+    break
+done
 
 libraries=$(dirname "$(find "$folder" -name libfragsim.a)")
 judge "$libraries/libfragsim.a"
