@@ -21,6 +21,7 @@
 #include "traces/build/build.h"
 #include "traces/bytes/source.h"
 #include "traces/import/importers.h"
+#include "traces/torch_sizes.h"
 
 /* The builder */
 

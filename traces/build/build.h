@@ -10,7 +10,6 @@
 #ifndef FRAG_TRACES_BUILD_BUILD_H
 #define FRAG_TRACES_BUILD_BUILD_H
 
-#include "traces/torch_sizes.h"
 #include "traces/trace.h"
 
 FRAG_BEGIN_DECLS
@@ -102,12 +101,14 @@ uint32_t frag_build_string(struct frag_build *b, const char *text,
 uint32_t frag_build_stack(struct frag_build *b, const struct frag_frame *frames,
                           size_t count);
 
+enum { FRAG_RECORDED_DIVISIONS = 16 }; /* of roundup_power2_divisions */
+
 /* The recorded allocator's settings: as a conf string, and those the inference
  * needs. */
 struct frag_recorded_settings {
-    const char *conf;                    /* copied; NULL if none recorded */
-    double gc_threshold;                 /* 0: off */
-    uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
+    const char *conf;    /* copied; NULL if none recorded */
+    double gc_threshold; /* 0: off */
+    uint64_t divisions[FRAG_RECORDED_DIVISIONS];
     bool expandable;
 };
 enum frag_err frag_build_settings(struct frag_build *b,

@@ -10,9 +10,14 @@
  * Source: the order of malloc's attempts in PyTorch 2.11 (alloc_block and what
  * comes before it), as read; held against recordings whose calls are known.
  */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "traces/build/device.h"
+#include "traces/torch_sizes.h"
+
+static_assert((int)FRAG_RECORDED_DIVISIONS == (int)TORCH_DIVISIONS,
+              "a recording holds as many divisions as PyTorch has");
 
 /* Slots of a recording without completions. */
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "traces/build/device.h"
+#include "traces/torch_sizes.h"
 
 static int by_address(const void *a, const void *b)
 {

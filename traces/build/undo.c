@@ -6,6 +6,7 @@
  * a painted piece points past itself, so the whole costs O(n log n).
  */
 #include "traces/build/device.h"
+#include "traces/torch_sizes.h"
 
 struct pieces {
     frag_addr *cuts; /* ascending; piece k is cuts[k] .. cuts[k + 1] */
