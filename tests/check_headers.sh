@@ -52,7 +52,7 @@ sed 's/.*/#include "&"/' "$folder/headers" >"$folder/together"
 compiles "all headers together" <"$folder/together"
 
 while IFS=: read -r header line; do
-    included=$(sed 's/.*"\(.*\)".*/\1/' <<<"$line")
+    included=${line#*\"} included=${included%%\"*}
     [ -f "$included" ] || fail "$header includes $included, not installed"
 done < <(xargs grep -H '#include "' <"$folder/all")
 

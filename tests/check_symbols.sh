@@ -36,7 +36,7 @@ gcc -std=c17 -I"$include" -fsyntax-only -aux-info "$folder/functions" \
 
 # judge LIBRARY NM_OPTIONS...
 judge() {
-    local library=$1 name
+    local library=$1
     shift
     [ -f "$library" ] || {
         echo "check_symbols: no library ${library##*/}"
