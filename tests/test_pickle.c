@@ -118,17 +118,17 @@ static enum frag_err on_seal(void *user, uint8_t kind, uint32_t *result,
 static const struct pickle_member root_members[] = {
     {W_rows, K_ROWS}, {W_names, K_NAMES}, {0, 0}};
 
-#define LIST_KIND(text, of)                                                  \
-    &(const struct pickle_kind)                                              \
-    {                                                                        \
-        .name = text, .element = of, .begin = on_begin, .take = on_elements, \
-        .seal = on_seal                                                      \
+#define LIST_KIND(text, of)                                                 \
+    &(const struct pickle_kind)                                             \
+    {                                                                       \
+        .name = text, .element = of, .begin = on_begin, .add = on_elements, \
+        .seal = on_seal                                                     \
     }
 #define DICT_KIND(text, keep, has)                                            \
     &(const struct pickle_kind)                                               \
     {                                                                         \
         .name = text, .shape = PICKLE_IS_DICT, .keeps = keep, .members = has, \
-        .begin = on_begin, .take = on_pairs, .seal = on_seal                  \
+        .begin = on_begin, .add = on_pairs, .seal = on_seal                   \
     }
 
 static const struct pickle_kind *const kinds[] = {
@@ -315,17 +315,18 @@ static void what_could_call_a_function_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        char bytes[40] = "\x80\4]", words_of_it[100];
+        char bytes[40] = "\x80\4]", words_of_it[120];
         struct heard h;
         struct frag_error e;
 
         memcpy(bytes + 3, rows[i].bytes, rows[i].size);
         assert_int_equal(read_bytes(bytes, rows[i].size + 3, &h, &e),
                          FRAG_CORRUPT);
-        snprintf(words_of_it, sizeof(words_of_it),
-                 "it:3: the pickle wants to call a function (%s); a snapshot "
-                 "never does",
-                 rows[i].name);
+        snprintf(
+            words_of_it, sizeof(words_of_it),
+            "it:3: expected plain values, found the opcode %s, which calls "
+            "a function; a snapshot has none",
+            rows[i].name);
         assert_string_equal(e.text, words_of_it);
     }
 }
@@ -338,18 +339,26 @@ static void what_is_no_pickle_is_named_with_its_offset(void **state)
         ROW("protocol 1", "\x80\1.", "it:0: expected a pickle of protocol"),
         ROW("no PROTO", "].", "it:0: expected a pickle"),
         ROW("nothing", "", "it:0: expected a pickle"),
-        ROW("PERSID", "\x80\4P1\n", "it:2: the pickle wants something from"),
-        ROW("BINPERSID", "\x80\4Q", "it:2: the pickle wants something from"),
-        ROW("NEXT_BUFFER", "\x80\5\x97", "it:2: the pickle wants something"),
-        ROW("READONLY_BUFFER", "\x80\5\x98", "it:2: the pickle wants some"),
-        ROW("INT", "\x80\2I1\n", "it:2: INT is an opcode of protocols 0"),
-        ROW("LONG", "\x80\2L1L\n", "it:2: LONG is an opcode"),
-        ROW("FLOAT", "\x80\2F1\n", "it:2: FLOAT is an opcode"),
-        ROW("STRING", "\x80\2S''\n", "it:2: STRING is an opcode"),
-        ROW("UNICODE", "\x80\2Va\n", "it:2: UNICODE is an opcode"),
-        ROW("GET", "\x80\2g0\n", "it:2: GET is an opcode"),
-        ROW("PUT", "\x80\2p0\n", "it:2: PUT is an opcode"),
-        ROW("no opcode", "\x80\2\xff", "it:2: 0xff is no opcode"),
+        ROW("PERSID", "\x80\4P1\n", "it:2: expected plain values"),
+        ROW("BINPERSID", "\x80\4Q", "it:2: expected plain values"),
+        ROW("NEXT_BUFFER", "\x80\5\x97", "it:2: expected plain values"),
+        ROW("READONLY_BUFFER", "\x80\5\x98", "it:2: expected plain values"),
+        ROW("INT", "\x80\2I1\n",
+            "it:2: expected an opcode of protocols 2 to 5, found INT of"),
+        ROW("LONG", "\x80\2L1L\n",
+            "it:2: expected an opcode of protocols 2 to 5, found LONG of"),
+        ROW("FLOAT", "\x80\2F1\n",
+            "it:2: expected an opcode of protocols 2 to 5, found FLOAT of"),
+        ROW("STRING", "\x80\2S''\n",
+            "it:2: expected an opcode of protocols 2 to 5, found STRING of"),
+        ROW("UNICODE", "\x80\2Va\n",
+            "it:2: expected an opcode of protocols 2 to 5, found UNICODE of"),
+        ROW("GET", "\x80\2g0\n",
+            "it:2: expected an opcode of protocols 2 to 5, found GET of"),
+        ROW("PUT", "\x80\2p0\n",
+            "it:2: expected an opcode of protocols 2 to 5, found PUT of"),
+        ROW("no opcode", "\x80\2\xff",
+            "it:2: expected an opcode of a pickle, found 0xff"),
         ROW("an end too early", "\x80\2]", "it:3: the file ends inside"),
         ROW("a cut argument", "\x80\2J\1\2", "it:2: the file ends inside"),
         ROW("a cut text", "\x80\2\x8c\5ab", "it:2: the file ends inside"),
@@ -360,7 +369,7 @@ static void what_is_no_pickle_is_named_with_its_offset(void **state)
         ROW("a cut LONG4", "\x80\2\x8b\xff\xff\xff\x7f",
             "it:2: the file ends inside"),
         ROW("a LONG4 below zero", "\x80\2\x8b\xff\xff\xff\xff",
-            "it:2: a LONG4 of negative size"),
+            "it:2: expected a LONG4 of at least 0 bytes"),
         ROW("bytes past the end", "\x80\4\x8e\xff\xff\xff\xff\xff\xff\xff\x7f",
             "it:2: the file ends inside"),
         ROW("STOP of nothing", "\x80\2.",
@@ -386,21 +395,24 @@ static void what_is_no_pickle_is_named_with_its_offset(void **state)
         ROW("TUPLE2 past a MARK", "\x80\2K\1(K\2\x86",
             "it:7: expected 2 values"),
         ROW("APPENDS without a MARK", "\x80\2]e", "it:3: expected a MARK"),
-        ROW("APPENDS to nothing", "\x80\2(e", "it:3: nothing below the MARK"),
+        ROW("APPENDS to nothing", "\x80\2(e",
+            "it:3: expected a container below the MARK"),
         ROW("APPEND to nothing", "\x80\2]a", "it:3: expected 2 values"),
         ROW("APPEND to a number", "\x80\2K\1K\2a",
             "it:6: expected a list to put values in, found an integer"),
         ROW("APPEND to a dict", "\x80\2}K\2a", "it:5: expected a list"),
         ROW("SETITEMS to a list", "\x80\2](K\1K\2u", "it:8: expected a dict"),
         ROW("SETITEMS to a tuple", "\x80\2)(K\1K\2u", "it:8: expected a dict"),
-        ROW("a key alone", "\x80\2}(K\1u", "it:6: a key without a value"),
+        ROW("a key alone", "\x80\2}(K\1u",
+            "it:6: expected a value after each key"),
         ROW("MEMOIZE of nothing", "\x80\4\x94", "it:2: expected a value to"),
         ROW("MEMOIZE of a MARK", "\x80\4(\x94", "it:3: expected a value to"),
         ROW("BINGET of nothing", "\x80\4h\5", "it:2: memo number 5 was never"),
         ROW("LONG_BINGET far away", "\x80\4j\xff\xff\xff\xff",
             "it:2: memo number 4294967295 was never set"),
         ROW("LONG_BINPUT far away", "\x80\4Nr\xff\xff\xff\x7f",
-            "it:3: memo number 2147483647 so early"),
+            "it:3: expected a memo number of at most 3, the offset in bytes, "
+            "found 2147483647"),
     };
 
     (void)state;
@@ -472,14 +484,14 @@ static void what_was_handed_over_cannot_come_again(void **state)
     static const struct row rows[] = {
         ROW("a row twice", "\x80\4}(" ROWS "](}\x94h\0eu.",
             "it:16: expected a row in a list of rows, found a reference to "
-            "something that was read before"),
+            "an object that was read before"),
         ROW("a number among rows", "\x80\4}(" ROWS "](K\1eu.",
             "it:14: expected a row in a list of rows, found an integer"),
         ROW("a row that grows late",
             "\x80\4}(" ROWS "](}\x94}h\0" SIZE "K\1seu.",
             "it:25: expected a dict to put values in, found a reference"),
         ROW("a name in itself", "\x80\4}(" NAMES "](}\x94" SIZE "h\0seu.",
-            "it:23: a name grows after it was complete"),
+            "it:23: a name receives values after it was complete"),
         ROW("a list in its place", "\x80\4}(" ROWS "](]eu.",
             "it:13: expected a row in a list of rows, found a value of"),
     };
@@ -559,7 +571,7 @@ static void a_stack_too_deep_is_refused(void **state)
         memset(l.bytes + 2, "]("[i], DEPTH);
         l.size += DEPTH;
         assert_int_equal(read_bytes(l.bytes, l.size, &h, &e), FRAG_CORRUPT);
-        assert_non_null(strstr(e.text, "values at a time"));
+        assert_non_null(strstr(e.text, "values on the stack"));
     }
     free(l.bytes);
 }

@@ -1,4 +1,5 @@
-/* memo.c - the pages of the memo, packed and opened again. */
+/* memo.c - packs and opens the pages of the memo. memo.h describes both forms.
+ */
 #include "traces/pickle/memo.h"
 
 #include <stdlib.h>
@@ -13,8 +14,9 @@ enum {
     READS_MAX = 1 << 14
 };
 
-/* The different codes of a page and each one's place; how many there are, or 0
- * if too many. */
+/* Writes the different codes of a page to `codes`, and to `places` the index in
+ * `codes` of each code of the page. Returns the number of different codes, or 0
+ * if there are more than CODES_MAX. */
 static size_t distinct(const uint32_t *open, uint32_t codes[CODES_MAX],
                        uint8_t places[PAGE])
 {
@@ -36,7 +38,8 @@ static size_t distinct(const uint32_t *open, uint32_t codes[CODES_MAX],
     return count;
 }
 
-/* Only an optimization: without memory the page stays as it is. */
+/* Packs a page. Packing only saves memory: the page stays open if it has too
+ * many different codes or if the host has no memory. */
 static void pack(struct memo_page *page)
 {
     uint32_t codes[CODES_MAX], *packed;
@@ -91,7 +94,9 @@ static bool open_page(struct memo_page *page)
     return true;
 }
 
-static bool turn_to(struct memo *m, size_t k)
+/* Makes page k open and current, and packs the page that was current. Returns
+ * false if the host has no memory. */
+static bool select_page(struct memo *m, size_t k)
 {
     if (!GROW(m->pages, m->page_room, k + 1))
         return false;
@@ -109,7 +114,7 @@ bool memo_set(struct memo *m, uint64_t number, uint32_t code)
 {
     const size_t k = (size_t)(number >> PAGE_BITS);
 
-    if ((k != m->current || k >= m->page_count) && !turn_to(m, k))
+    if ((k != m->current || k >= m->page_count) && !select_page(m, k))
         return false;
     m->pages[k].open[number & (PAGE - 1)] = code;
     return true;
@@ -126,7 +131,7 @@ uint32_t memo_get_packed(struct memo *m, uint64_t number)
     page = &m->pages[k];
     code = packed_code(page, number & (PAGE - 1));
     if (++page->reads == READS_MAX)
-        (void)open_page(page); /* or it stays slow */
+        (void)open_page(page); /* on failure, reads stay slow */
     return code;
 }
 

@@ -1,8 +1,10 @@
-/* memo.h - the memo of a pickle: codes by number, 0 where none is set.
+/* memo.h - the memo of a pickle: a table from memo numbers to codes of 32 bits.
+ * The code is 0 where no value was memoized.
  *
- * Protocol 4 memoizes every dict and every text, twice for each entry of a
- * snapshot. So pages that the reader has left are packed: a page rarely holds
- * more than a few different codes.
+ * Protocol 4 memoizes every dictionary and every text, twice for each entry of
+ * a snapshot, so the memo is large. A page of the memo rarely holds more than a
+ * few different codes. Therefore the memo packs each page when another page is
+ * filled.
  */
 #ifndef FRAG_TRACES_PICKLE_MEMO_H
 #define FRAG_TRACES_PICKLE_MEMO_H
@@ -11,31 +13,32 @@
 
 enum { MEMO_BITS = 12, MEMO_PAGE = 1 << MEMO_BITS };
 
-/* A code: 3 bits of class, then a text's number, or 5 bits of kind and a
- * result. */
+/* The class of a code is its lowest 3 bits. The other 29 bits hold the number
+ * of a text, or 5 bits of kind and 24 bits of result. */
 enum code_class {
     CODE_UNSET,
     CODE_TEXT,
-    CODE_PAIR,
-    CODE_SCALAR, /* the value itself, kept as a text */
+    CODE_PAIR,   /* the number of the text that stores the pair */
+    CODE_SCALAR, /* the number of the text that stores tag and value */
     CODE_RESULT,
-    CODE_DONE,
+    CODE_DONE, /* a complete container of a kind without `keeps` */
     CODE_OTHER,
-    CODE_OPEN,
+    CODE_OPEN, /* a container of a kind with `keeps`, not yet complete */
 };
 
 enum { MEMO_RESULT_MAX = 1 << 24 };
 
-/* result < MEMO_RESULT_MAX. */
+/* The caller ensures that result is less than MEMO_RESULT_MAX. */
 static inline uint32_t memo_code_of_result(uint8_t kind, uint64_t result)
 {
     return CODE_RESULT | (uint32_t)kind << 3 | (uint32_t)result << 8;
 }
 
-/* Open: `open` has MEMO_PAGE codes. Packed: `codes` has the different ones, and
- * after them, as bytes, MEMO_PAGE places in it of `bits` bits (4 or 8) each. A
- * page that was packed is opened for good when it is written again or read
- * often, so that no order of calls makes it go back and forth. */
+/* A page of MEMO_PAGE codes. An open page stores them in `open`. A packed page
+ * stores each different code once, in `codes`, followed by MEMO_PAGE indices
+ * into `codes` of `bits` bits (4 or 8) each. The memo opens a packed page when
+ * the page is written again or is read often. Such a page stays open, so that
+ * no order of calls packs and opens a page again and again. */
 struct memo_page {
     uint32_t *open, *codes;
     uint16_t code_count, reads;
@@ -46,14 +49,17 @@ struct memo_page {
 struct memo {
     struct memo_page *pages;
     size_t page_count, page_room;
-    size_t current; /* the page being filled */
-    uint64_t next;  /* the number that MEMOIZE gives */
+    size_t current; /* index of the page that is being filled */
+    uint64_t next;  /* number that the next MEMOIZE assigns */
 };
 
-/* False if the host has no memory. */
+/* Stores the code of a number. Returns false if the host has no memory. */
 bool memo_set(struct memo *m, uint64_t number, uint32_t code);
+
+/* memo_get for a page that is not open. */
 uint32_t memo_get_packed(struct memo *m, uint64_t number);
 
+/* Returns the code of a number, 0 if no value was memoized under it. */
 static inline uint32_t memo_get(struct memo *m, uint64_t number)
 {
     const uint64_t k = number >> MEMO_BITS;

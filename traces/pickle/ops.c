@@ -1,4 +1,7 @@
-/* ops.c - the opcodes of a pickle. */
+/* ops.c - the opcodes of a pickle: those that build plain values are run, all
+ * others are refused with a message. Python's module pickletools
+ * documents the opcodes.
+ */
 #include "traces/pickle/reader.h"
 
 enum { TEXT_MAX = 1 << 24 }; /* bytes of one text */
@@ -19,27 +22,33 @@ static uint32_t little4(const unsigned char *b)
 #define RUN(name) \
     static enum frag_err run_##name(struct pickle *p, const unsigned char *arg)
 
+/* Reads a text of `size` bytes and pushes it. */
 static enum frag_err text(struct pickle *p, uint64_t size)
 {
     const unsigned char *bytes = NULL;
     uint32_t n;
 
     if (size > TEXT_MAX)
-        return pickle_bad(p, "expected a text of at most %d bytes", TEXT_MAX);
-    FRAG_TRY(bytes_take(p, (size_t)size, &bytes));
+        return pickle_bad(p,
+                          "expected a text of at most %d bytes, found a longer "
+                          "one",
+                          TEXT_MAX);
+    FRAG_TRY(bytes_read(p, (size_t)size, &bytes));
     n = texts_add(&p->texts, bytes, (size_t)size);
     if (n == TEXT_NONE)
         return pickle_no_memory(p);
     return stack_push(p, (struct pickle_value){.tag = PICKLE_TEXT, .n = n});
 }
 
+/* Skips a byte string, which no schema uses. */
 static enum frag_err bytes_unused(struct pickle *p, uint64_t size)
 {
     FRAG_TRY(bytes_skip(p, size));
     return stack_push_other(p);
 }
 
-/* A two's complement integer of any size, of which 64 bits are kept. */
+/* Reads a two's complement integer of `size` bytes, little-endian, and pushes
+ * it. An integer of more than 64 bits is pushed as HUGE, without its value. */
 static enum frag_err whole(struct pickle *p, uint64_t size)
 {
     struct pickle_value v = {.tag = PICKLE_INT};
@@ -49,7 +58,7 @@ static enum frag_err whole(struct pickle *p, uint64_t size)
         FRAG_TRY(bytes_skip(p, size));
         return stack_push(p, (struct pickle_value){.tag = PICKLE_HUGE});
     }
-    FRAG_TRY(bytes_take(p, (size_t)size, &b));
+    FRAG_TRY(bytes_read(p, (size_t)size, &b));
     if (size == 9) {
         v.tag = b[8] ? PICKLE_HUGE : PICKLE_UINT;
         v.n = little8(b);
@@ -79,7 +88,7 @@ RUN(proto)
     return FRAG_OK;
 }
 
-/* How the file is cut into frames says nothing about its values. */
+/* FRAME only tells a reader how many bytes to read ahead. */
 RUN(frame)
 {
     (void)p, IGNORE;
@@ -159,7 +168,8 @@ RUN(long4)
     const uint32_t size = little4(arg);
 
     if (size > INT32_MAX)
-        return pickle_bad(p, "a LONG4 of negative size");
+        return pickle_bad(p, "expected a LONG4 of at least 0 bytes, found a "
+                             "negative size");
     return whole(p, size);
 }
 
@@ -208,7 +218,7 @@ RUN(empty_dict)
     return stack_begin(p, PICKLE_IS_DICT);
 }
 
-/* A set is a list as far as anyone here looks. */
+/* EMPTY_SET also runs this: no schema names a set, so it may be a list. */
 RUN(empty_list)
 {
     IGNORE;
@@ -245,8 +255,10 @@ RUN(tuple)
     return stack_wrap_marked(p, true);
 }
 
-/* What comes without an empty one first, as no pickler writes lists and dicts:
- * it cannot be told where it stands while it is filled. */
+/* LIST, DICT and FROZENSET create a container from the values above the MARK.
+ * The reader cannot know the kind of such a container while its members are
+ * read, so an OTHER replaces it. Picklers write lists and dictionaries
+ * with EMPTY_LIST and EMPTY_DICT. */
 RUN(wrap)
 {
     IGNORE;
@@ -303,9 +315,9 @@ RUN(get4)
     return refs_recall(p, little4(arg));
 }
 
-/* Refusals */
+/* Opcodes that are refused */
 
-/* Of an opcode without argument that is being run. */
+/* The name of the current opcode, which has no fixed argument. */
 static const char *name_of(const struct pickle *p)
 {
     return opcodes[p->at[-1]].name;
@@ -315,8 +327,8 @@ RUN(call)
 {
     IGNORE;
     return pickle_bad(p,
-                      "the pickle wants to call a function (%s); a snapshot "
-                      "never does",
+                      "expected plain values, found the opcode %s, which calls "
+                      "a function; a snapshot has none",
                       name_of(p));
 }
 
@@ -324,8 +336,9 @@ RUN(outside)
 {
     IGNORE;
     return pickle_bad(p,
-                      "the pickle wants something from outside of it (%s); a "
-                      "snapshot never does",
+                      "expected plain values, found the opcode %s, which "
+                      "refers to data outside of the pickle; a snapshot has "
+                      "none",
                       name_of(p));
 }
 
@@ -333,7 +346,8 @@ RUN(old)
 {
     IGNORE;
     return pickle_bad(
-        p, "%s is an opcode of protocols 0 and 1, expected 2 to 5", name_of(p));
+        p, "expected an opcode of protocols 2 to 5, found %s of 0 or 1",
+        name_of(p));
 }
 
 const struct opcode opcodes[256] = {

@@ -1,4 +1,6 @@
-/* pickle.c - the reader as its users see it: one opcode after the other. */
+/* pickle.c - the public calls of the pickle reader, and its loop over the
+ * opcodes. ops.c holds the opcodes themselves.
+ */
 #include "traces/pickle/pickle.h"
 
 #include <stdlib.h>
@@ -6,6 +8,7 @@
 
 #include "traces/pickle/reader.h"
 
+/* Runs the next opcode. */
 static enum frag_err step(struct pickle *p)
 {
     const struct opcode *op;
@@ -18,7 +21,8 @@ static enum frag_err step(struct pickle *p)
         return bytes_cut_short(p);
     op = &opcodes[*p->at];
     if (!op->name)
-        return pickle_bad(p, "0x%02x is no opcode of a pickle", *p->at);
+        return pickle_bad(p, "expected an opcode of a pickle, found 0x%02x",
+                          *p->at);
     arg = p->at + 1;
     if (bytes_left(p) < 1u + op->size)
         return bytes_cut_short(p);
@@ -28,6 +32,8 @@ static enum frag_err step(struct pickle *p)
 
 /* The reader */
 
+/* Adds the words of the schema as the first texts, so that word k has number k.
+ */
 static bool add_words(struct pickle *p)
 {
     const struct pickle_schema *s = p->schema;
@@ -73,7 +79,8 @@ enum frag_err pickle_read(struct pickle *p, struct frag_error *e)
     p->e = e;
     FRAG_TRY(bytes_refill(p));
     if (!bytes_left(p) || *p->at != OPCODE_PROTO)
-        return pickle_bad(p, "expected a pickle (PROTO)");
+        return pickle_bad(p, "expected a pickle, which begins with the opcode "
+                             "PROTO (0x80), found other bytes or none");
     while (!p->stopped)
         FRAG_TRY(step(p));
     frag_source_skip(p->source, (size_t)(p->at - p->start));

@@ -1,5 +1,6 @@
-/* reader.c - the lowest part of a pickle reader: its window on the bytes, and
- * the words of its errors. */
+/* reader.c - the lowest layer of a pickle reader: its window on the input
+ * bytes, and its error messages.
+ */
 #include "traces/pickle/reader.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@ enum {
     STEP = 1 << 20, /* bytes between two ticks */
 };
 
-/* Words */
+/* Messages */
 
 enum frag_err pickle_bad(const struct pickle *p, const char *format, ...)
 {
@@ -47,7 +48,7 @@ const char *pickle_describe(const struct pickle *p,
         [PICKLE_FLOAT] = "a float",
         [PICKLE_TEXT] = "a text",
         [PICKLE_PAIR] = "a tuple of two integers",
-        [PICKLE_SEEN] = "a reference to something that was read before",
+        [PICKLE_SEEN] = "a reference to an object that was read before",
         [PICKLE_LIST] = "a list",
         [PICKLE_DICT] = "a dict",
         [PICKLE_MARK] = "a MARK",
@@ -90,12 +91,13 @@ enum frag_err bytes_refill(struct pickle *p)
 
 enum frag_err bytes_cut_short(const struct pickle *p)
 {
-    return pickle_bad(p, "the file ends inside the pickle");
+    return pickle_bad(p, "the file ends inside the pickle: it is truncated");
 }
 
-/* The next `size` bytes, more than fit a window, in a buffer that grows as they
- * come: their number is only what the file claims. */
-static enum frag_err take_long(struct pickle *p, size_t size,
+/* Reads `size` bytes, more than the window holds, into a buffer. The buffer
+ * grows with the bytes that are really there, because a damaged file may claim
+ * any size. */
+static enum frag_err read_long(struct pickle *p, size_t size,
                                const unsigned char **bytes)
 {
     size_t have = 0;
@@ -119,14 +121,14 @@ static enum frag_err take_long(struct pickle *p, size_t size,
     return FRAG_OK;
 }
 
-enum frag_err bytes_take(struct pickle *p, size_t size,
+enum frag_err bytes_read(struct pickle *p, size_t size,
                          const unsigned char **bytes)
 {
     if (size > bytes_left(p) && size <= FRAG_SOURCE_WINDOW)
         FRAG_TRY(bytes_refill(p));
     if (size > bytes_left(p))
         return size <= FRAG_SOURCE_WINDOW ? bytes_cut_short(p)
-                                          : take_long(p, size, bytes);
+                                          : read_long(p, size, bytes);
     *bytes = p->at;
     p->at += size;
     return FRAG_OK;

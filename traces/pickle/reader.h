@@ -1,12 +1,15 @@
-/* reader.h - the parts of a pickle reader, each of which calls those before it
- * only: its window and words (reader.c), its stack (stack.c), its references
- * (refs.c), its opcodes (ops.c). Private to traces/pickle/.
+/* reader.h - the inside of a pickle reader. Private to traces/pickle/.
  *
- * A container is open from the opcode that makes it until something shows that
- * nothing more will be put in: it is put into another one, or the next one of
- * its kind begins. Then it is sealed: its record becomes one DONE (neighbours
- * are counted, not stacked, so a list of a million entries under one MARK needs
- * one value), or a RESULT.
+ * The reader has four layers, and each layer calls only those before it: input
+ * bytes and error messages (reader.c), stack (stack.c), memo references
+ * (refs.c), opcodes (ops.c).
+ *
+ * A container is open from the opcode that creates it until the reader knows
+ * that nothing more is added to it: the pickle adds the container to another
+ * one, or the next container of its kind begins. Then the reader seals the
+ * container: on the stack, a DONE or a RESULT replaces it. Neighbouring DONE
+ * values are one value with a count, so a list of a million entries under one
+ * MARK needs one value of the stack.
  */
 #ifndef FRAG_TRACES_PICKLE_READER_H
 #define FRAG_TRACES_PICKLE_READER_H
@@ -23,57 +26,67 @@ struct pickle {
 
     struct pickle_value *stack;
     size_t count, room;
-    size_t *marks; /* where the MARKs are on the stack */
+    size_t *marks; /* indices of the MARKs on the stack */
     size_t mark_count, mark_room;
-    size_t open_at[PICKLE_KINDS]; /* 1 + where the open one is; 0: none */
+    size_t open_at[PICKLE_KINDS]; /* by kind: 1 + index on the stack of the open
+                                     container; 0: none */
 
     struct memo memo;
     struct texts texts;
 
-    const unsigned char *start, *at, *end; /* the window; at is read next */
-    uint64_t base;                         /* offset of start */
-    uint64_t where;                        /* offset of the opcode */
+    const unsigned char *start, *at, *end; /* the window; *at is read next */
+    uint64_t base;                         /* offset of start in the input */
+    uint64_t where;                        /* offset of the current opcode */
     bool last;                             /* the input ends with the window */
-    bool stopped;
-    unsigned char *long_bytes; /* a text longer than a window */
+    bool stopped;                          /* STOP was read */
+    unsigned char *long_bytes; /* buffer of a text longer than the window */
     size_t long_room;
 };
 
+/* Fails with CORRUPT: file, offset of the current opcode, and the message. */
 enum frag_err pickle_bad(const struct pickle *p, const char *format, ...)
     FRAG_PRINTF(2, 3);
 enum frag_err pickle_no_memory(const struct pickle *p);
 
-/* The window: bytes that are there, the next `size` in a row (*bytes is valid
- * until the next call), and past the next `size`. */
+/* The number of unread bytes in the window. */
 static inline size_t bytes_left(const struct pickle *p)
 {
     return (size_t)(p->end - p->at);
 }
 
-/* Moves the window on to where the reader is. */
+/* Moves the window so that it begins at the next unread byte, and fills it. */
 enum frag_err bytes_refill(struct pickle *p);
 
-enum frag_err bytes_take(struct pickle *p, size_t size,
+/* Reads the next `size` bytes; *bytes is valid until the next call. */
+enum frag_err bytes_read(struct pickle *p, size_t size,
                          const unsigned char **bytes);
+
+/* Skips the next `size` bytes. */
 enum frag_err bytes_skip(struct pickle *p, uint64_t size);
 
-/* CORRUPT: the input ends too early. */
+/* Fails with CORRUPT because the input ends too early. */
 enum frag_err bytes_cut_short(const struct pickle *p);
 
+/* A little-endian number of `count` bytes, at most 8. */
 uint64_t bytes_little(const unsigned char *bytes, size_t count);
 
-/* An opcode; run gets its argument of known size. */
+/* An opcode. run() receives the argument of fixed size; an opcode with an
+ * argument of variable size reads the rest itself. */
 struct opcode {
-    const char *name; /* NULL: there is none */
-    uint8_t size;     /* bytes of the argument */
+    const char *name; /* NULL: no opcode has this byte */
+    uint8_t size;     /* bytes of the fixed argument */
     enum frag_err (*run)(struct pickle *p, const unsigned char *arg);
 };
 
-enum { OPCODE_MAX = 9, OPCODE_PROTO = 0x80 }; /* bytes with the argument */
+enum {
+    OPCODE_MAX = 9, /* bytes of the longest opcode with its fixed argument */
+    OPCODE_PROTO = 0x80
+};
 
 extern const struct opcode opcodes[256];
 
-enum frag_err stack_grow(struct pickle *p); /* CORRUPT: too deep */
+/* Makes room for one more value. CORRUPT if the stack is too deep, NOMEM. */
+enum frag_err stack_grow(struct pickle *p);
 
 static inline enum frag_err stack_push(struct pickle *p,
                                        struct pickle_value value)
@@ -95,18 +108,19 @@ static inline enum frag_err stack_push_other(struct pickle *p)
     return stack_push(p, (struct pickle_value){.tag = PICKLE_OTHER, .n = 1});
 }
 
+/* Pushes a MARK. */
 enum frag_err stack_mark(struct pickle *p);
 
-/* Begins a container at the top. */
+/* Pushes a new open container. */
 enum frag_err stack_begin(struct pickle *p, enum pickle_shape shape);
 
-/* Puts what is above the last MARK, or the top one or two values, into the
- * container below it. */
+/* Moves values from the stack into the container below them: all values above
+ * the last MARK, or only the top element (the top key and value). */
 enum frag_err stack_put_marked(struct pickle *p, enum pickle_shape shape);
 enum frag_err stack_put_top(struct pickle *p, enum pickle_shape shape);
 
-/* Makes a value of what is above the last MARK, or a tuple of the top count
- * values: a pair, or something of no use. */
+/* Replaces the values above the last MARK, or the top `count` values, with one
+ * value. A tuple of two integers is replaced with PAIR, all else with OTHER. */
 enum frag_err stack_wrap_marked(struct pickle *p, bool is_tuple);
 enum frag_err stack_wrap_top(struct pickle *p, size_t count);
 
@@ -114,14 +128,17 @@ enum frag_err stack_pop(struct pickle *p);
 enum frag_err stack_pop_marked(struct pickle *p);
 enum frag_err stack_dup(struct pickle *p);
 
-/* Completes an open container, *v on the stack. */
+/* Seals the open container *v, which is on the stack. */
 enum frag_err stack_seal(struct pickle *p, struct pickle_value *v);
 
-/* The pickle's end: one complete value of a kind that the schema has. */
+/* The end of the pickle. CORRUPT unless the stack holds one value, which is a
+ * container of a root kind. */
 enum frag_err stack_stop(struct pickle *p);
 
-/* The memo: the top value gets a number; a number's value is pushed. */
+/* Stores the top value in the memo under a number. */
 enum frag_err refs_memoize(struct pickle *p, uint64_t number);
+
+/* Pushes the value that the memo holds under a number. */
 enum frag_err refs_recall(struct pickle *p, uint64_t number);
 
 #endif

@@ -1,9 +1,12 @@
-/* refs.c - what the memo of a pickle refers to. */
+/* refs.c - the references of a pickle: stores stack values in the memo as codes
+ * of 32 bits, and restores values from codes.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "traces/pickle/reader.h"
 
+/* Stores tag and value as a text of 9 bytes; the code is the text's number. */
 static enum frag_err keep_scalar(struct pickle *p, const struct pickle_value *v,
                                  uint32_t *code)
 {
@@ -19,7 +22,9 @@ static enum frag_err keep_scalar(struct pickle *p, const struct pickle_value *v,
     return FRAG_OK;
 }
 
-/* An open container whose result is to come remembers its place. */
+/* An open container of a kind with `keeps` has no result yet. It remembers its
+ * first memo number; sealing stores the result there. A container that is
+ * memoized a second time is sealed at once. */
 static enum frag_err code_of_open(struct pickle *p, struct pickle_value *v,
                                   uint64_t number, uint32_t *code)
 {
@@ -74,10 +79,13 @@ enum frag_err refs_memoize(struct pickle *p, uint64_t number)
 
     if (!p->count)
         return pickle_bad(p, "expected a value to memoize, found none");
-    /* Numbers are given out one by one; without this bound, six bytes of
-     * input could ask for gigabytes of memo. */
+    /* Picklers number values from 0 without gaps. Without this bound, six bytes
+     * of input could make the memo allocate gigabytes. */
     if (number > p->where)
-        return pickle_bad(p, "memo number %" PRIu64 " so early", number);
+        return pickle_bad(p,
+                          "expected a memo number of at most %" PRIu64
+                          ", the offset in bytes, found %" PRIu64,
+                          p->where, number);
     FRAG_TRY(code_of(p, &p->stack[p->count - 1], number, &code));
     return memo_set(&p->memo, number, code) ? FRAG_OK : pickle_no_memory(p);
 }
@@ -91,15 +99,17 @@ static enum frag_err recall_scalar(struct pickle *p, uint32_t text)
     return stack_push(p, v);
 }
 
-/* A reference to a container that was open: if it still is, it is complete
- * now. */
+/* A reference to a container that was open when it was memoized. If it is still
+ * open, the reference completes it. */
 static enum frag_err recall_open(struct pickle *p, uint8_t kind,
                                  uint64_t number)
 {
     const size_t at = p->open_at[kind];
 
     if (!at || p->stack[at - 1].slot != number + 1)
-        return pickle_bad(p, "memo number %" PRIu64 " refers to nothing",
+        return pickle_bad(p,
+                          "memo number %" PRIu64
+                          " refers to a container that is not on the stack",
                           number);
     FRAG_TRY(stack_seal(p, &p->stack[at - 1]));
     return stack_push(p, p->stack[at - 1]);

@@ -1,13 +1,15 @@
-/* stack.c - the stack of a pickle reader: which kind a container is of, when it
- * is complete, and what is put into it. */
+/* stack.c - the stack of a pickle reader: decides the kind of each container
+ * and when it is complete, and passes its members to the callbacks of the
+ * schema.
+ */
 #include "traces/pickle/reader.h"
 
 #include <string.h>
 
 #include "traces/grow.h"
 
-/* What no pickler needs: Python's batches are of 1000, PyTorch's lists of
- * entries are counted, not stacked. */
+/* Upper bound on the values of the stack, more than any pickler needs: Python
+ * writes batches of 1000, and PyTorch's lists of entries are counted. */
 enum { DEPTH_MAX = 1 << 20 };
 
 static const struct pickle_kind *kind_of(const struct pickle *p,
@@ -26,7 +28,9 @@ static bool is_open(const struct pickle_value *v)
 enum frag_err stack_grow(struct pickle *p)
 {
     if (p->count == DEPTH_MAX)
-        return pickle_bad(p, "more than %d values at a time", DEPTH_MAX);
+        return pickle_bad(p,
+                          "expected at most %d values on the stack, found more",
+                          DEPTH_MAX);
     return GROW(p->stack, p->room, p->count + 1) ? FRAG_OK
                                                  : pickle_no_memory(p);
 }
@@ -39,6 +43,7 @@ enum frag_err stack_mark(struct pickle *p)
     return stack_push(p, (struct pickle_value){.tag = PICKLE_MARK});
 }
 
+/* Fails unless `count` values are above the last MARK. */
 static enum frag_err need_values(const struct pickle *p, size_t count)
 {
     const size_t floor = p->mark_count ? p->marks[p->mark_count - 1] + 1 : 0;
@@ -49,6 +54,7 @@ static enum frag_err need_values(const struct pickle *p, size_t count)
     return FRAG_OK;
 }
 
+/* Finds the index of the last MARK. */
 static enum frag_err need_mark(const struct pickle *p, size_t *mark)
 {
     if (!p->mark_count)
@@ -57,7 +63,8 @@ static enum frag_err need_mark(const struct pickle *p, size_t *mark)
     return FRAG_OK;
 }
 
-/* Kinds: what a new container is follows from where it is put. */
+/* Kinds: the place of a new container decides its kind. Each function returns 0
+ * where the schema names no kind for the place, or one of another shape. */
 
 static uint8_t if_shape(const struct pickle *p, uint8_t kind,
                         enum pickle_shape shape)
@@ -75,8 +82,9 @@ static uint8_t member_kind(const struct pickle *p, uint8_t dict, uint64_t word,
     return m && m->kind ? if_shape(p, m->kind, shape) : 0;
 }
 
-/* After a key: a member of the dict just below it, if such a dict has one of
- * that name, or else of the dict below the MARK. */
+/* The kind of a container after a key, which is at the top. The dictionary is
+ * the one right below the key if it has a member of that name, or else the one
+ * below the last MARK. */
 static uint8_t kind_after_key(const struct pickle *p, enum pickle_shape shape)
 {
     const uint64_t word = p->stack[p->count - 1].n;
@@ -96,6 +104,7 @@ static uint8_t kind_after_key(const struct pickle *p, enum pickle_shape shape)
     return kind;
 }
 
+/* The kind of an element of the list below the last MARK. */
 static uint8_t kind_among_marked(const struct pickle *p,
                                  enum pickle_shape shape)
 {
@@ -109,6 +118,7 @@ static uint8_t kind_among_marked(const struct pickle *p,
     return if_shape(p, kind_of(p, to)->element, shape);
 }
 
+/* The kind of a container that begins now. */
 static uint8_t kind_here(const struct pickle *p, enum pickle_shape shape)
 {
     const struct pickle_value *top;
@@ -130,12 +140,14 @@ static uint8_t kind_here(const struct pickle *p, enum pickle_shape shape)
 
 /* Sealing */
 
-/* The number that a container has in the memo stands for its result from now
- * on. */
+/* Stores the result of a sealed container under its memo number, if any. */
 static enum frag_err resolve(struct pickle *p, const struct pickle_value *v)
 {
     if (v->n >= MEMO_RESULT_MAX)
-        return pickle_bad(p, "too many of %s", p->schema->kinds[v->kind]->name);
+        return pickle_bad(p,
+                          "expected less than %d objects of one kind, found "
+                          "more (%s)",
+                          MEMO_RESULT_MAX, p->schema->kinds[v->kind]->name);
     if (!v->slot)
         return FRAG_OK;
     return memo_set(&p->memo, v->slot - 1, memo_code_of_result(v->kind, v->n))
@@ -161,6 +173,7 @@ enum frag_err stack_seal(struct pickle *p, struct pickle_value *v)
     return kind->keeps ? resolve(p, v) : FRAG_OK;
 }
 
+/* Seals all open containers from the index `first` to the top. */
 static enum frag_err seal_from(struct pickle *p, size_t first)
 {
     for (size_t i = first; i < p->count; i++)
@@ -169,7 +182,8 @@ static enum frag_err seal_from(struct pickle *p, size_t first)
     return FRAG_OK;
 }
 
-/* Joins the top value to the one below it where both only count. */
+/* Merges the top value into the one below if both are counts of the same thing.
+ */
 static void merge_top(struct pickle *p)
 {
     struct pickle_value *below, *top;
@@ -185,8 +199,9 @@ static void merge_top(struct pickle *p)
     }
 }
 
-/* A container of the same kind begins: the one before it is complete. So is a
- * dict of no kind at the top, since a dict takes nothing without a key. */
+/* A container of `kind` begins, so the open container of that kind is complete.
+ * A dictionary of kind 0 at the top is complete too, because a dictionary only
+ * accepts a value after a key. */
 static enum frag_err seal_before(struct pickle *p, uint8_t kind)
 {
     size_t at = kind ? p->open_at[kind] : 0;
@@ -221,7 +236,7 @@ enum frag_err stack_begin(struct pickle *p, enum pickle_shape shape)
     return FRAG_OK;
 }
 
-/* Putting into containers */
+/* Adding values to containers */
 
 static enum frag_err check_target(const struct pickle *p,
                                   const struct pickle_value *to,
@@ -232,7 +247,7 @@ static enum frag_err check_target(const struct pickle *p,
     if (to->tag == tag)
         return FRAG_OK;
     if (to->tag == PICKLE_DONE || to->tag == PICKLE_RESULT)
-        return pickle_bad(p, "%s grows after it was complete",
+        return pickle_bad(p, "%s receives values after it was complete",
                           pickle_describe(p, to));
     return pickle_bad(p, "expected %s to put values in, found %s",
                       shape == PICKLE_IS_DICT ? "a dict" : "a list",
@@ -256,6 +271,7 @@ static enum frag_err check_elements(const struct pickle *p,
     return FRAG_OK;
 }
 
+/* Adds the values from the index `first` to the top to the container *to. */
 static enum frag_err put(struct pickle *p, struct pickle_value *to,
                          enum pickle_shape shape, size_t first)
 {
@@ -266,14 +282,14 @@ static enum frag_err put(struct pickle *p, struct pickle_value *to,
 
     FRAG_TRY(check_target(p, to, shape));
     if (count % per_item)
-        return pickle_bad(p, "a key without a value");
+        return pickle_bad(p, "expected a value after each key, found none");
     FRAG_TRY(seal_from(p, first));
     kind = kind_of(p, to);
     if (shape == PICKLE_IS_LIST && kind->element)
         FRAG_TRY(check_elements(p, kind, items, count));
-    if (!kind->take)
+    if (!kind->add)
         return FRAG_OK;
-    return kind->take(p->user, to->kind, items, count / per_item, p->e);
+    return kind->add(p->user, to->kind, items, count / per_item, p->e);
 }
 
 enum frag_err stack_put_marked(struct pickle *p, enum pickle_shape shape)
@@ -282,7 +298,7 @@ enum frag_err stack_put_marked(struct pickle *p, enum pickle_shape shape)
 
     FRAG_TRY(need_mark(p, &mark));
     if (!mark)
-        return pickle_bad(p, "nothing below the MARK to put values in");
+        return pickle_bad(p, "expected a container below the MARK, found none");
     FRAG_TRY(put(p, &p->stack[mark - 1], shape, mark + 1));
     p->count = mark;
     p->mark_count--;
@@ -299,7 +315,7 @@ enum frag_err stack_put_top(struct pickle *p, enum pickle_shape shape)
     return FRAG_OK;
 }
 
-/* Tuples and the like */
+/* Tuples and other values that replace their parts */
 
 static bool is_whole(const struct pickle_value *v)
 {
@@ -334,7 +350,7 @@ enum frag_err stack_wrap_marked(struct pickle *p, bool is_tuple)
 
     FRAG_TRY(need_mark(p, &mark));
     p->mark_count--;
-    /* The MARK's place is needed for nothing once it is forgotten. */
+    /* Removes the MARK from the stack; all values above it move down by one. */
     memmove(&p->stack[mark], &p->stack[mark + 1],
             (p->count - mark - 1) * sizeof(*p->stack));
     p->count--;
@@ -344,12 +360,14 @@ enum frag_err stack_wrap_marked(struct pickle *p, bool is_tuple)
     return wrap(p, mark, is_tuple);
 }
 
+/* Whether the value is a count of values that were merged. */
 static bool only_counts(const struct pickle_value *v)
 {
     return v->tag == PICKLE_DONE || v->tag == PICKLE_OTHER;
 }
 
-/* Where the top count values begin; those that were merged are taken apart. */
+/* The index at which the top `count` values begin. A merged value is divided if
+ * only a part of its values belongs to them. */
 static enum frag_err top_values(struct pickle *p, size_t count, size_t *first)
 {
     const size_t wanted = count;

@@ -1,4 +1,5 @@
-/* text.c - a table of texts by their hash. */
+/* text.c - the distinct texts of a pickle, found by their hash.
+ */
 #include "traces/pickle/text.h"
 
 #include <stdlib.h>
@@ -6,7 +7,8 @@
 
 #include "traces/grow.h"
 
-/* Texts live in blocks that never move, a long one in a block of its own. */
+/* A chunk of memory that stores texts and never moves. A text longer than
+ * BLOCK_BYTES has a chunk of its own. */
 struct text_block {
     struct text_block *next;
     size_t used;
@@ -15,8 +17,9 @@ struct text_block {
 
 enum { BLOCK_BYTES = 1 << 16, FIRST_SLOTS = 1 << 10 };
 
-/* FNV-1a, eight bytes at a step: a pickle of C++ stacks has names of kilobytes,
- * one of plain entries has the three letters of "N/A" a million times. */
+/* FNV-1a, changed to read eight bytes at a time. Speed matters: a pickle of C++
+ * stacks has names of kilobytes, and a pickle of plain entries repeats the text
+ * "N/A" a million times. */
 static uint32_t hash_of(const unsigned char *bytes, size_t length)
 {
     const uint64_t prime = 0x100000001b3;
@@ -52,6 +55,7 @@ static bool grow_slots(struct texts *t)
     return true;
 }
 
+/* Copies a text into the chunks. NULL if the host has no memory. */
 static char *store(struct texts *t, const void *bytes, size_t length)
 {
     char *to;
