@@ -68,19 +68,19 @@ record record_program dlsym blocks
 wants "a program that is linked and uses dlsym too"
 same "a program that is linked and uses dlsym too" "$(events t.h5)" \
     "$(cat wanted)"
-same "notes of blocks" "$(sed 's/^t.h5: //; s/and [0-9]* were/and N were/' said)" \
+same "notes of blocks" "$(sed 's/^t.h5: //; s/and [0-9]* bytes/and N bytes/' said)" \
     "device 0, 25 events
-3 calls failed for a reason other than memory
-3 managed blocks count as memory of the device
-the first request that failed asked device 0 for 1125899906842624 bytes, and N\
- were free"
+3 calls failed for a reason other than lack of memory
+3 managed blocks count as device memory
+the first request that failed was for 1125899906842624 bytes of device 0, and N\
+ bytes were free"
 same "the trace replays" \
     "$("$fragsim" replay t.h5 -q -p direct -c inf --csv - | wc -l)" 2
 same "validate" "$("$fragsim" validate t.h5 2>&1 | grep -o 'holds no answers')" \
     "holds no answers"
 
 record record_program linked graphs
-same "notes of graphs" "$(grep -c '2 requests of graphs are missing' said)" 1
+same "notes of graphs" "$(grep -c '2 requests of CUDA graphs are missing' said)" 1
 for program in record_program record_loader; do
     record $program dlsym ways
     wants "other ways of $program"
@@ -89,8 +89,8 @@ for program in record_program record_loader; do
     same "requests of other ways" "$(counts t.h5)" "alloc 3"
 done
 record record_loader entry contexts
-same "notes of contexts" "$(grep -o '[0-9]* blocks went with .*' said)" \
-    "5 blocks went with their context"
+same "notes of contexts" "$(grep -o '[0-9]* blocks were freed .*' said)" \
+    "5 blocks were freed because their context was destroyed"
 
 record record_loader entry streams
 same "pools: the device's own and another" "$(fact pools t.h5)" 2
@@ -110,24 +110,25 @@ for way in linked dlsym entry; do
     same "requests of $way others" "$(events t.h5)" "$(cat wanted)"
     same "notes of $way others" "$(sed 's/^t.h5: //' said)" \
         "device 0, 4 events
-1 arrays are missing, as their format has no size here
-4 blocks and handles of memory that others took are no requests
-memory by cuMemAlloc is not recorded: 1 calls or look-ups
-memory by cuMemMapArrayAsync is not recorded: 2 calls or look-ups
-memory by cuGreenCtxDestroy is not recorded: 1 calls or look-ups"
+1 arrays are missing because the size of their format is unknown
+4 blocks and handles are not requests because they refer to memory that was\
+ allocated elsewhere
+calls of cuMemAlloc are not recorded: 1 calls or look-ups
+calls of cuMemMapArrayAsync are not recorded: 2 calls or look-ups
+calls of cuGreenCtxDestroy are not recorded: 1 calls or look-ups"
 done
 same "the pool that is set" "$(fact pools t.h5)" 2
 record record_loader dlsym unread
 same "exit code where nothing is a request" $? 5
-same "words where nothing is a request" "$(head -1 said)" "without a trace: memory\
- by cuGreenCtxDestroy is not recorded: 1 calls or look-ups"
+same "words where nothing is a request" "$(head -1 said)" "without a trace: calls\
+ of cuGreenCtxDestroy are not recorded: 1 calls or look-ups"
 for seed in 1 2 3; do
     SEED=$seed record record_loader dlsym mixed
     same "exit code of order $seed" $? 0
     wants "order $seed"
     same "requests in order $seed" "$(events t.h5)" "$(cat wanted)"
     same "notes of order $seed" \
-        "$(grep -cE 'vanished|without a free|handed out|reason' said)" 0
+        "$(grep -cE 'without a free|no recorded call|reason' said)" 0
 done
 
 # ---- threads, processes, devices, streams ----
@@ -138,7 +139,7 @@ same "notes of 8 threads" "$(cat said)" "t.h5: device 0, 64000 events"
 record record_loader dlsym stress
 same "requests of a million calls" "$(counts t.h5)" "alloc 500000, free 500000"
 same "notes of a million calls" "$(cat said)" "t.h5: device 0, 1000000 events
-t.h5: 125000 arrays count with what their elements take"
+t.h5: 125000 arrays count with the bytes of their elements only"
 record record_loader dlsym fork
 same "traces of a program and 5 forks" \
     "$(for t in t.*.h5; do counts "$t"; done | sort | uniq -c | tr -s ' ')" \
@@ -167,7 +168,7 @@ free 2
 alloc 4 1125899906842624 0
 free 4"
 same "what is free of another device than the thread's is not known" \
-    "$(grep -c 'were free' said)" 0
+    "$(grep -c 'bytes were free' said)" 0
 record record_loader entry own_streams
 same "default streams of two threads" \
     "$(events t.h5 | awk '{ print $4 }' | sort -u | wc -l)" 2

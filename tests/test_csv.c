@@ -129,9 +129,9 @@ static void what_is_wrong_is_said_with_its_line(void **state)
         {"op,id,bytes\nrecord_stream,1,\n", ":2: expected a stream"},
         {"op,id,bytes,stream\nrecord_stream,1,,0\n", ":2: expected an id that"},
         {"op,id,bytes\nalloc,1,5,0\n", ":2: expected no more fields"},
-        {"op,id,bytes,name\n", ":1: expected a header of"},
-        {"op,id,id\n", ":1: expected each name once"},
-        {"op,bytes\n", ":1: expected a header with op and id"},
+        {"op,id,bytes,name\n", ":1: expected one of the columns"},
+        {"op,id,id\n", ":1: expected each column once"},
+        {"op,bytes\n", ":1: expected a header with the columns"},
         {"hello\n", ":0: expected a known format"},
         {"", ":0: expected a known format"},
     };

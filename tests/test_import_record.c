@@ -58,36 +58,35 @@ static const struct row {
      "+0:9 -0",
      {{.kind = RECORD_ALLOC, .result = 2, .bytes = 9}, CALLS_END}},
     {"its free memory is no address, and is said once",
-     "+0:5 +1:9 -1 -0 +0:7 -0|the first request that failed asked device 0 for "
-     "9 bytes, and 256 were free",
+     "+0:5 +1:9 -1 -0 +0:7 -0|the first request that failed was for 9 bytes "
+     "of device 0, and 256 bytes were free",
      {ALLOC(0x100, 5),
       {.kind = RECORD_CREATE, .result = 2, .bytes = 9, .address = 0x100},
       FREE(0x100),
       {.kind = RECORD_ALLOC, .result = 2, .bytes = 7, .address = 0x200},
       CALLS_END}},
     {"requests that make no sense",
-     "|3 calls failed for a reason other than memory",
+     "|3 calls failed for a reason other than lack of memory",
      {{.kind = RECORD_ALLOC, .result = 1, .bytes = 9},
       {.kind = RECORD_ALLOC, .result = 2, .bytes = 0},
       {.kind = RECORD_ALLOC, .result = 2, .bytes = UINT64_MAX},
       CALLS_END}},
     {"a free that failed is none",
-     "+0:5|1 calls failed for a reason other than memory",
+     "+0:5|1 calls failed for a reason other than lack of memory",
      {ALLOC(0x100, 5),
       {.kind = RECORD_FREE, .result = 1, .address = 0x100},
       CALLS_END}},
     {"a free that was out of memory is none",
-     "+0:5|1 calls failed for a reason other than memory",
+     "+0:5|1 calls failed for a reason other than lack of memory",
      {ALLOC(0x100, 5),
       {.kind = RECORD_FREE, .result = 2, .address = 0x100, .bytes = 1},
       CALLS_END}},
     {"a null pointer is no block", "", {FREE(0), CALLS_END}},
     {"a free of what nobody saw",
-     "|2 calls gave back what no recorded call had handed out",
+     "|2 calls freed memory that no recorded call had allocated",
      {FREE(0x100), RELEASE(7), CALLS_END}},
     {"an address handed out again",
-     "+0:5 -0 +0:6|1 blocks were handed out "
-     "again without a free",
+     "+0:5 -0 +0:6|1 addresses were allocated again without a free",
      {ALLOC(0x100, 5), ALLOC(0x100, 6), CALLS_END}},
     {"a call that had not returned",
      "+0:5 -0|1 calls had not returned when the program ended",
@@ -99,11 +98,12 @@ static const struct row {
       {.kind = RECORD_NOTHING},
       CALLS_END}},
     {"managed memory",
-     "+0:5|1 managed blocks count as memory of the device",
+     "+0:5|1 managed blocks count as device memory",
      {{.kind = RECORD_ALLOC_MANAGED, .address = 0x100, .bytes = 5}, CALLS_END}},
     {"what goes with its context, lowest first, arrays last",
-     "+0:5 +1:6 +2:7 +3:8 +4:9 -1 -0 -2|3 blocks went with their context"
-     "|1 arrays count with what their elements take",
+     "+0:5 +1:6 +2:7 +3:8 +4:9 -1 -0 -2|3 blocks were freed because their "
+     "context was destroyed"
+     "|1 arrays count with the bytes of their elements only",
      {IN(1, 0x200, 5),
       IN(1, 0x100, 6),
       {.kind = RECORD_ARRAY, .other = 0x10, .bytes = 7, .context = 1},
@@ -114,10 +114,10 @@ static const struct row {
       GONE(3),
       CALLS_END}},
     {"a context's handle is given to another one",
-     "+0:5 -0 +0:6 -0|2 blocks went with their context",
+     "+0:5 -0 +0:6 -0|2 blocks were freed because their context was destroyed",
      {IN(1, 0x200, 5), GONE(1), IN(1, 0x200, 6), GONE(1), GONE(1), CALLS_END}},
     {"a context that did not go",
-     "+0:5 +1:6|1 calls failed for a reason other than memory",
+     "+0:5 +1:6|1 calls failed for a reason other than lack of memory",
      {IN(1, 0x200, 5),
       ALLOC(0x300, 6),
       {.kind = RECORD_CONTEXT_GONE, .result = 201, .context = 1},
@@ -129,21 +129,21 @@ static const struct row {
       GONE(1),
       CALLS_END}},
     {"what was taken without a context is said",
-     "|2 requests are missing, as their device is not known",
+     "|2 requests are missing because their device is unknown",
      {{.kind = RECORD_ALLOC, .device = -1, .address = 0x100, .bytes = 5},
       {.kind = RECORD_ALLOC, .device = -1, .result = 2, .bytes = 5},
       FREE(0x100),
       CALLS_END}},
     {"an array by its handle, whatever is at that address",
-     "+0:5 +1:7 -0 -1|1 arrays count with what their elements take",
+     "+0:5 +1:7 -0 -1|1 arrays count with the bytes of their elements only",
      {{.kind = RECORD_ARRAY, .other = 0x100, .bytes = 5},
       ALLOC(0x100, 7),
       {.kind = RECORD_ARRAY_GONE, .other = 0x100},
       FREE(0x100),
       CALLS_END}},
     {"arrays without a size, and of memory that comes later",
-     "|1 calls gave back what no recorded call had handed out"
-     "|1 arrays are missing, as their format has no size here",
+     "|1 calls freed memory that no recorded call had allocated"
+     "|1 arrays are missing because the size of their format is unknown",
      {{.kind = RECORD_ARRAY, .other = 1},
       {.kind = RECORD_ARRAY, .other = 2, .device = RECORD_ELSEWHERE},
       {.kind = RECORD_ARRAY_GONE, .other = 1},
@@ -154,15 +154,17 @@ static const struct row {
      "+0:5 -0",
      {{.kind = RECORD_ARRAY, .result = 2, .bytes = 5}, CALLS_END}},
     {"memory of a graph is freed as often as it is launched",
-     "+0:7|1 requests of graphs are missing, as their memory is taken by a "
-     "launch|5 bytes are what the requests of graphs come to",
+     "+0:7|1 requests of CUDA graphs are missing because their memory is "
+     "allocated at launch|5 bytes is the sum of the missing requests of CUDA "
+     "graphs",
      {{.kind = RECORD_GRAPH, .address = 0x100, .bytes = 5},
       FREE(0x100),
       FREE(0x100),
       ALLOC(0x100, 7),
       CALLS_END}},
     {"memory that others took",
-     "|2 blocks and handles of memory that others took are no requests",
+     "|2 blocks and handles are not requests because they refer to memory that "
+     "was allocated elsewhere",
      {{.kind = RECORD_FOREIGN, .device = RECORD_ELSEWHERE, .address = 0x100},
       FREE(0x100),
       {.kind = RECORD_FOREIGN, .device = RECORD_ELSEWHERE, .other = 7},
@@ -171,8 +173,8 @@ static const struct row {
       UNMAP(0x1000, 100),
       CALLS_END}},
     {"an import of what is the program's own",
-     "+0:100 +1:1 -0|1 blocks and handles of memory that others took are no "
-     "requests",
+     "+0:100 +1:1 -0|1 blocks and handles are not requests because they refer "
+     "to memory that was allocated elsewhere",
      {CREATE(7),
       {.kind = RECORD_FOREIGN, .device = RECORD_ELSEWHERE, .other = 7},
       RELEASE(7),
@@ -180,8 +182,8 @@ static const struct row {
       RELEASE(7),
       CALLS_END}},
     {"calls that the log has no words for",
-     "|memory by cuB_v9 is not recorded: 2 calls or look-ups"
-     "|memory by cuA is not recorded: 1 calls or look-ups",
+     "|calls of cuB_v9 are not recorded: 2 calls or look-ups"
+     "|calls of cuA are not recorded: 1 calls or look-ups",
      {{.kind = RECORD_UNREAD, .name = "cuB_v9"},
       {.kind = RECORD_UNREAD, .name = "cuA", .result = 1},
       {.kind = RECORD_UNREAD, .name = "cuB_v9"},
@@ -285,7 +287,7 @@ static void calls_become_events(void **state)
 {
     const struct row *row = *state;
     struct frag_trace *t = imported(row->calls);
-    char text[512];
+    char text[1024];
 
     describe(t, text, sizeof(text));
     assert_string_equal(text, row->events);
@@ -297,22 +299,23 @@ static void times_streams_pools_and_devices_are_kept(void **state)
     struct frag_trace *t = imported(all_kinds);
     const struct frag_device_trace *d = frag_trace_device(t, 0);
     const struct frag_device_trace *other = frag_trace_device(t, 1);
-    char text[512];
+    char text[1024];
 
     (void)state;
     describe(t, text, sizeof(text));
     assert_string_equal(
-        text,
-        "+0:5 +1:6 +2:7 +3:8 +4:9 +5:11 -5 -3 +3:2097152 -3 -1 +1:1 "
-        "+3:12 +5:13 -5 -0 -2 -3"
-        "|1 calls had not returned when the program ended"
-        "|3 blocks went with their context"
-        "|1 managed blocks count as memory of the device"
-        "|2 arrays count with what their elements take"
-        "|1 blocks and handles of memory that others took are no requests"
-        "|1 requests of graphs are missing, as their memory is taken by a "
-        "launch|14 bytes are what the requests of graphs come to"
-        "|memory by cuMemAlloc is not recorded: 1 calls or look-ups");
+        text, "+0:5 +1:6 +2:7 +3:8 +4:9 +5:11 -5 -3 +3:2097152 -3 -1 +1:1 "
+              "+3:12 +5:13 -5 -0 -2 -3"
+              "|1 calls had not returned when the program ended"
+              "|3 blocks were freed because their context was destroyed"
+              "|1 managed blocks count as device memory"
+              "|2 arrays count with the bytes of their elements only"
+              "|1 blocks and handles are not requests because they refer to "
+              "memory that was allocated elsewhere"
+              "|1 requests of CUDA graphs are missing because their memory is "
+              "allocated at launch|14 bytes is the sum of the missing requests "
+              "of CUDA graphs"
+              "|calls of cuMemAlloc are not recorded: 1 calls or look-ups");
     assert_int_equal(d->time[1], 20);
     assert_int_equal(d->time[7], 40);
     assert_int_equal(d->stream_count, 2);
@@ -338,9 +341,11 @@ static void calls_that_were_lost_are_no_gaps(void **state)
     log[offsetof(struct record_header, lost)] = 1;
     assert_int_equal(import_log(log, size, &t, &e), FRAG_OK);
     assert_int_equal(t->note_count, 8);
-    assert_string_equal(t->notes[0],
-                        "1 calls are missing, as the log could not grow");
-    assert_string_equal(t->notes[1], "3 blocks went with their context");
+    assert_string_equal(
+        t->notes[0],
+        "1 calls are missing because the log could not grow (disk full?)");
+    assert_string_equal(
+        t->notes[1], "3 blocks were freed because their context was destroyed");
     frag_trace_close(t);
 }
 
@@ -376,14 +381,16 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         size_t at; /* of a byte that is set to 200 */
         const char *words;
     } faults[] = {
-        {8, "log:8: expected version 2 of a recorder's log with calls of 64 "
-            "bytes, found version 200 with 64"},
-        {12, "log:8: expected version 2 of a recorder's log with calls of 64 "
-             "bytes, found version 2 with 200"},
+        {8, "log:8: expected version 2 of a recorder log with calls of 64 "
+            "bytes, found version 200 with calls of 64 bytes; record again "
+            "with this version of fragsim"},
+        {12, "log:8: expected version 2 of a recorder log with calls of 64 "
+             "bytes, found version 2 with calls of 200 bytes; record again "
+             "with this version of fragsim"},
         {RECORD_HEADER + LAST + 16,
          "log:5952: expected the name of a call, found 200"},
         {RECORD_HEADER + 2 * 64,
-         "log:4224: expected a kind of call, found 200"},
+         "log:4224: expected a known kind of call, found 200"},
         {RECORD_HEADER + 2 * 64 + 9,
          "log:4224: expected a device below 1024, found 51200"},
         {RECORD_HEADER + 2 * 64 + 11,

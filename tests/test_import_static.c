@@ -145,7 +145,7 @@ static void an_alignment_counts_in_units_of_the_file(void **state)
                                &t, &e),
                      FRAG_OK);
     assert_int_equal(t->note_count, 2);
-    assert_non_null(strstr(t->notes[0], "divide by that"));
+    assert_non_null(strstr(t->notes[0], "in bytes by 512"));
     assert_non_null(strstr(t->notes[1], "alignment of 2 of the 3 buffers"));
     frag_trace_close(t);
 }
@@ -158,7 +158,7 @@ static const struct {
     {"id,lower,upper,size,offset\n0,4,9,512\n", "as many fields"},
     {"id,lower,upper,size,alignment,alignment\n0,4,9,512,1,1\n",
      "a known format"},
-    {"id,lower,upper,size\n0,4,4,512\n", "a time after the lower one"},
+    {"id,lower,upper,size\n0,4,4,512\n", "a buffer that ends after it begins"},
     {"id,lower,upper,size\n0,4,9,0\n", "a size, 1 to"},
     {"id,lower,upper,size\n0,4,9,-1\n", "a size, 1 to"},
     {"id,lower,upper,size\n0,,9,5\n", ":2: expected a time"},

@@ -413,8 +413,10 @@ static void expect_error(const char *text, const char *expected)
     }
 }
 
-#define NO_HISTORY \
-    "note the snapshot has no trace entries: history was not recorded\n"
+#define NO_HISTORY                                                   \
+    "note the snapshot has no trace entries; call "                  \
+    "torch.cuda.memory._record_memory_history() before the program " \
+    "allocates\n"
 
 static void an_entry_of_each_action_is_fed(void **state)
 {
@@ -625,9 +627,9 @@ static void a_conf_that_says_something_else_is_rebuilt(void **state)
         "settings 'large_segment_size_mb:64,expandable_segments:True,"
         "max_split_size_mb:128,garbage_collection_threshold:0.6' 0.6 1 0 0 0 "
         "0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-        "note the settings in force were not those of "
+        "note the settings in force differed from "
         "PYTORCH_CUDA_ALLOC_CONF ('large_segment_size_mb:64,"
-        "max_split_size_mb:128'); they are taken from their values: "
+        "max_split_size_mb:128'); the trace has the settings in force: "
         "large_segment_size_mb:64,expandable_segments:True,"
         "max_split_size_mb:128,garbage_collection_threshold:0.6\n" AFTER);
     expect("{'segments':[],'allocator_settings':{" DIVISIONS("8") "}}",
@@ -640,8 +642,11 @@ static void a_conf_that_says_something_else_is_rebuilt(void **state)
 
 static void an_overflowed_ring_is_noted(void **state)
 {
-    static const char noted[] = "note the recorder's ring buffer overflowed: "
-                                "the oldest entries are lost\n" AFTER;
+    static const char noted[] =
+        "note the ring buffer of the history overflowed, so "
+        "the oldest entries are lost; a larger "
+        "max_entries of _record_memory_history keeps "
+        "them\n" AFTER;
 
     (void)state;
     expect("{'segments':[],'trace_alloc_overflowed':[F,T]}", noted);
@@ -669,15 +674,19 @@ static void what_is_missing_or_of_a_wrong_type_is_named(void **state)
         {ENTRY("'action':'alloc','addr':1,'size':3"),
          ": a trace entry, number 1: expected the key 'stream', found none"},
         {ENTRY("'action':'alloc','addr':'1','size':3,'stream':0"),
-         ": a trace entry, number 1: wrong type of 'addr', found a text"},
+         ": a trace entry, number 1: expected an integer for the key 'addr', "
+         "found a text"},
         {ENTRY("'action':'alloc','addr':-1,'size':3,'stream':0"),
-         ": a trace entry, number 1: a negative 'addr'"},
+         ": a trace entry, number 1: expected at least 0 for the key 'addr'"},
         {ENTRY("'action':'alloc','addr':1,'size':3.5,'stream':0"),
-         ": a trace entry, number 1: wrong type of 'size', found a float"},
+         ": a trace entry, number 1: expected an integer for the key 'size', "
+         "found a float"},
         {ENTRY("'action':7,'addr':1,'size':3,'stream':0"),
-         ": a trace entry, number 1: wrong type of 'action', found an integer"},
+         ": a trace entry, number 1: expected a text for the key 'action', "
+         "found an integer"},
         {ENTRY("'action':'alloc','addr':1,'size':3,'stream':0,'frames':N"),
-         ": a trace entry, number 1: wrong type of 'frames', found None"},
+         ": a trace entry, number 1: expected a list of frames for the key "
+         "'frames', found None"},
         {ENTRY("'action':'alloc','addr':1,'size':3,'stream':0,'frames':[3]"),
          ": expected a frame in a list of frames, found an integer"},
         {ENTRY("'action':'alloc','addr':1,'size':3,'stream':0,'frames':"
@@ -685,19 +694,22 @@ static void what_is_missing_or_of_a_wrong_type_is_named(void **state)
          ": a frame, number 0: expected the key 'filename', found none"},
         {ENTRY("'action':'alloc','addr':1,'size':3,'stream':0,"
                "'time_us':18446744073709551615"),
-         ": a trace entry, number 1: too large a 'time_us'"},
+         ": a trace entry, number 1: expected less than 2^64 / 1000 for the "
+         "key 'time_us'"},
         {ENTRY("'action':'alloc','addr':1,'size':3,'stream':0,'pool_id':3"),
-         ": a trace entry, number 1: wrong type of 'pool_id'"},
+         ": a trace entry, number 1: expected a tuple of two integers for the "
+         "key 'pool_id'"},
         {"{'device_traces':[{}]}",
          ": expected a list of trace entries in the list of device traces, "
          "found a value of another type"},
         {"{'device_traces':3}",
-         ": a snapshot, number 0: wrong type of 'device_traces', found an "
+         ": a snapshot, number 0: expected the list of device traces for the "
+         "key 'device_traces', found an "
          "integer"},
         {"{'device_traces':[[3]]}",
          ": expected a trace entry in a list of trace entries, found an int"},
         {"{'device_traces':[],'device_traces':[]}",
-         ": the list of device traces a second time"},
+         ": expected the list of device traces once, found a second one"},
         {"{'a':3}", ": a snapshot, number 0: expected the key 'device_traces'"},
         {"{}", ": a snapshot, number 0: expected the key 'device_traces'"},
         {"3",
@@ -713,10 +725,12 @@ static void what_is_missing_or_of_a_wrong_type_is_named(void **state)
          ": a block, number 0: expected the key 'state', found none"},
         {SEGMENT("'address':1,'total_size':9,'stream':0,'segment_type':'small',"
                  "'blocks':[{'size':3,'state':'idle'}]"),
-         ": a block, number 0: unknown value of 'state'"},
+         ": a block, number 0: expected inactive, active_allocated, "
+         "active_pending_free or active_awaiting_free for the key 'state', "
+         "found another text"},
         {SEGMENT("'address':1,'total_size':9,'stream':0,'segment_type':'small',"
                  "'device':1024,'blocks':[]"),
-         ": a segment, number 0: too large a 'device'"},
+         ": a segment, number 0: expected less than 1024 for the key 'device'"},
         {"{'segments':[],'external_annotations':[{'stage':'END','name':'x'}]}",
          ": an annotation, number 0: expected the key 'time_us', found none"},
     };
@@ -737,7 +751,8 @@ static void too_many_devices_are_refused(void **state)
         length += (size_t)sprintf(text + length, "[],");
     sprintf(text + length,
             "[{'action':'alloc','addr':1,'size':2,'stream':3}]]}");
-    expect_error(text, ": a trace entry, number 0: too many devices in");
+    expect_error(text,
+                 ": a trace entry, number 0: expected at most 1024 devices in");
     free(text);
 }
 
@@ -757,7 +772,7 @@ static void progress_can_cancel(void **state)
     char *log = imported("{'segments':[]}", PYTHON_4, &opts);
 
     (void)state;
-    assert_string_equal(log, "error it: cancelled\n");
+    assert_string_equal(log, "error it: interrupted\n");
     assert_int_equal(calls, 1);
     free(log);
 }

@@ -1,18 +1,20 @@
-/* android.c - what a process asked of malloc, as Android's malloc_debug
- * records it and memory_replay plays it. A line a call:
+/* android.c - reads the malloc calls of a process, as Android's malloc_debug
+ * records them and memory_replay replays them. One line is one call:
  *
- *   186: malloc 0xb6027400 1024          answer, bytes
- *   186: calloc 0xb6003090 1 8           answer, count, bytes of each
- *   186: memalign 0xae42d080 16 104      answer, alignment, bytes
- *   186: realloc 0xb603d060 0xb6037838 25    answer, old block, bytes
+ *   186: malloc 0xb6027400 1024          result, bytes
+ *   186: calloc 0xb6003090 1 8           result, count, bytes of each
+ *   186: memalign 0xae42d080 16 104      result, alignment, bytes
+ *   186: realloc 0xb603d060 0xb6037838 25    result, old block, bytes
  *   186: free 0xb6027400
  *   186: thread_done 0x0
  *
- * with a thread before each, and in later recordings two times behind. All
- * threads share one heap, so there is one stream. A null pointer is no block: a
- * call that failed or had nothing to free. 0 bytes are a block of 1. A realloc
- * that moved held both blocks at once, so it is an alloc, then a free; one that
- * stayed in place is a free, then an alloc.
+ * Each line begins with the number of the thread. Later recordings end each
+ * line with two times. All threads share one heap, so the trace has one stream.
+ * A null pointer is no block: the call failed or had nothing to free. A block
+ * of 0 bytes counts as 1 byte. A realloc that moves the block is an
+ * alloc, then a free, because both blocks are live for a moment. A realloc that
+ * stays in place is a free, then an alloc. Alignments are not kept: a trace has
+ * none.
  *
  * Format: AOSP, platform/system/extras, memory_replay/traces/README.
  */
@@ -33,7 +35,7 @@ struct android {
     uint64_t line;
 };
 
-/* A line, taken apart. */
+/* The fields of a line. */
 struct call {
     const char *word;
     size_t length;
@@ -41,6 +43,7 @@ struct call {
     uint64_t arguments[MAX_ARGUMENTS];
 };
 
+/* The value of a hexadecimal digit, 16 for any other character. */
 static int digit_of(char c)
 {
     if (c >= '0' && c <= '9')
@@ -49,8 +52,9 @@ static int digit_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
 }
 
-/* Takes a number, 0x or decimal, that ends before `stop` or the end. */
-static bool take_number(const char **at, const char *end, char stop,
+/* Reads a number, hexadecimal with 0x or decimal, that ends before `stop` or at
+ * the end of the line. Returns false for anything else. */
+static bool read_number(const char **at, const char *end, char stop,
                         uint64_t *value)
 {
     const bool is_hex = end - *at > 2 && (*at)[0] == '0' && (*at)[1] == 'x';
@@ -74,12 +78,12 @@ static void skip_blanks(const char **at, const char *end)
         ++*at;
 }
 
-static bool take_apart(const char *at, const char *end, struct call *call)
+static bool split_line(const char *at, const char *end, struct call *call)
 {
     uint64_t thread;
 
     *call = (struct call){.count = 0};
-    if (!take_number(&at, end, ':', &thread) || at == end)
+    if (!read_number(&at, end, ':', &thread) || at == end)
         return false;
     at++;
     skip_blanks(&at, end);
@@ -87,7 +91,7 @@ static bool take_apart(const char *at, const char *end, struct call *call)
         call->length++;
     for (skip_blanks(&at, end); at < end; skip_blanks(&at, end))
         if (call->count == MAX_ARGUMENTS ||
-            !take_number(&at, end, ' ', &call->arguments[call->count++]))
+            !read_number(&at, end, ' ', &call->arguments[call->count++]))
             return false;
     return true;
 }
@@ -135,7 +139,7 @@ static enum frag_err put_realloc(const struct android *a, const uint64_t *v)
         FRAG_TRY(put(a, FRAG_ALLOC, v[0], v[2]));
         return put(a, FRAG_FREE, v[1], 0);
     }
-    if (!v[0] && v[2]) /* it failed: the old block is as it was */
+    if (!v[0] && v[2]) /* the call failed: the old block stays live */
         return FRAG_OK;
     FRAG_TRY(put(a, FRAG_FREE, v[1], 0));
     return put(a, FRAG_ALLOC, v[0], v[2]);
@@ -155,7 +159,7 @@ static enum frag_err put_nothing(const struct android *a, const uint64_t *v)
 
 static const struct word {
     const char *text;
-    int arguments; /* without times */
+    int arguments; /* not counting the two times */
     enum frag_err (*put)(const struct android *a, const uint64_t *v);
 } words[] = {
     {"malloc", 2, put_malloc},     {"free", 1, put_free},
@@ -163,7 +167,7 @@ static const struct word {
     {"memalign", 3, put_memalign}, {"thread_done", 1, put_nothing},
 };
 
-/* The word of a call that has the arguments for it, or NULL. */
+/* The word of the call if the number of arguments fits it, or else NULL. */
 static const struct word *find_word(const struct call *call)
 {
     for (const struct word *w = words;
@@ -184,11 +188,12 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     a->line = number;
     if (!length)
         return FRAG_OK;
-    if (take_apart(line, line + length, &call))
+    if (split_line(line, line + length, &call))
         w = find_word(&call);
     if (!w)
         return frag_fail(a->e, FRAG_CORRUPT,
-                         "%s:%" PRIu64 ": expected a call as \"186: malloc "
+                         "%s:%" PRIu64
+                         ": expected a call such as \"186: malloc "
                          "0xb6027400 1024\", found \"%.*s\"",
                          frag_source_name(a->source), number,
                          length < 60 ? (int)length : 60, line);
@@ -216,7 +221,7 @@ static bool android_recognize(const unsigned char *bytes, size_t count)
         end = at + count;
     if (end > at && end[-1] == '\r')
         end--;
-    return take_apart(at, end, &call) && find_word(&call);
+    return split_line(at, end, &call) && find_word(&call);
 }
 
 const struct frag_importer frag_importer_android = {

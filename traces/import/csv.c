@@ -1,13 +1,14 @@
-/* csv.c - events as text: a header, then a line an event.
+/* csv.c - reads events as text: a header, then one line for each event.
  *
  *   op,id,bytes,stream
  *   alloc,1,4096,0
  *   free,1,,
  *   empty_cache,,,
  *
- * The columns may come in any order; bytes and stream may be absent or empty
- * where an op has none. Ids are any 64-bit numbers, streams raw handles. Lines
- * end in LF or CRLF, fields may be quoted or padded with blanks (RFC 4180).
+ * The columns may be in any order. The columns bytes and stream may be absent,
+ * or empty where the op does not need them. Ids are any 64-bit numbers; streams
+ * are raw handles. Lines end in LF or CRLF. Fields may have quotes or blanks
+ * around them (RFC 4180).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -21,7 +22,7 @@ enum name { OP, ID, BYTES, STREAM, NAMES };
 
 static const char *const names[NAMES] = {"op", "id", "bytes", "stream"};
 
-/* Part of a line, with blanks and quotes taken off. */
+/* A field of a line, without the blanks and quotes around it. */
 struct field {
     const char *text;
     size_t length;
@@ -32,8 +33,8 @@ struct csv {
     struct frag_build *build;
     struct frag_error *e;
     uint64_t line;
-    int column[NAMES]; /* where each name stands in a line, -1: nowhere */
-    int columns;
+    int column[NAMES]; /* index of each column in a line; -1: absent */
+    int columns;       /* of the header; 0: the header was not read yet */
 };
 
 static bool is_blank(char c)
@@ -54,7 +55,7 @@ static struct field trimmed(const char *text, size_t length)
     return (struct field){text, length};
 }
 
-/* Takes the next field off the line; false at its end. */
+/* Moves *at past the next field of the line. Returns false at the end. */
 static bool next_field(const char **at, const char *end, struct field *out)
 {
     const char *comma;
@@ -96,7 +97,8 @@ static void skip_mark(const char **at, const char *end)
         *at += 3;
 }
 
-/* What is wrong with the header, NULL if nothing; the field in *f. */
+/* Reads the header. Returns NULL if it is valid, or else what was expected;
+ * then *f is the field that is wrong, or the last field. */
 static const char *read_header(struct csv *c, const char *at, const char *end,
                                struct field *f)
 {
@@ -108,13 +110,13 @@ static const char *read_header(struct csv *c, const char *at, const char *end,
         int k = find_name(*f);
 
         if (k < 0)
-            return "a header of op, id, bytes, stream";
+            return "one of the columns op, id, bytes, stream in the header";
         if (c->column[k] >= 0)
-            return "each name once in the header";
+            return "each column once in the header";
         c->column[k] = c->columns++;
     }
     if (c->column[OP] < 0 || c->column[ID] < 0)
-        return "a header with op and id";
+        return "a header with the columns op and id";
     return NULL;
 }
 
@@ -143,9 +145,10 @@ static int find_op(struct field f)
     return -1;
 }
 
-/* An empty field is 0 unless the op needs it. */
-static enum frag_err take(const struct csv *c, struct field f, bool needed,
-                          const char *expected, uint64_t *value)
+/* Reads a number. An empty field is 0, unless the op needs the field. */
+static enum frag_err read_field(const struct csv *c, struct field f,
+                                bool needed, const char *expected,
+                                uint64_t *value)
 {
     *value = 0;
     if ((!f.length && !needed) || read_number(f, value))
@@ -164,12 +167,12 @@ static enum frag_err read_event(const struct csv *c,
                      "alloc, free, free_requested, record_stream or "
                      "empty_cache",
                      fields[OP]);
-    FRAG_TRY(take(c, fields[ID], op != FRAG_EMPTY_CACHE, "an id, 0 to 2^64 - 1",
-                  &id));
-    FRAG_TRY(take(c, fields[BYTES], op == FRAG_ALLOC,
-                  "a size in bytes, 1 to 2^63 - 1", &bytes));
-    FRAG_TRY(take(c, fields[STREAM], op == FRAG_RECORD_STREAM,
-                  "a stream, 0 to 2^64 - 1", &stream));
+    FRAG_TRY(read_field(c, fields[ID], op != FRAG_EMPTY_CACHE,
+                        "an id, 0 to 2^64 - 1", &id));
+    FRAG_TRY(read_field(c, fields[BYTES], op == FRAG_ALLOC,
+                        "a size in bytes, 1 to 2^63 - 1", &bytes));
+    FRAG_TRY(read_field(c, fields[STREAM], op == FRAG_RECORD_STREAM,
+                        "a stream, 0 to 2^64 - 1", &stream));
     return frag_build_event(c->build, 0, (enum frag_op)op, id, bytes, stream,
                             c->line, c->e);
 }
@@ -211,8 +214,8 @@ static enum frag_err csv_read(struct frag_source *source,
     return lines_each(source, opts, read_line, &c, e);
 }
 
-/* A first line with a field op; what else is wrong with it is said when it is
- * read. */
+/* A first line with a field op is a header. Other errors of the header are
+ * reported when it is read. */
 static bool csv_recognize(const unsigned char *bytes, size_t count)
 {
     const char *at = (const char *)bytes;
@@ -229,7 +232,7 @@ static bool csv_recognize(const unsigned char *bytes, size_t count)
 
 const struct frag_importer frag_importer_csv = {
     .name = "csv",
-    .summary = "events as text, header op,id,bytes,stream",
+    .summary = "events as text; the header is op,id,bytes,stream",
     .recognize = csv_recognize,
     .read = csv_read,
 };

@@ -1,4 +1,6 @@
-/* importers.h - the input formats that there are. */
+/* importers.h - the list of all input formats. traces/importer.h defines what
+ * an input format is.
+ */
 #ifndef FRAG_TRACES_IMPORT_IMPORTERS_H
 #define FRAG_TRACES_IMPORT_IMPORTERS_H
 
@@ -8,7 +10,7 @@
 #include "traces/import/list.h"
 #undef IMPORTER
 
-/* In the order of list.h; NULL ends the array. */
+/* All importers in the order of list.h. NULL ends the array. */
 extern const struct frag_importer *const frag_importers[];
 
 #endif

@@ -1,4 +1,4 @@
-/* list.c - the table of the input formats. */
+/* list.c - the table of the input formats, made from list.h. */
 #include "traces/import/importers.h"
 
 const struct frag_importer *const frag_importers[] = {

@@ -1,4 +1,7 @@
-/* open.c - any supported input, found out by content. */
+/* open.c - opens any supported input. The content decides the format; the name
+ * of the file does not matter. A trace file is not imported:
+ * traces/file/ reads it.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +10,7 @@
 #include "traces/file/trace_file.h"
 #include "traces/import/importers.h"
 
+/* Fails with CORRUPT and the list of the formats. */
 static enum frag_err unknown(const char *path, struct frag_error *e)
 {
     char known[256] = "";
@@ -17,11 +21,11 @@ static enum frag_err unknown(const char *path, struct frag_error *e)
                                frag_importers[i]->name);
     return frag_fail(e, FRAG_CORRUPT,
                      "%s:0: expected a known format (%sor a trace file), found "
-                     "none of them",
+                     "none of them; \"fragsim help formats\" describes them",
                      path, known);
 }
 
-/* The importer whose format the first bytes are. */
+/* Finds the first importer that recognizes the first bytes. */
 static enum frag_err recognize(struct frag_source *source, const char *path,
                                const struct frag_importer **found,
                                struct frag_error *e)
@@ -34,8 +38,9 @@ static enum frag_err recognize(struct frag_source *source, const char *path,
     FRAG_TRY(err);
     if (trace_file_is(bytes, count))
         return frag_fail(e, FRAG_CORRUPT,
-                         "%s:0: expected a trace file as it is on disk, found "
-                         "one that is packed or piped",
+                         "%s:0: expected a trace file that is opened by its "
+                         "name, found one that is compressed or comes from "
+                         "stdin; write it to an uncompressed file first",
                          path);
     for (size_t i = 0; frag_importers[i]; i++)
         if (frag_importers[i]->recognize(bytes, count)) {
@@ -45,6 +50,8 @@ static enum frag_err recognize(struct frag_source *source, const char *path,
     return unknown(path, e);
 }
 
+/* Imports the source; on success *out is the trace with the SHA-256 and the
+ * size of the source. */
 static enum frag_err import(struct frag_source *source,
                             const struct frag_importer *importer,
                             struct frag_build *build,

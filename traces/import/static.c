@@ -1,25 +1,26 @@
-/* static.c - static instances of storage allocation as text: a header,
- * then a line a buffer.
+/* static.c - reads instances of static storage allocation as text: a header,
+ * then one line for each buffer.
  *
  *   id,lower,upper,size
  *   0,44032,282624,34816
  *
- * A buffer lives in [lower, upper): at equal times what ends comes before what
- * begins, and what begins goes by the order of the lines. The last column but
- * one may be named `end` in place of `upper`: then it lives in [lower, end].
- * Columns come in any order; each is there. Ids are any words that are
- * different, which is not checked: the lines are numbered. Other columns, as
- * minimalloc's `offset` of a solved instance, are not read, which a note says.
+ * A buffer is live in [lower, upper). At equal times, ends come before begins,
+ * and begins keep the order of the lines. A column `end` may replace `upper`:
+ * then the buffer is live in [lower, end]. These columns are required, in any
+ * order. Ids may be any different words. The reader does
+ * not check the ids, because it numbers the lines. The reader ignores other
+ * columns, such as minimalloc's `offset` of a solved instance, and adds a note.
  *
- * A column `alignment` has the units that an address is a multiple of. A trace
- * has no alignments. Every policy places at multiples of 512 bytes, so those
- * that divide these are kept; a note says how many are not.
+ * A column `alignment` is optional: the address of the buffer must be a
+ * multiple of so many units. A trace has no alignments. Every policy places
+ * blocks at multiples of 512 bytes, so alignments that divide 512 bytes are
+ * respected; a note counts the others.
  *
- * Units: instances made by compilers count scratchpad words or whatever else.
- * Where every size is a multiple of 512 they are taken as bytes as they are.
- * Where not, each unit is taken as 512 bytes, the quantum of all policies, so
- * that no rounding changes the instance; a note of the trace says so, and every
- * figure is to be divided by 512.
+ * Units: instances made by compilers may count scratchpad words or other units.
+ * If every size is a multiple of 512, a unit counts as one byte. If not, a unit
+ * counts as 512 bytes, the quantum of all policies, so that no rounding changes
+ * the instance. Then a note of the trace states the unit, and every result in
+ * bytes must be divided by 512.
  *
  * Source: the files of minimalloc (github.com/google/minimalloc, benchmarks/)
  * and idealloc (github.com/cappadokes/idealloc, benchmarks/).
@@ -39,7 +40,7 @@ enum { ID, LOWER, UPPER, END, SIZE, ALIGNMENT, NAMES };
 static const char *const names[NAMES] = {"id",  "lower", "upper",
                                          "end", "size",  "alignment"};
 
-/* Units to a quantum; see above. */
+/* The quantum of all policies in bytes. */
 enum { QUANTUM = 512 };
 
 struct buffer {
@@ -47,10 +48,10 @@ struct buffer {
 };
 
 struct header {
-    int column[NAMES]; /* where each name stands in a line, -1: nowhere */
+    int column[NAMES]; /* index of each column in a line; -1: absent */
     int columns;
-    char others[200]; /* names of columns that are not read, so far as they
-                         fit */
+    char others[200]; /* names of the columns that are not read, cut to
+                         this length */
 };
 
 struct instance {
@@ -72,7 +73,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Takes the next field off the line, blanks trimmed; false at its end. */
+/* Moves *at past the next field of the line; *w is the field without blanks
+ * around it. Returns false at the end. */
 static bool next_word(const char **at, const char *end, struct word *w)
 {
     const char *stop;
@@ -114,7 +116,7 @@ static void add_other(struct header *h, struct word name)
              name.text);
 }
 
-/* Whether the line is the header of an instance; notes its columns. */
+/* Returns whether the line is the header of an instance; *h is its columns. */
 static bool read_header(const char *at, const char *end, struct header *h)
 {
     struct word w;
@@ -183,7 +185,7 @@ static enum frag_err read_buffer(struct instance *in, const char *at,
         return wrong(in, "a time, 0 to 2^63 - 1", w);
     b.upper += h->column[END] >= 0;
     if (b.upper <= b.lower)
-        return wrong(in, "a time after the lower one", w);
+        return wrong(in, "a buffer that ends after it begins", w);
     if (!read_number(fields[SIZE], &b.size) || !b.size)
         return wrong(in, "a size, 1 to 2^63 - 1", fields[SIZE]);
     if (h->column[ALIGNMENT] >= 0 &&
@@ -207,7 +209,7 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
         return read_buffer(in, line, line + length);
     return read_header(line, line + length, &in->header)
                ? FRAG_OK
-               : wrong(in, "a header of id, lower, upper, size",
+               : wrong(in, "a header with id, lower, upper (or end) and size",
                        (struct word){line, length});
 }
 
@@ -229,7 +231,7 @@ static int by_time(const void *a, const void *b)
     return (x->buffer > y->buffer) - (x->buffer < y->buffer);
 }
 
-/* What a size is multiplied by. */
+/* Finds the bytes of a unit: 1 or QUANTUM. Adds a note for QUANTUM. */
 static enum frag_err find_unit(const struct instance *in,
                                struct frag_build *build, frag_size *unit)
 {
@@ -245,18 +247,19 @@ static enum frag_err find_unit(const struct instance *in,
         return FRAG_OK;
     if (largest > (uint64_t)INT64_MAX / QUANTUM)
         return frag_fail(in->e, FRAG_CORRUPT,
-                         "%s:0: expected sizes below 2^54, or multiples of %d, "
-                         "found %" PRIu64,
+                         "%s:0: expected only sizes below 2^54, or only "
+                         "multiples of %d, found the size %" PRIu64,
                          frag_source_name(in->source), QUANTUM, largest);
     return frag_build_note(build,
-                           "not all sizes are multiples of %d: a unit of the "
-                           "file is taken as %d bytes, so divide by that",
-                           QUANTUM, QUANTUM);
+                           "not all sizes are multiples of %d: one unit of "
+                           "the file counts as %d bytes here; divide all "
+                           "results in bytes by %d",
+                           QUANTUM, QUANTUM, QUANTUM);
 }
 
-/* What of the instance is not in the trace. */
-static enum frag_err note_what_lacks(const struct instance *in,
-                                     struct frag_build *build, frag_size unit)
+/* Adds notes on the parts of the instance that the trace does not hold. */
+static enum frag_err note_missing(const struct instance *in,
+                                  struct frag_build *build, frag_size unit)
 {
     uint64_t lost = 0;
 
@@ -265,13 +268,14 @@ static enum frag_err note_what_lacks(const struct instance *in,
     if (lost)
         FRAG_TRY(frag_build_note(build,
                                  "the alignment of %" PRIu64 " of the %" PRIu64
-                                 " buffers is ignored: an address is a "
-                                 "multiple of %d bytes, %d units of the file",
+                                 " buffers is ignored: addresses are only "
+                                 "multiples of %d bytes (units of the file: "
+                                 "%d)",
                                  lost, in->count, QUANTUM,
                                  (int)(QUANTUM / unit)));
     if (!in->header.others[0])
         return FRAG_OK;
-    return frag_build_note(build, "columns of the file that are not read: %s",
+    return frag_build_note(build, "these columns of the file are not read: %s",
                            in->header.others);
 }
 
@@ -285,7 +289,7 @@ static enum frag_err put_moments(const struct instance *in,
         FRAG_TRY(frag_build_event(
             build, 0, m->is_birth ? FRAG_ALLOC : FRAG_FREE, m->buffer,
             m->is_birth ? in->buffers[m->buffer].size * unit : 0, 0, 0,
-            in->e)); /* nothing but NOMEM: all is checked by now */
+            in->e)); /* only NOMEM is left: the lines were checked */
     }
     return FRAG_OK;
 }
@@ -306,7 +310,7 @@ static enum frag_err put_events(const struct instance *in,
     qsort(moments, 2 * in->count, sizeof(*moments), by_time);
     err = find_unit(in, build, &unit);
     if (err == FRAG_OK)
-        err = note_what_lacks(in, build, unit);
+        err = note_missing(in, build, unit);
     if (err == FRAG_OK)
         err = put_moments(in, build, moments, unit);
     free(moments);
@@ -340,7 +344,7 @@ static bool static_recognize(const unsigned char *bytes, size_t count)
 
 const struct frag_importer frag_importer_static = {
     .name = "static",
-    .summary = "static instances (minimalloc, idealloc), header "
+    .summary = "static instances (minimalloc, idealloc); the header is "
                "id,lower,upper,size",
     .recognize = static_recognize,
     .read = static_read,

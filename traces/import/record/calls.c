@@ -1,16 +1,21 @@
-/* calls.c - from calls of the CUDA driver to requests. */
+/* calls.c - turns the calls of the CUDA driver into requests and frees of the
+ * trace. record.c describes the rules.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "traces/grow.h"
 #include "traces/import/record/record.h"
 
-/* What has no address of its own has one in the trace above every address of a
- * device: physical memory its number, an array its handle. */
+/* Physical memory and arrays have no address of their own. In the trace, they
+ * have addresses above all device addresses: physical_base plus the number of
+ * the physical memory, and array_base plus the handle of the array. */
 static const frag_addr physical_base = (frag_addr)2 << 62;
 static const frag_addr array_base = (frag_addr)3 << 62;
 static const uint64_t handle_end = (uint64_t)1 << 62;
 
+/* Adds an entry to the trace. A negative device is no device of the trace: the
+ * entry is dropped, and a request without a known device is counted. */
 static enum frag_err put(struct log_reader *r, int32_t device,
                          struct frag_entry *entry)
 {
@@ -33,9 +38,9 @@ static int32_t device_of(const struct live_row *row)
     return (int32_t)row->slot + RECORD_ELSEWHERE;
 }
 
-/* Requests. */
+/* Requests */
 
-/* A call that gave nothing: want of memory is a request, all else is not. */
+/* A call that failed. The call is a request if it failed for lack of memory. */
 static enum frag_err refuse(struct log_reader *r,
                             const struct record_call *call,
                             struct frag_entry *entry, int32_t device)
@@ -70,11 +75,13 @@ static enum frag_err free_block(struct log_reader *r, struct live_row *row,
     return put(r, device, &entry);
 }
 
-/* States of blocks: this, or 0 for no context, or 1 + its number. */
+/* The state of a block is OF_GRAPH, or 0 for a block without a context, or 1 +
+ * the number of its context. */
 #define OF_GRAPH UINT32_MAX
 
-static enum frag_err hold(struct log_reader *r, uint64_t key, int32_t device,
-                          uint64_t context)
+/* Adds a block to the live ones. `context` is a handle, or 0. */
+static enum frag_err add_block(struct log_reader *r, uint64_t key,
+                               int32_t device, uint64_t context)
 {
     struct live_row *row = context ? live_find(&r->contexts, context) : NULL;
     uint32_t number = row ? row->slot : (uint32_t)r->contexts.count;
@@ -87,9 +94,10 @@ static enum frag_err hold(struct log_reader *r, uint64_t key, int32_t device,
     return FRAG_OK;
 }
 
-/* What is at the address of a new block has gone without a call: with what is
- * not in the log, or elsewhere. */
-static enum frag_err vacate(struct log_reader *r, uint64_t key, frag_time time)
+/* A new block has the address `key`. A block that is live there was freed
+ * without a call in the log, so it is freed now. */
+static enum frag_err free_vanished(struct log_reader *r, uint64_t key,
+                                   frag_time time)
 {
     struct live_row *row = live_find(&r->blocks, key);
 
@@ -99,17 +107,20 @@ static enum frag_err vacate(struct log_reader *r, uint64_t key, frag_time time)
     return free_block(r, row, time);
 }
 
-static enum frag_err take(struct log_reader *r, const struct record_call *call,
-                          struct frag_entry *entry, int32_t device)
+/* Adds the request of a call that allocates: the new block, or the failure. */
+static enum frag_err put_request(struct log_reader *r,
+                                 const struct record_call *call,
+                                 struct frag_entry *entry, int32_t device)
 {
     if (call->result != RECORD_SUCCESS)
         return refuse(r, call, entry, device);
-    FRAG_TRY(vacate(r, entry->addr, call->time));
-    FRAG_TRY(hold(r, entry->addr, device, call->context));
+    FRAG_TRY(free_vanished(r, entry->addr, call->time));
+    FRAG_TRY(add_block(r, entry->addr, device, call->context));
     return put(r, device, entry);
 }
 
-/* The device of the pool, and the pool if it is not the device's default. */
+/* Returns the device of the pool that the call allocates from. Stores the pool
+ * in the entry, unless the pool is the default of its device. */
 static int32_t find_pool(const struct log_reader *r,
                          const struct record_call *call,
                          struct frag_entry *entry)
@@ -138,7 +149,7 @@ static enum frag_err on_alloc(struct log_reader *r,
         return log_wrong(r, "an address below 2^63", call->address);
     r->managed +=
         call->result == RECORD_SUCCESS && call->kind == RECORD_ALLOC_MANAGED;
-    return take(r, call, &entry, find_pool(r, call, &entry));
+    return put_request(r, call, &entry, find_pool(r, call, &entry));
 }
 
 static enum frag_err on_free(struct log_reader *r,
@@ -153,7 +164,7 @@ static enum frag_err on_free(struct log_reader *r,
     return FRAG_OK;
 }
 
-/* An array of which the size is not known is not there. */
+/* An array of unknown size produces no events. */
 static enum frag_err on_array(struct log_reader *r,
                               const struct record_call *call)
 {
@@ -170,7 +181,7 @@ static enum frag_err on_array(struct log_reader *r,
         r->unsized += call->bytes == 0;
         device = call->bytes ? device : RECORD_ELSEWHERE;
     }
-    return take(r, call, &entry, device);
+    return put_request(r, call, &entry, device);
 }
 
 static enum frag_err on_array_gone(struct log_reader *r,
@@ -184,8 +195,9 @@ static enum frag_err on_array_gone(struct log_reader *r,
     return FRAG_OK;
 }
 
-/* A graph's memory is known by its address, however often it is freed, and
- * counts nowhere: it is taken when the graph is launched. */
+/* The memory of a graph produces no events, because a launch of the graph
+ * allocates it. Its address is remembered, so that the program may free the
+ * address any number of times. */
 static enum frag_err on_graph(struct log_reader *r,
                               const struct record_call *call)
 {
@@ -196,8 +208,8 @@ static enum frag_err on_graph(struct log_reader *r,
         return refuse(r, call, &entry, call->device);
     r->graphs++;
     r->graph_bytes += call->bytes;
-    FRAG_TRY(vacate(r, call->address, call->time));
-    FRAG_TRY(hold(r, call->address, RECORD_ELSEWHERE, 0));
+    FRAG_TRY(free_vanished(r, call->address, call->time));
+    FRAG_TRY(add_block(r, call->address, RECORD_ELSEWHERE, 0));
     live_find(&r->blocks, call->address)->state = OF_GRAPH;
     return FRAG_OK;
 }
@@ -223,8 +235,8 @@ static enum frag_err on_pool_used(struct log_reader *r,
     return FRAG_OK;
 }
 
-/* Its device falls back to the default one (cuda.h, cuMemPoolDestroy); what was
- * taken from it stays until it is freed. */
+/* A device that used the destroyed pool uses its default pool again (cuda.h,
+ * cuMemPoolDestroy). Blocks of the pool stay live until they are freed. */
 static enum frag_err on_pool_gone(struct log_reader *r,
                                   const struct record_call *call)
 {
@@ -245,7 +257,7 @@ static int by_address(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The blocks and arrays of the context are gone, lowest address first. */
+/* Frees all blocks and arrays with a state, lowest address first. */
 static enum frag_err free_all(struct log_reader *r, uint32_t state,
                               frag_time time)
 {
@@ -279,9 +291,9 @@ static enum frag_err on_context_gone(struct log_reader *r,
     return row ? free_all(r, 1 + row->slot, call->time) : FRAG_OK;
 }
 
-/* Virtual memory. */
+/* Virtual memory */
 
-/* A handle of memory that was not there before. */
+/* Adds physical memory with one handle. */
 static enum frag_err add_physical(struct log_reader *r,
                                   const struct record_call *call)
 {
@@ -314,8 +326,9 @@ static enum frag_err on_create(struct log_reader *r,
     return put(r, call->device, &entry);
 }
 
-/* A block is known by its address, and a handle by its value: what is of the
- * program's own counts where it was made. */
+/* Memory that was allocated elsewhere and is imported, by its address or by its
+ * handle. A handle that the program already has refers to memory of the program
+ * itself, which counts since its creation; the import only adds a reference. */
 static enum frag_err on_foreign(struct log_reader *r,
                                 const struct record_call *call)
 {
@@ -323,8 +336,8 @@ static enum frag_err on_foreign(struct log_reader *r,
 
     r->foreign++;
     if (call->address) {
-        FRAG_TRY(vacate(r, call->address, call->time));
-        return hold(r, call->address, RECORD_ELSEWHERE, 0);
+        FRAG_TRY(free_vanished(r, call->address, call->time));
+        return add_block(r, call->address, RECORD_ELSEWHERE, 0);
     }
     if (!row)
         return add_physical(r, call);
@@ -332,9 +345,9 @@ static enum frag_err on_foreign(struct log_reader *r,
     return FRAG_OK;
 }
 
-/* Gives it back if nothing holds it any more. */
-static enum frag_err let_go(struct log_reader *r, uint32_t index,
-                            frag_time time)
+/* Frees physical memory that has no handle and no mapping left. */
+static enum frag_err free_unreferenced(struct log_reader *r, uint32_t index,
+                                       frag_time time)
 {
     const struct physical *p = &r->physical[index];
     struct frag_entry entry = {.kind = FRAG_ENTRY_FREE_COMPLETED,
@@ -358,7 +371,7 @@ static enum frag_err on_release(struct log_reader *r,
     index = row->slot;
     if (--r->physical[index].handles == 0)
         live_remove(&r->handles, row);
-    return let_go(r, index, call->time);
+    return free_unreferenced(r, index, call->time);
 }
 
 static struct mapping *find_mapping(const struct log_reader *r,
@@ -369,7 +382,8 @@ static struct mapping *find_mapping(const struct log_reader *r,
     return row ? &r->mapping[row->slot] : NULL;
 }
 
-/* Another handle of what is mapped there; its value may be a new one. */
+/* Adds a reference to the memory mapped at the address. The handle may have a
+ * new value. */
 static enum frag_err on_retain(struct log_reader *r,
                                const struct record_call *call)
 {
@@ -405,7 +419,7 @@ static enum frag_err on_map(struct log_reader *r,
     return FRAG_OK;
 }
 
-/* One call may take several mappings in a row. */
+/* One call may unmap several adjacent mappings. */
 static enum frag_err on_unmap(struct log_reader *r,
                               const struct record_call *call)
 {
@@ -420,7 +434,7 @@ static enum frag_err on_unmap(struct log_reader *r,
         m = r->mapping[row->slot];
         live_remove(&r->mappings, row);
         r->physical[m.physical].maps--;
-        FRAG_TRY(let_go(r, m.physical, call->time));
+        FRAG_TRY(free_unreferenced(r, m.physical, call->time));
         done += m.bytes;
     }
     return FRAG_OK;
@@ -435,8 +449,8 @@ static enum frag_err on_addresses(struct log_reader *r,
 }
 
 static const struct kind {
-    enum frag_err (*take)(struct log_reader *r, const struct record_call *call);
-    bool hands_out; /* failed, it may be a request; others are none */
+    enum frag_err (*run)(struct log_reader *r, const struct record_call *call);
+    bool allocates; /* a failed call of this kind may be a request */
 } kinds[] = {
     [RECORD_ALLOC] = {on_alloc, true},
     [RECORD_ALLOC_PITCH] = {on_alloc, true},
@@ -466,17 +480,17 @@ static const struct kind {
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == RECORD_KIND_COUNT,
                "a row for each kind of call");
 
-enum frag_err log_take(struct log_reader *r, const struct record_call *call)
+enum frag_err log_add_call(struct log_reader *r, const struct record_call *call)
 {
     if (call->kind >= RECORD_KIND_COUNT)
-        return log_wrong(r, "a kind of call", call->kind);
+        return log_wrong(r, "a known kind of call", call->kind);
     if (call->device < RECORD_ELSEWHERE || call->device >= DEVICES)
         return log_wrong(r, "a device below 1024", (uint32_t)call->device);
-    if (call->result != RECORD_SUCCESS && !kinds[call->kind].hands_out) {
+    if (call->result != RECORD_SUCCESS && !kinds[call->kind].allocates) {
         r->refused++;
         return FRAG_OK;
     }
-    return kinds[call->kind].take(r, call);
+    return kinds[call->kind].run(r, call);
 }
 
 void log_fini(struct log_reader *r)

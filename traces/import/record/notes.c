@@ -1,5 +1,6 @@
-/* notes.c - what is said of a log: errors with their place, and the notes of
- * the trace. It does not know what a call means. */
+/* notes.c - the messages of the reader of recorder logs: errors with their
+ * offset, and the notes of the trace. calls.c decides what a call means.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -14,6 +15,7 @@ enum frag_err log_wrong(const struct log_reader *r, const char *expected,
                      frag_source_name(r->source), r->where, expected, found);
 }
 
+/* Whether `name` is an identifier that ends inside its `room` bytes. */
 static bool is_name(const char *name, size_t room)
 {
     const size_t length = strnlen(name, room);
@@ -33,7 +35,7 @@ enum frag_err log_unread(struct log_reader *r, const struct record_call *call)
     while (i < r->unread_count && strcmp(r->unreads[i].name, call->name) != 0)
         i++;
     if (i == UNREADS)
-        return log_wrong(r, "names of 64 calls", i + 1);
+        return log_wrong(r, "at most 64 names of calls", i + 1);
     if (i == r->unread_count) {
         r->unread_count++;
         strcpy(r->unreads[i].name, call->name);
@@ -46,22 +48,23 @@ static enum frag_err note_unread(const struct log_reader *r)
 {
     for (uint32_t i = 0; i < r->unread_count; i++)
         FRAG_TRY(frag_build_note(r->build,
-                                 "memory by %s is not recorded: %" PRIu64
+                                 "calls of %s are not recorded: %" PRIu64
                                  " calls or look-ups",
                                  r->unreads[i].name, r->unreads[i].count));
     return FRAG_OK;
 }
 
-/* Whether there was too little, or none in one piece. */
+/* The numbers show whether too little memory was free, or enough in total but
+ * none contiguous. */
 static enum frag_err note_failure(const struct log_reader *r)
 {
     if (!r->failed_bytes)
         return FRAG_OK;
-    return frag_build_note(r->build,
-                           "the first request that failed asked device %d for "
-                           "%" PRIu64 " bytes, and %" PRIu64 " were free",
-                           (int)r->failed_device, r->failed_bytes,
-                           r->failed_left);
+    return frag_build_note(
+        r->build,
+        "the first request that failed was for %" PRIu64
+        " bytes of device %d, and %" PRIu64 " bytes were free",
+        r->failed_bytes, (int)r->failed_device, r->failed_left);
 }
 
 enum frag_err log_notes(const struct log_reader *r)
@@ -71,21 +74,25 @@ enum frag_err log_notes(const struct log_reader *r)
         uint64_t count;
         const char *words;
     } notes[] = {
-        {r->lost, "calls are missing, as the log could not grow"},
+        {r->lost, "calls are missing because the log could not grow (disk "
+                  "full?)"},
         {cut, "calls had not returned when the program ended"},
-        {r->refused, "calls failed for a reason other than memory"},
-        {r->unknown, "calls gave back what no recorded call had handed out"},
-        {r->vanished, "blocks were handed out again without a free"},
-        {r->no_device, "requests are missing, as their device is not known"},
-        {r->with_context, "blocks went with their context"},
-        {r->managed, "managed blocks count as memory of the device"},
-        {r->arrays, "arrays count with what their elements take"},
-        {r->unsized, "arrays are missing, as their format has no size here"},
-        {r->foreign, "blocks and handles of memory that others took are no "
-                     "requests"},
-        {r->graphs, "requests of graphs are missing, as their memory is taken "
-                    "by a launch"},
-        {r->graph_bytes, "bytes are what the requests of graphs come to"},
+        {r->refused, "calls failed for a reason other than lack of memory"},
+        {r->unknown, "calls freed memory that no recorded call had allocated"},
+        {r->vanished, "addresses were allocated again without a free"},
+        {r->no_device, "requests are missing because their device is unknown"},
+        {r->with_context, "blocks were freed because their context was "
+                          "destroyed"},
+        {r->managed, "managed blocks count as device memory"},
+        {r->arrays, "arrays count with the bytes of their elements only"},
+        {r->unsized, "arrays are missing because the size of their format is "
+                     "unknown"},
+        {r->foreign, "blocks and handles are not requests because they refer "
+                     "to memory that was allocated elsewhere"},
+        {r->graphs, "requests of CUDA graphs are missing because their memory "
+                    "is allocated at launch"},
+        {r->graph_bytes, "bytes is the sum of the missing requests of CUDA "
+                         "graphs"},
     };
 
     for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)

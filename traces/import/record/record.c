@@ -1,23 +1,23 @@
-/* record.c - what a CUDA program asked of the driver, as the recorder
- * logged it (traces/record_log.h).
+/* record.c - imports the log of a recorded CUDA program (traces/record_log.h):
+ * the program's memory requests to the driver.
  *
- * Requests are what the program takes from the device: cuMemAlloc and its kin,
- * whatever the runtime calls them, cuMemCreate, and arrays by what their
- * elements take; reserved addresses cost nothing and are no requests. What goes
- * because its context goes is freed then. A stream and a pool of
- * cuMemAllocAsync are those of the trace. A request that failed for want of
- * memory is an alloc with its free right after; one refused for another reason
- * is counted in a note.
+ * Requests are the calls that allocate device memory: cuMemAlloc and its
+ * variants, also where the CUDA runtime calls them, cuMemCreate, and arrays. An
+ * array counts with the bytes of its elements. Reserved addresses use no memory
+ * and are not requests. Memory that is destroyed with its context is freed at
+ * that time. The trace keeps the streams and the pools of cuMemAllocAsync. A
+ * request that failed for lack of memory is an alloc, directly followed by its
+ * free. A note counts requests that failed for another reason.
  *
- * The log of a process that died in the middle is as good as any: a place that
- * was never filled is passed over.
+ * The log of a killed process is valid too: the reader skips entries that were
+ * never filled.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "traces/import/record/record.h"
 
-enum { CALL = sizeof(struct record_call) };
+enum { CALL = sizeof(struct record_call) }; /* bytes of an entry */
 
 _Static_assert(FRAG_SOURCE_WINDOW % CALL == 0, "calls fill the window");
 
@@ -37,9 +37,10 @@ static enum frag_err read_header(struct log_reader *r)
     memcpy(&h, bytes, sizeof(h));
     if (h.version != RECORD_VERSION || h.call_bytes != CALL)
         return frag_fail(r->e, FRAG_CORRUPT,
-                         "%s:8: expected version %d of a recorder's log with "
+                         "%s:8: expected version %d of a recorder log with "
                          "calls of %d bytes, found version %" PRIu32
-                         " with %" PRIu32,
+                         " with calls of %" PRIu32 " bytes; record again "
+                         "with this version of fragsim",
                          frag_source_name(r->source), RECORD_VERSION, CALL,
                          h.version, h.call_bytes);
     r->lost = h.lost;
@@ -47,7 +48,8 @@ static enum frag_err read_header(struct log_reader *r)
     return FRAG_OK;
 }
 
-/* Takes the calls of a window; gaps before the last call are counted. */
+/* Reads the calls of a window. *empty counts the entries that were not filled
+ * since the last call; they are gaps only if another call follows. */
 static enum frag_err read_calls(struct log_reader *r,
                                 const unsigned char *bytes, size_t count,
                                 uint64_t *empty)
@@ -63,7 +65,7 @@ static enum frag_err read_calls(struct log_reader *r,
         r->gaps += *empty;
         *empty = 0;
         r->where = frag_source_offset(r->source) + at;
-        FRAG_TRY(log_take(r, &call));
+        FRAG_TRY(log_add_call(r, &call));
     }
     return FRAG_OK;
 }
@@ -131,7 +133,7 @@ static bool record_recognize(const unsigned char *bytes, size_t count)
 
 const struct frag_importer frag_importer_record = {
     .name = "record",
-    .summary = "memory calls of a CUDA program (fragsim record)",
+    .summary = "memory calls of a CUDA program, logged by \"fragsim record\"",
     .recognize = record_recognize,
     .read = record_read,
 };

@@ -1,5 +1,6 @@
-/* record.h - the reader of recorders' logs: its state. Private to
- * traces/import/record/.
+/* record.h - the state of the reader of recorder logs, and the calls between
+ * its source files. Private to traces/import/record/. traces/record_log.h
+ * describes the log.
  */
 #ifndef FRAG_TRACES_IMPORT_RECORD_RECORD_H
 #define FRAG_TRACES_IMPORT_RECORD_RECORD_H
@@ -10,14 +11,14 @@
 #include "traces/live.h"
 #include "traces/record_log.h"
 
-/* Physical memory: there until its last handle is released and its last
- * mapping gone, as cuMemRelease says (cuda.h). */
+/* Physical memory. It is allocated until its last handle is released and its
+ * last mapping is removed (cuda.h, cuMemRelease). */
 struct physical {
     int32_t device;
-    uint32_t handles, maps;
+    uint32_t handles, maps; /* how many there are */
 };
 
-/* A call that the log names, and how often. */
+/* A call that the log only names, and how often it occurs. */
 struct unread {
     char name[sizeof(((struct record_call *)NULL)->name)];
     uint64_t count;
@@ -25,7 +26,10 @@ struct unread {
 
 extern const struct frag_importer frag_importer_record;
 
-enum { DEVICES = 1024, UNREADS = 64 };
+enum {
+    DEVICES = 1024, /* device numbers are below this */
+    UNREADS = 64    /* different names of unread calls, at most */
+};
 
 struct mapping {
     uint64_t bytes;
@@ -36,18 +40,19 @@ struct log_reader {
     struct frag_source *source;
     struct frag_build *build;
     struct frag_error *e;
-    uint64_t where; /* the call's place in the file */
+    uint64_t where; /* offset of the current call in the file, in bytes */
 
-    /* By address, and arrays by their handles above all addresses. Slots are
-     * devices from RECORD_ELSEWHERE on: what is there is no event. */
+    /* Live blocks by address. An array has an address above all device
+     * addresses, made from its handle. The slot is the device, counted from
+     * RECORD_ELSEWHERE; blocks there produce no events. */
     struct live blocks;
-    struct live contexts; /* by handle; their numbers are in states of blocks */
+    struct live contexts; /* by handle; slot: number of the context */
 
-    struct live pools; /* by handle; slot: device, state: 1 if default */
-    uint64_t pool_used[DEVICES]; /* 0: the default one */
+    struct live pools; /* by handle; slot: device; state: 1 if default */
+    uint64_t pool_used[DEVICES]; /* handle; 0: the device's default pool */
 
-    struct live handles;  /* to rows of physical */
-    struct live mappings; /* by address, to rows of mapping */
+    struct live handles;  /* by handle; slot: index in physical */
+    struct live mappings; /* by address; slot: index in mapping */
     struct physical *physical;
     uint64_t physical_count, physical_room;
     struct mapping *mapping;
@@ -55,31 +60,33 @@ struct log_reader {
 
     bool has_requests;
 
-    /* The first request that the device had no room for, if it said what it
-     * had. */
+    /* The first request that failed for lack of device memory, if the log has
+     * the free bytes of the device; 0: none. */
     uint64_t failed_bytes, failed_left;
     int32_t failed_device;
 
-    /* For the notes. */
+    /* Counts for the notes; log_notes explains each one. */
     uint64_t gaps, lost, refused, unknown, vanished, managed, with_context,
         no_device, graphs, graph_bytes, foreign, arrays, unsized;
     struct unread unreads[UNREADS];
     uint32_t unread_count;
 };
 
-/* What a call means for the trace. */
-enum frag_err log_take(struct log_reader *r, const struct record_call *call);
+/* Adds a call of the log to the trace. CORRUPT, NOMEM. */
+enum frag_err log_add_call(struct log_reader *r,
+                           const struct record_call *call);
 
-/* A call that the log has no words for. */
+/* Counts a call of kind RECORD_UNREAD: the log only has its name. */
 enum frag_err log_unread(struct log_reader *r, const struct record_call *call);
 
-/* CORRUPT, with the place of the call. */
+/* Fails with CORRUPT and the offset of the current call. */
 enum frag_err log_wrong(const struct log_reader *r, const char *expected,
                         uint64_t found);
 
-/* What the reader of the trace has to know. */
+/* Adds notes to the trace on everything that the trace lacks or assumes. */
 enum frag_err log_notes(const struct log_reader *r);
 
+/* Frees all tables of the reader. */
 void log_fini(struct log_reader *r);
 
 #endif

@@ -1,5 +1,6 @@
-/* conf.c - reads and writes the conf string of a snapshot, so far as the
- * snapshot repeats its keys as values. */
+/* conf.c - reads and writes the conf string of a snapshot. Only the keys that a
+ * snapshot repeats as values are read; all other keys are copied unread.
+ */
 #include "traces/import/torch/conf.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@ struct torch_settings torch_settings_default(void)
     return (struct torch_settings){.max_split = UINT64_MAX};
 }
 
-/* Reading the string: only the keys that a snapshot repeats as values. */
+/* Reading the string */
 
 static void read_split(struct torch_settings *s, const char *value)
 {
@@ -39,6 +40,7 @@ static void read_reuse(struct torch_settings *s, const char *value)
     s->capture_reuse = !strcmp(value, "True");
 }
 
+/* The index in `divisions` of a size in MiB. */
 static size_t octave(uint64_t mib)
 {
     size_t k = 0;
@@ -50,8 +52,10 @@ static size_t octave(uint64_t mib)
     return k;
 }
 
-/* [K:D,...,>:D]: the first pair also fills what is below, '>' what is above the
- * last; what is between two pairs stays 0 (allocator rules 22.4). */
+/* Reads a list [K:D,...,>:D]. The first pair also sets all octaves below it,
+ * and
+ * '>' sets all octaves above the last pair. Octaves between two pairs stay 0
+ * (allocator rules, 22.4). */
 static void read_division_list(struct torch_settings *s, const char *value)
 {
     size_t last = 0;
@@ -116,7 +120,7 @@ static void drop_white_space(char *text)
     *to = '\0';
 }
 
-/* The end of an item: the next comma that is in no brackets. */
+/* The length of an item, which ends at the next comma outside of brackets. */
 static size_t item_length(const char *item)
 {
     size_t i = 0;
@@ -127,8 +131,8 @@ static size_t item_length(const char *item)
     return i;
 }
 
-/* Reads the items of text, which is changed, and appends those of unknown keys
- * to rest. */
+/* Reads the items of `text` into *s and writes the items with other keys to
+ * `rest`, each with a comma. Cuts `text` into items. */
 static void read_items(struct torch_settings *s, char *text, char *rest)
 {
     while (*text) {
@@ -150,7 +154,7 @@ static void read_items(struct torch_settings *s, char *text, char *rest)
     *rest = '\0';
 }
 
-/* Writing it */
+/* Writing the string */
 
 static bool same(const struct torch_settings *a, const struct torch_settings *b)
 {
@@ -192,6 +196,8 @@ static void write_settings(const struct torch_settings *s, FILE *to)
     write_divisions(s, to);
 }
 
+/* The items `rest` and the values of s as one string. The caller frees it. NULL
+ * if the host has no memory. */
 static char *join(const char *rest, const struct torch_settings *s)
 {
     char *conf = NULL;
@@ -214,15 +220,16 @@ static char *join(const char *rest, const struct torch_settings *s)
 char *torch_settings_conf(const struct torch_settings *s, const char *conf,
                           bool *rebuilt)
 {
-    struct torch_settings said = torch_settings_default();
-    const char *given = conf ? conf : "";
-    char *text = strdup(given), *rest = malloc(strlen(given) + 2), *out = NULL;
+    struct torch_settings from_conf = torch_settings_default();
+    const char *conf_text = conf ? conf : "";
+    char *text = strdup(conf_text), *rest = malloc(strlen(conf_text) + 2),
+         *out = NULL;
 
     if (text && rest) {
         drop_white_space(text);
-        read_items(&said, text, rest);
-        *rebuilt = !same(&said, s);
-        out = *rebuilt ? join(rest, s) : strdup(given);
+        read_items(&from_conf, text, rest);
+        *rebuilt = !same(&from_conf, s);
+        out = *rebuilt ? join(rest, s) : strdup(conf_text);
     }
     free(text);
     free(rest);

@@ -1,7 +1,10 @@
-/* segment.c - segments and blocks of a snapshot. */
+/* segment.c - reads the segments of a snapshot and their blocks, and passes
+ * them to the builder.
+ */
 #include "traces/import/torch/torch.h"
 
-/* Blocks are held until their segment is complete: it is fed first. */
+/* Blocks are stored until their segment is complete, because the builder
+ * accepts a segment before its blocks. */
 
 enum { B_ADDRESS, B_SIZE, B_REQUESTED, B_STATE };
 
@@ -50,30 +53,33 @@ static enum frag_err block_seal(void *user, uint8_t kind, uint32_t *result,
                                 struct frag_error *e)
 {
     struct import *in = user;
-    struct record *r = &in->records[K_BLOCK];
+    struct object *o = &in->objects[K_BLOCK];
     struct frag_snapshot_block b = {
-        .addr = record_has(r, B_ADDRESS) ? r->value[B_ADDRESS] : 0,
-        .size = r->value[B_SIZE],
-        .requested = record_has(r, B_REQUESTED) ? r->value[B_REQUESTED]
+        .addr = object_has(o, B_ADDRESS) ? o->value[B_ADDRESS] : 0,
+        .size = o->value[B_SIZE],
+        .requested = object_has(o, B_REQUESTED) ? o->value[B_REQUESTED]
                                                 : FRAG_SIZE_UNKNOWN,
     };
 
     (void)kind, (void)result;
-    FRAG_TRY(record_check(in, K_BLOCK, e));
-    if (!state_of(r->value[B_STATE], &b.state))
-        return record_bad(in, K_BLOCK, "unknown value of", W_state, "", e);
+    FRAG_TRY(object_check(in, K_BLOCK, e));
+    if (!state_of(o->value[B_STATE], &b.state))
+        return object_bad(in, K_BLOCK,
+                          "inactive, active_allocated, active_pending_free or "
+                          "active_awaiting_free for the key",
+                          W_state, "another text", e);
     if (!GROW(in->blocks, in->block_room, in->block_count + 1))
         return import_no_memory(in, e);
     in->blocks[in->block_count++] = b;
-    r->number++;
+    o->number++;
     return FRAG_OK;
 }
 
 const struct pickle_kind torch_block = {
     .name = "a block",
     .shape = PICKLE_IS_DICT,
-    .begin = record_begin,
-    .take = record_take,
+    .begin = object_begin,
+    .add = object_add,
     .seal = block_seal,
 };
 
@@ -104,27 +110,27 @@ static enum frag_err segment_begin(void *user, uint8_t kind,
 {
     struct import *in = user;
 
-    in->records[K_BLOCK].number = 0;
-    return record_begin(in, kind, e);
+    in->objects[K_BLOCK].number = 0;
+    return object_begin(in, kind, e);
 }
 
-static enum frag_err feed_segment(struct import *in, const struct record *r,
+static enum frag_err feed_segment(struct import *in, const struct object *o,
                                   uint32_t device, struct frag_error *e)
 {
-    const uint64_t *v = r->value;
+    const uint64_t *v = o->value;
     struct frag_snapshot_segment s = {
         .addr = v[S_ADDRESS],
         .size = v[S_SIZE],
         .stream = v[S_STREAM],
-        .pool = record_pool(in, K_SEGMENT, S_POOL),
+        .pool = object_pool(in, K_SEGMENT, S_POOL),
         .is_small = v[S_TYPE] == W_small,
-        .is_expandable = record_has(r, S_EXPANDABLE) && v[S_EXPANDABLE],
+        .is_expandable = object_has(o, S_EXPANDABLE) && v[S_EXPANDABLE],
     };
 
-    FRAG_TRY(frag_build_segment(in->build, device, &s, r->where, e));
+    FRAG_TRY(frag_build_segment(in->build, device, &s, o->where, e));
     for (size_t i = 0; i < in->block_count; i++)
         FRAG_TRY(
-            frag_build_block(in->build, device, &in->blocks[i], r->where, e));
+            frag_build_block(in->build, device, &in->blocks[i], o->where, e));
     return FRAG_OK;
 }
 
@@ -132,16 +138,17 @@ static enum frag_err segment_seal(void *user, uint8_t kind, uint32_t *result,
                                   struct frag_error *e)
 {
     struct import *in = user;
-    struct record *r = &in->records[K_SEGMENT];
-    const uint64_t device = record_has(r, S_DEVICE) ? r->value[S_DEVICE] : 0;
+    struct object *o = &in->objects[K_SEGMENT];
+    const uint64_t device = object_has(o, S_DEVICE) ? o->value[S_DEVICE] : 0;
 
     (void)kind, (void)result;
-    FRAG_TRY(record_check(in, K_SEGMENT, e));
+    FRAG_TRY(object_check(in, K_SEGMENT, e));
     if (device >= DEVICES_MAX)
-        return record_bad(in, K_SEGMENT, "too large a", W_device, "", e);
+        return object_bad(in, K_SEGMENT, "less than 1024 for the key", W_device,
+                          "a larger integer", e);
     in->has_segments = true;
-    r->number++;
-    return feed_segment(in, r, (uint32_t)device, e);
+    o->number++;
+    return feed_segment(in, o, (uint32_t)device, e);
 }
 
 static const struct pickle_member members[] = {{W_blocks, K_BLOCKS}, {0, 0}};
@@ -151,12 +158,12 @@ const struct pickle_kind torch_segment = {
     .shape = PICKLE_IS_DICT,
     .members = members,
     .begin = segment_begin,
-    .take = record_take,
+    .add = object_add,
     .seal = segment_seal,
 };
 
 const struct pickle_kind torch_segments = {
     .name = "the list of segments",
     .element = K_SEGMENT,
-    .begin = record_once,
+    .begin = list_begin_once,
 };

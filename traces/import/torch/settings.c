@@ -1,4 +1,6 @@
-/* settings.c - the allocator's settings in a snapshot. */
+/* settings.c - reads the allocator settings of a snapshot. The builder receives
+ * the values in force, as one conf string.
+ */
 #include "traces/import/torch/torch.h"
 
 enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS };
@@ -18,7 +20,7 @@ static enum frag_err settings_begin(void *user, uint8_t kind,
     struct import *in = user;
 
     in->settings = torch_settings_default();
-    return record_begin(in, kind, e);
+    return object_begin(in, kind, e);
 }
 
 const struct field divisions_fields[WORD_COUNT] = {
@@ -44,20 +46,20 @@ static enum frag_err divisions_seal(void *user, uint8_t kind, uint32_t *result,
                                     struct frag_error *e)
 {
     struct import *in = user;
-    const struct record *r = &in->records[kind];
+    const struct object *o = &in->objects[kind];
 
     (void)result, (void)e;
     for (unsigned i = 0; i < TORCH_DIVISIONS; i++)
-        if (record_has(r, i))
-            in->settings.divisions[i] = r->value[i];
+        if (object_has(o, i))
+            in->settings.divisions[i] = o->value[i];
     return FRAG_OK;
 }
 
 const struct pickle_kind torch_divisions = {
     .name = "the table of divisions",
     .shape = PICKLE_IS_DICT,
-    .begin = record_begin,
-    .take = record_take,
+    .begin = object_begin,
+    .add = object_add,
     .seal = divisions_seal,
 };
 
@@ -69,14 +71,14 @@ static double as_double(uint64_t bits)
     return d;
 }
 
-static enum frag_err feed_settings(struct import *in, const char *given,
+static enum frag_err feed_settings(struct import *in, const char *conf_text,
                                    struct frag_error *e)
 {
     const struct torch_settings *s = &in->settings;
     struct frag_recorded_settings out = {.gc_threshold = s->gc_threshold,
                                          .expandable = s->expandable};
     bool rebuilt = false;
-    char *conf = torch_settings_conf(s, given, &rebuilt);
+    char *conf = torch_settings_conf(s, conf_text, &rebuilt);
     enum frag_err err;
 
     if (!conf)
@@ -84,12 +86,12 @@ static enum frag_err feed_settings(struct import *in, const char *given,
     memcpy(out.divisions, s->divisions, sizeof(out.divisions));
     out.conf = conf;
     err = frag_build_settings(in->build, &out, e);
-    if (err == FRAG_OK && rebuilt && given)
+    if (err == FRAG_OK && rebuilt && conf_text)
         err = frag_build_note(
             in->build,
-            "the settings in force were not those of PYTORCH_CUDA_ALLOC_CONF "
-            "('%.200s'); they are taken from their values: %.200s",
-            given, conf);
+            "the settings in force differed from PYTORCH_CUDA_ALLOC_CONF "
+            "('%.200s'); the trace has the settings in force: %.200s",
+            conf_text, conf);
     free(conf);
     return err;
 }
@@ -98,28 +100,28 @@ static enum frag_err settings_seal(void *user, uint8_t kind, uint32_t *result,
                                    struct frag_error *e)
 {
     struct import *in = user;
-    const struct record *r = &in->records[K_SETTINGS];
-    char *given = NULL;
+    const struct object *o = &in->objects[K_SETTINGS];
+    char *conf_text = NULL;
     enum frag_err err;
 
     (void)kind, (void)result;
-    if (record_has(r, C_SPLIT))
-        in->settings.max_split = r->value[C_SPLIT];
-    if (record_has(r, C_GC))
-        in->settings.gc_threshold = as_double(r->value[C_GC]);
+    if (object_has(o, C_SPLIT))
+        in->settings.max_split = o->value[C_SPLIT];
+    if (object_has(o, C_GC))
+        in->settings.gc_threshold = as_double(o->value[C_GC]);
     in->settings.expandable =
-        record_has(r, C_EXPANDABLE) && r->value[C_EXPANDABLE];
-    in->settings.capture_reuse = record_has(r, C_REUSE) && r->value[C_REUSE];
-    if (record_has(r, C_CONF)) {
+        object_has(o, C_EXPANDABLE) && o->value[C_EXPANDABLE];
+    in->settings.capture_reuse = object_has(o, C_REUSE) && o->value[C_REUSE];
+    if (object_has(o, C_CONF)) {
         size_t length;
-        const char *text = pickle_text(in->pickle, r->value[C_CONF], &length);
+        const char *text = pickle_text(in->pickle, o->value[C_CONF], &length);
 
-        given = strndup(text, length);
-        if (!given)
+        conf_text = strndup(text, length);
+        if (!conf_text)
             return import_no_memory(in, e);
     }
-    err = feed_settings(in, given, e);
-    free(given);
+    err = feed_settings(in, conf_text, e);
+    free(conf_text);
     return err;
 }
 
@@ -131,6 +133,6 @@ const struct pickle_kind torch_settings = {
     .shape = PICKLE_IS_DICT,
     .members = members,
     .begin = settings_begin,
-    .take = record_take,
+    .add = object_add,
     .seal = settings_seal,
 };

@@ -1,7 +1,9 @@
-/* stack.c - texts, frames and stacks of a snapshot. */
+/* stack.c - reads the texts, frames and stacks of a snapshot. The builder
+ * stores each of them once.
+ */
 #include "traces/import/torch/torch.h"
 
-/* Texts: the pickle's number to the builder's. */
+/* Texts */
 
 static bool grow_strings(struct import *in, uint64_t want)
 {
@@ -14,7 +16,8 @@ static bool grow_strings(struct import *in, uint64_t want)
     return true;
 }
 
-/* UINT32_MAX if the host has no memory. */
+/* The builder's number of a text of the pickle, UINT32_MAX if the host has no
+ * memory. */
 static uint32_t string_of(struct import *in, uint64_t text)
 {
     if (text >= in->string_room && !grow_strings(in, text + 1))
@@ -55,18 +58,18 @@ static enum frag_err frame_seal(void *user, uint8_t kind, uint32_t *result,
                                 struct frag_error *e)
 {
     struct import *in = user;
-    const uint64_t *v = in->records[K_FRAME].value;
+    const uint64_t *v = in->objects[K_FRAME].value;
     struct frag_frame f;
     uint32_t *cached;
 
     (void)kind;
-    FRAG_TRY(record_check(in, K_FRAME, e));
+    FRAG_TRY(object_check(in, K_FRAME, e));
     f.file = string_of(in, v[F_FILE]);
     f.function = string_of(in, v[F_NAME]);
     f.line = v[F_LINE] <= UINT32_MAX ? (uint32_t)v[F_LINE] : 0;
     if (f.file == UINT32_MAX || f.function == UINT32_MAX)
         return import_no_memory(in, e);
-    in->records[K_FRAME].number++;
+    in->objects[K_FRAME].number++;
     cached = &in->frame_cache[frame_hash(&f)];
     if (!*cached || !same_frame(&f, &in->frames[*cached - 1])) {
         if (!GROW(in->frames, in->frame_room, in->frame_count + 1))
@@ -82,8 +85,8 @@ const struct pickle_kind torch_frame = {
     .name = "a frame",
     .shape = PICKLE_IS_DICT,
     .keeps = true,
-    .begin = record_begin,
-    .take = record_take,
+    .begin = object_begin,
+    .add = object_add,
     .seal = frame_seal,
 };
 
@@ -98,9 +101,9 @@ static enum frag_err stack_begin(void *user, uint8_t kind, struct frag_error *e)
     return FRAG_OK;
 }
 
-static enum frag_err stack_take(void *user, uint8_t kind,
-                                const struct pickle_value *items, size_t count,
-                                struct frag_error *e)
+static enum frag_err stack_add(void *user, uint8_t kind,
+                               const struct pickle_value *items, size_t count,
+                               struct frag_error *e)
 {
     struct import *in = user;
 
@@ -130,6 +133,6 @@ const struct pickle_kind torch_frames = {
     .element = K_FRAME,
     .keeps = true,
     .begin = stack_begin,
-    .take = stack_take,
+    .add = stack_add,
     .seal = stack_seal,
 };

@@ -1,10 +1,12 @@
-/* torch.c - snapshots of PyTorch's CUDA allocator, as _snapshot(),
- * memory_snapshot(), _dump_snapshot() and torch.save() leave them. */
+/* torch.c - imports snapshots of PyTorch's CUDA allocator, as the functions
+ * _snapshot(), memory_snapshot(), _dump_snapshot() and torch.save() write them:
+ * the schema of the pickle, the outermost dictionary, and the importer.
+ */
 #include "traces/import/torch/torch.h"
 
-static enum frag_err overflows_take(void *user, uint8_t kind,
-                                    const struct pickle_value *items,
-                                    size_t count, struct frag_error *e)
+static enum frag_err overflows_add(void *user, uint8_t kind,
+                                   const struct pickle_value *items,
+                                   size_t count, struct frag_error *e)
 {
     struct import *in = user;
     bool any = false;
@@ -16,13 +18,14 @@ static enum frag_err overflows_take(void *user, uint8_t kind,
     if (!any)
         return FRAG_OK;
     return frag_build_note(in->build,
-                           "the recorder's ring buffer overflowed: the oldest "
-                           "entries are lost");
+                           "the ring buffer of the history overflowed, so the "
+                           "oldest entries are lost; a larger max_entries of "
+                           "_record_memory_history keeps them");
 }
 
 const struct pickle_kind torch_overflows = {
     .name = "a list of bools",
-    .take = overflows_take,
+    .add = overflows_add,
 };
 
 enum { T_SEGMENTS, T_TRACES, T_SETTINGS, T_ANNOTATIONS };
@@ -35,15 +38,15 @@ static const struct field snapshot_fields[WORD_COUNT] = {
                                 false},
 };
 
-static enum frag_err snapshot_take(void *user, uint8_t kind,
-                                   const struct pickle_value *items,
-                                   size_t count, struct frag_error *e)
+static enum frag_err snapshot_add(void *user, uint8_t kind,
+                                  const struct pickle_value *items,
+                                  size_t count, struct frag_error *e)
 {
-    FRAG_TRY(record_take(user, kind, items, count, e));
+    FRAG_TRY(object_add(user, kind, items, count, e));
     for (; count--; items += 2)
         if (items[0].tag == PICKLE_TEXT &&
             items[0].n == W_trace_alloc_overflowed)
-            FRAG_TRY(overflows_take(user, K_OVERFLOWS, items + 1, 1, e));
+            FRAG_TRY(overflows_add(user, K_OVERFLOWS, items + 1, 1, e));
     return FRAG_OK;
 }
 
@@ -51,13 +54,12 @@ static enum frag_err snapshot_seal(void *user, uint8_t kind, uint32_t *result,
                                    struct frag_error *e)
 {
     struct import *in = user;
-    const struct record *r = &in->records[kind];
+    const struct object *o = &in->objects[kind];
 
     (void)result;
-    if (record_has(r, T_SEGMENTS) || record_has(r, T_TRACES))
+    if (object_has(o, T_SEGMENTS) || object_has(o, T_TRACES))
         return FRAG_OK;
-    return record_bad(in, K_SNAPSHOT, "expected the key", W_device_traces,
-                      "none", e);
+    return object_bad(in, K_SNAPSHOT, "the key", W_device_traces, "none", e);
 }
 
 static const struct pickle_member members[] = {
@@ -73,8 +75,8 @@ const struct pickle_kind torch_snapshot = {
     .name = "a snapshot",
     .shape = PICKLE_IS_DICT,
     .members = members,
-    .begin = record_begin,
-    .take = snapshot_take,
+    .begin = object_begin,
+    .add = snapshot_add,
     .seal = snapshot_seal,
 };
 
@@ -88,7 +90,7 @@ static enum frag_err tick(void *user, struct frag_error *e)
     if (opts && opts->progress &&
         opts->progress(opts->user, frag_source_read(in->source),
                        frag_source_size(in->source)))
-        return frag_fail(e, FRAG_CANCELLED, "%s: cancelled",
+        return frag_fail(e, FRAG_CANCELLED, "%s: interrupted",
                          frag_source_name(in->source));
     return FRAG_OK;
 }
@@ -123,14 +125,16 @@ static const struct pickle_schema schema = {
     .tick = tick,
 };
 
-static enum frag_err note_what_lacks(struct import *in, struct frag_error *e)
+/* Adds a note if the snapshot has no history. */
+static enum frag_err note_missing(struct import *in, struct frag_error *e)
 {
     if (!in->has_entries && !in->has_segments)
         FRAG_TRY(frag_build_device(in->build, 0, e));
     if (!in->has_entries)
         FRAG_TRY(frag_build_note(in->build,
-                                 "the snapshot has no trace entries: history "
-                                 "was not recorded"));
+                                 "the snapshot has no trace entries; call "
+                                 "torch.cuda.memory._record_memory_history() "
+                                 "before the program allocates"));
     return FRAG_OK;
 }
 
@@ -140,7 +144,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
     if (!in->pickle)
         return import_no_memory(in, e);
     FRAG_TRY(pickle_read(in->pickle, e));
-    return note_what_lacks(in, e);
+    return note_missing(in, e);
 }
 
 static enum frag_err torch_read(struct frag_source *source,

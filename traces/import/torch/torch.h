@@ -1,10 +1,11 @@
-/* torch.h - the parts of the reader of PyTorch snapshots. Private to
- * traces/import/torch/.
+/* torch.h - the shared declarations of the reader of PyTorch snapshots. Private
+ * to traces/import/torch/.
  *
- * The schema (torch.c) names the dicts and lists that matter and where
- * they stand. Each dict has a record, filled by a table of its keys while its
- * members come in, and handed to the builder when it is complete. Nothing
- * depends on the order of keys. Sources: allocator rules 19, 20 and 22.
+ * The schema (torch.c) names the dictionaries and lists that matter, and their
+ * places. While a dictionary is read, its members go into a struct object, by a
+ * table of its keys. When the dictionary is complete, the reader checks it and
+ * passes it to the builder. The order of the keys does not matter. Sources:
+ * allocator rules, 19, 20 and 22.
  */
 #ifndef FRAG_TRACES_IMPORT_TORCH_TORCH_H
 #define FRAG_TRACES_IMPORT_TORCH_TORCH_H
@@ -16,8 +17,8 @@
 #include "traces/importer.h"
 #include "traces/pickle/pickle.h"
 
-/* Every text that means something, once. The actions stand in the order of enum
- * frag_entry_kind, the divisions in that of their octaves. */
+/* Every text with a meaning, once. The actions are in the order of enum
+ * frag_entry_kind, and the divisions in the order of their octaves. */
 #define WORDS(X)                                          \
     X(alloc, "alloc")                                     \
     X(free_requested, "free_requested")                   \
@@ -90,7 +91,7 @@ enum word {
         WORD_COUNT
 };
 
-/* Each kind of dict or list, and the name of its struct torch_<name>. */
+/* Each kind of dictionary or list, and the name of its kind torch_<name>. */
 #define KINDS(X)                \
     X(OTHER, other)             \
     X(SNAPSHOT, snapshot)       \
@@ -120,11 +121,11 @@ enum kind {
 KINDS(X)
 #undef X
 
-/* A key of a dict: which values it may have and where they go in a record. */
+/* A key of a dictionary: the types of its value, and its slot in an object. */
 struct field {
-    uint16_t tags; /* 1 << enum pickle_tag; 0: the key means nothing */
+    uint16_t tags; /* sum of 1 << enum pickle_tag; 0: the key is ignored */
     uint8_t slot;
-    uint8_t kind; /* of a container */
+    uint8_t kind; /* of the value if it is a container */
     bool needed, may_be_negative;
 };
 
@@ -134,18 +135,18 @@ struct field {
 #define TRUTH (1 << PICKLE_BOOL)
 #define DONE  (1 << PICKLE_DONE)
 
-/* The keys of the dicts that have a record, each [WORD_COUNT]. */
+/* The keys of each dictionary that has an object, each [WORD_COUNT]. */
 extern const struct field entry_fields[], frame_fields[], segment_fields[],
     block_fields[], settings_fields[], divisions_fields[], annotation_fields[];
 
 enum { SLOTS = 16, DEVICES_MAX = 1024, FRAME_CACHE = 1 << 12 };
 
-/* A dict being read. */
-struct record {
+/* A dictionary that is being read. */
+struct object {
     uint64_t value[SLOTS];
-    uint32_t set;    /* 1 << slot */
-    uint64_t where;  /* it begins */
-    uint64_t number; /* how many came before it */
+    uint32_t set;    /* bit `slot` is 1 if value[slot] was read */
+    uint64_t where;  /* offset at which the dictionary begins */
+    uint64_t number; /* dictionaries of this kind before it */
 };
 
 struct import {
@@ -156,23 +157,24 @@ struct import {
 
     const char *const *words;               /* [WORD_COUNT] */
     const struct pickle_kind *const *kinds; /* [KIND_COUNT] */
-    const struct field *const *fields;      /* [KIND_COUNT]; NULL: no record */
+    const struct field *const *fields;      /* [KIND_COUNT]; NULL: no object */
 
-    struct record records[KIND_COUNT];
-    uint32_t traces; /* lists of entries so far; the last one's device is one
-                        less */
+    struct object objects[KIND_COUNT];
+    uint32_t traces; /* lists of entries so far; the current list is that of
+                        device traces - 1 */
     bool has_entries, has_segments;
 
     struct frag_snapshot_block *blocks; /* of the segment being read */
     uint64_t block_count, block_room;
 
-    struct frag_frame *frames; /* the different ones, nearly */
+    struct frag_frame *frames; /* with few duplicates */
     uint64_t frame_count, frame_room;
     uint32_t frame_cache[FRAME_CACHE]; /* 1 + index in frames, by hash */
-    struct frag_frame *stack;          /* the stack being read */
+    struct frag_frame *stack;          /* the stack that is being read */
     uint64_t stack_count, stack_room;
 
-    uint32_t *strings; /* 1 + the builder's number, by the pickle's */
+    uint32_t *strings; /* by the number of a text in the pickle: 1 + its number
+                          in the builder; 0: none yet */
     uint64_t string_room;
 
     struct torch_settings settings;
@@ -180,35 +182,37 @@ struct import {
 
 extern const struct frag_importer frag_importer_torch;
 
-/* Records. The calls of a pickle_kind: */
-enum frag_err record_begin(void *user, uint8_t kind, struct frag_error *e);
-enum frag_err record_take(void *user, uint8_t kind,
-                          const struct pickle_value *items, size_t count,
-                          struct frag_error *e);
-
-/* The begin of a list that a snapshot has once. */
-enum frag_err record_once(void *user, uint8_t kind, struct frag_error *e);
-
-static inline bool record_has(const struct record *r, unsigned slot)
-{
-    return r->set >> slot & 1;
-}
-
-/* CORRUPT with the first key that is needed and not there. */
-enum frag_err record_check(const struct import *in, enum kind kind,
-                           struct frag_error *e);
-
-/* CORRUPT: file, offset and number of the record, what is wrong with a key, and
- * what was found ("": not said). */
-enum frag_err record_bad(const struct import *in, enum kind kind,
-                         const char *wrong, enum word key, const char *found,
+/* Objects: the callbacks of a pickle_kind. */
+enum frag_err object_begin(void *user, uint8_t kind, struct frag_error *e);
+enum frag_err object_add(void *user, uint8_t kind,
+                         const struct pickle_value *items, size_t count,
                          struct frag_error *e);
 
-/* Of the key time_us: 0 if it is not there. */
-enum frag_err record_time(const struct import *in, enum kind kind,
+/* The begin callback of a list that may occur once in a snapshot. */
+enum frag_err list_begin_once(void *user, uint8_t kind, struct frag_error *e);
+
+static inline bool object_has(const struct object *o, unsigned slot)
+{
+    return o->set >> slot & 1;
+}
+
+/* CORRUPT if a needed key is missing; the message names the first one. */
+enum frag_err object_check(const struct import *in, enum kind kind,
+                           struct frag_error *e);
+
+/* Fails with CORRUPT: file, offset and number of the object, then `expected`,
+ * the key, and `found`. */
+enum frag_err object_bad(const struct import *in, enum kind kind,
+                         const char *expected, enum word key, const char *found,
+                         struct frag_error *e);
+
+/* The value of the key time_us in ns, 0 if the key is missing. CORRUPT if the
+ * value is too large. */
+enum frag_err object_time(const struct import *in, enum kind kind,
                           unsigned slot, frag_time *time, struct frag_error *e);
 
-struct frag_pool_id record_pool(const struct import *in, enum kind kind,
+/* The pool id in a slot; the default pool (0, 0) if the key is missing. */
+struct frag_pool_id object_pool(const struct import *in, enum kind kind,
                                 unsigned slot);
 
 enum frag_err import_no_memory(const struct import *in, struct frag_error *e);

@@ -1,20 +1,22 @@
-/* trace.c - entries of a snapshot's traces, and annotations. */
+/* trace.c - reads the trace entries and the annotations of a snapshot, and
+ * passes them to the builder.
+ */
 #include "traces/import/torch/torch.h"
 
 const struct pickle_kind torch_traces = {
     .name = "the list of device traces",
     .element = K_TRACE,
-    .begin = record_once,
+    .begin = list_begin_once,
 };
 
-/* The k-th list of entries is device k's. */
+/* The list number k, counted from 0, holds the entries of device k. */
 static enum frag_err trace_begin(void *user, uint8_t kind, struct frag_error *e)
 {
     struct import *in = user;
 
     (void)kind, (void)e;
     in->traces++;
-    in->records[K_ENTRY].number = 0;
+    in->objects[K_ENTRY].number = 0;
     return FRAG_OK;
 }
 
@@ -35,7 +37,8 @@ enum {
     E_POOL
 };
 
-/* An entry of an action that is not known needs none of them. */
+/* No key is marked as needed here: an entry with an unknown action is ignored,
+ * whatever keys it has. check_entry checks the others. */
 const struct field entry_fields[WORD_COUNT] = {
     [W_action] = {TEXT, E_ACTION, 0, true, false},
     [W_addr] = {WHOLE, E_ADDR, 0, false, false},
@@ -50,65 +53,65 @@ const struct field entry_fields[WORD_COUNT] = {
 static enum frag_err check_entry(const struct import *in, unsigned place,
                                  struct frag_error *e)
 {
-    const struct record *r = &in->records[K_ENTRY];
+    const struct object *o = &in->objects[K_ENTRY];
     enum word missing;
 
-    if (!record_has(r, E_SIZE))
+    if (!object_has(o, E_SIZE))
         missing = W_size;
-    else if (!record_has(r, E_STREAM))
+    else if (!object_has(o, E_STREAM))
         missing = W_stream;
-    else if (!record_has(r, place))
+    else if (!object_has(o, place))
         missing = place == E_ADDR ? W_addr : W_device_free;
     else
         return FRAG_OK;
-    return record_bad(in, K_ENTRY, "expected the key", missing, "none", e);
+    return object_bad(in, K_ENTRY, "the key", missing, "none", e);
 }
 
 static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
                                 struct frag_error *e)
 {
-    const struct record *r = &in->records[K_ENTRY];
+    const struct object *o = &in->objects[K_ENTRY];
     const unsigned place = kind == FRAG_ENTRY_OOM ? E_DEVICE_FREE : E_ADDR;
     struct frag_entry entry = {
         .kind = kind,
-        .has_pool = record_has(r, E_POOL),
-        .stack = record_has(r, E_FRAMES) ? (uint32_t)r->value[E_FRAMES] : 0,
-        .addr = r->value[place],
-        .size = r->value[E_SIZE],
-        .stream = r->value[E_STREAM],
+        .has_pool = object_has(o, E_POOL),
+        .stack = object_has(o, E_FRAMES) ? (uint32_t)o->value[E_FRAMES] : 0,
+        .addr = o->value[place],
+        .size = o->value[E_SIZE],
+        .stream = o->value[E_STREAM],
     };
 
     FRAG_TRY(check_entry(in, place, e));
-    FRAG_TRY(record_time(in, K_ENTRY, E_TIME, &entry.time, e));
+    FRAG_TRY(object_time(in, K_ENTRY, E_TIME, &entry.time, e));
     if (entry.has_pool)
-        entry.pool = record_pool(in, K_ENTRY, E_POOL);
+        entry.pool = object_pool(in, K_ENTRY, E_POOL);
     if (in->traces > DEVICES_MAX)
-        return record_bad(in, K_ENTRY, "too many devices in", W_device_traces,
-                          "", e);
+        return object_bad(in, K_ENTRY, "at most 1024 devices in",
+                          W_device_traces, "more", e);
     in->has_entries = true;
-    return frag_build_entry(in->build, in->traces - 1, &entry, r->where, e);
+    return frag_build_entry(in->build, in->traces - 1, &entry, o->where, e);
 }
 
 static enum frag_err entry_seal(void *user, uint8_t kind, uint32_t *result,
                                 struct frag_error *e)
 {
     struct import *in = user;
-    struct record *r = &in->records[K_ENTRY];
+    struct object *o = &in->objects[K_ENTRY];
 
     (void)kind, (void)result;
-    if (!record_has(r, E_ACTION))
-        return record_bad(in, K_ENTRY, "expected the key", W_action, "none", e);
-    if (r->value[E_ACTION] <= W_oom)
-        FRAG_TRY(feed_entry(in, (enum frag_entry_kind)r->value[E_ACTION], e));
-    r->number++;
+    if (!object_has(o, E_ACTION))
+        return object_bad(in, K_ENTRY, "the key", W_action, "none", e);
+    if (o->value[E_ACTION] <= W_oom)
+        FRAG_TRY(feed_entry(in, (enum frag_entry_kind)o->value[E_ACTION], e));
+    o->number++;
     return FRAG_OK;
 }
 
 const struct pickle_kind torch_entry = {
     .name = "a trace entry",
     .shape = PICKLE_IS_DICT,
-    .begin = record_begin,
-    .take = record_take,
+    .begin = object_begin,
+    .add = object_add,
     .seal = entry_seal,
 };
 
@@ -127,20 +130,20 @@ static enum frag_err annotation_seal(void *user, uint8_t kind, uint32_t *result,
                                      struct frag_error *e)
 {
     struct import *in = user;
-    struct record *r = &in->records[K_ANNOTATION];
-    const uint64_t stage = r->value[A_STAGE], device = r->value[A_DEVICE];
+    struct object *o = &in->objects[K_ANNOTATION];
+    const uint64_t stage = o->value[A_STAGE], device = o->value[A_DEVICE];
     const char *name;
     size_t length;
     frag_time time = 0;
 
     (void)kind, (void)result;
-    FRAG_TRY(record_check(in, K_ANNOTATION, e));
-    FRAG_TRY(record_time(in, K_ANNOTATION, A_TIME, &time, e));
-    r->number++;
-    /* Ranges of the host carry a device of -1. */
+    FRAG_TRY(object_check(in, K_ANNOTATION, e));
+    FRAG_TRY(object_time(in, K_ANNOTATION, A_TIME, &time, e));
+    o->number++;
+    /* Annotations of the host have the device -1. */
     if ((stage != W_START && stage != W_END) || device >= DEVICES_MAX)
         return FRAG_OK;
-    name = pickle_text(in->pickle, r->value[A_NAME], &length);
+    name = pickle_text(in->pickle, o->value[A_NAME], &length);
     return frag_build_mark(in->build, (uint32_t)device,
                            stage == W_START ? FRAG_MARK_BEGIN : FRAG_MARK_END,
                            time, name, length, e);
@@ -149,13 +152,13 @@ static enum frag_err annotation_seal(void *user, uint8_t kind, uint32_t *result,
 const struct pickle_kind torch_annotation = {
     .name = "an annotation",
     .shape = PICKLE_IS_DICT,
-    .begin = record_begin,
-    .take = record_take,
+    .begin = object_begin,
+    .add = object_add,
     .seal = annotation_seal,
 };
 
 const struct pickle_kind torch_annotations = {
     .name = "the list of annotations",
     .element = K_ANNOTATION,
-    .begin = record_once,
+    .begin = list_begin_once,
 };
