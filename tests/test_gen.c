@@ -146,9 +146,11 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
     static const struct {
         const char *name, *params, *words;
     } rows[] = {
-        {"stationary", "alocs=1", "stationary: no parameter alocs"},
+        {"stationary", "alocs=1",
+         "stationary: there is no parameter alocs; \"fragsim gen\" lists the "
+         "parameters"},
         {"stationary", "allocs",
-         "stationary: expected key=value in "
+         "stationary: expected key=value, found "
          "\"allocs\""},
         {"stationary", "allocs=0",
          "stationary: allocs=0: expected a whole number from 1 to 1e+09"},
@@ -160,14 +162,16 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
          "stationary: sizes=normal: expected one of "
          "constant|uniform|exponential|lognormal|pareto"},
         {"training", "weights=big",
-         "training: weights=big: expected a size from 1 to 6.87195e+10"},
+         "training: weights=big: expected a size from 1 B to 64 GiB"},
         {"fitted", "", "fitted: expected trace=FILE"},
         {"fleetbench", "profile=", "fleetbench: expected profile=FILE"},
         {"tiling", "blocks=9,ticks=2,bytes=2KiB",
-         "tiling: expected at most as many blocks as there are units in bytes "
-         "times ticks"},
+         "tiling: expected blocks of at most bytes / unit x ticks = 8, found "
+         "9"},
         {"tiling", "bytes=1TiB,unit=1",
-         "tiling: expected at most 2^32 - 1 units in bytes"},
+         "tiling: expected bytes / unit of at most 2^32 - 1, found "
+         "1099511627776; "
+         "raise unit or lower bytes"},
     };
 
     (void)state;
@@ -477,13 +481,16 @@ static void a_malformed_profile_is_answered_with_its_line(void **state)
 {
     struct frag_trace *t = NULL;
     struct frag_error e;
-    char params[160], words[160], path[96];
+    char params[160], words[256], path[96];
 
     (void)state;
     snprintf(path, sizeof(path), "%s/bad.csv", folder);
     write_text(path, "8, 1, 1\n8, 0, 1\n");
     snprintf(params, sizeof(params), "profile=%s", path);
-    snprintf(words, sizeof(words), "%s:2: expected size, rate, live", path);
+    snprintf(words, sizeof(words),
+             "%s:2: expected size, rate, live, all above 0 (size at most 2^40, "
+             "others below 1e15), found \"8, 0, 1\"",
+             path);
     assert_int_equal(
         frag_generate(frag_generator_find("fleetbench"), params, 1, &t, &e),
         FRAG_CORRUPT);

@@ -1,9 +1,9 @@
-/* fitted.c - requests like those of a trace, drawn anew.
+/* fitted.c - requests with the statistics of a recorded trace, in a new order.
  *
- * Each request is one of the trace's, drawn with replacement: its size, stream
- * and lifetime together, so that what hangs together stays together. What does
- * not stay is the order. Lifetimes are counted in requests; a block that the
- * trace never frees lives to its end.
+ * Each request is drawn with replacement from the requests of the trace. Size,
+ * stream and lifetime are drawn together, so that their correlation is kept.
+ * Only the order of the requests is lost. Lifetimes are counted in requests. A
+ * block that the trace never frees is live until the trace ends.
  */
 #include <stdlib.h>
 
@@ -16,15 +16,17 @@ struct fitted {
 
 struct sample {
     frag_size bytes;
-    uint64_t stream, birth, death; /* in requests of the trace */
+    uint64_t stream;
+    uint64_t birth, death; /* in requests since the trace began */
 };
 
 struct samples {
     uint64_t count;
     struct sample *rows;
-    uint64_t *of_slot; /* the sample that a slot holds */
+    uint64_t *of_slot; /* by slot: index of the sample of its live block */
 };
 
+/* Collects the samples of a device's trace. */
 static void follow(struct samples *s, const struct frag_device_trace *d)
 {
     for (uint64_t i = 0; i < d->count; i++) {
@@ -58,8 +60,8 @@ static enum frag_err draw(struct frag_gen *g, const struct samples *s,
     return gen_drain(g);
 }
 
-static enum frag_err refit(struct frag_gen *g, const struct fitted *v,
-                           const struct frag_device_trace *d)
+static enum frag_err resample(struct frag_gen *g, const struct fitted *v,
+                              const struct frag_device_trace *d)
 {
     struct samples s = {0};
     enum frag_err err = FRAG_NOMEM;
@@ -68,9 +70,11 @@ static enum frag_err refit(struct frag_gen *g, const struct fitted *v,
     s.of_slot = calloc((size_t)d->slots + 1, sizeof(*s.of_slot));
     if (s.rows && s.of_slot) {
         follow(&s, d);
-        err = s.count ? draw(g, &s, v->allocs ? v->allocs : s.count)
-                      : frag_fail(g->e, FRAG_INVALID,
-                                  "%s: it has no allocations", v->trace);
+        err = s.count
+                  ? draw(g, &s, v->allocs ? v->allocs : s.count)
+                  : frag_fail(g->e, FRAG_INVALID,
+                              "%s: expected a trace with requests, found none",
+                              v->trace);
     }
     free(s.rows);
     free(s.of_slot);
@@ -86,9 +90,11 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 
     FRAG_TRY(frag_trace_open(v->trace, NULL, &t, g->e));
     d = frag_trace_device(t, (uint32_t)v->device);
-    err = d ? refit(g, v, d)
-            : frag_fail(g->e, FRAG_INVALID, "%s: it has no device %u", v->trace,
-                        (unsigned)v->device);
+    err = d ? resample(g, v, d)
+            : frag_fail(g->e, FRAG_INVALID,
+                        "%s: it has no device %u; \"fragsim info\" lists the "
+                        "devices",
+                        v->trace, (unsigned)v->device);
     frag_trace_close(t);
     return err;
 }
@@ -97,18 +103,18 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 #define AT(field) offsetof(struct fitted, field)
 static const struct frag_gen_param params[] = {
     {"trace", FRAG_GEN_FILE, AT(trace), NULL, NULL, 0, 0,
-     "the trace to be like"},
+     "the trace whose requests are drawn"},
     {"device", FRAG_GEN_NUMBER, AT(device), "0", NULL, 0, 1e6,
-     "which of its devices"},
+     "number of the device in that trace"},
     {"allocs", FRAG_GEN_NUMBER, AT(allocs), "0", NULL, 0, 1e9,
-     "requests; 0: as many as the trace has"},
+     "number of requests; 0: as many as the trace has"},
     {0},
 };
 /* clang-format on */
 
 const struct frag_generator frag_generator_fitted = {
     .name = "fitted",
-    .summary = "requests of a trace, drawn anew with their lifetimes",
+    .summary = "requests of a trace, drawn with their lifetimes in a new order",
     .size = sizeof(struct fitted),
     .params = params,
     .run = run,

@@ -1,19 +1,23 @@
-/* fleetbench.c - the heap profiles of Google's fleetbench.
+/* fleetbench.c - requests that follow a heap profile of Google's fleetbench.
  *
- * A profile is a CSV without a header: size in bytes, allocations of that size
- * a unit of time, and how many of it are live on average. It is run as the
- * birth-death process it describes: requests come at the total rate, a size
- * with its share of it, and live for an exponential time whose mean is live /
- * rate (Little's law), all lifetimes shortened so that `live` blocks are live
- * on average. It starts with that many, drawn by their share of the live ones:
- * exponential lifetimes have no memory.
+ * A profile is a CSV without a header. A row is a size in bytes, the
+ * allocations of that size per unit of time (rate), and the average number of
+ * live blocks of that size (live). The generator runs the birth-death process
+ * that the profile describes. Requests come at the total rate, and each size
+ * has its share of the rate. The lifetime is exponential with the mean live /
+ * rate (Little's law). One factor shortens all lifetimes, so that the number of
+ * live blocks is the parameter `live` on average. The trace starts with that
+ * many blocks, drawn by their share of the live blocks. No history before the
+ * start is needed, because exponential lifetimes are memoryless.
  *
  * Source: google/fleetbench at 703e5e5, fleetbench/tcmalloc/distributions.
  */
+#include <errno.h>
 #include <gsl/gsl_randist.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "traces/gen/gen.h"
 #include "traces/grow.h"
@@ -27,7 +31,7 @@ struct fleetbench {
 struct row {
     frag_size bytes;
     double rate, live;         /* as in the file */
-    double rate_sum, live_sum; /* up to and with this row */
+    double rate_sum, live_sum; /* sums up to and including this row */
 };
 
 struct profile {
@@ -35,6 +39,7 @@ struct profile {
     struct row *rows;
 };
 
+/* Reads a line into a new row. CORRUPT, NOMEM. */
 static enum frag_err add_row(struct profile *p, const char *line,
                              const char *path, struct frag_error *e)
 {
@@ -48,12 +53,15 @@ static enum frag_err add_row(struct profile *p, const char *line,
         !(row.rate > 0 && row.rate < 1e15) ||
         !(row.live > 0 && row.live < 1e15))
         return frag_fail(e, FRAG_CORRUPT,
-                         "%s:%" PRIu64 ": expected size, rate, live", path,
-                         p->count + 1);
+                         "%s:%" PRIu64
+                         ": expected size, rate, live, all above 0 "
+                         "(size at most 2^40, others below 1e15), found "
+                         "\"%.*s\"",
+                         path, p->count + 1, (int)strcspn(line, "\r\n"), line);
     row.rate_sum = last->rate_sum + row.rate;
     row.live_sum = last->live_sum + row.live;
     if (!GROW(p->rows, p->room, p->count + 1))
-        return frag_no_memory(e, "a profile");
+        return frag_no_memory(e, "%s", path);
     p->rows[p->count++] = row;
     return FRAG_OK;
 }
@@ -66,18 +74,21 @@ static enum frag_err read_profile(const char *path, struct profile *p,
     char line[256];
 
     if (!in)
-        return frag_fail(e, FRAG_IO, "%s: cannot be opened", path);
+        return frag_fail(e, FRAG_IO, "%s: cannot open: %s", path,
+                         strerror(errno));
     while (err == FRAG_OK && fgets(line, sizeof(line), in))
         err = add_row(p, line, path, e);
     if (err == FRAG_OK && ferror(in))
-        err = frag_fail(e, FRAG_IO, "%s: cannot be read", path);
+        err =
+            frag_fail(e, FRAG_IO, "%s: cannot read: %s", path, strerror(errno));
     fclose(in);
     if (err == FRAG_OK && !p->count)
         err = frag_fail(e, FRAG_CORRUPT, "%s: expected rows, found none", path);
     return err;
 }
 
-/* The first row whose sum is above a uniform part of the last one's. */
+/* Draws a row with a probability in proportion to its rate or its live blocks.
+ */
 static const struct row *draw_row(struct frag_gen *g, const struct profile *p,
                                   bool by_rate)
 {
@@ -98,8 +109,9 @@ static const struct row *draw_row(struct frag_gen *g, const struct profile *p,
     return &p->rows[low];
 }
 
-static enum frag_err live_on(struct frag_gen *g, const struct fleetbench *v,
-                             const struct profile *p)
+/* Runs the process: first the live blocks of the start, then the requests. */
+static enum frag_err simulate(struct frag_gen *g, const struct fleetbench *v,
+                              const struct profile *p)
 {
     const struct row *last = &p->rows[p->count - 1];
     const double shorter = (double)v->live / last->live_sum;
@@ -126,7 +138,7 @@ static enum frag_err run(struct frag_gen *g, const void *values)
     enum frag_err err = read_profile(v->profile, &p, g->e);
 
     if (err == FRAG_OK)
-        err = live_on(g, v, &p);
+        err = simulate(g, v, &p);
     free(p.rows);
     return err;
 }
@@ -135,18 +147,18 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 #define AT(field) offsetof(struct fleetbench, field)
 static const struct frag_gen_param params[] = {
     {"profile", FRAG_GEN_FILE, AT(profile), NULL, NULL, 0, 0,
-     "CSV of size, rate, live"},
+     "CSV file; each row is size, rate, live"},
     {"allocs", FRAG_GEN_NUMBER, AT(allocs), "100000", NULL, 1, 1e9,
-     "requests after the start"},
+     "number of requests after the start"},
     {"live", FRAG_GEN_NUMBER, AT(live), "10000", NULL, 1, 1e8,
-     "blocks that are live on average, and at the start"},
+     "number of live blocks at the start, and on average"},
     {0},
 };
 /* clang-format on */
 
 const struct frag_generator frag_generator_fleetbench = {
     .name = "fleetbench",
-    .summary = "a heap profile of fleetbench as a birth-death process",
+    .summary = "birth-death process from a heap profile of fleetbench",
     .size = sizeof(struct fleetbench),
     .params = params,
     .run = run,

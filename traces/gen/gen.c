@@ -1,5 +1,6 @@
-/* gen.c - the calls that generators share: blocks that die at a time, and
- * distributions. */
+/* gen.c - the calls that all generators share: emitting events, freeing blocks
+ * at a given time, and the distributions.
+ */
 #include "traces/gen/gen.h"
 
 #include <gsl/gsl_randist.h>
@@ -133,7 +134,7 @@ static double pareto(const gsl_rng *rng, double mean, double spread)
 
 double gen_draw(const gsl_rng *rng, uint64_t shape, double mean, double spread)
 {
-    /* In the order of GEN_SHAPES. */
+    /* This order is that of GEN_SHAPES. */
     static double (*const shapes[])(const gsl_rng *, double, double) = {
         constant, uniform, exponential, lognormal, pareto};
 

@@ -1,4 +1,7 @@
-/* generator.c - the registry, the parameters, and a generator's run. */
+/* generator.c - the list of generators, the parsing of their parameters, and
+ * the run of a generator. The generators themselves are the other files of this
+ * folder.
+ */
 #include "traces/gen/generator.h"
 
 #include <inttypes.h>
@@ -56,8 +59,8 @@ static bool in_range(const struct frag_gen_param *p, double value)
     return value >= p->min && value <= p->max;
 }
 
-/* Reads one value into place; false if it is none or out of range. A file's
- * text stays where it is. */
+/* Reads a value of a parameter into *at. Returns false if the text is no value
+ * of its kind or is out of range. The value of a file is the pointer `text`. */
 static bool read_value(const struct frag_gen_param *p, const char *text,
                        void *at)
 {
@@ -84,12 +87,12 @@ static bool read_value(const struct frag_gen_param *p, const char *text,
     return false;
 }
 
+/* Fails with INVALID and the values that the parameter accepts. */
 static enum frag_err wrong_value(const struct frag_generator *g,
                                  const struct frag_gen_param *p,
                                  const char *text, struct frag_error *e)
 {
-    static const char *const kinds[] = {"a size", "a whole number", "a number",
-                                        "one of", "a file"};
+    char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
 
     if (p->choices)
         return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected one of %s",
@@ -97,18 +100,26 @@ static enum frag_err wrong_value(const struct frag_generator *g,
     if (p->kind == FRAG_GEN_FILE)
         return frag_fail(e, FRAG_INVALID, "%s: expected %s=FILE", g->name,
                          p->name);
+    if (p->kind == FRAG_GEN_SIZE)
+        return frag_fail(
+            e, FRAG_INVALID, "%s: %s=%s: expected a size from %s to %s",
+            g->name, p->name, text, frag_size_format((frag_size)p->min, low),
+            frag_size_format((frag_size)p->max, high));
     return frag_fail(e, FRAG_INVALID, "%s: %s=%s: expected %s from %g to %g",
-                     g->name, p->name, text, kinds[p->kind], p->min, p->max);
+                     g->name, p->name, text,
+                     p->kind == FRAG_GEN_REAL ? "a number" : "a whole number",
+                     p->min, p->max);
 }
 
+/* Sets one value from the text "key=value", which is cut in two. */
 static enum frag_err set(const struct frag_generator *g, char *word,
                          char *values, struct frag_error *e)
 {
     char *value = strchr(word, '=');
 
     if (!value)
-        return frag_fail(e, FRAG_INVALID, "%s: expected key=value in \"%s\"",
-                         g->name, word);
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected key=value, found \"%s\"", g->name, word);
     *value++ = '\0';
     for (const struct frag_gen_param *p = g->params; p->name; p++) {
         if (strcmp(p->name, word) != 0)
@@ -117,11 +128,14 @@ static enum frag_err set(const struct frag_generator *g, char *word,
                    ? FRAG_OK
                    : wrong_value(g, p, value, e);
     }
-    return frag_fail(e, FRAG_INVALID, "%s: no parameter %s", g->name, word);
+    return frag_fail(e, FRAG_INVALID,
+                     "%s: there is no parameter %s; \"fragsim gen\" lists the "
+                     "parameters",
+                     g->name, word);
 }
 
-/* All values: the defaults, then what text says, which is cut to pieces and
- * must outlive the values. */
+/* Sets all values: first the defaults, then those of the text. The text is cut
+ * into words and must outlive the values. */
 static enum frag_err set_all(const struct frag_generator *g, char *text,
                              char *values, struct frag_error *e)
 {
@@ -141,8 +155,9 @@ static enum frag_err set_all(const struct frag_generator *g, char *text,
 
 /* ---- a run ---- */
 
-/* The generator of random numbers is made here and not by gsl_rng_alloc, whose
- * answer to a full host is to abort. Its seed 0 stands for another one. */
+/* Runs a generator with a new source of random numbers. gsl_rng_alloc is not
+ * used, because it aborts if the host has no memory. GSL replaces the seed 0 by
+ * another seed, so seeds are counted from 1. */
 static enum frag_err run(struct frag_gen *g,
                          const struct frag_generator *generator,
                          const void *values, uint64_t seed)
@@ -161,6 +176,7 @@ static enum frag_err run(struct frag_gen *g,
     return err;
 }
 
+/* Runs a generator and finishes its trace. `path` names the trace. */
 static enum frag_err build(const struct frag_generator *generator,
                            const void *values, const char *path, uint64_t seed,
                            struct frag_trace **out, struct frag_error *e)
@@ -188,10 +204,12 @@ enum frag_err frag_generate(const struct frag_generator *generator,
     snprintf(path, sizeof(path), "%s:%s%sseed=%" PRIu64, generator->name,
              params ? params : "", params && *params ? "," : "", seed);
     if (!text || !values)
-        frag_no_memory(e, "parameters");
+        frag_no_memory(e, "the parameters of a generator");
     else if (seed > FRAG_SEED_MAX)
-        err = frag_fail(e, FRAG_INVALID, "expected a seed of at most %" PRIu64,
-                        FRAG_SEED_MAX);
+        err =
+            frag_fail(e, FRAG_INVALID,
+                      "expected a seed of at most %" PRIu64 ", found %" PRIu64,
+                      FRAG_SEED_MAX, seed);
     else
         err = set_all(generator, text, values, e);
     if (err == FRAG_OK)

@@ -1,10 +1,11 @@
-/* generator.h - what a generator of traces is.
+/* generator.h - what a generator of traces is, and the list of all generators.
  *
- * The same parameters and the same seed give the same events. Every block is
- * freed in the end.
+ * A generator makes a synthetic trace from parameters and a seed. The same
+ * parameters and the same seed produce the same events. Every block is freed
+ * before the trace ends.
  *
- * To add one: write traces/gen_<name>.c, add GENERATOR(<name>) to
- * traces/gen/list.h.
+ * To add one: write traces/gen/NAME.c with `const struct frag_generator
+ * frag_generator_NAME`, and add GENERATOR(NAME) to traces/gen/list.h.
  */
 #ifndef FRAG_TRACES_GEN_GENERATOR_H
 #define FRAG_TRACES_GEN_GENERATOR_H
@@ -16,30 +17,32 @@ FRAG_BEGIN_DECLS
 struct frag_gen; /* see traces/gen/gen.h */
 
 enum frag_gen_param_kind {
-    FRAG_GEN_SIZE,   /* frag_size, as frag_size_parse */
+    FRAG_GEN_SIZE,   /* frag_size, in the syntax of frag_size_parse */
     FRAG_GEN_NUMBER, /* uint64_t */
     FRAG_GEN_REAL,   /* double */
     FRAG_GEN_CHOICE, /* uint64_t: index of the word in `choices` */
     FRAG_GEN_FILE,   /* const char *: a path, without commas */
 };
 
-/* One tunable: "allocs=1000" in `fragsim gen stationary:allocs=1000`. */
+/* One parameter: allocs is one in `fragsim gen stationary:allocs=1000`. */
 struct frag_gen_param {
     const char *name;
     enum frag_gen_param_kind kind;
     size_t offset;       /* of the value in the generator's values */
     const char *init;    /* default, as a user would write it; NULL for a file,
-                            which must be given */
+                            which has no default */
     const char *choices; /* "a|b|c" for CHOICE, else NULL */
     double min, max;     /* inclusive range of SIZE, NUMBER and REAL values */
     const char *help;    /* one line, with the unit */
 };
 
 struct frag_generator {
-    const char *name;                    /* the file's name without gen_ */
+    const char *name;                    /* that of its file in traces/gen/ */
     const char *summary;                 /* one line */
     size_t size;                         /* of the values */
     const struct frag_gen_param *params; /* ended by a NULL name */
+    /* Emits all events. INVALID for values that contradict each other, IO or
+     * CORRUPT for an input file, NOMEM. */
     enum frag_err (*run)(struct frag_gen *g, const void *values);
 };
 
@@ -48,18 +51,19 @@ struct frag_generator {
 #include "traces/gen/list.h"
 #undef GENERATOR
 
-/* In the order of generators.h; NULL ends the array. */
+/* All generators in the order of list.h. NULL ends the array. */
 extern const struct frag_generator *const frag_generators[];
 
-/* NULL if there is none of that name. */
+/* The generator with that name, or NULL. */
 const struct frag_generator *frag_generator_find(const char *name);
 
+/* The largest seed: seed + 1 must fit 32 bits. */
 #define FRAG_SEED_MAX ((uint64_t)0xfffffffe)
 
-/* Generates a trace, with params as "allocs=1000,mean=1MiB" (NULL or "": all
- * defaults) and a seed of at most FRAG_SEED_MAX. INVALID for a wrong parameter,
- * IO or CORRUPT for an input that cannot be read, NOMEM; on error *out is
- * untouched. */
+/* Generates a trace. `params` is a text such as "allocs=1000,mean=1MiB"; with
+ * NULL or "", all parameters have their defaults. `seed` is at most
+ * FRAG_SEED_MAX. INVALID for a wrong parameter, IO or CORRUPT for an input file
+ * that cannot be read, NOMEM. On error *out is untouched. */
 enum frag_err frag_generate(const struct frag_generator *generator,
                             const char *params, uint64_t seed,
                             struct frag_trace **out,

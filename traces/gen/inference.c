@@ -1,10 +1,11 @@
-/* inference.c - serving a language model whose caches grow by copying.
+/* inference.c - requests to a language model whose caches grow by copying.
  *
- * A fixed number of requests run at once; one that ends is replaced by the next
- * in the same step. A request starts with a cache for its prompt. Each step
- * adds a token to every request; a cache that is full is replaced by one that
- * has room for `chunk` more, so that both are live for a moment. A step has one
- * block for the scores of all requests, freed at its end.
+ * A fixed number of requests run at the same time. When a request ends, the
+ * next one replaces it in the same step. A request starts with a cache for its
+ * prompt. Each step adds one token to every request. A full cache is replaced
+ * by one with room for `chunk` more tokens, and both caches are live for a
+ * moment. Each step allocates one block for the scores of all requests and
+ * frees it when the step ends.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,26 +20,26 @@ struct inference {
 
 struct request {
     uint64_t cache;
-    uint64_t tokens, room; /* in the cache, and what it can hold */
-    uint64_t left;         /* tokens to come */
+    uint64_t tokens, room; /* tokens in the cache, and its capacity in tokens */
+    uint64_t left;         /* tokens still to generate */
 };
 
 struct server {
     struct frag_gen *g;
     const struct inference *v;
     struct request *running;
-    uint64_t count, started;
+    uint64_t count, started; /* requests running, and started so far */
 };
 
 static uint64_t draw_tokens(struct server *s, double mean)
 {
-    enum { LOGNORMAL = 3 }; /* of GEN_SHAPES */
+    enum { LOGNORMAL = 3 }; /* index in GEN_SHAPES */
     const double n = gen_draw(s->g->rng, LOGNORMAL, mean, s->v->spread);
 
     return (uint64_t)(n < 1 ? 1 : n < 0x1p20 ? n : 0x1p20);
 }
 
-/* A cache with room for the tokens so far, in whole chunks. */
+/* Allocates a cache for the tokens so far, rounded up to whole chunks. */
 static enum frag_err new_cache(struct server *s, struct request *r)
 {
     r->room = frag_round_up(r->tokens, s->v->chunk);
@@ -65,7 +66,8 @@ static enum frag_err add_token(struct server *s, struct request *r)
     return gen_free(s->g, old);
 }
 
-/* Ends the request; the next takes its place, or the last one does. */
+/* Ends a request. The next request replaces it; if none is left, the last
+ * running one moves to its place. */
 static enum frag_err end(struct server *s, struct request *r)
 {
     FRAG_TRY(gen_free(s->g, r->cache));
@@ -107,7 +109,7 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 
     s.running = calloc((size_t)s.v->running, sizeof(*s.running));
     if (!s.running)
-        return frag_no_memory(g->e, "requests");
+        return frag_no_memory(g->e, "running requests");
     err = serve(&s);
     free(s.running);
     return err;
@@ -117,28 +119,28 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 #define AT(field) offsetof(struct inference, field)
 static const struct frag_gen_param params[] = {
     {"requests", FRAG_GEN_NUMBER, AT(requests), "500", NULL, 1, 1e8,
-     "requests in all"},
+     "number of requests in total"},
     {"running", FRAG_GEN_NUMBER, AT(running), "32", NULL, 1, 1e6,
-     "requests at once"},
+     "number of requests that run at the same time"},
     {"prompt", FRAG_GEN_REAL, AT(prompt), "512", NULL, 1, 1e6,
-     "tokens of a prompt on average"},
+     "mean tokens of a prompt"},
     {"output", FRAG_GEN_REAL, AT(output), "256", NULL, 1, 1e6,
-     "tokens of an answer on average"},
+     "mean tokens of an answer"},
     {"spread", FRAG_GEN_REAL, AT(spread), "1", NULL, 0.01, 5,
-     "sigma of both, which are lognormal"},
+     "sigma of the lognormal lengths of prompts and answers"},
     {"chunk", FRAG_GEN_NUMBER, AT(chunk), "64", NULL, 1, 1e6,
-     "tokens that a cache grows by"},
+     "tokens by which a full cache grows"},
     {"token", FRAG_GEN_SIZE, AT(token), "128KiB", NULL, 1, 0x1p30,
-     "bytes of a token in a cache"},
+     "bytes of one token in a cache"},
     {"scores", FRAG_GEN_SIZE, AT(scores), "256KiB", NULL, 1, 0x1p30,
-     "bytes of a request's scores"},
+     "bytes of the scores of one request"},
     {0},
 };
 /* clang-format on */
 
 const struct frag_generator frag_generator_inference = {
     .name = "inference",
-    .summary = "requests to a language model, whose caches grow by copying",
+    .summary = "requests to a language model whose caches grow by copying",
     .size = sizeof(struct inference),
     .params = params,
     .run = run,

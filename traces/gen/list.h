@@ -1,4 +1,6 @@
-/* The generators, one line each; the file is traces/gen_<name>.c. */
+/* list.h - the generators, one line each. The generator NAME is
+ * traces/gen/NAME.c. The includer defines GENERATOR(name).
+ */
 GENERATOR(stationary)
 GENERATOR(training)
 GENERATOR(inference)

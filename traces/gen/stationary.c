@@ -1,8 +1,8 @@
-/* stationary.c - requests that come one a tick, with sizes and lifetimes
- * drawn independently.
+/* stationary.c - one request per tick, with size and lifetime drawn
+ * independently.
  *
- * A block lives for a drawn number of requests with mean `live`, so that about
- * as many are live once the start is over (Little's law).
+ * A lifetime is a drawn number of requests with the mean `live`. After the
+ * start of the trace, about that many blocks are live (Little's law).
  */
 #include "traces/gen/gen.h"
 
@@ -34,28 +34,29 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct stationary, field)
 static const struct frag_gen_param params[] = {
-    {"allocs", FRAG_GEN_NUMBER, AT(allocs), "100000", NULL, 1, 1e9, "requests"},
+    {"allocs", FRAG_GEN_NUMBER, AT(allocs), "100000", NULL, 1, 1e9,
+     "number of requests"},
     {"live", FRAG_GEN_REAL, AT(live), "1000", NULL, 0.01, 1e8,
-     "blocks that are live on average"},
+     "mean number of live blocks"},
     {"mean", FRAG_GEN_SIZE, AT(mean), "1MiB", NULL, 1, 0x1p36,
-     "bytes of a request on average"},
+     "mean bytes of a request"},
     {"sizes", FRAG_GEN_CHOICE, AT(size_shape), "lognormal", GEN_SHAPES, 0, 0,
      "distribution of sizes"},
     {"spread", FRAG_GEN_REAL, AT(size_spread), "2", NULL, 0.01, 10,
-     "of sizes: sigma of a lognormal, 1 / (exponent - 1) of a pareto"},
+     "spread of sizes: sigma if lognormal, 1 / (exponent - 1) if pareto"},
     {"lifetimes", FRAG_GEN_CHOICE, AT(life_shape), "exponential", GEN_SHAPES,
      0, 0, "distribution of lifetimes"},
     {"life_spread", FRAG_GEN_REAL, AT(life_spread), "2", NULL, 0.01, 10,
-     "of lifetimes, likewise"},
+     "spread of lifetimes, as for sizes"},
     {"streams", FRAG_GEN_NUMBER, AT(streams), "1", NULL, 1, 1024,
-     "streams, one drawn for each request"},
+     "number of streams; each request draws one"},
     {0},
 };
 /* clang-format on */
 
 const struct frag_generator frag_generator_stationary = {
     .name = "stationary",
-    .summary = "sizes and lifetimes drawn independently, one request a tick",
+    .summary = "one request per tick; size and lifetime drawn independently",
     .size = sizeof(struct stationary),
     .params = params,
     .run = run,

@@ -1,15 +1,18 @@
-/* tiling.c - a full memory, cut into blocks: the optimal peak is known.
+/* tiling.c - a full memory that is cut into blocks, so that the optimal peak is
+ * known.
  *
- * A rectangle of time x bytes is cut in two, one of the parts again, and so on,
- * each cut going right through the part (guillotine cuts) at a place drawn
- * uniformly, across time or across bytes as drawn. The parts are the blocks.
- * At each time they fill the rectangle, so `bytes` is what is live throughout
- * and the optimum: the tiling places them in it. What ends at a time is freed
- * before what begins, either in an order drawn anew.
+ * A rectangle of time x bytes is cut in two, then one of its parts is cut in
+ * two, and so on. Each cut goes through the whole part (guillotine cuts), at a
+ * uniformly drawn place, and its direction (time or bytes) is drawn too. The
+ * parts are the blocks. The blocks fill the rectangle at all times, so `bytes`
+ * is live from begin to end, and is the optimal peak: the tiling itself is a
+ * placement with that peak. At equal times, frees come before allocs, both in a
+ * drawn order.
  *
  * Idea: the generators of static-allocation benchmarks (omnimalloc's tiling).
  */
 #include <gsl/gsl_randist.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "traces/gen/gen.h"
@@ -21,11 +24,13 @@ struct tiling {
 
 struct part {
     uint64_t begin, end; /* ticks */
-    uint64_t units;      /* of bytes */
-    uint64_t shuffle;    /* the order among equals */
+    uint64_t units;      /* size in units */
+    uint64_t shuffle;    /* drawn; the order at equal times */
     uint64_t id;
 };
 
+/* Cuts a part in two; the later part is *rest. False if the part is one tick
+ * long. */
 static bool cut_time(struct frag_gen *g, struct part *p, struct part *rest)
 {
     const uint64_t length = p->end - p->begin;
@@ -38,6 +43,8 @@ static bool cut_time(struct frag_gen *g, struct part *p, struct part *rest)
     return true;
 }
 
+/* Cuts a part in two, both with the times of the part. False if the part has
+ * one unit. */
 static bool cut_bytes(struct frag_gen *g, struct part *p, struct part *rest)
 {
     if (p->units < 2)
@@ -55,8 +62,9 @@ static bool cut(struct frag_gen *g, struct part *p, struct part *rest)
     return cut_bytes(g, p, rest) || cut_time(g, p, rest);
 }
 
-/* A part too small to be cut is passed over; ticks x units >= blocks, so there
- * is always one that is not. */
+/* Cuts the rectangle into v->blocks parts. A part that is too small to be cut
+ * is skipped. Because ticks x units >= blocks, there is always a part to cut.
+ */
 static void cut_all(struct frag_gen *g, const struct tiling *v,
                     struct part *parts)
 {
@@ -72,6 +80,7 @@ static void cut_all(struct frag_gen *g, const struct tiling *v,
         parts[i].shuffle = gsl_rng_get(g->rng);
 }
 
+/* Compares a and b, then then_a and then_b, as qsort expects. */
 static int by(uint64_t a, uint64_t b, uint64_t then_a, uint64_t then_b)
 {
     if (a != b)
@@ -94,6 +103,7 @@ static int by_end(const void *a, const void *b)
     return by(p->end, q->end, p->shuffle, q->shuffle);
 }
 
+/* Emits the events of the parts. `ends` is room for as many pointers. */
 static enum frag_err emit(struct frag_gen *g, const struct tiling *v,
                           struct part *parts, struct part **ends)
 {
@@ -121,11 +131,14 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 
     if (v->bytes / v->unit > UINT32_MAX)
         return frag_fail(g->e, FRAG_INVALID,
-                         "tiling: expected at most 2^32 - 1 units in bytes");
+                         "tiling: expected bytes / unit of at most 2^32 - 1, "
+                         "found %" PRIu64 "; raise unit or lower bytes",
+                         v->bytes / v->unit);
     if (v->bytes / v->unit * v->ticks < v->blocks)
         return frag_fail(g->e, FRAG_INVALID,
-                         "tiling: expected at most as many blocks as there are "
-                         "units in bytes times ticks");
+                         "tiling: expected blocks of at most bytes / unit x "
+                         "ticks = %" PRIu64 ", found %" PRIu64,
+                         v->bytes / v->unit * v->ticks, v->blocks);
     parts = malloc((size_t)v->blocks * sizeof(*parts));
     ends = malloc((size_t)v->blocks * sizeof(*ends));
     if (parts && ends) {
@@ -140,20 +153,21 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct tiling, field)
 static const struct frag_gen_param params[] = {
-    {"blocks", FRAG_GEN_NUMBER, AT(blocks), "1000", NULL, 1, 1e8, "blocks"},
+    {"blocks", FRAG_GEN_NUMBER, AT(blocks), "1000", NULL, 1, 1e8,
+     "number of blocks"},
     {"bytes", FRAG_GEN_SIZE, AT(bytes), "1GiB", NULL, 1, 0x1p40,
-     "the optimal peak, in whole units"},
+     "optimal peak, rounded down to whole units"},
     {"unit", FRAG_GEN_SIZE, AT(unit), "512", NULL, 1, 0x1p30,
-     "bytes that all sizes are multiples of"},
+     "granularity: every size is a multiple of it"},
     {"ticks", FRAG_GEN_NUMBER, AT(ticks), "100000", NULL, 1, 1e9,
-     "times at which blocks may begin and end"},
+     "number of times at which blocks begin and end"},
     {0},
 };
 /* clang-format on */
 
 const struct frag_generator frag_generator_tiling = {
     .name = "tiling",
-    .summary = "a full memory cut into blocks, so that the optimum is known",
+    .summary = "full memory cut into blocks, so that the optimal peak is known",
     .size = sizeof(struct tiling),
     .params = params,
     .run = run,

@@ -1,11 +1,12 @@
 /* training.c - the steps of training a transformer.
  *
- * Weights stay. A step draws the length of its batch, which scales all
- * activations; goes forward through the layers, keeping what the backward pass
- * will need beside what it frees at once; goes backward, where each kept tensor
- * is freed once its gradient is there and a layer's weights get a gradient;
- * and ends with the optimizer, which makes its two states in the first step,
- * and frees the gradients of the weights.
+ * Weights stay live in all steps. Each step draws the length of its batch,
+ * which scales all activations. The forward pass allocates the tensors of each
+ * layer; it keeps those that the backward pass needs and frees the others at
+ * once. The backward pass frees a kept tensor as soon as its gradient exists,
+ * and allocates a gradient for the weights of each layer. The optimizer ends
+ * the step: in the first step it allocates its two states for each layer, and
+ * in every step it frees the gradients of the weights.
  */
 #include <stdlib.h>
 
@@ -17,19 +18,19 @@ struct training {
     double jitter;
 };
 
-/* What a layer makes going forward, in units of one activation: norm, query key
- * and value, attention, its output, norm, the wide layer and what comes after
- * it, the sum. */
+/* The tensors of a layer in the forward pass, in units of one activation: norm;
+ * query, key and value; attention; its output; norm; the wide layer; the
+ * function after the wide layer; the sum. */
 static const struct tensor {
     unsigned units;
-    bool kept;
+    bool kept; /* until the backward pass */
 } tensors[] = {{1, true}, {3, true}, {1, true}, {1, false},
                {1, true}, {4, true}, {4, true}, {1, false}};
 
 enum { TENSORS = sizeof(tensors) / sizeof(*tensors), STATES = 2 };
 
 struct layer {
-    uint64_t weights, gradient, states[STATES], kept[TENSORS];
+    uint64_t weights, gradient, states[STATES], kept[TENSORS]; /* ids */
 };
 
 struct step {
@@ -54,8 +55,8 @@ static enum frag_err forward(struct step *s, struct layer *l)
     return FRAG_OK;
 }
 
-/* `above` is the gradient that comes from above, and then the one that goes
- * below. */
+/* *above is the gradient that the layer above passes down. On return it is the
+ * gradient that this layer passes down. */
 static enum frag_err backward(struct step *s, struct layer *l, uint64_t *above)
 {
     for (size_t i = TENSORS; i-- > 0;) {
@@ -123,7 +124,7 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 
     s.layers = calloc((size_t)s.v->layers, sizeof(*s.layers));
     if (!s.layers)
-        return frag_no_memory(g->e, "layers");
+        return frag_no_memory(g->e, "the layers of a model");
     err = train(&s);
     free(s.layers);
     return err;
@@ -132,14 +133,16 @@ static enum frag_err run(struct frag_gen *g, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct training, field)
 static const struct frag_gen_param params[] = {
-    {"steps", FRAG_GEN_NUMBER, AT(steps), "20", NULL, 1, 1e7, "steps"},
-    {"layers", FRAG_GEN_NUMBER, AT(layers), "24", NULL, 1, 4096, "layers"},
+    {"steps", FRAG_GEN_NUMBER, AT(steps), "20", NULL, 1, 1e7,
+     "number of steps"},
+    {"layers", FRAG_GEN_NUMBER, AT(layers), "24", NULL, 1, 4096,
+     "number of layers"},
     {"activation", FRAG_GEN_SIZE, AT(activation), "8MiB", NULL, 1, 0x1p36,
-     "bytes of one activation of the longest batch"},
+     "bytes of one activation in the longest batch"},
     {"weights", FRAG_GEN_SIZE, AT(weights), "24MiB", NULL, 1, 0x1p36,
-     "bytes of a layer's weights"},
+     "bytes of the weights of one layer"},
     {"jitter", FRAG_GEN_REAL, AT(jitter), "0.3", NULL, 0, 1,
-     "how much shorter than the longest a batch may be"},
+     "how much shorter a batch may be: 0.3 is 30 % of the longest"},
     {0},
 };
 /* clang-format on */
@@ -147,7 +150,7 @@ static const struct frag_gen_param params[] = {
 const struct frag_generator frag_generator_training = {
     .name = "training",
     .summary =
-        "steps of training a transformer, of batches that vary in length",
+        "steps of training a transformer, with batches of varying length",
     .size = sizeof(struct training),
     .params = params,
     .run = run,
