@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""pytorch_record.py SCRIPT [ARGUMENT...]: runs a PyTorch script and records what
-its CUDA allocator is asked and answers, as fragsim's commands read it.
+"""pytorch_record.py SCRIPT [ARGUMENT...]: runs a PyTorch script and records the
+requests to its CUDA allocator and the results, in files that every fragsim
+command reads.
 
-Writes PREFIX.rankR.oom.pickle when the allocator runs out of memory (the last
-time counts) and PREFIX.rankR.exit.pickle at the end; R is the rank in a job of
-several processes ($RANK, as torchrun sets it), PREFIX is $FRAGSIM_RECORD or
-"snapshot". A program that has a place of its own for it calls start() instead.
-Needs PyTorch 2.1 or later, and nothing of fragsim.
+The recorder writes PREFIX.rankR.oom.pickle each time the allocator runs out of
+memory (a later file replaces an earlier one), and PREFIX.rankR.exit.pickle when
+the script ends. PREFIX is $FRAGSIM_RECORD, or "snapshot" if it is not set. R is
+the rank of the process, $RANK as torchrun sets it, or 0. A program can also
+import this file and call start() itself. The recorder needs PyTorch 2.1 or
+later and no other part of fragsim.
 """
 import atexit
 import os
@@ -17,10 +19,11 @@ import torch
 
 
 def start(prefix=os.environ.get("FRAGSIM_RECORD", "snapshot")):
-    """Records from here on."""
+    """Starts the recording and arranges for both files to be written."""
     name = f"{prefix}.rank{os.environ.get('RANK', 0)}"
 
     def dump(why):
+        # A killed process leaves no half-written .pickle: the rename is last.
         torch.cuda.memory._dump_snapshot(f"{name}.{why}.new")
         os.replace(f"{name}.{why}.new", f"{name}.{why}.pickle")
 
