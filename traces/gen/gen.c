@@ -1,6 +1,5 @@
 /* gen.c - the calls that all generators share: emitting events, freeing blocks
- * at a given time, and the distributions.
- */
+ * at a given time, and the distributions. */
 #include "traces/gen/gen.h"
 
 #include <gsl/gsl_randist.h>

@@ -1,7 +1,6 @@
 /* gen.h - what all generators share: emitting events, freeing blocks at a given
  * time, and drawing from the distributions of GSL. Private to traces/gen/.
- * generator.h is the public interface.
- */
+ * generator.h is the public interface. */
 #ifndef FRAG_TRACES_GEN_GEN_H
 #define FRAG_TRACES_GEN_GEN_H
 
@@ -54,8 +53,8 @@ enum frag_err gen_drain(struct frag_gen *g) FRAG_MUST_CHECK;
 #define GEN_SHAPES "constant|uniform|exponential|lognormal|pareto"
 
 /* Draws a value above 0 from the distribution with index `shape` in GEN_SHAPES
- * and with that mean. `spread`, above 0, is the sigma of a lognormal, or
- * 1 / (exponent - 1) of a pareto; other distributions ignore it. */
+ * and with that mean. `spread`, above 0, is the sigma of a lognormal, or 1 /
+ * (exponent - 1) of a pareto; other distributions ignore it. */
 double gen_draw(const gsl_rng *rng, uint64_t shape, double mean, double spread);
 
 #endif

@@ -1,7 +1,6 @@
 /* generator.c - the list of generators, the parsing of their parameters, and
  * the run of a generator. The generators themselves are the other files of this
- * folder.
- */
+ * folder. */
 #include "traces/gen/generator.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* list.h - the generators, one line each. The generator NAME is
- * traces/gen/NAME.c. The includer defines GENERATOR(name).
- */
+ * traces/gen/NAME.c. The includer defines GENERATOR(name). */
 GENERATOR(stationary)
 GENERATOR(training)
 GENERATOR(inference)

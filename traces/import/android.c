@@ -11,10 +11,9 @@
  * Each line begins with the number of the thread. Later recordings end each
  * line with two times. All threads share one heap, so the trace has one stream.
  * A null pointer is no block: the call failed or had nothing to free. A block
- * of 0 bytes counts as 1 byte. A realloc that moves the block is an
- * alloc, then a free, because both blocks are live for a moment. A realloc that
- * stays in place is a free, then an alloc. Alignments are not kept: a trace has
- * none.
+ * of 0 bytes counts as 1 byte. A realloc that moves the block is an alloc, then
+ * a free, because both blocks are live for a moment. A realloc that stays in
+ * place is a free, then an alloc. Alignments are not kept: a trace has none.
  *
  * Format: AOSP, platform/system/extras, memory_replay/traces/README.
  */

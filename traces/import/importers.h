@@ -1,6 +1,5 @@
 /* importers.h - the list of all input formats. traces/importer.h defines what
- * an input format is.
- */
+ * an input format is. */
 #ifndef FRAG_TRACES_IMPORT_IMPORTERS_H
 #define FRAG_TRACES_IMPORT_IMPORTERS_H
 

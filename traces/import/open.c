@@ -1,7 +1,6 @@
 /* open.c - opens any supported input. The content decides the format; the name
- * of the file does not matter. A trace file is not imported:
- * traces/file/ reads it.
- */
+ * of the file does not matter. A trace file is not imported: traces/file/ reads
+ * it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -7,9 +7,9 @@
  * A buffer is live in [lower, upper). At equal times, ends come before begins,
  * and begins keep the order of the lines. A column `end` may replace `upper`:
  * then the buffer is live in [lower, end]. These columns are required, in any
- * order. Ids may be any different words. The reader does
- * not check the ids, because it numbers the lines. The reader ignores other
- * columns, such as minimalloc's `offset` of a solved instance, and adds a note.
+ * order. Ids may be any different words. The reader does not check the ids,
+ * because it numbers the lines. The reader ignores other columns, such as
+ * minimalloc's `offset` of a solved instance, and adds a note.
  *
  * A column `alignment` is optional: the address of the buffer must be a
  * multiple of so many units. A trace has no alignments. Every policy places

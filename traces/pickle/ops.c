@@ -1,7 +1,6 @@
 /* ops.c - the opcodes of a pickle: those that build plain values are run, all
- * others are refused with a message. Python's module pickletools
- * documents the opcodes.
- */
+ * others are refused with a message. Python's module pickletools documents the
+ * opcodes. */
 #include "traces/pickle/reader.h"
 
 enum { TEXT_MAX = 1 << 24 }; /* bytes of one text */
@@ -257,8 +256,8 @@ RUN(tuple)
 
 /* LIST, DICT and FROZENSET create a container from the values above the MARK.
  * The reader cannot know the kind of such a container while its members are
- * read, so an OTHER replaces it. Picklers write lists and dictionaries
- * with EMPTY_LIST and EMPTY_DICT. */
+ * read, so an OTHER replaces it. Picklers write lists and dictionaries with
+ * EMPTY_LIST and EMPTY_DICT. */
 RUN(wrap)
 {
     IGNORE;

@@ -1,6 +1,5 @@
 /* pickle.c - the public calls of the pickle reader, and its loop over the
- * opcodes. ops.c holds the opcodes themselves.
- */
+ * opcodes. ops.c holds the opcodes themselves. */
 #include "traces/pickle/pickle.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* reader.c - the lowest layer of a pickle reader: its window on the input
- * bytes, and its error messages.
- */
+ * bytes, and its error messages. */
 #include "traces/pickle/reader.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* refs.c - the references of a pickle: stores stack values in the memo as codes
- * of 32 bits, and restores values from codes.
- */
+ * of 32 bits, and restores values from codes. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* stack.c - the stack of a pickle reader: decides the kind of each container
  * and when it is complete, and passes its members to the callbacks of the
- * schema.
- */
+ * schema. */
 #include "traces/pickle/reader.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/* text.c - the distinct texts of a pickle, found by their hash.
- */
+/* text.c - the distinct texts of a pickle, found by their hash. */
 #include "traces/pickle/text.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* text.h - a table of the distinct texts of a pickle, numbered from 0 in the
- * order in which they are added. Private to traces/pickle/.
- */
+ * order in which they are added. Private to traces/pickle/. */
 #ifndef FRAG_TRACES_PICKLE_TEXT_H
 #define FRAG_TRACES_PICKLE_TEXT_H
 

@@ -1,6 +1,5 @@
 /* calls.c - turns the calls of the CUDA driver into requests and frees of the
- * trace. record.c describes the rules.
- */
+ * trace. record.c describes the rules. */
 #include <inttypes.h>
 #include <stdlib.h>
 

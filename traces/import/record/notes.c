@@ -1,6 +1,5 @@
 /* notes.c - the messages of the reader of recorder logs: errors with their
- * offset, and the notes of the trace. calls.c decides what a call means.
- */
+ * offset, and the notes of the trace. calls.c decides what a call means. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* record.h - the state of the reader of recorder logs, and the calls between
  * its source files. Private to traces/import/record/. traces/record_log.h
- * describes the log.
- */
+ * describes the log. */
 #ifndef FRAG_TRACES_IMPORT_RECORD_RECORD_H
 #define FRAG_TRACES_IMPORT_RECORD_RECORD_H
 

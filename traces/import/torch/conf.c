@@ -1,6 +1,5 @@
 /* conf.c - reads and writes the conf string of a snapshot. Only the keys that a
- * snapshot repeats as values are read; all other keys are copied unread.
- */
+ * snapshot repeats as values are read; all other keys are copied unread. */
 #include "traces/import/torch/conf.h"
 
 #include <inttypes.h>
@@ -53,9 +52,8 @@ static size_t octave(uint64_t mib)
 }
 
 /* Reads a list [K:D,...,>:D]. The first pair also sets all octaves below it,
- * and
- * '>' sets all octaves above the last pair. Octaves between two pairs stay 0
- * (allocator rules, 22.4). */
+ * and '>' sets all octaves above the last pair. Octaves between two pairs stay
+ * 0 (allocator rules, 22.4). */
 static void read_division_list(struct torch_settings *s, const char *value)
 {
     size_t last = 0;

@@ -1,6 +1,5 @@
 /* object.c - a dictionary of a snapshot while it is read: stores its values by
- * the table of its keys, checks their types, and reports errors.
- */
+ * the table of its keys, checks their types, and reports errors. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 /* segment.c - reads the segments of a snapshot and their blocks, and passes
- * them to the builder.
- */
+ * them to the builder. */
 #include "traces/import/torch/torch.h"
 
 /* Blocks are stored until their segment is complete, because the builder

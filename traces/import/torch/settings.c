@@ -1,6 +1,5 @@
 /* settings.c - reads the allocator settings of a snapshot. The builder receives
- * the values in force, as one conf string.
- */
+ * the values in force, as one conf string. */
 #include "traces/import/torch/torch.h"
 
 enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS };

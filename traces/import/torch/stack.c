@@ -1,6 +1,5 @@
 /* stack.c - reads the texts, frames and stacks of a snapshot. The builder
- * stores each of them once.
- */
+ * stores each of them once. */
 #include "traces/import/torch/torch.h"
 
 /* Texts */

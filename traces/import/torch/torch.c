@@ -1,7 +1,6 @@
 /* torch.c - imports snapshots of PyTorch's CUDA allocator, as the functions
  * _snapshot(), memory_snapshot(), _dump_snapshot() and torch.save() write them:
- * the schema of the pickle, the outermost dictionary, and the importer.
- */
+ * the schema of the pickle, the outermost dictionary, and the importer. */
 #include "traces/import/torch/torch.h"
 
 static enum frag_err overflows_add(void *user, uint8_t kind,

@@ -1,6 +1,5 @@
 /* trace.c - reads the trace entries and the annotations of a snapshot, and
- * passes them to the builder.
- */
+ * passes them to the builder. */
 #include "traces/import/torch/torch.h"
 
 const struct pickle_kind torch_traces = {
