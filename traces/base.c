@@ -1,4 +1,4 @@
-/* base.c - errors and sizes as text, and sizes read from text. */
+/* base.c - writes errors and sizes as text, and reads sizes from text. */
 #include "traces/base.h"
 
 #include <ctype.h>
@@ -62,7 +62,8 @@ static const struct unit *find_unit(const char *name)
     return NULL;
 }
 
-/* Whole numbers are read as such: a double holds only 53 bits of them. */
+/* Reads a whole number without a double, which would keep only 53 of its bits.
+ * INVALID if the text up to `end` is not a whole number. */
 static enum frag_err whole(const char *text, double unit, const char *end,
                            frag_size *size)
 {

@@ -1,7 +1,9 @@
-/* base.h - the words every layer uses: sizes, addresses, times, errors.
+/* base.h - the vocabulary that every folder shares: sizes, addresses, times,
+ * and how a function reports an error.
  *
- * Everything is 64-bit and unsigned. Bytes are plain bytes, times are
- * nanoseconds, addresses belong to a device and are never dereferenced.
+ * Sizes are in bytes and times in nanoseconds, both 64-bit and unsigned. An
+ * address is an address on a device: the simulator compares and adds addresses
+ * and never dereferences one.
  */
 #ifndef FRAG_TRACES_BASE_H
 #define FRAG_TRACES_BASE_H
@@ -10,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Around the declarations of a public header, so that C++ can call them. */
+/* These two enclose the declarations of a public header, so that C++ can call
+ * the functions. */
 #ifdef __cplusplus
 #define FRAG_BEGIN_DECLS extern "C" {
 #define FRAG_END_DECLS   }
@@ -24,18 +27,19 @@ FRAG_BEGIN_DECLS
 typedef uint64_t frag_size;   /* bytes */
 typedef uint64_t frag_addr;   /* device address */
 typedef uint64_t frag_time;   /* ns */
-typedef uint16_t frag_stream; /* index in a trace's table of streams, whose
-                                 order is that of the raw handles */
-typedef uint16_t frag_pool;   /* index in a trace's table of pools; 0 is the
+typedef uint16_t frag_stream; /* row of a device's table of streams, which is
+                                 sorted by raw stream handle */
+typedef uint16_t frag_pool;   /* row of a device's table of pools; row 0 is the
                                  default pool */
 
 #define FRAG_KIB       ((frag_size)1 << 10)
 #define FRAG_MIB       ((frag_size)1 << 20)
 #define FRAG_GIB       ((frag_size)1 << 30)
 #define FRAG_UNLIMITED UINT64_MAX /* a capacity or limit that never binds */
-#define FRAG_NEVER     UINT64_MAX /* an event index that never comes */
+#define FRAG_NEVER     UINT64_MAX /* the index of an event that never happens */
 
-/* Every way a call can end. Add a line here and nowhere else. */
+/* All error codes, as FRAG_OK, FRAG_OOM, and so on. A new code is one new line
+ * here: the enum and the texts are made from this list. */
 #define FRAG_ERRORS(X)                             \
     X(OK, "success")                               \
     X(OOM, "the device has no room")               \
@@ -54,7 +58,9 @@ enum frag_err {
 #undef X
 };
 
-/* The words of an error, filled at the deepest place that knows them. */
+/* The message of an error. The function that detects the error writes the
+ * message, because only that function knows the details; its callers pass the
+ * message on unchanged. */
 struct frag_error {
     char text[512];
 };
@@ -62,7 +68,8 @@ struct frag_error {
 #define FRAG_MUST_CHECK          __attribute__((warn_unused_result))
 #define FRAG_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-/* Leave the calling function with the error of a call, if it has one. */
+/* Evaluates `call`. If its result is an error, the enclosing function returns
+ * that error at once. */
 #define FRAG_TRY(call)                    \
     do {                                  \
         enum frag_err frag_try_ = (call); \
@@ -70,21 +77,23 @@ struct frag_error {
             return frag_try_;             \
     } while (0)
 
-/* The one-line text of an error code. */
+/* Returns the text that FRAG_ERRORS lists for the code. */
 const char *frag_err_text(enum frag_err err);
 
-/* Writes the words to e (which may be NULL) and returns err, so that a
- * function can end with `return frag_fail(...)`. */
+/* Formats a message into e, which may be NULL, and returns err, so that a
+ * function can end with `return frag_fail(...)`. A longer message than
+ * struct frag_error holds is truncated. */
 enum frag_err frag_fail(struct frag_error *e, enum frag_err err,
                         const char *format, ...) FRAG_PRINTF(3, 4);
 
-/* Writes "the host has no memory for WORDS" to e (which may be NULL) and
- * returns NOMEM: the one text of this error. */
+/* Writes "the host has no memory for X" to e, which may be NULL, and returns
+ * FRAG_NOMEM. X is the formatted text. Every message about host memory is
+ * written by this function. */
 enum frag_err frag_no_memory(struct frag_error *e, const char *format, ...)
     FRAG_PRINTF(2, 3);
 
-/* The smallest multiple of unit that is at least size. unit > 0; the result
- * must fit 64 bits. */
+/* Returns the smallest multiple of unit that is at least size. unit must not be
+ * 0, and the result must fit into 64 bits. */
 static inline frag_size frag_round_up(frag_size size, frag_size unit)
 {
     frag_size rest = size % unit;
@@ -92,16 +101,18 @@ static inline frag_size frag_round_up(frag_size size, frag_size unit)
     return rest ? size + (unit - rest) : size;
 }
 
-/* Reads a size as people write it: "512", "20MiB", "80 GB", "1.5g", case free.
- * KiB, MiB, GiB, TiB and K, M, G, T are powers of 1024; KB, MB, GB, TB are
- * powers of 1000; "inf" is FRAG_UNLIMITED. The whole text must be used.
- * INVALID if it is not a size or exceeds 2^63; then *size is untouched. */
+/* Parses a size such as "512", "20MiB", "80 GB" or "1.5g". Upper and lower case
+ * are the same. K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024; KB, MB,
+ * GB, TB are powers of 1000; no unit and B mean bytes. "inf" and "unlimited"
+ * are FRAG_UNLIMITED. Nothing may follow the size.
+ * INVALID if the text is not a size or if the size exceeds 2^63 bytes; then
+ * *size is unchanged. */
 enum frag_err frag_size_parse(const char *text, frag_size *size);
 
-enum { FRAG_SIZE_TEXT = 32 }; /* room for any formatted size */
+enum { FRAG_SIZE_TEXT = 32 }; /* enough for every formatted size */
 
-/* Writes size in IEC units with at most three decimals ("1.25 GiB", "512 B",
- * "unlimited") and returns text. */
+/* Writes size to text in IEC units with at most three decimals, for example
+ * "1.25 GiB" or "512 B", or "unlimited" for FRAG_UNLIMITED. Returns text. */
 const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT]);
 
 FRAG_END_DECLS

@@ -1,4 +1,5 @@
-/* facts.c - walks a trace once and counts. */
+/* facts.c - counts a trace's operations and actions and finds its peaks, in one
+ * pass over its columns. */
 #include "traces/facts.h"
 
 #include <stdlib.h>

@@ -1,21 +1,24 @@
-/* facts.h - what can be said of a device's trace without replaying it. */
+/* facts.h - counts and peaks of a device's trace that need no replay: one pass
+ * over the events and the recorded actions computes them. */
 #ifndef FRAG_TRACES_FACTS_H
 #define FRAG_TRACES_FACTS_H
 
 #include "traces/trace.h"
 
 struct facts {
-    uint64_t ops[FRAG_OP_COUNT];
-    uint64_t actions[FRAG_ACTION_COUNT];
-    frag_size peak_requested; /* bytes asked for by live blocks, at most */
-    uint64_t peak_live;       /* blocks */
-    frag_size peak_reserved;  /* of the recorded allocator; FRAG_UNLIMITED if
-                                 it was not recorded */
-    frag_time duration;       /* ns from the first event to the last; 0 if no
-                                 times were recorded */
+    uint64_t ops[FRAG_OP_COUNT];         /* events by enum frag_op */
+    uint64_t actions[FRAG_ACTION_COUNT]; /* by enum frag_action */
+    frag_size peak_requested; /* maximum of the bytes that live blocks
+                                 requested */
+    uint64_t peak_live;       /* maximum number of live blocks */
+    frag_size peak_reserved;  /* bytes, of the recorded allocator;
+                                 FRAG_UNLIMITED if not recorded */
+    frag_time duration;       /* ns from the first recorded event to the last;
+                                 0 if no times were recorded */
 };
 
-/* NOMEM. O(events), memory of 8 bytes a slot. */
+/* Fills *out. NOMEM; then *out is unchanged. The time is O(events), the
+ * temporary memory 8 bytes per slot. */
 enum frag_err facts_gather(const struct frag_device_trace *d,
                            struct facts *out) FRAG_MUST_CHECK;
 

@@ -1,4 +1,5 @@
-/* grow.h - arrays that grow: the one place where room is doubled. */
+/* grow.h - arrays that grow by doubling. Every growing array of the project
+ * uses GROW, so that all checks for overflow are here. */
 #ifndef FRAG_TRACES_GROW_H
 #define FRAG_TRACES_GROW_H
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The variable at `room` is unsigned and has `width` bytes, 4 or 8. */
+/* Reads the unsigned variable at `room`, which has `width` bytes: 4 or 8. */
 static inline uint64_t grow_room(const void *room, size_t width)
 {
     uint32_t narrow;
@@ -31,6 +32,8 @@ static inline void grow_set_room(void *room, size_t width, uint64_t items)
         memcpy(room, &items, sizeof(items));
 }
 
+/* `at` points to the array's pointer, `room` to its variable of `width` bytes;
+ * `item` is the size of one item in bytes. Use GROW instead. */
 static inline bool grow_array(void *at, void *room, size_t width, uint64_t want,
                               size_t item)
 {
@@ -54,9 +57,11 @@ static inline bool grow_array(void *at, void *room, size_t width, uint64_t want,
     return true;
 }
 
-/* Makes room for `want` items in an array of `room` items, an unsigned variable
- * of 32 or 64 bits. False if the host has no memory or room cannot count as
- * many; then the array is as it was. */
+/* Reallocates `array`, if needed, so that it has room for `want` items. `room`
+ * is the number of items that there is room for; it must be an unsigned
+ * variable of 32 or 64 bits, and GROW updates it. New items are not
+ * initialized. Returns false if the host has no memory or if `room` cannot hold
+ * the number; then the array and `room` are unchanged. */
 #define GROW(array, room, want) \
     grow_array(&(array), &(room), sizeof(room), (want), sizeof(*(array)))
 

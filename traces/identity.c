@@ -1,4 +1,4 @@
-/* identity.c - collects what results keep of a trace. */
+/* identity.c - copies the identifying facts of a trace into one struct. */
 #include "traces/identity.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* identity.h - which trace a number was measured on: the facts that results
- * keep of one device's trace, without its events. */
+/* identity.h - identifies the trace that a result was measured on: the facts
+ * about one device's trace that result files store, without its events. */
 #ifndef FRAG_TRACES_IDENTITY_H
 #define FRAG_TRACES_IDENTITY_H
 
@@ -7,23 +7,24 @@
 
 FRAG_BEGIN_DECLS
 
-/* Every text is borrowed; path, format, sha256, settings and notes are those of
- * struct frag_trace. */
+/* path, format, sha256, settings and notes have the meaning that they have in
+ * struct frag_trace. The struct owns no text: every text is borrowed. */
 struct frag_trace_identity {
-    const char *name; /* file name without folders and suffixes */
+    const char *name; /* file name without folders and suffixes (name.h) */
     const char *path;
-    const char *format; /* NULL if it is not known */
+    const char *format; /* NULL if not known */
     char sha256[65];
     uint64_t file_bytes;
     const char *settings;
     uint32_t note_count;
     const char *const *notes;
-    uint32_t device; /* its number */
-    uint64_t events; /* of the device */
+    uint32_t device; /* number of the device */
+    uint64_t events; /* number of the device's events */
 };
 
-/* The identity of a device of a trace; it borrows from the trace and name.
- * device NULL: of the trace alone, its device and events are 0. */
+/* Returns the identity of one device of a trace. The result borrows the texts
+ * of the trace and `name`, so both must outlive it. If `device` is NULL, the
+ * result identifies the whole trace, and its device and events are 0. */
 struct frag_trace_identity
 frag_trace_identify(const struct frag_trace *trace,
                     const struct frag_device_trace *device, const char *name);

@@ -1,7 +1,7 @@
-/* importer.h - what an input format is. Which ones there are is said in
- * traces/import/importers.h.
+/* importer.h - the interface of an importer, which reads one input format. The
+ * list of all importers is in traces/import/importers.h.
  *
- * To add one: write traces/import/<name>.c, add IMPORTER(<name>) to
+ * To add an importer, write traces/import/NAME.c and add IMPORTER(NAME) to
  * traces/import/list.h.
  */
 #ifndef FRAG_TRACES_IMPORTER_H
@@ -14,14 +14,16 @@ struct frag_build;        /* see traces/build/build.h */
 struct frag_read_options; /* see traces/trace.h */
 
 struct frag_importer {
-    const char *name;    /* that of its file or folder */
+    const char *name;    /* equals the name of its file or folder */
     const char *summary; /* one line for `fragsim help formats` */
 
-    /* Whether the first bytes (up to FRAG_SOURCE_WINDOW) look like the format;
-     * the first importer of the list that says so reads the input. */
+    /* Returns whether an input may have this format. `bytes` are its first
+     * `count` bytes, unpacked, at most FRAG_SOURCE_WINDOW. The first importer
+     * of the list that returns true reads the input. */
     bool (*recognize)(const unsigned char *bytes, size_t count);
 
-    /* Reads all of the source into the builder. */
+    /* Reads the source to its end and passes everything to the builder. opts
+     * may be NULL. CORRUPT, IO or CANCELLED with a message in e; NOMEM. */
     enum frag_err (*read)(struct frag_source *source, struct frag_build *build,
                           const struct frag_read_options *opts,
                           struct frag_error *e);

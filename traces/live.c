@@ -1,10 +1,11 @@
-/* live.c - the table of live addresses, with open addressing. */
+/* live.c - the hash table of live blocks, with open addressing. */
 #include "traces/live.h"
 
 #include <stdlib.h>
 
-/* Fibonacci hashing: the top bits of the product, which depend on all bits of
- * the key; addresses differ in their high bits, ids in their low ones. */
+/* The row where a key belongs. Fibonacci hashing uses the top bits of the
+ * product, which depend on all bits of the key: addresses differ in their high
+ * bits, ids in their low bits. */
 static uint64_t home(const struct live *t, uint64_t key)
 {
     return (key * 0x9e3779b97f4a7c15u) >> (64 - t->bits);
@@ -15,7 +16,7 @@ static uint64_t mask(const struct live *t)
     return ((uint64_t)1 << t->bits) - 1;
 }
 
-/* The row of the key, or the empty row where it would go. */
+/* Returns the row of the key, or the empty row where the key can be put. */
 static struct live_row *seek(const struct live *t, uint64_t key)
 {
     uint64_t i = home(t, key);
@@ -63,7 +64,8 @@ bool live_put(struct live *t, uint64_t key, uint32_t slot)
     return true;
 }
 
-/* A row may move back to the hole if its home is not between the two. */
+/* Removal leaves a hole. A later row moves back into the hole, unless its home
+ * lies after the hole: then a search from its home would not find it. */
 void live_remove(struct live *t, struct live_row *row)
 {
     uint64_t hole = (uint64_t)(row - t->rows);

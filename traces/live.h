@@ -1,8 +1,10 @@
-/* live.h - which slot holds what is live at an address (or under an id).
+/* live.h - a hash table of live blocks: it maps the address or the id of a live
+ * block (the key) to the block's slot.
  *
- * Open addressing with linear probing in a power of two, at most half full.
- * A removal shifts its successors back, so there are no tombstones and the
- * table is as large as the peak number of live blocks, not as the trace.
+ * The table uses open addressing with linear probing. Its size is a power of
+ * two, and at most half of its rows are used. A removal moves later rows back,
+ * so no deleted rows remain, and the memory depends on the peak number of live
+ * blocks, not on the length of the trace.
  */
 #ifndef FRAG_TRACES_LIVE_H
 #define FRAG_TRACES_LIVE_H
@@ -10,28 +12,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A block is live and in use, or its free was requested and has not completed.
+ */
 enum live_state { LIVE_HELD, LIVE_FREE_REQUESTED };
 
 struct live_row {
     uint64_t key;
     uint32_t slot;  /* UINT32_MAX: the row is empty */
-    uint32_t state; /* enum live_state */
+    uint32_t state; /* enum live_state, or a number that the caller defines */
 };
 
+/* A zeroed struct is an empty table. */
 struct live {
-    struct live_row *rows; /* 1 << bits of them, NULL at first */
-    uint64_t count;
+    struct live_row *rows; /* 1 << bits rows; NULL until the first live_put */
+    uint64_t count;        /* rows that are not empty */
     unsigned bits;
 };
 
-/* NULL if the key is not there. The row stays valid until the next call that
- * changes the table. */
+/* Returns the row of the key, NULL if the table lacks the key. The row is valid
+ * until the next call that changes the table. */
 struct live_row *live_find(const struct live *t, uint64_t key);
 
-/* The key must not be there. False if the host has no memory; then nothing
- * changed. */
+/* Adds a key in the state LIVE_HELD. The table must not contain the key.
+ * Returns false if the host has no memory; then the table is unchanged. */
 bool live_put(struct live *t, uint64_t key, uint32_t slot);
+/* Removes a row that live_find returned. */
 void live_remove(struct live *t, struct live_row *row);
+/* Releases the memory; the table is then empty. */
 void live_fini(struct live *t);
 
 #endif

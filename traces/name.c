@@ -1,4 +1,4 @@
-/* name.c - a path without its folders and the suffixes of known formats. */
+/* name.c - removes folders and the suffixes of known formats from a path. */
 #include "traces/name.h"
 
 #include <stdbool.h>

@@ -1,10 +1,11 @@
-/* name.h - the name of a trace, from the path of its file. It touches no file.
- */
+/* name.h - derives the name of a trace from the path of its file. The file is
+ * not read. */
 #ifndef FRAG_TRACES_NAME_H
 #define FRAG_TRACES_NAME_H
 
-/* The file name without folders and known suffixes; "stdin" for "-". To be
- * freed; NULL if the host has no memory. */
+/* Returns the file name without its folders and without the suffixes of known
+ * formats, for example "run" for "a/run.pickle.xz", and "stdin" for "-". The
+ * caller frees the result. NULL if the host has no memory. */
 char *frag_trace_name(const char *path);
 
 #endif

@@ -1,4 +1,5 @@
-/* Finds the shortest text of a number by trying more and more digits. */
+/* number.c - finds the shortest text of a number: it tries more and more digits
+ * until the text reads back as the same number. */
 #include "traces/number.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* storage.c - keeps what a trace owns, and closes a trace. */
+/* storage.c - allocates the memory of a trace and releases it. */
 #include "traces/storage.h"
 
 #include <stdlib.h>

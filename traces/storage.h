@@ -1,4 +1,5 @@
-/* storage.h - what a trace owns: heap arrays and one mapped file. */
+/* storage.h - the memory that a trace owns: heap arrays and at most one mapped
+ * file. frag_trace_close releases all of it. Used inside traces/ only. */
 #ifndef FRAG_TRACES_STORAGE_H
 #define FRAG_TRACES_STORAGE_H
 
@@ -6,24 +7,27 @@
 
 struct storage {
     void **arrays;
-    uint64_t count, room;
-    void *map; /* NULL: nothing is mapped */
-    size_t map_size;
+    uint64_t count, room; /* of arrays */
+    void *map;            /* NULL if no file is mapped */
+    size_t map_size;      /* bytes */
 };
 
-/* A trace with nothing in it but its storage, NULL if the host has no memory.
- * frag_trace_close releases it. */
+/* Creates a trace without devices. The path is copied, the format is borrowed.
+ * The caller releases the trace with frag_trace_close. NULL if the host has no
+ * memory. */
 struct frag_trace *storage_trace(const char *path, const char *format);
 
-/* `count` zeroed items that live as long as the trace (at least one, so that
- * NULL always means that the host has no memory). */
+/* Allocates `count` zeroed items of `item` bytes each, which the trace owns. At
+ * least one item is allocated, so that NULL always means that the host has no
+ * memory. */
 void *storage_array(struct frag_trace *t, uint64_t count, size_t item);
 
-/* Gives a heap array to the trace. False if the host has no memory; then the
- * array still is the caller's. */
+/* Passes the ownership of a heap array to the trace. False if the host has no
+ * memory; then the caller still owns the array. */
 bool storage_keep(struct frag_trace *t, void *array);
 
-/* A copy of `length` bytes with a terminating 0. */
+/* Copies `length` bytes and appends a 0. The trace owns the copy. NULL if the
+ * host has no memory. */
 char *storage_text(struct frag_trace *t, const char *text, size_t length);
 
 #endif

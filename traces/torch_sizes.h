@@ -1,10 +1,11 @@
-/* torch_sizes.h - how PyTorch's caching allocator rounds. Readers judge a
- * recording by it (which segment a failed or retried request would have needed,
- * how large a block whose size nobody wrote down must have been), and the torch
- * policy allocates by it.
+/* torch_sizes.h - the rounding rules of PyTorch's caching allocator, for sizes
+ * of blocks and segments. The torch policy allocates by these rules. Readers
+ * use them to infer what a recording omits: the segment that a failed or
+ * retried request would have needed, and the size of a block whose allocation
+ * was not recorded.
  *
- * Source: PyTorch 2.11, round_size and get_allocation_size, as read and as
- * recorded; every rule probed on an H200.
+ * Source: round_size and get_allocation_size of PyTorch 2.11, read in its
+ * source and confirmed by recordings; every rule was probed on an H200.
  */
 #ifndef FRAG_TRACES_TORCH_SIZES_H
 #define FRAG_TRACES_TORCH_SIZES_H
@@ -12,31 +13,39 @@
 #include "traces/base.h"
 
 #define TORCH_MIN_BLOCK     ((frag_size)512)
-#define TORCH_SMALL_SIZE    FRAG_MIB        /* up to here: the small pool */
-#define TORCH_SMALL_SEGMENT (2 * FRAG_MIB)  /* segment of the small pool */
-#define TORCH_MIN_LARGE     (10 * FRAG_MIB) /* from here: a segment of its own */
-#define TORCH_LARGE_SEGMENT (20 * FRAG_MIB) /* segment below, unless set */
-#define TORCH_ROUND_LARGE   (2 * FRAG_MIB)  /* segments are rounded up to it */
+#define TORCH_SMALL_SIZE    FRAG_MIB       /* largest block of the small pool */
+#define TORCH_SMALL_SEGMENT (2 * FRAG_MIB) /* segment of the small pool */
 
-/* Entries of roundup_power2_divisions: entry k is for sizes of [2^k, 2^(k+1))
- * MiB, 0 for those below it too, the last for those above it too. */
+/* A block of TORCH_MIN_LARGE bytes or more has a segment of its own, rounded up
+ * to a multiple of TORCH_ROUND_LARGE. A smaller block of the large pool is part
+ * of a segment of TORCH_LARGE_SEGMENT bytes, unless the settings change this
+ * size. */
+#define TORCH_MIN_LARGE     (10 * FRAG_MIB)
+#define TORCH_LARGE_SEGMENT (20 * FRAG_MIB)
+#define TORCH_ROUND_LARGE   (2 * FRAG_MIB)
+
+/* Number of entries of the setting roundup_power2_divisions. Entry k is for
+ * sizes from 2^k MiB up to, but not including, 2^(k + 1) MiB. Entry 0 is also
+ * for all smaller sizes, the last entry also for all larger sizes. */
 enum { TORCH_DIVISIONS = 16 };
 
-/* Of n > 0, rounded down. */
+/* The binary logarithm of n, rounded down. n must not be 0. */
 static inline unsigned torch_log2(uint64_t n)
 {
     return 63 - (unsigned)__builtin_clzll(n);
 }
 
-/* The smallest multiple of a power of two that is at least n. */
+/* The smallest multiple of `power`, a power of two, that is at least n. */
 static inline frag_size torch_round_up(frag_size n, frag_size power)
 {
     return (n + power - 1) & ~(power - 1);
 }
 
-/* The block that a request of n bytes needs, n in 1 .. 2^63 - 1: a multiple of
- * 512, or the next of d equal steps between two powers of two. divisions:
- * powers of two, 0 and 1 are none; NULL: all are none. */
+/* The size of the block that serves a request of n bytes, for n from 1 to
+ * 2^63 - 1. Without divisions it is the next multiple of 512. With d divisions
+ * for n's power of two, it is the next of d equal steps between two powers of
+ * two. `divisions` has TORCH_DIVISIONS entries, each a power of two, or 0 or 1
+ * for no divisions; NULL means no divisions for any size. */
 static inline frag_size torch_round_size(frag_size n, const uint64_t *divisions)
 {
     if (n < TORCH_MIN_BLOCK)
@@ -54,8 +63,9 @@ static inline frag_size torch_round_size(frag_size n, const uint64_t *divisions)
     return torch_round_up(n, TORCH_MIN_BLOCK);
 }
 
-/* The segment that is taken for a block of a rounded size where none is free;
- * large_segment: that of blocks of 1 to 10 MiB. */
+/* The size of the segment that the allocator reserves if no free block can
+ * serve a block of the rounded size. `large_segment` is the size of the
+ * segments for blocks of more than 1 MiB and less than 10 MiB. */
 static inline frag_size torch_segment_size(frag_size rounded,
                                            frag_size large_segment)
 {

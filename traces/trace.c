@@ -1,4 +1,6 @@
-/* trace.c - the words of a trace, and the rules that its columns keep. */
+/* trace.c - the names of operations and actions, the search for a device, and
+ * the check of the event columns. The other tables of a trace file are checked
+ * in traces/file/check.c. */
 #include "traces/trace.h"
 
 #include <inttypes.h>
@@ -25,7 +27,7 @@ const struct frag_device_trace *frag_trace_device(const struct frag_trace *t,
     return NULL;
 }
 
-/* Checking: a slot is vacant, live, or live with its free requested. */
+/* The check. A slot is vacant, live, or live with its free requested. */
 
 enum slot_state { VACANT, LIVE, REQUESTED };
 
@@ -35,9 +37,9 @@ static const char *fault_of_alloc(const struct frag_device_trace *d, uint64_t i,
     if (!d->bytes[i] || d->bytes[i] >> 63)
         return "an alloc of 1 to 2^63 - 1 bytes";
     if (d->stream[i] >= d->stream_count)
-        return "a stream of the table of streams";
+        return "a row of the table of streams";
     if (d->pool[i] >= d->pool_count)
-        return "a pool of the table of pools";
+        return "a row of the table of pools";
     if (*slot != VACANT)
         return "an alloc of an id that is not live";
     *slot = LIVE;
@@ -56,20 +58,21 @@ static const char *fault_of_use(const struct frag_device_trace *d, uint64_t i,
     else if (d->op[i] == FRAG_FREE_REQUESTED)
         *slot = REQUESTED;
     else if (d->stream[i] >= d->stream_count)
-        return "a stream of the table of streams";
+        return "a row of the table of streams";
     return NULL;
 }
 
-/* What event i should have been, NULL if it breaks no rule. */
+/* Returns NULL if event i breaks no rule, otherwise a description of a correct
+ * event, for the error message. Updates the state of the event's slot. */
 static const char *fault_of(const struct frag_device_trace *d, uint64_t i,
                             uint8_t *slots)
 {
     if (d->op[i] >= FRAG_OP_COUNT)
-        return "an op";
+        return "a known op";
     if (i < d->initial && d->op[i] != FRAG_ALLOC)
-        return "an alloc among the initial events";
+        return "only allocs among the initial events";
     if (d->op[i] != FRAG_ALLOC && d->bytes[i])
-        return "0 bytes but for an alloc";
+        return "0 bytes for an op other than alloc";
     if (d->op[i] == FRAG_EMPTY_CACHE)
         return NULL;
     if (d->id[i] >= d->slots)

@@ -1,12 +1,15 @@
-/* trace.h - what happened: the event stream of each device, and beside it what
- * the recorded allocator answered.
+/* trace.h - a trace: for each device, the stream of memory events of a client
+ * program, and what the recorded allocator did in answer, if that was recorded.
  *
- * A trace is columns. Each column is a plain array, either built in memory by
- * an importer or mapped straight from the trace file; nobody may write to it.
- * One trace holds one or more devices; each is an independent stream in the
- * order its allocator saw it.
+ * A policy replays the events; the answers of the recorded allocator are only
+ * used to validate a policy. A trace holds the events in columns. Each column
+ * is a plain array, which an importer built in memory or which is mapped from a
+ * trace file; it is read-only. The devices of a trace are independent of each
+ * other. The events of one device are in the order in which its allocator
+ * received them.
  *
- * The file is HDF5; its layout is in trace_file.c and `fragsim help formats`.
+ * A trace file is HDF5. Its layout is described in traces/file/trace_file.h and
+ * printed by `fragsim help formats`.
  */
 #ifndef FRAG_TRACES_TRACE_H
 #define FRAG_TRACES_TRACE_H
@@ -15,8 +18,13 @@
 
 FRAG_BEGIN_DECLS
 
-/* What the client did. One line an operation: the enum, the CSV words and the
- * HDF5 enum come from here. */
+/* The operations of a client. The enum, the words in CSV files and the HDF5
+ * enum are made from this list.
+ *
+ * PyTorch's allocator works in streams. A block that another stream still uses
+ * (record_stream) cannot be reused when the client frees it, only later:
+ * FREE_REQUESTED is the client's call, FREE the moment from which the block can
+ * be reused. EMPTY_CACHE (trim) returns unused segments to the device. */
 #define FRAG_OPS(X)                     \
     X(ALLOC, "alloc")                   \
     X(FREE, "free")                     \
@@ -31,7 +39,8 @@ enum frag_op {
         FRAG_OP_COUNT
 };
 
-/* What the recorded allocator did to get or return device memory. */
+/* The actions by which the recorded allocator acquired and returned device
+ * memory, and its reports that the device was out of memory. */
 #define FRAG_ACTIONS(X)               \
     X(SEGMENT_ALLOC, "segment_alloc") \
     X(SEGMENT_FREE, "segment_free")   \
@@ -46,59 +55,70 @@ enum frag_action {
         FRAG_ACTION_COUNT
 };
 
-/* One recorded action. `event` is the index of the event during which it
- * happened: before that event's answer, after the answer of the one before. */
+/* One recorded action. It happened while the allocator served the event with
+ * the index `event`: after the answer to the previous event and before the
+ * answer to this event. */
 struct frag_recorded_action {
     uint64_t event;
     frag_addr addr;        /* start of the range; 0 for oom */
-    frag_size size;        /* bytes; for oom the rounded request */
-    frag_size device_free; /* oom only: free device memory as reported */
+    frag_size size;        /* bytes; for oom: the rounded request */
+    frag_size device_free; /* oom only: the free device memory that the report
+                              states, in bytes */
     uint32_t action;       /* enum frag_action */
     uint32_t stream;       /* frag_stream */
 };
 
+/* PyTorch's states of a block. */
 enum frag_block_state {
-    FRAG_INACTIVE,
+    FRAG_INACTIVE,            /* free */
     FRAG_ACTIVE_PENDING_FREE, /* freed by the client, not yet reusable */
-    FRAG_ACTIVE_ALLOCATED,
+    FRAG_ACTIVE_ALLOCATED,    /* live */
 };
 
-#define FRAG_SIZE_UNKNOWN UINT64_MAX /* a requested size nobody recorded */
+#define FRAG_SIZE_UNKNOWN UINT64_MAX /* a requested size was not recorded */
 
+/* A block: a part of a segment, free or live. */
 struct frag_recorded_block {
     frag_addr addr;
     frag_size size;
-    frag_size requested; /* the last request served from it; stale if inactive;
-                            may be FRAG_SIZE_UNKNOWN */
+    frag_size requested; /* bytes of the last request that the block served,
+                            out of date if the block is inactive;
+                            FRAG_SIZE_UNKNOWN if not recorded */
     uint32_t state;      /* enum frag_block_state */
-    uint32_t slot;       /* id of the event that made it, UINT32_MAX if none */
+    uint32_t slot;       /* id of the ALLOC that created the block; UINT32_MAX
+                            if there is none */
 };
 
+/* A segment: one range of device memory that the allocator reserved. */
 struct frag_recorded_segment {
     frag_addr addr;
     frag_size size;
-    uint64_t first_block, block_count; /* rows of the blocks table */
+    uint64_t first_block, block_count; /* rows of frag_layout.blocks */
     uint32_t stream;                   /* frag_stream */
     uint32_t pool;                     /* frag_pool */
-    uint8_t is_small, is_expandable;
-    uint8_t reserved[6]; /* 0 */
+    uint8_t is_small, is_expandable;   /* 0 or 1 */
+    uint8_t reserved[6];               /* 0 */
 };
 
-/* Segments with the blocks that tile each of them, both by address. */
+/* All segments and blocks at one moment, both sorted by address. The blocks of
+ * a segment cover the segment without gap or overlap. */
 struct frag_layout {
     uint64_t segment_count, block_count;
     const struct frag_recorded_segment *segments;
     const struct frag_recorded_block *blocks;
 };
 
-/* The truth a policy is validated against. */
+/* What the recorded allocator did. `fragsim validate` compares a policy with
+ * it. */
 struct frag_recorded {
-    const frag_addr *addr; /* addr[count]: the answer to each alloc, 0 where it
-                              failed or the event is no alloc; NULL if the
-                              source has no addresses */
+    const frag_addr *addr; /* one row per event: the address that the ALLOC
+                              returned; 0 if the ALLOC failed or the event is
+                              not an ALLOC. NULL if the source has no
+                              addresses */
     uint64_t action_count;
-    const struct frag_recorded_action *actions; /* in order */
-    struct frag_layout start; /* before event `initial`; empty if none */
+    const struct frag_recorded_action *actions; /* in the order of time */
+    struct frag_layout start; /* just before event number `initial`; empty if
+                                 nothing was reserved then */
     struct frag_layout end;   /* after the last event; empty if not recorded */
     bool has_actions;         /* the source records segments and oom */
     bool has_end;             /* the source has a final snapshot */
@@ -106,42 +126,50 @@ struct frag_recorded {
 
 enum frag_mark_kind { FRAG_MARK_BEGIN, FRAG_MARK_END };
 
-/* A step or phase boundary: between event - 1 and event. */
+/* A boundary of a training step or phase. It lies between the events number
+ * event - 1 and event. */
 struct frag_mark {
     uint64_t event;
     frag_time time;
     uint32_t kind; /* enum frag_mark_kind */
-    uint32_t name; /* index in the trace's strings */
+    uint32_t name; /* index in frag_trace.strings */
 };
 
+/* PyTorch's pair of numbers that identifies a pool; (0, 0) is the default
+ * pool. */
 struct frag_pool_id {
-    uint64_t owner, number; /* PyTorch's pair; (0, 0) is the default pool */
+    uint64_t owner, number;
 };
 
-/* The stream of one device.
+/* The events of one device.
  *
- * Of an event: `id` is a slot, free for reuse after its FREE, less than
- * `slots`. ALLOC has bytes > 0 (as requested), stream, pool. FREE means
- * reusable from here on; a FREE_REQUESTED comes before it only where the two
- * fell apart (PyTorch's free_requested and free_completed). RECORD_STREAM has
- * the other stream. EMPTY_CACHE has none of them. Columns that do not apply
- * hold 0.
+ * `id` names a block by its slot. An ALLOC occupies a slot; after the FREE of
+ * that slot, another ALLOC may use the same slot. The operations use these
+ * columns, and a column that an operation does not use holds 0:
+ *
+ *   ALLOC           id, bytes (as requested, more than 0), stream, pool
+ *   FREE            id: from this event on the memory can be reused
+ *   FREE_REQUESTED  id: the client freed the block, and its FREE follows later.
+ *                   A reader omits FREE_REQUESTED if its FREE is the very
+ *                   next entry of the recording.
+ *   RECORD_STREAM   id, stream: another stream that uses the block
+ *   EMPTY_CACHE     none
  */
 struct frag_device_trace {
-    uint32_t device;
-    uint32_t slots;   /* peak number of live blocks: every id is below */
-    uint64_t count;   /* events */
-    uint64_t initial; /* the first `initial` events are allocs that rebuild the
+    uint32_t device;  /* number of the device */
+    uint32_t slots;   /* peak number of live blocks; every id is less */
+    uint64_t count;   /* number of events */
+    uint64_t initial; /* the first `initial` events are ALLOCs that rebuild the
                          blocks that were live before the recording began */
 
     /* Columns of `count` rows. */
     const uint8_t *op;         /* enum frag_op */
     const uint32_t *id;        /* slot */
-    const uint64_t *bytes;     /* bytes as requested; 0 but for ALLOC */
-    const frag_stream *stream; /* all 0 in a one-stream trace */
-    const frag_pool *pool;
-    const frag_time *time; /* ns since the epoch; NULL if not recorded */
-    const uint32_t *stack; /* index in the trace's stacks; NULL if none */
+    const uint64_t *bytes;     /* bytes as requested; 0 unless op is ALLOC */
+    const frag_stream *stream; /* row of `streams` */
+    const frag_pool *pool;     /* row of `pools` */
+    const frag_time *time;     /* ns since 1970; NULL if not recorded */
+    const uint32_t *stack;     /* stack of the call; NULL if not recorded */
 
     uint32_t stream_count, pool_count;
     const uint64_t *streams;          /* raw handles, ascending */
@@ -153,27 +181,30 @@ struct frag_device_trace {
     struct frag_recorded recorded;
 };
 
-/* Stacks are interned: stack k is frames[first[k]] .. frames[first[k+1]-1],
- * innermost first; a frame is file, line, function. Stack 0 is empty. */
+/* One frame of a call stack. Equal stacks are stored once: stack k consists of
+ * frames[stack_first[k]] up to frames[stack_first[k + 1] - 1], innermost frame
+ * first. Stack 0 is empty. */
 struct frag_frame {
-    uint32_t file, function; /* indices in strings */
+    uint32_t file, function; /* indices in frag_trace.strings */
     uint32_t line;
 };
 
 struct frag_trace {
-    char *path;         /* as given; "-" for stdin */
-    const char *format; /* name of the importer that read it */
-    char sha256[65];    /* of the bytes read (compressed, if they were), hex; of
-                           a trace file: of the input it was made from, empty
-                           if it does not say */
+    char *path;         /* as the caller passed it; "-" for stdin */
+    const char *format; /* name of the importer that read the input */
+    char sha256[65];    /* in hex, of the input's bytes on disk, so of the
+                           compressed bytes if the input is compressed. For a
+                           trace file: the value that the file states for the
+                           input it was made from, or "" */
     uint64_t file_bytes;
 
     uint32_t device_count;
-    struct frag_device_trace *devices;
+    struct frag_device_trace *devices; /* in ascending order of the number */
 
-    /* Settings of the recorded allocator as a PYTORCH_CUDA_ALLOC_CONF string
-     * that restores them (rebuilt from the snapshot's allocator_settings), NULL
-     * if none were recorded. A memory fraction is in no snapshot. */
+    /* Settings of the recorded allocator, as a PYTORCH_CUDA_ALLOC_CONF string
+     * that restores them (rebuilt from the snapshot's allocator_settings); NULL
+     * if none were recorded. No snapshot contains the memory fraction, so the
+     * string lacks it. */
     char *settings;
 
     uint32_t string_count;
@@ -182,72 +213,82 @@ struct frag_trace {
     const uint64_t *stack_first; /* stack_count + 1 rows */
     const struct frag_frame *frames;
 
-    /* What the reader had to assume, one sentence each: overflowed ring
-     * buffers, sizes that are uncertain, inferred empty_cache calls. */
+    /* The assumptions of the reader, one sentence each: for example overflowed
+     * ring buffers, uncertain sizes, inferred empty_cache calls. */
     uint32_t note_count;
     const char *const *notes;
 
-    void *owner; /* of the storage; private to traces/ */
+    void *owner; /* owns all memory above; private to traces/ */
 };
 
 struct frag_read_options {
-    /* The recorded allocator's own memory limit in bytes, FRAG_UNLIMITED if it
-     * had none, 0 if not known. Used to tell an empty_cache call from a retry.
-     */
+    /* The memory limit of the recorded allocator in bytes; FRAG_UNLIMITED if it
+     * had no limit, 0 if the limit is not known. The reader uses it to
+     * distinguish empty_cache calls from retries of failed allocations. */
     frag_size limit;
-    /* Called now and then with bytes read so far and in all (0 if not known);
-     * a true answer cancels. May be NULL. */
+    /* Called from time to time with the bytes read so far and the total bytes
+     * (0 if not known). If it returns true, the reading is cancelled. May be
+     * NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
-    void *user;
+    void *user; /* passed to progress */
 };
 
-/* Reads any supported input, found out by content: trace files, PyTorch
- * snapshots, CSV; .gz .xz .zst inside; "-" is stdin. opts may be NULL.
- * IO if it cannot be read, CORRUPT if it is malformed (e names file and offset
- * or line, what was expected and found), NOMEM. On error *out is untouched. */
+/* Reads any supported input: trace files, PyTorch snapshots, CSV and the other
+ * formats of `fragsim help formats`. The content decides the format, not the
+ * name. Compressed inputs (gzip, xz, zstd, zip) are unpacked, except trace
+ * files. "-" is stdin. opts may be NULL. The caller releases *out with
+ * frag_trace_close.
+ * IO if the input cannot be read; CORRUPT if it is malformed (e states the
+ * file, the offset or line, what was expected and what was found); CANCELLED by
+ * opts->progress; NOMEM. On error *out is unchanged. */
 enum frag_err frag_trace_open(const char *path,
                               const struct frag_read_options *opts,
                               struct frag_trace **out,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void frag_trace_close(struct frag_trace *trace); /* NULL is fine */
 
-/* What lies at a path, told by its first bytes as they are on the disk. */
+/* The form of a file, as its first bytes on the disk show it. */
 enum frag_trace_form {
-    FRAG_FORM_PLAIN,      /* neither of the two below, "-", or not readable */
-    FRAG_FORM_PACKED,     /* gzip, xz, zstd or zip, with whatever is inside */
-    FRAG_FORM_TRACE_FILE, /* a trace file; HDF5 opens and closes it, which is
-                             not made for several threads at a time */
+    FRAG_FORM_PLAIN,      /* neither form below, or "-", or not readable */
+    FRAG_FORM_PACKED,     /* gzip, xz, zstd or zip, whatever is inside */
+    FRAG_FORM_TRACE_FILE, /* a trace file. HDF5 reads it, and HDF5 does not
+                             support several threads at a time */
 };
 
 enum frag_trace_form frag_trace_form(const char *path);
 
-/* Writes a trace file beside `path` and renames it, so it appears whole or not
- * at all. With repeat > 1 the stream is written that many times, what is still
- * live freed in between, in memory that does not grow with repeat (the recorded
- * answers are then left out). IO, NOMEM. */
+/* Writes a trace file. The file appears under `path` complete or not at all: it
+ * is written beside path and then renamed.
+ * With repeat > 1, the events are written that many times; the blocks that are
+ * live at the end of one repetition are freed before the next, and times, marks
+ * and the recorded answers are omitted. Memory does not grow with repeat.
+ * INVALID if repeat is 0 or too large for 64-bit event numbers; IO, NOMEM. */
 enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
                                uint64_t repeat,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes the events of one device as CSV with the header op,id,bytes,stream
- * ("-": stdout). Ops without a CSV word of their own meaning elsewhere
- * (free_requested, record_stream) are written too; the reader takes them. */
+/* Writes the events of one device as CSV with the header op,id,bytes,stream.
+ * The path "-" is stdout. Streams are raw handles. All operations are written,
+ * including free_requested and record_stream; the CSV importer reads all of
+ * them. INVALID if the trace has no such device; IO, NOMEM. */
 enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
                                    uint32_t device, const char *path,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The first rule a device's columns break (ids out of range, a slot allocated
- * twice, freed while free, a size of 0 or of 2^63 and more), with its event;
- * OK if none. O(events). Every reader ends with it, so that nothing below has
- * to check again. */
+/* Checks the event columns of a device: ids, streams and pools are in range, no
+ * slot is allocated while live or freed while free, sizes are from 1 to
+ * 2^63 - 1. CORRUPT at the first violation, with its event in e; NOMEM. The
+ * time is O(events). Every reader calls this function last, so the users of a
+ * trace need not check the events again. `path` is for the message. */
 enum frag_err frag_trace_check(const struct frag_device_trace *device,
                                const char *path,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* A device of the trace by its number, NULL if it has none. */
+/* Returns the device with that number, NULL if the trace has none. */
 const struct frag_device_trace *frag_trace_device(const struct frag_trace *t,
                                                   uint32_t device);
 
+/* The words of FRAG_OPS and FRAG_ACTIONS, by enum value. */
 extern const char *const frag_op_names[FRAG_OP_COUNT];
 extern const char *const frag_action_names[FRAG_ACTION_COUNT];
 

@@ -1,4 +1,5 @@
-/* atomic_file.c - writes beside, puts on the disk, renames. */
+/* atomic_file.c - creates the partial file, synchronizes it to the disk with
+ * fsync and renames it. */
 #include "traces/bytes/atomic_file.h"
 
 #include <errno.h>
@@ -63,7 +64,8 @@ enum frag_err atomic_file_begin(struct atomic_file *f, const char *path,
     return err;
 }
 
-/* The file is opened anew: its writer may have made another under the name. */
+/* Opens the file again, because its writer may have replaced the file under the
+ * name. Returns false with errno set. */
 static bool put_on_disk(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), why;
@@ -88,8 +90,8 @@ enum frag_err atomic_file_commit(struct atomic_file *f, struct frag_error *e)
         atomic_file_abort(f);
         return err;
     }
-    /* The new name survives a crash of the machine, unless the file system
-     * cannot put a folder on the disk: the file is complete all the same. */
+    /* After this, the new name survives a crash of the machine. A file system
+     * that cannot synchronize a folder is no error: the file is complete. */
     (void)put_on_disk(dirname(f->path));
     release(f);
     return FRAG_OK;

@@ -1,5 +1,5 @@
-/* lines.c - cuts an input into lines. What they mean is the affair of the
- * importers. */
+/* lines.c - splits an input into lines. It does not parse the lines; the
+ * importers do. */
 #include "traces/bytes/lines.h"
 
 #include <inttypes.h>
@@ -12,7 +12,8 @@ struct reader {
     uint64_t line;
 };
 
-/* Reads the whole lines of the window and returns how many bytes they are. */
+/* Passes all complete lines of the window to r->each and sets *used to the
+ * number of their bytes. `last`: the input ends with this window. */
 static enum frag_err read_window(struct reader *r, const char *bytes,
                                  size_t count, bool last, size_t *used)
 {

@@ -1,7 +1,7 @@
-/* lines.h - an input as lines of text; private to the importers.
+/* lines.h - reads an input line by line, for the importers of text formats.
  *
- * Lines end in LF or CRLF, the last one at the end of the input. A line fits
- * the window of a source.
+ * A line ends in LF or CRLF, the last line also at the end of the input. A line
+ * must be shorter than FRAG_SOURCE_WINDOW bytes.
  */
 #ifndef FRAG_TRACES_BYTES_LINES_H
 #define FRAG_TRACES_BYTES_LINES_H
@@ -9,9 +9,11 @@
 #include "traces/bytes/source.h"
 #include "traces/trace.h"
 
-/* Gives every line to `each`, without its end, counted from 1, and stops at an
- * error. CORRUPT for a line that is too long, CANCELLED by opts (may be NULL);
- * IO and CORRUPT of the source. */
+/* Calls `each` for every line of the source. `line` has `length` bytes, without
+ * the end of the line and without a terminating 0; `number` counts from 1. If
+ * `each` returns an error, the reading stops with that error. opts may be NULL.
+ * CORRUPT for a line that is too long; CANCELLED by opts->progress; IO and
+ * CORRUPT from the source. */
 enum frag_err lines_each(struct frag_source *source,
                          const struct frag_read_options *opts,
                          enum frag_err (*each)(void *user, const char *line,

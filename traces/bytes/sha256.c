@@ -1,4 +1,4 @@
-/* sha256.c - the only file that knows where SHA-256 comes from: libcrypto. */
+/* sha256.c - SHA-256 by libcrypto. No other file uses libcrypto. */
 #include "traces/bytes/sha256.h"
 
 #include <errno.h>

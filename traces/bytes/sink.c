@@ -1,5 +1,5 @@
-/* sink.c - text to an atomic file, or from memory to an output that cannot be
- * renamed over. */
+/* sink.c - writes text to an atomic file, or collects it in memory for an
+ * output that cannot be renamed. */
 #include "traces/bytes/sink.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ enum frag_err sink_open(struct sink *s, const char *path, struct frag_error *e)
     return err;
 }
 
-/* Closes `out` and says whether all of it was written. The reason of an error
- * that came before the last write is lost: EIO stands for it. */
+/* Closes `out` and returns whether everything was written. If an earlier write
+ * failed, its errno is lost, and errno is set to EIO. */
 static bool closed(FILE *out)
 {
     bool failed_before = ferror(out);

@@ -1,5 +1,6 @@
-/* sink.h - a text output that appears whole or not at all: an atomic file, or
- * stdout ("-"), a device or a pipe, each written at the end from memory. */
+/* sink.h - a text output that appears complete or not at all. A regular file is
+ * written as an atomic file. For stdout ("-"), a device or a pipe, which cannot
+ * be renamed, the text is collected in memory and written by sink_commit. */
 #ifndef FRAG_TRACES_BYTES_SINK_H
 #define FRAG_TRACES_BYTES_SINK_H
 
@@ -9,20 +10,22 @@
 
 struct sink {
     const char *path;        /* borrowed */
-    struct atomic_file file; /* zeroed if path cannot be renamed over */
-    char *text;              /* the bytes so far, if so */
-    size_t size;
-    FILE *out;
+    struct atomic_file file; /* zeroed if the text is collected in memory */
+    char *text;              /* the collected text, NULL for a file */
+    size_t size;             /* of text, in bytes */
+    FILE *out;               /* the caller writes here */
 };
 
-/* Whether a path that a user gave (NULL: none) means stdout. */
+/* Returns whether a path of the user means stdout. NULL is no path: false. */
 bool sink_is_stdout(const char *path);
 
-/* IO with the system's words, NOMEM. On error s need not be aborted. */
+/* IO with the system's message, NOMEM. On error s need not be aborted. */
 enum frag_err sink_open(struct sink *s, const char *path,
                         struct frag_error *e) FRAG_MUST_CHECK;
-/* IO: the file under path is as it was. Closed either way. */
+/* Completes the output and releases s. On IO, a regular file under path is
+ * unchanged; s is released all the same. */
 enum frag_err sink_commit(struct sink *s, struct frag_error *e) FRAG_MUST_CHECK;
-void sink_abort(struct sink *s); /* zeroed is fine */
+/* Discards the output and releases s, which may be zeroed. */
+void sink_abort(struct sink *s);
 
 #endif

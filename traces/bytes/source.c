@@ -1,4 +1,5 @@
-/* source.c - the file under an importer, and the stages that unpack it. */
+/* source.c - reads or maps the file of an importer and stacks the stages that
+ * unpack it. The packed forms are in unpack.c and unpack_zip.c. */
 #include "traces/bytes/source.h"
 
 #include <assert.h>
@@ -15,23 +16,23 @@
 
 enum { LAYERS_MAX = 4 };
 
-/* Pages behind the reader are given back this often, so that a mapped file does
- * not count as memory of the process. */
+/* After every DROP_BYTES, the pages of a mapped file that the reader has passed
+ * are released, so that the file does not count as memory of the process. */
 #define DROP_BYTES ((uint64_t)16 << 20)
 
-/* A file is read (and hashed on the way), or all visible from the start
- * (hashed when someone asks). */
+/* A file is either read and hashed in parts, or mapped as a whole and hashed by
+ * frag_source_sha256. */
 struct frag_source {
     struct stage file;
     struct stage layers[LAYERS_MAX];
     struct stage *top;
     char *name;
-    int fd;                     /* -1: memory */
-    const unsigned char *whole; /* NULL: is read */
-    uint64_t size;              /* 0: unknown */
+    int fd;                     /* -1 for memory */
+    const unsigned char *whole; /* NULL if the file is read */
+    uint64_t size;              /* 0 if not known */
     uint64_t arrived;           /* bytes read from fd */
-    void *map;                  /* NULL: not mapped */
-    uint64_t dropped;
+    void *map;                  /* NULL if not mapped */
+    uint64_t dropped;           /* bytes whose pages are released */
     struct sha256 sum;
 };
 
@@ -55,7 +56,7 @@ static enum frag_err read_file(struct stage *file, unsigned char *to,
         n = read(s->fd, to, room);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return frag_fail(e, FRAG_IO, "%s: cannot read: %s", s->name,
+        return frag_fail(e, FRAG_IO, "%s: cannot read it: %s", s->name,
                          strerror(errno));
     *made = (size_t)n;
     s->arrived += *made;
@@ -71,7 +72,7 @@ static void drop_pages(struct frag_source *s)
 
     if (!s->map || to <= s->dropped)
         return;
-    /* Only advice: a refusal costs memory, nothing else. */
+    /* This is only advice: if the system refuses, memory is used longer. */
     (void)madvise((char *)s->map + s->dropped, to - s->dropped, MADV_DONTNEED);
     s->dropped = to;
 }
@@ -105,10 +106,10 @@ static enum frag_err open_file(struct frag_source *s, const char *path,
 
     s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (s->fd < 0 || fstat(s->fd, &st))
-        return frag_fail(e, FRAG_IO, "%s: cannot open: %s", path,
+        return frag_fail(e, FRAG_IO, "%s: cannot open it: %s", path,
                          strerror(errno));
     if (S_ISDIR(st.st_mode))
-        return frag_fail(e, FRAG_IO, "%s: is a directory", path);
+        return frag_fail(e, FRAG_IO, "%s: it is a directory", path);
     if (S_ISREG(st.st_mode))
         s->size = (uint64_t)st.st_size;
     if (s->size && !is_stdin)
@@ -263,7 +264,7 @@ const char *frag_source_name(const struct frag_source *s)
     return s->name;
 }
 
-/* What is left of a stage, so that its checks are done. */
+/* Reads the rest of a stage, so that its checksums are verified. */
 static enum frag_err drain(struct frag_source *s, struct stage *stage,
                            struct frag_error *e)
 {

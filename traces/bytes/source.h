@@ -1,8 +1,10 @@
-/* source.h - the bytes of an input: a file or stdin, decompressed on the way.
+/* source.h - reads the bytes of an input, a file or stdin, and unpacks them.
  *
- * Streams: memory does not grow with the input. gzip, xz, zstd and the first
- * "data.pkl" (torch.save) or ".txt" of a zip are found by content and unpacked.
- * The reader looks at a window of bytes and says how many it used.
+ * The source is a stream: its memory does not grow with the input. The content
+ * shows whether the input is packed: gzip, xz and zstd are unpacked; of a zip,
+ * the first entry whose name ends in "data.pkl" (torch.save) or ".txt". The
+ * reader gets a window of bytes (frag_source_peek) and reports how many of them
+ * it has used (frag_source_skip).
  */
 #ifndef FRAG_TRACES_BYTES_SOURCE_H
 #define FRAG_TRACES_BYTES_SOURCE_H
@@ -13,40 +15,45 @@
 
 struct frag_source;
 
-/* "-" is stdin. IO with the system's words, NOMEM. On error *out is
- * untouched. */
+/* Opens a file; "-" is stdin. IO with the system's message, CORRUPT for a
+ * broken archive, NOMEM. On error *out is unchanged. */
 enum frag_err frag_source_open(const char *path, struct frag_source **out,
                                struct frag_error *e) FRAG_MUST_CHECK;
 void frag_source_close(struct frag_source *s); /* NULL is fine */
 
-/* Memory instead of a file, borrowed; for tests and fuzzers. The same layers
- * of decompression apply. */
+/* Opens a borrowed array of bytes instead of a file, for tests and fuzzers. It
+ * is unpacked in the same way. The name is for messages. */
 enum frag_err frag_source_open_memory(const char *name, const void *bytes,
                                       size_t size, struct frag_source **out,
                                       struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Whether these first bytes of a file are those of a packed form; 6 of them are
- * enough to tell. */
+/* Returns whether the first bytes of a file are those of a packed form. 6 bytes
+ * are enough. */
 bool frag_source_is_packed(const unsigned char *bytes, size_t count);
 
-/* Makes at least `want` bytes visible (fewer only at the end of the input) and
- * returns how many there are; *bytes is valid until the next call. want is at
- * most FRAG_SOURCE_WINDOW. IO or CORRUPT (a broken archive) in *err. */
-enum { FRAG_SOURCE_WINDOW = 1 << 16 };
+enum { FRAG_SOURCE_WINDOW = 1 << 16 }; /* bytes */
+
+/* Sets *bytes to the next bytes of the input and returns their number: at least
+ * `want` (at most FRAG_SOURCE_WINDOW), fewer only at the end of the input.
+ * *bytes is valid until the next call. *err is OK, IO, CORRUPT (a broken
+ * archive) or NOMEM. */
 size_t frag_source_peek(struct frag_source *s, size_t want,
                         const unsigned char **bytes, enum frag_err *err,
                         struct frag_error *e);
-void frag_source_skip(struct frag_source *s, size_t used); /* <= visible */
+/* Moves on by `used` bytes, at most the number that frag_source_peek returned.
+ */
+void frag_source_skip(struct frag_source *s, size_t used);
 
-uint64_t
-frag_source_offset(const struct frag_source *s); /* unpacked bytes used */
-uint64_t frag_source_read(const struct frag_source *s); /* file bytes read */
-uint64_t
-frag_source_size(const struct frag_source *s); /* file bytes; 0: unknown */
+/* The position of the reader, in unpacked bytes. */
+uint64_t frag_source_offset(const struct frag_source *s);
+/* How much of the file has been read, in bytes on the disk. */
+uint64_t frag_source_read(const struct frag_source *s);
+/* The size of the file in bytes on the disk, 0 if not known. */
+uint64_t frag_source_size(const struct frag_source *s);
 const char *frag_source_name(const struct frag_source *s);
 
-/* SHA-256 of the file's bytes as they are on disk, in hex, once the input has
- * been read to its end (reads what is left). */
+/* Reads the rest of the input and computes the SHA-256 of the file's bytes on
+ * the disk, in hex. Called last. IO, CORRUPT, NOMEM. */
 enum frag_err frag_source_sha256(struct frag_source *s, char hex[65],
                                  struct frag_error *e) FRAG_MUST_CHECK;
 

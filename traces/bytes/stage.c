@@ -1,5 +1,5 @@
-/* stage.c - the window of a stage: how it grows and moves on. What fills it is
- * the stage's own affair. */
+/* stage.c - extends and moves the window of a stage. The bytes come from the
+ * stage's own fill(). */
 #include "traces/bytes/stage.h"
 
 #include <assert.h>

@@ -1,8 +1,9 @@
-/* stage.h - one layer of an input: the file itself, or what unpacks the layer
- * below it. Private to traces/bytes/.
+/* stage.h - a stage is one layer of an input: the file itself, or the unpacker
+ * of the stage below it. Private to traces/bytes/.
  *
- * A stage shows a window of its bytes, at[0 .. count), which grows by fill()
- * until the stage has ended. A mapped file is one window from the start.
+ * A stage has a window: its next bytes, at[0] to at[count - 1]. fill() appends
+ * bytes to the window until the stage ends. The window of a mapped file is the
+ * whole file from the start.
  */
 #ifndef FRAG_TRACES_BYTES_STAGE_H
 #define FRAG_TRACES_BYTES_STAGE_H
@@ -14,38 +15,40 @@ struct stage;
 struct stage_ops {
     const char *name; /* "gzip": for messages */
 
-    /* Whether a stream that starts with these bytes is of this form. */
+    /* Returns whether a stream that starts with these bytes has this form. */
     bool (*recognize)(const unsigned char *bytes, size_t count);
 
+    /* Sets s->state; if init fails, fini is called all the same. */
     enum frag_err (*init)(struct stage *s, struct frag_error *e);
     void (*fini)(struct stage *s);
 
-    /* Writes up to room bytes to `to` and says how many; 0 of them only with
-     * s->ended set. */
+    /* Writes up to `room` bytes to `to` and their number to *made. *made is 0
+     * only if s->ended is set. */
     enum frag_err (*fill)(struct stage *s, unsigned char *to, size_t room,
                           size_t *made, struct frag_error *e);
 };
 
 struct stage {
     const struct stage_ops *ops;
-    struct stage *below; /* NULL for the file */
-    const char *name;    /* of the file; borrowed */
-    void *state;         /* of ops */
-    unsigned char *buffer;
-    const unsigned char *at;
-    size_t count;
-    uint64_t used; /* bytes skipped so far: the offset of `at` */
-    bool ended;    /* nothing comes after the window */
+    struct stage *below;     /* NULL for the file */
+    const char *name;        /* of the file, for messages; borrowed */
+    void *state;             /* owned by ops */
+    unsigned char *buffer;   /* STAGE_BUFFER bytes; NULL until needed */
+    const unsigned char *at; /* the window */
+    size_t count;            /* bytes of the window */
+    uint64_t used;           /* bytes skipped so far: the offset of `at` */
+    bool ended;              /* the window is the end of the stage */
 };
 
-enum { STAGE_BUFFER = 1 << 18 };
+enum { STAGE_BUFFER = 1 << 18 }; /* bytes */
 
 /* The packed forms. */
 extern const struct stage_ops unpack_gzip, unpack_xz, unpack_zstd, unpack_zip;
 
-/* Makes at least want <= STAGE_BUFFER / 2 bytes visible, fewer only at the end
- * of the stage. CORRUPT, IO, NOMEM. */
+/* Extends the window to at least `want` bytes (at most STAGE_BUFFER / 2), fewer
+ * only at the end of the stage. CORRUPT, IO, NOMEM. */
 enum frag_err stage_peek(struct stage *s, size_t want, struct frag_error *e);
-void stage_skip(struct stage *s, size_t used); /* <= count */
+/* Removes the first `used` bytes, at most count, from the window. */
+void stage_skip(struct stage *s, size_t used);
 
 #endif

@@ -1,4 +1,4 @@
-/* unpack.c - gzip, xz and zstd as stages over the bytes below them. */
+/* unpack.c - stages that unpack gzip, xz and zstd. Zip is in unpack_zip.c. */
 #include "traces/bytes/unpack.h"
 
 #include <inttypes.h>
@@ -7,7 +7,8 @@
 #include <string.h>
 #include <zstd.h>
 
-/* No honest xz file asks for more: preset 9 needs 65 MiB. */
+/* The largest memory for unpacking xz. The largest preset, 9, needs 65 MiB;
+ * only a hostile file requests more than this limit. */
 #define XZ_MEMORY ((uint64_t)1 << 30)
 
 enum frag_err unpack_broken(const struct stage *s, const char *what,
@@ -60,7 +61,7 @@ enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,
         return unpack_no_memory(s, e);
     if (answer == Z_OK || answer == Z_STREAM_END || answer == Z_BUF_ERROR)
         return FRAG_OK;
-    return unpack_broken(s, z->msg ? z->msg : "not deflated", e);
+    return unpack_broken(s, z->msg ? z->msg : "it is not deflated", e);
 }
 
 static void inflate_fini(struct stage *s)
@@ -93,7 +94,7 @@ static enum frag_err gzip_init(struct stage *s, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* What may follow a member: another one, or the zeros of a tape. */
+/* Another member may follow a member, or zeros, as tapes have them. */
 static enum frag_err gzip_next_member(struct stage *s, struct frag_error *e)
 {
     struct stage *below = s->below;
@@ -108,7 +109,7 @@ static enum frag_err gzip_next_member(struct stage *s, struct frag_error *e)
         FRAG_TRY(stage_peek(below, 1, e));
     }
     s->ended = true;
-    return below->count ? unpack_broken(s, "bytes after its end", e) : FRAG_OK;
+    return below->count ? unpack_broken(s, "bytes follow its end", e) : FRAG_OK;
 }
 
 static enum frag_err gzip_fill(struct stage *s, unsigned char *to, size_t room,
@@ -168,11 +169,11 @@ static const char *xz_words(lzma_ret answer)
     case LZMA_BUF_ERROR:
         return "the file ends inside it";
     case LZMA_MEMLIMIT_ERROR:
-        return "it wants more than 1 GiB of memory";
+        return "it needs more than 1 GiB of memory";
     case LZMA_OPTIONS_ERROR:
-        return "unknown options";
+        return "its options are unknown";
     default:
-        return "it does not match its check";
+        return "its checksum does not match";
     }
 }
 
@@ -214,7 +215,7 @@ const struct stage_ops unpack_xz = {
 
 struct unzstd {
     ZSTD_DStream *stream;
-    bool between; /* frames: the file may end here */
+    bool between; /* between two frames: the file may end here */
 };
 
 static bool zstd_recognize(const unsigned char *bytes, size_t count)

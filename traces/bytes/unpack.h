@@ -1,4 +1,5 @@
-/* unpack.h - what the packed forms share. Private to traces/bytes/. */
+/* unpack.h - functions that the packed forms share. Private to traces/bytes/.
+ */
 #ifndef FRAG_TRACES_BYTES_UNPACK_H
 #define FRAG_TRACES_BYTES_UNPACK_H
 
@@ -7,16 +8,20 @@
 
 #include "traces/bytes/stage.h"
 
-/* CORRUPT, with the file, the offset below s, and what is wrong. */
+/* Returns CORRUPT with a message: the file, the offset in the packed bytes, and
+ * `what` is wrong. */
 enum frag_err unpack_broken(const struct stage *s, const char *what,
                             struct frag_error *e);
+/* Returns NOMEM with a message that names the file and the packed form. */
 enum frag_err unpack_no_memory(const struct stage *s, struct frag_error *e);
 
+/* Returns whether the bytes start with the `length` bytes of magic. */
 bool unpack_starts_with(const unsigned char *bytes, size_t count,
                         const char *magic, size_t length);
 
-/* zlib over the stage below s; window as for inflateInit2. A step writes up to
- * room bytes; *done at the end of the deflated stream. */
+/* These functions inflate the stage below s with zlib. `window` is the argument
+ * windowBits of inflateInit2. A step writes up to `room` bytes to `to` and
+ * their number to *made; it sets *done at the end of the deflated stream. */
 enum frag_err unpack_inflate_start(struct stage *s, z_stream *z, int window,
                                    struct frag_error *e);
 enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,

@@ -1,7 +1,10 @@
-/* unpack_zip.c - zip: the first entry whose name ends in data.pkl or .txt,
- * found by walking the local headers, since a pipe has no end to seek to.
- * PyTorch writes data.pkl first, stored, its size only in a descriptor behind
- * it; the pickle ends itself. */
+/* unpack_zip.c - a stage that unpacks zip: the first entry whose name ends in
+ * data.pkl or .txt. The other entries are not read.
+ *
+ * The stage walks the local headers, because the directory is at the end of the
+ * file and a pipe cannot seek there. PyTorch writes data.pkl first, without
+ * compression, and its size is only in a descriptor behind it; the pickle marks
+ * its own end. */
 #include "traces/bytes/unpack.h"
 
 #include <stdlib.h>
@@ -11,7 +14,7 @@ enum {
     ZIP_HEADER = 30,
     ZIP_STORED = 0,
     ZIP_DEFLATED = 8,
-    ZIP_DESCRIPTOR = 8, /* flag: sizes and check come after the data */
+    ZIP_DESCRIPTOR = 8, /* flag: sizes and checksum follow the data */
     ZIP_ENCRYPTED = 1,
     ZIP64_FIELD = 1,
 };
@@ -20,7 +23,7 @@ struct unzip {
     z_stream z;
     bool found, inflating;
     bool sized;    /* `left` is known */
-    uint64_t left; /* packed bytes of the entry still to come */
+    uint64_t left; /* packed bytes of the entry not yet read */
     uint32_t method, flags, check, check_wanted;
 };
 
@@ -61,8 +64,9 @@ static enum frag_err need(struct stage *s, size_t count, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* The packed size in a zip64 field, which holds the 64-bit sizes that the
- * header had no room for: first the plain one, then the packed one. */
+/* Reads the packed size from a zip64 field, which holds the sizes that need 64
+ * bits: first the unpacked size, if the header lacks it, then the packed size.
+ * Returns false if there is none. */
 static bool zip64_size(const unsigned char *extra, size_t length,
                        const unsigned char *header, uint64_t *size)
 {
@@ -91,7 +95,8 @@ static bool ends_in(const unsigned char *name, size_t length,
     return length >= count && !memcmp(name + length - count, suffix, count);
 }
 
-/* Reads one local header, up to the entry's data. */
+/* Reads one local header, up to the entry's data, and sets *wanted if the stage
+ * unpacks this entry. */
 static enum frag_err zip_header(struct stage *s, bool *wanted,
                                 struct frag_error *e)
 {
@@ -131,7 +136,7 @@ static enum frag_err zip_header(struct stage *s, bool *wanted,
     return FRAG_OK;
 }
 
-static enum frag_err zip_take_stored(struct stage *s, unsigned char *to,
+static enum frag_err zip_read_stored(struct stage *s, unsigned char *to,
                                      size_t room, size_t *made,
                                      struct frag_error *e)
 {
@@ -152,7 +157,7 @@ static enum frag_err zip_take_stored(struct stage *s, unsigned char *to,
     return FRAG_OK;
 }
 
-static enum frag_err zip_take_deflated(struct stage *s, unsigned char *to,
+static enum frag_err zip_read_deflated(struct stage *s, unsigned char *to,
                                        size_t room, size_t *made,
                                        struct frag_error *e)
 {
@@ -196,8 +201,8 @@ static enum frag_err zip_find(struct stage *s, struct frag_error *e)
     FRAG_TRY(zip_header(s, &wanted, e));
     while (!wanted) {
         if (!z->sized)
-            return unpack_broken(s, "an entry of unknown size before data.pkl",
-                                 e);
+            return unpack_broken(
+                s, "an entry before data.pkl has no known size", e);
         FRAG_TRY(zip_pass_over(s, e));
         FRAG_TRY(zip_header(s, &wanted, e));
     }
@@ -213,14 +218,14 @@ static enum frag_err zip_fill(struct stage *s, unsigned char *to, size_t room,
     if (!z->found)
         FRAG_TRY(zip_find(s, e));
     if (z->method == ZIP_DEFLATED) {
-        FRAG_TRY(zip_take_deflated(s, to, room, made, e));
+        FRAG_TRY(zip_read_deflated(s, to, room, made, e));
     } else {
-        FRAG_TRY(zip_take_stored(s, to, room, made, e));
+        FRAG_TRY(zip_read_stored(s, to, room, made, e));
         s->ended = !*made;
     }
     z->check = (uint32_t)crc32(z->check, to, (uInt)*made);
     if (s->ended && z->sized && z->check != z->check_wanted)
-        return unpack_broken(s, "data.pkl does not match its check", e);
+        return unpack_broken(s, "the checksum of the entry does not match", e);
     return FRAG_OK;
 }
 
