@@ -32,7 +32,7 @@ static long open_identifiers(void)
     static const H5I_type_t types[] = {
         H5I_FILE,    H5I_GROUP, H5I_DATATYPE,   H5I_DATASPACE,
         H5I_DATASET, H5I_ATTR,  H5I_GENPROP_LST};
-    struct trace_quiet quiet = trace_hush();
+    struct trace_quiet quiet = trace_quiet_begin();
     hsize_t sum = 0;
 
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
@@ -41,7 +41,7 @@ static long open_identifiers(void)
         H5Inmembers(types[i], &count);
         sum += count;
     }
-    trace_unhush(quiet);
+    trace_quiet_end(quiet);
     return (long)sum;
 }
 

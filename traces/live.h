@@ -12,8 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A block is live and in use, or its free was requested and has not completed.
- */
+/* The block is in use, or its free was requested and has not completed. */
 enum live_state { LIVE_HELD, LIVE_FREE_REQUESTED };
 
 struct live_row {

@@ -1,10 +1,11 @@
-/* build.c - entries to events, one at a time.
+/* build.c - turns recorded entries into events, one entry at a time.
  *
- * Slots are given out last-returned-first, so ids stay as small as the peak
- * number of live blocks. A free_requested is held back until the next entry:
- * if that is its free_completed the two are one FREE, which is nearly always
- * so. Runs of segment_free and segment_unmap end with a candidate EMPTY_CACHE;
- * whether it stays is decided when all is known (build_infer.c).
+ * The slot that was returned last is assigned first, so all ids are less than
+ * the peak number of live blocks. A free_requested is delayed until the next
+ * entry: if that entry is its free_completed, which is nearly always so, the
+ * two are one FREE. At the end of a run of segment_free and segment_unmap
+ * entries, a candidate EMPTY_CACHE is added. When all entries are known,
+ * infer.c decides whether the candidate stays.
  */
 #include "traces/build/build.h"
 
@@ -19,11 +20,11 @@ struct call {
     struct frag_build *b;
     struct device_build *d;
     const struct frag_entry *entry;
-    uint64_t where;
+    uint64_t where; /* position of the entry in the file */
     struct frag_error *e;
 };
 
-/* Runs of returned segments. */
+/* Runs of segment_free and segment_unmap entries. */
 
 static void open_run(struct device_build *d, frag_time time)
 {
@@ -35,15 +36,17 @@ static void open_run(struct device_build *d, frag_time time)
     d->run_time = time;
 }
 
-/* The open actions happened during the event that comes next. */
+/* Assigns the next event to the actions that have no event yet: they happened
+ * while the allocator served it. */
 static void place_actions(struct device_build *d)
 {
     for (; d->open_action < d->action_count; d->open_action++)
         d->actions[d->open_action].event = d->events.count;
 }
 
-/* An event of the client; but for frees that complete amid the actions of
- * another event, which come before that one. */
+/* Adds an event of the client. A free that completes between the actions of
+ * another event is added by build_push alone, so that these actions stay with
+ * their own event. */
 static enum frag_err emit(struct device_build *d, const struct event *event)
 {
     place_actions(d);
@@ -70,7 +73,8 @@ static enum frag_err end_run(struct device_build *d, enum follow follow,
     return emit(d, &ev);
 }
 
-/* The size of a request whose segments came before it. */
+/* Ends a request whose segment_alloc or segment_map entries came before it: now
+ * its size is known. */
 static void end_request(struct device_build *d, frag_size size)
 {
     d->in_request = false;
@@ -79,7 +83,8 @@ static void end_request(struct device_build *d, frag_size size)
     d->open_request = 0;
 }
 
-/* The free_requested that was held back stands alone after all. */
+/* Adds the delayed free_requested as an event of its own, because the next
+ * entry is not its free_completed. */
 static enum frag_err release_held(struct device_build *d)
 {
     struct live_row *row;
@@ -146,8 +151,9 @@ static enum frag_err describe(const struct call *c, struct event *ev)
     return FRAG_OK;
 }
 
-/* An address may be allocated again while its free has not completed only if
- * the file records no completions at all; build_infer.c sorts that out. */
+/* If the file records no completions at all, an address may be allocated again
+ * although its free has not completed; infer.c corrects the slots. Otherwise
+ * this is an error. */
 static enum frag_err on_alloc(const struct call *c)
 {
     struct device_build *d = c->d;
@@ -160,7 +166,7 @@ static enum frag_err on_alloc(const struct call *c)
     FRAG_TRY(end_run(d, FOLLOW_CLIENT, 0));
     end_request(d, c->entry->size);
     FRAG_TRY(describe(c, &ev));
-    FRAG_TRY(build_take_slot(d, &ev.id));
+    FRAG_TRY(build_acquire_slot(d, &ev.id));
     if (row) {
         *row = (struct live_row){row->key, ev.id, LIVE_HELD};
         d->reused++;
@@ -171,8 +177,8 @@ static enum frag_err on_alloc(const struct call *c)
     return emit(d, &ev);
 }
 
-/* The row of the freed block; of one never seen, a new row: it was live before
- * the first entry. */
+/* Finds the row of the freed block. A block without a row was live before the
+ * first entry: it is added to the early blocks and to the table. */
 static enum frag_err freed_row(const struct call *c, struct live_row **row,
                                enum frag_block_state state)
 {
@@ -226,7 +232,7 @@ static enum frag_err on_free_completed(const struct call *c)
     bool amid;
 
     if (d->reused)
-        return wrong(c, "no free_completed where earlier ones are left out");
+        return wrong(c, "no free_completed, because earlier ones are missing");
     FRAG_TRY(freed_row(c, &row,
                        d->requests ? FRAG_ACTIVE_PENDING_FREE
                                    : FRAG_ACTIVE_ALLOCATED));
@@ -268,8 +274,9 @@ static enum frag_err on_segment_unmap(const struct call *c)
     return add_action(c, FRAG_SEGMENT_UNMAP);
 }
 
-/* The recorded program never used the block, so it is freed at once: under
- * another policy the request may succeed. */
+/* Adds a failed request as an ALLOC with its FREE right after it. The recorded
+ * program never used the block, but under another policy the request may
+ * succeed. */
 static enum frag_err on_failed(const struct call *c)
 {
     struct device_build *d = c->d;
@@ -277,7 +284,7 @@ static enum frag_err on_failed(const struct call *c)
 
     end_request(d, c->entry->size);
     FRAG_TRY(describe(c, &ev));
-    FRAG_TRY(build_take_slot(d, &ev.id));
+    FRAG_TRY(build_acquire_slot(d, &ev.id));
     build_return_slot(d, ev.id);
     FRAG_TRY(emit(d, &ev));
     d->ooms++;

@@ -1,11 +1,14 @@
-/* build.h - from recorded entries to a trace: what every importer shares.
+/* build.h - the builder: makes a trace from recorded entries or from the events
+ * of a script. Every importer and generator uses it.
  *
- * An importer feeds what it reads, in file order; the builder gives out slots,
- * joins free_requested with its free_completed, keeps what the recorded
- * allocator answered, and at the end infers what a recording does not say
- * (empty_cache calls, pools, the state before the first event), as
- * allocator rules allow. Memory: the event columns, and beyond them a table of
- * live addresses.
+ * An importer passes the entries to the builder in file order. The builder
+ * assigns slots, joins each free_requested with its free_completed and stores
+ * the answers of the recorded allocator. At the end it infers, by the rules of
+ * the allocator, what a recording omits: empty_cache calls, pools, and the
+ * state before the first event. Its memory is the event columns and a table of
+ * the live addresses.
+ *
+ * A function that returns NOMEM writes no message.
  */
 #ifndef FRAG_TRACES_BUILD_BUILD_H
 #define FRAG_TRACES_BUILD_BUILD_H
@@ -16,7 +19,8 @@ FRAG_BEGIN_DECLS
 
 struct frag_build;
 
-/* One entry of a recorded allocator's log. */
+/* The kinds of entries in the log of a recorded allocator. They have the names
+ * of PyTorch's trace entries. */
 enum frag_entry_kind {
     FRAG_ENTRY_ALLOC,
     FRAG_ENTRY_FREE_REQUESTED,
@@ -26,21 +30,23 @@ enum frag_entry_kind {
     FRAG_ENTRY_SEGMENT_MAP,
     FRAG_ENTRY_SEGMENT_UNMAP,
     FRAG_ENTRY_OOM,
-    FRAG_ENTRY_FAILED, /* a request that the device itself refused, of a program
-                          whose allocator is not recorded; addr is not used */
+    FRAG_ENTRY_FAILED, /* a request that the device refused, in a program whose
+                          allocator is not recorded; addr is not used */
 };
 
+/* One entry of the log of a recorded allocator. */
 struct frag_entry {
     enum frag_entry_kind kind;
-    bool has_pool; /* pool is recorded with the entry (2.12 and later) */
-    uint32_t stack;
-    frag_addr addr; /* for oom: free device memory */
-    frag_size size;
+    bool has_pool;   /* the entry states its pool (PyTorch 2.12 and later) */
+    uint32_t stack;  /* from frag_build_stack; 0 if not recorded */
+    frag_addr addr;  /* for oom: the free device memory in bytes */
+    frag_size size;  /* bytes, from 1 to 2^63 - 1 */
     uint64_t stream; /* raw handle */
-    frag_time time;  /* ns; 0 if not recorded */
-    struct frag_pool_id pool;
+    frag_time time;  /* ns since 1970; 0 if not recorded */
+    struct frag_pool_id pool; /* if has_pool */
 };
 
+/* A segment of the final snapshot. */
 struct frag_snapshot_segment {
     frag_addr addr;
     frag_size size;
@@ -49,30 +55,35 @@ struct frag_snapshot_segment {
     bool is_small, is_expandable;
 };
 
+/* A block of the final snapshot. */
 struct frag_snapshot_block {
-    frag_addr addr; /* 0: right after the block before it */
+    frag_addr addr; /* 0: directly after the previous block */
     frag_size size;
-    frag_size requested; /* FRAG_SIZE_UNKNOWN if the file does not say */
+    frag_size requested; /* FRAG_SIZE_UNKNOWN if not recorded */
     enum frag_block_state state;
 };
 
-/* The builder of an empty trace read from `path` (copied; for messages) in the
- * named format (borrowed). NULL if the host has no memory. */
+/* Opens a builder without devices. `path` (copied) is for messages and for
+ * frag_trace.path; `format` (borrowed, also by the trace) is the name of the
+ * importer. NULL if the host has no memory. The caller closes the builder with
+ * frag_build_close, also after frag_build_finish. */
 struct frag_build *frag_build_open(const char *path, const char *format);
-void frag_build_close(
-    struct frag_build *b); /* NULL is fine; after finish too */
+void frag_build_close(struct frag_build *b); /* NULL is fine */
 
-/* The next entry of a device. CORRUPT for a size of 0 or >= 2^63, an address
- * that is already live, a free_completed without its alloc where the address
- * was allocated and freed before; `where` (bytes into the file) goes in the
- * message. A free of an address never seen means the block was live before
- * the recording: it becomes part of the initial state. */
+/* Adds the next entry of a device. CORRUPT for a size of 0 or of 2^63 and more,
+ * for an alloc at an address that is live, and for a second free of a block,
+ * which may be detected only by frag_build_finish. The message contains
+ * `where`, the position of the entry in the file (bytes or line). A free of an
+ * address that no entry allocated shows that the block was live before the
+ * recording, so the block is added to the initial state. NOMEM. */
 enum frag_err frag_build_entry(struct frag_build *b, uint32_t device,
                                const struct frag_entry *entry, uint64_t where,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The final snapshot: a segment, then the blocks that tile it. May come before
- * or after the entries. */
+/* These two add the final snapshot of a device: each segment is followed by its
+ * blocks, which must cover the segment without gap or overlap, in ascending
+ * order. The snapshot may be added before or after the entries. CORRUPT if the
+ * blocks do not cover their segment; `where` is as above. NOMEM. */
 enum frag_err frag_build_segment(struct frag_build *b, uint32_t device,
                                  const struct frag_snapshot_segment *s,
                                  uint64_t where,
@@ -82,20 +93,27 @@ enum frag_err frag_build_block(struct frag_build *b, uint32_t device,
                                uint64_t where,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* A phase boundary at a time; placed among the events at the end. */
+/* Adds the boundary of a step or phase. frag_build_finish places it among the
+ * events by its time. The name has `length` bytes. NOMEM. */
 enum frag_err frag_build_mark(struct frag_build *b, uint32_t device,
                               enum frag_mark_kind kind, frag_time time,
                               const char *name, size_t length,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
-/* An event as a client script has it (CSV, generators): any 64-bit id, given a
- * slot here. CORRUPT for an id allocated twice or freed while not live. */
+/* Adds an event of a script, for CSV and the generators, instead of an entry.
+ * The id is any 64-bit number; the builder assigns a slot to it. `bytes` is
+ * used only for ALLOC, `stream` (a raw handle) only for ALLOC and
+ * RECORD_STREAM. CORRUPT for an ALLOC of an id that is live, for any other use
+ * of an id that is not live, and for any use but FREE after a FREE_REQUESTED;
+ * `where` is as above. NOMEM. */
 enum frag_err frag_build_event(struct frag_build *b, uint32_t device,
                                enum frag_op op, uint64_t id, frag_size bytes,
                                uint64_t stream, uint64_t where,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Interned text and stacks. Return the index, UINT32_MAX if out of memory. */
+/* These two store a string or a stack, each distinct one only once, and return
+ * its index in frag_trace.strings or its stack number. UINT32_MAX if the host
+ * has no memory. A string ends at its first 0 or after `length` bytes. */
 uint32_t frag_build_string(struct frag_build *b, const char *text,
                            size_t length);
 uint32_t frag_build_stack(struct frag_build *b, const struct frag_frame *frames,
@@ -103,27 +121,33 @@ uint32_t frag_build_stack(struct frag_build *b, const struct frag_frame *frames,
 
 enum { FRAG_RECORDED_DIVISIONS = 16 }; /* of roundup_power2_divisions */
 
-/* The recorded allocator's settings: as a conf string, and those the inference
- * needs. */
+/* Settings of the recorded allocator: all of them as a string, and again those
+ * that the inference needs. */
 struct frag_recorded_settings {
-    const char *conf;    /* copied; NULL if none recorded */
-    double gc_threshold; /* 0: off */
-    uint64_t divisions[FRAG_RECORDED_DIVISIONS];
-    bool expandable;
+    const char *conf;    /* text of PYTORCH_CUDA_ALLOC_CONF, copied; NULL if not
+                            recorded */
+    double gc_threshold; /* garbage_collection_threshold, a fraction of the
+                            memory limit; 0: off */
+    uint64_t divisions[FRAG_RECORDED_DIVISIONS]; /* of each octave from 1 MiB */
+    bool expandable;                             /* expandable_segments */
 };
+
+/* Stores the settings. NOMEM; then the earlier settings are unchanged. */
 enum frag_err frag_build_settings(struct frag_build *b,
                                   const struct frag_recorded_settings *s,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 
-/* A device exists although it has no entries; a note for the reader. */
+/* Adds a device that may have no entries. */
 enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
                                 struct frag_error *e) FRAG_MUST_CHECK;
+/* Adds a sentence to frag_trace.notes. NOMEM. */
 enum frag_err frag_build_note(struct frag_build *b, const char *format, ...)
     FRAG_PRINTF(2, 3);
 
-/* Infers, checks (frag_trace_check) and hands the trace over. opts as in
- * frag_trace_open. On error *out is untouched. The builder is still to be
- * closed. */
+/* Infers what the entries omit, checks the result with frag_trace_check and
+ * moves the trace to *out. opts is as in frag_trace_open. The builder is then
+ * empty, and the caller closes it. CORRUPT, INVALID (a stack frame with an
+ * unknown string), NOMEM; on error *out is unchanged. */
 enum frag_err frag_build_finish(struct frag_build *b,
                                 const struct frag_read_options *opts,
                                 struct frag_trace **out,

@@ -1,6 +1,5 @@
-/* device.c - the builder's state: devices, columns, slots, streams,
- * pools.
- */
+/* device.c - the state of the builder: devices, event columns, slots, streams
+ * and pools. Strings, stacks and notes are in text.c. */
 #include "traces/build/device.h"
 
 #include <inttypes.h>
@@ -152,14 +151,14 @@ enum frag_err build_push(struct device_build *d, const struct event *event)
     return FRAG_OK;
 }
 
-enum frag_err build_take_slot(struct device_build *d, uint32_t *slot)
+enum frag_err build_acquire_slot(struct device_build *d, uint32_t *slot)
 {
     if (d->vacant_count) {
         *slot = d->vacant[--d->vacant_count];
         return FRAG_OK;
     }
-    /* Room to return every slot is made when it is first given out, so that a
-     * free cannot fail. */
+    /* `vacant` grows when a slot is first assigned, so that the return of the
+     * slot cannot fail. */
     if (d->slots == UINT32_MAX - 1 ||
         !GROW(d->vacant, d->vacant_room, (uint64_t)d->slots + 1))
         return FRAG_NOMEM;

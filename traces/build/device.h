@@ -1,10 +1,12 @@
-/* device.h - the builder's own state. Private to traces/build/.
+/* device.h - the state of the builder. Private to traces/build/.
  *
- * device.c keeps it, build.c takes entries, event.c events of scripts, end.c
- * the final snapshot, text.c strings, stacks, notes and settings, marks.c
- * marks; finish.c calls, for each device in this order, infer.c (what the
- * entries leave open: completions, empty_cache calls), start.c (the state
- * before the first entry), pools.c (pools and streams) and marks.c.
+ * device.c holds the state. Other files add to it: build.c adds entries,
+ * event.c the events of scripts, end.c the final snapshot, text.c strings,
+ * stacks, notes and settings, marks.c marks. finish.c then calls for each
+ * device, in this order: build_infer (infer.c: completions and empty_cache
+ * calls), build_end (end.c: sorts the snapshot), build_start (start.c and
+ * undo.c: the state before the first entry), build_pools and build_streams
+ * (pools.c), and build_marks.
  */
 #ifndef FRAG_TRACES_BUILD_DEVICE_H
 #define FRAG_TRACES_BUILD_DEVICE_H
@@ -14,7 +16,7 @@
 #include "traces/live.h"
 #include "traces/storage.h"
 
-/* The event columns. */
+/* The event columns of struct frag_device_trace, and the address. */
 #define COLUMNS(X)         \
     X(op, uint8_t)         \
     X(id, uint32_t)        \
@@ -43,51 +45,56 @@ struct early_block {
     frag_addr addr;
     frag_size size; /* 0 while not known */
     frag_size requested;
-    uint64_t freed; /* the event that frees it; FRAG_NEVER */
-    uint64_t where;
-    uint64_t block; /* of the final snapshot, if exact */
+    uint64_t freed; /* the event that frees the block, or FRAG_NEVER */
+    uint64_t where; /* position of that entry in the file */
+    uint64_t block; /* index in device_build.blocks, if exact */
     uint32_t slot, state, stream;
-    bool exact;  /* the final snapshot has it */
-    bool placed; /* in a known segment */
+    bool exact;  /* the size is exact: it is in the final snapshot */
+    bool placed; /* the block lies in a known segment */
 };
 
-/* What came right after a run of segment_free and segment_unmap entries. */
+/* The entry right after a run of segment_free and segment_unmap entries. */
 enum follow {
-    FOLLOW_CLIENT,  /* an event that needs no new memory */
-    FOLLOW_SEGMENT, /* a segment of `size` */
-    FOLLOW_REQUEST, /* an attempt to serve `size`: maps, or an oom */
+    FOLLOW_CLIENT,  /* an event that needs no new device memory */
+    FOLLOW_SEGMENT, /* a segment_alloc of `size` bytes */
+    FOLLOW_REQUEST, /* a segment_map or an oom, for a request of `size` bytes */
 };
 
-/* A place where empty_cache may have been called. */
+/* A run of returned segments that an empty_cache call may explain. */
 struct flush {
-    uint64_t event, action; /* of its EMPTY_CACHE; the first it returned */
-    frag_size size;
+    uint64_t event;  /* index of the candidate EMPTY_CACHE */
+    uint64_t action; /* index of the first action of the run */
+    frag_size size;  /* see enum follow; 0 if not known */
     enum follow follow;
 };
 
 struct device_build {
     uint32_t device, slots;
     struct columns events;
-    struct live live;
+    struct live live; /* keys: addresses of entries, or ids of scripts */
 
-    uint32_t *vacant; /* slots to give out again, last returned first */
+    uint32_t *vacant; /* free slots; the slot returned last is used first */
     uint64_t vacant_count, vacant_room;
 
     struct event held; /* a free_requested whose next entry is not known yet */
-    bool holds;
+    bool holds;        /* `held` is in use */
 
     struct frag_recorded_action *actions;
     uint64_t action_count, action_room;
-    uint64_t open_action; /* from here on their event is not known yet */
+    uint64_t open_action; /* the event of this action and of all later ones is
+                             not known yet */
 
-    /* The run of returned segments that the entries are in. */
-    bool in_run, in_request; /* in_request: new memory, not yet its alloc */
-    bool run_in_request;
-    uint64_t run_action;
+    bool in_request; /* after the segment_alloc or segment_map of a request,
+                        before its alloc */
+    /* The current run of segment_free and segment_unmap entries. */
+    bool in_run;
+    bool run_in_request; /* in_request was true when the run began */
+    uint64_t run_action; /* index of the first action of the run */
     frag_time run_time;
     struct flush *flushes;
     uint64_t flush_count, flush_room;
-    uint64_t open_request; /* 1 + the flush that waits for a request's size */
+    uint64_t open_request; /* 1 + index of the flush whose size is that of the
+                              current request; 0: none */
 
     uint64_t *streams; /* raw handles, in order of appearance until finished */
     uint64_t stream_count, stream_room;
@@ -96,13 +103,13 @@ struct device_build {
 
     struct early_block *early;
     uint64_t early_count, early_room;
-    uint64_t initial; /* of them are events by now */
+    uint64_t initial; /* number of early blocks that are events already */
 
     struct frag_recorded_segment *segments;
     uint64_t segment_count, segment_room;
     struct frag_recorded_block *blocks;
     uint64_t block_count, block_room;
-    frag_addr block_end; /* where the next block of the last segment goes */
+    frag_addr block_end; /* address of the next block of the last segment */
 
     struct frag_recorded_segment *start_segments;
     uint64_t start_segment_count, start_segment_room;
@@ -112,6 +119,8 @@ struct device_build {
     struct frag_mark *marks;
     uint64_t mark_count, mark_room;
 
+    /* Numbers of entries: of all kinds, free_requested, free_completed, and
+     * failed requests. */
     uint64_t entries, requests, completions, ooms;
     uint64_t reused; /* allocs at addresses whose free had not completed */
     bool has_time, has_stack, has_pool_ids;
@@ -122,37 +131,41 @@ struct frag_build {
     const char *format;
     struct device_build **devices; /* in order of appearance */
     uint64_t device_count, device_room;
-    struct device_build *last;
+    struct device_build *last; /* the device used last, for a quick search */
 
     char *text; /* the strings, each with a terminating 0 */
     uint64_t text_size, text_room;
-    uint64_t *strings; /* where in text */
+    uint64_t *strings; /* offsets in text */
     uint64_t string_count, string_room;
     struct index *string_index;
 
     struct frag_frame *frames;
     uint64_t frame_count, frame_room;
     uint64_t *stack_first;
-    uint64_t stack_count, stack_room; /* stack_first has one row more */
+    uint64_t stack_count, stack_room; /* stack_first has one more row */
     struct index *stack_index;
 
     char **notes;
     uint64_t note_count, note_room;
 
     char *conf;
-    struct frag_recorded_settings settings; /* conf points to the above */
+    struct frag_recorded_settings settings; /* its conf is the one above */
 };
 
-/* The device's state, made if there is none. NULL with the error in *err. */
+/* Returns the state of a device, which is created if there is none. NULL on
+ * error, with the error in *err. */
 struct device_build *build_device(struct frag_build *b, uint32_t device,
                                   enum frag_err *err, struct frag_error *e);
 
+/* Appends an event to the columns. NOMEM. */
 enum frag_err build_push(struct device_build *d, const struct event *event);
-enum frag_err build_take_slot(struct device_build *d, uint32_t *slot);
+
+/* Assigns a free slot. NOMEM. build_return_slot cannot fail. */
+enum frag_err build_acquire_slot(struct device_build *d, uint32_t *slot);
 void build_return_slot(struct device_build *d, uint32_t slot);
 
-/* The index of a raw handle, of a pool; added if new. CORRUPT if there are too
- * many. */
+/* These two find the index of a raw stream handle or of a pool, and add it if
+ * it is new. CORRUPT if there are more than 65536; NOMEM. */
 enum frag_err build_stream(struct frag_build *b, struct device_build *d,
                            uint64_t handle, uint32_t *index,
                            struct frag_error *e);
@@ -160,19 +173,20 @@ enum frag_err build_pool(struct frag_build *b, struct device_build *d,
                          struct frag_pool_id pool, uint32_t *index,
                          struct frag_error *e);
 
-/* The entries are over: what was held back becomes events. */
+/* Ends the entries: adds the events that waited for the next entry. */
 enum frag_err build_flush(struct device_build *d);
 
-/* The final snapshot in address order, its live blocks with their slots; those
- * that no entry made become early blocks. */
+/* Sorts the final snapshot by address and finds the slots of its live blocks.
+ * The live blocks that no entry allocated are added to the early blocks. */
 enum frag_err build_end(struct frag_build *b, struct device_build *d,
                         struct frag_error *e);
 
-/* The segments held before the first entry, in address order, without blocks:
- * those of the end, with every action undone. */
+/* Computes start_segments, the segments that were reserved before the first
+ * entry, by address and without blocks: it starts from the segments at the end
+ * and undoes every action. */
 enum frag_err build_start_segments(struct device_build *d);
 
-/* Steps of finishing a device; see the head of each file. */
+/* The other steps of finish.c, each described on top of its file. */
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,
                           frag_size limit, struct frag_error *e);
 enum frag_err build_start(struct frag_build *b, struct device_build *d,
@@ -183,7 +197,8 @@ enum frag_err build_marks(struct frag_build *b, struct device_build *d);
 void build_device_close(struct device_build *d);
 void build_text_close(struct frag_build *b);
 
-/* Bytes of segments at the end: (+) taken minus (-) returned by an action. */
+/* Returns the reserved bytes after an action, if `held` bytes were reserved
+ * before it. */
 static inline frag_size action_sign(const struct frag_recorded_action *a,
                                     frag_size held)
 {
@@ -201,6 +216,7 @@ static inline frag_size action_sign(const struct frag_recorded_action *a,
     return held;
 }
 
+/* Returns whether the action returned device memory. */
 static inline bool returns_memory(const struct frag_recorded_action *a)
 {
     return a->action == FRAG_SEGMENT_FREE || a->action == FRAG_SEGMENT_UNMAP;

@@ -1,4 +1,5 @@
-/* end.c - the final snapshot. */
+/* end.c - adds the final snapshot of a device: its segments and blocks. Each
+ * block must begin where the previous one ends. */
 #include <inttypes.h>
 
 #include "traces/build/device.h"
@@ -48,8 +49,9 @@ enum frag_err frag_build_segment(struct frag_build *b, uint32_t device,
         return err;
     FRAG_TRY(check_tiled(b, d, where, e));
     if (!is_range(s->addr, s->size))
-        return misplaced(b, where, "a size from 1 to 2^63 - 1 of segment",
-                         s->addr, s->size, e);
+        return misplaced(b, where,
+                         "a size from 1 to 2^63 - 1 of the segment at", s->addr,
+                         s->size, e);
     FRAG_TRY(build_stream(b, d, s->stream, &row.stream, e));
     FRAG_TRY(build_pool(b, d, s->pool, &row.pool, e));
     if (!GROW(d->segments, d->segment_room, d->segment_count + 1))
@@ -71,12 +73,14 @@ enum frag_err frag_build_block(struct frag_build *b, uint32_t device,
     if (!d)
         return err;
     if (!d->segment_count)
-        return misplaced(b, where, "a segment before block", 0, block->addr, e);
+        return misplaced(b, where, "a segment before the block at", 0,
+                         block->addr, e);
     s = &d->segments[d->segment_count - 1];
     if (block->addr && block->addr != d->block_end)
         return misplaced(b, where, "a block at", d->block_end, block->addr, e);
     if (!block->size || block->size > s->addr + s->size - d->block_end)
-        return misplaced(b, where, "a block to fit what is left of a segment,",
+        return misplaced(b, where,
+                         "a block of at most the rest of its segment,",
                          s->addr + s->size - d->block_end, block->size, e);
     if (!GROW(d->blocks, d->block_room, d->block_count + 1))
         return FRAG_NOMEM;
@@ -126,7 +130,7 @@ static enum frag_err sort_segments(struct frag_build *b, struct device_build *d,
     return FRAG_OK;
 }
 
-/* A live block that no entry made. */
+/* Adds a live block that no entry allocated to the early blocks. */
 static enum frag_err add_early(struct device_build *d,
                                struct frag_recorded_block *block,
                                uint32_t stream)

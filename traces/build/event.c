@@ -1,4 +1,5 @@
-/* event.c - events as a client script has them. */
+/* event.c - adds the events of scripts: CSV and generators. Nothing is inferred
+ * for them; recorded entries are in build.c. */
 #include <inttypes.h>
 
 #include "traces/build/device.h"
@@ -28,14 +29,14 @@ static enum frag_err script_alloc(const struct script *s, struct event *ev)
                          s->b->path, s->where, ev->bytes);
     if (live_find(&d->live, s->id))
         return wrong(s, "an id that is not live");
-    FRAG_TRY(build_take_slot(d, &ev->id));
+    FRAG_TRY(build_acquire_slot(d, &ev->id));
     if (live_put(&d->live, s->id, ev->id))
         return FRAG_OK;
     build_return_slot(d, ev->id);
     return FRAG_NOMEM;
 }
 
-/* The slot of an id that must be live. */
+/* Finds the slot of an id, which must be live, and updates its state. */
 static enum frag_err script_use(const struct script *s, struct event *ev)
 {
     struct device_build *d = s->d;

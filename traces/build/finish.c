@@ -1,11 +1,13 @@
-/* finish.c - from the builder's state to a trace. */
+/* finish.c - runs the steps of inference for each device and moves the
+ * builder's state into a trace. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "traces/build/device.h"
 
-/* Handing over. Whatever is kept belongs to the trace from then on. */
+/* Moves arrays to the trace: the trace owns an array from then on, and the
+ * builder's pointer is NULL. */
 
 static bool keep(struct frag_trace *t, void *at)
 {
@@ -22,7 +24,7 @@ static bool keep(struct frag_trace *t, void *at)
 
 #define KEEP(trace, to, array) ((to) = (array), keep((trace), &(array)))
 
-static bool give_events(struct frag_trace *t, struct frag_device_trace *out,
+static bool keep_events(struct frag_trace *t, struct frag_device_trace *out,
                         struct device_build *d)
 {
     struct columns *c = &d->events;
@@ -37,7 +39,7 @@ static bool give_events(struct frag_trace *t, struct frag_device_trace *out,
            (!d->has_stack || KEEP(t, out->stack, c->stack));
 }
 
-static bool give_recorded(struct frag_trace *t, struct frag_recorded *out,
+static bool keep_recorded(struct frag_trace *t, struct frag_recorded *out,
                           struct device_build *d)
 {
     out->action_count = d->action_count;
@@ -55,7 +57,7 @@ static bool give_recorded(struct frag_trace *t, struct frag_recorded *out,
            KEEP(t, out->end.blocks, d->blocks);
 }
 
-static bool give_tables(struct frag_trace *t, struct frag_device_trace *out,
+static bool keep_tables(struct frag_trace *t, struct frag_device_trace *out,
                         struct device_build *d)
 {
     out->device = d->device;
@@ -82,14 +84,14 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_pools(d));
     FRAG_TRY(build_streams(d));
     FRAG_TRY(build_marks(b, d));
-    if (!give_events(t, out, d) || !give_recorded(t, &out->recorded, d) ||
-        !give_tables(t, out, d))
+    if (!keep_events(t, out, d) || !keep_recorded(t, &out->recorded, d) ||
+        !keep_tables(t, out, d))
         return FRAG_NOMEM;
     return frag_trace_check(out, b->path, e);
 }
 
-/* Strings are one array of text and one of pointers into it. */
-static enum frag_err give_strings(struct frag_build *b, struct frag_trace *t)
+/* The trace has one array with the text and one with pointers into it. */
+static enum frag_err keep_strings(struct frag_build *b, struct frag_trace *t)
 {
     const char **strings = storage_array(t, b->string_count, sizeof(*strings));
     const char *text = b->text;
@@ -115,7 +117,7 @@ static enum frag_err check_frames(const struct frag_build *b,
     return FRAG_OK;
 }
 
-static enum frag_err give_stacks(struct frag_build *b, struct frag_trace *t)
+static enum frag_err keep_stacks(struct frag_build *b, struct frag_trace *t)
 {
     t->stack_count = (uint32_t)b->stack_count;
     if (!KEEP(t, t->stack_first, b->stack_first) ||
@@ -125,7 +127,7 @@ static enum frag_err give_stacks(struct frag_build *b, struct frag_trace *t)
     return FRAG_OK;
 }
 
-static enum frag_err give_notes(struct frag_build *b, struct frag_trace *t)
+static enum frag_err keep_notes(struct frag_build *b, struct frag_trace *t)
 {
     const char **notes = storage_array(t, b->note_count, sizeof(*notes));
 
@@ -141,7 +143,7 @@ static enum frag_err give_notes(struct frag_build *b, struct frag_trace *t)
     return FRAG_OK;
 }
 
-static enum frag_err give_settings(struct frag_build *b, struct frag_trace *t)
+static enum frag_err keep_settings(struct frag_build *b, struct frag_trace *t)
 {
     if (!b->conf)
         return FRAG_OK;
@@ -168,10 +170,10 @@ static enum frag_err fill(struct frag_build *b, struct frag_trace *t,
     for (uint64_t i = 0; i < b->device_count; i++)
         FRAG_TRY(finish_device(b, t, b->devices[i], limit, e));
     FRAG_TRY(check_frames(b, e));
-    FRAG_TRY(give_strings(b, t));
-    FRAG_TRY(give_stacks(b, t));
-    FRAG_TRY(give_settings(b, t));
-    return give_notes(b, t);
+    FRAG_TRY(keep_strings(b, t));
+    FRAG_TRY(keep_stacks(b, t));
+    FRAG_TRY(keep_settings(b, t));
+    return keep_notes(b, t);
 }
 
 enum frag_err frag_build_finish(struct frag_build *b,

@@ -1,14 +1,18 @@
-/* infer.c - what the entries leave open.
+/* infer.c - infers the completions of frees and the empty_cache calls, which a
+ * recording may omit.
  *
- * Completions: a recording that leaves out free_completed (skip_actions) frees
- * at free_requested; the slots are then given out anew.
+ * Completions: a recording without free_completed entries (skip_actions) frees
+ * each block at its free_requested. All slots are then assigned again.
  *
- * empty_cache: PyTorch does not record the call, only the segments that it
- * returned. A run of returned segments that an allocation attempt explains (it
- * would have exceeded the memory limit, or the threshold of the garbage
- * collection) is that attempt's; every other is an EMPTY_CACHE.
- * Source: the order of malloc's attempts in PyTorch 2.11 (alloc_block and what
- * comes before it), as read; held against recordings whose calls are known.
+ * empty_cache: PyTorch does not record the call, only the segments that the
+ * call returned. An allocation attempt also returns segments if it would
+ * otherwise exceed the memory limit or the threshold of the garbage collection.
+ * A run of returned segments that such an attempt explains belongs to the
+ * attempt; every other run is an EMPTY_CACHE.
+ *
+ * Source: the order of malloc's attempts in PyTorch 2.11 (alloc_block and the
+ * code before it), read in its source and compared with recordings whose
+ * empty_cache calls are known.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -19,7 +23,7 @@
 static_assert((int)FRAG_RECORDED_DIVISIONS == (int)TORCH_DIVISIONS,
               "a recording holds as many divisions as PyTorch has");
 
-/* Slots of a recording without completions. */
+/* Completions: slots of a recording without free_completed. */
 
 struct renumber {
     uint32_t *map; /* old slot to new */
@@ -41,7 +45,7 @@ static void renumber_event(struct renumber *r, struct columns *c, uint64_t i)
         c->op[i] = FRAG_FREE;
         r->vacant[r->vacant_count++] = r->map[id];
         break;
-    case FRAG_FREE: /* of a request that failed */
+    case FRAG_FREE: /* of a failed request */
         r->vacant[r->vacant_count++] = r->map[id];
         break;
     default:
@@ -50,7 +54,7 @@ static void renumber_event(struct renumber *r, struct columns *c, uint64_t i)
     c->id[i] = r->map[id];
 }
 
-/* What still is live moves to its new slot, what was freed leaves. */
+/* Removes freed blocks from the table and sets the new slots of live blocks. */
 static void renumber_live(struct live *live, const struct renumber *r)
 {
     uint64_t size = live->rows ? (uint64_t)1 << live->bits : 0;
@@ -94,8 +98,9 @@ static enum frag_err complete_frees(struct device_build *d)
     return FRAG_OK;
 }
 
-/* A final block that waits for its completion shows that completions are not
- * left out: none came. */
+/* Returns whether the recording omits free_completed entries. A block of the
+ * final snapshot that is pending free shows that it does not: the completion
+ * had not happened. */
 static bool lacks_completions(const struct device_build *d)
 {
     for (uint64_t i = 0; i < d->block_count; i++)
@@ -108,11 +113,14 @@ static bool lacks_completions(const struct device_build *d)
 
 struct judge {
     const struct frag_recorded_settings *settings;
-    frag_size limit;    /* FRAG_UNLIMITED if it never binds */
-    frag_size gc_start; /* reserved bytes above which garbage is collected */
+    frag_size limit;    /* memory limit; FRAG_UNLIMITED if there is none */
+    frag_size gc_start; /* with more reserved bytes than this, PyTorch collects
+                           garbage */
 };
 
-/* Bytes held before the first entry, so far as the end tells. */
+/* The reserved bytes before the first entry, computed back from the final
+ * snapshot. If there is no snapshot, or if it contradicts the actions: the
+ * smallest number with which the reserved bytes are never negative. */
 static frag_size held_before(const struct device_build *d)
 {
     frag_size net = 0, end = 0, lowest = 0;
@@ -129,6 +137,7 @@ static frag_size held_before(const struct device_build *d)
     return end - net;
 }
 
+/* The peak of the reserved bytes. */
 static frag_size highest_held(const struct device_build *d)
 {
     frag_size held = held_before(d), highest = held;
@@ -141,6 +150,8 @@ static frag_size highest_held(const struct device_build *d)
     return highest;
 }
 
+/* Returns whether an allocation attempt explains the run of returned segments,
+ * if `held` bytes were reserved before the run. */
 static bool is_explained(const struct judge *j, const struct flush *f,
                          frag_size held)
 {
@@ -155,7 +166,8 @@ static bool is_explained(const struct judge *j, const struct flush *f,
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 
-/* Marks the explained ones by an op that no event has, and says how many. */
+/* Marks the candidates that an attempt explains by the op FRAG_OP_COUNT, which
+ * no event has, and returns their number. */
 static uint64_t judge_flushes(struct device_build *d, const struct judge *j)
 {
     frag_size held = held_before(d);
@@ -174,7 +186,8 @@ static uint64_t judge_flushes(struct device_build *d, const struct judge *j)
     return explained;
 }
 
-/* Closes the gaps; an action of a dropped event goes to the one after it. */
+/* Removes the marked events. An action of a removed event moves to the next
+ * event. */
 static void drop_marked(struct device_build *d)
 {
     struct columns *c = &d->events;
@@ -211,7 +224,8 @@ static struct judge judge_of(const struct frag_build *b,
     return j;
 }
 
-/* Whether the limit mattered: a run followed by an attempt may be a retry. */
+/* Returns whether the result depends on the limit: a run of returned segments
+ * before an attempt may be part of a retry. */
 static bool is_uncertain(const struct device_build *d)
 {
     for (uint64_t i = 0; i < d->flush_count; i++)
@@ -228,7 +242,7 @@ static enum frag_err note_inference(struct frag_build *b,
         FRAG_TRY(frag_build_note(
             b,
             "device %" PRIu32 ": %" PRIu64 " empty_cache calls inferred from "
-            "returned segments; calls that returned nothing leave no trace",
+            "returned segments; calls that returned nothing cannot be seen",
             d->device, d->flush_count - explained));
     if (limit || !is_uncertain(d))
         return FRAG_OK;
@@ -237,13 +251,13 @@ static enum frag_err note_inference(struct frag_build *b,
             b,
             "device %" PRIu32 ": the memory limit is not "
             "known; if there was one, some empty_cache calls "
-            "were retries",
+            "may be retries of allocations",
             d->device);
     return frag_build_note(
         b,
-        "device %" PRIu32 ": the memory limit is not known; taken as the "
-        "highest reserved, %" PRIu64 " bytes, to tell empty_cache calls from "
-        "retries",
+        "device %" PRIu32 ": the memory limit is not known; the peak "
+        "of the reserved bytes, %" PRIu64 ", is used instead to distinguish "
+        "empty_cache calls from retries",
         d->device, highest_held(d));
 }
 
@@ -256,10 +270,11 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
     (void)e;
     if (lacks_completions(d)) {
         FRAG_TRY(complete_frees(d));
-        FRAG_TRY(frag_build_note(b,
-                                 "device %" PRIu32 ": no free_completed "
-                                 "entries; blocks are free when requested",
-                                 d->device));
+        FRAG_TRY(frag_build_note(
+            b,
+            "device %" PRIu32 ": no free_completed "
+            "entries; each block is freed at its free_requested",
+            d->device));
     }
     explained = judge_flushes(d, &j);
     if (explained)

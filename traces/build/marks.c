@@ -1,6 +1,6 @@
-/* marks.c - step and phase boundaries: taken by their times, and placed among
- * the events at the end. A begin lies before the events of its time, an end
- * after them. */
+/* marks.c - stores the boundaries of steps and phases with their times, and at
+ * the end places them among the events. Of the events at the same time, a begin
+ * is placed before the first and an end after the last. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -45,8 +45,8 @@ enum frag_err build_marks(struct frag_build *b, struct device_build *d)
     if (!d->has_time) {
         d->mark_count = 0;
         return frag_build_note(b,
-                               "device %" PRIu32 ": marks are left out, as the "
-                               "entries have no times",
+                               "device %" PRIu32 ": marks are left out, "
+                               "because the entries have no times",
                                d->device);
     }
     qsort(d->marks, (size_t)d->mark_count, sizeof(*d->marks), by_time);

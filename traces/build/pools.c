@@ -1,19 +1,23 @@
-/* pools.c - pools of events, and streams in the order of their handles.
+/* pools.c - infers the pools of events, and sorts the streams by their handles.
  *
- * The pool of a segment is recorded only if it lives to the end. An alloc has
- * the pool of the final segment its address lies in, from that segment's last
- * segment_alloc on; before it, and elsewhere, the default pool. Expandable
- * segments: the ranges ever mapped of one reservation touch each other and
- * those of two never do, and one reservation has one pool from when it was last
- * empty. Source: PyTorch 2.11, as read and as recorded under CUDA graphs.
+ * A recording has the pool of a segment only if the segment is in the final
+ * snapshot. An alloc in the address range of a final segment has the pool of
+ * that segment, if the alloc comes after the segment's last segment_alloc. All
+ * other allocs have the default pool.
+ *
+ * Expandable segments: all ranges that were ever mapped in one address
+ * reservation touch each other, and ranges of two reservations never touch. A
+ * reservation has one pool from the moment when it was last empty.
+ * Source: PyTorch 2.11, read in its source and seen in recordings of CUDA
+ * graphs.
  */
 #include "traces/build/device.h"
 
-/* Addresses that belong to a private pool from an event on. */
+/* A range of addresses that belongs to one pool from the event `from` on. */
 struct region {
     frag_addr start, end;
     uint64_t from;
-    frag_size mapped;
+    frag_size mapped; /* bytes reserved now, while date() walks the actions */
     uint32_t pool;
     bool expandable;
 };
@@ -38,7 +42,8 @@ static enum frag_err add_region(struct regions *r, struct region region)
     return FRAG_OK;
 }
 
-/* Every final segment, and every range mapped in between. */
+/* Adds the ranges of all final segments and of all segment_map and
+ * segment_unmap actions. */
 static enum frag_err add_ranges(struct regions *r, const struct device_build *d)
 {
     for (uint64_t i = 0; i < d->segment_count; i++) {
@@ -57,8 +62,8 @@ static enum frag_err add_ranges(struct regions *r, const struct device_build *d)
     return FRAG_OK;
 }
 
-/* Touching expandable ranges become one; where a final segment is among them
- * it gives the pool. */
+/* Joins expandable ranges that touch or overlap. The joined range has the pool
+ * of the final segment in it, if there is one. */
 static void merge(struct regions *r)
 {
     uint64_t kept = 0;
@@ -82,6 +87,7 @@ static void merge(struct regions *r)
     r->count = kept;
 }
 
+/* Returns the region of an address, NULL if there is none. */
 static struct region *find(const struct regions *r, frag_addr addr)
 {
     uint64_t low = 0, high = r->count;
@@ -99,8 +105,9 @@ static struct region *find(const struct regions *r, frag_addr addr)
     return &r->rows[low - 1];
 }
 
-/* A region begins with the last action that made it from nothing. What was
- * mapped before the recording counts as never empty. */
+/* Sets `from` of each region: the event of the last action that reserved memory
+ * in the region while it was empty. A region that was mapped before the
+ * recording counts as never empty. */
 static void date(struct regions *r, const struct device_build *d)
 {
     for (uint64_t i = 0; i < d->start_segment_count; i++) {
@@ -123,6 +130,7 @@ static void date(struct regions *r, const struct device_build *d)
     }
 }
 
+/* Writes the pool column. */
 static void assign(const struct regions *r, struct columns *c)
 {
     for (uint64_t i = 0; i < c->count; i++) {

@@ -1,9 +1,10 @@
-/* start.c - the state before the first entry.
+/* start.c - rebuilds the state before the first entry from the early blocks.
  *
- * What was live then is known in part: blocks that are freed without an alloc
- * (their requested size), and blocks of the final snapshot that no entry made
- * (exactly). They become the first events of the trace, and with the segments
- * of build_undo.c the layout `start`.
+ * The early blocks were live before the first entry. Some are known because
+ * they are freed without an alloc; for these, only the requested size is known.
+ * Others are known exactly, because they are in the final snapshot and no entry
+ * allocated them. Each early block is an ALLOC among the first events of the
+ * trace. The early blocks and the segments of undo.c are the layout `start`.
  */
 #include <inttypes.h>
 
@@ -39,8 +40,10 @@ static enum frag_err freed_twice(const struct frag_build *b,
                      b->path, early->where, early->addr, d->device);
 }
 
-/* A block that an entry made or freed after all is none of the start: freed,
- * it was freed twice; in the final snapshot, some entry is missing. */
+/* Handles an early block at an address that an entry allocated or freed before.
+ * A block that is known from its free was freed twice: CORRUPT. A block that is
+ * known from the final snapshot is marked for removal, because an entry for it
+ * is missing. */
 static enum frag_err refute(const struct frag_build *b, struct device_build *d,
                             struct early_block *early, uint64_t *refuted,
                             struct frag_error *e)
@@ -103,7 +106,7 @@ static enum frag_err check_early(struct frag_build *b, struct device_build *d,
                            d->device, refuted);
 }
 
-/* Blocks of the start. */
+/* The blocks of the layout `start`. */
 
 static enum frag_err add_block(struct device_build *d,
                                struct frag_recorded_segment *s,
@@ -128,8 +131,9 @@ static enum frag_err add_gap(struct device_build *d,
                                                   FRAG_INACTIVE, UINT32_MAX});
 }
 
-/* The size of a block that nobody wrote down: rounded, and no further than the
- * next one. */
+/* Sets the size of a block. If the size is not recorded, it is the rounded
+ * request. No block extends beyond `end`, the start of the next block or the
+ * end of the segment. */
 static void settle_size(const struct frag_build *b, struct early_block *early,
                         frag_addr end)
 {
@@ -139,7 +143,8 @@ static void settle_size(const struct frag_build *b, struct early_block *early,
         early->size = end - early->addr;
 }
 
-/* Tiles one segment with the early blocks from *at on that lie in it. */
+/* Covers one segment with the early blocks in it, starting at *at, and with
+ * free blocks in the gaps. */
 static enum frag_err tile(const struct frag_build *b, struct device_build *d,
                           struct frag_recorded_segment *s, uint64_t *at)
 {
@@ -177,7 +182,7 @@ static enum frag_err tile_all(const struct frag_build *b,
     return FRAG_OK;
 }
 
-/* Events of the start. */
+/* The events of the early blocks. */
 
 static enum frag_err make_room(struct device_build *d, uint64_t count)
 {
@@ -243,14 +248,15 @@ static enum frag_err note_start(struct frag_build *b,
         FRAG_TRY(frag_build_note(
             b,
             "device %" PRIu32 ": %" PRIu64 " of these blocks are freed later; "
-            "their sizes are uncertain (the rounded request is taken)",
+            "their sizes are uncertain (each is the rounded request)",
             d->device, guessed));
     if (lost)
-        FRAG_TRY(frag_build_note(
-            b,
-            "device %" PRIu32 ": %" PRIu64 " of these blocks lie in no known "
-            "segment; they are allocated first but not in the start layout",
-            d->device, lost));
+        FRAG_TRY(frag_build_note(b,
+                                 "device %" PRIu32 ": %" PRIu64
+                                 " of these blocks lie in no known "
+                                 "segment; they are allocated first but are "
+                                 "missing in the start layout",
+                                 d->device, lost));
     return FRAG_OK;
 }
 

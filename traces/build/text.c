@@ -1,5 +1,5 @@
-/* text.c - what is beside the events: interned strings and stacks,
- * settings, notes. */
+/* text.c - stores strings, stacks, settings and notes of the trace. Each
+ * distinct string and each distinct stack is stored once. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 
 #include "traces/build/device.h"
 
-/* Open addressing: row holds 1 + an index, 0 is empty; at most half full. */
+/* A hash table with open addressing. A row holds 1 + the index of a string or
+ * stack; 0 is an empty row. At most half of the rows are used. */
 struct index {
     uint32_t *rows;
     uint64_t count;
@@ -41,9 +42,10 @@ static const void *stack_at(const struct frag_build *b, uint32_t i,
     return b->frames + b->stack_first[i];
 }
 
+/* Returns the bytes of item i and their number in *size. */
 typedef const void *(*item_at)(const struct frag_build *, uint32_t, size_t *);
 
-/* The row that holds the item, or the empty one where it would go. */
+/* Returns the row of the item, or the empty row where it can be put. */
 static uint32_t *seek(const struct frag_build *b, const struct index *x,
                       item_at at, const void *bytes, size_t size)
 {
@@ -78,8 +80,8 @@ static bool rehash(const struct frag_build *b, struct index *x, item_at at)
     return true;
 }
 
-/* The index made at first use, with room for one more; NULL if the host has no
- * memory. */
+/* Returns the table with room for one more item; creates it at first use. NULL
+ * if the host has no memory. */
 static struct index *ready(const struct frag_build *b, struct index **x,
                            item_at at)
 {
@@ -106,7 +108,7 @@ static bool append_string(struct frag_build *b, const char *text, size_t length)
     return true;
 }
 
-/* A string ends at its first 0, so that what is interned is what is read. */
+/* A string ends at its first 0, because users read it as a C string. */
 uint32_t frag_build_string(struct frag_build *b, const char *text,
                            size_t length)
 {

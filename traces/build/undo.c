@@ -1,18 +1,24 @@
-/* undo.c - the segments that were held before the first entry.
+/* undo.c - finds the segments that were reserved before the first entry.
  *
- * The addresses are cut at every end of a range that an action or a final
- * segment has. A piece was held at the start if the first action on it returned
- * it, or if none did and it is held at the end. Actions paint pieces in order;
- * a painted piece points past itself, so the whole costs O(n log n).
+ * The address space is divided into parts at both ends of every range that an
+ * action or a final segment has. A part was reserved at the start if the first
+ * action on it returned it, or if no action touched it and a final segment
+ * contains it.
+ *
+ * The actions, and after them the final segments, mark their parts in order. A
+ * part keeps its first mark. A marked part refers to the next part, so that
+ * later searches skip it, and the whole costs O(n log n).
  */
 #include "traces/build/device.h"
 #include "traces/torch_sizes.h"
 
-struct pieces {
-    frag_addr *cuts; /* ascending; piece k is cuts[k] .. cuts[k + 1] */
+struct parts {
+    frag_addr *cuts; /* ascending; part k is from cuts[k] to cuts[k + 1] */
     uint64_t cut_count;
-    uint64_t *next;  /* the first piece from here on that is not painted */
-    uint64_t *owner; /* an action, or after them a final segment */
+    uint64_t *next;  /* k if part k is not marked; otherwise a later part, up
+                        to which all parts are marked */
+    uint64_t *owner; /* index of an action, or the number of actions + index of
+                        a final segment, or nobody */
 };
 
 static const uint64_t nobody = UINT64_MAX;
@@ -24,13 +30,13 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static void cut(struct pieces *p, frag_addr addr, frag_size size)
+static void cut(struct parts *p, frag_addr addr, frag_size size)
 {
     p->cuts[p->cut_count++] = addr;
     p->cuts[p->cut_count++] = addr + size;
 }
 
-static void sort_cuts(struct pieces *p)
+static void sort_cuts(struct parts *p)
 {
     uint64_t kept = 0;
 
@@ -42,7 +48,7 @@ static void sort_cuts(struct pieces *p)
     p->cut_count = kept;
 }
 
-static bool open_pieces(struct pieces *p, const struct device_build *d)
+static bool open_parts(struct parts *p, const struct device_build *d)
 {
     size_t room = (size_t)(d->action_count + d->segment_count) * 2 + 1;
 
@@ -64,14 +70,14 @@ static bool open_pieces(struct pieces *p, const struct device_build *d)
     return true;
 }
 
-static void close_pieces(struct pieces *p)
+static void close_parts(struct parts *p)
 {
     free(p->cuts);
     free(p->next);
     free(p->owner);
 }
 
-static uint64_t piece_at(const struct pieces *p, frag_addr addr)
+static uint64_t part_at(const struct parts *p, frag_addr addr)
 {
     const frag_addr *found = bsearch(&addr, p->cuts, (size_t)p->cut_count,
                                      sizeof(*p->cuts), by_value);
@@ -79,8 +85,9 @@ static uint64_t piece_at(const struct pieces *p, frag_addr addr)
     return (uint64_t)(found - p->cuts);
 }
 
-/* The last cut starts no piece, so the walk ends there. */
-static uint64_t unpainted(struct pieces *p, uint64_t k)
+/* Returns the first unmarked part from k on. The last cut starts no part and is
+ * never marked, so the search ends there. */
+static uint64_t unmarked(struct parts *p, uint64_t k)
 {
     while (p->next[k] != k) {
         p->next[k] = p->next[p->next[k]];
@@ -89,28 +96,30 @@ static uint64_t unpainted(struct pieces *p, uint64_t k)
     return k;
 }
 
-static void paint(struct pieces *p, frag_addr addr, frag_size size,
-                  uint64_t owner)
+static void mark(struct parts *p, frag_addr addr, frag_size size,
+                 uint64_t owner)
 {
-    uint64_t end = piece_at(p, addr + size);
+    uint64_t end = part_at(p, addr + size);
 
-    for (uint64_t k = unpainted(p, piece_at(p, addr)); k < end;
-         k = unpainted(p, k)) {
+    for (uint64_t k = unmarked(p, part_at(p, addr)); k < end;
+         k = unmarked(p, k)) {
         p->owner[k] = owner;
         p->next[k] = k + 1;
     }
 }
 
-static void paint_all(struct pieces *p, const struct device_build *d)
+static void mark_all(struct parts *p, const struct device_build *d)
 {
     for (uint64_t i = 0; i < d->action_count; i++)
         if (d->actions[i].action != FRAG_OOM_REPORTED)
-            paint(p, d->actions[i].addr, d->actions[i].size, i);
+            mark(p, d->actions[i].addr, d->actions[i].size, i);
     for (uint64_t i = 0; i < d->segment_count; i++)
-        paint(p, d->segments[i].addr, d->segments[i].size, d->action_count + i);
+        mark(p, d->segments[i].addr, d->segments[i].size, d->action_count + i);
 }
 
-/* Small pages are 2 MiB and large ones 20 MiB unless set otherwise. */
+/* The properties of a segment that an action returned. Pages of expandable
+ * segments are 2 MiB in the small pool and 20 MiB in the large pool, unless the
+ * settings change this. */
 static struct frag_recorded_segment
 returned_segment(const struct frag_recorded_action *a)
 {
@@ -122,7 +131,8 @@ returned_segment(const struct frag_recorded_action *a)
         .stream = a->stream, .is_small = small, .is_expandable = expandable};
 }
 
-/* Whether the owner's range was held at the start, and as what. */
+/* Returns whether the range of the owner was reserved at the start, and sets
+ * the properties of its segment. */
 static bool held(const struct device_build *d, uint64_t owner,
                  struct frag_recorded_segment *s)
 {
@@ -137,8 +147,9 @@ static bool held(const struct device_build *d, uint64_t owner,
     return returns_memory(&d->actions[owner]);
 }
 
-/* A piece joins the segment before it if both are of one range, or parts of
- * one expandable reservation: reservations never touch. */
+/* Returns whether a part belongs to the segment before it: both are in the same
+ * range, or both are expandable. Expandable segments that touch are in one
+ * reservation, because reservations never touch. */
 static bool joins(const struct frag_recorded_segment *last,
                   const struct frag_recorded_segment *s, bool same_owner)
 {
@@ -146,7 +157,7 @@ static bool joins(const struct frag_recorded_segment *last,
            (same_owner || (last->is_expandable && s->is_expandable));
 }
 
-static enum frag_err collect(struct device_build *d, const struct pieces *p)
+static enum frag_err collect(struct device_build *d, const struct parts *p)
 {
     for (uint64_t k = 0; k + 1 < p->cut_count; k++) {
         struct frag_recorded_segment s;
@@ -170,13 +181,13 @@ static enum frag_err collect(struct device_build *d, const struct pieces *p)
 
 enum frag_err build_start_segments(struct device_build *d)
 {
-    struct pieces p = {0};
+    struct parts p = {0};
     enum frag_err err = FRAG_NOMEM;
 
-    if (open_pieces(&p, d)) {
-        paint_all(&p, d);
+    if (open_parts(&p, d)) {
+        mark_all(&p, d);
         err = collect(d, &p);
     }
-    close_pieces(&p);
+    close_parts(&p);
     return err;
 }

@@ -20,8 +20,7 @@ bool sha256_add(struct sha256 *sum, const void *bytes,
 bool sha256_hex(struct sha256 *sum, char hex[SHA256_HEX]) FRAG_MUST_CHECK;
 void sha256_close(struct sha256 *sum); /* may be not open */
 
-/* Computes the sum of the bytes of a file, without unpacking them. IO, NOMEM.
- */
+/* Computes the sum of a file's bytes, without unpacking them. IO, NOMEM. */
 enum frag_err sha256_file(const char *path, char hex[SHA256_HEX],
                           struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -40,8 +40,7 @@ enum { FRAG_SOURCE_WINDOW = 1 << 16 }; /* bytes */
 size_t frag_source_peek(struct frag_source *s, size_t want,
                         const unsigned char **bytes, enum frag_err *err,
                         struct frag_error *e);
-/* Moves on by `used` bytes, at most the number that frag_source_peek returned.
- */
+/* Skips `used` bytes, at most the number that frag_source_peek returned. */
 void frag_source_skip(struct frag_source *s, size_t used);
 
 /* The position of the reader, in unpacked bytes. */

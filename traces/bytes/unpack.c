@@ -52,9 +52,9 @@ enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,
         (uInt)(s->below->count < STAGE_BUFFER ? s->below->count : STAGE_BUFFER);
     z->next_out = to;
     z->avail_out = (uInt)room;
-    const uInt given = z->avail_in;
+    const uInt offered = z->avail_in;
     answer = inflate(z, Z_NO_FLUSH);
-    stage_skip(s->below, given - z->avail_in);
+    stage_skip(s->below, offered - z->avail_in);
     *made = room - z->avail_out;
     *done = answer == Z_STREAM_END;
     if (answer == Z_MEM_ERROR)
@@ -187,12 +187,12 @@ static enum frag_err xz_fill(struct stage *s, unsigned char *to, size_t room,
     xz->avail_out = room;
     while (xz->avail_out == room && answer == LZMA_OK) {
         FRAG_TRY(stage_peek(s->below, 1, e));
-        const size_t given = s->below->count;
+        const size_t offered = s->below->count;
 
         xz->next_in = s->below->at;
-        xz->avail_in = given;
-        answer = lzma_code(xz, given ? LZMA_RUN : LZMA_FINISH);
-        stage_skip(s->below, given - xz->avail_in);
+        xz->avail_in = offered;
+        answer = lzma_code(xz, offered ? LZMA_RUN : LZMA_FINISH);
+        stage_skip(s->below, offered - xz->avail_in);
     }
     *made = room - xz->avail_out;
     s->ended = answer == LZMA_STREAM_END;

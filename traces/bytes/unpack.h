@@ -1,5 +1,4 @@
-/* unpack.h - functions that the packed forms share. Private to traces/bytes/.
- */
+/* unpack.h - functions that all packed forms use. Private to traces/bytes/. */
 #ifndef FRAG_TRACES_BYTES_UNPACK_H
 #define FRAG_TRACES_BYTES_UNPACK_H
 

@@ -1,4 +1,6 @@
-/* csv.c - events as text; import_csv.c says how it looks. */
+/* csv.c - writes the events of one device as CSV. The format is described in
+ * traces/import/csv.c, which reads it; recorded answers, pools, times and
+ * stacks are not written. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +48,7 @@ static enum frag_err put_file(const char *path,
     struct sink sink;
 
     FRAG_TRY(sink_open(&sink, path, e));
-    (void)put_events(sink.out, d); /* the sink keeps the error */
+    (void)put_events(sink.out, d); /* sink_commit reports the error */
     return sink_commit(&sink, e);
 }
 
@@ -57,11 +59,11 @@ enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
     const struct frag_device_trace *d = frag_trace_device(trace, device);
 
     if (!d)
-        return frag_fail(e, FRAG_INVALID, "%s: has no device %" PRIu32,
+        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu32,
                          trace->path, device);
     if (!sink_is_stdout(path))
         return put_file(path, d, e);
-    if (put_events(stdout, d)) /* at once: a pipe needs no memory then */
+    if (put_events(stdout, d)) /* directly: this needs no memory */
         return FRAG_OK;
     return frag_fail(e, FRAG_IO, "stdout: cannot write it: %s",
                      strerror(errno));

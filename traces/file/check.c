@@ -1,4 +1,6 @@
-/* check.c - what a file says beside its events must hold together.
+/* check.c - checks that the tables, strings and stacks of a trace file agree
+ * with each other and with the events. The events are checked by
+ * frag_trace_check.
  */
 #include <inttypes.h>
 
@@ -33,7 +35,8 @@ static enum frag_err check_slots(const struct check *c)
 
     if (d->slots <= d->count + d->recorded.end.block_count)
         return FRAG_OK;
-    return broken(c, "events/id", 0, "no more slots than events");
+    return broken(c, "events/id", 0,
+                  "at most as many slots as events and final blocks");
 }
 
 static enum frag_err check_stacks_used(const struct check *c)
@@ -52,13 +55,15 @@ static enum frag_err check_tables(const struct check *c)
 
     for (uint32_t i = 1; i < d->stream_count; i++)
         if (d->streams[i] <= d->streams[i - 1])
-            return broken(c, "streams", i, "a handle above the one before");
+            return broken(c, "streams", i,
+                          "a handle greater than the one before");
     if (d->pools[0].owner || d->pools[0].number)
         return broken(c, "pools", 0, "the default pool (0, 0)");
     for (uint64_t i = 0; i < d->mark_count; i++)
         if (d->marks[i].event > d->count || d->marks[i].kind > FRAG_MARK_END ||
             d->marks[i].name >= c->t->string_count)
-            return broken(c, "marks", i, "an event, a kind and a string");
+            return broken(c, "marks", i,
+                          "a mark with a valid event, kind and name");
     return FRAG_OK;
 }
 
@@ -70,11 +75,14 @@ static enum frag_err check_actions(const struct check *c)
         const struct frag_recorded_action *a = &r->actions[i];
 
         if (a->action >= FRAG_ACTION_COUNT || a->stream >= c->d->stream_count)
-            return broken(c, "recorded/actions", i, "an action and a stream");
+            return broken(c, "recorded/actions", i,
+                          "an action with a valid kind and stream");
         if (a->event > c->d->count || (i && a->event < a[-1].event))
-            return broken(c, "recorded/actions", i, "an event, in order");
+            return broken(c, "recorded/actions", i,
+                          "a valid event, in ascending order");
         if (!is_range(a->addr, a->size))
-            return broken(c, "recorded/actions", i, "a range of addresses");
+            return broken(c, "recorded/actions", i,
+                          "a valid range of addresses");
     }
     return FRAG_OK;
 }
@@ -92,14 +100,16 @@ static enum frag_err check_blocks(const struct check *c,
 
         if (b->addr != at || !is_range(b->addr, b->size) ||
             b->addr + b->size > s->addr + s->size)
-            return broken(c, table, k, "blocks that tile their segment");
+            return broken(c, table, k,
+                          "blocks that follow each other inside their segment");
         if (b->state > FRAG_ACTIVE_ALLOCATED ||
             (b->slot >= c->d->slots && b->slot != UINT32_MAX))
-            return broken(c, table, k, "a state and a slot");
+            return broken(c, table, k, "a block with a valid state and slot");
         at += b->size;
     }
     if (at != s->addr + s->size)
-        return broken(c, table, s->first_block, "blocks to the segment's end");
+        return broken(c, table, s->first_block,
+                      "blocks up to the end of the segment");
     return FRAG_OK;
 }
 
@@ -114,9 +124,11 @@ static enum frag_err check_layout(const struct check *c,
 
         if (!is_range(s->addr, s->size) ||
             (i && s->addr < s[-1].addr + s[-1].size))
-            return broken(c, table, i, "segments in order, none overlapping");
+            return broken(c, table, i,
+                          "segments in ascending order that do not overlap");
         if (s->stream >= c->d->stream_count || s->pool >= c->d->pool_count)
-            return broken(c, table, i, "a stream and a pool");
+            return broken(c, table, i,
+                          "a segment with a valid stream and pool");
         if (s->first_block != blocks ||
             s->block_count > l->block_count - blocks)
             return broken(c, table, i, "blocks in the order of segments");

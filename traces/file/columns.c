@@ -1,7 +1,8 @@
-/* columns.c - datasets and attributes into memory.
+/* columns.c - reads the datasets and attributes of a trace file into memory.
  *
- * A column that is stored as we store it is a pointer into the mapped file; all
- * else is read. Nothing that the file says is believed before it is checked.
+ * A column that is stored as the writer of this program stores it is not
+ * copied: its rows are in the mapped file. Everything else is copied. The file
+ * may be damaged or hostile, so sizes, types and counts are checked before use.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 #include "traces/file/trace_file.h"
 
-/* Built-in filters shrink data at most about a thousandfold. */
+/* INFLATION_MAX is the largest ratio of unpacked to stored bytes: the built-in
+ * filters of HDF5 compress data at most by a factor of about 1000. TEXT_MAX is
+ * the size of the largest text in bytes. */
 enum { INFLATION_MAX = 2048, TEXT_MAX = 1 << 20 };
 
 enum frag_err trace_expected(const struct trace_reader *r, const char *where,
@@ -19,7 +22,7 @@ enum frag_err trace_expected(const struct trace_reader *r, const char *where,
                      name, what);
 }
 
-/* A dataset on its way into memory. */
+/* A dataset that is being read. */
 struct column {
     const struct trace_reader *r;
     const char *where, *name; /* "/devices/0/events/", "op" */
@@ -90,7 +93,7 @@ static bool is_little_endian(void)
     return low == 1;
 }
 
-/* Where the column lies in the map, NULL if it has to be read. */
+/* Returns the rows in the mapped file, NULL if they must be copied. */
 static const void *mapped(const struct column *c, enum trace_type type)
 {
     size_t item = trace_type_size(type);
@@ -105,7 +108,7 @@ static const void *mapped(const struct column *c, enum trace_type type)
     return c->r->map + offset;
 }
 
-/* Data kept in other files, or as anything but numbers, is not read. */
+/* Refuses data in other files and data that are not numbers. */
 static enum frag_err check_numbers(const struct column *c, H5T_class_t class)
 {
     hid_t how = H5Dget_create_plist(c->data), type = H5Dget_type(c->data);
@@ -145,7 +148,8 @@ static enum frag_err read_rows(const struct column *c, hid_t type, size_t item,
     return FRAG_OK;
 }
 
-/* An enum's numbers are ours only if its names are. */
+/* If the column has an enum type, its names must have the same numbers as in
+ * this program. */
 static enum frag_err check_enum(const struct column *c)
 {
     hid_t type = H5Dget_type(c->data);
@@ -171,7 +175,8 @@ static enum frag_err check_enum(const struct column *c)
         H5Tclose(type);
     if (fine)
         return FRAG_OK;
-    return trace_expected(c->r, c->where, c->name, "an enum with our numbers");
+    return trace_expected(c->r, c->where, c->name,
+                          "an enum with the numbers that fragsim writes");
 }
 
 static enum frag_err read_open(const struct column *c, enum trace_type type,
@@ -194,7 +199,6 @@ static enum frag_err read_open(const struct column *c, enum trace_type type,
     return err;
 }
 
-/* *rows and *count are those of the dataset. */
 enum frag_err trace_read_column(const struct trace_reader *r, hid_t at,
                                 const char *where,
                                 const struct trace_column *column,
@@ -210,7 +214,6 @@ enum frag_err trace_read_column(const struct trace_reader *r, hid_t at,
     return err;
 }
 
-/* Absent is empty. */
 enum frag_err trace_read_table(const struct trace_reader *r, hid_t at,
                                const char *where,
                                const struct trace_table *table,
@@ -262,8 +265,9 @@ enum frag_err trace_read_number(const struct trace_reader *r, hid_t at,
     return FRAG_OK;
 }
 
-/* Of fixed length, as ours are, or of variable length, as h5py's. CORRUPT, in
- * no words yet, if it cannot be read. */
+/* Reads a string of fixed length, as this program writes them, or of variable
+ * length, as h5py writes them. CORRUPT, still without a message, if it cannot
+ * be read. */
 static enum frag_err read_string(hid_t attribute, hid_t type, char **text)
 {
     size_t size = H5Tget_size(type);
@@ -284,7 +288,6 @@ static enum frag_err read_string(hid_t attribute, hid_t type, char **text)
     return H5Aread(attribute, type, *text) < 0 ? FRAG_CORRUPT : FRAG_OK;
 }
 
-/* NULL in *text if there is none. The caller frees it. */
 enum frag_err trace_read_text(const struct trace_reader *r, const char *name,
                               char **text)
 {

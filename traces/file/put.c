@@ -1,4 +1,5 @@
-/* put.c - attributes and datasets into a trace file. */
+/* put.c - writes attributes, groups and datasets of a trace file. write.c
+ * decides what is written. */
 #include <string.h>
 
 #include "traces/file/trace_file.h"
@@ -136,7 +137,8 @@ hid_t trace_make_column(hid_t at, const struct trace_column *column,
     return -1;
 }
 
-/* The op column is an enum in memory too, as HDF5 turns no number into one. */
+/* The op column is an enum in memory too, because HDF5 does not convert numbers
+ * to enums. */
 hid_t trace_rows_type(enum trace_type type)
 {
     return type == TRACE_OP ? trace_file_type(type) : trace_memory_type(type);

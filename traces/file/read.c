@@ -1,7 +1,8 @@
-/* read.c - trace files to traces.
+/* read.c - reads a trace from a trace file.
  *
- * The file is mapped for as long as the trace lives. What is absent is filled
- * in, so that a file made by hand may be short.
+ * The file stays mapped until the trace is closed. Columns and tables that the
+ * file lacks are filled with defaults, so that a file made by hand may be
+ * short. The layout is described in trace_file.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,8 +107,9 @@ static enum frag_err read_recorded(const struct trace_reader *r, hid_t at,
                        &rec->end);
 }
 
-/* Without tables there is one stream and one pool. A stream or pool beyond
- * them is found by the check. */
+/* Reads the tables of streams, pools and marks. If the tables of streams or
+ * pools are absent, complete() makes them. Rows of events that are not in the
+ * tables are found by frag_trace_check. */
 static enum frag_err read_tables(const struct trace_reader *r, hid_t at,
                                  const char *where, struct frag_device_trace *d)
 {
@@ -133,7 +135,9 @@ static enum frag_err read_tables(const struct trace_reader *r, hid_t at,
     return FRAG_OK;
 }
 
-/* What a short file leaves out: streams 0 .. as used, one pool, and slots. */
+/* A short file lacks the table of streams, the table of pools, or the number of
+ * slots. The next three functions make them: streams and pools from 0 to the
+ * greatest number that an event uses, and slots from the ids of the allocs. */
 static enum frag_err complete_streams(const struct trace_reader *r,
                                       struct frag_device_trace *d)
 {
@@ -305,7 +309,7 @@ static enum frag_err check_schema(const struct trace_reader *r)
 {
     static const struct {
         const char *name, *want;
-        size_t length; /* that must agree */
+        size_t length; /* number of bytes that must be equal */
     } rows[] = {
         {"schema_name", TRACE_SCHEMA, sizeof(TRACE_SCHEMA)},
         {"schema_version", TRACE_SCHEMA_VERSION, 2}, /* the major number */
@@ -388,9 +392,9 @@ static enum frag_err read_file(struct trace_reader *r)
     r->file = H5Fopen(r->path, H5F_ACC_RDONLY, H5P_DEFAULT);
     if (r->file < 0)
         return frag_fail(r->e, FRAG_CORRUPT,
-                         "%s:0: expected an HDF5 file that is whole (where "
-                         "files cannot be locked set "
-                         "HDF5_USE_FILE_LOCKING=FALSE)",
+                         "%s:0: expected a complete HDF5 file; if the file "
+                         "system cannot lock files, set "
+                         "HDF5_USE_FILE_LOCKING=FALSE",
                          r->path);
     err = read_all(r);
     H5Fclose(r->file);
@@ -409,9 +413,9 @@ enum frag_err trace_file_read(const char *path,
     r.trace = storage_trace(path, trace_file_format);
     if (!r.trace)
         return FRAG_NOMEM;
-    quiet = trace_hush();
+    quiet = trace_quiet_begin();
     err = read_file(&r);
-    trace_unhush(quiet);
+    trace_quiet_end(quiet);
     if (err == FRAG_OK)
         *out = r.trace;
     else

@@ -1,4 +1,4 @@
-/* texts.c - strings, notes and stacks out of a trace file. */
+/* texts.c - reads the strings, notes and stacks of a trace file. */
 #include <stdio.h>
 
 #include "traces/file/trace_file.h"

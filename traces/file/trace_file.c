@@ -1,4 +1,6 @@
-/* trace_file.c - the tables that both the reader and the writer follow. */
+/* trace_file.c - the columns and tables of a trace file, and their HDF5 types.
+ * The reader and the writer use the same tables. The layout is in trace_file.h.
+ */
 #include "traces/file/trace_file.h"
 
 #include <string.h>
@@ -182,7 +184,7 @@ hid_t trace_file_type(enum trace_type type)
     return op_type();
 }
 
-/* In the file the rows have no padding but keep the order of the fields. */
+/* Rows in the file have their fields in the same order, but no padding. */
 hid_t trace_row_type(const struct trace_table *table, bool in_file)
 {
     hid_t row = H5Tcreate(H5T_COMPOUND, table->size);
@@ -205,7 +207,7 @@ hid_t trace_row_type(const struct trace_table *table, bool in_file)
     return -1;
 }
 
-struct trace_quiet trace_hush(void)
+struct trace_quiet trace_quiet_begin(void)
 {
     struct trace_quiet q = {NULL, NULL};
 
@@ -215,7 +217,7 @@ struct trace_quiet trace_hush(void)
     return q;
 }
 
-void trace_unhush(struct trace_quiet q)
+void trace_quiet_end(struct trace_quiet q)
 {
     H5Eset_auto2(H5E_DEFAULT, q.print, q.data);
 }

@@ -1,4 +1,5 @@
-/* trace_file.h - the trace file, HDF5; private to traces/.
+/* trace_file.h - the layout of a trace file, which is HDF5, and the functions
+ * that read and write one. Used inside traces/ only; other folders use trace.h.
  *
  *   /                          attributes schema_name "fragsim-trace",
  *                              schema_version "1.0", tool, source_path,
@@ -13,12 +14,14 @@
  *   /stacks/                   frames first
  *   /notes/                    text first
  *
- * Only /devices/<n>/events/{op,id,bytes} must be there; what is absent is
- * zeros, empty or not recorded. Event columns are contiguous, uncompressed,
- * little-endian and start on a page, so that a reader maps them; columns stored
- * otherwise are read. Every dataset says its units and its long_name.
+ * Only /devices/<n>/events/{op,id,bytes} are required. A dataset that is absent
+ * means zeros, an empty table, or "not recorded". The writer stores event
+ * columns contiguous, uncompressed, little-endian and aligned to a page, so
+ * that the reader can map them; the reader copies columns that are stored
+ * otherwise. Every dataset has the attributes units and long_name.
  *
- * HDF5 is not thread-safe: one call at a time in a process.
+ * HDF5 is not thread-safe: a process may run only one of these functions at a
+ * time.
  */
 #ifndef FRAG_TRACES_FILE_TRACE_FILE_H
 #define FRAG_TRACES_FILE_TRACE_FILE_H
@@ -33,44 +36,47 @@
 
 extern const char *const trace_file_format; /* "hdf5" */
 
-/* Whether a file begins as HDF5 does. */
+/* Returns whether the first bytes of a file are those of HDF5. */
 bool trace_file_is(const unsigned char *bytes, size_t count);
 
-/* As frag_trace_open, of a file that is HDF5. */
+/* Reads a trace file, which must be HDF5. opts is not used. CORRUPT, IO with a
+ * message in e; NOMEM. On error *out is unchanged. */
 enum frag_err trace_file_read(const char *path,
                               const struct frag_read_options *opts,
                               struct frag_trace **out,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The parts that frag_trace_check does not look at: tables, strings, stacks. */
+/* Checks the parts that frag_trace_check omits: tables, strings, stacks.
+ * CORRUPT at the first error. */
 enum frag_err trace_file_check(const struct frag_trace *t,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* How a value lies in memory; in the file it is the same, little-endian. */
+/* The type of a value in memory. In the file it is the same, little-endian. */
 enum trace_type {
     TRACE_U8,
     TRACE_U16,
     TRACE_U32,
     TRACE_U64,
-    TRACE_OP, /* uint8_t; in the file an enum */
+    TRACE_OP, /* uint8_t; an enum in the file */
 };
 
-/* A dataset of one value a row. */
+/* A dataset with one number per row. */
 struct trace_column {
     const char *name, *units, *long_name;
     enum trace_type type;
 };
 
+/* A member of the struct in a table's row. */
 struct trace_field {
-    const char *name; /* NULL ends the table */
+    const char *name; /* NULL ends the list */
     size_t offset;
     enum trace_type type;
 };
 
-/* A dataset of one struct a row. */
+/* A dataset with one struct per row. */
 struct trace_table {
     const char *name, *units, *long_name;
-    size_t size;
+    size_t size; /* of the struct, in bytes */
     const struct trace_field *fields;
 };
 
@@ -92,34 +98,39 @@ extern const struct trace_table trace_actions, trace_start_segments,
     trace_start_blocks, trace_end_segments, trace_end_blocks, trace_pools,
     trace_marks, trace_frames;
 
+/* Returns the rows of an event column; NULL if the trace lacks the column. */
 const void *trace_event_data(const struct frag_device_trace *d,
                              enum trace_events k);
+/* The size of a value in bytes, in memory and in the file. */
 size_t trace_type_size(enum trace_type type);
 
-/* Types as in memory and as in the file. The caller closes them with H5Tclose;
- * negative if HDF5 has no room. */
+/* These functions create the HDF5 type of a value or of a row, as in memory or
+ * as in the file. The caller closes the type with H5Tclose. Negative if HDF5
+ * has no memory. */
 hid_t trace_memory_type(enum trace_type type);
 hid_t trace_file_type(enum trace_type type);
 hid_t trace_row_type(const struct trace_table *table, bool in_file);
 
-/* A file being read. */
+/* The state of trace_file_read. */
 struct trace_reader {
     struct frag_trace *trace;
     struct frag_error *e;
     const char *path;
-    const unsigned char *map;
-    uint64_t map_size;
+    const unsigned char *map; /* the mapped file */
+    uint64_t map_size;        /* bytes */
     hid_t file;
 };
 
-/* CORRUPT, with the words that `what` was expected at where + name. */
+/* Returns CORRUPT, with the message that the file was expected to have `what`
+ * at where + name. */
 enum frag_err trace_expected(const struct trace_reader *r, const char *where,
                              const char *name, const char *what);
+/* Returns whether the group `at` has a member of that name. */
 bool trace_has(hid_t at, const char *name);
 
-/* A dataset of the group `at`, whose path `where` ends in a slash. The rows
- * belong to the trace. A table that is absent is empty; a column must be
- * there. CORRUPT, NOMEM. */
+/* These two read a dataset of the group `at`. `where` is the path of the group
+ * with a slash at its end, for messages. The trace owns the rows. A table that
+ * is absent is empty; a column that is absent is an error. CORRUPT, NOMEM. */
 enum frag_err trace_read_column(const struct trace_reader *r, hid_t at,
                                 const char *where,
                                 const struct trace_column *column,
@@ -131,31 +142,36 @@ enum frag_err trace_read_table(const struct trace_reader *r, hid_t at,
                                const void **rows,
                                uint64_t *count) FRAG_MUST_CHECK;
 
-/* An attribute of `at`, at most max; *value stays if it is absent. */
+/* Reads a number from an attribute of `at`. If the attribute is absent, *value
+ * is unchanged. CORRUPT if it is more than max or no number. */
 enum frag_err trace_read_number(const struct trace_reader *r, hid_t at,
                                 const char *where, const char *name,
                                 uint64_t max, uint64_t *value) FRAG_MUST_CHECK;
-/* An attribute of the root; NULL if it is absent. The caller frees it. */
+/* Reads a text from an attribute of the root; *text is NULL if it is absent.
+ * The caller frees *text. CORRUPT, NOMEM. */
 enum frag_err trace_read_text(const struct trace_reader *r, const char *name,
                               char **text) FRAG_MUST_CHECK;
 
-/* The texts of a group of the root (strings, notes), and the stacks. */
+/* These two read the texts of a group of the root (strings, notes), and the
+ * stacks. A group that is absent is empty. CORRUPT, NOMEM. */
 enum frag_err trace_read_texts(const struct trace_reader *r, const char *name,
                                const char *const **out,
                                uint32_t *count) FRAG_MUST_CHECK;
 enum frag_err trace_read_stacks(const struct trace_reader *r) FRAG_MUST_CHECK;
 
-/* Writing: attributes, groups and datasets; false or negative if HDF5 refuses.
- * A label is text of variable length, which h5py gives as str. A text, which is
- * read back, is of fixed length, so that it lies in the checksummed header. */
+/* These functions write attributes, groups and datasets. They return false or a
+ * negative id if HDF5 fails. A label is a text of variable length, which h5py
+ * reads as str; this program does not read labels. A text is of fixed length,
+ * so that it is stored in an object header, which has a checksum. */
 bool trace_put_label(hid_t at, const char *name, const char *text);
 bool trace_put_text(hid_t at, const char *name, const char *text);
 bool trace_put_number(hid_t at, const char *name, uint64_t value);
 hid_t trace_make_group(hid_t at, const char *name);
-bool trace_close_group(hid_t group, bool fine); /* fine, and closed */
+/* Closes the group and returns true if that succeeds and `fine` is true. */
+bool trace_close_group(hid_t group, bool fine);
 hid_t trace_make_column(hid_t at, const struct trace_column *column,
                         uint64_t count);
-hid_t trace_rows_type(enum trace_type type); /* what trace_put_rows takes */
+hid_t trace_rows_type(enum trace_type type); /* for trace_put_rows */
 bool trace_put_rows(hid_t data, hid_t type, uint64_t first, uint64_t count,
                     const void *rows);
 bool trace_put_column(hid_t at, const struct trace_column *column,
@@ -163,14 +179,16 @@ bool trace_put_column(hid_t at, const struct trace_column *column,
 bool trace_put_table(hid_t at, const struct trace_table *table,
                      const void *rows, uint64_t count);
 
-/* HDF5 prints its errors unless told otherwise; ours say more. It also
- * complains at exit of what it lost itself on a damaged file, so its clean-up
- * at exit is left out: every file is closed here. */
+/* By default HDF5 prints its errors, but the messages of this program are more
+ * exact: between trace_quiet_begin and trace_quiet_end, HDF5 prints nothing.
+ * After a damaged file, HDF5 would also print errors about its own resources at
+ * exit. Therefore trace_quiet_begin disables HDF5's cleanup at exit; it is not
+ * needed, because every file is closed. */
 struct trace_quiet {
     H5E_auto2_t print;
     void *data;
 };
-struct trace_quiet trace_hush(void);
-void trace_unhush(struct trace_quiet q);
+struct trace_quiet trace_quiet_begin(void);
+void trace_quiet_end(struct trace_quiet q);
 
 #endif

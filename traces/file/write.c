@@ -1,7 +1,8 @@
-/* write.c - traces to trace files.
+/* write.c - writes a trace to a trace file, once or with repeated events.
  *
- * Object times are not kept, so the same trace gives the same bytes. Metadata
- * is in the form of HDF5 1.8 and later, whose checksums tell a damaged file.
+ * HDF5's times of objects are not stored, so the same trace always has the same
+ * bytes. The metadata have the format of HDF5 1.8 and later, whose checksums
+ * reveal a damaged file. The layout is described in trace_file.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #include "traces/bytes/atomic_file.h"
 #include "traces/file/trace_file.h"
 
-enum { PAGE = 4096, FREES = 4096 };
+enum { PAGE = 4096, FREES = 4096 }; /* bytes; rows */
 
 struct writer {
     const struct frag_trace *trace;
@@ -22,12 +23,13 @@ struct writer {
 
 /* Events, once or repeated. */
 
-struct rests {
-    uint32_t *ids; /* what is live after the last event, ascending */
+struct left_live {
+    uint32_t *ids; /* slots that are live after the last event, ascending */
     uint64_t count;
 };
 
-static bool find_rests(const struct frag_device_trace *d, struct rests *r)
+static bool find_left_live(const struct frag_device_trace *d,
+                           struct left_live *r)
 {
     uint8_t *live = calloc((size_t)d->slots + 1, 1);
 
@@ -42,18 +44,18 @@ static bool find_rests(const struct frag_device_trace *d, struct rests *r)
     return live && r->ids;
 }
 
-/* The frees between two rounds, of one column, a piece at a time. */
+/* Writes one column of the frees between two repetitions, in parts. */
 static bool put_frees(hid_t data, hid_t type, enum trace_events k,
-                      uint64_t first, const struct rests *rests)
+                      uint64_t first, const struct left_live *left)
 {
     static const uint64_t zeros[FREES];
     uint8_t frees[FREES];
 
     memset(frees, FRAG_FREE, sizeof(frees));
-    for (uint64_t i = 0; i < rests->count; i += FREES) {
-        uint64_t n = rests->count - i < FREES ? rests->count - i : FREES;
+    for (uint64_t i = 0; i < left->count; i += FREES) {
+        uint64_t n = left->count - i < FREES ? left->count - i : FREES;
         const void *rows = k == EVENTS_OP   ? (const void *)frees
-                           : k == EVENTS_ID ? (const void *)(rests->ids + i)
+                           : k == EVENTS_ID ? (const void *)(left->ids + i)
                                             : (const void *)zeros;
 
         if (!trace_put_rows(data, type, first + i, n, rows))
@@ -62,17 +64,17 @@ static bool put_frees(hid_t data, hid_t type, enum trace_events k,
     return true;
 }
 
-static bool put_rounds(hid_t data, hid_t type, const struct writer *w,
-                       const struct frag_device_trace *d, enum trace_events k,
-                       const struct rests *rests)
+static bool put_repeats(hid_t data, hid_t type, const struct writer *w,
+                        const struct frag_device_trace *d, enum trace_events k,
+                        const struct left_live *left)
 {
     uint64_t at = 0;
 
-    for (uint64_t round = 0; round < w->repeat; round++) {
-        if (round) {
-            if (!put_frees(data, type, k, at, rests))
+    for (uint64_t i = 0; i < w->repeat; i++) {
+        if (i) {
+            if (!put_frees(data, type, k, at, left))
                 return false;
-            at += rests->count;
+            at += left->count;
         }
         if (!trace_put_rows(data, type, at, d->count, trace_event_data(d, k)))
             return false;
@@ -81,7 +83,7 @@ static bool put_rounds(hid_t data, hid_t type, const struct writer *w,
     return true;
 }
 
-/* Columns that hold nothing are left out. */
+/* Returns whether the column holds information; other columns are omitted. */
 static bool is_needed(const struct writer *w, const struct frag_device_trace *d,
                       enum trace_events k)
 {
@@ -102,10 +104,10 @@ static bool is_needed(const struct writer *w, const struct frag_device_trace *d,
 static bool put_events(const struct writer *w, hid_t at,
                        const struct frag_device_trace *d)
 {
-    struct rests rests = {0};
+    struct left_live left = {0};
     hid_t group = trace_make_group(at, "events");
-    bool fine = group >= 0 && find_rests(d, &rests);
-    uint64_t count = d->count * w->repeat + rests.count * (w->repeat - 1);
+    bool fine = group >= 0 && find_left_live(d, &left);
+    uint64_t count = d->count * w->repeat + left.count * (w->repeat - 1);
 
     for (int k = 0; fine && k < EVENTS_COUNT; k++) {
         const struct trace_column *column = &trace_event_columns[k];
@@ -116,12 +118,12 @@ static bool put_events(const struct writer *w, hid_t at,
         data = trace_make_column(group, column, count);
         type = trace_rows_type(column->type);
         fine = data >= 0 && type >= 0 &&
-               put_rounds(data, type, w, d, (enum trace_events)k, &rests);
+               put_repeats(data, type, w, d, (enum trace_events)k, &left);
         if (type >= 0)
             H5Tclose(type);
         fine = data >= 0 && H5Dclose(data) >= 0 && fine;
     }
-    free(rests.ids);
+    free(left.ids);
     return trace_close_group(group, fine);
 }
 
@@ -147,7 +149,8 @@ static bool put_recorded(hid_t at, const struct frag_device_trace *d)
     return trace_close_group(group, fine);
 }
 
-/* A repeated stream has no recorded answers, so its start is not special. */
+/* Repeated events have no recorded answers, so their first events are not
+ * marked as initial. */
 static bool put_device(const struct writer *w, hid_t at,
                        const struct frag_device_trace *d)
 {
@@ -265,7 +268,7 @@ static hid_t create(const char *path)
 
 static bool write_file(struct writer *w, const char *path)
 {
-    struct trace_quiet quiet = trace_hush();
+    struct trace_quiet quiet = trace_quiet_begin();
     bool fine;
 
     w->file = create(path);
@@ -273,7 +276,7 @@ static bool write_file(struct writer *w, const char *path)
         w->file >= 0 && put_trace(w) && H5Fflush(w->file, H5F_SCOPE_LOCAL) >= 0;
     if (w->file >= 0)
         fine = H5Fclose(w->file) >= 0 && fine;
-    trace_unhush(quiet);
+    trace_quiet_end(quiet);
     return fine;
 }
 
@@ -308,5 +311,6 @@ enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
     if (reason == ENOMEM)
         return frag_no_memory(e, "%s", path);
     return frag_fail(e, FRAG_IO, "%s: cannot write it: %s", path,
-                     reason ? strerror(reason) : "HDF5 refused");
+                     reason ? strerror(reason)
+                            : "HDF5 failed without a reason");
 }
