@@ -1,13 +1,27 @@
-/* policy.h - what an allocator policy is.
+/* policy.h - the interface of an allocator policy.
  *
- * A policy decides where a block goes and when memory is taken from and given
- * back to the backend. It keeps all bookkeeping on the host, holds no global
- * state, takes no locks, prints nothing, and asks no clock but the backend's:
- * the same calls always give the same answers. It reports nothing about itself;
- * the engine measures.
+ * A policy decides at which address a block is placed, and when memory is
+ * allocated from the backend and returned to it. A policy is a constant table
+ * of functions (struct frag_policy) and a state of known size. It does not
+ * measure itself: the simulator counts what passes between the policy and the
+ * backend.
  *
- * To add one: write policies/<name>.c, add POLICY(<name>) to policies/list.h.
- * Or leave this tree alone: see FRAG_POLICY_PLUGIN.
+ * A policy keeps all its bookkeeping in host memory, because the host cannot
+ * read device memory. It has no global state, takes no locks, prints nothing,
+ * and reads no clock except the backend's. The same calls always have the same
+ * results. All calls on one heap come from one thread at a time.
+ *
+ * The life of a heap (one policy that runs on one backend):
+ *   1. frag_heap_open allocates the state, zeroes it, sets the parameters in
+ *      it, and calls init;
+ *   2. adopt is called at most once, if the run starts from memory that is
+ *      already in use;
+ *   3. alloc, free, free_requested, trim and compact follow in any order;
+ *   4. frag_heap_close calls fini and frees the state.
+ *
+ * To add a policy, write policies/<name>.c and add POLICY(<name>) to
+ * policies/list.h; policies/first_fit.c is a short example. A policy can also
+ * live outside this tree: see FRAG_POLICY_PLUGIN.
  */
 #ifndef FRAG_POLICIES_POLICY_H
 #define FRAG_POLICIES_POLICY_H
@@ -16,43 +30,48 @@
 
 FRAG_BEGIN_DECLS
 
-/* What a policy may require; a run that cannot supply it is refused. */
+/* Facilities that a policy needs. */
 enum frag_needs {
-    FRAG_NEEDS_VMM = 1 << 0,    /* the backend's virtual memory calls */
-    FRAG_NEEDS_FUTURE = 1 << 1, /* heap->future and frees_at are filled in */
-    FRAG_NEEDS_MOVES = 1 << 2,  /* the caller takes heap->moved */
+    FRAG_NEEDS_VMM = 1 << 0,    /* the backend's virtual memory calls; a heap on
+                                   a backend without them is not opened */
+    FRAG_NEEDS_FUTURE = 1 << 1, /* heap->future; see there for a run without */
+    FRAG_NEEDS_MOVES = 1 << 2,  /* heap->moved; refused for a running program,
+                                   which has the addresses of its blocks */
 };
 
 struct frag_request {
-    frag_size size;     /* bytes asked for, > 0, < 2^63 */
-    uint64_t frees_at;  /* index of the event that frees it, or FRAG_NEVER */
-    uint32_t owner;     /* the caller's name for the block; given to moved() */
-    frag_stream stream; /* the stream that will use it */
+    frag_size size;     /* requested bytes, > 0 and < 2^63 */
+    uint64_t frees_at;  /* index of the event that frees the block, or
+                           FRAG_NEVER */
+    uint32_t owner;     /* the caller's name for the block: see heap->moved */
+    frag_stream stream; /* the stream that will use the block */
     frag_pool pool;     /* 0: the default pool */
 };
 
-/* A live block. The caller keeps it and hands it back to free. */
+/* A live block. alloc fills it, the caller stores it and passes it to free. */
 struct frag_block {
     frag_addr addr; /* multiple of FRAG_ALIGNMENT */
-    frag_size size; /* bytes granted, >= asked: the rest is internal waste */
-    void *node;     /* the policy's own record */
+    frag_size size; /* allocated bytes, >= the requested bytes; the difference
+                       is internal fragmentation */
+    void *node;     /* the policy's own record; the caller never reads it */
 };
 
 enum {
-    FRAG_QUANTUM = 512, /* unit of blocks where the policy has none of its own,
-                           as PyTorch and CuPy */
-    FRAG_ALIGNMENT = 256, /* of every block address, as CUDA promises (CUDA C++
-                             Programming Guide, device memory accesses) */
+    FRAG_QUANTUM = 512,   /* bytes; unit of block sizes in a policy that has no
+                             unit of its own, as in PyTorch and CuPy */
+    FRAG_ALIGNMENT = 256, /* bytes; every block address is a multiple of it, as
+                             CUDA guarantees (CUDA C++ Programming Guide,
+                             "Device Memory Accesses") */
 };
 
-/* All that will be asked, in the order of asking. Who replays a trace more than
- * once asks for the whole of it again each time, with all that was live freed
- * in between. */
+/* All requests of the trace, in the order in which they arrive. Repeated
+ * replays request the whole trace again; live blocks are freed between two
+ * repetitions. */
 struct frag_future_request {
-    frag_size size;
-    uint64_t allocs_at; /* index of the event that asks */
-    uint64_t frees_at;  /* of the one that frees, or FRAG_NEVER; as frees_at of
-                           the request */
+    frag_size size;     /* requested bytes */
+    uint64_t allocs_at; /* index of the event that requests the block */
+    uint64_t frees_at;  /* index of the event that frees it, or FRAG_NEVER; the
+                           same as frees_at of the request */
     frag_stream stream;
     frag_pool pool;
 };
@@ -62,131 +81,145 @@ struct frag_future {
     const struct frag_future_request *requests;
 };
 
-/* One policy at work on one backend. */
+/* One policy that runs on one backend. */
 struct frag_heap {
     const struct frag_policy *policy;
     struct frag_backend *mem;
     void *state; /* policy->state_size bytes: zeroed, then parameters set */
-    const struct frag_future *future; /* borrowed; NULL where nobody knows it or
-                                         the policy does not need it. A policy
-                                         that does serves requests without it
-                                         too, as well as it can */
+    const struct frag_future *future; /* borrowed; NULL if the future is not
+                                         known or the policy does not need it. A
+                                         policy that needs the future must also
+                                         serve requests without it, as well as
+                                         it can */
 
-    /* Called by a policy that moves blocks, after the copy is queued: the block
-     * that `owner` named now lies in *block. NULL where the caller cannot take
-     * moves; such a run is refused before it starts. */
+    /* A policy that moves blocks calls this after it has queued the copy of a
+     * block: the block that the request named `owner` now lies in *block. NULL
+     * if the caller cannot follow moves; the policy then moves no block. */
     void (*moved)(void *user, uint32_t owner, const struct frag_block *block);
-    void *user;
+    void *user; /* the caller's; passed to moved */
 };
 
+/* The kind of a parameter sets the type of its value in the state. */
 enum frag_param_kind {
-    FRAG_PARAM_SIZE,   /* frag_size, as frag_size_parse; FRAG_UNLIMITED is "inf"
-                        */
+    FRAG_PARAM_SIZE,   /* frag_size, read by frag_size_parse; FRAG_UNLIMITED is
+                          written "inf" */
     FRAG_PARAM_NUMBER, /* uint64_t */
     FRAG_PARAM_RATIO,  /* double */
-    FRAG_PARAM_SWITCH, /* bool: yes or no */
+    FRAG_PARAM_SWITCH, /* bool, written "yes" or "no" */
     FRAG_PARAM_CHOICE, /* uint32_t: index of the word in `choices` */
 };
 
-/* One tunable: "segment=20MiB" in `-p first_fit:segment=20MiB`. */
+/* One parameter, such as "segment=20MiB" in `-p first_fit:segment=20MiB`. */
 struct frag_param {
     const char *name;
     enum frag_param_kind kind;
-    size_t offset;       /* of the value in the state */
+    size_t offset;       /* of the value in the state, in bytes */
     const char *init;    /* default, as a user would write it */
     const char *choices; /* "a|b|c" for CHOICE, else NULL */
     double min, max;     /* inclusive range of SIZE, NUMBER and RATIO values */
-    const char *help;    /* one line, with the unit */
-    const char *at_most; /* another SIZE, NUMBER or RATIO that this one may not
-                            exceed; NULL: none */
+    const char *help;    /* one line, with the unit; shown to users */
+    const char *at_most; /* name of another SIZE, NUMBER or RATIO parameter that
+                            this one must not exceed; NULL: none */
 };
 
-/* A layout to start from: see adopt. Borrowed for the call. */
+/* The layout that adopt starts from. All of it is borrowed for the call. */
 struct frag_held_block {
     frag_addr addr;
-    frag_size size;      /* granted */
-    frag_size requested; /* UINT64_MAX if unknown */
+    frag_size size;      /* allocated bytes */
+    frag_size requested; /* requested bytes; UINT64_MAX if unknown */
     bool live;           /* false: a free block */
 };
 
 struct frag_held_segment {
     frag_addr addr;
-    frag_size size;
+    frag_size size; /* bytes */
     frag_stream stream;
     frag_pool pool;
-    bool is_small, is_expandable;
+    bool is_small, is_expandable; /* as PyTorch's snapshot states */
     size_t block_count;
-    const struct frag_held_block *blocks; /* tile the segment, by address */
+    const struct frag_held_block *blocks; /* in address order; they fill the
+                                             segment without gap or overlap */
 };
 
 struct frag_error;
 
+/* A policy. All function members except alloc and free may be NULL. */
 struct frag_policy {
-    const char *name;    /* the file's name; what -p takes */
-    const char *summary; /* one line for `fragsim policies` */
-    const char *source;  /* where the rule was described first */
-    unsigned needs;      /* FRAG_NEEDS_* */
-    size_t state_size;
+    const char *name;                /* the file's name; the word after -p */
+    const char *summary;             /* one line for `fragsim policies` */
+    const char *source;              /* where the rule was first described */
+    unsigned needs;                  /* FRAG_NEEDS_* */
+    size_t state_size;               /* bytes */
     const struct frag_param *params; /* ended by a NULL name; NULL if none */
 
-    /* A policy with a grammar of its own reads the text after the colon here
-     * instead (state is zeroed; text is never NULL), INVALID if it is wrong,
-     * and writes it back, all values resolved, in at most `room` bytes. Both
-     * or neither. `params` then only documents. The state is copied and freed
-     * as plain bytes until init: it owns nothing and does not point into
-     * itself. */
+    /* For a policy whose parameters have a grammar of their own. configure
+     * reads the text after the colon of -p into the zeroed state; the text is
+     * never NULL. It returns INVALID, with a message in e, if the text is
+     * wrong. describe writes the parameters back as text with all values
+     * resolved, in at most `room` bytes including the final 0. Both are set or
+     * both are NULL. With configure, `params` is documentation only. Until init
+     * the state is copied and freed as plain bytes: configure must not allocate
+     * memory or store pointers into the state. */
     enum frag_err (*configure)(void *state, const char *text,
                                struct frag_error *e);
     void (*describe)(const void *state, char *text, size_t room);
 
-    /* May be NULL. init starts from the state described above; fini returns
-     * everything to the backend and the host, live blocks included. */
+    /* init starts from the state described at heap->state. If init fails, fini
+     * is not called: init undoes what it did. fini returns all memory to the
+     * backend and to the host, including that of live blocks. */
     enum frag_err (*init)(struct frag_heap *heap);
     void (*fini)(struct frag_heap *heap);
 
-    /* FRAG_OOM says the request cannot be met; the policy may have given
-     * memory back on the way, every live block has its contents. NOMEM and
-     * DEVICE end the run; the heap can still be closed. */
+    /* alloc serves a request and fills *out. OOM: the request cannot be met.
+     * The policy may have returned unused memory to the backend before it
+     * fails, but every live block keeps its contents, and the run continues.
+     * NOMEM and DEVICE end the run; the heap can still be closed. free is
+     * called at most once for each block and cannot fail. */
     enum frag_err (*alloc)(struct frag_heap *heap,
                            const struct frag_request *req,
                            struct frag_block *out);
     void (*free)(struct frag_heap *heap, const struct frag_block *block);
 
-    /* The client is done with the block but queued work is not; free() follows
-     * when it is. NULL if the policy does not care. */
+    /* The client no longer needs the block, but work that uses it is still
+     * queued on the device. The caller calls free when that work is complete.
+     * NULL if the policy ignores this. */
     void (*free_requested)(struct frag_heap *heap,
                            const struct frag_block *block);
 
-    /* Give back memory that no live block needs, as empty_cache. NULL if the
-     * policy keeps none. */
+    /* Returns memory that no live block needs to the backend, as PyTorch's
+     * empty_cache does. NULL if the policy keeps no such memory. */
     void (*trim)(struct frag_heap *heap);
 
-    /* Give up all it can by moving blocks. NULL if the policy never moves. */
+    /* Moves live blocks together and returns as much memory as it can to the
+     * backend. NULL if the policy never moves blocks. */
     enum frag_err (*compact)(struct frag_heap *heap);
 
-    /* Before the first alloc: take over memory that is already held and laid
-     * out so. The backend holds the segments already. nodes[i] gets the node
-     * of the i-th live block, segments in order. NULL if the policy cannot. */
+    /* Takes over a layout before the first alloc. The backend already holds
+     * the segments. adopt stores the node of the i-th live block in nodes[i];
+     * live blocks are counted through all segments in order. NULL if the
+     * policy cannot start from a layout. */
     enum frag_err (*adopt)(struct frag_heap *heap,
                            const struct frag_held_segment *segments,
                            size_t count, void **nodes);
 };
 
-/* A policy outside of this tree is a shared library with a plugin in it,
+/* A policy outside this tree is a shared library that contains a plugin:
  *
  *     static const struct frag_policy mine = {...};
  *     FRAG_POLICY_PLUGIN(mine);
  *
- * built with find_package(fragsim), add_library(mine MODULE mine.c) and
- * target_link_libraries(mine PRIVATE fragsim::fragsim), and used as
- * `fragsim replay -p ./libmine.so:PARAMS`. */
+ * Build it with find_package(fragsim), add_library(mine MODULE mine.c) and
+ * target_link_libraries(mine PRIVATE fragsim::fragsim). Run it with
+ * `fragsim replay -p ./libmine.so:PARAMS`. tests/plugin is an example. */
 enum {
-    FRAG_POLICY_ABI = 2, /* goes up when this header or what it includes changes
-                            in a way that a built plugin would not survive */
+    FRAG_POLICY_ABI = 2, /* rises when this header, or a header that it
+                            includes, changes in a way that breaks a plugin
+                            that is already compiled */
 };
 
 struct frag_plugin {
-    uint32_t abi; /* of the headers it was built with; the first member ever */
+    uint32_t abi; /* FRAG_POLICY_ABI of the headers that the plugin was compiled
+                     with; this stays the first member in every version */
     const struct frag_policy *policy;
 };
 
@@ -203,50 +236,52 @@ struct frag_plugin {
 /* The registered policies in the order of list.h; NULL ends the array. */
 extern const struct frag_policy *const frag_policies[];
 
-/* NULL if there is none of that name. */
+/* The registered policy of that name, or NULL. */
 const struct frag_policy *frag_policy_find(const char *name);
 
 enum { FRAG_PARAMS_TEXT = 512 }; /* room for all parameters as text */
 
-/* The parameters of a policy, read once. They are one block of memory that does
- * not change and ends with free(): several heaps, in several threads, may be
- * opened with them. */
+/* The parameters of a policy after they were read and checked. The struct is
+ * one block of memory that never changes; the owner frees it with free().
+ * Several heaps, also in several threads, may be opened with the same one. */
 struct frag_params {
     const struct frag_policy *policy;
-    size_t state, size; /* bytes of text[]: where the state begins in it, and
-                           all; private to params.c */
+    size_t state, size; /* private to params.c: offset of the state in text[],
+                           and bytes of text[] */
     char text[];        /* all parameters, resolved, as a user would write them;
                            then the state up to its last byte that is not 0 */
 };
 
-/* Reads params as "segment=20MiB,limit=1GiB" (NULL or "": all defaults). *out
- * is to be freed. INVALID with the words in e for a bad parameter, NOMEM. Each
- * parameter is judged by itself; whether they go together is found when a heap
- * is opened. */
+/* Reads parameters from text such as "segment=20MiB,limit=1GiB"; NULL or ""
+ * means all defaults. On success *out is new and the caller frees it. INVALID,
+ * with a message in e, for a wrong parameter; NOMEM. Each parameter is checked
+ * by itself here; frag_heap_open_params checks whether they agree. */
 enum frag_err frag_params_read(const struct frag_policy *policy,
                                const char *params, struct frag_params **out,
                                struct frag_error *e)
     __attribute__((warn_unused_result));
-/* To be freed; NULL if the host has no memory. */
+/* A copy that the caller frees; NULL if the host has no memory. */
 struct frag_params *frag_params_copy(const struct frag_params *params);
 
-/* Opens a heap of the policy on mem. The heap borrows mem and the future, and
- * must be closed before them; params may be freed at once; moved and user start
- * NULL and may be set before the first alloc. A NULL future: nobody knows it.
- * INVALID for parameters that do not go together, UNSUPPORTED if mem lacks what
- * the policy needs, NOMEM; then the heap need not be closed. */
+/* Opens a heap of the policy on the backend mem. The heap borrows mem and
+ * future and must be closed before they are freed; params may be freed at once.
+ * future may be NULL: the future is not known. moved and user are NULL after
+ * the call and may be set before the first alloc. INVALID if two parameters do
+ * not agree, UNSUPPORTED if mem lacks what the policy needs, NOMEM, or the
+ * error of init; on error e has a message, and the heap must not be closed. */
 enum frag_err
 frag_heap_open_params(struct frag_heap *heap, const struct frag_params *params,
                       struct frag_backend *mem,
                       const struct frag_future *future, struct frag_error *e)
     __attribute__((warn_unused_result));
-/* The same, with the parameters as text: errors of frag_params_read, too. */
+/* The same with the parameters as text; has the errors of frag_params_read
+ * too. */
 enum frag_err
 frag_heap_open_with(struct frag_heap *heap, const struct frag_policy *policy,
                     struct frag_backend *mem, const char *params,
                     const struct frag_future *future, struct frag_error *e)
     __attribute__((warn_unused_result));
-/* The same without a future. */
+/* The same as frag_heap_open_with, without a future. */
 enum frag_err frag_heap_open(struct frag_heap *heap,
                              const struct frag_policy *policy,
                              struct frag_backend *mem, const char *params,
@@ -254,8 +289,9 @@ enum frag_err frag_heap_open(struct frag_heap *heap,
     __attribute__((warn_unused_result));
 void frag_heap_close(struct frag_heap *heap);
 
-/* Whether params are good for the policy, as frag_params_read says. Writes all
- * parameters, resolved, to text (may be NULL) as they would be given. */
+/* Checks params as frag_params_read does, and writes all parameters, resolved,
+ * to text as a user would write them. text has `room` bytes and may be NULL.
+ * INVALID with a message in e, NOMEM. */
 enum frag_err frag_policy_resolve(const struct frag_policy *policy,
                                   const char *params, char *text, size_t room,
                                   struct frag_error *e)

@@ -225,7 +225,8 @@ static void a_broken_file_is_refused_with_its_line(void **state)
     (void)state;
     refused("map,1,2\n", ":1: expected the header");
     refused("call,fixed_ns,ns_per_mib\nmap,1\n", ":2: expected call");
-    refused("call,fixed_ns,ns_per_mib\nmalloc,1,2\n", "no driver call");
+    refused("call,fixed_ns,ns_per_mib\nmalloc,1,2\n",
+            "name of a driver call, found \"malloc\"");
     refused("call,fixed_ns,ns_per_mib\nmap,-1,2\n", "from 0 to");
     refused("call,fixed_ns,ns_per_mib\nmap,nan,2\n", "from 0 to");
     refused("call,fixed_ns,ns_per_mib\nmap,1e12,2\n", "from 0 to");
@@ -233,7 +234,7 @@ static void a_broken_file_is_refused_with_its_line(void **state)
     refused("call,fixed_ns,ns_per_mib\nmap,1,inf\n", "from 0 to");
     refused("call,fixed_ns,ns_per_mib\nmap,1,2x\n", ":2: expected call");
     refused("call,fixed_ns,ns_per_mib\n#\n\nmap,1,2,more\r\nmap,1,2\n",
-            ":5: a second row for map");
+            ":5: expected one row for each call, found a second row for map");
     refused("call,fixed_ns,ns_per_mibs\n", ":1: expected the header");
     refused("", "no row for");
     refused("call,fixed_ns,ns_per_mib\nmap,1,2\n", "no row for");

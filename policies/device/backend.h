@@ -1,12 +1,14 @@
-/* backend.h - the memory under a policy, simulated or real.
+/* backend.h - the device memory under a policy, simulated or real.
  *
- * A policy sees device memory only through this table. sim/arena/arena.c fills
- * it with arithmetic, real/ with driver calls; the policy cannot tell which.
- * Names follow the CUDA driver API (cuda.h, "Virtual Memory Management").
+ * A policy reaches device memory only through this table of functions.
+ * sim/arena/arena.c implements it with arithmetic, real/ with calls of the CUDA
+ * driver; the policy cannot tell which. Names follow the CUDA driver API
+ * (cuda.h, "Virtual Memory Management").
  *
- * Sizes in bytes, times in ns. On any error the out parameters are untouched
- * and the memory is as it was. Virtual-memory sizes and addresses are multiples
- * of `granularity`; where one is not, the answer is FRAG_INVALID.
+ * Sizes are in bytes, times in ns. Every function returns FRAG_OK or an error.
+ * On any error the out parameters are untouched and the memory is as it was.
+ * Sizes and addresses of virtual memory calls are multiples of `granularity`;
+ * a call with one that is not returns INVALID.
  */
 #ifndef FRAG_POLICIES_DEVICE_BACKEND_H
 #define FRAG_POLICIES_DEVICE_BACKEND_H
@@ -15,30 +17,33 @@
 
 FRAG_BEGIN_DECLS
 
-typedef uint64_t frag_phys; /* a physical allocation; 0 is none */
+typedef uint64_t frag_phys; /* handle of physical memory; 0: none */
 
 struct frag_backend;
 
 struct frag_backend_ops {
     const char *name; /* "arena", "cuda" */
 
-    /* Segments: address and memory together, whole or not at all, as
-     * cudaMalloc and cudaFree. */
+    /* Segments: an address range together with its memory, as cudaMalloc and
+     * cudaFree. A segment is freed as a whole, with the address and size of its
+     * allocation. segment_alloc fails with OOM, DEVICE or NOMEM. */
     enum frag_err (*segment_alloc)(struct frag_backend *mem, frag_size size,
-                                   frag_addr *addr); /* OOM, DEVICE, NOMEM */
+                                   frag_addr *addr);
     enum frag_err (*segment_free)(struct frag_backend *mem, frag_addr addr,
                                   frag_size size);
 
-    /* Virtual memory: addresses and memory apart. All six or none (NULL). map
-     * also grants access; a phys may be mapped in several places; unmap takes
-     * whole maps, one or several in a row, never part of one. The size of a
-     * phys is given again to release. */
+    /* Virtual memory: address ranges and physical memory apart. A backend has
+     * all six functions or none (all NULL). phys_create fails with OOM, DEVICE
+     * or NOMEM. phys_release receives the same size as phys_create. map also
+     * sets read and write access; one handle may be mapped at several
+     * addresses. unmap covers one whole map, or several adjacent ones, never
+     * part of a map. */
     enum frag_err (*va_reserve)(struct frag_backend *mem, frag_size size,
                                 frag_addr *addr);
     enum frag_err (*va_free)(struct frag_backend *mem, frag_addr addr,
                              frag_size size);
     enum frag_err (*phys_create)(struct frag_backend *mem, frag_size size,
-                                 frag_phys *phys); /* OOM, DEVICE, NOMEM */
+                                 frag_phys *phys);
     enum frag_err (*phys_release)(struct frag_backend *mem, frag_phys phys,
                                   frag_size size);
     enum frag_err (*map)(struct frag_backend *mem, frag_addr addr,
@@ -46,56 +51,65 @@ struct frag_backend_ops {
     enum frag_err (*unmap)(struct frag_backend *mem, frag_addr addr,
                            frag_size size);
 
-    /* Device-to-device copy, queued on stream; the ranges are disjoint. */
+    /* Queues a copy on a stream, device to device. The two ranges must not
+     * overlap. */
     enum frag_err (*copy)(struct frag_backend *mem, frag_addr dst,
                           frag_addr src, frag_size size, frag_stream stream);
 
-    /* Waits for all work queued on the device. Before it returns, frees that
-     * only waited for that work are completed: the caller of the policy calls
-     * its free() for each of them from inside this call. */
+    /* Waits until all work that is queued on the device is complete. Frees that
+     * waited only for this work are completed before it returns: during this
+     * call, the caller of the policy calls the policy's free() for each of
+     * them. A policy must expect these calls. */
     enum frag_err (*synchronize)(struct frag_backend *mem);
 
-    frag_time (*now)(struct frag_backend *mem); /* never runs backwards */
+    frag_time (*now)(struct frag_backend *mem); /* ns; never runs backwards */
 
-    /* Told by the caller of the policy before the first request on a stream
-     * other than index 0: the client has made it. NULL if that is no news. */
+    /* Not for policies. The caller of the policy calls it before the first
+     * request on each stream except index 0, to report that the client has
+     * created the stream. NULL if the backend ignores it. */
     void (*stream_used)(struct frag_backend *mem, frag_stream stream);
 
-    /* Before any other call: memory is held there already, as a segment or as
-     * granules mapped in a reservation of just that range; for adopt. NULL
-     * where that cannot be arranged. INVALID if it is held or no address of
-     * the device, OOM, NOMEM. */
+    /* Not for policies. Declares, before any other call, that memory is already
+     * in use at this range: as a segment, or, if expandable, as mapped granules
+     * in a reservation of exactly this range. frag_policy.adopt relies on it.
+     * NULL if the backend cannot do this. INVALID if part of the range is in
+     * use or is no address of the device; OOM, NOMEM. */
     enum frag_err (*hold)(struct frag_backend *mem, frag_addr addr,
                           frag_size size, bool expandable);
 };
 
-/* First member of every backend. */
+/* The first member of every backend's own struct. */
 struct frag_backend {
     const struct frag_backend_ops *ops;
-    frag_size capacity;    /* bytes the device can give; FRAG_UNLIMITED */
-    frag_size total;       /* bytes of the device as it reports them
-                              (cudaDeviceProp.totalGlobalMem) */
-    frag_size granularity; /* unit of va_reserve, phys_create and map */
-    bool busy; /* a program may queue work on live blocks at any time: their
-                  memory has to stay mapped during a request too */
-    unsigned asked; /* FRAG_ASKED_* */
+    frag_size capacity;    /* bytes that can be allocated in all, or
+                              FRAG_UNLIMITED; a policy reads it through
+                              frag_backend_capacity */
+    frag_size total;       /* bytes of the device as the device reports them
+                              (cudaDeviceProp.totalGlobalMem); a policy reads
+                              it through frag_backend_total */
+    frag_size granularity; /* bytes; unit of va_reserve, phys_create and map */
+    bool busy; /* true: the program may queue work on live blocks at any time,
+                  so their memory must stay mapped during a request too */
+    unsigned asked; /* FRAG_ASKED_*: which of the two the policy has read */
 };
 
-/* What a policy decides by the value of. Elsewhere it learns of the capacity by
- * refusals alone, so that a run says how it would go on any device that refuses
- * the same requests. */
+/* Device properties that influenced the policy's decisions. A policy that reads
+ * neither learns about the capacity only from requests that the backend
+ * refuses; its run is then valid for every device that refuses the same
+ * requests. */
 enum frag_asked {
     FRAG_ASKED_CAPACITY = 1 << 0,
     FRAG_ASKED_TOTAL = 1 << 1,
 };
 
-/* How a policy reads the two. */
+/* Reads the capacity and records that the policy did. */
 static inline frag_size frag_backend_capacity(struct frag_backend *mem)
 {
     mem->asked |= FRAG_ASKED_CAPACITY;
     return mem->capacity;
 }
 
+/* Reads the total and records that the policy did. */
 static inline frag_size frag_backend_total(struct frag_backend *mem)
 {
     mem->asked |= FRAG_ASKED_TOTAL;

@@ -1,3 +1,6 @@
+/* costs.c - the costs of driver calls: those of an H200, and the reader of a
+ * file with those of another device. See costs.h.
+ */
 #include "policies/device/costs.h"
 
 #include <errno.h>
@@ -63,15 +66,19 @@ static enum frag_err read_row(struct costs_reader *r, const char *text,
         !ends_field(text + length))
         return frag_fail(
             e, FRAG_CORRUPT,
-            "%s:%u: expected call,fixed_ns,ns_per_mib in \"%.40s\"", r->path,
-            r->line, text);
+            "%s:%u: expected call,fixed_ns,ns_per_mib, found \"%.40s\"",
+            r->path, r->line, text);
     call = find_call(name);
     if (call < 0)
-        return frag_fail(e, FRAG_CORRUPT, "%s:%u: \"%s\" is no driver call",
-                         r->path, r->line, name);
+        return frag_fail(
+            e, FRAG_CORRUPT,
+            "%s:%u: expected the name of a driver call, found \"%s\"", r->path,
+            r->line, name);
     if (r->seen[call])
-        return frag_fail(e, FRAG_CORRUPT, "%s:%u: a second row for %s", r->path,
-                         r->line, name);
+        return frag_fail(
+            e, FRAG_CORRUPT,
+            "%s:%u: expected one row for each call, found a second row for %s",
+            r->path, r->line, name);
     if (!(cost.fixed_ns >= 0 && cost.fixed_ns < 1e12 && cost.ns_per_mib >= 0 &&
           cost.ns_per_mib < 1e12))
         return frag_fail(e, FRAG_CORRUPT,
@@ -115,8 +122,10 @@ static enum frag_err read_rows(struct costs_reader *r, FILE *in,
     }
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
         if (!r->seen[i])
-            return frag_fail(e, FRAG_CORRUPT, "%s: no row for %s", r->path,
-                             frag_driver_call_names[i]);
+            return frag_fail(
+                e, FRAG_CORRUPT,
+                "%s: expected a row for every call, found no row for %s",
+                r->path, frag_driver_call_names[i]);
     return FRAG_OK;
 }
 

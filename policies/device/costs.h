@@ -1,8 +1,10 @@
-/* costs.h - what a call of the driver costs: so much, and so much for each MiB.
+/* costs.h - the time that each driver call costs: a fixed part, and a part for
+ * each MiB.
  *
- * The default was measured on an H200 (`fragsim calibrate`, real/data): the
- * host's time of a call when nothing disturbs it; of copy until the device is
- * done. Another device's numbers are read from a file of the same form.
+ * The default costs were measured on an H200 by `fragsim calibrate` (raw data
+ * in real/data). They are the host's time of a call on an idle device; for
+ * copy, the time until the device has finished. The costs of another device are
+ * read from a CSV file.
  */
 #ifndef FRAG_POLICIES_DEVICE_COSTS_H
 #define FRAG_POLICIES_DEVICE_COSTS_H
@@ -13,18 +15,18 @@
 
 FRAG_BEGIN_DECLS
 
-#define FRAG_DRIVER_CALLS(X)                         \
-    X(VA_RESERVE, "va_reserve")                      \
-    X(VA_FREE, "va_free")                            \
-    X(PHYS_CREATE, "phys_create")                    \
-    X(PHYS_RELEASE, "phys_release")                  \
-    X(MAP, "map")     /* with the access it needs */ \
-    X(UNMAP, "unmap") /* of one map */               \
-    X(SEGMENT_ALLOC, "segment_alloc")                \
-    X(SEGMENT_FREE, "segment_free")                  \
-    X(SMALL_ALLOC, "small_alloc")                    \
-    X(SMALL_FREE, "small_free")                      \
-    X(COPY, "copy")                                  \
+#define FRAG_DRIVER_CALLS(X)                        \
+    X(VA_RESERVE, "va_reserve")                     \
+    X(VA_FREE, "va_free")                           \
+    X(PHYS_CREATE, "phys_create")                   \
+    X(PHYS_RELEASE, "phys_release")                 \
+    X(MAP, "map")     /* includes setting access */ \
+    X(UNMAP, "unmap") /* of one map */              \
+    X(SEGMENT_ALLOC, "segment_alloc")               \
+    X(SEGMENT_FREE, "segment_free")                 \
+    X(SMALL_ALLOC, "small_alloc")                   \
+    X(SMALL_FREE, "small_free")                     \
+    X(COPY, "copy")                                 \
     X(SYNCHRONIZE, "synchronize")
 
 enum frag_driver_call {
@@ -34,12 +36,15 @@ enum frag_driver_call {
         FRAG_DRIVER_CALL_COUNT
 };
 
-/* A segment of less is cut from memory that the driver holds: small_alloc and
- * small_free, at a twentieth of the price. Now and then it has to take more of
- * that first, the more often the larger they are: their price a MiB. */
+/* Bytes. The driver allocates a smaller segment from memory that it already
+ * holds. Such calls are small_alloc and small_free; they cost about a twentieth
+ * of the full calls. At times the driver must allocate more memory first, the
+ * more often the larger the segments are; the cost per MiB of the small calls
+ * accounts for this. */
 #define FRAG_SMALL_SEGMENT FRAG_MIB
 
-/* Which of the two a call of that size is; others are what they are. */
+/* The call whose cost applies at this size: the small variant of segment_alloc
+ * and segment_free below FRAG_SMALL_SEGMENT, else `call` itself. */
 static inline enum frag_driver_call
 frag_call_of_size(enum frag_driver_call call, frag_size size)
 {
@@ -50,14 +55,16 @@ frag_call_of_size(enum frag_driver_call call, frag_size size)
                                               : call;
 }
 
+/* The names of the calls in files, by enum frag_driver_call. */
 extern const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT];
 
-/* Memory that was given back is cleared before anybody gets it again. The
- * device does that beside its other work; a call waits for it only where no
- * other memory is left. So long for a MiB, 400 GiB/s. Source: an H200, where
- * 340 to 440 GiB a second were taken and given back once more than its memory
- * had been (paper/device.md). No price of a policy, since programs do other
- * things in between; what calls wait that follow each other at once. */
+/* Time to clear a MiB of returned memory, 400 GiB/s. The device clears memory
+ * before it is allocated again, in parallel with other work; an allocation
+ * waits for this only if no other memory is left. It is no part of the costs of
+ * a policy, because programs do other work between two calls. It is the wait of
+ * calls that follow each other at once. Source: an H200, which allocated and
+ * returned 340 to 440 GiB a second after all its memory had been used once
+ * (paper/device.md). */
 #define FRAG_CLEAR_NS_PER_MIB 2500
 
 struct frag_cost {
@@ -68,15 +75,17 @@ struct frag_costs {
     struct frag_cost call[FRAG_DRIVER_CALL_COUNT];
 };
 
-/* real/data/nvidia-h200-costs.csv, which a test holds it to. */
+/* The numbers of real/data/nvidia-h200-costs.csv; a test compares the two. */
 extern const struct frag_costs frag_costs_h200;
 
-/* Reads a CSV with the header call,fixed_ns,ns_per_mib (further columns and
- * lines that begin with # are skipped), a row for every call. IO; CORRUPT with
- * the line. On error *costs is untouched. */
+/* Reads costs from a CSV file: a header that begins call,fixed_ns,ns_per_mib,
+ * then one row for every call in any order. Further columns, empty lines and
+ * lines that begin with # are skipped. IO; CORRUPT with the line number in e.
+ * On error *costs is untouched. */
 enum frag_err frag_costs_read(const char *path, struct frag_costs *costs,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
+/* The cost of one call on `size` bytes, rounded to ns. */
 static inline frag_time frag_cost_ns(const struct frag_costs *costs,
                                      enum frag_driver_call call, frag_size size)
 {
