@@ -1,17 +1,19 @@
 /* best_fit.c - the smallest free block that is large enough.
  *
- * Of equals, by `ties`: the one with the lowest address, or the one that came
- * to its size last (lifo) or first (fifo), by a free, a split or a coalescing.
- * The low part of the block is granted, the rest stays free however small it
- * is. A freed block serves any stream at once. A request that no hole serves
- * takes a new segment; see mechanism/segments.h.
+ * Among blocks of equal size, the parameter `ties` selects the one with the
+ * lowest address, or the one that has had its size for the shortest (lifo) or
+ * the longest (fifo) time; a block gets its size by a free, a split or a
+ * coalescing. The low part of the block is allocated, the rest stays free,
+ * however small it is. A freed block serves any stream at once. A request that
+ * no hole can serve causes a new segment; see mechanism/segments.h.
  *
- * By lifo and fifo the set holds one hole of each size, the next to be taken;
- * its equals form a ring with it, in the order in which they will be.
+ * With lifo and fifo, the free set contains one hole of each size: the next one
+ * to use. The other holes of this size form a ring with it, in the order of
+ * their use.
  *
  * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5; the
- * orders among equals as Wilson et al., "Dynamic Storage Allocation: A Survey
- * and Critical Review", IWMM 1995, section 3.5.
+ * orders among equal sizes: Wilson et al., "Dynamic Storage Allocation: A
+ * Survey and Critical Review", IWMM 1995, section 3.5.
  */
 #include "policies/mechanism/fit.h"
 
@@ -49,7 +51,7 @@ static void insert(struct fit *fit, struct hole *hole)
     }
     if (first && first->node.size == hole->node.size) {
         join_ring(hole, first);
-        hole->node.left = NULL; /* free, though not in the set */
+        hole->node.left = NULL; /* marks it as free, though it is in no set */
         if (b->ties == TIES_FIFO)
             return;
         free_set_remove(&b->holes, &first->node);
@@ -84,7 +86,8 @@ static void resize(struct fit *fit, struct hole *hole, frag_addr addr,
     insert(fit, hole);
 }
 
-/* Adds the equals of a hole, itself not, to `met`. */
+/* Checks the ring of holes of equal size and adds all of them except the first
+ * to `met`. */
 static const char *check_ring(const struct hole *first, struct met *met)
 {
     for (const struct hole *h = first;; h = h->equal[AFTER]) {
@@ -128,8 +131,8 @@ static const struct frag_param params[] = {
         .offset = offsetof(struct best_fit, ties),
         .init = "address",
         .choices = "address|lifo|fifo",
-        .help = "which of equal blocks: the lowest, the last or the first "
-                "that came to be",
+        .help = "which of several blocks of equal size is used: the one with "
+                "the lowest address, the newest or the oldest",
     },
     {.name = NULL},
 };

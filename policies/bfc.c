@@ -1,31 +1,34 @@
-/* bfc.c - best fit with coalescing, as TensorFlow, XLA and JAX run it.
+/* bfc.c - best fit with coalescing, as in TensorFlow, XLA and JAX.
  *
- * Requests are rounded up to 256 bytes and get the smallest hole that is large
- * enough, of equals the one with the lowest address. A hole is cut, its low
- * part granted, only if it is at least twice the request or if what would be
- * left is at least `split`; otherwise it is granted whole and the excess is
- * internal waste. A freed block merges with its free neighbours in its region,
- * and serves any stream at once.
+ * Requests are rounded up to 256 bytes and use the smallest hole that is large
+ * enough; among equal sizes the one with the lowest address. The hole is split,
+ * and its low part allocated, only if the hole is at least twice as large as
+ * the request or if the rest would be at least `split` bytes. Otherwise the
+ * whole hole is allocated, and the excess is internal fragmentation. A freed
+ * block is coalesced with its free neighbours in its region, and serves any
+ * stream at once.
  *
- * Growth: a request that no hole serves takes a new region. The size starts at
- * `region`; it is doubled until the request fits, and, if that was not needed,
- * once the region is taken. A region never takes the pool past its limit. What
- * the device refuses is tried again at 0.9 of the size, in single precision as
- * the source has it, rounded up to 256, down to the request. If nothing is left
- * to try, and what is in wholly free regions could make up for it, those are
- * returned and growth is tried once more (`gc`). Memory goes back in no other
- * way: there is no empty_cache, so there is no trim.
+ * Growth: a request that no hole can serve causes a new region. The size of the
+ * next region starts at `region`. It is doubled until the request fits; if no
+ * doubling was needed, it is doubled after the region is allocated. A region
+ * never takes the pool above its limit. If the device refuses a size, 0.9 of it
+ * is tried, computed in single precision as in the source and rounded up to
+ * 256, down to the size of the request. If all sizes are refused, and the
+ * regions without live blocks are large enough to help, these regions are
+ * returned and growth is tried once more (`gc`). Memory returns to the device
+ * in no other way: the source has no empty_cache, so this policy has no trim.
  *
- * The source keeps holes in 21 bins, of 256 B << k, each ordered by size and
- * address, and searches them upwards. That is the order of one set by size and
- * address, which is what is kept here; bins are its index.
+ * The source keeps holes in 21 bins of 256 B << k, each ordered by size and
+ * address, and searches the bins upwards. This is the order of one set by size
+ * and address, which this file uses; the bins are only an index.
  *
  * Source: openxla/xla at 00df9ee, xla/tsl/framework/bfc_allocator.{h,cc} (also
  * TensorFlow's), with its defaults; `gc` is on as in TensorFlow's
- * gpu_bfc_allocator.h. JAX takes 0.75 of the device at once:
+ * gpu_bfc_allocator.h. JAX allocates 0.75 of the device at once:
  * "preallocate=yes,fraction=0.75". Not modelled: timestamped frees, regions
  * merged by a virtual-memory sub-allocator, spatial partitioning, waiting for
- * another thread's free; all are off by default or need what a trace lacks.
+ * the free of another thread. All of these are off by default or need data that
+ * a trace lacks.
  */
 #include "policies/checks.h"
 #include "policies/mechanism/segments.h"
@@ -75,7 +78,7 @@ static void fini(struct frag_heap *heap)
     tiles_fini(heap, &p->tiles);
 }
 
-/* The next size to try after the device refused one. */
+/* The next size to try after the device has refused `bytes`. */
 static frag_size step_down(frag_size bytes)
 {
     const frag_size less = whole_units((frag_size)((float)bytes * 0.9F));
@@ -83,7 +86,8 @@ static frag_size step_down(frag_size bytes)
     return less < bytes ? less : bytes - UNIT;
 }
 
-/* A new region with room for size. */
+/* Allocates a new region with room for `size` bytes, all of it one tile. OOM if
+ * the limit or the device does not allow one. */
 static enum frag_err extend(struct frag_heap *heap, frag_size size,
                             struct tile **out)
 {
@@ -106,7 +110,8 @@ static enum frag_err extend(struct frag_heap *heap, frag_size size,
     return err;
 }
 
-/* Returns the wholly free regions if that could help a request of size. */
+/* Returns the regions without live blocks, if that could help a request of
+ * `size` bytes; true if any was returned. */
 static bool collect(struct frag_heap *heap, frag_size size)
 {
     struct bfc *p = heap->state;
@@ -146,8 +151,9 @@ static enum frag_err bfc_alloc(struct frag_heap *heap,
 
     FRAG_TRY(find(heap, size, &t));
     whole = t->node.size;
-    tiles_take(&p->tiles, t,
-               whole / 2 >= size || whole - size >= p->split ? size : whole);
+    tiles_allocate(&p->tiles, t,
+                   whole / 2 >= size || whole - size >= p->split ? size
+                                                                 : whole);
     *out = (struct frag_block){tile_addr(t), t->node.size, t};
     return FRAG_OK;
 }
@@ -156,7 +162,7 @@ static void bfc_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct bfc *p = heap->state;
 
-    tiles_give(&p->tiles, block->node);
+    tiles_free(&p->tiles, block->node);
 }
 
 const char *bfc_check(const struct frag_heap *heap)
@@ -188,8 +194,8 @@ static const struct frag_param params[] = {
         .init = "128MiB",
         .min = UNIT,
         .max = 0x1p62,
-        .help = "a hole less than twice the request is cut if it leaves so "
-                "many bytes",
+        .help = "a hole of less than twice the request is split only if the "
+                "rest has so many bytes",
     },
     {
         .name = "fragmentation",
@@ -198,7 +204,7 @@ static const struct frag_param params[] = {
         .init = "0",
         .min = 0,
         .max = 1,
-        .help = "share of the limit that stands in for split; 0: split does",
+        .help = "if not 0, replaces split: this share of the limit",
     },
     POOL_LIMIT_PARAMS(struct bfc, limit, fraction),
     {
@@ -206,14 +212,14 @@ static const struct frag_param params[] = {
         .kind = FRAG_PARAM_SWITCH,
         .offset = offsetof(struct bfc, preallocate),
         .init = "no",
-        .help = "take all that the limit allows as the first region",
+        .help = "allocate all that the limit allows as the first region",
     },
     {
         .name = "gc",
         .kind = FRAG_PARAM_SWITCH,
         .offset = offsetof(struct bfc, gc),
         .init = "yes",
-        .help = "return wholly free regions before a request fails",
+        .help = "return regions without live blocks before a request fails",
     },
     {.name = NULL},
 };

@@ -1,24 +1,26 @@
-/* buddy.c - blocks that split in two parts and merge with none but each other.
+/* buddy.c - buddy systems: a block splits into two parts, and each part merges
+ * only with the other one.
  *
- * Sizes are those of a series in which each is the sum of two before it, by
- * `kind`, in units of `unit` bytes:
- *   binary     1 2 4 8 16 ...        halves
- *   fibonacci  1 2 3 5 8 13 ...      a size is the sum of the two before it
+ * Block sizes form a series in which each size is the sum of two earlier ones.
+ * `kind` selects the series, in units of `unit` bytes:
+ *   binary     1 2 4 8 16 ...        two halves
+ *   fibonacci  1 2 3 5 8 13 ...      the sum of the two sizes before
  *   weighted   1 2 3 4 6 8 12 16 ... 4n = 3n + n, 3n = 2n + n
- * A request is rounded up to a size of the series, which is granted. It takes a
- * free block of the smallest size that is large enough, and of equals the last
- * one that was freed, split off or merged. While one of the two parts would be
- * large enough the block is split: the larger part lies below, the smaller part
- * that is large enough is kept, of equal parts the lower. A freed block merges
- * at once with the other part if that is free and whole, and so on upwards.
- * A freed block serves any stream.
+ * A request is rounded up to a size of the series, which is allocated. It uses
+ * a free block of the smallest size that is large enough; among blocks of this
+ * size, the one that was freed, split off or merged last. The block is split
+ * while one of its two parts is large enough. The larger part has the lower
+ * addresses. The smaller part that is large enough is split on or allocated; of
+ * equal parts, the lower one. A freed block is merged at once with its other
+ * part if that is free and not split, and so on upwards. A freed block serves
+ * any stream.
  *
- * A segment is a whole block: `segment` is rounded up to a size of the series,
- * a larger request gets a segment of its own size. Growth and trim are those of
- * mechanism/segments.h otherwise.
+ * A segment is one block: `segment` is rounded up to a size of the series, and
+ * a larger request gets a segment of its own rounded size. Apart from that,
+ * growth and trim follow mechanism/segments.h.
  *
- * Two parts share one record, a cache line, so a block finds its buddy, and
- * both find what they were split from, without arithmetic on addresses: all
+ * Two parts share one record of one cache line. A block finds its buddy, and
+ * both find the block that was split, without arithmetic on addresses, so all
  * three series cost the same.
  *
  * Source: Knowlton, "A Fast Storage Allocator", CACM 8(10), 1965 (binary);
@@ -53,9 +55,10 @@ struct buddy_pair {
     frag_addr addr;
 };
 
-/* A segment is the lower part of a pair whose other part is never free. */
-struct buddy_span {
-    struct buddy_span *next;
+/* A segment. Its block is the lower part of a pair whose other part is never
+ * free. */
+struct buddy_segment {
+    struct buddy_segment *next;
     struct buddy_pair pair;
 };
 
@@ -63,20 +66,20 @@ struct buddy {
     frag_size segment, unit; /* the parameters */
     uint32_t kind;
     uint32_t classes;
-    struct buddy_span *spans; /* the newest first */
-    struct nodes nodes;       /* of pairs */
-    uint64_t used[WORDS];     /* bit c: there are free blocks of class c */
+    struct buddy_segment *segments; /* the newest first */
+    struct nodes nodes;             /* records of pairs */
+    uint64_t used[WORDS];           /* bit c: class c has free blocks */
     struct ring heads[CLASSES];
     frag_size sizes[CLASSES];
-    uint8_t smaller[CLASSES]; /* class of the smaller part; of the larger one
-                                 it is the class below */
+    uint8_t smaller[CLASSES]; /* class of the smaller part of a block; the
+                                 larger part of class c has class c - 1 */
     uint8_t above[65]; /* [k]: the smallest class of more than 2^(k-1) bytes */
 };
 
 /* ---- the series ---- */
 
-/* How many classes lie between a block and its smaller part, for even and odd
- * classes; what would lie below class 0 is class 0. */
+/* For each kind: the class of a block minus the class of its smaller part, for
+ * even and for odd classes. A result below class 0 means class 0. */
 static const uint8_t steps_down[][2] = {{1, 1}, {2, 2}, {3, 4}};
 
 static void make_series(struct buddy *b)
@@ -98,7 +101,7 @@ static void make_series(struct buddy *b)
             b->above[k++] = c;
 }
 
-/* The smallest class of at least size, which is > 0 and at most 2^63. */
+/* The smallest class of at least `size` bytes; size is > 0 and at most 2^63. */
 static unsigned class_of(const struct buddy *b, frag_size size)
 {
     unsigned c = b->above[64 - (unsigned)__builtin_clzll((size - 1) | 1)];
@@ -119,13 +122,15 @@ static void push(struct buddy *b, struct buddy_part *p)
 
 static void take_out(struct buddy *b, struct buddy_part *p)
 {
-    const uint64_t is_last = p->link.prev == p->link.next; /* both the head */
+    const uint64_t is_last =
+        p->link.prev == p->link.next; /* both are the head */
 
     ring_drop(&p->link);
     b->used[p->class / 64] &= ~(is_last << (p->class % 64));
 }
 
-/* The first free block of the smallest class from `class` up that has one. */
+/* The first free block of the smallest class >= `class` that has a free block;
+ * NULL if there is none. */
 static struct buddy_part *first_from(const struct buddy *b, unsigned class)
 {
     unsigned word = class / 64;
@@ -159,8 +164,8 @@ static void set_part(struct buddy_part *p, unsigned class, unsigned side)
     p->side = (uint8_t)side;
 }
 
-/* Splits a block that is on no list, at *addr, down to what a class calls for;
- * that lies at *addr then. */
+/* Splits a block at *addr, which is on no list, until a part of the given class
+ * is left; returns that part and sets *addr to its address. */
 static struct buddy_part *split(struct buddy *b, struct buddy_part *p,
                                 unsigned class, frag_addr *addr)
 {
@@ -183,15 +188,16 @@ static struct buddy_part *split(struct buddy *b, struct buddy_part *p,
 
 /* ---- segments ---- */
 
-/* A span that the device will not take back stays, as free as before. */
-static bool give_back(struct frag_heap *heap)
+/* Returns all segments without live blocks; true if any was returned. A segment
+ * that the device refuses to free stays as it was. */
+static bool return_segments(struct frag_heap *heap)
 {
     struct buddy *b = heap->state;
-    struct buddy_span **link = &b->spans;
+    struct buddy_segment **link = &b->segments;
     bool any = false;
 
     while (*link) {
-        struct buddy_span *s = *link;
+        struct buddy_segment *s = *link;
         struct buddy_part *p = &s->pair.parts[LOW];
 
         if (p->state != FREE ||
@@ -208,27 +214,28 @@ static bool give_back(struct frag_heap *heap)
     return any;
 }
 
-/* A new span of at least the class, on no list. */
+/* Allocates a new segment of at least the class; its block is on no list. */
 static enum frag_err grow(struct frag_heap *heap, unsigned class,
                           struct buddy_part **out)
 {
     struct buddy *b = heap->state;
     const unsigned usual = class_of(b, b->segment);
-    struct buddy_span *s = malloc(sizeof(*s));
+    struct buddy_segment *s = malloc(sizeof(*s));
     enum frag_err err;
 
     if (!s)
         return FRAG_NOMEM;
-    *s = (struct buddy_span){.pair.parts[HIGH] = {.side = HIGH, .state = USED}};
+    *s = (struct buddy_segment){
+        .pair.parts[HIGH] = {.side = HIGH, .state = USED}};
     s->pair.parts[LOW].class = (uint8_t)(class > usual ? class : usual);
-    err = segment_take(heap, b->sizes[s->pair.parts[LOW].class], give_back,
-                       &s->pair.addr);
+    err = segment_take(heap, b->sizes[s->pair.parts[LOW].class],
+                       return_segments, &s->pair.addr);
     if (err != FRAG_OK) {
         free(s);
         return err;
     }
-    s->next = b->spans;
-    b->spans = s;
+    s->next = b->segments;
+    b->segments = s;
     *out = &s->pair.parts[LOW];
     return FRAG_OK;
 }
@@ -244,7 +251,7 @@ static enum frag_err buddy_alloc(struct frag_heap *heap,
     struct buddy_part *p;
     frag_addr addr;
 
-    FRAG_TRY(nodes_reserve(&b->nodes, CLASSES)); /* more than splits can take */
+    FRAG_TRY(nodes_reserve(&b->nodes, CLASSES)); /* enough for all splits */
     p = first_from(b, class);
     if (p)
         take_out(b, p);
@@ -267,7 +274,7 @@ static void buddy_free(struct frag_heap *heap, const struct frag_block *block)
     while (pair->parts[!p->side].state == FREE) {
         take_out(b, &pair->parts[!p->side]);
         p = pair->whole;
-        nodes_give(&b->nodes, pair);
+        nodes_put(&b->nodes, pair);
         pair = pair_of(p);
     }
     push(b, p);
@@ -275,7 +282,7 @@ static void buddy_free(struct frag_heap *heap, const struct frag_block *block)
 
 static void buddy_trim(struct frag_heap *heap)
 {
-    give_back(heap);
+    return_segments(heap);
 }
 
 static enum frag_err init(struct frag_heap *heap)
@@ -293,12 +300,12 @@ static void fini(struct frag_heap *heap)
 {
     struct buddy *b = heap->state;
 
-    while (b->spans) {
-        struct buddy_span *s = b->spans;
+    while (b->segments) {
+        struct buddy_segment *s = b->segments;
 
         heap->mem->ops->segment_free(heap->mem, s->pair.addr,
                                      b->sizes[s->pair.parts[LOW].class]);
-        b->spans = s->next;
+        b->segments = s->next;
         free(s);
     }
     nodes_release(&b->nodes);
@@ -312,8 +319,8 @@ static const struct frag_param params[] = {
         .init = "20MiB",
         .min = 512,
         .max = 0x1p40,
-        .help = "bytes taken from the device at once, rounded up to a block; "
-                "a larger request gets its own segment",
+        .help = "bytes allocated from the device at once, rounded up to a "
+                "block size; a larger request gets its own segment",
     },
     {
         .name = "unit",
@@ -337,7 +344,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_buddy = {
     .name = "buddy",
-    .summary = "blocks split in two parts that merge with each other only",
+    .summary = "a block splits into two parts that merge only with each other",
     .source = "Knowlton, A Fast Storage Allocator, CACM 1965; Peterson and "
               "Norman, Buddy Systems, CACM 1977",
     .state_size = sizeof(struct buddy),

@@ -1,7 +1,8 @@
-/* checks.h - the checks of policies whose state no header shows.
+/* checks.h - checks of the policies whose state is in no header.
  *
- * Each says what is broken of its invariants, or NULL; see mechanism/check.h.
- * The other policies have theirs beside their state.
+ * Each function returns NULL or a text that names the broken invariant; see
+ * mechanism/check.h. Only tests call them. Other policies declare their checks
+ * in the header of their state.
  */
 #ifndef FRAG_POLICIES_CHECKS_H
 #define FRAG_POLICIES_CHECKS_H

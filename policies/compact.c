@@ -1,31 +1,35 @@
-/* compact.c - best fit in one growing region, and live blocks are moved.
+/* compact.c - best fit in one growing region, with live blocks moved together.
  *
- * Address space is reserved, memory is mapped at its end page by page. A
- * request takes the tightest hole, of equals the lowest, its low part. One that
- * no hole serves either lets the region grow at its end or has blocks moved
- * first; `strategy` says which:
- *   threshold    grows if at most the share `threshold` of the region is then
- *                free, or if it would have to grow so far anyway; else moves as
- *                little as is needed for that
- *   sliding      moves all blocks to the low end, then grows by what is missing
- *   on_oom       grows; moves as little as is needed when the device refuses
- *   incremental  grows; from the first such request on every request moves the
- *                lowest blocks above a hole, at most `bytes` and `moves` of
- *                them, until there is no hole below a block
- * As little as is needed: the run of neighbouring blocks of the fewest bytes
- * whose holes together have the room, where the end of the region is a hole
- * that can grow; of equals the lowest run. Its blocks slide down in order.
+ * Address space is reserved, and memory is mapped at the end of the used part,
+ * page by page. A request uses the smallest hole that is large enough, among
+ * equal sizes the lowest; the low part of the hole is allocated. If no hole is
+ * large enough, either the region grows at its end, or blocks are moved first.
+ * `strategy` selects one:
+ *   threshold    grows if afterwards at most the share `threshold` of the
+ *                region is free, or if the region must grow by that much in any
+ *                case; otherwise moves as few bytes as the growth within the
+ *                threshold requires
+ *   sliding      moves all blocks to the low end, then grows by the missing
+ *                bytes
+ *   on_oom       grows; if the device refuses, moves as few bytes as necessary
+ *   incremental  grows; such a request starts a pass: from then on each request
+ *                moves the lowest blocks above a hole, at most `moves` blocks
+ *                and `bytes` bytes, until no hole is below a block
+ * To move as few bytes as necessary, the policy selects the run of neighbouring
+ * blocks with the fewest bytes whose holes together have the room; among equal
+ * runs the lowest. The end of the region counts as a hole that can grow. The
+ * blocks of the run slide down in order.
  *
- * A block slides by copies between disjoint ranges: in pieces of the hole below
- * it, from the low end up. A hole of less than 1/PIECES of the block above it
- * is not worth the copies and stays. Moves are synchronous: the device is
- * waited for before the first and after the last of an event, all copies go to
- * the stream that asks. Whatever the strategy, when the device refuses to let
- * the region grow, blocks are moved as in on_oom, if that can help. Trim
- * returns the free pages at the end of the region and moves nothing. A freed
- * block serves any stream.
+ * A block slides by copies between disjoint ranges: in parts as large as the
+ * hole below it, from the low end up. A hole smaller than 1/PIECES of the block
+ * above it is not worth the copies and stays. Moves are synchronous: the policy
+ * waits for the device before the first and after the last move of an event,
+ * and queues all copies on the stream of the request. With every strategy, if
+ * the device refuses to let the region grow, blocks are moved as in on_oom,
+ * provided that this can help. Trim returns the free pages at the end of the
+ * region and moves nothing. A freed block serves any stream.
  *
- * Source: sliding compaction as Cohen and Nicolau, "Comparison of Compacting
+ * Source: sliding compaction as in Cohen and Nicolau, "Comparison of Compacting
  * Algorithms for Garbage Collection", TOPLAS 1983; the cheapest run and the
  * limits are ours.
  */
@@ -46,9 +50,9 @@ struct compact {
     uint64_t moves;
     frag_size span;
     frag_size used;
-    struct page_tile
-        *cursor; /* of an incremental pass: all up to this used tile,
-               which may be a span's end, is done; NULL: no pass */
+    struct page_tile *cursor; /* position of an incremental pass: this used
+                                 tile (or end of a span) and all below it are
+                                 done; NULL: no pass */
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -76,12 +80,13 @@ static bool is_block(const struct page_tile *t)
     return t->state == TILE_USED && !t->is_end;
 }
 
+/* True if a hole is large enough to be worth moving the block above it. */
 static bool is_worth(const struct page_tile *block, frag_size hole)
 {
     return block->node.size / PIECES <= hole;
 }
 
-/* Slides the block above a hole down over it. */
+/* Slides the block above a hole down to the start of the hole. */
 static enum frag_err slide(struct frag_heap *heap, struct page_tile *hole,
                            frag_stream stream)
 {
@@ -99,7 +104,8 @@ static enum frag_err slide(struct frag_heap *heap, struct page_tile *hole,
     return FRAG_OK;
 }
 
-/* Slides blocks down from the hole up to address `limit` of its span. */
+/* Slides down the blocks between the hole and the address `limit` in the same
+ * span. */
 static enum frag_err slide_run(struct frag_heap *heap, struct page_tile *hole,
                                frag_addr limit, frag_stream stream)
 {
@@ -124,23 +130,25 @@ static enum frag_err slide_all(struct frag_heap *heap, frag_stream stream)
     return FRAG_OK;
 }
 
-/* ------------------------------------------- as little as is needed --- */
+/* ------------------------------------------------- the cheapest run --- */
 
-/* Neighbouring tiles from a hole to one that ends at `end`. */
+/* A run of neighbouring tiles, from the hole `first` to a hole that ends at
+ * `end`, or to the end of the region at `end`. */
 struct window {
     struct page_tile *first;
     frag_addr end;
-    frag_size free, live;
+    frag_size free, live; /* bytes of its holes, of its blocks */
 };
 
+/* Stores the window as the best one if it has fewer live bytes. */
 static void consider(const struct window *w, struct window *best)
 {
     if (!best->first || w->live < best->live)
         *best = *w;
 }
 
-/* Leaves the first hole and the blocks above it out of the window, of which
- * `last` is the last hole. */
+/* Removes the first hole, and the blocks up to the next hole, from the window.
+ * `last` is the window's last hole. */
 static void shrink(struct window *w, const struct page_tile *last)
 {
     if (w->first == last) {
@@ -153,6 +161,8 @@ static void shrink(struct window *w, const struct page_tile *last)
         w->live -= w->first->node.size;
 }
 
+/* Extends the window by a hole, and considers every window that ends there and
+ * has `size` bytes free. */
 static void take_hole(struct window *w, struct page_tile *t, frag_size size,
                       struct window *best)
 {
@@ -166,7 +176,8 @@ static void take_hole(struct window *w, struct page_tile *t, frag_size size,
     }
 }
 
-/* The region's end, a bare tile: holes of `least` bytes are enough here. */
+/* The same for the end of the region, a bare tile; here `least` free bytes are
+ * enough, because the region can grow. */
 static void take_end(struct window *w, const struct page_tile *t,
                      frag_size least, struct window *best)
 {
@@ -177,8 +188,9 @@ static void take_end(struct window *w, const struct page_tile *t,
     }
 }
 
-/* The cheapest window with `size` free, or, at the end of a region that can
- * grow, `least`. */
+/* The window with the fewest live bytes that has `size` bytes free, or `least`
+ * bytes if it ends where the region can grow. first is NULL if there is none.
+ */
 static struct window cheapest(const struct compact *s, frag_size size,
                               frag_size least)
 {
@@ -201,8 +213,9 @@ static struct window cheapest(const struct compact *s, frag_size size,
     return best;
 }
 
-/* Moves blocks so that a request of size fits, or that it does once the region
- * has grown by size - least; all to the low end if no window is enough. */
+/* Moves blocks so that a request of `size` bytes fits, or fits after the region
+ * has grown by size - least bytes. Moves all blocks to the low end if no window
+ * is enough. */
 static enum frag_err make_way(struct frag_heap *heap, frag_size size,
                               frag_size least, frag_stream stream)
 {
@@ -218,7 +231,8 @@ static enum frag_err make_way(struct frag_heap *heap, frag_size size,
 
 /* -------------------------------------------------------- strategies --- */
 
-/* The share of the region that may be free is kept if it grows by `pages`. */
+/* True if, after growth by `pages` and the request, at most the share
+ * `threshold` of the region is free. */
 static bool stays_dense(const struct compact *s, frag_size size, uint64_t pages)
 {
     const double held =
@@ -228,7 +242,8 @@ static bool stays_dense(const struct compact *s, frag_size size, uint64_t pages)
     return held - (double)(s->used + size) <= s->threshold * held;
 }
 
-/* The fewest pages that the region has to grow by, whatever is moved. */
+/* The fewest pages by which the region must grow, even if all blocks are
+ * moved. */
 static uint64_t least_pages(const struct compact *s, frag_size size)
 {
     const struct pages *p = &s->pages;
@@ -237,8 +252,9 @@ static uint64_t least_pages(const struct compact *s, frag_size size)
     return size > free ? (size - free + p->unit - 1) / p->unit : 0;
 }
 
-/* Free bytes that a window at the end must have so that the region grows by
- * fewer than `most` pages: as few as it has to, or as keep it dense. */
+/* The free bytes that a window at the end must have, so that the region grows
+ * by fewer than `most` pages: by the fewest pages possible, or by more as long
+ * as the region stays dense. */
 static frag_size least_free(const struct compact *s, frag_size size,
                             uint64_t most)
 {
@@ -249,6 +265,7 @@ static frag_size least_free(const struct compact *s, frag_size size,
     return size - pages * s->pages.unit;
 }
 
+/* Applies the strategy to a request that would make the region grow. */
 static enum frag_err before_growth(struct frag_heap *heap, frag_size size,
                                    const struct spot *spot, frag_stream stream)
 {
@@ -264,7 +281,7 @@ static enum frag_err before_growth(struct frag_heap *heap, frag_size size,
     return make_way(heap, size, least_free(s, size, spot->pages), stream);
 }
 
-/* A hole, or one at the region's end that grows for it. */
+/* Finds a hole, or maps pages for one at the end of the region. */
 static enum frag_err fit_or_grow(struct frag_heap *heap, frag_size size,
                                  struct page_tile **out)
 {
@@ -304,7 +321,7 @@ static enum frag_err find_room(struct frag_heap *heap, frag_size size,
 
 /* --------------------------------------------------- incremental pass --- */
 
-/* The next block to slide, after its hole; NULL at the end of the pass. */
+/* The hole below the next block to slide; NULL at the end of the pass. */
 static struct page_tile *next_hole(struct compact *s)
 {
     struct page_tile *c = s->cursor;
@@ -324,8 +341,8 @@ static struct page_tile *next_hole(struct compact *s)
     return NULL;
 }
 
-/* Goes on with a pass, as far as one event may. */
-static enum frag_err go_on(struct frag_heap *heap, frag_stream stream)
+/* Continues a pass within the limits for one request. */
+static enum frag_err continue_pass(struct frag_heap *heap, frag_stream stream)
 {
     struct compact *s = heap->state;
     frag_size bytes = s->bytes;
@@ -360,7 +377,7 @@ static enum frag_err alloc(struct frag_heap *heap,
 
     FRAG_TRY(pages_ready(&s->pages));
     if (s->cursor)
-        FRAG_TRY(go_on(heap, req->stream));
+        FRAG_TRY(continue_pass(heap, req->stream));
     t = pages_fit(&s->pages, size);
     if (!t)
         FRAG_TRY(find_room(heap, size, req->stream, &t));
@@ -390,7 +407,7 @@ static void free_requested(struct frag_heap *heap,
     pages_pend(block->node);
 }
 
-/* The highest tile of a span that has memory. */
+/* The highest tile of a span that is not bare. */
 static struct page_tile *topmost(const struct page_span *s)
 {
     struct page_tile *t = s->ends.prev;
@@ -433,35 +450,36 @@ static const struct frag_param params[] = {
      .offset = offsetof(struct compact, strategy),
      .init = "threshold",
      .choices = "threshold|sliding|on_oom|incremental",
-     .help = "when blocks are moved"},
+     .help = "when live blocks are moved"},
     {.name = "threshold",
      .kind = FRAG_PARAM_RATIO,
      .offset = offsetof(struct compact, threshold),
      .init = "0.015",
      .min = 0,
      .max = 1,
-     .help = "threshold: share of the region that growth may leave free"},
+     .help = "for strategy threshold: share of the region that may be free "
+             "after growth"},
     {.name = "bytes",
      .kind = FRAG_PARAM_SIZE,
      .offset = offsetof(struct compact, bytes),
      .init = "64MiB",
      .min = FRAG_QUANTUM,
      .max = 0x1p62,
-     .help = "incremental: most bytes moved for a request"},
+     .help = "for strategy incremental: most bytes moved in one request"},
     {.name = "moves",
      .kind = FRAG_PARAM_NUMBER,
      .offset = offsetof(struct compact, moves),
      .init = "8",
      .min = 1,
      .max = 0x1p40,
-     .help = "incremental: most blocks moved for a request"},
+     .help = "for strategy incremental: most blocks moved in one request"},
     SPAN_PARAM(struct compact, span),
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_compact = {
     .name = "compact",
-    .summary = "best fit in one region whose live blocks are moved together",
+    .summary = "best fit in one region; live blocks are moved together",
     .source = "Cohen and Nicolau, TOPLAS 1983 (sliding); limits and the "
               "cheapest run are ours",
     .needs = FRAG_NEEDS_VMM | FRAG_NEEDS_MOVES,

@@ -1,22 +1,24 @@
-/* cupy.c - CuPy's memory pool: best fit per stream over exact allocations.
+/* cupy.c - CuPy's memory pool: best fit per stream over segments of exact size.
  *
- * Requests are rounded up to 512 bytes. Each stream has an arena of its own, as
- * has each pool (a MemoryPool object), and a hole serves its arena only: the
- * smallest that is large enough, always cut to size, its low part granted. A
- * freed block goes back to the arena it was taken from and merges with its free
- * neighbours in its segment.
+ * Requests are rounded up to 512 bytes. Each stream of each pool (a MemoryPool
+ * object) has an arena of its own, and a hole serves only requests of its
+ * arena. A request uses the smallest hole that is large enough; the hole is
+ * always split to the size of the request, and its low part is allocated. A
+ * freed block returns to its arena and is coalesced with its free neighbours in
+ * its segment.
  *
- * Growth: a request that no hole serves takes a segment of just its size. Where
- * that would pass the limit, or where the device refuses, the wholly free
- * segments of all arenas are returned (free_all_blocks, which trim is too) and
- * it is tried again.
+ * Growth: a request that no hole can serve causes a segment of exactly its
+ * size. If the segment would exceed the limit, or if the device refuses it, the
+ * segments without live blocks of all arenas are returned (free_all_blocks,
+ * also the effect of trim) and the segment is requested again.
  *
- * Of equal holes CuPy takes the one whose record has the lowest address in the
- * host's memory, which is nobody's choice; here it is the one in the segment
- * that was taken first, the lowest in that, so that where the driver puts
- * segments does not matter. The source asks the device twice more after
- * free_all_blocks, the second time after Python's garbage collection; here once
- * and only if something was returned, since nothing else can have changed.
+ * Two rules differ from the source. Among holes of equal size, CuPy uses the
+ * one whose record has the lowest address in host memory, which nobody chose.
+ * Here it is the hole in the oldest segment, and in that segment the lowest, so
+ * that the addresses of segments have no effect. After free_all_blocks the
+ * source requests the segment twice more, the second time after Python's
+ * garbage collection. Here it is requested once, and only if a segment was
+ * returned, because nothing else can have changed.
  *
  * Source: cupy/cupy 15.0.0a1 (6b6d956), cupy/cuda/memory.pyx, _Arena and
  * SingleDeviceMemoryPool.
@@ -37,7 +39,7 @@ struct cupy_arena {
 struct cupy {
     frag_size limit; /* the parameters */
     double fraction;
-    struct cupy_arena *arenas; /* the one used last comes first */
+    struct cupy_arena *arenas; /* the most recently used first */
     struct tiles tiles;
 };
 
@@ -70,7 +72,8 @@ static void put_first(struct cupy *p, struct cupy_arena *a)
     p->arenas = a;
 }
 
-/* The arena of a stream and pool, made if there is none yet. */
+/* The arena of a stream and pool, moved to the front; created if there is none
+ * yet. NULL if the host has no memory. */
 static struct cupy_arena *arena_of(struct cupy *p, frag_stream stream,
                                    frag_pool pool)
 {
@@ -134,7 +137,7 @@ static enum frag_err cupy_alloc(struct frag_heap *heap,
     t = (struct tile *)free_set_fit(&a->holes, size);
     if (!t)
         FRAG_TRY(grow(heap, a, size, &t));
-    tiles_take(&p->tiles, t, size);
+    tiles_allocate(&p->tiles, t, size);
     *out = (struct frag_block){tile_addr(t), size, t};
     return FRAG_OK;
 }
@@ -143,7 +146,7 @@ static void cupy_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct cupy *p = heap->state;
 
-    tiles_give(&p->tiles, block->node);
+    tiles_free(&p->tiles, block->node);
 }
 
 static void cupy_trim(struct frag_heap *heap)

@@ -1,81 +1,82 @@
-/* direct.c - every request is a call to the device: the baseline.
+/* direct.c - one device allocation per request: the baseline without a cache.
  *
- * A segment for each block, returned when it is freed. Nothing is kept, so
- * nothing is free but unusable; the price is a device call per event. What
- * PyTorch does under PYTORCH_NO_CUDA_MEMORY_CACHING=1. There is no choice and
- * therefore no tie.
+ * Each block is a segment of its own, which is returned when the block is
+ * freed, as in PyTorch under PYTORCH_NO_CUDA_MEMORY_CACHING=1. No free memory
+ * is held, so there is no external fragmentation; the cost is a device call for
+ * each event. There is no choice, and therefore no tie.
  *
- * A segment that the device refuses to take back is kept aside; trim, and a
- * request that finds the device full, offer it again.
+ * A segment that the device refuses to free is stored in a list. Trim, and a
+ * request that finds the device full, try to free the listed segments again.
  */
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/segments.h"
 
-struct direct_piece {
-    struct direct_piece *prev,
-        *next; /* in the list of live or of refused pieces */
+struct direct_block {
+    struct direct_block *prev, *next; /* in the list of live or of refused
+                                         blocks */
     frag_addr addr;
     frag_size size;
 };
 
 struct direct {
     struct nodes nodes;
-    struct direct_piece *live, *refused;
+    struct direct_block *live, *refused;
 };
 
 static enum frag_err init(struct frag_heap *heap)
 {
     struct direct *d = heap->state;
 
-    d->nodes.size = sizeof(struct direct_piece);
+    d->nodes.size = sizeof(struct direct_block);
     return FRAG_OK;
 }
 
-static void push(struct direct_piece **list, struct direct_piece *piece)
+static void push(struct direct_block **list, struct direct_block *b)
 {
-    piece->prev = NULL;
-    piece->next = *list;
+    b->prev = NULL;
+    b->next = *list;
     if (*list)
-        (*list)->prev = piece;
-    *list = piece;
+        (*list)->prev = b;
+    *list = b;
 }
 
-static void drop(struct direct_piece **list, struct direct_piece *piece)
+static void drop(struct direct_block **list, struct direct_block *b)
 {
-    if (piece->prev)
-        piece->prev->next = piece->next;
+    if (b->prev)
+        b->prev->next = b->next;
     else
-        *list = piece->next;
-    if (piece->next)
-        piece->next->prev = piece->prev;
+        *list = b->next;
+    if (b->next)
+        b->next->prev = b->prev;
 }
 
-/* Returns a piece of no list to the device. */
-static bool give_back(struct frag_heap *heap, struct direct_piece *piece)
+/* Returns the segment of a block that is in no list. If the device refuses, the
+ * block goes to the list of refused ones, and the result is false. */
+static bool return_segment(struct frag_heap *heap, struct direct_block *b)
 {
     struct direct *d = heap->state;
 
-    if (heap->mem->ops->segment_free(heap->mem, piece->addr, piece->size) !=
-        FRAG_OK) {
-        push(&d->refused, piece);
+    if (heap->mem->ops->segment_free(heap->mem, b->addr, b->size) != FRAG_OK) {
+        push(&d->refused, b);
         return false;
     }
-    nodes_give(&d->nodes, piece);
+    nodes_put(&d->nodes, b);
     return true;
 }
 
-static bool offer_again(struct frag_heap *heap)
+/* Tries to free the refused segments again; true if any was freed. */
+static bool retry_refused(struct frag_heap *heap)
 {
     struct direct *d = heap->state;
-    struct direct_piece *list = d->refused;
+    struct direct_block *list = d->refused;
     bool any = false;
 
     d->refused = NULL;
     while (list) {
-        struct direct_piece *piece = list;
+        struct direct_block *b = list;
 
-        list = piece->next;
-        any = give_back(heap, piece) || any;
+        list = b->next;
+        any = return_segment(heap, b) || any;
     }
     return any;
 }
@@ -86,15 +87,15 @@ static enum frag_err direct_alloc(struct frag_heap *heap,
 {
     struct direct *d = heap->state;
     const frag_size size = whole_quanta(req->size);
-    struct direct_piece *piece;
+    struct direct_block *b;
     frag_addr addr;
 
     FRAG_TRY(nodes_reserve(&d->nodes, 1));
-    FRAG_TRY(segment_take(heap, size, offer_again, &addr));
-    piece = nodes_take(&d->nodes);
-    *piece = (struct direct_piece){.addr = addr, .size = size};
-    push(&d->live, piece);
-    *out = (struct frag_block){addr, size, piece};
+    FRAG_TRY(segment_take(heap, size, retry_refused, &addr));
+    b = nodes_take(&d->nodes);
+    *b = (struct direct_block){.addr = addr, .size = size};
+    push(&d->live, b);
+    *out = (struct frag_block){addr, size, b};
     return FRAG_OK;
 }
 
@@ -103,12 +104,12 @@ static void direct_free(struct frag_heap *heap, const struct frag_block *block)
     struct direct *d = heap->state;
 
     drop(&d->live, block->node);
-    give_back(heap, block->node);
+    return_segment(heap, block->node);
 }
 
 static void direct_trim(struct frag_heap *heap)
 {
-    offer_again(heap);
+    retry_refused(heap);
 }
 
 static void fini(struct frag_heap *heap)
@@ -120,7 +121,7 @@ static void fini(struct frag_heap *heap)
 
         direct_free(heap, &block);
     }
-    offer_again(heap);
+    retry_refused(heap);
     nodes_release(&d->nodes);
 }
 

@@ -1,14 +1,19 @@
-/* expandable.c - a region per stream and pool that grows and shrinks by pages.
+/* expandable.c - best fit in one region per stream and pool that grows by
+ * pages.
  *
- * The bare idea, without PyTorch's rules: each stream of each pool has address
- * space of its own, and memory is mapped where blocks need it. A request takes
- * the tightest hole of its region, of equals the lowest; inside it, where the
- * most whole pages stay free, of equals the low end. If none is large enough,
- * new pages are mapped at the region's end or in a hole of its address space,
- * wherever the fewest are missing (mechanism/pages.h has the ties). Free pages
- * stay mapped, and a region's memory serves no other, until trim or a device
- * that refuses: then the device is waited for, the whole free pages of all
- * regions are unmapped and returned, and the request is made once more.
+ * This is the idea of PyTorch's expandable segments without PyTorch's other
+ * rules (for these see torch/). Each stream of each pool has address space of
+ * its own, a region, and memory is mapped where blocks need it. A request uses
+ * the smallest hole of its region that is large enough, among equal sizes the
+ * lowest. The block is placed at the end of the hole that leaves more whole
+ * pages free, at equal counts the low end. If no hole is large enough, new
+ * pages are mapped at the end of the region or in a gap of its address space,
+ * wherever the fewest pages are missing (mechanism/pages.h has the ties).
+ *
+ * Free pages stay mapped, and the memory of a region serves no other region,
+ * until trim, or until the device refuses a request. Then the policy waits for
+ * the device, unmaps and returns the whole free pages of all regions, and,
+ * after a refusal, repeats the request once.
  *
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
  */
@@ -43,7 +48,8 @@ static void fini(struct frag_heap *heap)
     }
 }
 
-/* The region of a stream and pool, at the front; NULL if the host is full. */
+/* The region of a stream and pool, moved to the front; created if there is none
+ * yet. NULL if the host has no memory. */
 static struct expandable_region *region_of(struct frag_heap *heap,
                                            const struct frag_request *req)
 {
@@ -69,6 +75,7 @@ static struct expandable_region *region_of(struct frag_heap *heap,
     return r;
 }
 
+/* True if a region has a spare page or may have a whole free page. */
 static bool can_shrink(const struct expandable *s)
 {
     for (const struct expandable_region *r = s->regions; r; r = r->next) {
@@ -80,8 +87,8 @@ static bool can_shrink(const struct expandable *s)
     return false;
 }
 
-/* Returns the whole free pages of all regions; true if any. */
-static bool give_back(struct frag_heap *heap)
+/* Returns the whole free pages of all regions; true if any was returned. */
+static bool return_pages(struct frag_heap *heap)
 {
     struct expandable *s = heap->state;
     bool any = false;
@@ -114,7 +121,7 @@ static enum frag_err find(struct frag_heap *heap, struct pages *p,
     *out = pages_fit(p, size);
     if (!*out)
         return grow(heap, p, size, out, addr);
-    *addr = pages_seat(p, *out, size);
+    *addr = pages_addr(p, *out, size);
     return FRAG_OK;
 }
 
@@ -131,7 +138,7 @@ static enum frag_err alloc(struct frag_heap *heap,
     if (!r)
         return FRAG_NOMEM;
     err = find(heap, &r->pages, size, &t, &addr);
-    if (err == FRAG_OOM && give_back(heap))
+    if (err == FRAG_OOM && return_pages(heap))
         err = find(heap, &r->pages, size, &t, &addr);
     FRAG_TRY(err);
     FRAG_TRY(pages_ready(&r->pages));
@@ -148,7 +155,7 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
 
 static void trim(struct frag_heap *heap)
 {
-    give_back(heap);
+    return_pages(heap);
 }
 
 const char *expandable_check(const struct frag_heap *heap)
@@ -168,7 +175,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_expandable = {
     .name = "expandable",
-    .summary = "best fit in a region per stream that grows by mapping pages",
+    .summary = "best fit in a region per stream and pool that grows by pages",
     .source = "the idea of PyTorch's expandable segments, without its rules",
     .needs = FRAG_NEEDS_VMM,
     .state_size = sizeof(struct expandable),

@@ -1,13 +1,14 @@
 /* first_fit.c - the lowest free block that is large enough.
  *
- * Address-ordered first fit over all segments: low memory fills, high memory
- * drains, so whole segments at the top become free. Addresses are unique, so
- * there are no ties. A freed block serves any stream at once. A request that no
- * hole serves takes a new segment; see mechanism/segments.h.
+ * First fit in address order over all segments. Low addresses fill up, high
+ * addresses drain, so whole segments at the top are freed. Addresses are
+ * unique, so there are no ties. A freed block serves any stream at once. A
+ * request that no hole can serve causes a new segment; see
+ * mechanism/segments.h.
  *
  * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5,
- * algorithm A; in address order as Wilson et al., "Dynamic Storage Allocation:
- * A Survey and Critical Review", IWMM 1995, section 3.5.
+ * algorithm A; the address order: Wilson et al., "Dynamic Storage Allocation: A
+ * Survey and Critical Review", IWMM 1995, section 3.5.
  */
 #include "policies/mechanism/fit.h"
 

@@ -1,18 +1,20 @@
-/* half_fit.c - a list per power of two, the first block of a safe one.
+/* half_fit.c - Half-Fit: one free list per power of two, no search.
  *
  * A free block of n quanta is in the list of the largest power of two that is
- * at most n; a request searches from the smallest that is at least its size,
- * where every block is large enough, so that no list is walked. A block that
- * would fit but is in the list below is passed over: Ogasawara's incomplete
- * memory use, the price of constant time. The low part is granted in whole
- * quanta, the rest goes to the list of its size, and a freed block is coalesced
- * at once. Of blocks of one list the last one that was freed, split or
- * coalesced is taken. A freed block serves any stream.
+ * at most n. A request uses the first list from the smallest power of two that
+ * is at least its size: every block there is large enough, so no list is
+ * searched. A block in the next lower list may be large enough too, but is
+ * skipped. Ogasawara calls this incomplete memory use; it is the price of
+ * constant time. The low part of the block is allocated in whole quanta, the
+ * rest goes to the list of its size, and a freed block is coalesced at once.
+ * Within a list, the block that was freed, split or coalesced last is used
+ * first. A freed block serves any stream.
  *
- * One thing is added. The paper's heap is fixed and refuses; here the next step
- * would be a call to the device, so the list that was passed over is searched
- * first, and the first block that is large enough taken. Only then a new
- * segment is; see mechanism/segments.h.
+ * One step is added. The heap of the paper has a fixed size and refuses the
+ * request; here the next step would be a call to the device. Therefore the
+ * skipped list is searched first, and its first block that is large enough is
+ * used. Only if there is none, a new segment is allocated; see
+ * mechanism/segments.h.
  *
  * Source: Ogasawara, "An Algorithm with Constant Execution Time for Dynamic
  * Storage Allocation", RTCSA 1995.
@@ -50,7 +52,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_half_fit = {
     .name = "half_fit",
-    .summary = "a list per power of two, the first block of a safe one",
+    .summary = "a free list per power of two whose first block always fits",
     .source = "Ogasawara, An Algorithm with Constant Execution Time for "
               "Dynamic Storage Allocation, RTCSA 1995",
     .state_size = sizeof(struct bins_fit),

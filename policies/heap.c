@@ -1,4 +1,5 @@
-/* heap.c - opening and closing a heap: one policy at work on one backend. */
+/* heap.c - opens and closes a heap: one policy that runs on one backend.
+ */
 #include <stdlib.h>
 
 #include "policies/params.h"
@@ -21,7 +22,8 @@ enum frag_err frag_heap_open_params(struct frag_heap *heap,
 
     if (policy->needs & FRAG_NEEDS_VMM && !has_vmm(mem->ops))
         return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s needs virtual memory calls, which %s lacks",
+                         "%s needs virtual memory calls, which the backend %s "
+                         "lacks",
                          policy->name, mem->ops->name);
     fresh.state = params_state(params);
     if (!fresh.state)

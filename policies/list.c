@@ -1,5 +1,6 @@
-/* list.c - the registry of policies. Only a program that looks policies up by
- * their names needs this file: it refers to all of them. */
+/* list.c - the registry of policies. It refers to all of them, so only a
+ * program that finds policies by name needs to link this file.
+ */
 #include <string.h>
 
 #include "policies/policy.h"

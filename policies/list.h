@@ -1,4 +1,7 @@
-/* The policies, one line each; the file is policies/<name>.c. */
+/* list.h - the policies, one line each. POLICY(name) stands for the table
+ * frag_policy_<name> in policies/<name>.c or in a folder of policies/. A file
+ * defines POLICY and then includes this one.
+ */
 POLICY(torch)
 POLICY(direct)
 POLICY(first_fit)

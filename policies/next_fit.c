@@ -1,11 +1,11 @@
-/* next_fit.c - the next free block that is large enough, going round.
+/* next_fit.c - first fit that starts where the previous search ended.
  *
- * First fit that starts where the last search ended, at the end of the block
- * it granted, and goes on from the lowest address when it comes to the highest.
- * A hole that has grown over that place by coalescing counts as behind it.
+ * The search starts at the end of the block that was allocated last, continues
+ * upwards, and then continues from the lowest address. A hole that starts below
+ * that position, and has grown across it by coalescing, counts as below it.
  * Addresses are unique, so there are no ties. A freed block serves any stream
- * at once. A request that no hole serves takes a new segment, and the search
- * goes on from there; see mechanism/segments.h.
+ * at once. A request that no hole can serve causes a new segment, and the next
+ * search starts there; see mechanism/segments.h.
  *
  * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5, exercise
  * 6: the roving pointer.
@@ -14,7 +14,7 @@
 
 struct next_fit {
     struct address_fit base;
-    frag_addr rover;
+    frag_addr rover; /* where the next search starts */
 };
 
 static struct hole *next(struct fit *fit, frag_size size)
@@ -50,7 +50,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_next_fit = {
     .name = "next_fit",
-    .summary = "the next free block that is large enough, going round",
+    .summary = "first fit that starts where the previous search ended",
     .source = "Knuth, The Art of Computer Programming, vol. 1, section 2.5, "
               "exercise 6",
     .state_size = sizeof(struct next_fit),

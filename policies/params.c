@@ -1,5 +1,6 @@
-/* params.c - the parameters of a policy: reading them into a state, and writing
- * them as text. */
+/* params.c - the parameters of a policy: reads them into a state, checks them,
+ * and writes them as text.
+ */
 #include "policies/params.h"
 
 #include <ctype.h>
@@ -10,9 +11,9 @@
 
 #include "traces/number.h"
 
-enum { VALUE_TEXT = 64 }; /* room for a value as text, and for its range */
+enum { VALUE_TEXT = 64 }; /* room for a value as text */
 
-/* A value of any kind; which member is meant is the parameter's kind. */
+/* A value of any kind; the kind of the parameter selects the member. */
 union value {
     frag_size size;
     uint64_t number;
@@ -21,17 +22,18 @@ union value {
     uint32_t choice;
 };
 
-/* Reading and writing values, a row a kind. read answers whether the text is
- * a value of that kind, of whatever range; write makes the shortest text that
- * reads back as the same value. */
+/* How values of one kind are read and written. read returns true if the text is
+ * a value of the kind, in any range. write makes the shortest text that reads
+ * back as the same value. */
 struct kind {
-    const char *what; /* "expected ..." */
-    size_t size;      /* of the value in the state */
+    const char *what; /* the words after "expected" in an error */
+    size_t size;      /* bytes of the value in the state */
     bool (*read)(const struct frag_param *param, const char *text,
                  union value *value);
     void (*write)(const struct frag_param *param, const union value *value,
                   char text[VALUE_TEXT]);
-    double (*measure)(const union value *value); /* NULL: it has no range */
+    double (*measure)(const union value *value); /* for the range; NULL: the
+                                                    kind has no range */
 };
 
 static bool read_size(const struct frag_param *param, const char *text,
@@ -165,7 +167,7 @@ static const struct kind kinds[] = {
                            write_choice, NULL},
 };
 
-/* The end of a range as the user would write it. */
+/* The bound of a range as the user would write it. */
 static const char *bound_text(const struct frag_param *param, double bound,
                               char text[VALUE_TEXT])
 {
@@ -192,10 +194,10 @@ static enum frag_err in_range(const struct frag_policy *policy,
     measure = kind->measure(value);
     if (measure >= param->min && measure <= param->max)
         return FRAG_OK;
-    return frag_fail(e, FRAG_INVALID, "%s: %s=%s is out of range, %s to %s",
-                     policy->name, param->name, text,
-                     bound_text(param, param->min, low),
-                     bound_text(param, param->max, high));
+    return frag_fail(
+        e, FRAG_INVALID, "%s: %s=%s is out of range; expected %s to %s",
+        policy->name, param->name, text, bound_text(param, param->min, low),
+        bound_text(param, param->max, high));
 }
 
 static enum frag_err set_value(const struct frag_policy *policy, void *state,
@@ -215,7 +217,7 @@ static enum frag_err set_value(const struct frag_policy *policy, void *state,
     return FRAG_OK;
 }
 
-/* The names of a policy's parameters, as in "segment, subdivisions". */
+/* The error for an unknown parameter: it lists the known ones. */
 static enum frag_err unknown(const struct frag_policy *policy, const char *key,
                              struct frag_error *e)
 {
@@ -223,19 +225,22 @@ static enum frag_err unknown(const struct frag_policy *policy, const char *key,
     size_t used = 0;
 
     if (!policy->params)
-        return frag_fail(e, FRAG_INVALID, "%s: no parameter %s: it takes none",
-                         policy->name, key);
+        return frag_fail(
+            e, FRAG_INVALID,
+            "%s: unknown parameter %s; the policy has no parameters",
+            policy->name, key);
     for (const struct frag_param *p = policy->params; p->name; p++) {
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
                                  used ? ", " : "", p->name);
         if (used >= sizeof(names))
             break;
     }
-    return frag_fail(e, FRAG_INVALID, "%s: no parameter %s: it takes %s",
+    return frag_fail(e, FRAG_INVALID,
+                     "%s: unknown parameter %s; expected one of %s",
                      policy->name, key, names);
 }
 
-/* One "key=value"; the text is the caller's to be cut up. */
+/* Reads one "key=value"; overwrites the '=' in the text. */
 static enum frag_err set_pair(const struct frag_policy *policy, void *state,
                               char *pair, struct frag_error *e)
 {
@@ -260,8 +265,11 @@ static enum frag_err set_pairs(const struct frag_policy *policy, void *state,
         const size_t length = strcspn(params, ",");
 
         if (length >= sizeof(pair))
-            return frag_fail(e, FRAG_INVALID, "%s: \"%.*s...\" is too long",
-                             policy->name, 40, params);
+            return frag_fail(
+                e, FRAG_INVALID,
+                "%s: the parameter \"%.*s...\" is too long; expected "
+                "at most %d bytes",
+                policy->name, 40, params, (int)sizeof(pair) - 1);
         memcpy(pair, params, length);
         pair[length] = '\0';
         FRAG_TRY(set_pair(policy, state, pair, e));
@@ -282,7 +290,8 @@ static enum frag_err set_params(const struct frag_policy *policy, void *state,
     return set_pairs(policy, state, params, e);
 }
 
-/* What a parameter is now, as a user would write it, and as a measure. */
+/* Writes the present value of a parameter as a user would write it, and returns
+ * it as a number. */
 static double present(const struct frag_param *param, const void *state,
                       char text[VALUE_TEXT])
 {
@@ -320,7 +329,7 @@ static enum frag_err no_memory(const struct frag_policy *policy,
     return frag_no_memory(e, "%s", policy->name);
 }
 
-/* A zeroed state with its parameters set. */
+/* Allocates a zeroed state and sets its parameters. */
 static enum frag_err make_state(const struct frag_policy *policy,
                                 const char *params, void **state,
                                 struct frag_error *e)
@@ -339,7 +348,7 @@ static enum frag_err make_state(const struct frag_policy *policy,
     return FRAG_OK;
 }
 
-/* The bytes of a state up to the last one that is not zero. */
+/* The number of bytes of a state up to the last one that is not 0. */
 static size_t used_bytes(const struct frag_policy *policy, const char *state)
 {
     size_t used = policy->state_size;

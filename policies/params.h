@@ -5,12 +5,12 @@
 
 #include "policies/policy.h"
 
-/* A state with the parameters set and all else zero, to be freed; NULL if the
- * host has no memory. */
+/* A new state with the parameters set and all other bytes zero. The caller
+ * frees it. NULL if the host has no memory. */
 void *params_state(const struct frag_params *params);
 
-/* Whether the parameters of a state, each good by itself, go together: INVALID
- * with the words in e. */
+/* Checks that the parameters of a state agree (frag_param.at_most). INVALID
+ * with a message in e. */
 enum frag_err params_agree(const struct frag_policy *policy, const void *state,
                            struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -1,15 +1,17 @@
-/* size_class.c - one free list per size class, nothing split or merged.
+/* size_class.c - one free list per size class; blocks never split or coalesce.
  *
- * Sizes are rounded up to a class: powers of two, each octave cut into equal
- * `subdivisions`. A free block of the class is taken if there is one, the most
- * recently freed first; otherwise the next bytes of the current segment are
- * carved. A segment that has too little left is cut to the end, largest class
- * first, so that no byte of it is out of reach. A class larger than `segment`
- * gets a segment per block, cut to the end likewise. A block stays of its class
- * until trim returns its whole segment, and serves any stream.
+ * Sizes are rounded up to a class: powers of two, with each octave divided into
+ * `subdivisions` equal parts. A request uses the free block of its class that
+ * was freed last. If there is none, a block is carved from the start of the
+ * unused rest of the current segment. When the rest of a segment is too small,
+ * it is carved completely, largest class first, so that no byte is lost. A
+ * class larger than `segment` has a segment for each block, and the rest of
+ * that segment is carved in the same way. A block keeps its class until trim
+ * returns its whole segment, and serves any stream.
  *
- * alloc and free of a known class are a pop and a push. What a segment has in
- * use is not counted as they go but found by trim, which walks the lists.
+ * alloc and free of a class that has blocks are a pop and a push. The number of
+ * free blocks in a segment is not maintained; trim counts them by walking the
+ * lists.
  *
  * Source: simple segregated storage, Wilson et al., "Dynamic Storage
  * Allocation: A Survey and Critical Review", IWMM 1995, section 3.6; classes
@@ -23,55 +25,58 @@
 
 enum {
     CLASSES = CLASSES_LEVELS << CLASSES_MAX_BITS,
-    MAX_TAIL = 64, /* each piece of a tail is more than half of what is left */
+    MAX_TAIL = 64, /* most chunks in the rest of a segment: each is more than
+                      half of what is left */
 };
 
-struct class_span { /* a segment */
-    struct class_span *next;
+struct class_segment {
+    struct class_segment *next;
     frag_addr addr;
     frag_size size;
-    frag_size carved; /* bytes from the start that are chunks by now */
-    uint32_t chunks;  /* so many */
-    uint32_t idle;    /* of them free; trim's */
+    frag_size carved; /* bytes at its start that are divided into chunks */
+    uint32_t chunks;  /* number of these chunks */
+    uint32_t idle;    /* number of free chunks; valid during trim only */
 };
 
 struct class_chunk {          /* a block, free or not */
-    struct class_chunk *next; /* on its free list */
-    struct class_span *span;
+    struct class_chunk *next; /* in its free list */
+    struct class_segment *segment;
     frag_addr addr;
     uint32_t class;
 };
 
 struct size_class {
-    frag_size segment; /* the parameters; subdivisions as an exponent */
-    uint32_t subdivisions;
-    struct class_span *current; /* carved for the classes up to `segment` */
-    struct class_span *spans;   /* the newest first */
-    struct nodes nodes;         /* of chunks */
+    frag_size segment;     /* parameter, bytes */
+    uint32_t subdivisions; /* parameter; log2 of the classes per octave */
+    struct class_segment
+        *current; /* source of chunks of up to `segment` bytes */
+    struct class_segment *segments; /* the newest first */
+    struct nodes nodes;             /* records of chunks */
     struct class_chunk *idle[CLASSES];
 };
 
-/* The next bytes of a span that has them, as a chunk. */
-static struct class_chunk *carve(struct size_class *p, struct class_span *s,
+/* Makes a chunk of the next `size` bytes of a segment, which must have them. */
+static struct class_chunk *carve(struct size_class *p, struct class_segment *s,
                                  uint32_t class, frag_size size)
 {
     struct class_chunk *c = nodes_take(&p->nodes);
 
     *c = (struct class_chunk){
-        .span = s, .addr = s->addr + s->carved, .class = class};
+        .segment = s, .addr = s->addr + s->carved, .class = class};
     s->carved += size;
     s->chunks++;
     return c;
 }
 
+/* Adds a chunk to the free list of its class. */
 static void put(struct size_class *p, struct class_chunk *c)
 {
     c->next = p->idle[c->class];
     p->idle[c->class] = c;
 }
 
-/* Carves what is left of a span; s may be NULL. */
-static void finish(struct size_class *p, struct class_span *s)
+/* Carves the unused rest of a segment into free chunks; s may be NULL. */
+static void finish(struct size_class *p, struct class_segment *s)
 {
     while (s && s->size - s->carved >= FRAG_QUANTUM) {
         frag_size size = s->size - s->carved;
@@ -83,14 +88,15 @@ static void finish(struct size_class *p, struct class_span *s)
 
 static void count_idle(struct size_class *p)
 {
-    for (struct class_span *s = p->spans; s; s = s->next)
+    for (struct class_segment *s = p->segments; s; s = s->next)
         s->idle = 0;
     for (size_t i = 0; i < CLASSES; i++)
         for (struct class_chunk *c = p->idle[i]; c; c = c->next)
-            c->span->idle++;
+            c->segment->idle++;
 }
 
-/* Takes the chunks of returned spans, which have size 0, off the lists. */
+/* Removes the chunks of returned segments, which have size 0, from the lists.
+ */
 static void forget_chunks(struct size_class *p)
 {
     for (size_t i = 0; i < CLASSES; i++) {
@@ -99,24 +105,24 @@ static void forget_chunks(struct size_class *p)
         while (*link) {
             struct class_chunk *c = *link;
 
-            if (c->span->size) {
+            if (c->segment->size) {
                 link = &c->next;
             } else {
                 *link = c->next;
-                nodes_give(&p->nodes, c);
+                nodes_put(&p->nodes, c);
             }
         }
     }
 }
 
-static void forget_spans(struct size_class *p)
+static void forget_segments(struct size_class *p)
 {
-    struct class_span **link = &p->spans;
+    struct class_segment **link = &p->segments;
 
     if (p->current && !p->current->size)
         p->current = NULL;
     while (*link) {
-        struct class_span *s = *link;
+        struct class_segment *s = *link;
 
         if (s->size) {
             link = &s->next;
@@ -127,14 +133,15 @@ static void forget_spans(struct size_class *p)
     }
 }
 
-/* A span that the device refuses to take back stays, as free as before. */
-static bool give_back(struct frag_heap *heap)
+/* Returns all segments without live blocks; true if any was returned. A segment
+ * that the device refuses to free stays as it was. */
+static bool return_segments(struct frag_heap *heap)
 {
     struct size_class *p = heap->state;
     bool any = false;
 
     count_idle(p);
-    for (struct class_span *s = p->spans; s; s = s->next) {
+    for (struct class_segment *s = p->segments; s; s = s->next) {
         if (s->idle != s->chunks || heap->mem->ops->segment_free(
                                         heap->mem, s->addr, s->size) != FRAG_OK)
             continue;
@@ -143,39 +150,41 @@ static bool give_back(struct frag_heap *heap)
     }
     if (any) {
         forget_chunks(p);
-        forget_spans(p);
+        forget_segments(p);
     }
     return any;
 }
 
-/* A new span with room for size. */
+/* Allocates a new segment with room for `size` bytes. */
 static enum frag_err grow(struct frag_heap *heap, frag_size size,
-                          struct class_span **out)
+                          struct class_segment **out)
 {
     struct size_class *p = heap->state;
-    struct class_span *s = malloc(sizeof(*s));
+    struct class_segment *s = malloc(sizeof(*s));
     enum frag_err err;
 
     if (!s)
         return FRAG_NOMEM;
-    *s = (struct class_span){.size = segment_size(heap->mem, p->segment, size)};
-    err = segment_take(heap, s->size, give_back, &s->addr);
+    *s = (struct class_segment){.size =
+                                    segment_size(heap->mem, p->segment, size)};
+    err = segment_take(heap, s->size, return_segments, &s->addr);
     if (err != FRAG_OK) {
         free(s);
         return err;
     }
-    s->next = p->spans;
-    p->spans = s;
+    s->next = p->segments;
+    p->segments = s;
     *out = s;
     return FRAG_OK;
 }
 
-/* A chunk of a class that has none free. All that can fail comes first. */
+/* Carves a chunk of a class that has no free one. All steps that can fail come
+ * first. */
 static enum frag_err fresh_chunk(struct frag_heap *heap, uint32_t class,
                                  frag_size size, struct class_chunk **out)
 {
     struct size_class *p = heap->state;
-    struct class_span *s = p->current;
+    struct class_segment *s = p->current;
 
     FRAG_TRY(nodes_reserve(&p->nodes, 1 + MAX_TAIL));
     if (!s || s->size - s->carved < size)
@@ -218,7 +227,7 @@ static void size_class_free(struct frag_heap *heap,
 
 static void size_class_trim(struct frag_heap *heap)
 {
-    give_back(heap);
+    return_segments(heap);
 }
 
 static enum frag_err init(struct frag_heap *heap)
@@ -233,11 +242,11 @@ static void fini(struct frag_heap *heap)
 {
     struct size_class *p = heap->state;
 
-    while (p->spans) {
-        struct class_span *s = p->spans;
+    while (p->segments) {
+        struct class_segment *s = p->segments;
 
         heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
-        p->spans = s->next;
+        p->segments = s->next;
         free(s);
     }
     nodes_release(&p->nodes);
@@ -251,14 +260,14 @@ static const struct frag_param params[] = {
         .offset = offsetof(struct size_class, subdivisions),
         .init = "4",
         .choices = "1|2|4|8|16|32|64",
-        .help = "classes per power of two",
+        .help = "size classes per power of two",
     },
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_size_class = {
     .name = "size_class",
-    .summary = "a free list per size class, nothing split or merged",
+    .summary = "a free list per size class; blocks never split or coalesce",
     .source = "Wilson et al., Dynamic Storage Allocation: A Survey and "
               "Critical Review, 1995, section 3.6",
     .state_size = sizeof(struct size_class),

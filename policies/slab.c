@@ -1,21 +1,25 @@
-/* slab.c - slabs of one size class each, which go from class to class.
+/* slab.c - slabs that serve one size class at a time and change class when
+ * empty.
  *
- * Requests are rounded up to a class: powers of two, each octave cut into equal
- * `subdivisions`. A slab is `slab` bytes that serve one class, as many objects
- * as fit; what is left over at its end is waste. A request takes an object of
- * the first slab of its class that has room: the one that was taken or that
- * stopped to be full last. In it, the object that was freed last; if none was,
- * the lowest that was never used. A slab without objects in use goes back to
- * the pool at once, where any class finds it, the one that came last first. So
- * unlike in size_class memory does not stay with the class that had it once.
+ * Requests are rounded up to a class: powers of two, with each octave divided
+ * into `subdivisions` equal parts. A slab has `slab` bytes and serves one class
+ * with as many objects as fit; the rest at its end is waste. A request uses an
+ * object of the first slab of its class that has a free object. The first slab
+ * is the one that was assigned to the class, or stopped being full, last. In
+ * the slab, the object that was freed last is used; if there is none, the
+ * lowest object that was never used. A slab without objects in use returns to
+ * the pool at once, where any class can use it; the slab that returned last is
+ * used first. Therefore, unlike in size_class, memory does not stay with one
+ * class.
  *
  * A class larger than `slab` has slabs of its own size with one object, each a
- * segment; they stay with their class. A pool without a slab takes a segment,
- * the lowest slab of it first; `segment` is rounded up to whole slabs. Trim,
- * and a device that is full, return segments that have no object in use.
+ * segment; such slabs keep their class. If the pool is empty, a segment is
+ * allocated and divided into slabs, of which the lowest is used first;
+ * `segment` is rounded up to whole slabs. Trim returns segments without objects
+ * in use, and so does a request that the device refuses.
  *
- * The original colours its slabs and constructs its objects: the device knows
- * neither.
+ * The original also colours its slabs and constructs its objects; neither has a
+ * meaning for device memory.
  *
  * Source: Bonwick, "The Slab Allocator: An Object-Caching Kernel Memory
  * Allocator", USENIX Summer 1994.
@@ -28,15 +32,16 @@
 #include <stdlib.h>
 
 struct slab {
-    struct ring link;    /* of the class, while it has room; of the pool */
-    struct object *free; /* freed objects, the last one first */
-    struct slab_span *span;
+    struct ring link;    /* in the ring of its class, while it has a free
+                            object, or in the pool */
+    struct object *free; /* freed objects, the last freed first */
+    struct slab_segment *segment;
     frag_addr addr;
-    frag_size size; /* of its objects */
+    frag_size size; /* bytes of an object */
     uint32_t class;
-    uint32_t room;   /* how many fit */
-    uint32_t carved; /* of them were used so far, */
-    uint32_t used;   /* are in use */
+    uint32_t room;   /* number of objects that fit */
+    uint32_t carved; /* number of objects that were ever used */
+    uint32_t used;   /* number of objects in use */
 };
 
 struct object {
@@ -45,11 +50,11 @@ struct object {
     frag_addr addr;
 };
 
-struct slab_span { /* a segment */
-    struct slab_span *next;
+struct slab_segment {
+    struct slab_segment *next;
     frag_addr addr;
     frag_size size;
-    size_t busy; /* slabs with objects in use */
+    size_t busy; /* number of slabs with objects in use */
     size_t count;
     struct slab slabs[];
 };
@@ -57,98 +62,101 @@ struct slab_span { /* a segment */
 enum { CLASSES = CLASSES_LEVELS << CLASSES_MAX_BITS };
 
 struct slabs {
-    frag_size segment, slab; /* the parameters, made whole by init; */
-    uint32_t subdivisions;   /* as an exponent */
-    struct slab_span *spans; /* the newest first */
-    struct nodes nodes;      /* of objects */
-    struct ring pool;
-    struct ring partial[CLASSES];
+    frag_size segment, slab; /* parameters, bytes; rounded up by init */
+    uint32_t subdivisions;   /* parameter; log2 of the classes per octave */
+    struct slab_segment *segments; /* the newest first */
+    struct nodes nodes;            /* records of objects */
+    struct ring pool;              /* slabs that serve no class */
+    struct ring partial[CLASSES];  /* slabs with free objects, by class */
 };
 
-/* Whether a slab of the class can serve others. */
+/* True if the slab can return to the pool and serve other classes. */
 static bool is_shared(const struct slabs *p, const struct slab *s)
 {
     return s->size <= p->slab;
 }
 
-/* All objects of a slab, none of which is in use, become records again. */
+/* Frees the records of all objects of a slab that has none in use. */
 static void forget_objects(struct slabs *p, struct slab *s)
 {
     while (s->free) {
         struct object *o = s->free;
 
         s->free = o->next;
-        nodes_give(&p->nodes, o);
+        nodes_put(&p->nodes, o);
     }
     s->carved = 0;
 }
 
 /* ---- segments ---- */
 
-static void forget_span(struct slabs *p, struct slab_span *span)
+static void forget_segment(struct slabs *p, struct slab_segment *segment)
 {
-    for (size_t i = 0; i < span->count; i++) {
-        forget_objects(p, &span->slabs[i]);
-        ring_drop(&span->slabs[i].link);
+    for (size_t i = 0; i < segment->count; i++) {
+        forget_objects(p, &segment->slabs[i]);
+        ring_drop(&segment->slabs[i].link);
     }
-    free(span);
+    free(segment);
 }
 
-/* A span that the device will not take back stays, as free as before. */
-static bool give_back(struct frag_heap *heap)
+/* Returns all segments without objects in use; true if any was returned. A
+ * segment that the device refuses to free stays as it was. */
+static bool return_segments(struct frag_heap *heap)
 {
     struct slabs *p = heap->state;
-    struct slab_span **link = &p->spans;
+    struct slab_segment **link = &p->segments;
     bool any = false;
 
     while (*link) {
-        struct slab_span *span = *link;
+        struct slab_segment *segment = *link;
 
-        if (span->busy || heap->mem->ops->segment_free(heap->mem, span->addr,
-                                                       span->size) != FRAG_OK) {
-            link = &span->next;
+        if (segment->busy ||
+            heap->mem->ops->segment_free(heap->mem, segment->addr,
+                                         segment->size) != FRAG_OK) {
+            link = &segment->next;
             continue;
         }
-        *link = span->next;
-        forget_span(p, span);
+        *link = segment->next;
+        forget_segment(p, segment);
         any = true;
     }
     return any;
 }
 
-/* A new span of `count` slabs of `size` bytes, all of them in the pool. */
+/* Allocates a segment of `count` slabs of `size` bytes and adds the slabs to
+ * the pool. */
 static enum frag_err grow(struct frag_heap *heap, frag_size size, size_t count)
 {
     struct slabs *p = heap->state;
-    struct slab_span *span;
+    struct slab_segment *segment;
     enum frag_err err;
 
-    if (count > (SIZE_MAX - sizeof(*span)) / sizeof(struct slab))
+    if (count > (SIZE_MAX - sizeof(*segment)) / sizeof(struct slab))
         return FRAG_NOMEM;
-    span = malloc(sizeof(*span) + count * sizeof(struct slab));
-    if (!span)
+    segment = malloc(sizeof(*segment) + count * sizeof(struct slab));
+    if (!segment)
         return FRAG_NOMEM;
-    err = segment_take(heap, size * count, give_back, &span->addr);
+    err = segment_take(heap, size * count, return_segments, &segment->addr);
     if (err != FRAG_OK) {
-        free(span);
+        free(segment);
         return err;
     }
-    span->size = size * count;
-    span->busy = 0;
-    span->count = count;
-    span->next = p->spans;
-    p->spans = span;
+    segment->size = size * count;
+    segment->busy = 0;
+    segment->count = count;
+    segment->next = p->segments;
+    p->segments = segment;
     for (size_t i = count; i-- > 0;) {
-        span->slabs[i] =
-            (struct slab){.span = span, .addr = span->addr + i * size};
-        ring_push(&p->pool, &span->slabs[i].link);
+        segment->slabs[i] =
+            (struct slab){.segment = segment, .addr = segment->addr + i * size};
+        ring_push(&p->pool, &segment->slabs[i].link);
     }
     return FRAG_OK;
 }
 
 /* ---- slabs ---- */
 
-/* A slab for a class that has none with room. */
+/* Assigns a slab to a class that has no slab with a free object. */
 static enum frag_err assign_slab(struct frag_heap *heap, uint32_t class,
                                  frag_size size, struct slab **out)
 {
@@ -170,6 +178,7 @@ static enum frag_err assign_slab(struct frag_heap *heap, uint32_t class,
     return FRAG_OK;
 }
 
+/* Takes an object of a slab that has a free one. */
 static struct object *take_object(struct slabs *p, struct slab *s)
 {
     struct object *o = s->free;
@@ -181,16 +190,16 @@ static struct object *take_object(struct slabs *p, struct slab *s)
         *o = (struct object){.slab = s, .addr = s->addr + s->carved * s->size};
         s->carved++;
     }
-    s->span->busy += s->used == 0;
+    s->segment->busy += s->used == 0;
     if (++s->used == s->room)
         ring_drop(&s->link);
     return o;
 }
 
-/* The last object of a slab was freed. */
+/* Returns a slab to the pool after its last object was freed. */
 static void release_slab(struct slabs *p, struct slab *s)
 {
-    s->span->busy--;
+    s->segment->busy--;
     if (!is_shared(p, s))
         return;
     forget_objects(p, s);
@@ -234,7 +243,7 @@ static void slab_free(struct frag_heap *heap, const struct frag_block *block)
 
 static void slab_trim(struct frag_heap *heap)
 {
-    give_back(heap);
+    return_segments(heap);
 }
 
 static enum frag_err init(struct frag_heap *heap)
@@ -254,12 +263,12 @@ static void fini(struct frag_heap *heap)
 {
     struct slabs *p = heap->state;
 
-    while (p->spans) {
-        struct slab_span *span = p->spans;
+    while (p->segments) {
+        struct slab_segment *segment = p->segments;
 
-        heap->mem->ops->segment_free(heap->mem, span->addr, span->size);
-        p->spans = span->next;
-        free(span);
+        heap->mem->ops->segment_free(heap->mem, segment->addr, segment->size);
+        p->segments = segment->next;
+        free(segment);
     }
     nodes_release(&p->nodes);
 }
@@ -272,7 +281,8 @@ static const struct frag_param params[] = {
         .init = "20MiB",
         .min = 512,
         .max = 0x1p40,
-        .help = "bytes taken from the device at once, rounded up to slabs",
+        .help = "bytes allocated from the device at once, rounded up to whole "
+                "slabs",
     },
     {
         .name = "slab",
@@ -281,8 +291,8 @@ static const struct frag_param params[] = {
         .init = "2MiB",
         .min = 512,
         .max = 0x1p40,
-        .help = "bytes that serve one class at a time, rounded up to 512; a "
-                "larger class has a segment per object",
+        .help = "bytes of a slab, rounded up to 512; a size class larger than "
+                "a slab has a segment per object",
     },
     {
         .name = "subdivisions",
@@ -290,14 +300,14 @@ static const struct frag_param params[] = {
         .offset = offsetof(struct slabs, subdivisions),
         .init = "4",
         .choices = "1|2|4|8|16|32|64",
-        .help = "classes per power of two",
+        .help = "size classes per power of two",
     },
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_slab = {
     .name = "slab",
-    .summary = "slabs of one size class each, which go from class to class",
+    .summary = "slabs of one size class each; an empty slab can change class",
     .source = "Bonwick, The Slab Allocator: An Object-Caching Kernel Memory "
               "Allocator, USENIX Summer 1994",
     .state_size = sizeof(struct slabs),

@@ -1,33 +1,38 @@
-/* stitch.c - free physical chunks are put together under new addresses.
+/* stitch.c - GMLake: free physical chunks are mapped in a row at new addresses.
  *
- * Requests below a chunk go to a best fit over segments. Larger ones are
- * rounded up to chunks (the granularity, 2 MiB) and served from a pool of
- * primitive blocks, ranges of chunks that were created together, and a pool of
- * stitched blocks, which map chunks of several primitive blocks a second time,
- * in a row. A stitched block is free while none of its chunks is in use through
- * any address. The order of choice:
- *   1. exact: a free primitive, then a free stitched block of the size; of
- *      equals the lowest, the most recently used;
- *   2. single: the tightest larger primitive block, of equals the lowest; it is
- *      split, its low part granted;
- *   3. a larger stitched block of at most `reuse` times the size: the tightest,
- *      of equals the most recently used; its first chunks are granted;
- *   4. several: primitive blocks of at least `fragment` bytes, the largest
- *      first, of equals the highest, are stitched; the last gives its low part;
- *   5. insufficient: what they lack is created and stitched to them; with no
- *      such block all of it is created, as a primitive block.
- * Freed neighbours of one primitive block are merged. The pool of stitched
- * blocks is kept within `pool` bytes of addresses by destroying free ones, the
- * least recently used first. A device that refuses gets the free chunks back
- * and is asked once more; trim returns them too. Before anything is unmapped
- * the device is waited for. A freed block serves any stream.
+ * Requests smaller than a chunk use best fit over segments. Larger requests are
+ * rounded up to chunks (the granularity, 2 MiB). They are served from two
+ * pools: primitive blocks, which are ranges of chunks that were created
+ * together, and stitched blocks, which map chunks of several primitive blocks a
+ * second time, one after another. A stitched block is free while none of its
+ * chunks is in use through any address. The order of choice:
+ *   1. exact: a free primitive block, then a free stitched block, of the
+ *      requested size; among equals the lowest primitive block, or the most
+ *      recently used stitched block;
+ *   2. single: the smallest larger primitive block, among equals the lowest; it
+ *      is split, and its low part is allocated;
+ *   3. reuse: the smallest larger stitched block of at most `reuse` times the
+ *      size, among equals the most recently used; its first chunks are
+ *      allocated;
+ *   4. several: primitive blocks of at least `fragment` bytes are stitched, the
+ *      largest first, among equals the highest first; of the last one only the
+ *      low part is used;
+ *   5. insufficient: the missing chunks are created and stitched to the blocks
+ *      of step 4; without such blocks, all chunks are created, as a primitive
+ *      block.
+ * Freed neighbours of one primitive block are coalesced. The addresses of the
+ * pool of stitched blocks are limited to `pool` bytes: above that, free
+ * stitched blocks are destroyed, the least recently used first. If the device
+ * refuses a request, the free chunks are returned to it and the request is
+ * tried once more; trim returns the free chunks too. The policy waits for the
+ * device before it unmaps memory. A freed block serves any stream.
  *
  * Source: GMLake, Guo et al., ASPLOS 2024, section 3 (the states 1, 2, 4 and 5,
  * the two pools); the limits and their defaults as in the public code's
  * tutorial (intelligent-machine-learning/glake, GMLake/docs): fragment_limit,
- * reuseLimit, auto_gc_limits. Where those leave the choice open (ties, and that
- * chunks merge only inside a primitive block) the rule is ours; streams, which
- * the code keeps apart by events, are not told apart.
+ * reuseLimit, auto_gc_limits. Where these sources leave a choice open (ties,
+ * and that chunks coalesce only inside a primitive block), the rule is ours.
+ * Streams, which the code separates by events, are not distinguished.
  */
 #include "policies/checks.h"
 #include "policies/mechanism/fit.h"
@@ -35,26 +40,27 @@
 
 #include <stdlib.h>
 
-/* Chunks of a primitive block, as part of a stitched one. */
+/* A range of chunks of a primitive block that is part of a stitched block. */
 struct stitch_part {
     struct page_span *span;
     frag_addr addr;
     frag_size size;
-    struct page_tile *tile; /* while the stitched block is in use */
+    struct page_tile *tile; /* its used tile, while the stitched block is in
+                               use */
 };
 
 struct stitched {
     struct stitched *next;
     frag_addr addr;
     frag_size size;
-    frag_size mapped; /* less than size: it is to be destroyed */
+    frag_size mapped; /* bytes; less than size: incomplete, never used */
     bool in_use;
     size_t count;
     struct stitch_part parts[];
 };
 
 struct stitch {
-    struct fit small; /* first: what the fit's functions take for the state */
+    struct fit small; /* first member: fit.h reads the state as struct fit */
     struct free_set holes;
     struct pages pages;
     struct stitched *pool; /* the most recently used first */
@@ -96,8 +102,8 @@ static const char *check(const struct fit *fit, struct met *met)
 
 /* ----------------------------------------------------- stitched blocks --- */
 
-/* Takes it out of the pool and gives its addresses back. False if the device
- * refuses: then it stays, to be destroyed later. */
+/* Removes a stitched block from the pool and frees its addresses. False if the
+ * device refuses; then the block stays in the pool, to be destroyed later. */
 static bool destroy(struct frag_heap *heap, struct stitched **link)
 {
     const struct frag_backend_ops *ops = heap->mem->ops;
@@ -115,8 +121,8 @@ static bool destroy(struct frag_heap *heap, struct stitched **link)
     return true;
 }
 
-/* Destroys free ones, the least recently used first, until the pool has at
- * most `bytes`. */
+/* Destroys free stitched blocks, the least recently used first, until the pool
+ * has at most `bytes`. */
 static void shrink_pool(struct frag_heap *heap, frag_size bytes)
 {
     struct stitch *s = heap->state;
@@ -132,7 +138,8 @@ static void shrink_pool(struct frag_heap *heap, frag_size bytes)
     }
 }
 
-/* The tile that has all of a part's first `size` bytes free; NULL if none. */
+/* The held tile that contains the first `size` bytes of a part; NULL if these
+ * bytes are not all free. */
 static struct page_tile *free_tile(const struct stitch_part *part,
                                    frag_size size)
 {
@@ -151,6 +158,7 @@ static frag_size least(frag_size a, frag_size b)
     return a < b ? a : b;
 }
 
+/* True if the first `size` bytes of a stitched block can be allocated. */
 static bool is_free(const struct stitched *b, frag_size size)
 {
     if (b->in_use || b->mapped < b->size)
@@ -165,13 +173,14 @@ static bool is_free(const struct stitched *b, frag_size size)
     return true;
 }
 
-/* Whether the blocks' records are there to use all parts of b. */
+/* Reserves the records that use_parts takes. NOMEM. */
 static enum frag_err ready(struct stitch *s, const struct stitched *b)
 {
     return nodes_reserve(&s->pages.nodes, 2 * b->count);
 }
 
-/* Uses the first chunks of a block whose records are ready and that is free. */
+/* Marks the first `size` bytes of a free stitched block as used. The records
+ * are reserved. */
 static void use_parts(struct stitch *s, struct stitched *b, frag_size size)
 {
     b->in_use = true;
@@ -188,6 +197,7 @@ static void use_parts(struct stitch *s, struct stitched *b, frag_size size)
     }
 }
 
+/* Frees the chunks of a stitched block. */
 static void drop_parts(struct stitched *b)
 {
     b->in_use = false;
@@ -198,6 +208,8 @@ static void drop_parts(struct stitched *b)
     }
 }
 
+/* The smallest free stitched block of `size` to `most` bytes, among equals the
+ * most recently used; NULL if there is none. */
 static struct stitched *find_stitched(const struct stitch *s, frag_size size,
                                       frag_size most)
 {
@@ -210,7 +222,7 @@ static struct stitched *find_stitched(const struct stitch *s, frag_size size,
     return best;
 }
 
-/* To the front: the most recently used. */
+/* Moves a stitched block to the front of the pool: the most recently used. */
 static void touch(struct stitch *s, struct stitched *b)
 {
     struct stitched **link = &s->pool;
@@ -236,7 +248,7 @@ static enum frag_err reuse(struct frag_heap *heap, struct stitched *b,
 
 /* ----------------------------------------------------------- stitching --- */
 
-/* New chunks as a primitive block of their own. */
+/* Creates chunks as a new primitive block of `size` bytes. */
 static enum frag_err create(struct frag_heap *heap, frag_size size,
                             struct page_tile **out)
 {
@@ -248,8 +260,9 @@ static enum frag_err create(struct frag_heap *heap, frag_size size,
     return pages_fill(heap, p, spot, size, out);
 }
 
-/* The largest free primitive blocks of `fragment` bytes or more, as parts, up
- * to size. Answers their bytes; `parts` NULL only counts. */
+/* Collects the largest free primitive blocks of at least `fragment` bytes as
+ * parts, up to `size` bytes in all. Returns the collected bytes. With parts
+ * NULL it only counts the parts. */
 static frag_size collect(const struct stitch *s, frag_size size,
                          struct stitch_part *parts, size_t *count)
 {
@@ -270,8 +283,8 @@ static frag_size collect(const struct stitch *s, frag_size size,
     return got;
 }
 
-/* A stitched block of the size whose parts are collected and, where they are
- * not enough, created. Not yet under addresses. */
+/* Collects the parts of a new stitched block of `size` bytes, creates the
+ * missing chunks, and reserves addresses. It maps nothing yet. */
 static enum frag_err gather_parts(struct frag_heap *heap, struct stitched *b,
                                   frag_size size)
 {
@@ -289,6 +302,7 @@ static enum frag_err gather_parts(struct frag_heap *heap, struct stitched *b,
     return heap->mem->ops->va_reserve(heap->mem, size, &b->addr);
 }
 
+/* Maps the chunks of all parts at the addresses of the stitched block. */
 static enum frag_err map_parts(struct frag_heap *heap, struct stitched *b)
 {
     struct pages *p = &((struct stitch *)heap->state)->pages;
@@ -304,7 +318,8 @@ static enum frag_err map_parts(struct frag_heap *heap, struct stitched *b)
     return FRAG_OK;
 }
 
-/* Makes room in the pool for `size` bytes, if it can. */
+/* Destroys stitched blocks to make room in the pool for `size` bytes, as far as
+ * possible. */
 static enum frag_err make_room(struct frag_heap *heap, frag_size size)
 {
     struct stitch *s = heap->state;
@@ -353,7 +368,7 @@ static enum frag_err use_tile(struct stitch *s, struct page_tile *t,
     return FRAG_OK;
 }
 
-/* The largest stitched block that a request may reuse. */
+/* Bytes of the largest stitched block that a request may reuse. */
 static frag_size reusable(const struct stitch *s, frag_size size)
 {
     const double most = s->reuse * (double)size;
@@ -383,8 +398,9 @@ static enum frag_err alloc_large(struct frag_heap *heap, frag_size size,
     return use_tile(s, t, size, out);
 }
 
-/* Returns what no live block needs. */
-static bool give_back(struct frag_heap *heap)
+/* Returns all memory that no live block needs; true if any was returned, or if
+ * the best fit for small requests has a segment. */
+static bool return_free(struct frag_heap *heap)
 {
     struct stitch *s = heap->state;
     const frag_size small = s->small.segments ? 1 : 0;
@@ -438,7 +454,8 @@ static enum frag_err alloc(struct frag_heap *heap,
 {
     const enum frag_err err = try_alloc(heap, req, out);
 
-    return err == FRAG_OOM && give_back(heap) ? try_alloc(heap, req, out) : err;
+    return err == FRAG_OOM && return_free(heap) ? try_alloc(heap, req, out)
+                                                : err;
 }
 
 static void free_block(struct frag_heap *heap, const struct frag_block *block)
@@ -456,7 +473,7 @@ static void free_block(struct frag_heap *heap, const struct frag_block *block)
 
 static void trim(struct frag_heap *heap)
 {
-    give_back(heap);
+    return_free(heap);
 }
 
 const char *stitch_check(const struct frag_heap *heap)
@@ -475,30 +492,30 @@ static const struct frag_param params[] = {
      .init = "512MiB",
      .min = FRAG_QUANTUM,
      .max = 0x1p62,
-     .help = "free primitive blocks below so many bytes are not stitched"},
+     .help = "free primitive blocks of fewer bytes are not stitched"},
     {.name = "reuse",
      .kind = FRAG_PARAM_RATIO,
      .offset = offsetof(struct stitch, reuse),
      .init = "10",
      .min = 1,
      .max = 1000000,
-     .help = "a free stitched block serves requests of at least its size over "
-             "this"},
+     .help = "a request can reuse a free stitched block of at most this many "
+             "times its size"},
     {.name = "pool",
      .kind = FRAG_PARAM_SIZE,
      .offset = offsetof(struct stitch, limit),
      .init = "1000GiB",
      .min = 0,
      .max = 0x1p62,
-     .help = "bytes of stitched blocks, in use or not, above which free ones "
-             "are destroyed"},
+     .help = "free stitched blocks are destroyed while all stitched blocks "
+             "together have more bytes"},
     SPAN_PARAM(struct stitch, span),
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_stitch = {
     .name = "stitch",
-    .summary = "free chunks are stitched together under new addresses",
+    .summary = "GMLake: free chunks are mapped in a row at new addresses",
     .source = "GMLake, ASPLOS 2024; limits as in the public code's tutorial",
     .needs = FRAG_NEEDS_VMM,
     .state_size = sizeof(struct stitch),

@@ -1,19 +1,22 @@
 /* tlsf.c - two-level segregated fit: a good fit in constant time.
  *
- * Free blocks are kept in lists by size, octaves cut into equal parts; see
- * mechanism/bins.h. A request is rounded up to a size that a list begins with,
- * so that the first block of the first list in use serves it: no search, and at
- * most one part in `second_levels` of internal waste. The low part is granted,
- * the rest goes to the list of its size. A freed block is coalesced at once
- * with its free neighbours. Of blocks of one list the last one that was freed,
- * split or coalesced is taken. A freed block serves any stream.
+ * Free blocks are in lists by size: octaves divided into equal parts; see
+ * mechanism/bins.h. A request is rounded up to the start size of a list, so
+ * that the first block of the first non-empty list can serve it. No list is
+ * searched, and at most one part in `second_levels` is internal fragmentation.
+ * The low part of the block is allocated, the rest goes to the list of its
+ * size. A freed block is coalesced at once with its free neighbours. Within a
+ * list, the block that was freed, split or coalesced last is used first. A
+ * freed block serves any stream.
  *
- * Sizes beyond the first levels share the last list. A request for such a size
- * is not rounded and takes the first block of that list that is large enough.
+ * All sizes beyond the first levels share the last list. A request for such a
+ * size is not rounded and uses the first block of that list that is large
+ * enough.
  *
- * The paper's pool is fixed; here a request that no block serves takes a new
- * segment, see mechanism/segments.h. Its headers lie in the memory, ours
- * beside it: the host cannot reach the device's.
+ * The pool of the paper has a fixed size. Here a request that no block can
+ * serve causes a new segment, see mechanism/segments.h. The block headers of
+ * the paper are in the managed memory; here they are in host memory, because
+ * the host cannot read device memory.
  *
  * Source: Masmano, Ripoll, Crespo and Real, "TLSF: A New Dynamic Memory
  * Allocator for Real-Time Systems", ECRTS 2004; requests are rounded as in
@@ -23,8 +26,8 @@
 
 struct tlsf {
     struct bins_fit base;
-    uint64_t first_levels;
-    uint32_t second_levels; /* as an exponent */
+    uint64_t first_levels;  /* parameter, octaves */
+    uint32_t second_levels; /* parameter; log2 of the lists per octave */
 };
 
 static enum frag_err tlsf_alloc(struct frag_heap *heap,
@@ -61,8 +64,8 @@ static const struct frag_param params[] = {
         .init = "32",
         .min = 1,
         .max = CLASSES_LEVELS,
-        .help = "octaves of sizes; the first holds those below second_levels "
-                "quanta, the last is open",
+        .help = "octaves of sizes; the first has all sizes below second_levels "
+                "quanta (512 B), the last has no upper bound",
     },
     {
         .name = "second_levels",
@@ -77,7 +80,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_tlsf = {
     .name = "tlsf",
-    .summary = "good fit in constant time: lists by size in two levels",
+    .summary = "a good fit in constant time: free lists by size in two levels",
     .source = "Masmano et al., TLSF: A New Dynamic Memory Allocator for "
               "Real-Time Systems, ECRTS 2004",
     .state_size = sizeof(struct tlsf),

@@ -1,16 +1,17 @@
 /* worst_fit.c - the largest free block.
  *
- * Of equals the one with the lowest address. The low part of the block is
- * granted; what is left is as large, and so as useful, as it can be. A freed
- * block serves any stream at once. A request that the largest hole does not
- * serve takes a new segment; see mechanism/segments.h.
+ * Among blocks of equal size, the one with the lowest address is used. The low
+ * part of the block is allocated; the rest is as large, and therefore as
+ * useful, as it can be. A freed block serves any stream at once. If the largest
+ * hole cannot serve a request, a new segment is allocated; see
+ * mechanism/segments.h.
  *
  * Source: Wilson et al., "Dynamic Storage Allocation: A Survey and Critical
- * Review", IWMM 1995, section 3.5; where it comes from nobody knows.
+ * Review", IWMM 1995, section 3.5; its first description is unknown.
  */
 #include "policies/mechanism/fit.h"
 
-/* The root of the tree knows the largest size. */
+/* The root of the tree stores the largest size. */
 static struct hole *largest(struct fit *fit, frag_size size)
 {
     struct hole *tree = ((struct address_fit *)fit)->holes;

@@ -76,9 +76,9 @@ refused() {
 }
 
 refused ./bump.so:region=1B \
-    "bump: region=1B is out of range, 512 to 1TiB"
+    "bump: region=1B is out of range; expected 512 to 1TiB"
 refused ./bump.so:regoin=1GiB \
-    "bump: no parameter regoin: it takes region"
+    "bump: unknown parameter regoin; expected one of region"
 refused ./none.so "no policy: ./none.so: cannot open shared object file:" \
     "No such file or directory"
 refused none.so "no policy: ./none.so: cannot open shared object file:" \

@@ -204,11 +204,11 @@ static void a_list_that_is_broken_is_found(void **state)
     DAMAGE(a->node.left, NULL, check(),
            "a hole of a list does not know its neighbour");
     DAMAGE(bins->used[0], bins->used[0] & ~((uint64_t)1 << list), check(),
-           "the bitmap does not say which lists are in use");
+           "the bitmap does not match the lists in use");
     DAMAGE(bins->used[0], bins->used[0] | (uint64_t)1 << (list + 1), check(),
-           "the bitmap does not say which lists are in use");
+           "the bitmap does not match the lists in use");
     DAMAGE(bins->words, 0, check(),
-           "the summary does not say which words are in use");
+           "the summary does not match the words in use");
     bins_remove(bins, a);
     expect_text(check(),
                 "the holes that the rule keeps are not the free blocks");

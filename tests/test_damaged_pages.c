@@ -115,9 +115,9 @@ static void counts_and_sets_that_are_not_right_are_found(void **state)
            "the loans are not the tiles that are lent");
     DAMAGE(p->nodes.count, p->nodes.count + 1, check(),
            "the free list has not `count` records");
-    DAMAGE(held->piece, a, check(),
+    DAMAGE(held->part, a, check(),
            "a free tile has a piece or a loan, is one, or is pending");
-    DAMAGE(a->piece, held, check(), "a piece of a block is free");
+    DAMAGE(a->part, held, check(), "a piece of a block is free");
     free_set_remove(&p->held, &held->node);
     expect_text(check(), "the held set is not the held tiles");
     free_set_insert(&p->held, &a->node);
@@ -184,7 +184,7 @@ static void free_twice(void)
 static void piece_of_the_middle(void)
 {
     open_pages("remap", 64, "a4 b4");
-    pages_piece(pages(), tile_of('b'), tile_of('b')->node.addr + UNIT, UNIT);
+    pages_split(pages(), tile_of('b'), tile_of('b')->node.addr + UNIT, UNIT);
 }
 
 static void retag_beyond(void)

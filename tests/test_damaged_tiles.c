@@ -40,7 +40,7 @@ static struct tile *open_tiles(bool by_age)
     for (int i = 0; i < 2; i++)
         assert_int_equal(tiles_grow(&heap, &tiles, &holes, 8 * FRAG_MIB, &tile),
                          FRAG_OK);
-    tiles_take(&tiles, tile, 2 * FRAG_MIB);
+    tiles_allocate(&tiles, tile, 2 * FRAG_MIB);
     assert_null(check());
     return tile;
 }
@@ -149,18 +149,18 @@ static void give_twice(void)
 {
     struct tile *t = open_tiles(false);
 
-    tiles_give(&tiles, t);
-    tiles_give(&tiles, t);
+    tiles_free(&tiles, t);
+    tiles_free(&tiles, t);
 }
 
 static void take_twice(void)
 {
-    tiles_take(&tiles, open_tiles(false), FRAG_MIB);
+    tiles_allocate(&tiles, open_tiles(false), FRAG_MIB);
 }
 
 static void take_too_much(void)
 {
-    tiles_take(&tiles, open_tiles(false)->next, 7 * FRAG_MIB);
+    tiles_allocate(&tiles, open_tiles(false)->next, 7 * FRAG_MIB);
 }
 
 static void return_a_used_one(void)

@@ -176,9 +176,9 @@ static void a_set_that_is_damaged_is_found(void **state)
         free_set_insert(set, &nodes[i]);
     expect_text(check(set, 2), "a free set has more nodes than are free");
     DAMAGE(set->used[0], set->used[0] | 1, check(set, 3),
-           "the bitmap of a free set does not say which bins are used");
+           "the bitmap of a free set does not match the bins in use");
     DAMAGE(set->used[0], 0, check(set, 3),
-           "the bitmap of a free set does not say which bins are used");
+           "the bitmap of a free set does not match the bins in use");
     DAMAGE(nodes[2].size, 512 * 4, check(set, 3),
            "a node of a free set is not in the bin of its size");
     DAMAGE(nodes[2].size, 512 * 2, check(set, 3),

@@ -82,19 +82,20 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
     static const struct {
         const char *params, *words;
     } rows[] = {
-        {"sice=1", "knobs: no parameter sice: it takes size, number, ratio, "
-                   "choice, on"},
-        {"size=511", "knobs: size=511 is out of range, 512 to inf"},
+        {"sice=1",
+         "knobs: unknown parameter sice; expected one of size, number, "
+         "ratio, choice, on"},
+        {"size=511", "knobs: size=511 is out of range; expected 512 to inf"},
         {"size=big", "knobs: size=big: expected a size such as 20MiB"},
         {"size=", "knobs: size=: expected a size such as 20MiB"},
         {"size=-1", "knobs: size=-1: expected a size such as 20MiB"},
-        {"number=0", "knobs: number=0 is out of range, 1 to 9"},
-        {"number=10", "knobs: number=10 is out of range, 1 to 9"},
+        {"number=0", "knobs: number=0 is out of range; expected 1 to 9"},
+        {"number=10", "knobs: number=10 is out of range; expected 1 to 9"},
         {"number=1x", "knobs: number=1x: expected a whole number"},
         {"number=-1", "knobs: number=-1: expected a whole number"},
         {"number=", "knobs: number=: expected a whole number"},
-        {"ratio=1.01", "knobs: ratio=1.01 is out of range, 0 to 1"},
-        {"ratio=-0.5", "knobs: ratio=-0.5 is out of range, 0 to 1"},
+        {"ratio=1.01", "knobs: ratio=1.01 is out of range; expected 0 to 1"},
+        {"ratio=-0.5", "knobs: ratio=-0.5 is out of range; expected 0 to 1"},
         {"ratio=nan", "knobs: ratio=nan: expected a number"},
         {"ratio=0.5x", "knobs: ratio=0.5x: expected a number"},
         {"choice=lo", "knobs: choice=lo: expected one of low|high|any"},
@@ -126,7 +127,9 @@ static void a_policy_without_parameters_says_so(void **state)
     assert_int_equal(frag_policy_resolve(frag_policy_find("direct"),
                                          "segment=1MiB", NULL, 0, &e),
                      FRAG_INVALID);
-    assert_string_equal(e.text, "direct: no parameter segment: it takes none");
+    assert_string_equal(e.text,
+                        "direct: unknown parameter segment; the policy has no "
+                        "parameters");
 }
 
 static void a_long_parameter_is_refused_not_cut(void **state)
@@ -252,8 +255,9 @@ static void a_heap_that_cannot_open_says_why_and_is_untouched(void **state)
     (void)state;
     assert_int_equal(frag_heap_open(&heap, &maps_policy, &mem, NULL, &e),
                      FRAG_UNSUPPORTED);
-    assert_string_equal(e.text,
-                        "maps needs virtual memory calls, which plain lacks");
+    assert_string_equal(
+        e.text, "maps needs virtual memory calls, which the backend plain "
+                "lacks");
     assert_int_equal(frag_heap_open(&heap, &refusing_policy, &mem, NULL, &e),
                      FRAG_DEVICE);
     assert_int_equal(frag_heap_open(&heap, &knobs_policy, &mem, "on=1", &e),

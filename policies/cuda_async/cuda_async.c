@@ -64,7 +64,7 @@ static void drop(struct cuda_async *p, struct async_piece *t)
     if (t->below)
         t->below->above = t->above;
     t->above->below = t->below;
-    nodes_give(&p->nodes, t);
+    nodes_put(&p->nodes, t);
 }
 
 /* A piece that is in no set becomes a hole of home. */

@@ -1,3 +1,6 @@
+/* bins.c - the parts of bins.h that are not inline: the search of one list, and
+ * the check of the invariants.
+ */
 #include "policies/mechanism/bins.h"
 
 struct hole *bins_search(const struct bins *bins, frag_size size)
@@ -12,8 +15,8 @@ struct hole *bins_search(const struct bins *bins, frag_size size)
 
 /* ---- the check ---- */
 
-/* The size that a list begins with, in quanta: floating point with `bits` bits
- * of mantissa. */
+/* The start size of a list, in quanta: the list's index read as a floating
+ * point number with `bits` bits of mantissa. */
 static uint64_t start_of(const struct bins *bins, uint32_t list)
 {
     const uint32_t parts = (uint32_t)1 << bins->bits;
@@ -51,9 +54,9 @@ const char *bins_check(const struct bins *bins, struct met *met)
         const bool is_used = bins->heads[list].right != &bins->heads[list];
 
         CHECK((bins->used[list / 64] >> (list % 64) & 1) == is_used,
-              "the bitmap does not say which lists are in use");
+              "the bitmap does not match the lists in use");
         CHECK((bins->words >> (list / 64) & 1) == (bins->used[list / 64] != 0),
-              "the summary does not say which words are in use");
+              "the summary does not match the words in use");
         CHECK_ALL(check_list(bins, list, met));
     }
     return NULL;

@@ -1,22 +1,21 @@
-/* bins.h - holes in lists by size: a fit in constant time.
+/* bins.h - free blocks in lists by size: a good fit in constant time.
  *
- * Two levels, as TLSF: the first are octaves, the second cuts each into equal
- * parts; see classes.h. A list holds the holes of its size up to that of the
- * next; the last one all that are larger. Lists are counted through all
- * octaves, 64 to a word of a bitmap that has a summary: two instructions find
- * the next one in use.
+ * The lists have two levels, as in TLSF. The first level divides sizes into
+ * octaves, the second divides each octave into equal parts; see classes.h. A
+ * list holds the holes (free blocks) from its own start size up to the start
+ * size of the next list; the last list has no upper bound. All lists are
+ * numbered through. A bitmap has a bit for each list, a summary has a bit for
+ * each word of the bitmap; two instructions find the next list that is not
+ * empty.
  *
- * Lists are last in, first out: a hole that was freed, split or coalesced is
- * the first of its list. A request takes the first hole of the first list that
- * has only holes that are large enough. Where there is none, the list that its
- * own size belongs to is searched from the first, and that is the only search:
- * a size that a list begins with never needs one.
+ * Each list is last in, first out: a hole that is freed, split or coalesced
+ * moves to the front of its list. A request receives the first hole of the
+ * first non-empty list whose holes are all large enough. If there is no such
+ * list, the list of the request's own size is searched from its front. This is
+ * the only search; a size that equals the start size of a list never needs it.
  *
- * The lists are closed by their heads and live inside the holes, whose `left`
- * and `right` they use: nothing here allocates and nothing can fail.
- *
- * bins_check says whether each hole is in the list of its size and whether the
- * bitmaps say which lists are in use.
+ * The links are the members `left` and `right` of the holes, and each list is a
+ * ring closed by its head. No function here allocates or fails.
  */
 #ifndef FRAG_POLICIES_MECHANISM_BINS_H
 #define FRAG_POLICIES_MECHANISM_BINS_H
@@ -27,15 +26,15 @@
 enum { BINS = CLASSES_LEVELS << CLASSES_MAX_BITS };
 
 struct bins {
-    uint32_t bits;            /* parts = 2^bits, at most 2^CLASSES_MAX_BITS */
-    uint32_t last;            /* the last list */
-    uint64_t words;           /* bit w: used[w] is not 0 */
-    uint64_t used[BINS / 64]; /* bit b of w: list 64 w + b is not
-                                   empty */
+    uint32_t bits;            /* 2^bits lists an octave, <= CLASSES_MAX_BITS */
+    uint32_t last;            /* index of the last list */
+    uint64_t words;           /* the summary; bit w: used[w] is not 0 */
+    uint64_t used[BINS / 64]; /* bit b of word w: list 64 w + b is not empty */
     struct free_node heads[BINS];
 };
 
-/* levels: 1 to CLASSES_LEVELS; bins is zeroed. */
+/* Makes all lists empty. bins is zeroed before; levels (octaves) is 1 to
+ * CLASSES_LEVELS, bits 0 to CLASSES_MAX_BITS. */
 static inline void bins_init(struct bins *bins, uint32_t levels, uint32_t bits)
 {
     assert(levels > 0 && levels <= CLASSES_LEVELS && bits <= CLASSES_MAX_BITS);
@@ -45,8 +44,9 @@ static inline void bins_init(struct bins *bins, uint32_t levels, uint32_t bits)
         bins->heads[i].left = bins->heads[i].right = &bins->heads[i];
 }
 
-/* The first list that begins with *size or more, or one beyond the last. Rounds
- * the size up to what the list begins with, unless it is beyond. */
+/* The first list whose start size is at least *size. Rounds *size up to that
+ * start size. If there is no such list, the result is greater than bins->last
+ * and *size is untouched. */
 FIT_STEP uint32_t bins_round(const struct bins *bins, frag_size *size)
 {
     frag_size rounded = *size;
@@ -57,7 +57,7 @@ FIT_STEP uint32_t bins_round(const struct bins *bins, frag_size *size)
     return list;
 }
 
-/* The list that a hole of size is kept in. */
+/* The list that holds a hole of this size. */
 FIT_STEP uint32_t bins_home(const struct bins *bins, frag_size size)
 {
     const uint32_t list = class_below(bins->bits, &size);
@@ -65,6 +65,7 @@ FIT_STEP uint32_t bins_home(const struct bins *bins, frag_size size)
     return list < bins->last ? list : bins->last;
 }
 
+/* Adds a hole to the front of a list. */
 FIT_STEP void bins_push(struct bins *bins, struct hole *hole, uint32_t list)
 {
     struct free_node *head = &bins->heads[list];
@@ -78,13 +79,13 @@ FIT_STEP void bins_push(struct bins *bins, struct hole *hole, uint32_t list)
     bins->words |= (uint64_t)1 << (list / 64);
 }
 
-/* Whether the list is empty by now goes into the bitmaps without a branch: it
- * is as good as random. */
+/* Removes a hole from its list. The bitmaps are updated without a branch,
+ * because the processor could not predict whether the list is now empty. */
 FIT_STEP void bins_remove(struct bins *bins, struct hole *hole)
 {
     struct free_node *left = hole->node.left, *right = hole->node.right;
     const uint32_t word = hole->list / 64;
-    const uint64_t is_empty = left == right; /* both the head */
+    const uint64_t is_empty = left == right; /* both are the head */
     uint64_t bits;
 
     left->right = right;
@@ -94,8 +95,8 @@ FIT_STEP void bins_remove(struct bins *bins, struct hole *hole)
     bins->words &= ~((uint64_t)!bits << word);
 }
 
-/* The first hole of the lists from `list` up, which is not beyond the last;
- * NULL if they are empty. */
+/* The first hole of the lists from `list` (<= bins->last) up; NULL if all of
+ * them are empty. */
 FIT_STEP struct hole *bins_first(const struct bins *bins, uint32_t list)
 {
     const uint32_t word = list / 64;
@@ -113,10 +114,12 @@ FIT_STEP struct hole *bins_first(const struct bins *bins, uint32_t list)
     return (struct hole *)bins->heads[list].right;
 }
 
-/* The first hole of at least size in the list of its own; NULL if none is. */
+/* The first hole of at least `size` bytes in the list of that size; NULL if
+ * there is none. */
 struct hole *bins_search(const struct bins *bins, frag_size size);
 
-/* The hole that a request of size gets; `list` is what bins_round said. */
+/* The hole for a request of `size` bytes, NULL if none is large enough. `list`
+ * is the result of bins_round for the size. */
 FIT_STEP struct hole *bins_choose(const struct bins *bins, uint32_t list,
                                   frag_size size)
 {
@@ -127,10 +130,12 @@ FIT_STEP struct hole *bins_choose(const struct bins *bins, uint32_t list,
     return found ? found : bins_search(bins, size);
 }
 
-/* NULL, or what is broken. Adds the holes to `met`, without a home. */
+/* Checks that each hole is in the list of its size and that the bitmaps state
+ * which lists are in use. Returns NULL or a text that names the fault. Adds the
+ * holes to `met`, with home NULL. */
 const char *bins_check(const struct bins *bins, struct met *met);
 
-/* ---- a fit that keeps its holes so: the start of a policy's state ---- */
+/* ---- a fit whose rule is these lists: the start of a policy's state ---- */
 
 struct bins_fit {
     struct fit fit;
@@ -149,7 +154,8 @@ static inline void bins_fit_remove(struct fit *fit, struct hole *hole)
     bins_remove(&((struct bins_fit *)fit)->bins, hole);
 }
 
-/* To the front of its new list; where it is there already, it stays. */
+/* Moves the hole to the front of its new list; a hole that is already at the
+ * front of that list stays there. */
 static inline void bins_fit_resize(struct fit *fit, struct hole *hole,
                                    frag_addr addr, frag_size size)
 {

@@ -1,22 +1,23 @@
-/* check.h - the means of the checks of invariants.
+/* check.h - macros and records for checks of invariants.
  *
- * A check walks a whole structure, in O(n), and returns a text that says what
- * is broken, or NULL. It changes nothing and shares no code with what it
- * checks. The tests call the checks after each step; no policy does.
+ * A check walks a whole data structure, in O(n), and returns NULL or a text
+ * that names the broken invariant. It changes nothing and shares no code with
+ * the structure that it checks. Only tests call checks, after each step; no
+ * policy does.
  */
 #ifndef FRAG_POLICIES_MECHANISM_CHECK_H
 #define FRAG_POLICIES_MECHANISM_CHECK_H
 
 #include "traces/base.h"
 
-/* Leaves a check with the text where the claim does not hold. */
+/* Returns the text `broken` from a check if the claim is false. */
 #define CHECK(claim, broken) \
     do {                     \
         if (!(claim))        \
             return (broken); \
     } while (0)
 
-/* Leaves a check with what another check found. */
+/* Returns the fault that another check found, if it found one. */
 #define CHECK_ALL(call)            \
     do {                           \
         const char *found_ = call; \
@@ -25,15 +26,17 @@
             return found_;         \
     } while (0)
 
-/* The records that a walk met, in whatever order: two walks that met the same
- * ones under the same homes have equal sums. A walk that meets more than `most`
- * is broken off: its links may lead in a circle. */
+/* The set of records that a walk has met, as a sum that does not depend on
+ * their order. A record's home is the structure that holds it, or NULL. Two
+ * walks that met the same records with the same homes have equal sums. A walk
+ * stops when it has met more than `most` records, because its links may form a
+ * circle. */
 struct met {
     size_t count, most;
     uint64_t sum;
 };
 
-/* Adds a record that lies in `home`; false if that is one too many. */
+/* Adds a record with its home; false if that exceeds `most`. */
 static inline bool met_add(struct met *met, const void *record,
                            const void *home)
 {

@@ -1,9 +1,10 @@
-/* classes.h - sizes in classes: octaves cut into equal parts.
+/* classes.h - size classes: octaves divided into equal parts.
  *
- * With 2^bits parts an octave, a class is a size in quanta written in floating
- * point with `bits` bits of mantissa; as those are the bits below the leading
- * one, the classes follow one another without a gap. Sizes below 2^bits quanta
- * have a class each. Sizes are whole quanta, > 0 and at most 2^63 bytes.
+ * An octave (the sizes between two powers of two) has 2^bits classes. The index
+ * of a class is its start size in quanta, written as a floating point number
+ * with `bits` bits of mantissa; consecutive classes therefore have consecutive
+ * indices. Each size below 2^bits quanta is a class of its own. All sizes here
+ * are multiples of FRAG_QUANTUM, > 0 and at most 2^63 bytes.
  */
 #ifndef FRAG_POLICIES_MECHANISM_CLASSES_H
 #define FRAG_POLICIES_MECHANISM_CLASSES_H
@@ -12,20 +13,20 @@
 
 enum {
     CLASSES_MAX_BITS = 6,
-    CLASSES_LEVELS = 56, /* octaves up to 2^63 bytes */
-    CLASSES_QUANTUM_BITS = 9,
+    CLASSES_LEVELS = 56,      /* octaves up to 2^63 bytes */
+    CLASSES_QUANTUM_BITS = 9, /* log2 of FRAG_QUANTUM */
 };
 
 _Static_assert(FRAG_QUANTUM == 1 << CLASSES_QUANTUM_BITS, "a quantum is 2^9");
 
-/* Classes begin 2^shift quanta apart around a size of n quanta. */
+/* Near a size of n quanta, classes start 2^shift quanta apart. */
 static inline unsigned class_shift(uint32_t bits, uint64_t n)
 {
     return 63 - bits -
            (unsigned)__builtin_clzll(n | (((uint64_t)2 << bits) - 1));
 }
 
-/* The last class that begins with at most *size, which becomes its beginning.
+/* The last class whose start size is at most *size; sets *size to that start.
  */
 static inline uint32_t class_below(uint32_t bits, frag_size *size)
 {
@@ -36,7 +37,7 @@ static inline uint32_t class_below(uint32_t bits, frag_size *size)
     return (uint32_t)((shift << bits) + (n >> shift));
 }
 
-/* The first class that begins with at least *size, which becomes its beginning.
+/* The first class whose start size is at least *size; sets *size to that start.
  */
 static inline uint32_t class_above(uint32_t bits, frag_size *size)
 {

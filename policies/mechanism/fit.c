@@ -1,9 +1,12 @@
+/* fit.c - segments and their blocks for the fit policies, the check of their
+ * invariants, and the rule that stores holes by address. See fit.h.
+ */
 #include "policies/mechanism/fit_steps.h"
 
 #include <stdlib.h>
 
-/* The blocks form a ring that is closed by `ends`, which is never free: it
- * spares them the question whether they have neighbours. */
+/* The blocks form a ring that is closed by `ends`. `ends` is never free, so
+ * every block has two neighbours and no end is a special case. */
 struct fit_segment {
     struct fit_segment *next;
     frag_addr addr;
@@ -34,9 +37,9 @@ void fit_fini(struct frag_heap *heap)
     nodes_release(&fit->nodes);
 }
 
-/* Returns the segment at *link if no block of it is used. A device that will
- * not take it back leaves it with us, as free as before. */
-static bool give_back(struct frag_heap *heap, struct fit_segment **link)
+/* Returns the segment at *link to the device if none of its blocks is in use.
+ * If the device refuses, the segment stays as it was. */
+static bool return_segment(struct frag_heap *heap, struct fit_segment **link)
 {
     struct fit *fit = heap->state;
     struct fit_segment *s = *link;
@@ -46,20 +49,20 @@ static bool give_back(struct frag_heap *heap, struct fit_segment **link)
         heap->mem->ops->segment_free(heap->mem, s->addr, s->size) != FRAG_OK)
         return false;
     fit->rule->remove(fit, &b->hole);
-    nodes_give(&fit->nodes, b);
+    nodes_put(&fit->nodes, b);
     *link = s->next;
     free(s);
     return true;
 }
 
-static bool give_back_all(struct frag_heap *heap)
+static bool return_segments(struct frag_heap *heap)
 {
     struct fit *fit = heap->state;
     struct fit_segment **link = &fit->segments;
     bool any = false;
 
     while (*link) {
-        if (give_back(heap, link))
+        if (return_segment(heap, link))
             any = true;
         else
             link = &(*link)->next;
@@ -69,7 +72,7 @@ static bool give_back_all(struct frag_heap *heap)
 
 void fit_trim(struct frag_heap *heap)
 {
-    give_back_all(heap);
+    return_segments(heap);
 }
 
 enum frag_err fit_grow(struct frag_heap *heap, frag_size size,
@@ -85,7 +88,7 @@ enum frag_err fit_grow(struct frag_heap *heap, frag_size size,
     if (!s)
         return FRAG_NOMEM;
     s->size = segment_size(heap->mem, fit->segment, size);
-    err = segment_take(heap, s->size, give_back_all, &s->addr);
+    err = segment_take(heap, s->size, return_segments, &s->addr);
     if (err != FRAG_OK) {
         free(s);
         return err;

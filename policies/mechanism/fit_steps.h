@@ -1,8 +1,9 @@
-/* fit_steps.h - what fit.c does, for a rule that the compiler can see.
+/* fit_steps.h - the steps of fit.c as inline functions.
  *
- * A policy for which an indirect call is much passes its constant rule to these
- * and calls fit.h for the rest: fit_init, fit_fini, fit_trim. Where the rule is
- * not constant, use fit_alloc and fit_free.
+ * For a policy that cannot afford indirect calls: it passes its constant rule
+ * to these functions, so that the compiler can inline the rule, and calls fit.h
+ * for the rest (fit_init, fit_fini, fit_trim). A policy whose rule is not
+ * constant uses fit_alloc and fit_free.
  */
 #ifndef FRAG_POLICIES_MECHANISM_FIT_STEPS_H
 #define FRAG_POLICIES_MECHANISM_FIT_STEPS_H
@@ -13,10 +14,11 @@
 
 #define FIT_STEP __attribute__((always_inline)) static inline
 
-/* A block; 64 bytes, one cache line. In use it links to itself on the left,
- * which no tree and no list of holes does. */
+/* A block; 64 bytes, one cache line. While the block is in use, the left link
+ * of its hole points to the hole itself, which never happens in a tree or list
+ * of holes. */
 struct block {
-    struct hole hole;          /* size and addr; the rest while it is free */
+    struct hole hole; /* size and addr; other members only while free */
     struct block *prev, *next; /* neighbours, or the segment's ends */
 };
 
@@ -30,12 +32,13 @@ FIT_STEP void set_used(struct block *b)
     b->hole.node.left = &b->hole.node;
 }
 
-/* A new segment, all of it one hole. Reserves a node more than it takes: the
- * caller splits. */
+/* Allocates a new segment with room for `size` bytes; all of it is one hole,
+ * *out. One more record stays reserved, so that the caller can split the hole.
+ * Errors are those of segment_take, or NOMEM; then no segment was added. */
 enum frag_err fit_grow(struct frag_heap *heap, frag_size size,
                        struct hole **out) FRAG_MUST_CHECK;
 
-/* Cuts the first `size` bytes off a hole, as a block in use. */
+/* Splits the first `size` bytes off a hole, as a block in use. */
 FIT_STEP struct block *cut_front(struct fit *fit, struct block *b,
                                  frag_size size, const struct fit_rule *rule)
 {
@@ -53,8 +56,8 @@ FIT_STEP struct block *cut_front(struct fit *fit, struct block *b,
     return front;
 }
 
-/* Grants the first `size` bytes, whole quanta, of a hole; of a new segment if
- * it is NULL. */
+/* Allocates the first `size` bytes, a multiple of FRAG_QUANTUM, of the hole; of
+ * a new segment if hole is NULL. Errors as fit_grow. */
 FIT_STEP enum frag_err fit_grant(struct frag_heap *heap, struct hole *hole,
                                  frag_size size, struct frag_block *out,
                                  const struct fit_rule *rule)
@@ -79,11 +82,12 @@ FIT_STEP enum frag_err fit_grant(struct frag_heap *heap, struct hole *hole,
     return FRAG_OK;
 }
 
+/* Removes a block from its segment and frees the record. */
 FIT_STEP void drop(struct fit *fit, struct block *b)
 {
     b->prev->next = b->next;
     b->next->prev = b->prev;
-    nodes_give(&fit->nodes, b);
+    nodes_put(&fit->nodes, b);
 }
 
 /* Frees b and coalesces it with its free neighbours. */

@@ -1,6 +1,10 @@
+/* free_set.c - bins of treaps that keep free blocks in the order of (size,
+ * address), and the check of that order. See free_set.h.
+ */
 #include "policies/mechanism/free_set.h"
 
-/* Eight bins an octave, in units of 512 bytes; exact below eight units. */
+/* The bin of a size: eight bins an octave, in units of 512 bytes; one bin for
+ * each size below eight units. */
 static unsigned bin_of(frag_size size)
 {
     uint64_t units = size >> 9;
@@ -33,7 +37,7 @@ void free_set_insert(struct free_set *set, struct free_node *node)
     while (*link && priority(*link) >= priority(node))
         link = less(node, *link) ? &(*link)->left : &(*link)->right;
 
-    /* What hangs below is split around the node. */
+    /* Split the subtree below into the nodes before and after `node`. */
     for (tree = *link; tree;) {
         if (less(tree, node)) {
             *low = tree;
@@ -192,7 +196,7 @@ struct walk {
     unsigned bin;
     const void *home;
     struct met *met;
-    const struct free_node *last; /* before the one that comes next */
+    const struct free_node *last; /* the previous node of the walk */
 };
 
 static const char *check_node(struct walk *w, const struct free_node *n)
@@ -230,7 +234,7 @@ const char *free_set_check(const struct free_set *set, const void *home,
         const bool is_marked = set->used[bin / 64] >> (bin % 64) & 1;
 
         CHECK(is_marked == (set->bins[bin] != NULL),
-              "the bitmap of a free set does not say which bins are used");
+              "the bitmap of a free set does not match the bins in use");
         CHECK_ALL(check_tree(&w, set->bins[bin]));
     }
     return NULL;

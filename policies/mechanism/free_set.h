@@ -1,14 +1,14 @@
-/* free_set.h - free blocks ordered by (size, address): best fit in one step.
+/* free_set.h - free blocks ordered by (size, address), for best fit.
  *
- * A set of nodes that live inside the caller's blocks, so nothing here
- * allocates and nothing can fail. Sizes fall into bins of an eighth of an
- * octave; a bitmap finds the next bin in use; inside a bin a treap keeps the
- * order, its priorities a hash of the address, so the shape depends on the
- * contents alone. Bins mostly hold a handful of blocks: the common operation
- * touches one or two nodes. A bin of n blocks costs O(log n).
+ * The nodes are members of the caller's blocks, so no function here allocates
+ * or fails. Sizes are divided into bins of an eighth of an octave. A bitmap
+ * finds the next bin that is not empty. Inside a bin a treap keeps the order;
+ * its priorities are a hash of the address, so its shape depends only on its
+ * contents. Most bins hold a handful of blocks, so the common operation touches
+ * one or two nodes. An operation on a bin of n blocks costs O(log n).
  *
- * A zeroed struct free_set is empty. A node's size and addr may not change
- * while it is in a set.
+ * A zeroed struct free_set is empty. A node's size and addr must not change
+ * while the node is in a set.
  */
 #ifndef FRAG_POLICIES_MECHANISM_FREE_SET_H
 #define FRAG_POLICIES_MECHANISM_FREE_SET_H
@@ -32,13 +32,12 @@ struct free_set {
 void free_set_insert(struct free_set *set, struct free_node *node);
 void free_set_remove(struct free_set *set, struct free_node *node);
 
-/* The smallest node of at least size, of equals the one with the lowest
- * address; NULL if there is none. */
+/* The smallest node of at least `size` bytes; among nodes of equal size the one
+ * with the lowest address. NULL if there is none. */
 struct free_node *free_set_fit(const struct free_set *set, frag_size size);
 
-/* The smallest and the largest node; the next larger and the next smaller one
- * (equals by address). NULL at the ends. The node given need not be in the set.
- */
+/* The first and the last node in the order of (size, address), and the next and
+ * the previous one. NULL at the ends. `node` need not be in the set. */
 struct free_node *free_set_first(const struct free_set *set);
 struct free_node *free_set_last(const struct free_set *set);
 struct free_node *free_set_after(const struct free_set *set,
@@ -46,8 +45,9 @@ struct free_node *free_set_after(const struct free_set *set,
 struct free_node *free_set_before(const struct free_set *set,
                                   const struct free_node *node);
 
-/* Each node is in the bin of its size, in order, and the bitmap is right: NULL,
- * or what is broken. Adds the nodes to `met`, as records that lie in `home`. */
+/* Checks that each node is in the bin of its size, that the nodes are in order,
+ * and that the bitmap is right. Returns NULL or a text that names the fault.
+ * Adds the nodes to `met` with the given home. */
 const char *free_set_check(const struct free_set *set, const void *home,
                            struct met *met);
 

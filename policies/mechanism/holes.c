@@ -1,4 +1,6 @@
-/* holes.c - the tree of holes: what a treap does, and first fit in it. */
+/* holes.c - the tree of holes: a treap by address, and the search for the
+ * lowest hole that is large enough. See holes.h.
+ */
 #include "policies/mechanism/holes.h"
 
 #include <assert.h>
@@ -6,7 +8,7 @@
 #define TREAP_NODE struct hole
 #include "policies/mechanism/treap.h"
 
-/* A hole is a free_node to those that keep it elsewhere. */
+/* Free sets and bins access a hole through its member `node`. */
 static_assert(offsetof(struct hole, low) == offsetof(struct hole, node.left) &&
                   offsetof(struct hole, high) ==
                       offsetof(struct hole, node.right) &&
@@ -33,7 +35,7 @@ void holes_resize(struct hole **tree, struct hole *hole, frag_addr addr,
 
 struct hole *holes_lowest(struct hole *tree, frag_size size, frag_addr from)
 {
-    struct hole *best = NULL; /* the lowest so far: it or one to its right */
+    struct hole *best = NULL; /* the result is best or in its high subtree */
 
     assert(size > 0);
     for (struct hole *h = tree; treap_widest(h) >= size;) {
@@ -55,10 +57,10 @@ struct hole *holes_lowest(struct hole *tree, frag_size size, frag_addr from)
 struct walk {
     const void *home;
     struct met *met;
-    const struct hole *last; /* before the one that comes next */
+    const struct hole *last; /* the previous hole of the walk */
 };
 
-/* One node against its children and the hole before it. */
+/* Checks one node against its children and against the previous hole. */
 static const char *check_hole(struct walk *w, const struct hole *h)
 {
     const struct hole *children[] = {h->low, h->high};

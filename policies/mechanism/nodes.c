@@ -1,10 +1,12 @@
+/* nodes.c - the slabs behind nodes.h: how they are allocated and freed.
+ */
 #include "policies/mechanism/nodes.h"
 
 #include <stdlib.h>
 
 enum {
     SLAB_BYTES = 1 << 16,
-    SLAB_HEAD = 64, /* the link, and room to start records on a cache line */
+    SLAB_HEAD = 64, /* the link, and room to align records to a cache line */
 };
 
 static size_t slab_room(const struct nodes *nodes)
@@ -22,10 +24,11 @@ static bool add_slab(struct nodes *nodes)
     slab->next = nodes->slabs;
     nodes->slabs = slab;
 
-    /* Given from the last to the first: taken in the order of addresses. */
+    /* Put from the last to the first, so that records are taken in the order
+     * of addresses. */
     first = (char *)slab + 2 * SLAB_HEAD - (uintptr_t)slab % SLAB_HEAD;
     for (size_t i = slab_room(nodes); i-- > 0;)
-        nodes_give(nodes, first + i * nodes->size);
+        nodes_put(nodes, first + i * nodes->size);
     return true;
 }
 

@@ -1,11 +1,12 @@
-/* nodes.h - records of one size, from slabs, through a free list.
+/* nodes.h - an allocator of host records of one size.
  *
- * Taking and giving are a push and a pop, so that the steady state never calls
- * malloc. What an operation will take it reserves first, while it can still
- * fail; from there on nothing can.
+ * Records come from slabs and return to a free list: nodes_take is a pop,
+ * nodes_put is a push, so a steady state never calls malloc. A policy calls
+ * nodes_reserve at the start of an operation, for all records that the
+ * operation may take; after that nothing can fail.
  *
- * Set `size` once, at least sizeof(void *) and a multiple of it; all else
- * starts zeroed.
+ * Set `size` once, to at least sizeof(void *) and a multiple of it; all other
+ * members start zeroed.
  */
 #ifndef FRAG_POLICIES_MECHANISM_NODES_H
 #define FRAG_POLICIES_MECHANISM_NODES_H
@@ -22,21 +23,22 @@ struct node {
 struct nodes {
     size_t size;        /* bytes of a record */
     size_t count;       /* records on the free list */
-    struct node *free;  /* last given, first taken */
-    struct node *slabs; /* what malloc gave */
+    struct node *free;  /* the free list, last in, first out */
+    struct node *slabs; /* all memory from malloc */
 };
 
-/* nodes_reserve where slabs are lacking. */
+/* The slow path of nodes_reserve: allocates slabs. */
 enum frag_err nodes_grow(struct nodes *nodes, size_t count) FRAG_MUST_CHECK;
 
-/* Makes sure that `count` records can be taken. NOMEM, then nothing changed. */
+/* Makes sure that `count` records can be taken without failure. NOMEM; then
+ * no record was taken or lost. */
 FRAG_MUST_CHECK static inline enum frag_err nodes_reserve(struct nodes *nodes,
                                                           size_t count)
 {
     return nodes->count >= count ? FRAG_OK : nodes_grow(nodes, count);
 }
 
-/* A record that was reserved; its contents are arbitrary. */
+/* Takes a reserved record; its contents are arbitrary. */
 static inline void *nodes_take(struct nodes *nodes)
 {
     struct node *node = nodes->free;
@@ -47,7 +49,8 @@ static inline void *nodes_take(struct nodes *nodes)
     return node;
 }
 
-static inline void nodes_give(struct nodes *nodes, void *record)
+/* Returns a record to the free list. */
+static inline void nodes_put(struct nodes *nodes, void *record)
 {
     struct node *node = record;
 
@@ -57,10 +60,12 @@ static inline void nodes_give(struct nodes *nodes, void *record)
     nodes->count++;
 }
 
-/* Whether the free list has `count` records: NULL, or what is broken. */
+/* Checks that the free list has `count` records. Returns NULL or a text that
+ * names the fault. */
 const char *nodes_check(const struct nodes *nodes);
 
-/* Every record ever taken is gone; empty, ready for use. */
+/* Frees all slabs, also those with records in use. The struct is empty then and
+ * can be used again. */
 void nodes_release(struct nodes *nodes);
 
 #endif

@@ -1,3 +1,7 @@
+/* pages.c - the tiles of spans and the pages under them: changing the state of
+ * a tile, reserving spans, creating, mapping, unmapping and releasing pages. It
+ * chooses no place for a block (pages_place.c). See pages.h.
+ */
 #include "policies/mechanism/pages.h"
 #include "traces/grow.h"
 
@@ -16,7 +20,7 @@ static frag_size round_down(frag_size size, frag_size unit)
     return size - size % unit;
 }
 
-/* The list that the tile belongs to, NULL if none. */
+/* The list for tiles in the state of t; NULL if there is none. */
 static struct page_tile **list_of(struct pages *p, const struct page_tile *t)
 {
     return t->state == TILE_BARE   ? &p->bare
@@ -55,7 +59,7 @@ static void delist(struct pages *p, struct page_tile *t)
         t->above->below = t->below;
 }
 
-/* A tile of the state of t on its side, in the ring between prev and next. */
+/* Adds a tile with the state of t to the ring, between prev and next. */
 static void split_off(struct pages *p, const struct page_tile *t,
                       struct page_tile *prev, struct page_tile *next,
                       frag_addr addr, frag_size size)
@@ -72,7 +76,8 @@ static void split_off(struct pages *p, const struct page_tile *t,
     enlist(p, n);
 }
 
-/* Takes an equal neighbour's bytes into t; `other` is gone. */
+/* Merges the neighbour `other` into t if it has the same state; its record is
+ * then freed. */
 static void absorb(struct pages *p, struct page_tile *t,
                    struct page_tile *other)
 {
@@ -84,7 +89,7 @@ static void absorb(struct pages *p, struct page_tile *t,
     t->node.size += other->node.size;
     other->prev->next = other->next;
     other->next->prev = other->prev;
-    nodes_give(&p->nodes, other);
+    nodes_put(&p->nodes, other);
 }
 
 struct page_tile *pages_retag(struct pages *p, struct page_tile *t,
@@ -125,7 +130,8 @@ static void retag_all(struct pages *p, struct page_tile *t,
     pages_retag(p, t, t->node.addr, t->node.size, state);
 }
 
-/* A part of a block becomes free where its bytes are. */
+/* Frees one tile of a block. A tile with a loan has no bytes of its own: it is
+ * lost, and the loan in the host page is freed. */
 static void free_part(struct pages *p, struct page_tile *t)
 {
     struct page_tile *loan = t->loan;
@@ -147,18 +153,18 @@ void pages_free(struct page_tile *t)
         p->pending--;
     t->pending = false;
     while (t) {
-        struct page_tile *rest = t->piece;
+        struct page_tile *rest = t->part;
 
-        t->piece = NULL;
+        t->part = NULL;
         free_part(p, t);
         t = rest;
     }
 }
 
-struct page_tile *pages_piece(struct pages *p, struct page_tile *t,
+struct page_tile *pages_split(struct pages *p, struct page_tile *t,
                               frag_addr addr, frag_size size)
 {
-    struct page_tile *piece;
+    struct page_tile *part;
 
     assert(t->state == TILE_USED && size > 0 && size <= t->node.size);
     assert(addr == t->node.addr || addr + size == end_of(t));
@@ -167,15 +173,15 @@ struct page_tile *pages_piece(struct pages *p, struct page_tile *t,
     if (addr == t->node.addr) {
         split_off(p, t, t->prev, t, addr, size);
         t->node.addr += size;
-        piece = t->prev;
+        part = t->prev;
     } else {
         split_off(p, t, t, t->next, addr, size);
-        piece = t->next;
+        part = t->next;
     }
     t->node.size -= size;
-    piece->piece = t->piece;
-    t->piece = piece;
-    return piece;
+    part->part = t->part;
+    t->part = part;
+    return part;
 }
 
 void pages_slide(struct pages *p, struct page_tile *hole)
@@ -346,8 +352,8 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
 
 /* ------------------------------------------------------------- pages --- */
 
-/* Room for every page to be spare at once, so that unmapping never needs any.
- */
+/* Makes room for all pages to be spare at once, so that unmapping never needs
+ * host memory. */
 static enum frag_err spare_room(struct pages *p)
 {
     return GROW(p->spare, p->spare_room, p->count + 1) ? FRAG_OK : FRAG_NOMEM;

@@ -1,31 +1,33 @@
-/* pages.h - blocks in address space whose memory comes and goes by pages.
+/* pages.h - blocks in reserved address space whose memory is mapped by pages.
  *
- * Address space is reserved in spans and costs nothing; physical memory is
- * created in pages of one size and mapped where it is needed. A span is tiled
- * in the order of addresses by tiles that are used, held (free and mapped) or
- * bare (free, whole pages without memory). A page that is mapped nowhere is
- * spare. Which tile a request gets, where pages come from and when they go is
- * the policy's choice.
+ * Address space is reserved in ranges called spans, which use no memory.
+ * Physical memory is created in pages of one size and mapped where blocks need
+ * it. Tiles divide a span in the order of addresses. A tile is used, held (free
+ * and mapped), bare (free, whole pages without memory) or lost (see below). A
+ * page that is mapped nowhere is spare. The policy chooses the tile for a
+ * request, where pages come from, and when they are returned.
  *
- * A page of addresses may be the guest of another, the host, and show the
- * host's memory; each used byte of the guest is then used in the host too, by a
- * tile called a loan, and what is not used is lost: free in the host alone. A
- * block whose end lies in a guest page is more than one tile, the block's own
- * and its pieces.
+ * Two pages of addresses may show the same memory. The guest page is then
+ * mapped to the memory of the host page. Each used byte of the guest is also
+ * used in the host, by a tile called a loan. Bytes of the guest that are not
+ * used are lost: they are free in the host only. A block whose end lies in a
+ * guest page has several tiles: its own tile, and parts that are linked to it.
  *
  * Invariants, checked by pages_check:
- *   - the tiles of a span tile it: no gap, no overlap;
+ *   - the tiles of a span fill it without gap or overlap;
  *   - no two neighbours are both held, both bare or both lost;
- *   - bare tiles are whole pages, none of which has memory; every page that a
- *     used or held tile touches has memory;
- *   - the held set is the held tiles;
- *   - a guest page has used and lost tiles only, a host has memory of its own.
+ *   - bare tiles are whole pages without memory; every page that a used or held
+ *     tile touches has memory;
+ *   - the held set contains exactly the held tiles;
+ *   - a guest page has only used and lost tiles; a host page has memory of its
+ *     own.
  *
- * pages.c has the books, pages_place.c says where a block would go,
- * pages_check.c whether the invariants hold.
+ * Files: pages.c changes tiles and pages, pages_place.c selects the place of a
+ * block, pages_check.c checks the invariants.
  *
- * Nothing here needs malloc but pages_place (which may reserve a span) and
- * pages_create, and pages_ready, which makes sure of records for the rest.
+ * Only pages_span, pages_place and pages_apart (which may reserve a span),
+ * pages_create and pages_ready allocate host memory. pages_ready reserves the
+ * records that the other functions take.
  */
 #ifndef FRAG_POLICIES_MECHANISM_PAGES_H
 #define FRAG_POLICIES_MECHANISM_PAGES_H
@@ -39,32 +41,35 @@ enum tile_state { TILE_USED, TILE_HELD, TILE_BARE, TILE_LOST };
 struct page_span;
 
 struct page_tile {
-    struct free_node node; /* first: size, addr; links of a held tile */
-    struct page_tile *prev,
-        *next; /* by address; the span's ends are used tiles */
+    struct free_node node;         /* first: size, addr; links while held */
+    struct page_tile *prev, *next; /* neighbours in address order; the ends of
+                                      the span count as used tiles */
     struct page_span *span;
-    struct page_tile *above,
-        *below; /* neighbours in the list of bare or lost ones */
-    struct page_tile
-        *piece; /* used: the next part of its block, in a guest page */
-    struct page_tile *loan; /* used, in a guest page: its bytes in the host */
-    void *user;             /* these two are the policy's own */
-    uint32_t owner;
-    uint8_t state; /* enum tile_state */
+    struct page_tile *above, *below; /* neighbours in the list of bare or of
+                                        lost tiles */
+    struct page_tile *part; /* used: the next part of its block, in a guest
+                               page */
+    struct page_tile *loan; /* used, in a guest page: the tile of the host that
+                               has its bytes */
+    void *user;             /* the policy's own */
+    uint32_t owner;         /* the policy's own */
+    uint8_t state;          /* enum tile_state */
     bool is_loan;
-    bool is_end;  /* a span's */
-    bool pending; /* used, and its free only waits for work */
+    bool is_end;  /* the ends of a span */
+    bool pending; /* used; the client has requested the free, queued work still
+                     uses the block */
 };
 
-#define FRAG_GUEST UINT64_MAX /* in place of a handle: a host's memory */
+#define FRAG_GUEST UINT64_MAX /* handle of a page whose memory is a host's */
 
+/* A reserved range of addresses. */
 struct page_span {
     struct page_span *next;
-    struct pages *home;
+    struct pages *home; /* the struct that owns the span */
     frag_addr addr;
-    frag_size size;
+    frag_size size; /* bytes, a multiple of the page size */
     struct page_tile ends;
-    frag_phys phys[]; /* of each page; 0: bare; FRAG_GUEST */
+    frag_phys phys[]; /* of each page; 0: no memory; or FRAG_GUEST */
 };
 
 struct pages {
@@ -72,101 +77,108 @@ struct pages {
     frag_size span; /* bytes of address space reserved at once */
     struct page_span *spans;
     struct free_set held;
-    struct page_tile *bare, *lost; /* lists in no order that matters */
-    struct nodes nodes;            /* of tiles */
-    frag_phys *spare;
+    struct page_tile *bare, *lost; /* lists; their order has no effect */
+    struct nodes nodes;            /* records of tiles */
+    frag_phys *spare;              /* stack of spare pages */
     uint64_t spare_count, spare_room;
     uint64_t count;   /* pages created and not released */
-    uint64_t pending; /* blocks whose free only waits for work */
+    uint64_t pending; /* blocks whose tile is pending */
 };
 
-/* What a request would do to memory: where its block would start, and how many
- * pages would have to be mapped for it. */
+/* A place for a block, and the pages to be mapped for it. */
 struct spot {
-    struct page_tile *tile; /* the first it touches; NULL: no room */
+    struct page_tile *tile; /* the first tile it touches; NULL: no place */
     frag_addr addr;
-    uint64_t pages;
+    uint64_t pages; /* missing pages */
 };
 
-/* Sets the two sizes, both rounded up to granules; span at least a page. All
- * else starts zeroed. */
+/* Sets the page size and the span size. `unit` is rounded up to the
+ * granularity, `span` to whole pages. All else starts zeroed. */
 void pages_init(struct pages *p, const struct frag_backend *mem, frag_size unit,
                 frag_size span);
+/* Unmaps and releases everything, live blocks included. */
 void pages_fini(struct frag_heap *heap, struct pages *p);
 
-/* Makes sure of records for one call of pages_retag. NOMEM. */
+/* Reserves the records for one call of pages_retag. NOMEM. */
 enum frag_err pages_ready(struct pages *p) FRAG_MUST_CHECK;
 
-/* Gives [addr, addr + size) of a tile a new state and merges it with equal
- * neighbours; what is left of the tile on both sides keeps its state. The
- * caller answers for the memory. Answers the tile, which if it is the whole of
- * a used one that becomes free needs no records. */
+/* Sets the state of the range [addr, addr + size) of a tile, and merges a free
+ * range with neighbours of the same state. The rest of the tile on both sides
+ * keeps its old state. The caller makes sure that memory is mapped as the new
+ * state requires. Returns the tile of the range. Takes up to two records; none
+ * if the range is a whole used tile that is freed. */
 struct page_tile *pages_retag(struct pages *p, struct page_tile *t,
                               frag_addr addr, frag_size size,
                               enum tile_state state);
 
-/* The block of a used tile becomes held: in guest pages lost, its loans held.
- */
+/* Frees the block of a used tile. Its tiles are held afterwards; those in guest
+ * pages are lost, and their loans are held. */
 void pages_free(struct page_tile *t);
 
-/* Makes an end of a block's own tile, or all of it, which then is the tile
- * itself, a piece of the block. Takes a record at most. */
-struct page_tile *pages_piece(struct pages *p, struct page_tile *t,
+/* Splits [addr, addr + size), the low or the high end of a block's own tile,
+ * off as a part of the block, and returns the new tile. If the range is the
+ * whole tile, returns the tile itself. Takes at most one record. */
+struct page_tile *pages_split(struct pages *p, struct page_tile *t,
                               frag_addr addr, frag_size size);
-/* The client is done with a used tile, queued work is not. */
+
+/* Marks a used tile as pending: the client has requested the free, queued work
+ * still uses the block. */
 void pages_pend(struct page_tile *t);
 
-/* The used tile above a held one, `hole`, now lies below it. */
+/* Exchanges the held tile `hole` with the used tile above it: afterwards the
+ * block starts where the hole started. Moves no contents. */
 void pages_slide(struct pages *p, struct page_tile *hole);
 
-/* Reserves a span of at least so many bytes, all bare. NOMEM, and what
- * va_reserve answers. */
+/* Reserves a span of at least `least` bytes, all bare. Errors are NOMEM and
+ * those of va_reserve; then nothing is reserved. */
 enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
                          frag_size least) FRAG_MUST_CHECK;
 
-/* The tightest held tile, of equals the lowest; NULL if none is large enough.
- */
+/* The smallest held tile of at least `size` bytes, among equal sizes the
+ * lowest; NULL if there is none. */
 static inline struct page_tile *pages_fit(const struct pages *p, frag_size size)
 {
     return (struct page_tile *)free_set_fit(&p->held, size);
 }
 
-/* Where in a held tile a request of at most its size goes: its low end, or its
- * high end if that leaves more whole pages. */
-frag_addr pages_seat(const struct pages *p, const struct page_tile *t,
+/* The address for a block of `size` bytes in a held tile that is large enough:
+ * the low end of the tile, or the high end if that leaves more whole pages
+ * free. */
+frag_addr pages_addr(const struct pages *p, const struct page_tile *t,
                      frag_size size);
 
-/* Where a request that no held tile serves needs the fewest pages. Candidates
- * lie against one end of a run of free tiles or of a held tile in it. Of equals
- * the one that leaves held memory in the largest pieces: one that saves a page
- * continues the smallest held tile that does, another the largest. Then the
- * lowest. Reserves a span where there is no room. NOMEM, and what va_reserve
- * answers. */
+/* The place that needs the fewest missing pages, for a block that no held tile
+ * can serve. Candidates touch one end of a run of free tiles, or one end of a
+ * held tile in such a run. Among candidates with equally many pages, the choice
+ * keeps held memory in large blocks: a candidate that saves a page extends the
+ * smallest held tile that saves it, any other candidate extends the largest
+ * held tile. Then the lowest address decides. Reserves a new span if there is
+ * no room. Errors as pages_span. */
 enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out) FRAG_MUST_CHECK;
 
-/* Likewise in addresses that no held tile touches, a bare page apart from those
- * below: what is mapped there is never merged with what was before. The lowest.
- */
+/* The lowest place among bare tiles with a bare page on either side, so that
+ * memory mapped there never merges with older tiles. Reserves a new span if
+ * there is no room. Errors as pages_span. */
 enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out) FRAG_MUST_CHECK;
 
-/* The page at an address that has memory. */
+/* The entry of phys[] for the page at an address of the span. */
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
 
-/* Maps spare pages, of which there are enough, wherever the spot needs them and
- * answers the held tile that then contains it. On error what was mapped is held
- * and the rest as it was. NOMEM, DEVICE. */
+/* Maps spare pages wherever the spot lacks memory; enough pages must be spare.
+ * *out is the held tile that then contains the spot. NOMEM, DEVICE; then the
+ * pages that were mapped before the error are held, all else is as it was. */
 enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
                          struct spot spot, frag_size size,
                          struct page_tile **out) FRAG_MUST_CHECK;
 
-/* Creates pages until `count` are spare. OOM, DEVICE, NOMEM; those created
- * stay spare. */
+/* Creates pages until `count` are spare. OOM, DEVICE, NOMEM; the pages that
+ * were created before the error stay spare. */
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
                            uint64_t count) FRAG_MUST_CHECK;
 
-/* Whole pages of [from, to), counted from a span's start. */
+/* The number of whole pages in [from, to), both offsets in a span. */
 static inline uint64_t pages_between(const struct pages *p, frag_size from,
                                      frag_size to)
 {
@@ -175,7 +187,7 @@ static inline uint64_t pages_between(const struct pages *p, frag_size from,
     return end > first ? end - first : 0;
 }
 
-/* The whole pages of a tile. */
+/* The number of whole pages of a tile. */
 static inline uint64_t pages_whole(const struct pages *p,
                                    const struct page_tile *t)
 {
@@ -184,48 +196,50 @@ static inline uint64_t pages_whole(const struct pages *p,
     return pages_between(p, low, low + t->node.size);
 }
 
-/* Pages that are spare or could be: whole ones of held tiles. */
+/* The number of spare pages and of whole pages in held tiles. */
 uint64_t pages_free_count(const struct pages *p);
 
-/* Bytes of held tiles in pages that are used in part. */
+/* Bytes of held tiles outside their whole pages. */
 frag_size pages_partly(const struct pages *p);
 
-/* Unmaps the highest `count` whole pages of a held tile, which has them, in one
- * call: they become spare. False if the device or the host refuses. */
+/* Unmaps the highest `count` whole pages of a held tile in one call; they are
+ * spare afterwards. The tile must have that many. False if the device refuses
+ * or the host has no memory; then nothing is unmapped. */
 bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
                  uint64_t count);
 
-/* Likewise all whole pages of all held tiles; true if any. */
+/* The same for all whole pages of all held tiles; true if any was unmapped. */
 bool pages_strip_all(struct frag_heap *heap, struct pages *p);
 
-/* Unmaps the guest pages in which nothing is used any more: they become bare.
- */
+/* Unmaps the guest pages that have no used byte; they are bare afterwards. A
+ * page that the device refuses to unmap stays. */
 void pages_reclaim(struct frag_heap *heap, struct pages *p);
 
-/* Gives spare pages back to the device; true if any. */
+/* Releases spare pages to the device until it refuses one; true if any was
+ * released. */
 bool pages_release(struct frag_heap *heap, struct pages *p);
 
-/* NULL, or what is broken. */
+/* Checks the invariants. Returns NULL or a text that names the fault. */
 const char *pages_check(const struct pages *p);
 
-/* The parameter row "page"; `state` has the value in `member`. */
+/* The row of the parameter "page"; its value is `member` of struct `state`. */
 #define PAGE_PARAM(state, member)                                           \
     {                                                                       \
         .name = "page", .kind = FRAG_PARAM_SIZE,                            \
         .offset = offsetof(state, member), .init = "2MiB",                  \
         .min = FRAG_QUANTUM, .max = 0x1p40,                                 \
         .help = "bytes of a page, rounded up to the device's granularity; " \
-                "larger ones make fewer calls",                             \
+                "larger pages need fewer driver calls",                     \
     }
 
-/* The parameter row "span"; `state` has the value in `member`. */
+/* The row of the parameter "span"; its value is `member` of struct `state`. */
 #define SPAN_PARAM(state, member)                                            \
     {                                                                        \
         .name = "span", .kind = FRAG_PARAM_SIZE,                             \
         .offset = offsetof(state, member), .init = "64GiB", .min = 0x1p21,   \
         .max = 0x1p44,                                                       \
         .help = "bytes of address space reserved at once; a larger request " \
-                "gets its own",                                              \
+                "reserves its own",                                          \
     }
 
 #endif

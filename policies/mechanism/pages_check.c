@@ -1,13 +1,14 @@
-/* pages_check.c - whether the invariants of pages.h hold. */
+/* pages_check.c - checks the invariants of pages.h. Only tests call it.
+ */
 #include "policies/mechanism/pages.h"
 
-/* What a walk over all spans met. */
+/* The tiles and pages that a walk over all spans has met. */
 struct seen {
     const struct pages *p;
     struct met held, bare, lost;
-    struct met loans,
-        lent;       /* tiles that are loans; tiles that are one's loan */
-    uint64_t pages; /* with memory of their own */
+    struct met loans; /* tiles marked as loans */
+    struct met lent;  /* tiles that another tile names as its loan */
+    uint64_t pages;   /* pages with memory of their own */
     uint64_t pending;
 };
 
@@ -18,7 +19,7 @@ static bool is_guest(frag_phys phys)
 
 /* ---- the memory under one tile ---- */
 
-/* What is true of a page that the tile touches. */
+/* Checks a page that the tile touches. */
 static const char *check_page(const struct page_tile *t, frag_phys phys)
 {
     CHECK((t->state == TILE_BARE) == (phys == 0),
@@ -40,7 +41,7 @@ static const char *check_memory(struct seen *seen, const struct page_tile *t)
           "a bare tile is not whole pages");
     for (uint64_t i = low / unit; i * unit < end; i++) {
         CHECK_ALL(check_page(t, s->phys[i]));
-        if (i * unit >= low) /* else the tile below has counted it */
+        if (i * unit >= low) /* else the tile below has counted the page */
             seen->pages += s->phys[i] && !is_guest(s->phys[i]);
     }
     return NULL;
@@ -64,13 +65,13 @@ static const char *check_loan(const struct seen *seen,
     return NULL;
 }
 
-/* What only a used tile may be. */
+/* Checks the properties that only a used tile may have. */
 static const char *check_use(struct seen *seen, const struct page_tile *t)
 {
     CHECK(t->state == TILE_USED ||
-              (!t->loan && !t->piece && !t->is_loan && !t->pending),
+              (!t->loan && !t->part && !t->is_loan && !t->pending),
           "a free tile has a piece or a loan, is one, or is pending");
-    CHECK(!t->piece || t->piece->state == TILE_USED,
+    CHECK(!t->part || t->part->state == TILE_USED,
           "a piece of a block is free");
     seen->pending += t->pending;
     if (t->is_loan)

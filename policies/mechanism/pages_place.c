@@ -1,3 +1,6 @@
+/* pages_place.c - selects the place of a block in the tiles of pages.h. It maps
+ * nothing and changes no tile; it may reserve a new span.
+ */
 #include "policies/mechanism/pages.h"
 
 #include <assert.h>
@@ -7,7 +10,7 @@ static frag_addr end_of(const struct page_tile *t)
     return t->node.addr + t->node.size;
 }
 
-frag_addr pages_seat(const struct pages *p, const struct page_tile *t,
+frag_addr pages_addr(const struct pages *p, const struct page_tile *t,
                      frag_size size)
 {
     const frag_size low = t->node.addr - t->span->addr;
@@ -19,10 +22,11 @@ frag_addr pages_seat(const struct pages *p, const struct page_tile *t,
     return below > above ? t->span->addr + end - size : t->node.addr;
 }
 
-/* A spot with what decides between it and others. */
+/* A spot and the values that rank it. */
 struct candidate {
     struct spot spot;
-    frag_size continued; /* bytes of the held tile that it starts or ends in */
+    frag_size continued; /* bytes of the held tile that it starts or ends in;
+                            0: none */
 };
 
 static bool is_room(const struct page_tile *t)
@@ -30,7 +34,7 @@ static bool is_room(const struct page_tile *t)
     return t->state == TILE_HELD || t->state == TILE_BARE;
 }
 
-/* The block as low as it goes from tile t upwards. */
+/* The block at the low end of tile t, extending upwards. */
 static struct candidate low_end(const struct pages *p, struct page_tile *t,
                                 frag_size size)
 {
@@ -50,7 +54,7 @@ static struct candidate low_end(const struct pages *p, struct page_tile *t,
     return c;
 }
 
-/* The block as high as it goes from held tile t downwards. */
+/* The block at the high end of the held tile t, extending downwards. */
 static struct candidate high_end(const struct pages *p, struct page_tile *t,
                                  frag_size size)
 {
@@ -127,7 +131,6 @@ static struct page_tile *lowest_bare(const struct pages *p, frag_size size)
     return best;
 }
 
-/* A bare page on either side. */
 enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out)
 {

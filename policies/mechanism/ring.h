@@ -1,6 +1,7 @@
-/* ring.h - lists that are closed by their head: no end is a special case.
+/* ring.h - doubly linked lists that are closed by their head.
  *
- * A link is the first member of what is linked.
+ * The head is a link of the ring too, so neither end is a special case. The
+ * link must be the first member of the struct that is linked.
  */
 #ifndef FRAG_POLICIES_MECHANISM_RING_H
 #define FRAG_POLICIES_MECHANISM_RING_H
@@ -11,6 +12,7 @@ struct ring {
     struct ring *prev, *next;
 };
 
+/* Makes the ring empty. */
 static inline void ring_init(struct ring *head)
 {
     head->prev = head->next = head;
@@ -21,7 +23,7 @@ static inline bool ring_is_empty(const struct ring *head)
     return head->next == head;
 }
 
-/* Makes a link the first of a ring. */
+/* Inserts a link at the front of the ring. */
 static inline void ring_push(struct ring *head, struct ring *link)
 {
     link->prev = head;
@@ -30,7 +32,8 @@ static inline void ring_push(struct ring *head, struct ring *link)
     head->next = link;
 }
 
-/* The link itself is left as it was. */
+/* Removes a link from its ring. The members of the link itself are
+ * untouched. */
 static inline void ring_drop(struct ring *link)
 {
     link->prev->next = link->next;

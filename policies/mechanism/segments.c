@@ -1,9 +1,12 @@
+/* segments.c - allocating a segment, with one retry after unused memory was
+ * returned. See segments.h.
+ */
 #include "policies/mechanism/segments.h"
 
 #include <assert.h>
 
 enum frag_err segment_take(struct frag_heap *heap, frag_size size,
-                           bool (*give_back)(struct frag_heap *heap),
+                           bool (*return_free)(struct frag_heap *heap),
                            frag_addr *addr)
 {
     struct frag_backend *mem = heap->mem;
@@ -11,7 +14,7 @@ enum frag_err segment_take(struct frag_heap *heap, frag_size size,
 
     assert(size > 0);
     err = mem->ops->segment_alloc(mem, size, addr);
-    if (err != FRAG_OOM || !give_back(heap))
+    if (err != FRAG_OOM || !return_free(heap))
         return err;
     return mem->ops->segment_alloc(mem, size, addr);
 }

@@ -1,9 +1,10 @@
-/* segments.h - how a policy without rules of its own takes memory.
+/* segments.h - allocating segments, for policies without rules of their own.
  *
- * Growth: a request that no held memory serves gets a segment of the settable
- * size, or, if it is larger, one of its own size in whole granules. When the
- * device refuses, wholly free segments are returned and the request is made
- * once more if that returned any.
+ * A request that no held memory can serve causes a new segment. It has the size
+ * of the parameter "segment"; for a larger request it has the size of the
+ * request, rounded up to the granularity. If the device refuses, the policy
+ * returns its segments without live blocks, and, if it returned any, the
+ * segment is requested once more.
  */
 #ifndef FRAG_POLICIES_MECHANISM_SEGMENTS_H
 #define FRAG_POLICIES_MECHANISM_SEGMENTS_H
@@ -12,17 +13,19 @@
 
 #include <stddef.h>
 
-/* The parameter row "segment"; `state` has the value in `member`. */
-#define SEGMENT_PARAM(state, member)                                       \
-    {                                                                      \
-        .name = "segment", .kind = FRAG_PARAM_SIZE,                        \
-        .offset = offsetof(state, member), .init = "20MiB", .min = 512,    \
-        .max = 0x1p40,                                                     \
-        .help = "bytes taken from the device at once, rounded up to 512; " \
-                "a larger request gets its own segment",                   \
+/* The row of the parameter "segment"; its value is `member` of struct
+ * `state`. */
+#define SEGMENT_PARAM(state, member)                                      \
+    {                                                                     \
+        .name = "segment", .kind = FRAG_PARAM_SIZE,                       \
+        .offset = offsetof(state, member), .init = "20MiB", .min = 512,   \
+        .max = 0x1p40,                                                    \
+        .help = "bytes allocated from the device at once, rounded up to " \
+                "512; a larger request gets a segment of its own size",   \
     }
 
-/* The parameter rows "limit" and "fraction" of a pool that bounds itself. */
+/* The rows of the parameters "limit" and "fraction", for a pool that limits
+ * its own size; the values are `bytes` and `share` of struct `state`. */
 #define POOL_LIMIT_PARAMS(state, bytes, share)                                 \
     {                                                                          \
         .name = "limit",                                                       \
@@ -31,16 +34,16 @@
         .init = "inf",                                                         \
         .min = 512,                                                            \
         .max = 0x1p64,                                                         \
-        .help = "bytes that the pool never takes more of",                     \
+        .help = "the pool never holds more than so many bytes",                \
     },                                                                         \
     {                                                                          \
         .name = "fraction", .kind = FRAG_PARAM_RATIO,                          \
         .offset = offsetof(state, share), .init = "1", .min = 0.001, .max = 1, \
-        .help = "share of the device's memory that limits the pool; "          \
-                "1: it does not",                                              \
+        .help = "the pool never holds more than this share of the device's "   \
+                "memory; 1: no such limit",                                    \
     }
 
-/* The lower of the two limits, FRAG_UNLIMITED if there is none. */
+/* The lower of the two limits in bytes; FRAG_UNLIMITED if there is none. */
 static inline frag_size pool_limit(struct frag_backend *mem, frag_size limit,
                                    double fraction)
 {
@@ -51,13 +54,14 @@ static inline frag_size pool_limit(struct frag_backend *mem, frag_size limit,
     return share < limit ? share : limit;
 }
 
-/* A request in whole quanta: size > 0, < 2^63. */
+/* The size of a request, > 0 and < 2^63, rounded up to FRAG_QUANTUM. */
 static inline frag_size whole_quanta(frag_size size)
 {
     return (size + FRAG_QUANTUM - 1) & ~((frag_size)FRAG_QUANTUM - 1);
 }
 
-/* Bytes of the segment that a block of `size` calls for. */
+/* Bytes of the segment to allocate for a block of `size` bytes. `segment` is
+ * the parameter. */
 static inline frag_size segment_size(const struct frag_backend *mem,
                                      frag_size segment, frag_size size)
 {
@@ -66,10 +70,11 @@ static inline frag_size segment_size(const struct frag_backend *mem,
     return size <= usual ? usual : frag_round_up(size, mem->granularity);
 }
 
-/* Takes a segment from the device. give_back returns what the heap can spare
- * and answers whether that was anything. Errors are the backend's. */
+/* Allocates a segment from the device. If the device has no room, calls
+ * return_free, which returns unused memory to the device and reports whether it
+ * returned any; if so, tries once more. Errors are those of segment_alloc. */
 enum frag_err segment_take(struct frag_heap *heap, frag_size size,
-                           bool (*give_back)(struct frag_heap *heap),
+                           bool (*return_free)(struct frag_heap *heap),
                            frag_addr *addr) FRAG_MUST_CHECK;
 
 #endif

@@ -1,3 +1,6 @@
+/* tiles.c - splitting and coalescing the tiles of segments, and the check of
+ * their invariants. See tiles.h.
+ */
 #include "policies/mechanism/tiles.h"
 
 #include <assert.h>
@@ -61,7 +64,7 @@ enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
     return FRAG_OK;
 }
 
-void tiles_take(struct tiles *tiles, struct tile *tile, frag_size size)
+void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size)
 {
     struct tile *rest;
 
@@ -82,16 +85,16 @@ void tiles_take(struct tiles *tiles, struct tile *tile, frag_size size)
     free_set_insert(rest->segment->holes, &rest->node);
 }
 
-/* Adds a tile to the one below it; neither is in a set. */
+/* Merges the tile `high` into `low`, the tile below it; neither is in a set. */
 static void merge(struct tiles *tiles, struct tile *low, struct tile *high)
 {
     low->node.size += high->node.size;
     low->next = high->next;
     high->next->prev = low;
-    nodes_give(&tiles->nodes, high);
+    nodes_put(&tiles->nodes, high);
 }
 
-void tiles_give(struct tiles *tiles, struct tile *tile)
+void tiles_free(struct tiles *tiles, struct tile *tile)
 {
     struct free_set *holes = tile->segment->holes;
 
@@ -120,7 +123,7 @@ bool tiles_return(struct frag_heap *heap, struct tiles *tiles,
         return false;
     tiles->held -= segment->size;
     free_set_remove(segment->holes, &t->node);
-    nodes_give(&tiles->nodes, t);
+    nodes_put(&tiles->nodes, t);
     if (segment->next)
         segment->next->prev = segment->prev;
     if (segment->prev)

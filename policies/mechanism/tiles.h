@@ -1,16 +1,19 @@
-/* tiles.h - segments tiled by blocks, for policies that keep their own sets.
+/* tiles.h - segments divided into blocks, for policies with free sets of their
+ * own.
  *
- * Below fit.h in what it decides: only where blocks begin and end. The holes of
- * a segment are in the free set that the segment was given, one for the whole
- * heap or one per stream. Boundary tags are kept beside the memory.
+ * This file decides less than fit.h: it only keeps the borders of blocks. A
+ * block or a hole (free block) is a tile. The caller names the free set that
+ * stores the holes of a segment: one set for the whole heap, or one for each
+ * stream. The records of tiles are in host memory.
  *
  * Invariants, checked by tiles_check:
- *   - the tiles of a segment tile it: no gap, no overlap;
- *   - no two neighbours of one segment are both free;
- *   - the free tiles of a segment are the ones in its set.
+ *   - the tiles of a segment fill it without gap or overlap;
+ *   - no two neighbours in one segment are both free;
+ *   - the free set contains exactly the free tiles of its segments.
  *
- * A tile's place, node.addr, is what orders equal holes: its address, or, by
- * age, as if segments had been taken at rising addresses.
+ * The place of a tile, node.addr, orders holes of equal size. It is the address
+ * of the tile or, with by_age, the address that the tile would have if each new
+ * segment had been placed above all earlier ones.
  */
 #ifndef FRAG_POLICIES_MECHANISM_TILES_H
 #define FRAG_POLICIES_MECHANISM_TILES_H
@@ -20,23 +23,24 @@
 #include "policies/policy.h"
 
 struct tile {
-    struct free_node node;    /* size and place; first: a set gives tiles */
+    struct free_node node;    /* size and place; must be the first member */
     struct tile *prev, *next; /* neighbours, or the segment's ends */
     struct tiled *segment;
     bool used;
 };
 
-/* A segment. The tiles form a ring that is closed by `ends`, which is never
- * free: it spares them the question whether they have neighbours. */
+/* A segment. Its tiles form a ring that is closed by `ends`. `ends` is never
+ * free, so every tile has two neighbours and no end is a special case. */
 struct tiled {
     struct tiled *prev, *next;
     struct free_set *holes;
     frag_addr addr;
-    frag_addr place; /* of its first byte */
+    frag_addr place; /* place of its first byte */
     frag_size size;
     struct tile ends;
 };
 
+/* The address of a tile on the device. */
 static inline frag_addr tile_addr(const struct tile *tile)
 {
     const struct tiled *s = tile->segment;
@@ -44,13 +48,13 @@ static inline frag_addr tile_addr(const struct tile *tile)
     return s->addr + (tile->node.addr - s->place);
 }
 
-/* Zeroed but for by_age, then tiles_init. */
+/* Starts zeroed except by_age; then call tiles_init. */
 struct tiles {
     struct tiled *segments; /* the newest first */
     frag_size held;         /* bytes in segments */
-    bool by_age;            /* the places; set once */
-    frag_addr taken;        /* bytes ever */
-    struct nodes nodes;     /* of tiles */
+    bool by_age;            /* how tiles are ordered: see above; set once */
+    frag_addr taken;        /* bytes of all segments ever allocated */
+    struct nodes nodes;     /* records of tiles */
 };
 
 void tiles_init(struct tiles *tiles);
@@ -58,37 +62,39 @@ void tiles_init(struct tiles *tiles);
 /* Returns every segment to the device and every record to the host. */
 void tiles_fini(struct frag_heap *heap, struct tiles *tiles);
 
-/* Takes a segment of just that size from the device, all of it one free tile
- * in holes, and reserves a record more than it takes. Errors are the
- * backend's, or NOMEM; then nothing changed. */
+/* Allocates a segment of exactly `size` bytes. All of it is one free tile,
+ * *out, in `holes`. One more record stays reserved, for tiles_allocate. Errors
+ * are NOMEM and those of segment_alloc; then nothing changed. */
 enum frag_err tiles_grow(struct frag_heap *heap, struct tiles *tiles,
                          struct free_set *holes, frag_size size,
                          struct tile **out) FRAG_MUST_CHECK;
 
-/* Makes a free tile used, cut to size if that is less: the low part is taken,
- * the rest stays free. A cut needs a record, reserved beforehand. */
-void tiles_take(struct tiles *tiles, struct tile *tile, frag_size size);
+/* Marks a free tile as used. If it is larger than `size` bytes, it is split:
+ * the low part is used, the rest stays free. A split takes one record, which
+ * the caller has reserved. */
+void tiles_allocate(struct tiles *tiles, struct tile *tile, frag_size size);
 
-/* Makes a used tile free and merges it with its free neighbours. */
-void tiles_give(struct tiles *tiles, struct tile *tile);
+/* Frees a used tile and coalesces it with its free neighbours. */
+void tiles_free(struct tiles *tiles, struct tile *tile);
 
-/* Whether no tile of the segment is used. */
+/* True if no tile of the segment is used. */
 static inline bool tiled_is_free(const struct tiled *segment)
 {
     return !segment->ends.next->used &&
            segment->ends.next->next == &segment->ends;
 }
 
-/* Returns a free segment to the device; one that the device refuses stays, as
- * free as before, and the answer is false. */
+/* Returns a segment without used tiles to the device. False if the device
+ * refuses; then the segment stays as it was. */
 bool tiles_return(struct frag_heap *heap, struct tiles *tiles,
                   struct tiled *segment);
 
-/* NULL, or what is broken. Adds the free tiles to `met`, each as a record that
- * lies in its segment's set: the caller compares them with what is there. */
+/* Checks the first two invariants. Returns NULL or a text that names the fault.
+ * Adds the free tiles to `met`, each with the free set of its segment as home;
+ * the caller compares them with the contents of the sets. */
 const char *tiles_check(const struct tiles *tiles, struct met *met);
 
-/* Returns all free segments; whether there was one that went. */
+/* Returns all segments without used tiles; true if any was returned. */
 bool tiles_return_all(struct frag_heap *heap, struct tiles *tiles);
 
 #endif

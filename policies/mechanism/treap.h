@@ -1,14 +1,16 @@
-/* treap.h - a tree by address whose nodes know the largest size below them.
+/* treap.h - a tree by address whose nodes store the largest size in their
+ * subtree.
  *
- * A file that keeps such a tree defines TREAP_NODE, the struct of its nodes,
- * and then includes this header. The struct has the members `low` and `high`
- * (links), `at` (the key, which is different in every node of a tree), `size`,
- * `widest` and `rank`; the last two belong to this header. A tree is the
- * pointer to its root. Nothing here allocates, so nothing can fail.
+ * A file that uses such a tree defines TREAP_NODE, the struct of its nodes, and
+ * then includes this header. The struct has the members `low` and `high`
+ * (links), `at` (the key, different in every node of a tree), `size`, `widest`
+ * and `rank`. This header sets `widest` and `rank`; the caller never does. A
+ * tree is the pointer to its root; NULL is an empty tree. No function here
+ * allocates or fails.
  *
- * A node's rank is a hash of where it starts and how large it is when it enters
- * the tree. The rank is stored, so the same calls always build the same tree,
- * wherever the host keeps the nodes.
+ * The rank of a node is a hash of its address and size at the time when it is
+ * inserted. It is stored, so the same calls always build the same tree, at
+ * whatever host addresses the nodes are.
  *
  * Source: Seidel and Aragon, Randomized Search Trees, Algorithmica 16, 1996.
  */
@@ -26,12 +28,13 @@ static inline uint64_t treap_mixed(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* The largest size of a tree; 0 if it is empty. */
+/* The largest size in a tree; 0 if the tree is empty. */
 static inline uint64_t treap_widest(const TREAP_NODE *t)
 {
     return t ? t->widest : 0;
 }
 
+/* Computes widest of t from its children and returns t. */
 static inline TREAP_NODE *treap_measured(TREAP_NODE *t)
 {
     const uint64_t low = treap_widest(t->low), high = treap_widest(t->high);
@@ -41,7 +44,7 @@ static inline TREAP_NODE *treap_measured(TREAP_NODE *t)
     return t;
 }
 
-/* Divides a tree into the nodes below `at` and the others. */
+/* Divides a tree into the nodes below address `at` and all other nodes. */
 static inline void treap_part(TREAP_NODE *t, uint64_t at, TREAP_NODE **low,
                               TREAP_NODE **high)
 {
@@ -56,7 +59,7 @@ static inline void treap_part(TREAP_NODE *t, uint64_t at, TREAP_NODE **low,
     }
 }
 
-/* All nodes of `low` are below those of `high`. */
+/* Joins two trees; all nodes of `low` are below those of `high`. */
 static inline TREAP_NODE *treap_joined(TREAP_NODE *low, TREAP_NODE *high)
 {
     if (!low || !high)
@@ -69,12 +72,13 @@ static inline TREAP_NODE *treap_joined(TREAP_NODE *low, TREAP_NODE *high)
     return treap_measured(high);
 }
 
-/* The link of t on the way to n, which is not t. */
+/* The link of t that leads to n; n is not t. */
 static inline TREAP_NODE **treap_toward(TREAP_NODE *t, const TREAP_NODE *n)
 {
     return n->at < t->at ? &t->low : &t->high;
 }
 
+/* Removes n from the tree t and returns the new root. */
 static inline TREAP_NODE *treap_without(TREAP_NODE *t, const TREAP_NODE *n)
 {
     TREAP_NODE **link;
@@ -86,6 +90,7 @@ static inline TREAP_NODE *treap_without(TREAP_NODE *t, const TREAP_NODE *n)
     return treap_measured(t);
 }
 
+/* Computes widest again on the path from t to n. */
 static inline void treap_remeasure(TREAP_NODE *t, const TREAP_NODE *n)
 {
     if (t != n)
@@ -93,9 +98,9 @@ static inline void treap_remeasure(TREAP_NODE *t, const TREAP_NODE *n)
     treap_measured(t);
 }
 
-/* The link to the first node on the way to n that may owe its width to a node
- * of `size` or less. The nodes above it keep their width, whatever happens to
- * n. */
+/* The link to the first node on the path to n whose `widest` is at most `size`,
+ * or to n. All nodes above it contain a larger node, so a change of n does not
+ * change their `widest`. */
 static inline TREAP_NODE **
 treap_first_touched(TREAP_NODE **tree, const TREAP_NODE *n, uint64_t size)
 {
@@ -106,7 +111,7 @@ treap_first_touched(TREAP_NODE **tree, const TREAP_NODE *n, uint64_t size)
     return link;
 }
 
-/* n->at and n->size are set. */
+/* Inserts n; the caller has set n->at and n->size. */
 static inline void treap_insert(TREAP_NODE **tree, TREAP_NODE *n)
 {
     TREAP_NODE **link = tree;
@@ -128,7 +133,8 @@ static inline void treap_remove(TREAP_NODE **tree, TREAP_NODE *n)
     *link = treap_without(*link, n);
 }
 
-/* Moves and resizes a node of the tree, not past another one. */
+/* Changes the address and size of a node in the tree. The node keeps its place
+ * in the order of addresses. */
 static inline void treap_resize(TREAP_NODE **tree, TREAP_NODE *n, uint64_t at,
                                 uint64_t size)
 {
@@ -146,7 +152,7 @@ static inline void treap_resize(TREAP_NODE **tree, TREAP_NODE *n, uint64_t at,
     }
 }
 
-/* The lowest node of at least size in a tree that has one. */
+/* The lowest node of at least `size` bytes; the tree must have one. */
 static inline TREAP_NODE *treap_lowest_in(TREAP_NODE *t, uint64_t size)
 {
     for (;;) {

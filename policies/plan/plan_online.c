@@ -325,7 +325,7 @@ static void online_free(struct frag_heap *heap, const struct frag_block *block)
     const struct frag_block inner = {block->addr, block->size, owner.node};
     struct online_lane *lane = owner.lane;
 
-    nodes_give(&s->owners, block->node);
+    nodes_put(&s->owners, block->node);
     history_freed(&lane->history, owner.number);
     if (owner.slot == NO_SLOT) {
         lane->rest.policy->free(&lane->rest, &inner);

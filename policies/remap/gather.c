@@ -172,7 +172,7 @@ static enum frag_err seat(struct pages *p, struct gather_need *n,
 static enum frag_err seat_in(struct pages *p, struct gather_need *n,
                              struct page_tile *t)
 {
-    return seat(p, n, t, pages_seat(p, t, n->size));
+    return seat(p, n, t, pages_addr(p, t, n->size));
 }
 
 /* The block of a request that no held tile served. */
@@ -200,7 +200,7 @@ static uint64_t broken(const struct pages *p, const struct page_tile *t,
                        frag_size size)
 {
     const frag_size low = t->node.addr - t->span->addr;
-    const frag_size at = pages_seat(p, t, size) - t->span->addr;
+    const frag_size at = pages_addr(p, t, size) - t->span->addr;
 
     return pages_whole(p, t) - pages_between(p, low, at) -
            pages_between(p, at + size, low + t->node.size);

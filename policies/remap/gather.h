@@ -1,7 +1,7 @@
 /* gather.h - best fit over pages that are remapped to where blocks need them.
  *
  * A request takes the tightest held tile, of equals the lowest, where
- * pages_seat says: that costs no call. If none is large enough, the block goes
+ * pages_addr says: that costs no call. If none is large enough, the block goes
  * where pages_place says, and the pages that are missing there come
  *   1. from pages that are mapped nowhere,
  *   2. from free pages anywhere in held memory, unmapped there and mapped here:

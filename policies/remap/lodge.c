@@ -145,7 +145,7 @@ static struct page_tile *join(struct page_tile *own, struct page_tile *head,
 
     for (int i = 2; i >= 0; i--)
         if (parts[i]) {
-            parts[i]->piece = first;
+            parts[i]->part = first;
             first = parts[i];
         }
     return first;

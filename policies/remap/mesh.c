@@ -214,7 +214,7 @@ static void settle(struct pages *p, struct mesh_part *guest,
         const struct mesh_stretch s = stretch_of(p, t, guest->addr);
 
         if (t->state == TILE_USED) {
-            t = pages_piece(p, t, s.addr, s.size);
+            t = pages_split(p, t, s.addr, s.size);
             lend(p, t, host, s.addr - guest->addr + host->addr);
         } else {
             t = pages_retag(p, t, s.addr, s.size, TILE_LOST);

@@ -141,8 +141,8 @@ static void absorb(struct rmm_arena *p, struct superblock *s,
     s->above = above->above;
     if (s->above)
         s->above->below = s;
-    nodes_give(&p->blocks, above->lowest);
-    nodes_give(&p->superblocks, above);
+    nodes_put(&p->blocks, above->lowest);
+    nodes_put(&p->superblocks, above);
 }
 
 static bool can_merge(struct rmm_arena *p, const struct superblock *s)
@@ -238,7 +238,7 @@ static void fuse(struct rmm_arena *p, struct arena_block *b)
     b->above = above->above;
     if (b->above)
         b->above->below = b;
-    nodes_give(&p->blocks, above);
+    nodes_put(&p->blocks, above);
 }
 
 static struct arena_block *coalesce(struct rmm_arena *p, struct superblock *s,

@@ -84,7 +84,7 @@ static void drop(struct stream_pool *pool, struct pool_block *b)
 {
     b->below->above = b->above;
     b->above->below = b->below;
-    nodes_give(&pool->nodes, b);
+    nodes_put(&pool->nodes, b);
 }
 
 /* Puts a block that is in no list into its stream's. */

@@ -186,7 +186,7 @@ static struct vma_piece *merge(struct nodes *nodes, struct vma_piece *low,
     high->below = low->below;
     if (high->below)
         high->below->above = high;
-    nodes_give(nodes, low);
+    nodes_put(nodes, low);
     return high;
 }
 

@@ -88,7 +88,7 @@ static void return_own(struct frag_heap *heap, struct vma_piece *piece)
         return;
     }
     p->held -= piece->hole.node.size;
-    nodes_give(&p->nodes, piece);
+    nodes_put(&p->nodes, piece);
 }
 
 static void offer_again(struct frag_heap *heap)
@@ -252,7 +252,7 @@ static void return_block(struct frag_heap *heap, size_t at)
     p->count--;
     memmove(&p->blocks[at], &p->blocks[at + 1],
             (p->count - at) * sizeof(struct vma_block *));
-    nodes_give(&p->nodes, b->rest);
+    nodes_put(&p->nodes, b->rest);
     free(b);
 }
 
