@@ -549,8 +549,8 @@ static void settings_that_pytorch_refuses_are_refused_by_name(void **state)
         {"max_split_size_mb", "max_split_size_mb"},
         {"max_split_size_mb:", "max_split_size_mb"},
         {"expandable_segments:true", "True or False"},
-        {"garbage_collection_threshold:1", "between 0 and 1"},
-        {"garbage_collection_threshold:0", "between 0 and 1"},
+        {"garbage_collection_threshold:1", "above 0 and below 1"},
+        {"garbage_collection_threshold:0", "above 0 and below 1"},
         {"per_process_memory_fraction:1.5", "from 0 to 1"},
         {"roundup_power2_divisions:3", "power of two"},
         {"roundup_power2_divisions:0", "power of two"},
@@ -558,7 +558,7 @@ static void settings_that_pytorch_refuses_are_refused_by_name(void **state)
         {"roundup_power2_divisions:[100:2]", "power of two"},
         {"roundup_power2_divisions:[256:2", "closing"},
         {"large_segment_size_mb:10", "at least 11"},
-        {",max_split_size_mb:64", "known"},
+        {",max_split_size_mb:64", "not an allocator setting"},
         {"backend:jemalloc", "native"},
     };
     struct torch_conf conf;

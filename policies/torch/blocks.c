@@ -1,8 +1,10 @@
-/* blocks.c - where the blocks and spaces of the torch policy come from.
+/* blocks.c - storage of the torch policy's blocks and spaces, and the split and
+ * merge of blocks inside a segment.
  *
- * Blocks are carved from slabs and never given back before the end. A free may
- * not fail, nor a release: so each alloc first makes sure that there are enough
- * spare blocks for all that can happen until the next one.
+ * Records of blocks are allocated in slabs, which are freed when the heap is
+ * closed and not before. A free and a release of memory must not fail. So each
+ * alloc first reserves enough spare blocks for everything that can happen until
+ * the next alloc.
  */
 #include "policies/torch/state.h"
 #include "traces/grow.h"
@@ -38,7 +40,7 @@ enum frag_err torch_add_slab(struct torch *t, uint64_t count)
     return FRAG_OK;
 }
 
-struct torch_block *torch_take_block(struct torch *t)
+struct torch_block *torch_new_block(struct torch *t)
 {
     struct torch_block *b = t->spare;
 
@@ -178,7 +180,7 @@ void torch_blocks_fini(struct torch *t)
 
 /* ---- blocks in their segment ---- */
 
-void torch_give(struct torch *t, struct torch_block *b)
+void torch_add_free(struct torch *t, struct torch_block *b)
 {
     struct torch_space *space = t->spaces[b->space];
 
@@ -223,20 +225,21 @@ frag_size torch_merge(struct torch *t, struct torch_block *dst,
     return size;
 }
 
-static struct torch_block *cut(struct torch *t, const struct torch_block *b)
+static struct torch_block *new_part(struct torch *t,
+                                    const struct torch_block *b)
 {
-    struct torch_block *piece = torch_take_block(t);
+    struct torch_block *part = torch_new_block(t);
 
-    piece->space = b->space;
-    piece->mapped = b->mapped;
-    piece->expandable = b->expandable;
-    return piece;
+    part->space = b->space;
+    part->mapped = b->mapped;
+    part->expandable = b->expandable;
+    return part;
 }
 
-struct torch_block *torch_cut_low(struct torch *t, struct torch_block *b,
-                                  frag_size size)
+struct torch_block *torch_split_low(struct torch *t, struct torch_block *b,
+                                    frag_size size)
 {
-    struct torch_block *low = cut(t, b);
+    struct torch_block *low = new_part(t, b);
 
     assert(size > 0 && size < b->node.size);
     low->node.addr = b->node.addr;
@@ -251,10 +254,10 @@ struct torch_block *torch_cut_low(struct torch *t, struct torch_block *b,
     return low;
 }
 
-struct torch_block *torch_cut_high(struct torch *t, struct torch_block *b,
-                                   frag_size size)
+struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
+                                     frag_size size)
 {
-    struct torch_block *high = cut(t, b);
+    struct torch_block *high = new_part(t, b);
 
     assert(size > 0 && size < b->node.size);
     b->node.size -= size;

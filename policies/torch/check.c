@@ -1,7 +1,10 @@
-/* check.c - whether the invariants of state.h hold. */
+/* check.c - the check of the torch policy's invariants, which state.h lists.
+ * Tests call it; the policy does not.
+ */
 #include "policies/torch/state.h"
 
-/* What a walk over all blocks met; the space is a block's home. */
+/* The records that a walk over all blocks met, each with its space as home, and
+ * the sums of the walk. */
 struct seen {
     struct met free, holes;
     uint64_t blocks;
@@ -41,7 +44,8 @@ static const char *check_neighbours(const struct torch_block *low,
 
 /* ---- segments ---- */
 
-/* The pages that a block touches have memory where it is mapped. */
+/* If a block is mapped, every page that it touches has memory; if not, none
+ * has. */
 static const char *check_pages(const struct torch_block *b,
                                const struct torch_reservation *r,
                                frag_size page)
@@ -56,7 +60,7 @@ static const char *check_pages(const struct torch_block *b,
     return NULL;
 }
 
-/* An expandable segment is all of a reservation. */
+/* The blocks of an expandable segment fill its reservation. */
 static const char *check_reservation(const struct torch_space *space,
                                      const struct torch_block *first,
                                      frag_size size)
@@ -71,7 +75,7 @@ static const char *check_reservation(const struct torch_space *space,
     return NULL;
 }
 
-/* The segment that begins with a block. */
+/* Checks the segment whose first block is `first`. */
 static const char *check_segment(const struct torch *t,
                                  const struct torch_block *first,
                                  struct seen *seen)

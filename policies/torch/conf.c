@@ -1,3 +1,6 @@
+/* conf.c - reads and writes the settings of PYTORCH_CUDA_ALLOC_CONF. conf.h has
+ * the grammar's rules and source.
+ */
 #include "policies/torch/conf.h"
 
 #include <ctype.h>
@@ -8,12 +11,13 @@
 
 enum { MAX_TEXT = 1024, MAX_TOKENS = 256 };
 
-/* The text cut at , : [ ] with all white space gone, as PyTorch does. */
+/* The text, split at the characters , : [ ] into tokens. White space is
+ * dropped, as PyTorch does it. */
 struct tokens {
-    char text[2 * MAX_TEXT]; /* each token ended by a NUL */
+    char text[2 * MAX_TEXT]; /* a NUL ends each token */
     const char *token[MAX_TOKENS];
     size_t count;
-    size_t at; /* the next one to read */
+    size_t at; /* index of the next token */
 };
 
 static bool is_separator(char c)
@@ -21,23 +25,27 @@ static bool is_separator(char c)
     return c && strchr(",:[]", c);
 }
 
-static enum frag_err cut(struct tokens *t, const char *text,
-                         struct frag_error *e)
+static enum frag_err split_text(struct tokens *t, const char *text,
+                                struct frag_error *e)
 {
     char *out = t->text;
     bool in_word = false;
 
     t->count = t->at = 0;
     if (strlen(text) >= MAX_TEXT)
-        return frag_fail(e, FRAG_INVALID, "settings of more than %d characters",
-                         MAX_TEXT - 1);
+        return frag_fail(
+            e, FRAG_INVALID,
+            "expected settings of at most %d characters, found %zu",
+            MAX_TEXT - 1, strlen(text));
     for (; *text; text++) {
         if (isspace((unsigned char)*text))
             continue;
         if (!in_word || is_separator(*text)) {
             if (t->count == MAX_TOKENS)
                 return frag_fail(e, FRAG_INVALID,
-                                 "settings of more than %d words", MAX_TOKENS);
+                                 "expected settings of at most %d words and "
+                                 "separators, found more",
+                                 MAX_TOKENS);
             if (in_word)
                 *out++ = '\0';
             t->token[t->count++] = out;
@@ -51,8 +59,8 @@ static enum frag_err cut(struct tokens *t, const char *text,
     return FRAG_OK;
 }
 
-/* The next token, "" at the end. */
-static const char *take(struct tokens *t)
+/* Returns the next token, or "" at the end. */
+static const char *next_token(struct tokens *t)
 {
     return t->at < t->count ? t->token[t->at++] : "";
 }
@@ -64,7 +72,8 @@ static bool next_is(const struct tokens *t, const char *text)
 
 /* ---- values ---- */
 
-/* As C++ stoull: leading digits, the rest ignored, "-1" wraps. */
+/* As C++ stoull: reads the leading digits, ignores the rest, and wraps "-1"
+ * around. */
 static bool to_number(const char *word, uint64_t *value)
 {
     char *end;
@@ -117,16 +126,17 @@ static enum frag_err read_ratio(const char *key, const char *word, bool open,
     *value = strtod(word, &end);
     if (end == word || !(*value >= 0 && *value <= 1) ||
         (open && !(*value > 0 && *value < 1)))
-        return bad(key,
-                   open ? "a ratio between 0 and 1" : "a ratio from 0 to 1",
-                   word, e);
+        return bad(
+            key, open ? "a number above 0 and below 1" : "a number from 0 to 1",
+            word, e);
     return FRAG_OK;
 }
 
 /* ---- roundup_power2_divisions ---- */
 
-/* The first pair also fills the entries below it; entries between two listed
- * ones stay 0; ">" fills those above the last. */
+/* Reads the list form, for example [256:1,512:2,>:8]. The first pair also sets
+ * all entries below its own. Entries between two listed ones stay 0. The key
+ * ">" sets all entries above the last listed one. */
 static enum frag_err read_division_list(struct tokens *t, uint64_t *divisions,
                                         struct frag_error *e)
 {
@@ -136,9 +146,9 @@ static enum frag_err read_division_list(struct tokens *t, uint64_t *divisions,
 
     memset(divisions, 0, TORCH_DIVISIONS * sizeof(*divisions));
     while (t->at < t->count && !next_is(t, "]")) {
-        const char *word = take(t);
-        const char *colon = take(t);
-        const char *value = take(t);
+        const char *word = next_token(t);
+        const char *colon = next_token(t);
+        const char *value = next_token(t);
         uint64_t interval, count;
         unsigned entry;
 
@@ -162,9 +172,9 @@ static enum frag_err read_division_list(struct tokens *t, uint64_t *divisions,
             first = false;
         }
         if (next_is(t, ","))
-            take(t);
+            next_token(t);
     }
-    if (strcmp(take(t), "]"))
+    if (strcmp(next_token(t), "]"))
         return bad(key, "a closing ]", "", e);
     return FRAG_OK;
 }
@@ -176,10 +186,10 @@ static enum frag_err read_divisions(struct tokens *t, struct torch_conf *conf,
     const char *word;
 
     if (next_is(t, "[")) {
-        take(t);
+        next_token(t);
         return read_division_list(t, conf->divisions, e);
     }
-    word = take(t);
+    word = next_token(t);
     if (!to_number(word, &count) || !is_power_of_two(count))
         return bad("roundup_power2_divisions", "a power of two or a list", word,
                    e);
@@ -199,8 +209,8 @@ enum key_kind {
     EXPANDABLE,
     FRACTION,
     BACKEND,
-    OTHER_SWITCH, /* no effect on placement: checked, then ignored */
-    OTHER_NUMBER,
+    OTHER_SWITCH, /* no effect on placement: checked and ignored */
+    OTHER_NUMBER, /* the same */
 };
 
 static const struct key {
@@ -244,9 +254,11 @@ static enum frag_err unknown_key(const char *name, struct frag_error *e)
             snprintf(known + length, sizeof(known) - length, "%s%s",
                      length ? ", " : "", keys[i].name);
     }
-    return frag_fail(e, FRAG_INVALID,
-                     "\"%.40s\" is no setting of PyTorch 2.11; known: %s", name,
-                     known);
+    return frag_fail(
+        e, FRAG_INVALID,
+        "\"%.40s\" is not an allocator setting of PyTorch 2.11; the "
+        "settings that affect placement are %s",
+        name, known);
 }
 
 static enum frag_err read_backend(const char *word, struct frag_error *e)
@@ -254,7 +266,8 @@ static enum frag_err read_backend(const char *word, struct frag_error *e)
     if (!strcmp(word, "cudaMallocAsync"))
         return frag_fail(e, FRAG_UNSUPPORTED,
                          "backend:cudaMallocAsync is the driver's allocator, "
-                         "not PyTorch's own; only backend:native is modelled");
+                         "not PyTorch's own; this policy models backend:native "
+                         "only (policy cuda_async models the driver's)");
     if (strcmp(word, "native"))
         return bad("backend", "native", word, e);
     return FRAG_OK;
@@ -270,7 +283,7 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
 
     if (key->kind == DIVISIONS)
         return read_divisions(t, conf, e);
-    word = take(t);
+    word = next_token(t);
     switch (key->kind) {
     case LARGE_SEGMENT:
         return read_megabytes(key->name, word, 11, &conf->large_segment, e);
@@ -304,17 +317,18 @@ static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
 
         if (!key)
             return unknown_key(t->token[t->at], e);
-        take(t);
-        if (!is_separator(*take(t)) || t->at == t->count)
+        next_token(t);
+        if (!is_separator(*next_token(t)) || t->at == t->count)
             return bad(key->name, "a colon and a value",
                        t->at < t->count ? t->token[t->at] : "", e);
         FRAG_TRY(read_value(key, t, conf, e));
-        take(t); /* the comma */
+        next_token(t); /* the comma */
     }
     return FRAG_OK;
 }
 
-/* large_segment_size_mb bounds the others, so PyTorch reads it first. */
+/* large_segment_size_mb is the lower bound of other settings, so PyTorch reads
+ * it first. */
 static enum frag_err read_segment_size(struct tokens *t,
                                        struct torch_conf *conf,
                                        struct frag_error *e)
@@ -348,7 +362,7 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
     struct tokens t;
 
     torch_conf_default(conf);
-    FRAG_TRY(cut(&t, text, e));
+    FRAG_TRY(split_text(&t, text, e));
     FRAG_TRY(read_segment_size(&t, conf, e));
     FRAG_TRY(read_keys(&t, conf, e));
     conf->rounds = false;
@@ -357,7 +371,7 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
     return FRAG_OK;
 }
 
-/* ---- writing them back ---- */
+/* ---- settings to text ---- */
 
 struct conf_writer {
     char *text;

@@ -1,13 +1,17 @@
-/* conf.h - PYTORCH_CUDA_ALLOC_CONF: PyTorch's settings. The sizes that follow
- * from them are in traces/torch_sizes.h.
+/* conf.h - PyTorch's settings, read from text and written as text. Private to
+ * policies/torch/.
+ *
+ * The text is that of PYTORCH_CUDA_ALLOC_CONF. traces/torch_sizes.h computes
+ * block and segment sizes from the settings.
  *
  * The grammar is that of PyTorch 2.11, with its tolerances: white space is
- * dropped, trailing garbage after a number is ignored ("128MB" is 128), a later
- * key wins. What it refuses is refused here, with the reason.
+ * dropped, other characters after a number are ignored ("128MB" is 128), and of
+ * two equal keys the later one wins. A text that PyTorch refuses is refused
+ * here, with the reason.
  *
- * Source: c10/core/AllocatorConfig, c10/cuda/CUDAAllocatorConfig of PyTorch
- * 2.11, read; the list form of roundup_power2_divisions and both modes
- * of large_segment_size_mb probed on an H200.
+ * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
+ * 2.11, as read; the list form of roundup_power2_divisions and both modes of
+ * large_segment_size_mb were probed on an H200.
  */
 #ifndef FRAG_POLICIES_TORCH_CONF_H
 #define FRAG_POLICIES_TORCH_CONF_H
@@ -16,27 +20,27 @@
 
 /* All sizes in bytes. */
 struct torch_conf {
-    frag_size large_segment; /* segment of requests of 1 to 10 MiB */
-    frag_size max_split;     /* FRAG_UNLIMITED: off */
+    frag_size large_segment; /* segment size for requests of 1 to 10 MiB */
+    frag_size max_split;     /* max_split_size_mb; FRAG_UNLIMITED: off */
     frag_size max_non_split_rounding;
-    double gc_threshold;    /* of the memory limit; 0: off */
-    double memory_fraction; /* of the device's total; 1: no limit */
+    double gc_threshold;    /* fraction of the memory limit; 0: off */
+    double memory_fraction; /* fraction of the device's total; 1: no limit */
     bool expandable_segments;
-    bool rounds; /* some entry of divisions is above 1 */
+    bool rounds; /* an entry of `divisions` is above 1 */
     uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
 };
 
-/* PyTorch's defaults. */
+/* Sets PyTorch's defaults. */
 void torch_conf_default(struct torch_conf *conf);
 
-/* Reads settings over the defaults. INVALID, with the key and the reason; conf
- * is then undefined. UNSUPPORTED for backend:cudaMallocAsync, which is another
- * allocator. */
+/* Sets the defaults, then the settings of the text. INVALID: e has the key and
+ * the reason. UNSUPPORTED: the text has backend:cudaMallocAsync, which is
+ * another allocator. After an error the contents of conf are undefined. */
 enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes the settings that matter for placement, all values resolved, in the
- * same grammar, to at most room bytes. */
+/* Writes the settings that affect placement, with all values resolved, in the
+ * same grammar. Uses at most `room` bytes of text, the final NUL included. */
 void torch_conf_describe(const struct torch_conf *conf, char *text,
                          size_t room);
 

@@ -1,11 +1,14 @@
-/* expand.c - expandable segments: an address range per pool and stream,
- * larger than the device, whose pages are mapped where they are needed.
+/* expand.c - expandable segments of the torch policy.
+ *
+ * An expandable segment is a reserved address range of one pool and stream. It
+ * is larger than the device, and its pages are mapped only where blocks need
+ * them.
  */
 #include <stdlib.h>
 
 #include "policies/torch/state.h"
 
-/* ---- holes: the unmapped blocks of a space, by address ---- */
+/* ---- holes: the list of the unmapped blocks of a space, by address ---- */
 
 static void hole_insert(struct torch_space *space, struct torch_block *b)
 {
@@ -29,7 +32,7 @@ static struct torch_reservation *reservation_of(const struct torch_space *space,
     return r;
 }
 
-/* Room for an eighth more than the device holds, whole pages. */
+/* The device's total and an eighth of it, rounded up to whole pages. */
 static frag_size reservation_size(const struct frag_heap *heap, frag_size page)
 {
     const frag_size total = frag_backend_total(heap->mem);
@@ -60,7 +63,7 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
     r->next = space->reservations;
     space->reservations = r;
 
-    b = torch_take_block(t);
+    b = torch_new_block(t);
     b->node.addr = r->addr;
     b->node.size = size;
     b->space = space->index;
@@ -73,8 +76,10 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
 
 /* ---- pages ---- */
 
-static void give_page(struct frag_heap *heap, struct torch_reservation *r,
-                      frag_size page, frag_size at)
+/* Releases the memory of a page that is not mapped; if the device refuses, the
+ * handle is kept. */
+static void release_page(struct frag_heap *heap, struct torch_reservation *r,
+                         frag_size page, frag_size at)
 {
     frag_phys *phys = &r->pages[at / page];
 
@@ -82,8 +87,9 @@ static void give_page(struct frag_heap *heap, struct torch_reservation *r,
         *phys = 0;
 }
 
-/* Returns an address range of which nothing is mapped. Memory that could not be
- * released when it was unmapped is offered again first. */
+/* Frees the address range of a reservation in which nothing is mapped. First
+ * tries again to release memory whose release failed after its unmap. False if
+ * the device refuses. */
 static bool return_range(struct frag_heap *heap, struct torch_reservation *r,
                          frag_size page)
 {
@@ -91,7 +97,7 @@ static bool return_range(struct frag_heap *heap, struct torch_reservation *r,
 
     for (frag_size at = 0; at < r->size; at += page) {
         if (r->pages[at / page])
-            give_page(heap, r, page, at);
+            release_page(heap, r, page, at);
         empty = empty && !r->pages[at / page];
     }
     return empty &&
@@ -115,11 +121,12 @@ static bool unmap_page(struct frag_heap *heap, struct torch_reservation *r,
 {
     if (heap->mem->ops->unmap(heap->mem, r->addr + at, page) != FRAG_OK)
         return false;
-    give_page(heap, r, page, at);
+    release_page(heap, r, page, at);
     return true;
 }
 
-/* Memory is created for all of the range before any of it is mapped. */
+/* Creates memory for the whole range [from, to), then maps it. After a failure
+ * nothing of the range is mapped. */
 static enum frag_err map_pages(struct frag_heap *heap,
                                struct torch_reservation *r, frag_size page,
                                frag_size from, frag_size to)
@@ -130,7 +137,7 @@ static enum frag_err map_pages(struct frag_heap *heap,
 
     for (created = from; created < to; created += page) {
         if (r->pages[created / page])
-            continue; /* a release that failed left it behind */
+            continue; /* kept from a release that failed */
         err = ops->phys_create(heap->mem, page, &r->pages[created / page]);
         if (err != FRAG_OK)
             break;
@@ -147,7 +154,7 @@ static enum frag_err map_pages(struct frag_heap *heap,
         if (at < mapped)
             unmap_page(heap, r, page, at);
         else
-            give_page(heap, r, page, at);
+            release_page(heap, r, page, at);
     }
     return err;
 }
@@ -159,7 +166,8 @@ static bool is_available(const struct torch_block *b)
     return b && !b->used;
 }
 
-/* The lowest place where free and unmapped blocks in a row hold `size`. */
+/* find_expandable_block: the first block of the lowest run of adjacent free and
+ * unmapped blocks with at least `size` bytes in total. NULL: there is none. */
 static struct torch_block *find_place(const struct torch_space *space,
                                       frag_size size)
 {
@@ -178,8 +186,9 @@ static struct torch_block *find_place(const struct torch_space *space,
     return NULL;
 }
 
-/* Maps the first bytes of a hole, whole pages, and joins them with the free
- * blocks on both sides. The block that was mapped survives. */
+/* map_block: maps the first `bytes` bytes of a hole, rounded up to whole pages,
+ * and merges them with the free blocks on both sides. The record of the mapped
+ * block survives the merges. */
 static enum frag_err map_block(struct frag_heap *heap,
                                struct torch_space *space, struct torch_block *b,
                                frag_size bytes)
@@ -193,14 +202,14 @@ static enum frag_err map_block(struct frag_heap *heap,
     FRAG_TRY(map_pages(heap, r, space->page, from, from + bytes));
     torch_hole_remove(space, b);
     if (bytes < b->node.size) {
-        struct torch_block *rest = torch_cut_high(t, b, b->node.size - bytes);
+        struct torch_block *rest = torch_split_high(t, b, b->node.size - bytes);
 
         hole_insert(space, rest);
     }
     b->mapped = true;
     torch_merge(t, b, b->prev);
     torch_merge(t, b, b->next);
-    torch_give(t, b);
+    torch_add_free(t, b);
     t->reserved += bytes;
     if (t->observer)
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_MAP, addr, bytes);
@@ -212,9 +221,10 @@ static frag_size at_most(frag_size size, frag_size most)
     return size < most ? size : most;
 }
 
-/* Pieces mapped before one fails stay mapped and free. A device that has more
- * memory than it reports can reach the end of a reservation, which PyTorch, for
- * which there is no such device, runs past. */
+/* try_allocate_expandable_block: what was mapped before a failure stays mapped
+ * and free. A device that has more memory than it reports can fill a whole
+ * reservation; then b->next is NULL, and the request is out of memory. No
+ * device of PyTorch is like that, so PyTorch has no such test. */
 enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
                            frag_size size, struct torch_block **out)
 {
@@ -231,7 +241,7 @@ enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
             return FRAG_OOM;
         FRAG_TRY(map_block(heap, space, next,
                            at_most(size - b->node.size, next->node.size)));
-        b = next; /* it took b over */
+        b = next; /* map_block merged b into next */
     }
     free_set_remove(&space->free, &b->node);
     *out = b;
@@ -240,8 +250,8 @@ enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
 
 /* ---- unmapping ---- */
 
-/* The block becomes the hole [from, to) of its reservation; what it had outside
- * stays free, as new blocks. */
+/* Turns the block into the hole [from, to) of its reservation. The bytes of the
+ * block before and after the hole stay free, as new blocks. */
 static void make_hole(struct torch *t, struct torch_space *space,
                       struct torch_block *b, frag_addr from, frag_addr to)
 {
@@ -250,9 +260,9 @@ static void make_hole(struct torch *t, struct torch_space *space,
 
     free_set_remove(&space->free, &b->node);
     if (head)
-        torch_give(t, torch_cut_low(t, b, head));
+        torch_add_free(t, torch_split_low(t, b, head));
     if (tail)
-        torch_give(t, torch_cut_high(t, b, tail));
+        torch_add_free(t, torch_split_high(t, b, tail));
     b->mapped = false;
     torch_merge(t, b, b->prev);
     torch_merge(t, b, b->next);

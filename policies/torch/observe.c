@@ -1,4 +1,5 @@
-/* observe.c - PyTorch's counters, and the state as its snapshot shows it.
+/* observe.c - PyTorch's counters, and the blocks as PyTorch's snapshot shows
+ * them. Only validation uses it; torch.h has the interface.
  */
 #include "policies/torch/state.h"
 
@@ -68,7 +69,8 @@ void torch_count_free_requested(struct torch *t,
         down(&t->observer->counters.oversize_allocations, 1);
 }
 
-/* Mapped memory moves no segment and no oversize count. */
+/* Map and unmap change the reserved bytes, but neither the count of segments
+ * nor the count of oversize segments. */
 void torch_count_segment(struct torch *t, const struct torch_space *space,
                          enum frag_torch_action action, frag_addr addr,
                          frag_size size)
@@ -99,6 +101,7 @@ void torch_count_segment(struct torch *t, const struct torch_space *space,
         o->action(o->user, action, addr, size, space->stream);
 }
 
+/* Reports the blocks of one segment, from its first block `b` on. */
 static void show_chain(const struct torch *t, const struct torch_block *b,
                        void (*block)(void *, const struct frag_torch_block *),
                        void *user)

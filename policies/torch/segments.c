@@ -1,17 +1,19 @@
-/* segments.c - where the torch policy gets memory from, and how it gives
- * it back: segments, garbage collection, the retries before an OOM,
- * empty_cache.
+/* segments.c - how the torch policy obtains memory from the device and returns
+ * it: segments, garbage collection, the retries before an OOM, empty_cache.
+ * Expandable segments are in expand.c.
  */
 #include "policies/torch/state.h"
 
+/* NULL: the stream has made no request to the pool. */
 static struct torch_space *space_of(const struct torch_pool *pool,
                                     bool is_small, uint32_t stream)
 {
     return stream < pool->streams ? pool->space[is_small][stream] : NULL;
 }
 
-/* Returns a whole ordinary segment to the device. The entry of the trace comes
- * before the memory goes. */
+/* Returns a free block, which is a whole ordinary segment, to the device.
+ * DEVICE if the block is only part of a segment: PyTorch would pass an interior
+ * address to cudaFree, which fails. */
 static enum frag_err release_block(struct frag_heap *heap,
                                    struct torch_space *space,
                                    struct torch_block *b)
@@ -20,7 +22,7 @@ static enum frag_err release_block(struct frag_heap *heap,
     const frag_size size = b->node.size;
 
     if (torch_is_split(b))
-        return FRAG_DEVICE; /* cudaFree of an interior address */
+        return FRAG_DEVICE;
     FRAG_TRY(heap->mem->ops->segment_free(heap->mem, b->node.addr, size));
     if (t->observer)
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_FREE, b->node.addr,
@@ -33,6 +35,8 @@ static enum frag_err release_block(struct frag_heap *heap,
 
 /* ---- garbage collection ---- */
 
+/* Free whole segments of the default large pool: their number and the sum of
+ * their ages, in searches. */
 struct garbage {
     uint64_t count, total_age;
 };
@@ -48,7 +52,7 @@ static uint32_t age(const struct torch_space *space,
     return *space->searches - b->born;
 }
 
-static void weigh(const struct torch_space *space, struct garbage *g)
+static void sum_ages(const struct torch_space *space, struct garbage *g)
 {
     for (struct free_node *n = free_set_first(&space->free); n;
          n = free_set_after(&space->free, n)) {
@@ -59,8 +63,8 @@ static void weigh(const struct torch_space *space, struct garbage *g)
     }
 }
 
-/* Releases what is at least as old as the average, and does not stop when the
- * target is reached. */
+/* Releases every unsplit free block whose age is at least `threshold`, and does
+ * not stop when the target is reached. Returns the released bytes. */
 static frag_size sweep(struct frag_heap *heap, struct torch_space *space,
                        double threshold, struct garbage *g)
 {
@@ -84,7 +88,8 @@ static frag_size sweep(struct frag_heap *heap, struct torch_space *space,
     return swept;
 }
 
-/* Of the default large pool only, whatever the request. */
+/* Collects in the default large pool only, whatever pool the request is for.
+ * Each round releases the blocks that are at least as old as the average. */
 static void collect_garbage(struct frag_heap *heap)
 {
     struct torch *t = heap->state;
@@ -98,7 +103,7 @@ static void collect_garbage(struct frag_heap *heap)
     target = t->reserved - keep;
     for (uint32_t i = 0; i < pool->streams; i++)
         if (space_of(pool, false, i))
-            weigh(space_of(pool, false, i), &g);
+            sum_ages(space_of(pool, false, i), &g);
     do {
         const double threshold =
             g.count ? (double)g.total_age / (double)g.count : 0;
@@ -113,9 +118,10 @@ static void collect_garbage(struct frag_heap *heap)
 
 /* ---- releases ---- */
 
-/* Blocks of max_split and more of this space: the first that is large enough
- * for the request, else from the largest down until enough is released. What is
- * released stays released even if it was not enough. */
+/* release_available_cached_blocks: works on the free blocks of this space of at
+ * least max_split bytes. Releases the smallest one that is large enough for the
+ * request; if there is none, releases from the largest down until the sum is
+ * enough. Released blocks stay released even if *enough is false. */
 static enum frag_err release_available(struct frag_heap *heap,
                                        struct torch_space *space,
                                        frag_size size, bool *enough)
@@ -156,8 +162,9 @@ static void release_segments(struct frag_heap *heap, struct torch_space *space)
     }
 }
 
-/* Unmapping leaves head and tail pieces smaller than their block, so a walk
- * upwards does not meet them. */
+/* Unmaps all whole free pages of a space. An unmap leaves parts at the head and
+ * the tail that are smaller than their block, so this walk by ascending size
+ * does not meet them. */
 static void release_pages(struct frag_heap *heap, struct torch_space *space)
 {
     struct free_node *n = free_set_first(&space->free);
@@ -182,8 +189,8 @@ static void release_pool(struct frag_heap *heap, const struct torch_pool *pool,
             release_pages(heap, space_of(pool, is_small, i));
 }
 
-/* release_cached_blocks: waits for pending frees, then the large pool, then the
- * small one. Private pools are alive and keep theirs. */
+/* release_cached_blocks: waits for pending frees, then releases the large pool,
+ * then the small pool. Private pools count as alive, so their blocks stay. */
 void torch_release_cached(struct frag_heap *heap)
 {
     struct torch *t = heap->state;
@@ -201,8 +208,8 @@ void torch_release_cached(struct frag_heap *heap)
 
 /* ---- new memory ---- */
 
-/* alloc_block. The limit is tested with the ordinary segment's size in both
- * modes. */
+/* alloc_block. The limit test uses the ordinary segment's size, in expandable
+ * mode too. */
 static enum frag_err new_memory(struct frag_heap *heap,
                                 struct torch_space *space, frag_size size,
                                 struct torch_block **out)
@@ -220,7 +227,7 @@ static enum frag_err new_memory(struct frag_heap *heap,
     t->reserved += segment;
     if (t->observer)
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_ALLOC, addr, segment);
-    b = torch_take_block(t);
+    b = torch_new_block(t);
     b->node.addr = addr;
     b->node.size = segment;
     b->space = space->index;
@@ -228,6 +235,7 @@ static enum frag_err new_memory(struct frag_heap *heap,
     return FRAG_OK;
 }
 
+/* Counts the OOM and returns FRAG_OOM. */
 static enum frag_err report_oom(struct torch *t,
                                 const struct torch_space *space, frag_size size)
 {
@@ -241,8 +249,9 @@ static enum frag_err report_oom(struct torch *t,
     return FRAG_OOM;
 }
 
-/* Nothing is searched again after the last release: a block that it completed
- * does not help unless it was given back whole. */
+/* As in PyTorch, the free blocks are not searched again after the last release.
+ * A block that became free in it helps only if its memory was returned to the
+ * device. */
 enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
                          frag_size size, struct torch_block **out)
 {

@@ -1,22 +1,25 @@
 /* state.h - the state of the torch policy, shared by its files. Private to
  * policies/torch/.
  *
- *   torch.c          requests: round, search, split, merge
- *   torch_segments.c memory: segments, garbage collection, releases, retries
- *   torch_expand.c   memory: expandable segments
- *   torch_blocks.c   where blocks and spaces come from
- *   torch_observe.c  counters and snapshots for validation
- *   check.c          whether the invariants hold
+ *   torch.c     requests: rounding, search, split, merge
+ *   segments.c  memory: segments, garbage collection, releases, retries
+ *   expand.c    memory: expandable segments
+ *   blocks.c    storage of blocks and spaces; split and merge of blocks
+ *   conf.c      PyTorch's settings
+ *   observe.c   counters and snapshots for validation
+ *   check.c     the check of the invariants below
  *
- * Words are PyTorch's. A *space* is one of PyTorch's pools as one stream sees
- * it: no search and no merge ever leaves it, so each has a free set of its own.
+ * The words are PyTorch's, with two additions. A *space* is the part of one of
+ * PyTorch's pools that belongs to one stream. No search and no merge crosses
+ * spaces, so each space has its own free set. A *hole* is an unmapped block of
+ * an expandable segment.
  *
  * Invariants, checked by torch_check:
- *   - the blocks of a segment tile it, linked by prev and next in address
- * order;
- *   - no two neighbours that are both free are both mapped or both unmapped;
- *   - a block is in its space's free set iff it is mapped and not used, and in
- *     the list of holes iff it is not mapped.
+ *   - the blocks of a segment tile it; prev and next link them in address
+ *     order;
+ *   - of two free neighbours, one is mapped and the other is not;
+ *   - a block is in its space's free set if and only if it is mapped and not
+ *     used; it is in the list of holes if and only if it is not mapped.
  */
 #ifndef FRAG_POLICIES_TORCH_STATE_H
 #define FRAG_POLICIES_TORCH_STATE_H
@@ -26,37 +29,39 @@
 #include "policies/torch/conf.h"
 #include "policies/torch/torch.h"
 
-/* 64 bytes, one cache line. A spare block has size 0. */
+/* 64 bytes, which is one cache line. A spare block (an unused record) has size
+ * 0. */
 struct torch_block {
-    struct free_node node; /* addr, size; its links are those of the free set,
-                              or of the list of holes */
-    struct torch_block *prev, *next; /* in the segment; NULL at its ends */
-    frag_size requested; /* last size asked of this object; 0: never asked;
-                            UINT64_MAX: not known */
-    uint32_t born;       /* the pool's search count when it entered the free
-                            set; its age is the count since */
+    struct free_node node; /* addr and size; its links belong to the free set
+                              or to the list of holes */
+    struct torch_block *prev,
+        *next;           /* neighbours in the segment; NULL at its ends */
+    frag_size requested; /* the last requested size of this record, in bytes; 0:
+                            never requested; UINT64_MAX: unknown */
+    uint32_t born;       /* the pool's search count when the block entered the
+                            free set; its age is the searches since then */
     uint16_t space;      /* index in torch->spaces */
     bool used : 1;       /* allocated, or pending */
     bool pending : 1;    /* freed, but queued work still uses it */
     bool mapped : 1;     /* false: address space without memory */
-    bool expandable : 1; /* part of an expandable segment */
+    bool expandable : 1; /* belongs to an expandable segment */
 };
 
 /* The address space of one expandable segment. */
 struct torch_reservation {
-    struct torch_reservation *next; /* of the same space */
+    struct torch_reservation *next; /* the next one of the same space */
     frag_addr addr;
     frag_size size;   /* whole pages */
-    frag_phys *pages; /* [size / page]: the memory behind each; 0: none */
+    frag_phys *pages; /* [size / page]: the memory of each page; 0: none */
 };
 
 struct torch_space {
     struct free_set free;
     struct free_node *holes; /* unmapped blocks, by address, through right */
     struct torch_reservation *reservations;
-    uint32_t *searches; /* get_free_blocks_call_count of the pool: shared by its
-                           streams */
-    frag_size page;     /* of its expandable segments */
+    uint32_t *searches; /* get_free_blocks_call_count of the pool, which all
+                           streams of the pool share */
+    frag_size page;     /* page size of its expandable segments, in bytes */
     frag_stream stream;
     frag_pool pool;
     bool is_small;
@@ -65,18 +70,19 @@ struct torch_space {
 
 enum { TORCH_LARGE, TORCH_SMALL, TORCH_SIZES };
 
-/* The two pools of one pool id, by size; their spaces by stream, NULL where
- * the stream has not asked. */
+/* The large and the small pool of one pool id. */
 struct torch_pool {
-    struct torch_space **space[TORCH_SIZES];
-    uint32_t *searches; /* [TORCH_SIZES] */
-    uint32_t streams;
+    struct torch_space **space[TORCH_SIZES]; /* by stream; NULL: no request of
+                                                that stream yet */
+    uint32_t *searches;                      /* [TORCH_SIZES] */
+    uint32_t streams; /* entries of space[0] and of space[1] */
 };
 
 struct torch {
     struct torch_conf conf;
-    frag_size limit;      /* FRAG_UNLIMITED if none */
-    frag_size reserved;   /* ordinary segments and mapped bytes, all pools */
+    frag_size limit;      /* memory limit in bytes; FRAG_UNLIMITED: none */
+    frag_size reserved;   /* bytes of ordinary segments and of mapped pages, of
+                             all pools */
     bool counts_searches; /* a limit is set and garbage collection is on */
 
     struct torch_pool *pools;
@@ -102,14 +108,15 @@ static inline bool torch_is_split(const struct torch_block *b)
     return b->prev || b->next;
 }
 
-/* ---- torch_blocks.c ---- */
+/* ---- blocks.c ---- */
 
-/* More spare blocks. NOMEM, and nothing changed. */
+/* Adds `count` spare blocks. NOMEM: nothing changed. */
 enum frag_err torch_add_slab(struct torch *t, uint64_t count);
 
-/* Makes sure that everything one call may need can be taken without malloc. An
- * unmap cuts a block in three, and every block there is may be unmapped in one
- * release; nothing else needs more than the margin. */
+/* Makes sure that one call of the policy has enough spare blocks, so that it
+ * needs no malloc. An unmap splits a block into three, and one release may
+ * unmap every block; nothing else needs more than MARGIN. NOMEM: nothing
+ * changed. */
 static inline enum frag_err torch_reserve(struct torch *t)
 {
     enum { MARGIN = 8, MORE = 244 };
@@ -122,18 +129,25 @@ static inline enum frag_err torch_reserve(struct torch *t)
     return torch_add_slab(t, needed + MORE);
 }
 
-struct torch_block *torch_take_block(struct torch *t);
+/* Allocates a block from the spare ones, of which there must be one: mapped, in
+ * no segment, all other fields 0. */
+struct torch_block *torch_new_block(struct torch *t);
+/* Returns a block that is in no segment to the spare ones. */
 void torch_drop_block(struct torch *t, struct torch_block *b);
 
-/* The first and the next block of those in use, in no useful order. */
+/* The first block, and the block after `b`, in no defined order; spare blocks
+ * are skipped. NULL at the end. */
 struct torch_block *torch_first_block(const struct torch *t);
 struct torch_block *torch_next_block(const struct torch *t,
                                      const struct torch_block *b);
 
+/* Creates a space that does not exist yet. NOMEM; UNSUPPORTED if there are
+ * UINT16_MAX spaces. */
 enum frag_err torch_make_space(struct torch *t, frag_pool pool, bool is_small,
                                frag_stream stream, struct torch_space **out);
 
-/* The space of a pool, size and stream, made if it is new. NOMEM. */
+/* Finds the space of a pool, size and stream, or creates it. The errors are
+ * those of torch_make_space. */
 static inline enum frag_err torch_space(struct torch *t, frag_pool pool,
                                         bool is_small, frag_stream stream,
                                         struct torch_space **out)
@@ -148,55 +162,69 @@ static inline enum frag_err torch_space(struct torch *t, frag_pool pool,
 
 void torch_blocks_fini(struct torch *t);
 
-/* Into the free set, as young as can be. */
-void torch_give(struct torch *t, struct torch_block *b);
-/* dst takes src, a neighbour, over; 0 bytes if it may not. */
+/* Inserts a block into the free set of its space. Its age restarts at 0. */
+void torch_add_free(struct torch *t, struct torch_block *b);
+/* Merges src, a neighbour of dst or NULL, into dst. Returns the bytes that dst
+ * gained: 0 if src is NULL, used, or differs from dst in `mapped`. */
 frag_size torch_merge(struct torch *t, struct torch_block *dst,
                       struct torch_block *src);
-/* Out of the list of holes of its space. */
+/* Removes a block from the list of holes of its space. */
 void torch_hole_remove(struct torch_space *space, struct torch_block *b);
-/* A fresh block of `size` bytes is cut off b's low or high end and linked. */
-struct torch_block *torch_cut_low(struct torch *t, struct torch_block *b,
-                                  frag_size size);
-struct torch_block *torch_cut_high(struct torch *t, struct torch_block *b,
-                                   frag_size size);
+/* Splits `size` bytes off the low or the high end of b. The result is a new
+ * block, linked as b's neighbour and in no free set; 0 < size < b's size. */
+struct torch_block *torch_split_low(struct torch *t, struct torch_block *b,
+                                    frag_size size);
+struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
+                                     frag_size size);
 
-/* ---- torch_segments.c ---- */
+/* ---- segments.c ---- */
 
-/* A block of at least `size` rounded bytes from new memory, in no free set:
- * the whole chain from garbage collection to the last retry. OOM. */
+/* Obtains a block of at least `size` rounded bytes from new memory, by the
+ * whole chain from garbage collection to the last retry. The block is in no
+ * free set. OOM, DEVICE, NOMEM. */
 enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
                          frag_size size, struct torch_block **out);
-/* empty_cache. */
+/* empty_cache: returns all free memory of the default pools to the device. */
 void torch_release_cached(struct frag_heap *heap);
+/* Returns everything to the device, live blocks included. */
 void torch_segments_fini(struct frag_heap *heap);
 
-/* ---- torch_expand.c ---- */
+/* ---- expand.c ---- */
 
+/* Maps memory for a block of at least `size` rounded bytes, which is in no free
+ * set. Blocks mapped before a failure stay mapped and free. OOM, DEVICE, NOMEM.
+ */
 enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
                            frag_size size, struct torch_block **out);
-/* Gives the whole pages inside a free block back. */
+/* Unmaps the whole pages inside a free block and returns their memory to the
+ * device. Drops the reservation if nothing of it is mapped any more. */
 void torch_unmap(struct frag_heap *heap, struct torch_space *space,
                  struct torch_block *b);
+/* Returns all pages and reservations of a space, live blocks included. */
 void torch_expand_fini(struct frag_heap *heap, struct torch_space *space);
 
 /* ---- check.c ---- */
 
-/* NULL, or what is broken. A device that refuses to take memory back leaves
- * pages behind holes, which the check takes for broken. */
+/* Returns NULL, or a text that names the broken invariant. If the device fails
+ * to release memory, holes keep pages, and the check reports that as broken. */
 const char *torch_check(const struct frag_heap *heap);
 
-/* ---- torch_observe.c: none of them is called without an observer ---- */
+/* ---- observe.c: call these only if t->observer is set ---- */
 
+/* Adds `by` to a statistic, or subtracts it, for all pools and for the small or
+ * large ones. */
 void torch_count_up(struct torch *t, enum frag_torch_stat stat, bool is_small,
                     uint64_t by);
 void torch_count_down(struct torch *t, enum frag_torch_stat stat, bool is_small,
                       uint64_t by);
+/* b is now allocated, with b->requested set. */
 void torch_count_handed_out(struct torch *t, const struct torch_space *space,
                             const struct torch_block *b);
+/* The program has freed b; queued work may still use it. */
 void torch_count_free_requested(struct torch *t,
                                 const struct torch_space *space,
                                 const struct torch_block *b);
+/* Counts a segment action and reports it to observer->action. */
 void torch_count_segment(struct torch *t, const struct torch_space *space,
                          enum frag_torch_action action, frag_addr addr,
                          frag_size size);

@@ -1,16 +1,22 @@
-/* torch.c - PyTorch's CUDA caching allocator, to the byte.
+/* torch.c - the torch policy: PyTorch's CUDA caching allocator, exact to the
+ * byte.
  *
- * A request is rounded to 512 bytes (or to a fraction of a power of two), sent
- * to the small pool (up to 1 MiB) or the large one, and served by the smallest
- * free block of its stream that fits, of equals the one with the lowest
- * address. What is left over is split off: always in the small pool and in
- * expandable segments, else only if it is more than 1 MiB. A freed block merges
- * with its free neighbours. Where nothing fits, memory is taken
- * (torch_segments.c).
+ * A request is rounded up to a multiple of 512 bytes, or to a fraction of a
+ * power of two. It belongs to the small pool (up to 1 MiB) or to the large
+ * pool, and gets the smallest free block of its stream that fits; among equal
+ * sizes, the one with the lowest address. The remainder is split off: in the
+ * small pool and in expandable mode if it is at least 512 bytes, otherwise only
+ * if it is more than 1 MiB. A freed block merges with its free neighbours. If
+ * no free block fits, the policy obtains memory from the device (segments.c,
+ * expand.c).
  *
- * Not modelled, because no trace shows it: CUDA IPC, pools that opt in to serve
- * others on OOM (use_on_oom) or never split, captures under way (a private pool
- * counts as alive and is never released).
+ * The policy does not model these parts, because no trace shows them: CUDA IPC,
+ * pools that serve other pools on OOM (use_on_oom), pools that never split
+ * (no_split), and captures in progress. A private pool counts as alive and is
+ * never released.
+ *
+ * Source: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as
+ * recorded on an H200.
  */
 #include "policies/torch/state.h"
 
@@ -51,8 +57,8 @@ static void torch_fini(struct frag_heap *heap)
 
 /* ---- search ---- */
 
-/* The room a block would have if the hole behind it were mapped: the free end
- * of an expandable segment counts as enormous. */
+/* The size that a block would have if the hole after it were mapped. The free
+ * end of an expandable segment therefore counts as enormous. */
 static frag_size expandable_size(const struct torch_block *b)
 {
     frag_size size = b->node.size;
@@ -60,8 +66,8 @@ static frag_size expandable_size(const struct torch_block *b)
     return b->next && !b->next->mapped ? size + b->next->node.size : size;
 }
 
-/* Greedy: from the best fit upwards as long as the next one is strictly
- * smaller, its hole counted. */
+/* Walks up from the best fit while the next block's expandable_size is strictly
+ * smaller. This greedy walk need not find the smallest one. */
 static struct free_node *walk_expandable(const struct torch_space *space,
                                          struct free_node *n)
 {
@@ -76,6 +82,7 @@ static struct free_node *walk_expandable(const struct torch_space *space,
     }
 }
 
+/* The first ordinary block from `n` on; NULL: there is none. */
 static struct free_node *skip_expandable(const struct torch_space *space,
                                          struct free_node *n)
 {
@@ -84,7 +91,8 @@ static struct free_node *skip_expandable(const struct torch_space *space,
     return n;
 }
 
-/* get_free_block: a refusal ends the search, there is no second candidate. */
+/* get_free_block: tests one candidate only. If max_split_size refuses it, the
+ * search ends without a block. */
 static struct torch_block *search(const struct torch *t,
                                   struct torch_space *space, frag_size size)
 {
@@ -109,7 +117,7 @@ static struct torch_block *search(const struct torch *t,
     return torch_block_of(n);
 }
 
-/* ---- hand out ---- */
+/* ---- allocation ---- */
 
 static bool should_split(const struct torch *t, const struct torch_space *space,
                          const struct torch_block *b, frag_size size)
@@ -121,8 +129,8 @@ static bool should_split(const struct torch *t, const struct torch_space *space,
     return rest > TORCH_SMALL_SIZE && size < t->conf.max_split;
 }
 
-/* inactive_split after b went from free to used; `rest` is what was split off.
- */
+/* Updates the inactive_split counters after a free block of a segment was
+ * allocated: `size` is its size now, `rest` the bytes split off. */
 static void count_split(struct torch *t, const struct torch_space *space,
                         bool was_split, frag_size size, frag_size rest)
 {
@@ -138,7 +146,8 @@ static void count_split(struct torch *t, const struct torch_space *space,
         torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, 1);
 }
 
-/* The front goes out as a new block; the old one is what remains of it. */
+/* Marks the block as allocated and splits it if should_split. In a split the
+ * front is a new record, and the old record becomes the remainder. */
 static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
                                     struct torch_block *b, frag_size size)
 {
@@ -146,10 +155,10 @@ static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
     frag_size rest = 0;
 
     if (should_split(t, space, b, size)) {
-        struct torch_block *front = torch_cut_low(t, b, size);
+        struct torch_block *front = torch_split_low(t, b, size);
 
         rest = b->node.size;
-        torch_give(t, b);
+        torch_add_free(t, b);
         b = front;
     }
     b->used = true;
@@ -195,7 +204,8 @@ static void torch_free_requested(struct frag_heap *heap,
     b->pending = true;
 }
 
-/* One increase or one decrease a counter, so that no peak is passed through. */
+/* Applies the net change as one increase or one decrease, so that the counter
+ * shows no transient peak. */
 static void count_change(struct torch *t, enum frag_torch_stat stat,
                          bool is_small, frag_size gone, frag_size come)
 {
@@ -205,6 +215,8 @@ static void count_change(struct torch *t, enum frag_torch_stat stat,
         torch_count_down(t, stat, is_small, gone - come);
 }
 
+/* Counts a completed free: b is merged with `merges` neighbours of `absorbed`
+ * bytes in total. */
 static void count_completed(struct torch *t, const struct torch_space *space,
                             const struct torch_block *b, unsigned merges,
                             frag_size absorbed)
@@ -238,13 +250,13 @@ static void torch_free(struct frag_heap *heap, const struct frag_block *block)
     b->used = b->pending = false;
     low = torch_merge(t, b, b->prev);
     high = torch_merge(t, b, b->next);
-    torch_give(t, b);
+    torch_add_free(t, b);
     if (t->observer)
         count_completed(t, space, b, (low ? 1u : 0u) + (high ? 1u : 0u),
                         low + high);
 }
 
-/* ---- a start in the middle ---- */
+/* ---- adoption of an existing layout ---- */
 
 static enum frag_err adopt_segment(struct frag_heap *heap,
                                    const struct frag_held_segment *held,
@@ -255,10 +267,10 @@ static enum frag_err adopt_segment(struct frag_heap *heap,
     struct torch_space *space;
 
     if (held->is_expandable)
-        return FRAG_UNSUPPORTED; /* where its reservation began is not known */
+        return FRAG_UNSUPPORTED; /* start of its reservation is unknown */
     FRAG_TRY(torch_space(t, held->pool, held->is_small, held->stream, &space));
     t->reserved += held->size;
-    if (t->observer) { /* no action of this run's */
+    if (t->observer) { /* counts only: this run has not allocated it */
         torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, held->is_small,
                        held->size);
         torch_count_up(t, FRAG_TORCH_SEGMENT, held->is_small, 1);
@@ -268,7 +280,7 @@ static enum frag_err adopt_segment(struct frag_heap *heap,
         struct torch_block *b;
 
         FRAG_TRY(torch_reserve(t));
-        b = torch_take_block(t);
+        b = torch_new_block(t);
         b->node.addr = from->addr;
         b->node.size = from->size;
         b->requested = from->requested;
@@ -279,7 +291,7 @@ static enum frag_err adopt_segment(struct frag_heap *heap,
         last = b;
         b->used = from->live;
         if (!b->used) {
-            torch_give(t, b);
+            torch_add_free(t, b);
             continue;
         }
         *(*nodes)++ = b;
@@ -301,36 +313,41 @@ static enum frag_err torch_adopt(struct frag_heap *heap,
 static const struct frag_param torch_params[] = {
     {.name = "expandable_segments",
      .init = "False",
-     .help = "grow one segment by mapping memory behind it (True, False)"},
+     .help = "one segment grows: memory is mapped at its end (True or False)"},
     {.name = "max_split_size_mb",
      .init = "inf",
      .help =
-         "blocks of this and more are not split for smaller requests (MiB)"},
+         "a block of at least this size is not split for a request below it "
+         "(MiB)"},
     {.name = "max_non_split_rounding_mb",
      .init = "20",
-     .help = "a request above max_split_size takes a block at most this much "
-             "larger (MiB)"},
+     .help =
+         "a request of at least max_split_size_mb accepts only a block that "
+         "is less than this much larger (MiB)"},
     {.name = "roundup_power2_divisions",
      .init = "0",
-     .help = "round to a fraction of a power of two: N, or "
-             "[256:1,512:2,>:8] by size in MiB"},
+     .help = "sizes are rounded up to 1/N of a power of two: N, or a list by "
+             "size in MiB such as [256:1,512:2,>:8]"},
     {.name = "garbage_collection_threshold",
      .init = "0",
-     .help = "above this part of the memory limit, free old segments first "
-             "(0 to 1)"},
+     .help = "above this fraction of the memory limit, old free segments are "
+             "released before more memory is allocated (above 0, below 1; "
+             "off by default)"},
     {.name = "per_process_memory_fraction",
      .init = "1",
-     .help = "the memory limit, as a part of the device's total (0 to 1)"},
+     .help = "the memory limit, as a fraction of the device's total (0 to 1); "
+             "1: no limit"},
     {.name = "large_segment_size_mb",
      .init = "20",
-     .help = "segment of requests of 1 to 10 MiB, page of expandable segments "
-             "(MiB, above 10)"},
+     .help = "segment size for requests of 1 to 10 MiB, and page size of "
+             "expandable segments of the large pool (MiB, above 10)"},
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_torch = {
     .name = "torch",
-    .summary = "PyTorch's CUDA caching allocator, every setting, to the byte",
+    .summary =
+        "PyTorch's CUDA caching allocator, every setting, exact to the byte",
     .source = "PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as "
               "recorded on an H200",
     .state_size = sizeof(struct torch),

@@ -1,9 +1,10 @@
-/* torch.h - what validation may see of the torch policy.
+/* torch.h - the internals of the torch policy that validation compares with a
+ * recording of PyTorch.
  *
- * A policy reports nothing about itself to the engine. To hold this one against
- * a recording, though, its counters have to be PyTorch's own (memory_stats),
- * its actions those of PyTorch's trace, its blocks those of PyTorch's snapshot.
- * An observer sees them; without one, nothing is counted.
+ * A policy reports nothing about itself to the engine. Validation is the
+ * exception: it attaches an observer, which receives the counters of PyTorch's
+ * memory_stats, the entries of PyTorch's trace, and the blocks of PyTorch's
+ * snapshot. Without an observer the policy counts nothing.
  */
 #ifndef FRAG_POLICIES_TORCH_TORCH_H
 #define FRAG_POLICIES_TORCH_TORCH_H
@@ -29,7 +30,7 @@ enum frag_torch_stat {
         FRAG_TORCH_STAT_COUNT
 };
 
-/* Of each: over all pools, the large ones, the small ones. */
+/* Each statistic is kept for all pools, the large pools and the small pools. */
 enum frag_torch_pools {
     FRAG_TORCH_ALL,
     FRAG_TORCH_LARGE,
@@ -48,13 +49,14 @@ struct frag_torch_counters {
     uint64_t num_device_alloc, num_device_free;
 };
 
-/* The entries of PyTorch's trace that are not the client's. */
+/* The entries of PyTorch's trace that the allocator makes itself, not the
+ * program's requests and frees. */
 enum frag_torch_action {
     FRAG_TORCH_SEGMENT_ALLOC,
     FRAG_TORCH_SEGMENT_FREE,
     FRAG_TORCH_SEGMENT_MAP,
     FRAG_TORCH_SEGMENT_UNMAP,
-    FRAG_TORCH_OOM, /* addr 0, size as rounded */
+    FRAG_TORCH_OOM, /* addr is 0, size is the rounded size */
 };
 
 struct frag_torch_observer {
@@ -64,23 +66,28 @@ struct frag_torch_observer {
     void *user;
 };
 
-/* From now on the heap's torch policy counts into the observer and calls it
- * (action may be NULL). Before the first alloc or adopt; borrowed until the
- * heap is closed. */
+/* Attaches an observer to a heap of the torch policy. From now on the policy
+ * updates observer->counters and calls observer->action, which may be NULL.
+ * Call it before the first alloc or adopt. The heap borrows the observer until
+ * the heap is closed. */
 void frag_torch_observe(struct frag_heap *heap,
                         struct frag_torch_observer *observer);
 
-/* The whole state as PyTorch's snapshot shows it: a call for each block, in
- * address order inside a segment; segments in no order. Unmapped address space
- * is left out. `segment` is the start of the contiguous mapped range. */
+/* One block as PyTorch's snapshot shows it. */
 struct frag_torch_block {
-    frag_addr segment, addr;
-    frag_size size, requested; /* requested: stale if inactive; UINT64_MAX if
-                                  nobody knows */
+    frag_addr segment; /* start of the contiguous mapped range */
+    frag_addr addr;
+    frag_size size;
+    frag_size requested; /* a stale value if the block is inactive; UINT64_MAX
+                            if it is unknown */
     frag_stream stream;
     frag_pool pool;
     bool is_small, is_expandable, allocated, pending;
 };
+
+/* Calls `block` once for each block. The blocks of one segment come in address
+ * order; the segments come in no defined order. Unmapped address space is left
+ * out. */
 void frag_torch_snapshot(const struct frag_heap *heap,
                          void (*block)(void *user,
                                        const struct frag_torch_block *b),
