@@ -1,6 +1,10 @@
-/* Repetition is found by lag: as long as each request asks for what the one
- * `lag` before did, a run grows. Where a run ends, the last CONTEXT requests
- * are looked up, and the latest place that had them gives the next lag.
+/* history.c - records the requests of one stream and pool, and detects when
+ * they repeat.
+ *
+ * A repetition has a lag: each request has the size of the one `lag` requests
+ * before, and the run counts them. When a run ends, the last CONTEXT sizes are
+ * looked up by their hash; the distance to their latest earlier occurrence is
+ * the next lag.
  */
 #include <stdlib.h>
 
@@ -8,21 +12,22 @@
 
 enum { FIRST_ROOM = 256 };
 
-static uint64_t turn(uint64_t x, unsigned by)
+static uint64_t rotate(uint64_t x, unsigned by)
 {
     return x << by | x >> (64 - by);
 }
 
-static uint64_t scatter(uint64_t x)
+static uint64_t hash(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
 
+/* The entry of `seen` for a context; different contexts may share one. */
 static uint64_t *place_of(const struct history *h, uint64_t context)
 {
-    return &h->seen[scatter(context) & (2 * h->room - 1)];
+    return &h->seen[hash(context) & (2 * h->room - 1)];
 }
 
 enum frag_err history_reserve(struct history *h)
@@ -54,20 +59,21 @@ void history_close(struct history *h)
     free(h->seen);
 }
 
-/* The context that `size` ends. */
+/* The context whose last size is `size`. */
 static uint64_t context_with(const struct history *h, frag_size size)
 {
-    uint64_t context = turn(scatter(size), 1);
+    uint64_t context = rotate(hash(size), 1);
 
     if (h->count)
-        context ^= turn(history_at(h, h->count - 1)->context, 1);
+        context ^= rotate(history_at(h, h->count - 1)->context, 1);
     if (h->count >= CONTEXT)
         context ^=
-            turn(scatter(history_at(h, h->count - CONTEXT)->size), CONTEXT + 1);
+            rotate(hash(history_at(h, h->count - CONTEXT)->size), CONTEXT + 1);
     return context;
 }
 
-/* Where the last context was before, how long ago; 0 if that is not known. */
+/* The distance, in requests, from the last request to the latest earlier one
+ * with the same context; 0: unknown. */
 static uint64_t find_lag(const struct history *h, uint64_t context)
 {
     const uint64_t now = h->count - 1, seen = *place_of(h, context);
@@ -86,7 +92,8 @@ uint64_t history_note(struct history *h, frag_size size)
         h->run++;
     else
         h->lag = h->run = 0;
-    *history_at(h, h->count) = (struct asked){.size = size, .context = context};
+    *history_at(h, h->count) =
+        (struct past_request){.size = size, .context = context};
     h->count++;
     if (!h->lag) {
         h->lag = find_lag(h, context);

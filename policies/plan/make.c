@@ -1,3 +1,7 @@
+/* make.c - makes a plan from a future: divides the trace into sections, runs
+ * the greedy passes and then the search or more passes. plan.c describes the
+ * stages.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -5,8 +9,9 @@
 
 /* ------------------------------------------------------- sections --- */
 
+/* The free of an item. */
 struct death {
-    uint64_t at;
+    uint64_t at; /* event */
     uint32_t item;
 };
 
@@ -17,8 +22,9 @@ static int by_time(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Sections that the items live in, from the order of births and deaths. Items
- * that never die live to the end. Returns the number of sections. */
+/* Computes the sections that each item lives in, from the order of requests and
+ * frees. Items that are never freed live to the end. Returns the number of
+ * sections. */
 static uint32_t cut(const struct frag_future *f, struct item *items,
                     const struct death *deaths, uint32_t death_count)
 {
@@ -61,7 +67,9 @@ static enum frag_err make_problem(const struct frag_future *f,
     return FRAG_OK;
 }
 
-/* Most quanta live in any section: no plan is lower. NOMEM. */
+/* Computes the most quanta that are live in one section; no plan is lower.
+ * NOMEM.
+ */
 static enum frag_err find_load(const struct problem *p, uint64_t *load)
 {
     uint64_t *change = calloc(p->sections + (size_t)1, sizeof(*change));
@@ -84,6 +92,7 @@ static enum frag_err find_load(const struct problem *p, uint64_t *load)
 
 /* --------------------------------------------------------- making --- */
 
+/* An item and its weight in the order of a pass. */
 struct rank {
     double weight;
     uint32_t item;
@@ -91,16 +100,16 @@ struct rank {
 
 struct making {
     struct problem p;
-    uint64_t load;
+    uint64_t load; /* lower bound of the height, in quanta */
     struct item *items;
     struct rank *ranks;
-    uint32_t *order;
-    uint64_t *trial;
+    uint32_t *order; /* items in the order of a pass */
+    uint64_t *trial; /* offsets of the plan being made */
     struct made_plan *best;
-    uint64_t steps;
+    uint64_t steps; /* steps left */
 };
 
-/* The heaviest first, of equals the one asked for first. */
+/* The largest weight first; among equals, the earliest request first. */
 static int by_weight(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
@@ -143,7 +152,7 @@ static bool done(const struct making *m)
     return m->best->height == m->load || !m->steps;
 }
 
-/* One pass in the order of the weights, which go with their ranks. */
+/* Sorts m->ranks by weight and makes one greedy pass in that order. NOMEM. */
 static enum frag_err pass(struct making *m, struct greedy *g)
 {
     uint64_t steps;
@@ -167,6 +176,8 @@ static double measure(const struct item *item, int kind)
 
 enum { MEASURES = 3 };
 
+/* Makes a pass for each measure. m->ranks then has the best measure's weights.
+ */
 static enum frag_err try_orders(struct making *m, struct greedy *g)
 {
     uint64_t lowest = UINT64_MAX;
@@ -187,8 +198,8 @@ static enum frag_err try_orders(struct making *m, struct greedy *g)
     return FRAG_OK;
 }
 
-/* What came to lie above the bound moves forward in the order, and the pass is
- * made again: squeaky wheels get the grease. */
+/* Repeats the pass; before each repetition the items that end above the bound
+ * move forward in the order (squeaky wheel optimization). */
 static enum frag_err improve(struct making *m, struct greedy *g)
 {
     while (!done(m)) {
@@ -204,10 +215,10 @@ static enum frag_err improve(struct making *m, struct greedy *g)
     return FRAG_OK;
 }
 
-/* One run for each seed of a round, in which shares are twice those of the
- * round before. */
-static enum verdict look(struct making *m, struct plan_search *s,
-                         uint64_t ceiling, uint64_t round)
+/* Runs the search below `ceiling` once for each seed of a round, until it has
+ * an answer. Each round has twice the steps per seed of the round before. */
+static enum verdict try_seeds(struct making *m, struct plan_search *s,
+                              uint64_t ceiling, uint64_t round)
 {
     const uint64_t share = (uint64_t)FIRST_SHARE << (round < 32 ? round : 32);
     enum verdict found = UNKNOWN;
@@ -226,19 +237,21 @@ static enum verdict look(struct making *m, struct plan_search *s,
     return found;
 }
 
-/* Halves what is left between a ceiling too low and the best plan. */
+/* Bisects between `low`, the lowest height that is not excluded, and the height
+ * of the best plan. */
 static void halve(struct making *m, struct plan_search *s, uint64_t low,
                   uint64_t round)
 {
     while (!done(m) && low < m->best->height) {
         const uint64_t middle = low + (m->best->height - low) / 2;
 
-        if (look(m, s, middle, round) != FITS)
+        if (try_seeds(m, s, middle, round) != FITS)
             low = middle + 1;
     }
 }
 
-/* First whether the bound can be met, for half of the effort. */
+/* Searches for a plan of the bound's height with half of the steps, then for
+ * any lower plan with the others. NOMEM. */
 static enum frag_err search(struct making *m)
 {
     struct plan_search *s = plan_search_open(&m->p);
@@ -249,7 +262,7 @@ static enum frag_err search(struct making *m)
         return FRAG_NOMEM;
     m->steps -= rest;
     for (uint64_t round = 0; !done(m) && low == m->load; round++)
-        low += look(m, s, low, round) == DOES_NOT_FIT ? 1 : 0;
+        low += try_seeds(m, s, low, round) == DOES_NOT_FIT ? 1 : 0;
     m->steps += rest;
     for (uint64_t round = 0; !done(m) && low < m->best->height; round++)
         halve(m, s, low, round);

@@ -1,17 +1,20 @@
-/* parts.h - what the files of `plan` share. Private to policies/plan/.
+/* parts.h - the interfaces between the files that make a plan. Private to
+ * policies/plan/.
  *
- * plan.c          the policy: serves what was planned, the rest by best fit
- * plan_make.c     from a future to a plan: sections, greedy, improvement
- * plan_greedy.c   the lowest gap for one block after the other
- * plan_search.c   does it fit below a ceiling? depth-first, with proofs
- * plan_pile.c     what it searches over: items piled up from the bottom
+ * plan.c          policy plan: serves the planned requests, others by best fit
+ * make.c          makes a plan from a future: sections, greedy passes, search
+ * greedy.c        places one block after the other, each at the lowest offset
+ * search.c        searches depth-first for a plan below a given height
+ * pile.c          the state of that search: items piled up from offset 0
  *
- * plan_step.c, of plan_online, has the requests of one step planned here.
+ * plan_online.c, step.c and history.c are policy plan_online. step.c makes the
+ * plan of one period with plan_make.
  *
- * A plan is made of items: a block with its time in sections and its size in
- * quanta. A section is a stretch of events at whose end something is freed
- * after something was asked for: two blocks are live together if and only if
- * they share a section, so nothing is lost and much is shorter.
+ * The trace is divided into sections. A section is a run of events; a new
+ * section begins at the first request after a free. Two blocks are live at the
+ * same time if and only if they share a section. So sections keep all that
+ * matters to a plan, and they are far fewer than events. A plan places items:
+ * an item is a block with its lifetime in sections and its size in quanta.
  */
 #ifndef FRAG_POLICIES_PLAN_PARTS_H
 #define FRAG_POLICIES_PLAN_PARTS_H
@@ -28,53 +31,56 @@ struct problem {
     const struct item *items;
 };
 
-/* --- plan_make.c --- */
+/* --- make.c --- */
 
 struct made_plan {
-    uint64_t height;   /* quanta; 0 for no requests */
-    uint64_t *offsets; /* of each request, in quanta; the caller frees */
+    uint64_t height;   /* quanta; 0 if there are no requests */
+    uint64_t *offsets; /* [request], in quanta; the caller frees them */
 };
 
-/* The lowest plan found for all requests in `effort` steps: a step is an item
- * laid by a greedy pass, 64 that it compared, or a section that the search
- * looked at. The first pass is made whatever the effort. NOMEM; UNSUPPORTED for
- * 2^32 requests. */
+/* Finds the lowest plan for all requests that `effort` steps allow. One step is
+ * one item placed by a greedy pass, 64 items that the pass compared with it, or
+ * one section that the search visited. The first greedy pass is made even if
+ * `effort` is too small for it. NOMEM; UNSUPPORTED for UINT32_MAX requests or
+ * more. */
 enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
                         struct made_plan *out) FRAG_MUST_CHECK;
 
-/* --- plan_greedy.c --- */
+/* --- greedy.c --- */
 
 struct greedy;
 
-/* NULL if the host has no memory. Borrows p. */
+/* Returns NULL if the host has no memory. Borrows p. */
 struct greedy *plan_greedy_open(const struct problem *p);
-void plan_greedy_close(struct greedy *g); /* NULL is fine */
+void plan_greedy_close(struct greedy *g); /* g may be NULL */
 
-/* Lays the items in the given order, each at the lowest offset where it meets
- * none laid before; says how many steps that took. False if the host has no
- * memory. */
+/* Places the items in the given order, each at the lowest offset where it
+ * overlaps none of those placed before. *steps is the number of steps used.
+ * False if the host has no memory. */
 bool plan_greedy(struct greedy *g, const uint32_t *order, uint64_t *offsets,
                  uint64_t *steps) FRAG_MUST_CHECK;
 
-/* --- plan_search.c --- */
+/* --- search.c --- */
 
 struct plan_search;
 
 enum {
-    SEARCH_ITEMS = 2048, /* more are left to the greedy passes */
-    SEARCH_ORDERS = 12,  /* seeds differ in kind; from here on only by noise */
-    FIRST_SHARE = 80000, /* steps for a first look */
+    SEARCH_ITEMS = 2048, /* most items of a search; with more, greedy only */
+    SEARCH_ORDERS = 12,  /* orders of choices; more seeds only add noise */
+    FIRST_SHARE = 80000, /* steps for each seed of the first round */
 };
 
-/* NULL if the host has no memory. Borrows p. */
+/* Returns NULL if the host has no memory. Borrows p. */
 struct plan_search *plan_search_open(const struct problem *p);
-void plan_search_close(struct plan_search *s); /* NULL is fine */
+void plan_search_close(struct plan_search *s); /* s may be NULL */
 
 enum verdict { FITS, DOES_NOT_FIT, UNKNOWN };
 
-/* Looks for offsets with all items below `ceiling`, for at most *steps sections
- * looked at, which it counts down; `seed` picks the order in which choices are
- * tried. FITS: offsets are filled in. Deterministic. */
+/* Searches for offsets that place all items below `ceiling` (quanta). The
+ * search visits at most *steps sections and counts *steps down. `seed` selects
+ * the order in which choices are tried. FITS: the offsets are filled in.
+ * DOES_NOT_FIT: no such offsets exist. UNKNOWN: the steps were used up, or the
+ * host has no memory. Deterministic. */
 enum verdict plan_search(struct plan_search *s, uint64_t ceiling, uint64_t seed,
                          uint64_t *steps, uint64_t *offsets);
 

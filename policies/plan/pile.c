@@ -1,6 +1,9 @@
-/* Floors rise at once to where anything could still lie. Given up: room left
- * for good that something still to come would fit in, since a solution with it
- * there exists if any does, and is found elsewhere.
+/* pile.c - the pile of pile.h: places items, raises floors, and undoes changes.
+ *
+ * A floor rises at once to the lowest level at which a waiting item can still
+ * lie. A state is given up if a gap left for good has room for a waiting item:
+ * if the state had a solution, there is also one with the item in the gap, and
+ * the search finds that one elsewhere.
  */
 #include "policies/plan/pile.h"
 #include "traces/grow.h"
@@ -10,22 +13,24 @@
 
 #define NOBODY UINT32_MAX
 
-/* What a step has overwritten. */
+/* One entry of the trail: an address and the value that was there. */
 struct change {
-    uint64_t *at, was;
+    uint64_t *at;
+    uint64_t was;
 };
 
-/* Without it the search ends: a step that is not written down cannot be taken
- * back. */
+/* Enlarges the trail. On failure the search ends, because a change that is not
+ * on the trail cannot be undone. */
 static bool more_room(struct pile *s)
 {
     if (GROW(s->trail, s->room, s->changes + 1))
         return true;
-    s->missing = true;
+    s->no_memory = true;
     *s->steps = 0;
     return false;
 }
 
+/* Changes a value and records the old one on the trail. */
 static void set(struct pile *s, uint64_t *at, uint64_t value)
 {
     if (s->changes == s->room && !more_room(s))
@@ -34,6 +39,7 @@ static void set(struct pile *s, uint64_t *at, uint64_t value)
     *at = value;
 }
 
+/* Marks the sections of an item dirty. */
 static void mark_dirty(struct pile *s, const struct item *item)
 {
     const uint32_t first = item->from / 64, last = (item->to - 1) / 64;
@@ -50,7 +56,7 @@ static void mark_dirty(struct pile *s, const struct item *item)
     s->dirty[last] |= high;
 }
 
-/* Whether item i, still to come, fits where room was left for good. */
+/* Whether a waiting item fits in the room that was left empty for good. */
 static bool fits_below(const struct pile *s, const struct item *item)
 {
     uint64_t low = 0, high = UINT64_MAX;
@@ -66,6 +72,7 @@ static bool fits_below(const struct pile *s, const struct item *item)
     return true;
 }
 
+/* Whether a waiting item of section k fits in gaps that were left for good. */
 static bool wastes_room(const struct pile *s, uint32_t k)
 {
     const uint32_t *const end = s->members + s->first[k + 1];
@@ -84,7 +91,8 @@ static void count_step(struct pile *s)
         --*s->steps;
 }
 
-/* Nothing more will lie in section k below `level`. */
+/* Raises the floor of section k to `level`. False if the waiting items no
+ * longer fit below the ceiling. */
 static bool raise(struct pile *s, uint32_t k, uint64_t level)
 {
     struct pile_column *c = &s->columns[k];
@@ -105,7 +113,8 @@ static bool raise(struct pile *s, uint32_t k, uint64_t level)
     return true;
 }
 
-/* The lowest place that an item still to come may have in section k. */
+/* The lowest level that a waiting item may have in section k; stores that item
+ * as the section's witness. */
 static uint64_t lowest_top(struct pile *s, uint32_t k)
 {
     struct pile_column *c = &s->columns[k];
@@ -124,6 +133,7 @@ static uint64_t lowest_top(struct pile *s, uint32_t k)
     return lowest;
 }
 
+/* Raises the floor of section k if no waiting item can lie on it. */
 static bool settle_column(struct pile *s, uint32_t k)
 {
     struct pile_column *c = &s->columns[k];
@@ -135,8 +145,8 @@ static bool settle_column(struct pile *s, uint32_t k)
     return lowest <= c->floor || (raise(s, k, lowest) && !wastes_room(s, k));
 }
 
-/* Raises floors as far as what is still to come forces them up; false if
- * something then no longer fits. */
+/* Raises floors as far as the waiting items force them up; false if an item
+ * then no longer fits. */
 static bool settle(struct pile *s)
 {
     bool any = true;
@@ -156,6 +166,8 @@ static bool settle(struct pile *s)
     return true;
 }
 
+/* Adds `by` (1, or -1 as UINT32_MAX) to the counts of the item's sections, and
+ * updates their marks. */
 static void count_in(struct pile *s, uint32_t i, uint32_t by)
 {
     const struct item *item = &s->p->items[i];
@@ -194,7 +206,7 @@ bool pile_leave(struct pile *s, uint32_t k, uint64_t level)
     return raise(s, k, level) && !wastes_room(s, k) && settle(s);
 }
 
-void pile_take_back(struct pile *s, struct pile_point to)
+void pile_undo(struct pile *s, struct pile_point to)
 {
     memset(s->dirty, 0, s->words * sizeof(*s->dirty));
     while (s->changes > to.changes) {
@@ -206,8 +218,9 @@ void pile_take_back(struct pile *s, struct pile_point to)
         count_in(s, s->placed[--s->placed_count], 1);
 }
 
-/* ------------------------------------------------- making and ending --- */
+/* -------------------------------------------------- open and close --- */
 
+/* Fills `first` and `members`. */
 static bool index_members(struct pile *s)
 {
     const struct problem *p = s->p;

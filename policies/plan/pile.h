@@ -1,24 +1,28 @@
-/* pile.h - what plan_search.c searches over: items piled up from the
- * bottom.
+/* pile.h - the state of the depth-first search of search.c: items piled up from
+ * offset 0. Private to policies/plan/.
  *
- * In each section items lie one on another up to its floor, room left below for
- * good included; the others are still to come. Everything that a step changes
- * is written down, so that it can be taken back.
+ * Each section has a floor. Below the floor lie the items placed so far, and
+ * gaps that are left empty for good; all other items of the section are waiting
+ * and will lie at or above the floor. A trail records every change, so that the
+ * search can undo it.
  */
 #ifndef FRAG_POLICIES_PLAN_PILE_H
 #define FRAG_POLICIES_PLAN_PILE_H
 
 #include "policies/plan/parts.h"
 
-/* A section as it stands: what lies in it so far ends at `floor`, the top
- * `floor - gap` of that left empty for good; `rest` is still to come. */
+/* The state of one section; all sizes are in quanta. */
 struct pile_column {
-    uint64_t floor, gap, rest;
-    uint64_t mark;     /* hash of the items still to come */
-    uint32_t waiting;  /* their number */
-    uint32_t bridges;  /* of those, the ones that go on into the next section */
-    uint32_t witness;  /* one that could lie on the floor, as far as is known */
-    uint64_t failures; /* times it was too full, older ones counting less */
+    uint64_t floor;    /* no waiting item lies below it */
+    uint64_t gap;      /* [gap, floor) is left empty for good */
+    uint64_t rest;     /* total size of the waiting items */
+    uint64_t mark;     /* hash of the set of waiting items */
+    uint32_t waiting;  /* number of waiting items */
+    uint32_t bridges;  /* waiting items that also live in the next section */
+    uint32_t witness;  /* a waiting item that may lie on the floor; may be out
+                          of date */
+    uint64_t failures; /* how often the section was too full; older failures
+                          count less */
 };
 
 #define PLACED UINT64_MAX
@@ -26,37 +30,40 @@ struct pile_column {
 struct pile {
     const struct problem *p;
     struct pile_column *columns;
-    uint64_t *top;     /* of an item: the highest floor below it, or PLACED */
-    uint64_t *offsets; /* of a placed item */
-    uint32_t *first;   /* of a section: where its items start in `members` */
-    uint32_t *members;
-    uint64_t *dirty; /* sections whose witness may have gone, a bit each */
-    size_t words;
+    uint64_t *top; /* [item]: the highest floor of its sections, or PLACED */
+    uint64_t *offsets; /* [item], of placed items */
+    uint32_t *first;   /* [section]: index of its first item in `members` */
+    uint32_t *members; /* the items of each section */
+    uint64_t *dirty;   /* one bit for each section whose witness may be wrong */
+    size_t words;      /* of `dirty` */
     struct change *trail;
-    uint64_t changes, room;
-    uint32_t *placed; /* items, in the order they were placed */
+    uint64_t changes, room; /* entries of the trail: used, allocated */
+    uint32_t *placed;       /* items, in the order they were placed */
     uint32_t placed_count;
-    uint64_t ceiling, *steps; /* counted down, not below 0 */
-    bool missing;             /* the host had no memory */
+    uint64_t ceiling; /* all items must end at or below it */
+    uint64_t *steps;  /* sections that may still be visited */
+    bool no_memory;   /* the host had no memory for the trail */
 };
 
-/* False if the host has no memory; to be closed either way. Borrows p. */
+/* False if the host has no memory; call pile_close in both cases. Borrows p. */
 bool pile_open(struct pile *s, const struct problem *p) FRAG_MUST_CHECK;
 void pile_close(struct pile *s);
 
-/* Takes all items out, for a new start below `ceiling` that may look at *steps
- * sections; each column keeps part of its failures. */
+/* Removes all items, for a new search below `ceiling` that may visit *steps
+ * sections. Each section keeps three quarters of its failures. */
 void pile_reset(struct pile *s, uint64_t ceiling, uint64_t *steps);
 
-/* Each of these answers whether what is still to come may still fit; if not,
- * what it did is to be taken back. */
+/* The next two functions return false if the waiting items certainly no longer
+ * fit; the caller then undoes the change with pile_undo. */
 
-/* Puts item i on `level`, the floor of its highest section, and settles. */
+/* Places item i at `level`, the highest floor of its sections, and raises
+ * floors as far as that forces them up. */
 bool pile_place(struct pile *s, uint32_t i, uint64_t level);
-/* Leaves room in section k up to `level` for good, and settles. */
+/* Leaves the room in section k up to `level` empty for good, and raises floors
+ * as far as that forces them up. */
 bool pile_leave(struct pile *s, uint32_t k, uint64_t level);
 
-/* Where a pile stands, to come back to. */
+/* A state of the pile, to which pile_undo can return. */
 struct pile_point {
     size_t changes;
     uint32_t placed;
@@ -67,8 +74,10 @@ static inline struct pile_point pile_here(const struct pile *s)
     return (struct pile_point){s->changes, s->placed_count};
 }
 
-void pile_take_back(struct pile *s, struct pile_point to);
+/* Undoes all changes made since pile_here returned `to`. */
+void pile_undo(struct pile *s, struct pile_point to);
 
+/* Mixes the bits of x, for hashes and noise. */
 static inline uint64_t mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,31 +1,36 @@
-/* plan.c - the whole trace is laid out before its first request.
+/* plan.c - the plan policy: decides the address of every block of the trace
+ * before the first request.
  *
- * Offline: every block's place is decided with all births and deaths known, in
- * one segment that is as high as the plan. Which is how far below an allocator
- * that cannot know them a trace could go, and a bound for those that can.
+ * This policy is offline. It knows all allocations and frees in advance and
+ * places all blocks in one segment, which is as high as the plan. The result
+ * shows how much less memory the trace needs if the future is known, compared
+ * with an allocator that does not know it, and it bounds other offline
+ * allocators.
  *
- * How a plan is made, the first that meets the lower bound ending it:
- *   - three greedy passes, the largest blocks first, those with the most size
- *     times life, and those with the longest life; each block at the lowest
- *     place where it meets none laid before it;
- *   - few blocks: a depth-first search for a plan below a ceiling, the bound
- *     first, then by halves (plan_search.c);
- *   - many: further passes, in which blocks that ended above the bound move
- *     forward in the order.
- * Equal weights keep the order of the requests. All of it is counted in steps,
- * not seconds, so that a plan never depends on the machine.
+ * A plan is made in these stages; a plan of the lower bound's height (the most
+ * bytes live at one time) ends the work:
+ *   - Three greedy passes place the blocks in three orders: largest size first,
+ *     largest product of size and lifetime first, longest lifetime first. Each
+ *     block gets the lowest offset where it overlaps no block placed before.
+ *   - If there are few blocks, a depth-first search looks for a plan below a
+ *     given height. The height is the bound first, later it is found by
+ *     bisection (search.c).
+ *   - If there are many, more greedy passes follow. Blocks that ended above the
+ *     bound move forward in the order.
+ * Blocks of equal weight keep the order of their requests. The effort is
+ * counted in steps, not in seconds, so a plan never depends on the machine.
  *
- * Who asks for what was not foretold, and anyone where no future is known or
- * the device has no room for the segment, is served by best_fit. A device with
- * less room than the plan needs gives all its whole granules: what lies above
- * them is left to best_fit too.
+ * Policy best_fit serves all other requests: those that differ from the future,
+ * all of them if no future is known, and all of them if the device has no room
+ * for the segment. If the device has less room than the plan needs, the segment
+ * is all its whole granules, and best_fit also serves the blocks above.
  *
- * Sources: greedy by size and by breadth: Pisarchyk and Lee, "Efficient Memory
- * Management for Deep Neural Net Inference", 2020 (arXiv 2001.03288); what the
- * search may leave out (canonical solutions, dominance, sections): Moffitt,
- * "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine
- * Learning", ASPLOS 2023; orders that learn: Joslin and Clements, "Squeaky
- * Wheel Optimization", JAIR 10, 1999.
+ * Sources: greedy passes by size and by breadth: Pisarchyk and Lee, "Efficient
+ * Memory Management for Deep Neural Net Inference", 2020 (arXiv 2001.03288);
+ * parts that the search may skip (canonical solutions, dominance, sections):
+ * Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated
+ * Machine Learning", ASPLOS 2023; orders that learn: Joslin and Clements,
+ * "Squeaky Wheel Optimization", JAIR 10, 1999.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,14 +41,14 @@
 
 struct planner {
     uint64_t effort;
-    frag_size segment; /* of best_fit */
+    frag_size segment; /* the parameter `segment` of best_fit, in bytes */
     struct made_plan plan;
-    size_t next; /* request that comes next */
-    frag_addr base;
-    frag_size held; /* bytes of the plan's segment; 0: none */
-    size_t live;    /* blocks in it */
-    bool refused;   /* the device had no room for it */
-    struct frag_heap rest;
+    size_t next;           /* index of the next request in the future */
+    frag_addr base;        /* of the plan's segment */
+    frag_size held;        /* bytes of the plan's segment; 0: not allocated */
+    size_t live;           /* live blocks in that segment */
+    bool refused;          /* the device had no room for that segment */
+    struct frag_heap rest; /* best_fit, for all other requests */
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -64,7 +69,7 @@ static enum frag_err init(struct frag_heap *heap)
     return FRAG_OK;
 }
 
-static void give_back(struct frag_heap *heap)
+static void return_segment(struct frag_heap *heap)
 {
     struct planner *s = heap->state;
 
@@ -77,13 +82,14 @@ static void fini(struct frag_heap *heap)
 {
     struct planner *s = heap->state;
 
-    give_back(heap);
+    return_segment(heap);
     frag_heap_close(&s->rest);
     free(s->plan.offsets);
 }
 
-/* Takes the segment, or as many whole granules as the device can have. */
-static enum frag_err take(struct frag_heap *heap)
+/* Allocates the plan's segment; if the device has no room for it, all whole
+ * granules of the device. OK also if the device refuses both. */
+static enum frag_err acquire_segment(struct frag_heap *heap)
 {
     struct planner *s = heap->state;
     struct frag_backend *mem = heap->mem;
@@ -105,8 +111,8 @@ static enum frag_err take(struct frag_heap *heap)
     return s->refused ? FRAG_OK : err;
 }
 
-/* Whether this is the request that was foretold to come now. */
-static bool is_foretold(const struct frag_heap *heap,
+/* Whether this request is the next one of the future. */
+static bool is_expected(const struct frag_heap *heap,
                         const struct frag_request *req)
 {
     const struct planner *s = heap->state;
@@ -116,7 +122,7 @@ static bool is_foretold(const struct frag_heap *heap,
            f->requests[s->next].frees_at == req->frees_at;
 }
 
-/* Serves the request from the plan; false if it does not lie in what is held.
+/* Serves the request from the plan; false if its block lies above the segment.
  */
 static bool serve(struct planner *s, const struct frag_request *req,
                   struct frag_block *out)
@@ -139,9 +145,9 @@ static enum frag_err plan_alloc(struct frag_heap *heap,
     bool served = false;
     enum frag_err err = FRAG_OK;
 
-    if (is_foretold(heap, req)) {
+    if (is_expected(heap, req)) {
         if (!s->held && !s->refused)
-            FRAG_TRY(take(heap));
+            FRAG_TRY(acquire_segment(heap));
         served = serve(s, req, out);
     }
     if (!served)
@@ -151,7 +157,7 @@ static enum frag_err plan_alloc(struct frag_heap *heap,
     return err;
 }
 
-/* Blocks of best_fit have a node, those of the plan need none. */
+/* Blocks of best_fit have a node; blocks of the plan have none. */
 static void plan_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct planner *s = heap->state;
@@ -167,7 +173,7 @@ static void trim(struct frag_heap *heap)
     struct planner *s = heap->state;
 
     if (!s->live)
-        give_back(heap);
+        return_segment(heap);
     s->refused = false;
     s->rest.policy->trim(&s->rest);
 }
@@ -179,14 +185,17 @@ static const struct frag_param params[] = {
      .init = "16000000",
      .min = 0,
      .max = 0x1p50,
-     .help = "steps to look for a lower plan: blocks laid or sections seen"},
+     .help =
+         "steps spent on a lower plan; a step is a block placed or a section "
+         "of the trace searched"},
     SEGMENT_PARAM(struct planner, segment),
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_plan = {
     .name = "plan",
-    .summary = "the whole trace laid out before its first request",
+    .summary = "the address of every block is planned before the first "
+               "request",
     .source = "Pisarchyk and Lee, arXiv 2001.03288; Moffitt, MiniMalloc, "
               "ASPLOS 2023; Joslin and Clements, JAIR 10, 1999",
     .needs = FRAG_NEEDS_FUTURE,

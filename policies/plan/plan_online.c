@@ -1,42 +1,49 @@
-/* plan_online.c - what recurs each step is served from a plan, the rest online.
+/* plan_online.c - the plan_online policy: plans the requests that recur in each
+ * training step, and serves all others online.
  *
- * STAlloc's split without its profiling run: nothing is known but what was
- * asked for so far, and nothing is foretold. Each stream of each pool is served
- * for itself: no memory passes from one to another but through the device.
+ * It divides requests as STAlloc does, but without a profiling run: it knows
+ * only the requests made so far. Each stream of each pool is a lane, which is
+ * served separately; memory moves from one lane to another only through the
+ * device. The parameter `rest` names the policy that serves what is not
+ * planned.
  *
- *   - At first `rest` serves all. A period is believed once each request of it,
- *     and of at least `sure` requests, asked for as many bytes as the one a
- *     period before.
- *   - Those blocks of a period that were freed within one are laid out as by
- *     `plan`, each live for as long as it was. Where less than nine tenths of
- *     the bytes come back, something grows: that is a stretch of a step, not a
- *     step. It is left alone, and looked at again a period later.
- *   - Where the least of them is live, `rest` returns what it can to the device
- *     and one segment as high as the plan is taken; a step later `rest` returns
- *     what was still in use then.
- *   - From there on a request that asks for what comes next in the step gets
- *     its place. If something lies there that lives longer than it used to,
- *     `rest` serves, as it does whatever does not recur. After a request out of
- *     step the next one is still awaited; if the program went on elsewhere, the
- *     last 16 sizes tell where, if at no other place of the step they are so.
- *   - A plan that serves less than half of a period's requests four times in a
- *     row is dropped, and the next repetition must last twice as long. So is
- *     one when a longer period is believed. The segment is returned with its
- *     last block. If the device has no room for one, `rest` serves until memory
- *     is trimmed.
+ *   - At first `rest` serves all requests. A period is accepted when a
+ *     repetition lasts for at least the period and `sure` requests, and each of
+ *     its requests has the size of the one a period before.
+ *   - The blocks of the period that were freed within one period get planned
+ *     addresses, as policy `plan` makes them; each is live for as long as it
+ *     was in the history. If they are less than nine tenths of the bytes,
+ *     memory use grows within the period, so it is not a step of the program.
+ *     Then nothing is planned, and the history is examined again one period
+ *     later.
+ *   - At the point of the step where the fewest of these bytes are live, `rest`
+ *     returns what it can to the device, and the policy allocates one segment
+ *     as high as the plan. One step later `rest` again returns what it can, so
+ *     that memory which was still in use at that time is also returned.
+ *   - From then on a request with the size that the plan expects next gets its
+ *     planned address. If a block that lives longer than before still lies
+ *     there, `rest` serves the request; it also serves all requests that do not
+ *     recur. After a request that is not the expected one, the same request is
+ *     still expected. If the program continues at another place of the step,
+ *     the last CONTEXT (16) sizes identify that place, provided that no other
+ * place has them.
+ *   - A plan that serves less than half of a period's requests in PATIENCE
+ *     successive periods is dropped, and the next repetition must last twice as
+ *     long. A plan is also dropped when a longer period is accepted. The
+ *     segment is returned when its last block is freed. If the device has no
+ *     room for a segment, `rest` serves all requests until the next trim.
  *
- * Addresses never move. Planning happens within a request, once a plan, in at
- * most `effort` steps; other requests cost the same however much is remembered,
- * which is at most HISTORY_MOST requests of each stream and pool. The segment
- * of a plan is no part of what `rest` can use, also while the program does
- * something else.
+ * Blocks never move. A plan is made within one request and takes at most
+ * `effort` steps; the cost of all other requests does not depend on the length
+ * of the history, which is at most HISTORY_MOST requests for each lane. `rest`
+ * cannot use the segment of a plan, even while the program does something else.
  *
  * Source: Huang et al., "STAlloc: Enhancing Memory Efficiency in Large-Scale
  * Model Training with Spatio-Temporal Planning", EuroSys 2026 (arXiv 2507.16274
- * v2): a plan for what recurs, online allocation for the rest. It profiles in a
- * run of its own, groups requests by their lifetimes before it plans, lends
- * gaps of the plan to requests whose end it knows, and serves the rest by best
- * fit; we do not.
+ * v2): a plan for recurring requests, online allocation for the others. STAlloc
+ * profiles in a separate run, groups requests by lifetime before it plans,
+ * serves requests with a known end from gaps of the plan, and serves the others
+ * by best fit; this policy does none of that by default.
  */
 #include <stdlib.h>
 
@@ -44,38 +51,39 @@
 #include "policies/mechanism/segments.h"
 #include "policies/plan/step.h"
 
-enum { PATIENCE = 4 }; /* periods that a plan may be of little use */
+enum { PATIENCE = 4 }; /* successive periods of little use that drop a plan */
 
-/* A stream of a pool. */
+/* One stream of one pool. */
 struct online_lane {
     struct online_lane *next;
     frag_stream stream;
     frag_pool pool;
-    struct frag_heap rest; /* serves what is not planned */
+    struct frag_heap rest; /* serves the requests that are not planned */
     struct history history;
-    uint64_t sure;     /* requests that a repetition must last */
-    uint64_t weigh_at; /* not before this many requests is a period planned */
-    struct plan_step *step; /* NULL: all is served by `rest` */
-    bool dropped;           /* the step serves no more, but is lived in */
-    bool refused;           /* the device had no room for its segment */
-    bool is_new;            /* the segment is, by less than a step */
-    frag_addr base;
-    frag_size held;               /* bytes of the segment; 0: none */
-    size_t live;                  /* blocks in it */
-    uint32_t asked, served, idle; /* requests of this period; periods */
+    uint64_t sure;    /* requests that a repetition must last */
+    uint64_t plan_at; /* earliest request count at which a period is planned */
+    struct plan_step *step; /* NULL: `rest` serves all requests */
+    bool dropped;   /* the step serves no more requests, but has live blocks */
+    bool refused;   /* the device had no room for its segment */
+    bool is_new;    /* the segment is younger than one step */
+    frag_addr base; /* of the segment */
+    frag_size held; /* bytes of the segment; 0: none */
+    size_t live;    /* live blocks in the segment */
+    uint32_t counted, served; /* requests of this period: all, planned */
+    uint32_t idle; /* successive periods in which the plan was of little use */
 };
 
-/* A live block. */
+/* The record of a live block. */
 struct owner {
     struct online_lane *lane;
-    uint64_t number; /* of its request */
-    uint32_t slot;   /* NO_SLOT: it is `rest`'s */
-    void *node;      /* there, else NULL */
+    uint64_t number; /* of its request in the history */
+    uint32_t slot;   /* NO_SLOT: `rest` served it */
+    void *node;      /* the node of `rest`; NULL if the block is planned */
 };
 
 struct online {
-    uint64_t effort, sure;     /* the parameters */
-    uint32_t rest;             /* likewise */
+    uint64_t effort, sure;     /* parameters */
+    uint32_t rest;             /* parameter: index of the choice */
     struct online_lane *lanes; /* the most recently used first */
     struct nodes owners;
 };
@@ -88,7 +96,8 @@ static enum frag_err init(struct frag_heap *heap)
 
 /* ------------------------------------------------------- segments --- */
 
-static void give_back(struct frag_heap *heap, struct online_lane *lane)
+/* Returns the lane's segment if no block is live in it. */
+static void return_segment(struct frag_heap *heap, struct online_lane *lane)
 {
     if (lane->held && !lane->live &&
         heap->mem->ops->segment_free(heap->mem, lane->base, lane->held) ==
@@ -96,25 +105,28 @@ static void give_back(struct frag_heap *heap, struct online_lane *lane)
         lane->held = 0;
 }
 
+/* `rest` returns what it can to the device. */
 static void trim_rest(struct online_lane *lane)
 {
     lane->rest.policy->trim(&lane->rest);
 }
 
-/* Returns all memory in which nothing lives. */
+/* Returns all memory without live blocks to the device. */
 static void trim(struct frag_heap *heap)
 {
     const struct online *s = heap->state;
 
     for (struct online_lane *lane = s->lanes; lane; lane = lane->next) {
         trim_rest(lane);
-        give_back(heap, lane);
+        return_segment(heap, lane);
         lane->refused = false;
     }
 }
 
-/* The segments of other plans stay, even if nothing lives there just now. */
-static enum frag_err take(struct frag_heap *heap, struct online_lane *lane)
+/* Allocates the lane's segment, after each `rest` has returned what it can. The
+ * segments of other plans stay, even if they have no live block at present. */
+static enum frag_err acquire_segment(struct frag_heap *heap,
+                                     struct online_lane *lane)
 {
     const struct online *s = heap->state;
     enum frag_err err;
@@ -130,13 +142,13 @@ static enum frag_err take(struct frag_heap *heap, struct online_lane *lane)
     return lane->refused ? FRAG_OK : err;
 }
 
-/* At the start of the circle: takes the segment; a step later returns what was
- * lived in until then outside of it. */
+/* Called when the step starts again. Allocates the segment; one step later lets
+ * `rest` return what was still in use when the segment was allocated. */
 static enum frag_err start_step(struct frag_heap *heap,
                                 struct online_lane *lane)
 {
     if (!lane->held)
-        return lane->refused ? FRAG_OK : take(heap, lane);
+        return lane->refused ? FRAG_OK : acquire_segment(heap, lane);
     if (lane->is_new)
         trim_rest(lane);
     lane->is_new = false;
@@ -145,10 +157,11 @@ static enum frag_err start_step(struct frag_heap *heap,
 
 /* ---------------------------------------------------------- steps --- */
 
-/* Ends a step that was dropped, once it is empty and its segment returned. */
+/* Ends a dropped step, if its segment has no live block and the device accepts
+ * the segment back. */
 static void end_step(struct frag_heap *heap, struct online_lane *lane)
 {
-    give_back(heap, lane);
+    return_segment(heap, lane);
     if (lane->held || lane->live)
         return;
     step_close(lane->step);
@@ -156,13 +169,15 @@ static void end_step(struct frag_heap *heap, struct online_lane *lane)
     lane->dropped = lane->refused = false;
 }
 
+/* Stops the use of a step, and ends the step if possible. */
 static void drop(struct frag_heap *heap, struct online_lane *lane)
 {
     lane->dropped = true;
     end_step(heap, lane);
 }
 
-/* Plans a period that is believed, if it is longer than the one in use. */
+/* Plans the period that the history shows, if there is no plan, or if the
+ * period is longer than that of the plan in use. */
 static enum frag_err learn(struct frag_heap *heap, struct online_lane *lane)
 {
     const struct online *s = heap->state;
@@ -170,27 +185,27 @@ static enum frag_err learn(struct frag_heap *heap, struct online_lane *lane)
 
     if (lane->dropped)
         end_step(heap, lane);
-    if (!period || lane->history.count < lane->weigh_at)
+    if (!period || lane->history.count < lane->plan_at)
         return FRAG_OK;
     if (lane->step && !lane->dropped && period > lane->step->period)
         drop(heap, lane);
     if (lane->step)
         return FRAG_OK;
     FRAG_TRY(step_make(&lane->history, period, s->effort, &lane->step));
-    lane->weigh_at = lane->history.count + period;
-    lane->asked = lane->served = lane->idle = 0;
+    lane->plan_at = lane->history.count + period;
+    lane->counted = lane->served = lane->idle = 0;
     return FRAG_OK;
 }
 
-/* Counts a request, and drops a plan that has been of little use for long. */
+/* Counts a request, and drops the plan after PATIENCE periods of little use. */
 static void review(struct frag_heap *heap, struct online_lane *lane,
                    bool served)
 {
     lane->served += served;
-    if (++lane->asked < lane->step->period)
+    if (++lane->counted < lane->step->period)
         return;
-    lane->idle = lane->served < lane->asked / 2 ? lane->idle + 1 : 0;
-    lane->asked = lane->served = 0;
+    lane->idle = lane->served < lane->counted / 2 ? lane->idle + 1 : 0;
+    lane->counted = lane->served = 0;
     if (lane->idle < PATIENCE)
         return;
     lane->sure = lane->sure < HISTORY_MOST ? 2 * lane->sure : lane->sure;
@@ -223,7 +238,8 @@ static enum frag_err open_lane(struct frag_heap *heap,
     return FRAG_OK;
 }
 
-/* The lane of a stream and pool, put at the front. */
+/* Finds the lane of a stream and pool or opens it, and moves it to the front.
+ */
 static enum frag_err find_lane(struct frag_heap *heap,
                                const struct frag_request *req,
                                struct online_lane **out)
@@ -245,16 +261,17 @@ static enum frag_err find_lane(struct frag_heap *heap,
     return FRAG_OK;
 }
 
-/* The slot that request `number` may have, or NO_SLOT. */
+/* Finds the slot whose address the request gets and occupies it; *slot is
+ * NO_SLOT if `rest` must serve the request. */
 static enum frag_err find_slot(struct frag_heap *heap, struct online_lane *lane,
                                uint64_t number, uint32_t *slot)
 {
-    const struct asked *asked = history_at(&lane->history, number);
+    const struct past_request *past = history_at(&lane->history, number);
 
     *slot = NO_SLOT;
     if (!lane->step || lane->dropped)
         return FRAG_OK;
-    *slot = step_follow(lane->step, asked->size, asked->context);
+    *slot = step_follow(lane->step, past->size, past->context);
     if (*slot == 0)
         FRAG_TRY(start_step(heap, lane));
     if (*slot != NO_SLOT && (!lane->held || !step_occupy(lane->step, *slot)))
@@ -262,10 +279,12 @@ static enum frag_err find_slot(struct frag_heap *heap, struct online_lane *lane,
     return FRAG_OK;
 }
 
-/* What `rest` has, or what it has once all lanes gave what they can spare. */
-static enum frag_err ask_rest(struct frag_heap *heap, struct online_lane *lane,
-                              const struct frag_request *req,
-                              struct frag_block *out)
+/* Allocates from `rest`. After an OOM all lanes return what they can to the
+ * device, and the request is made once more. */
+static enum frag_err alloc_from_rest(struct frag_heap *heap,
+                                     struct online_lane *lane,
+                                     const struct frag_request *req,
+                                     struct frag_block *out)
 {
     const struct frag_policy *rest = lane->rest.policy;
     const enum frag_err err = rest->alloc(&lane->rest, req, out);
@@ -283,7 +302,7 @@ static enum frag_err serve(struct frag_heap *heap, struct online_lane *lane,
     const struct plan_slot *place;
 
     if (slot == NO_SLOT)
-        return ask_rest(heap, lane, req, out);
+        return alloc_from_rest(heap, lane, req, out);
     place = &lane->step->slots[slot];
     *out = (struct frag_block){.addr = lane->base + place->offset,
                                .size = whole_quanta(place->size)};
@@ -374,7 +393,7 @@ static const struct frag_param params[] = {
      .init = "100000",
      .min = 0,
      .max = 0x1p50,
-     .help = "steps to look for a lower plan, each time one is made"},
+     .help = "steps spent on a lower plan, each time a plan is made"},
     {.name = "sure",
      .kind = FRAG_PARAM_NUMBER,
      .offset = offsetof(struct online, sure),
@@ -393,7 +412,8 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_plan_online = {
     .name = "plan_online",
-    .summary = "what recurs each step from a plan of it, the rest online",
+    .summary = "requests that recur in each step are planned, others are "
+               "served online",
     .source = "Huang et al., STAlloc, EuroSys 2026, arXiv 2507.16274",
     .needs = FRAG_NEEDS_VMM,
     .state_size = sizeof(struct online),

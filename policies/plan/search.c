@@ -1,39 +1,42 @@
-/* Depth-first search for a plan below a ceiling.
+/* search.c - depth-first search for a plan below a ceiling.
  *
- * Blocks are laid from the bottom: of the lowest sections one is settled, by
- * one of the blocks that may lie on its floor or by leaving room there for
- * good, which a section can afford only as far as its load is below the
- * ceiling. Not tried: what the pile gives up, and states that failed before (by
- * hash: a collision can lose a plan, never make a wrong one). Stretches of
- * sections that nothing still to come connects are solved apart.
+ * The search places items from offset 0 upwards. It selects one of the sections
+ * with the lowest floor, and tries each waiting item that may lie on that
+ * floor, then a gap: room left empty for good. A section can have a gap only
+ * while its load is below the ceiling. The search skips the states that the
+ * pile gives up, and states that failed before. Failed states are known by
+ * their hash; a collision can miss a plan, but never makes a wrong one. A
+ * stretch is a run of sections that no waiting item connects with the others;
+ * stretches are solved separately.
  */
 #include "policies/plan/pile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Which of the lowest sections is settled first; see lowest_section. */
+/* The rule that selects among the sections with the lowest floor; see
+ * lowest_section. */
 enum rule { BY_PLACE, BY_REST, BY_FAILURES, RULES };
 
 struct plan_search {
     struct pile pile;
-    uint64_t *weight;  /* of an item: higher is tried first */
+    uint64_t *weight;  /* [item]: a higher weight is tried first */
     uint64_t *failed;  /* hashes of states without a solution */
-    uint32_t *choices; /* a stack */
+    uint32_t *choices; /* stack of items to try */
     size_t choice_count;
     enum rule rule;
 };
 
 enum { FAILED_BITS = 18 };
 
-/* Sections [from, to), of which no item leads out. */
+/* Sections [from, to); no waiting item also lives outside of them. */
 struct plan_stretch {
     uint32_t from, to;
 };
 
 static bool solve(struct plan_search *s, struct plan_stretch all);
 
-/* The state of a stretch, never 0. */
+/* The hash of a stretch's state, never 0. */
 static uint64_t hash(const struct pile *p, struct plan_stretch r)
 {
     uint64_t h = r.from;
@@ -49,7 +52,7 @@ static uint64_t hash(const struct pile *p, struct plan_stretch r)
 
 /* ------------------------------------------------- which section --- */
 
-/* How many ways there are to go on at section k, at most `most`. */
+/* The number of choices at section k, counted up to `most`. */
 static uint32_t ways(const struct pile *p, uint32_t k, uint32_t most)
 {
     const struct pile_column *c = &p->columns[k];
@@ -64,7 +67,8 @@ static uint32_t ways(const struct pile *p, uint32_t k, uint32_t most)
     return count;
 }
 
-/* Whether of two equally open sections j is to be settled before k. */
+/* Whether the rule prefers section j to section k, which have equally many
+ * choices. */
 static bool is_sooner(const struct plan_search *s, uint32_t j, uint32_t k)
 {
     const struct pile_column *a = &s->pile.columns[j], *b = &s->pile.columns[k];
@@ -84,8 +88,8 @@ static uint64_t lowest_floor(const struct pile *p, struct plan_stretch r)
     return floor;
 }
 
-/* Of the lowest sections the one with the fewest ways to go on; of equals the
- * rule's, then the first. */
+/* Selects the section with the fewest choices among those with the lowest
+ * floor; among equals the one that the rule prefers, then the first. */
 static uint32_t lowest_section(const struct plan_search *s,
                                struct plan_stretch r)
 {
@@ -106,7 +110,7 @@ static uint32_t lowest_section(const struct plan_search *s,
     return best;
 }
 
-/* ---------------------------------------------- what comes there --- */
+/* ---------------------------------------------------- the choices --- */
 
 /* Pushes the items that may lie on the floor of section k, best first. */
 static size_t push_choices(struct plan_search *s, uint32_t k)
@@ -130,8 +134,8 @@ static size_t push_choices(struct plan_search *s, uint32_t k)
     return count;
 }
 
-/* With nothing on the floor of section k, what comes there lies on something
- * else: the lowest level at which that can be. */
+/* The lowest level above the floor at which an item of section k can lie if
+ * none lies on the floor: it then lies on another item. */
 static uint64_t next_level(const struct pile *p, uint32_t k)
 {
     const uint64_t floor = p->columns[k].floor;
@@ -160,6 +164,7 @@ static uint64_t next_level(const struct pile *p, uint32_t k)
     return level;
 }
 
+/* Tries a gap in section k, up to the next level. */
 static bool try_gap(struct plan_search *s, struct plan_stretch r, uint32_t k)
 {
     const struct pile_point back = pile_here(&s->pile);
@@ -173,12 +178,13 @@ static bool try_gap(struct plan_search *s, struct plan_stretch r, uint32_t k)
         return false;
     if (pile_leave(&s->pile, k, level) && solve(s, r))
         return true;
-    pile_take_back(&s->pile, back);
+    pile_undo(&s->pile, back);
     return false;
 }
 
 /* ---------------------------------------------------- the search --- */
 
+/* Tries all choices at one section of a stretch. */
 static bool branch(struct plan_search *s, struct plan_stretch r)
 {
     const uint32_t k = lowest_section(s, r);
@@ -192,7 +198,7 @@ static bool branch(struct plan_search *s, struct plan_stretch r)
         found =
             pile_place(&s->pile, s->choices[base + c], level) && solve(s, r);
         if (!found)
-            pile_take_back(&s->pile, back);
+            pile_undo(&s->pile, back);
         if (!*s->pile.steps)
             break;
     }
@@ -200,6 +206,7 @@ static bool branch(struct plan_search *s, struct plan_stretch r)
     return found || (*s->pile.steps && try_gap(s, r, k));
 }
 
+/* Solves one stretch, unless its state failed before or no step is left. */
 static bool solve_one(struct plan_search *s, struct plan_stretch r)
 {
     uint64_t h = hash(&s->pile, r);
@@ -215,8 +222,8 @@ static bool solve_one(struct plan_search *s, struct plan_stretch r)
     return false;
 }
 
-/* The next stretch from `from` on with something to come, that nothing still
- * to come leads out of. */
+/* The next stretch with waiting items, from section `from` on; empty if there
+ * is none. */
 static struct plan_stretch next_stretch(const struct pile *p, uint32_t from,
                                         uint32_t end)
 {
@@ -232,7 +239,8 @@ static struct plan_stretch next_stretch(const struct pile *p, uint32_t from,
     return r;
 }
 
-/* Stretches are independent: one that has no solution is the end of it. */
+/* Solves all stretches of [all.from, all.to). They are independent, so one
+ * without a solution means that there is none at all. */
 static bool solve(struct plan_search *s, struct plan_stretch all)
 {
     uint32_t from = all.from;
@@ -248,7 +256,7 @@ static bool solve(struct plan_search *s, struct plan_stretch all)
     }
 }
 
-/* --------------------------------------------------- from outside --- */
+/* ------------------------------------------------- open and close --- */
 
 static uint32_t most_members(const struct pile *p)
 {
@@ -294,8 +302,8 @@ void plan_search_close(struct plan_search *s)
     free(s);
 }
 
-/* The order of choices: by one of four measures, under noise that grows with
- * the seed. */
+/* Sets the weights, which order the choices: one of four measures, with noise
+ * that grows with the seed. */
 static void weigh(struct plan_search *s, const struct problem *p, uint64_t seed)
 {
     const uint64_t noise = seed / SEARCH_ORDERS * 128;
@@ -327,7 +335,7 @@ enum verdict plan_search(struct plan_search *s, uint64_t ceiling, uint64_t seed,
         if (s->pile.columns[k].rest > ceiling)
             return DOES_NOT_FIT;
     fits = solve(s, (struct plan_stretch){0, p->sections});
-    if (s->pile.missing)
+    if (s->pile.no_memory)
         return UNKNOWN;
     if (fits)
         memcpy(offsets, s->pile.offsets, p->count * sizeof(*offsets));

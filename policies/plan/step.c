@@ -1,10 +1,13 @@
+/* step.c - makes the plan of one period for plan_online, and finds the slot of
+ * each request in it.
+ */
 #include <stdlib.h>
 
 #include "policies/mechanism/segments.h"
 #include "policies/plan/parts.h"
 #include "policies/plan/step.h"
 
-/* A context that only one slot ends. */
+/* A context that identifies one slot: no other slot's request had it. */
 struct landmark {
     uint64_t context;
     uint32_t slot;
@@ -12,26 +15,27 @@ struct landmark {
 
 /* ------------------------------------------- which requests recur --- */
 
-/* A step while it is planned. Its requests are counted from the start of the
- * older of two periods; slots from the request that the circle starts with. */
+/* A step while it is planned. Request 0 is the first of the older of the last
+ * two periods. Slot 0 is the request with which the circle starts. */
 struct draft {
     const struct history *h;
-    uint64_t start; /* number of request 0 */
-    uint32_t period, first;
-    uint32_t *lives; /* of each request; 0: not planned */
-    uint32_t *order; /* slots in the order of the plan */
+    uint64_t start;  /* number of request 0 in the history */
+    uint32_t period; /* requests */
+    uint32_t first;  /* the request of slot 0 */
+    uint32_t *lives; /* [request]: its lifetime in requests; 0: not planned */
+    uint32_t *order; /* slots in the order of the future's requests */
     struct frag_future future;
     struct frag_future_request *asked;
     struct made_plan plan;
 };
 
-static const struct asked *request(const struct draft *d, uint32_t k)
+static const struct past_request *request(const struct draft *d, uint32_t k)
 {
     return history_at(d->h, d->start + k);
 }
 
-/* The longer of its two lives, where the first was over within a period; the
- * second may still be going on. */
+/* The longer of the two lifetimes of a request, if the older block was freed
+ * within a period; else 0. The newer block may still be live. */
 static uint32_t life_of(const struct draft *d, uint32_t k)
 {
     const uint32_t older = request(d, k)->life;
@@ -41,7 +45,8 @@ static uint32_t life_of(const struct draft *d, uint32_t k)
     return older && life <= d->period ? life : 0;
 }
 
-/* Fills in the lives; whether enough of the bytes come back in time. */
+/* Sets d->lives. True if at least nine tenths of the bytes are freed within a
+ * period. */
 static bool recurs(struct draft *d)
 {
     frag_size asked = 0, returned = 0;
@@ -56,9 +61,9 @@ static bool recurs(struct draft *d)
     return returned >= asked - asked / 10;
 }
 
-/* Finds the request before which the least of what is planned is live; of
- * equals the one that comes soonest. NOMEM. */
-static enum frag_err turn_circle(struct draft *d)
+/* Sets d->first to the request before which the fewest planned bytes are live;
+ * among equals the first one. NOMEM. */
+static enum frag_err find_start(struct draft *d)
 {
     const uint32_t period = d->period;
     frag_size *live = calloc(2 * (size_t)period, sizeof(*live));
@@ -89,13 +94,16 @@ static uint32_t request_of(const struct draft *d, uint32_t slot)
     return (uint32_t)(((uint64_t)slot + d->first) % d->period);
 }
 
-/* A block that is live where the circle starts keeps its place all around. */
+/* Whether a slot's block is still live when the circle starts again; such a
+ * block keeps its place for the whole circle. */
 static bool wraps(const struct draft *d, uint32_t slot)
 {
     return slot + (uint64_t)d->lives[request_of(d, slot)] > d->period;
 }
 
-static void foretell(struct draft *d, bool wrapping)
+/* Appends the planned requests to the future: the wrapping ones, or the others.
+ */
+static void fill_future(struct draft *d, bool wrapping)
 {
     for (uint32_t slot = 0; slot < d->period; slot++) {
         const uint32_t k = request_of(d, slot);
@@ -119,7 +127,9 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static uint32_t cell_at(const frag_size *edges, uint32_t count, frag_size at)
+/* The number of the interval that starts at `at`, which is an edge. */
+static uint32_t interval_at(const frag_size *edges, uint32_t count,
+                            frag_size at)
 {
     const frag_size *found =
         bsearch(&at, edges, count, sizeof(*edges), by_value);
@@ -127,8 +137,9 @@ static uint32_t cell_at(const frag_size *edges, uint32_t count, frag_size at)
     return (uint32_t)(found - edges);
 }
 
-/* Cuts the region into cells where blocks begin or end. NOMEM. */
-static enum frag_err cut_cells(struct plan_step *s)
+/* Divides the region into intervals at the places where blocks begin or end,
+ * and sets the intervals of each slot. NOMEM. */
+static enum frag_err make_intervals(struct plan_step *s)
 {
     frag_size *edges = calloc(2 * (size_t)s->period + 1, sizeof(*edges));
     uint32_t n = 0, count = 0;
@@ -149,8 +160,8 @@ static enum frag_err cut_cells(struct plan_step *s)
         const frag_size end = slot->offset + whole_quanta(slot->size);
 
         if (slot->to) {
-            slot->from = cell_at(edges, count, slot->offset);
-            slot->to = cell_at(edges, count, end);
+            slot->from = interval_at(edges, count, slot->offset);
+            slot->to = interval_at(edges, count, end);
         }
     }
     free(edges);
@@ -158,7 +169,7 @@ static enum frag_err cut_cells(struct plan_step *s)
     return s->occupied ? FRAG_OK : FRAG_NOMEM;
 }
 
-/* The bits of word w that cells [from, to) of the region are. */
+/* The bits of a slot's intervals in word w of `occupied`. */
 static uint64_t bits(uint32_t w, const struct plan_slot *slot)
 {
     const uint32_t base = 64 * w;
@@ -190,7 +201,7 @@ void step_vacate(struct plan_step *s, uint32_t number)
         s->occupied[w] &= ~bits(w, slot);
 }
 
-/* ------------------------------------------------ the way through --- */
+/* ------------------------------------------- the slot of a request --- */
 
 static int by_context(const void *a, const void *b)
 {
@@ -199,7 +210,7 @@ static int by_context(const void *a, const void *b)
     return (x->context > y->context) - (x->context < y->context);
 }
 
-/* Sorts the contexts and drops those that several slots end. */
+/* Sorts the contexts and drops those of several slots. */
 static void set_landmarks(const struct draft *d, struct plan_step *s)
 {
     struct landmark *marks = s->landmarks;
@@ -233,7 +244,7 @@ uint32_t step_follow(struct plan_step *s, frag_size size, uint64_t context)
     return slot;
 }
 
-/* ---------------------------------------------------- from outside --- */
+/* -------------------------------------------------- make and close --- */
 
 void step_close(struct plan_step *s)
 {
@@ -258,10 +269,11 @@ static enum frag_err fill_step(const struct draft *d, struct plan_step *s)
         s->slots[i].size = request(d, request_of(d, i))->size;
     for (size_t i = 0; i < d->future.count; i++) {
         s->slots[d->order[i]].offset = d->plan.offsets[i] * FRAG_QUANTUM;
-        s->slots[d->order[i]].to = 1; /* until the cells are known */
+        s->slots[d->order[i]].to =
+            1; /* planned; until the intervals are known */
     }
     set_landmarks(d, s);
-    return cut_cells(s);
+    return make_intervals(s);
 }
 
 static enum frag_err make(struct draft *d, uint64_t effort,
@@ -270,9 +282,9 @@ static enum frag_err make(struct draft *d, uint64_t effort,
     struct plan_step *s;
     enum frag_err err;
 
-    FRAG_TRY(turn_circle(d));
-    foretell(d, true);
-    foretell(d, false);
+    FRAG_TRY(find_start(d));
+    fill_future(d, true);
+    fill_future(d, false);
     d->future.requests = d->asked;
     FRAG_TRY(plan_make(&d->future, effort, &d->plan));
     s = calloc(1, sizeof(*s));
