@@ -1,7 +1,10 @@
+/* gather.c - serves requests from held tiles and, if none fits, collects free
+ * pages under new addresses. gather.h has the rules.
+ */
 #include "policies/remap/gather.h"
 
-#include "policies/remap/lodge.h"
 #include "policies/remap/mesh.h"
+#include "policies/remap/share.h"
 
 enum frag_err gather_init(struct frag_heap *heap)
 {
@@ -17,7 +20,7 @@ void gather_fini(struct frag_heap *heap)
     pages_fini(heap, &((struct gather *)heap->state)->pages);
 }
 
-/* Whether the block at the spot would lie in part of the tile. */
+/* Whether a block at the spot would overlap the tile. */
 static bool is_wanted(const struct page_tile *t, const struct spot *spot,
                       frag_size size)
 {
@@ -25,7 +28,7 @@ static bool is_wanted(const struct page_tile *t, const struct spot *spot,
            spot->addr < t->node.addr + t->node.size;
 }
 
-/* The hole to take `missing` pages from; NULL if none is left. */
+/* The held tile that loses pages next, as step 2 says; NULL: there is none. */
 static struct page_tile *donor(struct pages *p, const struct spot *spot,
                                frag_size size, uint64_t missing)
 {
@@ -45,8 +48,8 @@ static struct page_tile *donor(struct pages *p, const struct spot *spot,
     return NULL;
 }
 
-/* Moves free pages to the spare ones until the spot has enough or `budget` have
- * been moved; how many were. */
+/* Step 2: unmaps free pages until the spare pages are enough for the spot, or
+ * `budget` pages have been unmapped. Returns their number. */
 static uint64_t strip(struct frag_heap *heap, struct pages *p,
                       const struct spot *spot, frag_size size, uint64_t budget)
 {
@@ -69,15 +72,16 @@ static uint64_t strip(struct frag_heap *heap, struct pages *p,
     return moved;
 }
 
-/* What a request needs, while it is served. */
+/* A request in progress. */
 struct gather_need {
     const struct frag_request *req;
     frag_size size;
-    struct spot spot;
-    struct page_tile *block; /* used: it is made */
+    struct spot spot;        /* where the block will lie */
+    struct page_tile *block; /* the block's used tile; NULL: not made yet */
 };
 
-/* Whether partly used pages have more free bytes than `slack` allows. */
+/* Whether the free bytes in partly used pages are more than `slack` of the
+ * bytes of all pages. */
 static bool is_slack(const struct gather *g)
 {
     const struct pages *p = &g->pages;
@@ -86,34 +90,34 @@ static bool is_slack(const struct gather *g)
            g->slack * (double)p->count * (double)p->unit;
 }
 
-/* Step 4: makes the block if that takes fewer pages from the device than the
- * spot does. */
-static enum frag_err lodge(struct frag_heap *heap, struct gather_need *n,
-                           uint64_t budget)
+/* Step 4: makes the block by page sharing, if that needs fewer pages from the
+ * device than the spot does. Otherwise n->block stays NULL. */
+static enum frag_err share_ends(struct frag_heap *heap, struct gather_need *n,
+                                uint64_t budget)
 {
     struct pages *p = &((struct gather *)heap->state)->pages;
     const uint64_t have = pages_free_count(p);
     struct spot anywhere = {0};
-    struct lodging l;
+    struct sharing l;
     enum frag_err err;
 
-    if (budget < LODGE_ENDS || !is_slack(heap->state) ||
-        !lodge_find(p, n->size, have, &l) ||
+    if (budget < SHARE_ENDS || !is_slack(heap->state) ||
+        !share_find(p, n->size, have, &l) ||
         l.pages >= have + n->spot.pages - p->spare_count)
         return FRAG_OK;
     anywhere.pages = l.pages;
-    if (strip(heap, p, &anywhere, 0, budget - LODGE_ENDS))
+    if (strip(heap, p, &anywhere, 0, budget - SHARE_ENDS))
         FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    if (!lodge_find(p, n->size, p->spare_count, &l) || l.pages >= n->spot.pages)
+    if (!share_find(p, n->size, p->spare_count, &l) || l.pages >= n->spot.pages)
         return FRAG_OK;
     err = pages_create(heap, p, l.pages);
     if (err != FRAG_OK)
         return err == FRAG_OOM ? FRAG_OK : err;
-    return lodge_block(heap, p, &l, &n->spot.addr, &n->block);
+    return share_block(heap, p, &l, &n->spot.addr, &n->block);
 }
 
-/* Steps 2 to 4, and where the block goes then. */
-static enum frag_err take_pages(struct frag_heap *heap, struct gather_need *n,
+/* Does steps 2 to 4, and updates the spot, or makes the block in step 4. */
+static enum frag_err find_pages(struct frag_heap *heap, struct gather_need *n,
                                 uint64_t budget)
 {
     struct gather *g = heap->state;
@@ -129,11 +133,12 @@ static enum frag_err take_pages(struct frag_heap *heap, struct gather_need *n,
             FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
     }
     return p->spare_count < n->spot.pages
-               ? lodge(heap, n, budget - moved - meshed)
+               ? share_ends(heap, n, budget - moved - meshed)
                : FRAG_OK;
 }
 
-/* Spare pages for a request, and the spot where the block then goes. */
+/* Does steps 1 to 5: selects the spot and makes enough pages spare for it, or
+ * makes the block in step 4. */
 static enum frag_err provide(struct frag_heap *heap, struct gather_need *n)
 {
     struct gather *g = heap->state;
@@ -141,17 +146,17 @@ static enum frag_err provide(struct frag_heap *heap, struct gather_need *n)
     enum frag_err err;
 
     FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
-    FRAG_TRY(take_pages(heap, n, g->budget));
+    FRAG_TRY(find_pages(heap, n, g->budget));
     if (n->block)
         return FRAG_OK;
     err = pages_create(heap, p, n->spot.pages);
     if (err != FRAG_OOM)
         return err;
-    FRAG_TRY(take_pages(heap, n, UINT64_MAX));
+    FRAG_TRY(find_pages(heap, n, UINT64_MAX));
     return n->block || p->spare_count >= n->spot.pages ? FRAG_OK : FRAG_OOM;
 }
 
-/* Whether waiting for the device could help a request. */
+/* Whether a wait for the device could make pages free for a request. */
 static bool may_reclaim(const struct gather *g)
 {
     const struct free_node *n = free_set_last(&g->pages.held);
@@ -159,9 +164,9 @@ static bool may_reclaim(const struct gather *g)
     return g->pages.pending || (n && (g->mesh || n->size >= g->pages.unit));
 }
 
-/* The block of a tile that is held. */
-static enum frag_err seat(struct pages *p, struct gather_need *n,
-                          struct page_tile *t, frag_addr addr)
+/* Makes the block at `addr` of a held tile. */
+static enum frag_err make_block(struct pages *p, struct gather_need *n,
+                                struct page_tile *t, frag_addr addr)
 {
     FRAG_TRY(pages_ready(p));
     n->block = pages_retag(p, t, addr, n->size, TILE_USED);
@@ -169,13 +174,13 @@ static enum frag_err seat(struct pages *p, struct gather_need *n,
     return FRAG_OK;
 }
 
-static enum frag_err seat_in(struct pages *p, struct gather_need *n,
-                             struct page_tile *t)
+static enum frag_err make_block_in(struct pages *p, struct gather_need *n,
+                                   struct page_tile *t)
 {
-    return seat(p, n, t, pages_addr(p, t, n->size));
+    return make_block(p, n, t, pages_addr(p, t, n->size));
 }
 
-/* The block of a request that no held tile served. */
+/* Serves a request that no held tile can serve. */
 static enum frag_err assemble(struct frag_heap *heap, struct gather_need *n)
 {
     struct gather *g = heap->state;
@@ -186,16 +191,16 @@ static enum frag_err assemble(struct frag_heap *heap, struct gather_need *n)
         pages_reclaim(heap, &g->pages);
         t = pages_fit(&g->pages, n->size);
         if (t)
-            return seat_in(&g->pages, n, t);
+            return make_block_in(&g->pages, n, t);
     }
     FRAG_TRY(provide(heap, n));
     if (n->block)
         return FRAG_OK;
     FRAG_TRY(pages_fill(heap, &g->pages, n->spot, n->size, &t));
-    return seat(&g->pages, n, t, n->spot.addr);
+    return make_block(&g->pages, n, t, n->spot.addr);
 }
 
-/* Whole pages that a hole has no more once the block is in it. */
+/* The number of whole pages that a held tile loses if the block lies in it. */
 static uint64_t broken(const struct pages *p, const struct page_tile *t,
                        frag_size size)
 {
@@ -206,24 +211,24 @@ static uint64_t broken(const struct pages *p, const struct page_tile *t,
            pages_between(p, at + size, low + t->node.size);
 }
 
-/* Whether a block lodges early rather than in a hole that would hold it, and
- * where. */
+/* Whether the request uses page sharing although the held tile `t` fits. If so,
+ * *l says which pages it shares. */
 static bool is_early(const struct gather *g, const struct page_tile *t,
-                     frag_size size, struct lodging *l)
+                     frag_size size, struct sharing *l)
 {
     const struct pages *p = &g->pages;
 
-    return g->lodge == LODGE_EARLY && size >= p->unit &&
+    return g->share == SHARE_EARLY && size >= p->unit &&
            broken(p, t, size) > 0 &&
-           pages_free_count(p) <= p->count / EARLY_SHARE && is_slack(g) &&
-           lodge_find(p, size, 0, l) && l->pages <= EARLY_PAGES &&
-           l->pages < broken(p, t, size) && l->pages + LODGE_ENDS <= g->budget;
+           pages_free_count(p) <= p->count / EARLY_DIVISOR && is_slack(g) &&
+           share_find(p, size, 0, l) && l->pages <= EARLY_PAGES &&
+           l->pages < broken(p, t, size) && l->pages + SHARE_ENDS <= g->budget;
 }
 
-/* Makes the block, unless what it takes is gone once the device was waited
- * for. */
-static enum frag_err lodge_early(struct frag_heap *heap, struct gather_need *n,
-                                 struct lodging *l)
+/* Makes the block by page sharing. After a wait for the device the sharing may
+ * be impossible; then n->block stays NULL. */
+static enum frag_err share_early(struct frag_heap *heap, struct gather_need *n,
+                                 struct sharing *l)
 {
     struct pages *p = &((struct gather *)heap->state)->pages;
     const struct spot anywhere = {.pages = l->pages};
@@ -232,10 +237,10 @@ static enum frag_err lodge_early(struct frag_heap *heap, struct gather_need *n,
         FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
         pages_reclaim(heap, p);
         strip(heap, p, &anywhere, 0, l->pages);
-        if (!lodge_find(p, n->size, 0, l) || l->pages > p->spare_count)
+        if (!share_find(p, n->size, 0, l) || l->pages > p->spare_count)
             return FRAG_OK;
     }
-    return lodge_block(heap, p, l, &n->spot.addr, &n->block);
+    return share_block(heap, p, l, &n->spot.addr, &n->block);
 }
 
 enum frag_err gather_alloc(struct frag_heap *heap,
@@ -245,14 +250,14 @@ enum frag_err gather_alloc(struct frag_heap *heap,
     struct pages *p = &((struct gather *)heap->state)->pages;
     struct gather_need n = {.req = req, .size = size};
     struct page_tile *t = pages_fit(p, size);
-    struct lodging l;
+    struct sharing l;
 
     if (t && is_early(heap->state, t, size, &l)) {
-        FRAG_TRY(lodge_early(heap, &n, &l));
+        FRAG_TRY(share_early(heap, &n, &l));
         t = pages_fit(p, size);
     }
     if (!n.block)
-        FRAG_TRY(t ? seat_in(p, &n, t) : assemble(heap, &n));
+        FRAG_TRY(t ? make_block_in(p, &n, t) : assemble(heap, &n));
     *out = (struct frag_block){n.spot.addr, size, n.block};
     return FRAG_OK;
 }

@@ -1,57 +1,72 @@
 /* gather.h - best fit over pages that are remapped to where blocks need them.
+ * Private to policies/remap/.
  *
- * A request takes the tightest held tile, of equals the lowest, where
- * pages_addr says: that costs no call. If none is large enough, the block goes
- * where pages_place says, and the pages that are missing there come
- *   1. from pages that are mapped nowhere,
- *   2. from free pages anywhere in held memory, unmapped there and mapped here:
- *      first the tightest tile that has them all, else the largest tiles one
- *      after another, from each its highest pages,
- *   3. from partly used pages that can share memory, where the policy wants
- *      that (mechanism/mesh.h),
- *   4. or fewer are missing where the block's ends lodge in partly used pages
- *      (mechanism/lodge.h), if what is free in those is more than `slack` of
- *      all pages,
- *   5. from the device.
- * Where lodging is early a request of a page or more may do so before it takes
- * a tile: if it would then need fewer whole pages than the tile loses, at most
- * EARLY_PAGES, what is free in partly used pages is more than `slack`, and at
- * most one page of EARLY_SHARE is free, which is when a peak may be near. Its
- * pages come from steps 1 and 2.
- * Before a mapped page is taken away the device is waited for, once a request:
- * queued work may still use it. That also completes the frees that only waited,
- * and the request looks for a tile again. Live blocks keep their addresses, and
- * but for step 3 nothing is copied and what lives stays mapped.
+ * To gather: to collect free pages from several places and to map them under
+ * one contiguous range of addresses. The tiles, spans and pages are those of
+ * mechanism/pages.h; a held tile is free and mapped.
  *
- * The state of a policy that is no more than this, and what its table needs.
+ * A request gets the smallest held tile that fits, among equal sizes the one
+ * with the lowest address. pages_addr says where in that tile the block lies.
+ * This needs no driver call. If no held tile is large enough, pages_place
+ * selects addresses for the block, and the pages that are missing there come
+ * from these steps, in this order:
+ *   1. Pages that are mapped nowhere (spare pages).
+ *   2. Free pages anywhere in held tiles. They are unmapped there and mapped
+ *      here. First choice is the smallest tile that has all missing pages; else
+ *      the largest tiles, one after another, each from its highest page down.
+ *   3. Pairs of partly used pages that can share memory, if the policy wants
+ *      that (mesh.h).
+ *   4. Page sharing (share.h): the block needs fewer pages of its own if its
+ *      ends lie in partly used pages of other blocks. This step runs only if
+ *      the free bytes in partly used pages are more than `slack` of the bytes
+ *      of all pages.
+ *   5. The device.
+ *
+ * With SHARE_EARLY a request may use page sharing before it uses a held tile
+ * that fits. All of these must hold:
+ *   - the request is of at least one page;
+ *   - with page sharing it needs fewer whole pages than the held tile would
+ *     lose, and at most EARLY_PAGES;
+ *   - the free bytes in partly used pages are more than `slack`, as in step 4;
+ *   - at most one page in EARLY_DIVISOR is free, which is when a peak may be
+ *     near.
+ * Its pages then come from steps 1 and 2.
+ *
+ * Before the first unmap of a request, the policy waits for the device, because
+ * queued work may still use the mapped page. The wait also completes the frees
+ * that were pending, so the request then searches for a tile again. Live blocks
+ * keep their addresses. Only step 3 copies live bytes and unmaps live pages.
  */
 #ifndef FRAG_POLICIES_REMAP_GATHER_H
 #define FRAG_POLICIES_REMAP_GATHER_H
 
 #include "policies/mechanism/pages.h"
 
-enum gather_lodge { LODGE_LATE, LODGE_EARLY };
+enum gather_share { SHARE_LATE, SHARE_EARLY };
 
-/* Measured on recorded programs: longer blocks lodge at hardly a gain, and with
- * more pages free most that lodges is for no peak. */
-enum { EARLY_PAGES = 2, EARLY_SHARE = 3 };
+/* Limits of SHARE_EARLY, from measurements on recorded programs. Page sharing
+ * of longer blocks hardly reduces the peak. If more pages are free, most of the
+ * sharing happens where no peak follows. */
+enum { EARLY_PAGES = 2, EARLY_DIVISOR = 3 };
 
+/* The state of a policy that consists of gathering only. */
 struct gather {
     struct pages pages;
-    frag_size page, span; /* PAGE_PARAM, SPAN_PARAM */
-    uint64_t budget; /* steps 2 to 4 move at most so many pages for a request
-                        while the device has memory, any number when it refuses
-                      */
-    double slack;    /* step 4; a share of the pages */
-    uint32_t lodge;  /* enum gather_lodge */
-    bool mesh;       /* step 3; never on a busy backend */
+    frag_size page, span; /* bytes; set by PAGE_PARAM and SPAN_PARAM */
+    uint64_t budget; /* most pages that steps 2 to 4 move for one request while
+                        the device has memory; no limit once it refuses */
+    double slack;    /* of step 4: a fraction of the bytes of all pages */
+    uint32_t share;  /* when to share pages: enum gather_share */
+    bool mesh;       /* do step 3; never on a busy backend */
 };
 
+/* Start and end of a policy whose state is a struct gather with its parameters
+ * set. */
 enum frag_err gather_init(struct frag_heap *heap);
 void gather_fini(struct frag_heap *heap);
 
-/* A block of size, in whole quanta, for req; its node is its tile. The errors
- * of a policy's alloc. */
+/* Allocates a block of `size` bytes, whole quanta, for req; the block's node is
+ * its tile. The errors are those of frag_policy.alloc. */
 enum frag_err gather_alloc(struct frag_heap *heap,
                            const struct frag_request *req, frag_size size,
                            struct frag_block *out) FRAG_MUST_CHECK;
@@ -59,10 +74,10 @@ void gather_free(struct frag_heap *heap, const struct frag_block *block);
 void gather_free_requested(struct frag_heap *heap,
                            const struct frag_block *block);
 
-/* NULL, or what is broken. */
+/* Returns NULL, or a text that names the broken invariant. */
 const char *gather_check(const struct frag_heap *heap);
 
-/* Returns every whole free page. */
+/* Returns every whole free page to the device. */
 void gather_trim(struct frag_heap *heap);
 
 #endif

@@ -1,3 +1,6 @@
+/* mesh.c - finds pairs of partly used pages and meshes them: both pages then
+ * share the memory of one. mesh.h has the rules.
+ */
 #include "policies/remap/mesh.h"
 
 #include <assert.h>
@@ -8,10 +11,11 @@ struct mesh_part {
     struct page_span *span;
     frag_addr addr;
     struct page_tile *used; /* the lowest used tile in it */
-    uint64_t cells;         /* bit i: something in cell i is used */
+    uint64_t bits;          /* bit i: the i-th of MESH_BITS parts is used */
     frag_size live;         /* bytes used */
-    unsigned pieces;        /* used tiles */
-    bool is_host, moved;    /* it stays; it is a guest now */
+    unsigned tiles;         /* used tiles */
+    bool is_host;           /* it has guests, so it cannot be one */
+    bool moved;             /* it is a guest now */
 };
 
 struct parts {
@@ -19,8 +23,8 @@ struct parts {
     struct mesh_part part[MESH_PAGES];
 };
 
-/* The part of a tile that lies in a page. */
-struct mesh_stretch {
+/* The bytes of a tile that lie in one page. */
+struct mesh_range {
     frag_addr addr;
     frag_size size;
 };
@@ -30,41 +34,42 @@ static frag_addr end_of(const struct page_tile *t)
     return t->node.addr + t->node.size;
 }
 
-static struct mesh_stretch stretch_of(const struct pages *p,
-                                      const struct page_tile *t, frag_addr page)
+static struct mesh_range range_of(const struct pages *p,
+                                  const struct page_tile *t, frag_addr page)
 {
     const frag_addr low = t->node.addr > page ? t->node.addr : page;
     const frag_addr high = page + p->unit;
 
-    return (struct mesh_stretch){low,
-                                 (end_of(t) < high ? end_of(t) : high) - low};
+    return (struct mesh_range){low,
+                               (end_of(t) < high ? end_of(t) : high) - low};
 }
 
 /* ----------------------------------------------------------- finding --- */
 
-/* The cells that `size` bytes from offset `low` of a page touch. */
-static uint64_t cells_of(const struct pages *p, frag_size low, frag_size size)
+/* The bits of the parts that `size` bytes from offset `low` of a page touch. */
+static uint64_t bits_of(const struct pages *p, frag_size low, frag_size size)
 {
-    const unsigned first = (unsigned)(low * MESH_CELLS / p->unit);
-    const unsigned last = (unsigned)((low + size - 1) * MESH_CELLS / p->unit);
+    const unsigned first = (unsigned)(low * MESH_BITS / p->unit);
+    const unsigned last = (unsigned)((low + size - 1) * MESH_BITS / p->unit);
 
-    return UINT64_MAX >> (MESH_CELLS - 1 - last) & UINT64_MAX << first;
+    return UINT64_MAX >> (MESH_BITS - 1 - last) & UINT64_MAX << first;
 }
 
 static void add_tile(const struct pages *p, struct mesh_part *part,
                      struct page_tile *t)
 {
-    const struct mesh_stretch s = stretch_of(p, t, part->addr);
+    const struct mesh_range s = range_of(p, t, part->addr);
 
     if (!part->used)
         part->used = t;
-    part->cells |= cells_of(p, s.addr - part->addr, s.size);
+    part->bits |= bits_of(p, s.addr - part->addr, s.size);
     part->live += s.size;
-    part->pieces++;
+    part->tiles++;
     part->is_host |= t->is_loan;
 }
 
-/* Notes the page at `addr`, in which `hole` has an end. */
+/* Adds the page at `addr`, in which the held tile `hole` begins or ends, unless
+ * the page is there already. */
 static void note_page(const struct pages *p, struct page_tile *hole,
                       frag_addr addr, struct parts *parts)
 {
@@ -89,7 +94,7 @@ static bool is_touched(const struct pages *p, frag_addr page,
     return page < spot->addr + size && spot->addr < page + p->unit;
 }
 
-/* Notes the partly used pages at the ends of a hole. */
+/* Adds the partly used pages at both ends of a held tile. */
 static void note_ends(const struct pages *p, struct page_tile *hole,
                       const struct spot *spot, frag_size size,
                       struct parts *parts)
@@ -120,22 +125,23 @@ static void find_parts(const struct pages *p, const struct spot *spot,
 {
     parts->count = 0;
     for (struct free_node *n = free_set_last(&p->held);
-         n && n->size >= p->unit / MESH_CELLS && parts->count < MESH_PAGES;
+         n && n->size >= p->unit / MESH_BITS && parts->count < MESH_PAGES;
          n = free_set_before(&p->held, n))
         note_ends(p, (struct page_tile *)n, spot, size, parts);
     qsort(parts->part, parts->count, sizeof(parts->part[0]), emptier);
 }
 
-/* The fullest page after `guest` that can be its host; NULL if none can. */
+/* The last page after `guest` in the order of used bytes that can be its host;
+ * NULL: none can. */
 static struct mesh_part *host_of(struct parts *parts,
                                  const struct mesh_part *guest)
 {
-    if (guest->is_host || guest->moved || guest->pieces > MESH_PIECES)
+    if (guest->is_host || guest->moved || guest->tiles > MESH_TILES)
         return NULL;
     for (size_t i = parts->count; &parts->part[i - 1] > guest; i--) {
         struct mesh_part *host = &parts->part[i - 1];
 
-        if (!host->moved && !(host->cells & guest->cells))
+        if (!host->moved && !(host->bits & guest->bits))
             return host;
     }
     return NULL;
@@ -151,7 +157,7 @@ static enum frag_err copy_part(struct frag_heap *heap, const struct pages *p,
 
     for (const struct page_tile *t = guest->used;
          !t->is_end && t->node.addr < end; t = t->next) {
-        const struct mesh_stretch s = stretch_of(p, t, guest->addr);
+        const struct mesh_range s = range_of(p, t, guest->addr);
 
         if (t->state == TILE_USED)
             FRAG_TRY(heap->mem->ops->copy(heap->mem,
@@ -161,7 +167,8 @@ static enum frag_err copy_part(struct frag_heap *heap, const struct pages *p,
     return heap->mem->ops->synchronize(heap->mem);
 }
 
-/* Has the guest's addresses show the host's memory. */
+/* Maps the guest's addresses to the host's memory; the guest's own memory is
+ * then spare. On error the guest keeps its memory, or the result is DEVICE. */
 static enum frag_err remap(struct frag_heap *heap, struct pages *p,
                            const struct mesh_part *guest,
                            const struct mesh_part *host)
@@ -182,7 +189,7 @@ static enum frag_err remap(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-/* The tile at an address of a page. */
+/* The tile that contains an address of a page. */
 static struct page_tile *tile_at(const struct mesh_part *part, frag_addr addr)
 {
     struct page_tile *t = part->used;
@@ -194,16 +201,17 @@ static struct page_tile *tile_at(const struct mesh_part *part, frag_addr addr)
     return t;
 }
 
-/* The bytes of a piece are now used in the host. */
-static void lend(struct pages *p, struct page_tile *piece,
+/* Marks the bytes of a guest's used tile as used in the host, from `addr` on.
+ */
+static void lend(struct pages *p, struct page_tile *own,
                  const struct mesh_part *host, frag_addr addr)
 {
-    piece->loan =
-        pages_retag(p, tile_at(host, addr), addr, piece->node.size, TILE_USED);
-    piece->loan->is_loan = true;
+    own->loan =
+        pages_retag(p, tile_at(host, addr), addr, own->node.size, TILE_USED);
+    own->loan->is_loan = true;
 }
 
-/* The books of a page that has become a guest. */
+/* Updates the tiles of a page that is now a guest. */
 static void settle(struct pages *p, struct mesh_part *guest,
                    struct mesh_part *host)
 {
@@ -211,7 +219,7 @@ static void settle(struct pages *p, struct mesh_part *guest,
     struct page_tile *t = tile_at(guest, guest->addr);
 
     while (!t->is_end && t->node.addr < end) {
-        const struct mesh_stretch s = stretch_of(p, t, guest->addr);
+        const struct mesh_range s = range_of(p, t, guest->addr);
 
         if (t->state == TILE_USED) {
             t = pages_split(p, t, s.addr, s.size);
@@ -221,7 +229,7 @@ static void settle(struct pages *p, struct mesh_part *guest,
         }
         t = t->next;
     }
-    host->cells |= guest->cells;
+    host->bits |= guest->bits;
     host->live += guest->live;
     host->is_host = guest->moved = true;
 }
@@ -243,8 +251,9 @@ enum frag_err mesh_pages(struct frag_heap *heap, struct pages *p,
 
         if (!host)
             continue;
-        /* A piece takes one, its loan two, the free tile above it two. */
-        FRAG_TRY(nodes_reserve(&p->nodes, 5 * (size_t)guest->pieces + 2));
+        /* Each used tile needs five records: one for its part in the page, two
+         * for its loan, two for the free tile above it. */
+        FRAG_TRY(nodes_reserve(&p->nodes, 5 * (size_t)guest->tiles + 2));
         FRAG_TRY(copy_part(heap, p, guest, host, stream));
         FRAG_TRY(remap(heap, p, guest, host));
         settle(p, guest, host);

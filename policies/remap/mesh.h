@@ -1,33 +1,37 @@
-/* mesh.h - pages whose used bytes do not overlap share one page's memory.
+/* mesh.h - meshing: two pages whose used bytes do not overlap share the memory
+ * of one page. Private to policies/remap/.
  *
- * The used bytes of one page are copied to the same places of another one that
- * are free there, and its addresses then show the other's memory: blocks keep
- * their addresses and a page is spare. Who has nothing to lend or to give takes
- * part once: a guest stays one until all of it is free, a host becomes no
- * guest.
+ * The used bytes of one page, the guest, are copied to the same offsets of
+ * another page, the host, where they are free. The guest's addresses are then
+ * mapped to the host's memory. Blocks keep their addresses, and the guest's own
+ * memory is spare. A guest stays a guest until all of it is free. A host can
+ * receive more guests, but cannot itself be a guest.
  *
- * The emptiest page goes first, of equals the lowest, to the fullest that has
- * its places free, of equals the highest. Places are told apart at CELLS to a
- * page; free ranges of less than a cell are not looked at, nor more than
- * MESH_PAGES pages, those of the largest free ranges. A page in more than
- * MESH_PIECES pieces stays where it is.
+ * The page with the fewest used bytes is meshed first, among equals the one
+ * with the lowest address. Its host is the page with the most used bytes whose
+ * bytes at these offsets are free, among equals the one with the highest
+ * address. A bitmap of MESH_BITS bits says which parts of a page are used. Free
+ * ranges smaller than one such part are ignored. At most MESH_PAGES pages are
+ * compared, those with the largest free ranges. A page with more than
+ * MESH_TILES used tiles is not moved.
  *
  * Source: Powers, Tench, Berger and McGregor, "Mesh: Compacting Memory
- * Management for C/C++ Applications", PLDI 2019. There pages have blocks of one
- * size and pairs are found by chance; the order here is ours.
+ * Management for C/C++ Applications", PLDI 2019. There all blocks of a page
+ * have one size, and a random search finds the pairs; the order here is ours.
  */
 #ifndef FRAG_POLICIES_REMAP_MESH_H
 #define FRAG_POLICIES_REMAP_MESH_H
 
 #include "policies/mechanism/pages.h"
 
-enum { MESH_CELLS = 64, MESH_PAGES = 256, MESH_PIECES = 64 };
+enum { MESH_BITS = 64, MESH_PAGES = 256, MESH_TILES = 64 };
 
-/* Meshes until `spot->pages` pages are spare or `budget` have been moved, and
- * says how many were; pages that a block of size at the spot touches stay as
- * they are. All work has been waited for and no free is pending; copies are
- * queued on `stream` and waited for, and nobody may queue other work in
- * between. NOMEM, DEVICE; then the pages meshed before stay so. */
+/* Meshes pages until spot->pages pages are spare or `budget` pages have been
+ * moved; *moved is their number, set on failure too. Pages that a block of
+ * `size` bytes at the spot would touch are not meshed. The caller has waited
+ * for all queued work, and no free is pending. Copies are queued on `stream`
+ * and waited for; no other work may be queued meanwhile. NOMEM, DEVICE: the
+ * pages that were meshed before stay meshed. */
 enum frag_err mesh_pages(struct frag_heap *heap, struct pages *p,
                          const struct spot *spot, frag_size size,
                          uint64_t budget, frag_stream stream,

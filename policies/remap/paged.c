@@ -1,15 +1,17 @@
-/* paged.c - every block is whole pages, and any free page serves any block.
+/* paged.c - the paged policy: every block is whole pages, and any free page
+ * serves any block.
  *
- * A request is rounded up to pages, so that there is no external waste: what is
- * lost is the end of each block's last page. Address space is reserved
- * generously, and a block's pages lie in a row in it. A freed block's pages
- * stay mapped until another block needs them elsewhere; mechanism/gather.h has
- * the rule. A freed block serves any stream.
+ * A request is rounded up to whole pages, so there is no external
+ * fragmentation; the only waste is the end of each block's last page. Address
+ * space is reserved in large spans, and a block's pages are contiguous in it.
+ * The pages of a freed block stay mapped until another block needs them
+ * elsewhere; gather.h has the rules and defines to gather. A freed block serves
+ * any stream.
  *
- * Source: fixed pages as PagedAttention, Kwon et al., SOSP 2023; in a row in
- * virtual addresses and reclaimed late, as vAttention, Prabhu et al., ASPLOS
- * 2025. Both serve the caches of a model only; that any request takes pages is
- * ours.
+ * Source: pages of fixed size as in PagedAttention, Kwon et al., SOSP 2023;
+ * contiguous virtual addresses and late reclaiming as in vAttention, Prabhu et
+ * al., ASPLOS 2025. Both serve the caches of a model only; the use for all
+ * requests is ours.
  */
 #include "policies/remap/gather.h"
 

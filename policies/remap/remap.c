@@ -1,37 +1,42 @@
-/* remap.c - holes are reclaimed by remapping pages under blocks that never
- * move.
+/* remap.c - the remap policy: best fit, which reclaims free pages by remapping
+ * them under new blocks; live blocks never move.
  *
- * Blocks lie in reserved address space at a quantum's resolution, so that a
- * block's last page is also its neighbour's first; requests below a page fill
- * what others leave of theirs. Holes that are mapped are used as best fit does;
- * where none is large enough, free pages from anywhere are put together under
- * addresses where nothing lives. What is left are partly used pages. Before the
- * device is asked for another,
- *   - two whose used bytes do not overlap are meshed: the bytes of one are
- *     copied into the other's free places, and both show that one's memory;
- *   - the new block is put where its ends lodge in such pages: its first and
- *     last page of addresses show their memory, of which it uses what is free.
- * mechanism/gather.h, mesh.h and lodge.h have the rules, mechanism/pages.h the
- * ties. A freed block serves any stream.
+ * Blocks lie in reserved address space at multiples of the quantum. So the last
+ * page of a block can also be the first page of its neighbour, and requests
+ * below a page fill the free ends of partly used pages. Mapped free ranges are
+ * used by best fit. If none is large enough, the policy gathers: it collects
+ * free pages from anywhere and maps them under addresses where nothing is live.
+ * What remains free then lies in partly used pages. Before the policy requests
+ * another page from the device,
+ *   - it meshes: two partly used pages whose used bytes do not overlap share
+ *     the memory of one. The bytes of the one are copied to the free places of
+ *     the other, and the addresses of both are mapped to the other's memory;
+ *   - it uses page sharing: the first and the last page of the new block's
+ *     addresses are mapped to the memory of partly used pages, and the block
+ *     uses the bytes that are free there.
+ * gather.h, mesh.h and share.h have the rules; mechanism/pages.h says which of
+ * equal places is used. A freed block serves any stream.
  *
- * With lodge=early a block of a page or more also lodges where it would break
- * whole free pages that a peak may soon need; gather.h says when. It is for
- * programs whose peak matters more than their calls: with mesh=no, peak
- * reserved over peak allocated is at most 1.017 on each of the 20 recordings of
- * default settings, not 1.034. They have 1.4 times the maps then, 9 times the
- * unmaps, 6 times the waits for the device, and 1.4 times the modelled time in
- * the driver; those that pay most are llama_accum and t5_varlen, with 6 and 4
- * times the maps.
+ * With lodge=early a block of a page or more uses page sharing also where it
+ * would otherwise use up whole free pages that a peak may soon need; gather.h
+ * says when. This is for programs whose peak matters more than the number of
+ * their driver calls. With mesh=no, peak reserved over peak allocated is then
+ * at most 1.017 on each of the 20 recordings of default settings, instead of
+ * 1.034. The cost on these recordings: 1.4 times the maps, 9 times the unmaps,
+ * 6 times the waits for the device, and 1.4 times the modelled time in the
+ * driver. The cost is highest for llama_accum and t5_varlen, with 6 and 4 times
+ * the maps.
  *
- * `budget` bounds the pages that one request may have mapped elsewhere while
- * the device still has memory; with 0 there is none until the device is full.
- * Up to `slack` of the pages' bytes may lie free in partly used ones before a
- * block lodges: its maps cost time. Meshing takes live memory away for the
- * moment between copy and map, so nobody may queue work while a request is
- * served: on a busy backend, and with mesh=no, live memory is never touched.
+ * `budget` limits the pages that are mapped elsewhere for one request while the
+ * device still has memory; with budget=0 no page is remapped until the device
+ * is full. Up to `slack` of the bytes of all pages may be free in partly used
+ * pages before the policy uses page sharing, because its maps cost time.
+ * Meshing unmaps live memory between the copy and the map, so no work may be
+ * queued while a request is served. On a busy backend, and with mesh=no, live
+ * memory is never unmapped.
  *
  * Source: ours. Its parts: PyTorch's expandable segments (pages under reserved
- * addresses), GMLake, ASPLOS 2024 (free pages put together), Mesh, PLDI 2019.
+ * addresses), GMLake, ASPLOS 2024 (gathered free pages), Mesh, PLDI 2019.
  */
 #include "policies/remap/gather.h"
 
@@ -51,28 +56,29 @@ static const struct frag_param params[] = {
      .init = "1000000",
      .min = 0,
      .max = 0x1p40,
-     .help = "most pages moved for one request while the device has memory"},
+     .help = "most pages remapped for one request while the device has memory"},
     {.name = "mesh",
      .kind = FRAG_PARAM_SWITCH,
      .offset = offsetof(struct gather, mesh),
      .init = "yes",
-     .help = "partly used pages that fit together share one's memory; never "
-             "under a running program"},
+     .help = "partly used pages whose used bytes do not overlap share the "
+             "memory of one page; never under a running program"},
     {.name = "slack",
      .kind = FRAG_PARAM_RATIO,
      .offset = offsetof(struct gather, slack),
      .init = "0.01",
      .min = 0,
      .max = 1,
-     .help = "the share of memory that may lie free in partly used pages "
-             "before new blocks lodge there"},
+     .help = "the fraction of memory that may lie free in partly used pages "
+             "before new blocks share these pages"},
     {.name = "lodge",
      .kind = FRAG_PARAM_CHOICE,
-     .offset = offsetof(struct gather, lodge),
+     .offset = offsetof(struct gather, share),
      .init = "late",
      .choices = "late|early",
-     .help = "late: before the device is asked for more; early: also before a "
-             "short block breaks whole free pages"},
+     .help = "when the ends of a new block share partly used pages; late: "
+             "before memory is requested from the device; early: also before a "
+             "short block uses up whole free pages"},
     PAGE_PARAM(struct gather, page),
     SPAN_PARAM(struct gather, span),
     {.name = NULL},

@@ -1,9 +1,13 @@
-#include "policies/remap/lodge.h"
+/* share.c - finds partly used pages that can hold the ends of a new block, and
+ * makes the block. share.h defines page sharing.
+ */
+#include "policies/remap/share.h"
 
 /* ----------------------------------------------------------- finding --- */
 
-/* The ends of a hole that reach an end of a page which is used in part; the
- * one at its low end can be a head, the other a tail. */
+/* The bytes of a hole in partly used pages. The bytes at its low end reach up
+ * to the end of a page and can hold a block's head; the bytes at its high end
+ * begin at the start of a page and can hold a block's tail. */
 struct ends {
     struct page_tile *hole;
     frag_size head, tail; /* 0: none */
@@ -27,24 +31,24 @@ static size_t find_ends(const struct pages *p, struct ends *ends)
     size_t count = 0;
 
     for (struct free_node *n = free_set_last(&p->held);
-         n && count < LODGE_HOLES; n = free_set_before(&p->held, n)) {
+         n && count < SHARE_HOLES; n = free_set_before(&p->held, n)) {
         ends[count] = ends_of(p, (struct page_tile *)n);
         count += ends[count].head || ends[count].tail;
     }
     return count;
 }
 
-/* A request, and the best answer so far. */
-struct lodge_search {
+/* A request, and the best sharing found so far. */
+struct share_search {
     frag_size unit, size;
     uint64_t have;
-    uint64_t created; /* pages, at best */
-    frag_size over;   /* bytes of its ends that it leaves */
-    struct lodging best;
+    uint64_t created; /* pages to create for `best`; UINT64_MAX: none found */
+    frag_size over;   /* bytes of the ends that `best` does not use */
+    struct sharing best;
 };
 
-/* Head and tail of so many bytes, either may be 0. */
-static void consider(struct lodge_search *s, struct page_tile *head,
+/* Compares a head and a tail of these sizes with the best; one may be NULL. */
+static void consider(struct share_search *s, struct page_tile *head,
                      frag_size head_size, struct page_tile *tail,
                      frag_size tail_size)
 {
@@ -59,16 +63,16 @@ static void consider(struct lodge_search *s, struct page_tile *head,
         return;
     s->created = created;
     s->over = over;
-    s->best = (struct lodging){head, tail, head_size - (tail ? 0 : over),
+    s->best = (struct sharing){head, tail, head_size - (tail ? 0 : over),
                                tail_size - (tail ? over : 0), pages};
 }
 
-bool lodge_find(const struct pages *p, frag_size size, uint64_t have,
-                struct lodging *out)
+bool share_find(const struct pages *p, frag_size size, uint64_t have,
+                struct sharing *out)
 {
-    struct lodge_search s = {
+    struct share_search s = {
         .unit = p->unit, .size = size, .have = have, .created = UINT64_MAX};
-    struct ends ends[LODGE_HOLES];
+    struct ends ends[SHARE_HOLES];
     const size_t count = find_ends(p, ends);
 
     for (size_t i = 0; i < count; i++) {
@@ -86,7 +90,7 @@ bool lodge_find(const struct pages *p, frag_size size, uint64_t have,
     return s.created != UINT64_MAX;
 }
 
-/* ----------------------------------------------------------- lodging --- */
+/* ---------------------------------------------------------- the block --- */
 
 static frag_addr end_of(const struct page_tile *t)
 {
@@ -102,15 +106,16 @@ static struct page_tile *tile_at(struct page_tile *t, frag_addr addr)
     return t;
 }
 
-/* The page that an address lies in. */
+/* The start of the page that contains an address. */
 static frag_addr page_of(const struct pages *p, const struct page_span *s,
                          frag_addr addr)
 {
     return addr - (addr - s->addr) % p->unit;
 }
 
-/* The bare page at `at`, near a tile, shows the memory of the one at `host`, of
- * the hole's span: all lost. Answers its tile. */
+/* Maps the bare page at `at`, close to the tile *near, to the memory of the
+ * page at `host` in the hole's span. All of the new guest page is lost at
+ * first; *near is then its tile. */
 static enum frag_err show(struct frag_heap *heap, struct pages *p,
                           struct page_tile **near, frag_addr at,
                           const struct page_tile *hole, frag_addr host)
@@ -122,8 +127,8 @@ static enum frag_err show(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-/* [addr, addr + size) of a guest page is used, and so is the hole from `host`
- * on. */
+/* Marks [addr, addr + size) of a guest page as used, and the same bytes of the
+ * host, from address `host` of the hole, as its loan. */
 static struct page_tile *lend(struct pages *p, struct page_tile *lost,
                               frag_addr addr, frag_size size,
                               struct page_tile *hole, frag_addr host)
@@ -136,7 +141,8 @@ static struct page_tile *lend(struct pages *p, struct page_tile *lost,
     return t;
 }
 
-/* A block of up to three tiles. */
+/* Links up to three tiles into one block, and returns the first of the block.
+ */
 static struct page_tile *join(struct page_tile *own, struct page_tile *head,
                               struct page_tile *tail)
 {
@@ -151,8 +157,8 @@ static struct page_tile *join(struct page_tile *own, struct page_tile *head,
     return first;
 }
 
-enum frag_err lodge_block(struct frag_heap *heap, struct pages *p,
-                          const struct lodging *l, frag_addr *addr,
+enum frag_err share_block(struct frag_heap *heap, struct pages *p,
+                          const struct sharing *l, frag_addr *addr,
                           struct page_tile **out)
 {
     const frag_size size = l->pages * p->unit;
@@ -170,7 +176,8 @@ enum frag_err lodge_block(struct frag_heap *heap, struct pages *p,
         FRAG_TRY(pages_fill(heap, p, spot, size, &own));
         near = own;
     }
-    /* A guest page, the part that is used and its loan take two each. */
+    /* Each end needs six records: two for the guest page, two for its used
+     * bytes and two for their loan. */
     FRAG_TRY(nodes_reserve(&p->nodes, 12));
     if (l->head) {
         high = page_of(p, l->head->span, l->head->node.addr) + p->unit;

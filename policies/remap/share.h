@@ -1,42 +1,52 @@
-/* lodge.h - a block whose ends lie in pages that others use in part.
+/* share.h - page sharing: the ends of a new block lie in pages that other
+ * blocks use in part. Private to policies/remap/.
  *
- * The first page of a new block's addresses may show the memory of a page whose
- * high end is free, its last page that of one whose low end is: guests from
- * their first moment, so nothing that lives is copied or unmapped. What lies
- * between are pages of the block's own. The block is apart from all others, in
- * three parts at most; its loans are where the holes were.
+ * The first page of a new block's addresses is mapped to the memory of a partly
+ * used page whose high end is free, the last page to the memory of one whose
+ * low end is free. Each is a guest page of mechanism/pages.h from the start, so
+ * no live bytes are copied and no live page is unmapped. The pages between the
+ * two ends are the block's own. The block's addresses are apart from all other
+ * blocks; the block consists of at most three tiles, and its loans lie where
+ * the free ends were.
  *
- * Of the holes the LODGE_HOLES largest are looked at, and of their ends those
- * taken that leave the fewest pages to be created, then those of which least is
- * left over, then what is found first. Of two ends neither is taken where one
- * alone would do.
+ * The search tests the ends of the SHARE_HOLES largest held tiles, here called
+ * holes. It selects the ends for which the fewest pages must be created; among
+ * equals those that leave the fewest bytes of the ends unused; then those found
+ * first. It does not use two ends if one alone suffices.
+ *
+ * The user selects the rule with the parameter `lodge` of policy remap.
  *
  * Source: ours, after the meshes of Mesh (mesh.h) and the stitches of GMLake.
  */
-#ifndef FRAG_POLICIES_REMAP_LODGE_H
-#define FRAG_POLICIES_REMAP_LODGE_H
+#ifndef FRAG_POLICIES_REMAP_SHARE_H
+#define FRAG_POLICIES_REMAP_SHARE_H
 
 #include "policies/mechanism/pages.h"
 
-enum { LODGE_HOLES = 64, LODGE_ENDS = 2 };
-
-/* Which holes give how many bytes at which end of a block; 0: none. The head
- * is free up to the end of a page, the tail from the start of one. */
-struct lodging {
-    struct page_tile *head, *tail;
-    frag_size head_size, tail_size;
-    uint64_t pages; /* between them */
+enum {
+    SHARE_HOLES = 64, /* holes that the search tests */
+    SHARE_ENDS = 2,   /* most guest pages of one block */
 };
 
-/* Where a block of size would lodge if `have` pages need not be created. False
- * where no hole is of use. */
-bool lodge_find(const struct pages *p, frag_size size, uint64_t have,
-                struct lodging *out);
+/* The holes that hold the two ends of a block, and the bytes there; NULL and 0:
+ * no such end. The block's head lies at the end of a page, its tail at the
+ * start of a page. */
+struct sharing {
+    struct page_tile *head, *tail;
+    frag_size head_size, tail_size;
+    uint64_t pages; /* whole pages between head and tail */
+};
 
-/* Makes the block; its pages are spare. On error what was mapped is held or
- * lost and the rest as it was. NOMEM, DEVICE, and what va_reserve answers. */
-enum frag_err lodge_block(struct frag_heap *heap, struct pages *p,
-                          const struct lodging *l, frag_addr *addr,
+/* Searches for the best sharing of a block of `size` bytes, if `have` pages
+ * need not be created. False if no hole helps. */
+bool share_find(const struct pages *p, frag_size size, uint64_t have,
+                struct sharing *out);
+
+/* Makes the block; its l->pages own pages must be spare. On error, pages that
+ * were already mapped are held or lost, and everything else is as before.
+ * NOMEM, DEVICE, and the errors of va_reserve. */
+enum frag_err share_block(struct frag_heap *heap, struct pages *p,
+                          const struct sharing *l, frag_addr *addr,
                           struct page_tile **out) FRAG_MUST_CHECK;
 
 #endif
