@@ -37,7 +37,7 @@ static const char *check_vma(void)
 
 static void a_block_of_vma_that_is_not_tiled_is_found(void **state)
 {
-    struct vma_piece *a, *b;
+    struct vma_chunk *a, *b;
     struct vma_block *block;
 
     (void)state;
@@ -46,47 +46,47 @@ static void a_block_of_vma_that_is_not_tiled_is_found(void **state)
     a = b->below;
     block = b->block;
     DAMAGE(a->above, NULL, check_vma(),
-           "a piece does not know the one above it");
-    DAMAGE(b->block, NULL, check_vma(), "a piece does not know its block");
-    DAMAGE(b->hole.node.size, 0, check_vma(), "a piece is empty");
+           "a chunk does not know the one above it");
+    DAMAGE(b->block, NULL, check_vma(), "a chunk does not know its block");
+    DAMAGE(b->hole.node.size, 0, check_vma(), "a chunk is empty");
     DAMAGE(b->hole.node.size, 512, check_vma(),
-           "a piece does not end where the one above it begins");
-    DAMAGE(b->below, NULL, check_vma(), "the pieces of a block do not fill it");
+           "a chunk does not end where the one above it begins");
+    DAMAGE(b->below, NULL, check_vma(), "the chunks of a block do not fill it");
     DAMAGE(b->hole.node.left, NULL, check_vma(),
            "two neighbours are both free");
     DAMAGE(block->rest->hole.node.left, &block->rest->hole.node, check_vma(),
            "the rest of a block is used");
     DAMAGE(block->free, 0, check_vma(),
-           "`free` is not the bytes of the free pieces");
+           "`free` is not the bytes of the free chunks");
     canvas_close(&canvas);
 }
 
-/* A block of 16 KiB has 6 octaves and a list: a piece of 5 units is in octave
+/* A block of 16 KiB has 6 octaves and a list: a chunk of 5 units is in octave
  * 3, part 8. */
 static void the_lists_of_vma_that_are_not_right_are_found(void **state)
 {
     enum { OCTAVE = 3, LIST = OCTAVE * VMA_PARTS + 8 };
     struct vma_block *block;
-    struct vma_piece *a;
+    struct vma_chunk *a;
 
     (void)state;
     open_pool("vma:block=16KiB", 256, "a5 b1 c2 -a");
-    a = ((struct vma_piece *)node_of('b'))->below;
+    a = ((struct vma_chunk *)node_of('b'))->below;
     block = a->block;
     assert_ptr_equal(block->lists[LIST], &a->hole);
     DAMAGE(block->octaves, 0, check_vma(),
-           "the bitmap does not say which octaves have pieces");
+           "the bitmap does not say which octaves have chunks");
     DAMAGE(block->parts[OCTAVE], 1, check_vma(),
-           "the bitmaps do not say which lists have pieces");
+           "the bitmaps do not say which lists have chunks");
     DAMAGE(a->hole.equal[0], &a->hole, check_vma(),
-           "a piece does not know its neighbour");
+           "a chunk does not know its neighbour");
     DAMAGE(a->hole.equal[1], &a->hole, check_vma(),
-           "a list has more pieces than are free");
+           "a list has more chunks than are free");
     for (int i = -1; i < 2; i += 2) {
         block->lists[LIST] = NULL;
         block->lists[LIST + i] = &a->hole;
         block->parts[OCTAVE] = (uint32_t)1 << (8 + i);
-        expect_text(check_vma(), "a piece is not in the list of its size");
+        expect_text(check_vma(), "a chunk is not in the list of its size");
         block->lists[LIST + i] = NULL;
         block->parts[OCTAVE] = (uint32_t)1 << 8;
         block->lists[LIST] = &a->hole;
@@ -94,19 +94,19 @@ static void the_lists_of_vma_that_are_not_right_are_found(void **state)
     block->lists[LIST] = NULL;
     block->octaves = block->parts[OCTAVE] = 0;
     expect_text(check_vma(),
-                "what the lists and the tree have are not the free pieces");
+                "what the lists and the tree have are not the free chunks");
     canvas_close(&canvas);
 }
 
-static void a_tree_of_vma_that_lacks_a_piece_is_found(void **state)
+static void a_tree_of_vma_that_lacks_a_chunk_is_found(void **state)
 {
     struct vma_block *block;
 
     (void)state;
     open_pool("vma:block=16KiB,strategy=min_offset", 256, "a5 b1 c2 -a");
-    block = ((struct vma_piece *)node_of('b'))->block;
+    block = ((struct vma_chunk *)node_of('b'))->block;
     DAMAGE(block->holes, NULL, check_vma(),
-           "what the lists and the tree have are not the free pieces");
+           "what the lists and the tree have are not the free chunks");
     canvas_close(&canvas);
 }
 
@@ -117,10 +117,10 @@ static const char *check_async(void)
     return cuda_async_check(&canvas.heap);
 }
 
-static void pieces_of_cuda_async_that_are_not_right_are_found(void **state)
+static void blocks_of_cuda_async_that_are_not_right_are_found(void **state)
 {
     struct cuda_async *p;
-    struct async_piece *a, *b;
+    struct async_block *a, *b;
 
     (void)state;
     open_pool("cuda_async:page=2MiB,opportunistic=no", FRAG_MIB / 2,
@@ -129,21 +129,21 @@ static void pieces_of_cuda_async_that_are_not_right_are_found(void **state)
     b = node_of('b');
     a = b->below;
     DAMAGE(a->above, NULL, check_async(),
-           "a piece does not know the one above it");
-    DAMAGE(b->node.size, 0, check_async(), "a piece is empty");
+           "a block does not know the one above it");
+    DAMAGE(b->node.size, 0, check_async(), "a block is empty");
     DAMAGE(b->node.size, FRAG_MIB, check_async(),
-           "a piece does not end where the one above it begins");
+           "a block does not end where the one above it begins");
     DAMAGE(b->below, NULL, check_async(),
-           "the pieces do not fill the address space");
+           "the blocks do not fill the address space");
     DAMAGE(b->home, p->streams, check_async(),
            "two free neighbours are in the same holes");
-    DAMAGE(p->phys[1], 0, check_async(), "a used piece has no memory");
+    DAMAGE(p->phys[1], 0, check_async(), "a used block has no memory");
     DAMAGE(p->phys[0], 0, check_async(),
            "`pages` is not those that are mapped or spare");
     DAMAGE(p->spares, 1, check_async(),
            "`pages` is not those that are mapped or spare");
     DAMAGE(a->home, &p->common, check_async(),
-           "the holes are not the free pieces");
+           "the holes are not the free blocks");
     DAMAGE(p->nodes.count, 0, check_async(),
            "the free list has not `count` records");
     canvas_close(&canvas);
@@ -191,8 +191,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_of_vma_that_is_not_tiled_is_found),
         cmocka_unit_test(the_lists_of_vma_that_are_not_right_are_found),
-        cmocka_unit_test(a_tree_of_vma_that_lacks_a_piece_is_found),
-        cmocka_unit_test(pieces_of_cuda_async_that_are_not_right_are_found),
+        cmocka_unit_test(a_tree_of_vma_that_lacks_a_chunk_is_found),
+        cmocka_unit_test(blocks_of_cuda_async_that_are_not_right_are_found),
         cmocka_unit_test(blocks_of_a_pool_that_are_not_right_are_found),
     };
 

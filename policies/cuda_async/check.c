@@ -1,43 +1,45 @@
-/* check.c - whether what state.h says of the pieces and pages is so. */
+/* check.c - the check of the cuda_async policy's invariants, which state.h
+ * states. Tests call it; the policy does not.
+ */
 #include "policies/cuda_async/state.h"
 
-static bool is_free(const struct cuda_async *p, const struct async_piece *t)
+static bool is_free(const struct cuda_async *p, const struct async_block *t)
 {
     return t == p->end || t->home;
 }
 
-/* Where a free piece lies; the end counts as common. */
-static const struct holes_of *home_of(const struct cuda_async *p,
-                                      const struct async_piece *t)
+/* The holes that a free block is in; the end counts as a common hole. */
+static const struct async_holes *home_of(const struct cuda_async *p,
+                                         const struct async_block *t)
 {
     return t == p->end ? &p->common : t->home;
 }
 
-/* All of a used piece has memory. */
+/* All of a used block has memory. */
 static const char *check_memory(const struct cuda_async *p,
-                                const struct async_piece *t)
+                                const struct async_block *t)
 {
     const frag_size low = t->node.addr - p->base, end = low + t->node.size;
 
     if (is_free(p, t))
         return NULL;
     for (uint64_t i = low / p->page; i * p->page < end; i++)
-        CHECK(i < p->known && p->phys[i], "a used piece has no memory");
+        CHECK(i < p->known && p->phys[i], "a used block has no memory");
     return NULL;
 }
 
-/* From the end downwards; adds the holes to `met`. */
-static const char *check_pieces(const struct cuda_async *p, struct met *met)
+/* Walks from the end downwards, and adds the holes to `met`. */
+static const char *check_blocks(const struct cuda_async *p, struct met *met)
 {
-    const struct async_piece *above = NULL;
+    const struct async_block *above = NULL;
     frag_addr end = p->base + p->span;
 
-    for (const struct async_piece *t = p->end; t; above = t, t = t->below) {
-        CHECK(t->above == above, "a piece does not know the one above it");
-        CHECK(t->node.size > 0 || t == p->end, "a piece is empty");
+    for (const struct async_block *t = p->end; t; above = t, t = t->below) {
+        CHECK(t->above == above, "a block does not know the one above it");
+        CHECK(t->node.size > 0 || t == p->end, "a block is empty");
         CHECK(t->node.size <= end - p->base &&
                   t->node.addr == end - t->node.size,
-              "a piece does not end where the one above it begins");
+              "a block does not end where the one above it begins");
         CHECK(!above || !is_free(p, t) || !is_free(p, above) ||
                   home_of(p, t) != home_of(p, above),
               "two free neighbours are in the same holes");
@@ -46,7 +48,7 @@ static const char *check_pieces(const struct cuda_async *p, struct met *met)
             met_add(met, t, t->home);
         end -= t->node.size;
     }
-    CHECK(end == p->base, "the pieces do not fill the address space");
+    CHECK(end == p->base, "the blocks do not fill the address space");
     return NULL;
 }
 
@@ -56,9 +58,9 @@ static const char *check_holes(const struct cuda_async *p,
     struct met kept = {.most = free->count};
 
     CHECK_ALL(free_set_check(&p->common.set, &p->common, &kept));
-    for (const struct holes_of *h = p->streams; h; h = h->next)
+    for (const struct async_holes *h = p->streams; h; h = h->next)
         CHECK_ALL(free_set_check(&h->set, h, &kept));
-    CHECK(met_are_equal(free, &kept), "the holes are not the free pieces");
+    CHECK(met_are_equal(free, &kept), "the holes are not the free blocks");
     return NULL;
 }
 
@@ -69,7 +71,7 @@ const char *cuda_async_check(const struct frag_heap *heap)
     uint64_t pages = p->spares;
 
     if (p->base)
-        CHECK_ALL(check_pieces(p, &free));
+        CHECK_ALL(check_blocks(p, &free));
     CHECK_ALL(check_holes(p, &free));
     for (size_t i = 0; i < p->known; i++)
         pages += p->phys[i] != 0;

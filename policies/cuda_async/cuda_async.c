@@ -1,33 +1,36 @@
-/* cuda_async.c - cudaMallocAsync: the CUDA driver's stream-ordered pool.
+/* cuda_async.c - the cuda_async policy: cudaMallocAsync, the CUDA driver's
+ * stream-ordered memory pool.
  *
- * The driver's rules are not public. What NVIDIA documents are the attributes
- * (CUDA C++ Programming Guide, "Stream Ordered Memory Allocator"): the release
- * threshold, 0 by default, and three ways for a stream to get what another has
- * freed. All else here was read off cuMemPoolGetAttribute and the addresses of
- * small scripts on an H200, driver 580.159.04 (CUDA 13.0), and may differ on
- * others.
+ * The driver's rules are not public. NVIDIA documents these attributes (CUDA
+ * C++ Programming Guide, "Stream Ordered Memory Allocator"): the release
+ * threshold, 0 by default, and three ways for a stream to reuse memory that
+ * another stream has freed. All other rules come from measurements:
+ * cuMemPoolGetAttribute and the addresses of small scripts on an H200, driver
+ * 580.159.04 (CUDA 13.0). Other drivers may differ.
  *
  * Measured: requests are rounded up to 512 bytes. Blocks lie in one address
- * space and get the tightest hole, its low part, whether it has memory or not;
- * if there is none they go to the end. Under it are pages of 32 MiB that are
- * mapped where a block lacks them: whole free pages of other holes are remapped
- * before new ones are created. A freed block merges with its free neighbours.
- * When the client synchronizes, the highest whole free pages are returned while
- * the pool holds more than the threshold.
+ * space. A block gets the low part of the smallest hole that fits, whether the
+ * hole has memory or not; if no hole fits, the block goes to the end. Memory is
+ * mapped in pages of 32 MiB where a block lacks it: whole free pages of other
+ * holes are remapped before new pages are created. A freed block merges with
+ * its free neighbours. When the client synchronizes, whole free pages are
+ * released, the highest first, while the pool holds more than the threshold.
  *
- * Streams: a hole serves the stream that freed it. Another stream gets it once
- * the work before the free is known to be done (`opportunistic`), after a
- * synchronization, and where the device refuses more memory also earlier, by
- * having it wait (`internal`); that the driver grows first was measured. A
- * trace does not tell when work was done: with `opportunistic` it is taken to
- * be done at the free. Nor does it tell of the events between streams, so that
- * the third attribute has nothing to follow; nor when the client synchronized:
- * trim does, and `sync` requests may be assumed to lie between two.
+ * Streams: a hole serves the stream that freed it. It serves another stream
+ * once the work before the free is known to be done (`opportunistic`), and
+ * after a synchronization. When the device refuses more memory, it serves
+ * another stream even earlier, by a wait of that stream (`internal`);
+ * measurements show that the driver grows first. A trace does not show when
+ * work is done: with `opportunistic` the work counts as done at the free. A
+ * trace does not show the events between streams either, so the third way is
+ * not modelled. Nor does it show when the client synchronized: a trim is a
+ * synchronization, and `sync` is an assumed number of requests between two
+ * others.
  *
- * Ours, where nothing could be seen: of equal holes the lowest (the driver:
- * the one freed first, after a synchronization the one freed last; of a
- * stream's and a common one the stream's); pages are remapped from the largest
- * hole, its high end first. Pools are not told apart.
+ * Our choice, where measurements show nothing: among equal holes the lowest one
+ * (the driver: the one freed first, after a synchronization the one freed last;
+ * between a hole of the stream and a common one, that of the stream); pages are
+ * remapped from the largest hole, its high end first. The policy ignores pools.
  */
 #include "policies/cuda_async/state.h"
 #include "policies/mechanism/segments.h"
@@ -40,10 +43,11 @@ static enum frag_err init(struct frag_heap *heap)
 
     p->page = frag_round_up(p->page, heap->mem->granularity);
     p->span = frag_round_up(p->span, p->page);
-    p->nodes.size = sizeof(struct async_piece);
+    p->nodes.size = sizeof(struct async_block);
     return FRAG_OK;
 }
 
+/* Reserves the address space at the first request. */
 static enum frag_err reserve_span(struct frag_heap *heap)
 {
     struct cuda_async *p = heap->state;
@@ -52,14 +56,15 @@ static enum frag_err reserve_span(struct frag_heap *heap)
         return FRAG_OK;
     FRAG_TRY(heap->mem->ops->va_reserve(heap->mem, p->span, &p->base));
     p->end = nodes_take(&p->nodes);
-    *p->end = (struct async_piece){.node = {.addr = p->base, .size = p->span}};
+    *p->end = (struct async_block){.node = {.addr = p->base, .size = p->span}};
     return FRAG_OK;
 }
 
-/* ---- pieces ---- */
+/* ---- blocks ---- */
 
-/* The record between two neighbours goes; neither is in a set. */
-static void drop(struct cuda_async *p, struct async_piece *t)
+/* Unlinks a block whose range a neighbour has absorbed, and frees its record.
+ * The block is in no set. */
+static void drop_record(struct cuda_async *p, struct async_block *t)
 {
     if (t->below)
         t->below->above = t->above;
@@ -67,40 +72,41 @@ static void drop(struct cuda_async *p, struct async_piece *t)
     nodes_put(&p->nodes, t);
 }
 
-/* A piece that is in no set becomes a hole of home. */
-static void give(struct cuda_async *p, struct async_piece *t,
-                 struct holes_of *home)
+/* Turns a block that is in no set into a hole of `home`, merged with neighbours
+ * in the same holes. */
+static void add_hole(struct cuda_async *p, struct async_block *t,
+                     struct async_holes *home)
 {
-    struct async_piece *below = t->below, *above = t->above;
+    struct async_block *below = t->below, *above = t->above;
 
     if (below && below->home == home) {
         free_set_remove(&home->set, &below->node);
         t->node.addr = below->node.addr;
         t->node.size += below->node.size;
-        drop(p, below);
+        drop_record(p, below);
     }
     if (above == p->end && home == &p->common) {
         above->node.addr = t->node.addr;
         above->node.size += t->node.size;
-        drop(p, t);
+        drop_record(p, t);
         return;
     }
     if (above->home == home) {
         free_set_remove(&home->set, &above->node);
         t->node.size += above->node.size;
-        drop(p, above);
+        drop_record(p, above);
     }
     t->home = home;
     free_set_insert(&home->set, &t->node);
 }
 
-/* Cuts the low part off a piece that is in no set. */
-static struct async_piece *cut(struct cuda_async *p, struct async_piece *t,
-                               frag_size size)
+/* Splits the low `size` bytes off a block that is in no set. */
+static struct async_block *split_low(struct cuda_async *p,
+                                     struct async_block *t, frag_size size)
 {
-    struct async_piece *low = nodes_take(&p->nodes);
+    struct async_block *low = nodes_take(&p->nodes);
 
-    *low = (struct async_piece){.node = {.addr = t->node.addr, .size = size},
+    *low = (struct async_block){.node = {.addr = t->node.addr, .size = size},
                                 .below = t->below,
                                 .above = t};
     if (t->below)
@@ -111,17 +117,17 @@ static struct async_piece *cut(struct cuda_async *p, struct async_piece *t,
     return low;
 }
 
-/* Uses the low part of a free piece. */
-static struct async_piece *take(struct cuda_async *p, struct async_piece *t,
-                                frag_size size)
+/* Makes the low `size` bytes of a free block a used block. */
+static struct async_block *use_low(struct cuda_async *p, struct async_block *t,
+                                   frag_size size)
 {
-    struct holes_of *home = t->home;
+    struct async_holes *home = t->home;
 
     if (t == p->end)
-        return cut(p, t, size);
+        return split_low(p, t, size);
     free_set_remove(&home->set, &t->node);
     if (t->node.size > size) {
-        struct async_piece *low = cut(p, t, size);
+        struct async_block *low = split_low(p, t, size);
 
         free_set_insert(&home->set, &t->node);
         return low;
@@ -130,8 +136,10 @@ static struct async_piece *take(struct cuda_async *p, struct async_piece *t,
     return t;
 }
 
-static struct async_piece *choose(struct cuda_async *p,
-                                  const struct holes_of *holes, frag_size size)
+/* The smallest hole that fits and that the stream may use, else the end; NULL:
+ * no room. */
+static struct async_block *
+choose(struct cuda_async *p, const struct async_holes *holes, frag_size size)
 {
     struct free_node *own = free_set_fit(&holes->set, size);
     struct free_node *other = free_set_fit(&p->common.set, size);
@@ -140,16 +148,16 @@ static struct async_piece *choose(struct cuda_async *p,
         own = other;
     if (!own && p->end->node.size >= size)
         return p->end;
-    return (struct async_piece *)own;
+    return (struct async_block *)own;
 }
 
 /* ---- streams ---- */
 
-/* The holes of a stream, made if there are none yet; NULL if the host is full.
- */
-static struct holes_of *holes_of(struct cuda_async *p, frag_stream stream)
+/* The holes that a stream's blocks join when freed, created if necessary; NULL
+ * if the host has no memory. */
+static struct async_holes *holes_of(struct cuda_async *p, frag_stream stream)
 {
-    struct holes_of *h = p->streams;
+    struct async_holes *h = p->streams;
 
     if (p->opportunistic)
         return &p->common;
@@ -166,23 +174,24 @@ static struct holes_of *holes_of(struct cuda_async *p, frag_stream stream)
     return h;
 }
 
-/* All that was freed serves all; whether that is news. */
+/* Makes all holes common; true if at least one was not. */
 static bool share_all(struct cuda_async *p)
 {
     bool any = false;
 
-    for (struct holes_of *h = p->streams; h; h = h->next) {
+    for (struct async_holes *h = p->streams; h; h = h->next) {
         struct free_node *n;
 
         while ((n = free_set_first(&h->set)) != NULL) {
             free_set_remove(&h->set, n);
-            give(p, (struct async_piece *)n, &p->common);
+            add_hole(p, (struct async_block *)n, &p->common);
             any = true;
         }
     }
     return any;
 }
 
+/* Models a synchronization of the client. */
 static void synchronize(struct frag_heap *heap, frag_size keep)
 {
     struct cuda_async *p = heap->state;
@@ -195,16 +204,17 @@ static void synchronize(struct frag_heap *heap, frag_size keep)
 
 /* ---- the policy ---- */
 
-static enum frag_err place(struct frag_heap *heap, struct holes_of *holes,
-                           frag_size size, struct async_piece **out)
+/* Selects free addresses, maps memory under them, and makes the used block. */
+static enum frag_err place(struct frag_heap *heap, struct async_holes *holes,
+                           frag_size size, struct async_block **out)
 {
     struct cuda_async *p = heap->state;
-    struct async_piece *t = choose(p, holes, size);
+    struct async_block *t = choose(p, holes, size);
 
     if (!t)
         return FRAG_OOM;
     FRAG_TRY(cuda_async_back(heap, holes, t->node.addr, size));
-    *out = take(p, t, size);
+    *out = use_low(p, t, size);
     return FRAG_OK;
 }
 
@@ -214,8 +224,8 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
 {
     struct cuda_async *p = heap->state;
     const frag_size size = whole_quanta(req->size);
-    struct holes_of *holes = holes_of(p, req->stream);
-    struct async_piece *t;
+    struct async_holes *holes = holes_of(p, req->stream);
+    struct async_block *t;
     enum frag_err err;
 
     if (!holes)
@@ -238,9 +248,9 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
 static void cuda_async_free(struct frag_heap *heap,
                             const struct frag_block *block)
 {
-    struct async_piece *t = block->node;
+    struct async_block *t = block->node;
 
-    give(heap->state, t, t->owner);
+    add_hole(heap->state, t, t->owner);
 }
 
 static void cuda_async_trim(struct frag_heap *heap)
@@ -256,7 +266,7 @@ static void fini(struct frag_heap *heap)
     if (p->base)
         heap->mem->ops->va_free(heap->mem, p->base, p->span);
     while (p->streams) {
-        struct holes_of *h = p->streams;
+        struct async_holes *h = p->streams;
 
         p->streams = h->next;
         free(h);
@@ -281,7 +291,8 @@ static const struct frag_param params[] = {
         .init = "0",
         .min = 0,
         .max = 0x1p64,
-        .help = "bytes held through a synchronization (release threshold)",
+        .help = "release threshold: bytes that the pool keeps at a "
+                "synchronization",
     },
     {
         .name = "sync",
@@ -290,21 +301,25 @@ static const struct frag_param params[] = {
         .init = "0",
         .min = 0,
         .max = 0x1p53,
-        .help = "requests between two synchronizations; 0: only trim is one",
+        .help = "requests between two assumed synchronizations; 0: only a trim "
+                "is a synchronization",
     },
     {
         .name = "opportunistic",
         .kind = FRAG_PARAM_SWITCH,
         .offset = offsetof(struct cuda_async, opportunistic),
         .init = "yes",
-        .help = "a freed block serves other streams, its work being done",
+        .help =
+            "a freed block serves other streams at once: its work counts as "
+            "done",
     },
     {
         .name = "internal",
         .kind = FRAG_PARAM_SWITCH,
         .offset = offsetof(struct cuda_async, internal),
         .init = "yes",
-        .help = "or has them wait for it, once the device is full",
+        .help = "a freed block serves other streams when the device is full: "
+                "they wait for its work",
     },
     {
         .name = "span",
@@ -313,7 +328,7 @@ static const struct frag_param params[] = {
         .init = "1TiB",
         .min = 0x1p21,
         .max = 0x1p44,
-        .help = "bytes of address space, all that it reserves",
+        .help = "bytes of address space that the pool reserves in total",
     },
     {.name = NULL},
 };

@@ -1,3 +1,7 @@
+/* pages.c - the physical pages of the cuda_async policy: maps them under
+ * blocks, collects free ones, and releases them. It does not decide where
+ * blocks lie.
+ */
 #include "policies/cuda_async/state.h"
 
 #include <stdlib.h>
@@ -8,8 +12,8 @@ static frag_addr page_addr(const struct cuda_async *p, size_t i)
     return p->base + i * p->page;
 }
 
-/* Room for the pages below `count` and for as many spare ones. */
-static enum frag_err know_pages(struct cuda_async *p, size_t count)
+/* Enlarges `phys` and `spare` to at least `count` entries each. NOMEM. */
+static enum frag_err reserve_entries(struct cuda_async *p, size_t count)
 {
     const size_t room = 2 * count;
     frag_phys *grown;
@@ -29,7 +33,8 @@ static enum frag_err know_pages(struct cuda_async *p, size_t count)
     return FRAG_OK;
 }
 
-static enum frag_err strip(struct frag_heap *heap, size_t page)
+/* Unmaps a page, which is then spare. */
+static enum frag_err unmap_page(struct frag_heap *heap, size_t page)
 {
     struct cuda_async *p = heap->state;
 
@@ -62,9 +67,10 @@ static enum frag_err create_spare(struct frag_heap *heap)
     return FRAG_OK;
 }
 
-/* The pages that lie wholly in a piece: [*from, answer). */
+/* The pages that lie wholly in a block: from *from up to, but not including,
+ * the result. */
 static size_t whole_pages(const struct cuda_async *p,
-                          const struct async_piece *t, size_t *from)
+                          const struct async_block *t, size_t *from)
 {
     const size_t to =
         (size_t)((t->node.addr + t->node.size - p->base) / p->page);
@@ -73,61 +79,64 @@ static size_t whole_pages(const struct cuda_async *p,
     return to < p->known ? to : p->known;
 }
 
-/* What a block calls for: memory for the pages [first, last], and so many more
- * than there are spare. */
+/* The pages that a new block needs. */
 struct async_need {
-    size_t first, last;
-    size_t missing;
-    const struct holes_of *holes; /* of the stream that asks */
-    bool is_counted_only;
+    size_t first, last;              /* pages that it touches, both included */
+    size_t missing;                  /* those of them without memory */
+    const struct async_holes *holes; /* of the requesting stream */
+    bool is_counted_only; /* count the free pages, do not unmap them */
 };
 
-/* Takes from a free piece the pages that the need is short of, or counts them;
- * answers how many. */
-static size_t take_pages(struct frag_heap *heap, const struct async_need *need,
-                         const struct async_piece *t, size_t most)
+/* Unmaps whole pages of a free block, or counts them, up to `most`; pages that
+ * the new block touches are left. Returns their number. */
+static size_t collect_pages(struct frag_heap *heap,
+                            const struct async_need *need,
+                            const struct async_block *t, size_t most)
 {
     struct cuda_async *p = heap->state;
-    size_t from, taken = 0;
+    size_t from, collected = 0;
 
-    for (size_t i = whole_pages(p, t, &from); i-- > from && taken < most;) {
+    for (size_t i = whole_pages(p, t, &from); i-- > from && collected < most;) {
         if (!p->phys[i] || (i >= need->first && i <= need->last))
             continue;
-        if (!need->is_counted_only && strip(heap, i) != FRAG_OK)
+        if (!need->is_counted_only && unmap_page(heap, i) != FRAG_OK)
             break;
-        taken++;
+        collected++;
     }
-    return taken;
+    return collected;
 }
 
-static size_t take_from_set(struct frag_heap *heap,
-                            const struct async_need *need,
-                            const struct free_set *set, size_t most)
+/* Likewise from a set of holes, the largest hole first. */
+static size_t collect_from_set(struct frag_heap *heap,
+                               const struct async_need *need,
+                               const struct free_set *set, size_t most)
 {
     const struct free_node *n = free_set_last(set);
-    size_t taken = 0;
+    size_t collected = 0;
 
-    for (; n && taken < most; n = free_set_before(set, n))
-        taken +=
-            take_pages(heap, need, (const struct async_piece *)n, most - taken);
-    return taken;
+    for (; n && collected < most; n = free_set_before(set, n))
+        collected += collect_pages(heap, need, (const struct async_block *)n,
+                                   most - collected);
+    return collected;
 }
 
-/* Up to `most` pages from wherever the stream may take them. */
-static size_t take_anywhere(struct frag_heap *heap,
-                            const struct async_need *need, size_t most)
+/* Likewise from all free blocks that the stream may use. */
+static size_t collect_anywhere(struct frag_heap *heap,
+                               const struct async_need *need, size_t most)
 {
     struct cuda_async *p = heap->state;
-    size_t taken = take_pages(heap, need, p->end, most);
+    size_t collected = collect_pages(heap, need, p->end, most);
 
-    taken += take_from_set(heap, need, &need->holes->set, most - taken);
+    collected +=
+        collect_from_set(heap, need, &need->holes->set, most - collected);
     if (need->holes != &p->common)
-        taken += take_from_set(heap, need, &p->common.set, most - taken);
-    return taken;
+        collected +=
+            collect_from_set(heap, need, &p->common.set, most - collected);
+    return collected;
 }
 
-/* Makes as many pages spare as the need has missing; what is new comes first,
- * since only that can be refused for lack of memory. */
+/* Makes as many pages spare as are missing. New pages are created before free
+ * ones are unmapped, because only the creation can fail for lack of memory. */
 static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
 {
     struct cuda_async *p = heap->state;
@@ -136,7 +145,7 @@ static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
 
     if (p->spares < need->missing) {
         need->is_counted_only = true;
-        idle = take_anywhere(heap, need, need->missing - p->spares);
+        idle = collect_anywhere(heap, need, need->missing - p->spares);
     }
     while (err == FRAG_OK && p->spares + idle < need->missing)
         err = create_spare(heap);
@@ -147,12 +156,12 @@ static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
     }
     need->is_counted_only = false;
     if (p->spares < need->missing)
-        take_anywhere(heap, need, need->missing - p->spares);
+        collect_anywhere(heap, need, need->missing - p->spares);
     return p->spares < need->missing ? FRAG_DEVICE : FRAG_OK;
 }
 
 enum frag_err cuda_async_back(struct frag_heap *heap,
-                              const struct holes_of *holes, frag_addr addr,
+                              const struct async_holes *holes, frag_addr addr,
                               frag_size size)
 {
     struct cuda_async *p = heap->state;
@@ -162,7 +171,7 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
         .holes = holes,
     };
 
-    FRAG_TRY(know_pages(p, need.last + 1));
+    FRAG_TRY(reserve_entries(p, need.last + 1));
     for (size_t i = need.first; i <= need.last; i++)
         need.missing += !p->phys[i];
     if (!need.missing)
@@ -178,8 +187,9 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
     return FRAG_OK;
 }
 
+/* Whether a whole page of a free block has memory. */
 static bool has_whole_page(const struct cuda_async *p,
-                           const struct async_piece *t)
+                           const struct async_block *t)
 {
     size_t from;
 
@@ -189,14 +199,14 @@ static bool has_whole_page(const struct cuda_async *p,
     return false;
 }
 
-/* Whether a free piece has a whole page. Few are large enough to, and to ask
- * them is less than to go through all pieces in the order of addresses. */
+/* Whether a common hole or the end has a whole page with memory. Few holes are
+ * large enough, so this test is cheaper than a walk over all blocks. */
 static bool is_any_page_free(const struct cuda_async *p)
 {
     const struct free_node *n = free_set_last(&p->common.set);
 
     for (; n && n->size >= p->page; n = free_set_before(&p->common.set, n))
-        if (has_whole_page(p, (const struct async_piece *)n))
+        if (has_whole_page(p, (const struct async_block *)n))
             return true;
     return has_whole_page(p, p->end);
 }
@@ -209,14 +219,14 @@ void cuda_async_shrink(struct frag_heap *heap, frag_size keep)
         ;
     if (p->pages * p->page <= keep || !is_any_page_free(p))
         return;
-    for (const struct async_piece *t = p->end; t; t = t->below) {
+    for (const struct async_block *t = p->end; t; t = t->below) {
         size_t from, i;
 
         if (t != p->end && !t->home)
             continue;
         for (i = whole_pages(p, t, &from); i-- > from;)
             if (p->phys[i] &&
-                (p->pages * p->page <= keep || strip(heap, i) != FRAG_OK ||
+                (p->pages * p->page <= keep || unmap_page(heap, i) != FRAG_OK ||
                  !release_spare(heap)))
                 return;
     }
@@ -227,7 +237,7 @@ void cuda_async_return_all(struct frag_heap *heap)
     struct cuda_async *p = heap->state;
 
     for (size_t i = 0; i < p->known; i++)
-        if (p->phys[i] && strip(heap, i) == FRAG_OK)
+        if (p->phys[i] && unmap_page(heap, i) == FRAG_OK)
             release_spare(heap);
     while (p->spares && release_spare(heap))
         ;

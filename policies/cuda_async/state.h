@@ -1,12 +1,13 @@
-/* state.h - what the parts of cuda_async share. Private to
+/* state.h - the state of the cuda_async policy, shared by its files. Private to
  * policies/cuda_async/.
  *
- * Address space is tiled by pieces, used or free; the topmost, `end`, is free
- * and always there, the other free ones are in the holes of a stream or in the
- * common ones. Memory lies under it by pages: all of a used piece has it, a
- * free one may. Spare pages are mapped nowhere, and there are none between two
- * calls unless the device failed. No two free neighbours are in the same holes.
- * cuda_async_check checks this.
+ * Blocks tile the address space; a block is used or free. The topmost block,
+ * `end`, is free and always there. Every other free block is a hole: it is in
+ * the holes of one stream or in the common holes. Physical memory lies under
+ * the blocks in pages: all of a used block has memory, and a free block may
+ * have some. A spare page is mapped nowhere; between two calls there are none
+ * unless the device failed. No two free neighbours are in the same holes.
+ * cuda_async_check checks all this.
  */
 #ifndef FRAG_POLICIES_CUDA_ASYNC_STATE_H
 #define FRAG_POLICIES_CUDA_ASYNC_STATE_H
@@ -15,50 +16,52 @@
 #include "policies/mechanism/nodes.h"
 #include "policies/policy.h"
 
-struct holes_of {
-    struct holes_of *next;
+/* The holes of one stream, or the common ones. */
+struct async_holes {
+    struct async_holes *next;
     frag_stream stream;
     struct free_set set;
 };
 
-struct async_piece {
-    struct free_node node; /* size and addr; first: a set gives pieces */
-    struct async_piece *below, *above;
-    struct holes_of *owner; /* where it goes when it is freed */
-    struct holes_of *home;  /* where it lies; NULL: used, or the end */
+struct async_block {
+    struct free_node node; /* size and addr; must be the first member */
+    struct async_block *below, *above;
+    struct async_holes *owner; /* the holes that it joins when it is freed */
+    struct async_holes
+        *home; /* the holes that it is in; NULL: used, or the end */
 };
 
 struct cuda_async {
-    frag_size page, span, threshold; /* the parameters */
+    frag_size page, span, threshold; /* parameters, as the two lines below */
     uint64_t sync;
     bool opportunistic, internal;
-    frag_addr base;          /* of the address space; 0: not reserved yet */
-    struct async_piece *end; /* the topmost piece, always there, free */
-    frag_phys *phys;         /* of the page at base + i * page; 0: none */
-    size_t known;            /* entries of it */
-    frag_phys *spare;        /* created, mapped nowhere */
-    size_t spares;
-    uint64_t pages;    /* created */
+    frag_addr base; /* start of the address space; 0: not reserved yet */
+    struct async_block *end; /* the topmost block, always free */
+    frag_phys *phys;   /* [known]: of the page at base + i * page; 0: none */
+    size_t known;      /* entries of `phys` */
+    frag_phys *spare;  /* pages that are mapped nowhere */
+    size_t spares;     /* number of spare pages */
+    uint64_t pages;    /* pages created and not released */
     uint64_t requests; /* since the last synchronization */
-    struct holes_of common, *streams;
-    struct nodes nodes; /* of pieces */
+    struct async_holes common, *streams;
+    struct nodes nodes; /* of blocks */
 };
 
-/* Memory under all of [addr, addr + size), which is free, for a request that
- * may use the holes given and the common ones. OOM, NOMEM, DEVICE; pages may
- * have come or gone on the way, none of them used. */
+/* Maps memory under all of the free range [addr, addr + size), for a request
+ * that may use `holes` and the common holes. OOM, NOMEM, DEVICE: free pages may
+ * have been mapped, unmapped or released; used pages are unchanged. */
 enum frag_err cuda_async_back(struct frag_heap *heap,
-                              const struct holes_of *holes, frag_addr addr,
+                              const struct async_holes *holes, frag_addr addr,
                               frag_size size) FRAG_MUST_CHECK;
 
-/* Returns the highest whole free pages while more than `keep` bytes are held.
- * All holes are common. */
+/* Releases whole free pages, the highest first, while the pool has more than
+ * `keep` bytes. All holes must be common. */
 void cuda_async_shrink(struct frag_heap *heap, frag_size keep);
 
-/* NULL, or what is broken. */
+/* Returns NULL, or a text that names the broken invariant. */
 const char *cuda_async_check(const struct frag_heap *heap);
 
-/* Returns all pages, used or not, and what it takes to know them. */
+/* Releases all pages, used ones included, and frees their arrays. */
 void cuda_async_return_all(struct frag_heap *heap);
 
 #endif

@@ -1,33 +1,37 @@
-/* rmm_arena.c - RAPIDS RMM's arenas: superblocks, passed between streams.
+/* rmm_arena.c - the rmm_arena policy: RAPIDS RMM's arenas, whose superblocks
+ * move between streams.
  *
- * All memory is taken at once and never grows. It is tiled by superblocks, each
- * tiled by blocks; a superblock belongs to the global arena or to the arena of
- * one stream. Everywhere the first fit by address serves, its low part.
+ * The policy allocates all memory at once and never grows. Superblocks tile
+ * this memory, and blocks tile each superblock. A superblock belongs to the
+ * global arena or to the arena of one stream. Every search is first fit by
+ * address, and the low part of what it finds is used.
  *
- *   - A request of at most `superblock` bytes is served by the first superblock
- *     of its stream's arena that has room. If none has, that arena acquires one
- *     from the global arena. A larger request is served inside the global
- * arena, from a superblock acquired likewise but left there.
- *   - What is acquired is the first superblock with room for the request. If it
- *     is wholly free, and large enough to leave another, it is cut to the
- *     request, at least `superblock` bytes; if not, it is taken as it is, and
- *     what may live in it goes along.
+ *   - A request of at most `superblock` bytes gets a block in the first
+ *     superblock of its stream's arena that has room. If none has, that arena
+ *     acquires a superblock from the global arena. A larger request gets a
+ *     block in a superblock that is acquired likewise, but stays in the global
+ *     arena.
+ *   - The acquired superblock is the first one of the global arena with room
+ *     for the request. If it is wholly free, and large enough to leave another
+ *     superblock, it is split to the size of the request, at least `superblock`
+ *     bytes. Otherwise it is acquired whole, live blocks included.
  *   - A freed block is coalesced with its neighbours inside the superblock. If
- *     that leaves a superblock of the global arena wholly free, it is coalesced
- *     with such neighbours. One of a stream's arena stays there, even so.
- *   - If a request fails, the device is synchronized, all superblocks of all
- *     streams go to the global arena, coalescing those that are wholly free,
- *     and the request is made once more.
+ *     a superblock of the global arena is then wholly free, it is coalesced
+ *     with wholly free neighbours of the global arena. A superblock of a
+ *     stream's arena stays there even if it is wholly free.
+ *   - If a request fails, the device is synchronized, and all superblocks of
+ *     all streams move to the global arena, where those that are wholly free
+ *     are coalesced. Then the request is tried once more.
  *
- * Sizes are rounded up to FRAG_ALIGNMENT, 256 bytes, as in the source.
+ * Sizes are rounded up to FRAG_ALIGNMENT, 256 bytes, as in RMM.
  *
- * Where we differ: the source takes its memory when it is constructed; here the
- * first request does, and all are refused until it has been had, or if it is
- * less than a superblock. The source waits for the stream at each free of a
- * block that the global arena serves, and at each of a block that has changed
- * arenas; a backend has no such call. It keeps arenas by thread for the
- * per-thread default stream; a trace has streams only. A block is freed on the
- * stream that it was allocated on.
+ * Differences from RMM: RMM allocates its memory when it is constructed. Here
+ * the first request does, and every request is refused until that has
+ * succeeded, and always if the memory is less than a superblock. RMM waits for
+ * the stream at each free of a block that the global arena serves, and of a
+ * block that has changed arenas; a backend has no such call. RMM keeps arenas
+ * by thread for the per-thread default stream; a trace has streams only. Here a
+ * block is freed on the stream on which it was allocated.
  *
  * Source: rapidsai/rmm 26.08 at 5d50a37, cpp/include/rmm/mr/detail/arena.hpp,
  * cpp/src/mr/detail/arena_memory_resource_impl.cpp, without the compile-time
@@ -42,56 +46,58 @@
 struct superblock;
 
 struct arena_block {
-    struct hole hole; /* size and addr; the rest while it is free */
+    struct hole hole; /* size and addr; the links while it is free */
     struct arena_block *below,
         *above; /* neighbours; NULL at the superblock's ends */
     struct superblock *home;
     bool used;
 };
 
-/* Filed by address in its arena's tree as a hole whose size is that of its
- * largest free block: the lowest hole that is large enough is the first
- * superblock with room. A superblock without room is a hole of no size. */
+/* Its arena's tree has it by address, as a hole (`rank`) of the size of its
+ * largest free block, 0 if it has none. So the lowest hole that is large enough
+ * is the first superblock with room. */
 struct superblock {
     struct hole rank;
     struct superblock *below, *above; /* neighbours; NULL at the ends */
     frag_size size;
-    struct hole *holes;         /* its free blocks by address */
-    struct stream_arena *arena; /* where it is filed */
+    struct hole *holes;         /* its free blocks, by address */
+    struct stream_arena *arena; /* the arena that it belongs to */
     struct arena_block *lowest; /* its first block */
 };
 
 struct stream_arena {
-    struct hole *tree; /* superblocks by address */
+    struct hole *tree; /* its superblocks, by address */
 };
 
 struct rmm_arena {
-    frag_size size, superblock; /* the parameters */
-    double fraction;
-    frag_addr addr;
-    frag_size held; /* bytes taken; 0: none yet */
+    frag_size size, superblock; /* parameters, in bytes */
+    double fraction;            /* parameter */
+    frag_addr addr;             /* of all memory */
+    frag_size held;             /* bytes allocated; 0: none yet */
     struct stream_arena global;
-    struct stream_arena **arenas; /* by stream; NULL: never heard of */
+    struct stream_arena **arenas; /* by stream; NULL: no request of it yet */
     size_t arena_count;
     struct nodes blocks, superblocks;
 };
 
 /* ---- superblocks ---- */
 
-static void file(struct superblock *s, struct stream_arena *arena)
+/* Inserts a superblock that is in no arena into one. */
+static void insert_superblock(struct superblock *s, struct stream_arena *arena)
 {
     s->arena = arena;
     s->rank.node.size = s->holes ? s->holes->widest : 0;
     holes_insert(&arena->tree, &s->rank);
 }
 
-static void unfile(struct superblock *s)
+/* Removes a superblock from its arena. */
+static void remove_superblock(struct superblock *s)
 {
     holes_remove(&s->arena->tree, &s->rank);
 }
 
-/* Its free blocks have changed. */
-static void refile(struct superblock *s)
+/* Updates its rank after its free blocks have changed. */
+static void update_superblock(struct superblock *s)
 {
     const frag_size largest = s->holes ? s->holes->widest : 0;
 
@@ -104,9 +110,11 @@ static bool is_empty(const struct superblock *s)
     return !s->lowest->used && !s->lowest->above;
 }
 
-/* A superblock of one free block, above another (NULL: the first of all). */
-static struct superblock *make(struct rmm_arena *p, struct superblock *below,
-                               frag_addr addr, frag_size size)
+/* Creates a superblock of one free block above `below` (NULL: the first one).
+ * It is in no arena. */
+static struct superblock *make_superblock(struct rmm_arena *p,
+                                          struct superblock *below,
+                                          frag_addr addr, frag_size size)
 {
     struct superblock *s = nodes_take(&p->superblocks);
     struct arena_block *b = nodes_take(&p->blocks);
@@ -126,14 +134,15 @@ static struct superblock *make(struct rmm_arena *p, struct superblock *below,
     return s;
 }
 
-/* Resizes a wholly free superblock that is filed nowhere. */
+/* Resizes a wholly free superblock that is in no arena. */
 static void resize(struct superblock *s, frag_size size)
 {
     s->size = size;
     holes_resize(&s->holes, &s->lowest->hole, s->rank.node.addr, size);
 }
 
-/* Adds a wholly free superblock to the one below it; both are filed nowhere. */
+/* Merges the wholly free superblock `above` into `s`, which is below it and
+ * also wholly free; both are in no arena. */
 static void absorb(struct rmm_arena *p, struct superblock *s,
                    struct superblock *above)
 {
@@ -150,35 +159,38 @@ static bool can_merge(struct rmm_arena *p, const struct superblock *s)
     return s && s->arena == &p->global && is_empty(s);
 }
 
-/* Files a superblock that is filed nowhere in the global arena. */
-static void release(struct rmm_arena *p, struct superblock *s)
+/* Inserts a superblock that is in no arena into the global arena, coalesced if
+ * it is wholly free. */
+static void release_superblock(struct rmm_arena *p, struct superblock *s)
 {
     if (is_empty(s) && can_merge(p, s->above)) {
-        unfile(s->above);
+        remove_superblock(s->above);
         absorb(p, s, s->above);
     }
     if (is_empty(s) && can_merge(p, s->below)) {
         struct superblock *below = s->below;
 
-        unfile(below);
+        remove_superblock(below);
         absorb(p, below, s);
         s = below;
     }
-    file(s, &p->global);
+    insert_superblock(s, &p->global);
 }
 
-static void clean(struct rmm_arena *p, struct stream_arena *arena)
+/* Moves all superblocks of a stream's arena to the global arena. */
+static void release_all(struct rmm_arena *p, struct stream_arena *arena)
 {
     while (arena->tree) {
         struct superblock *s = (struct superblock *)arena->tree;
 
-        unfile(s);
-        release(p, s);
+        remove_superblock(s);
+        release_superblock(p, s);
     }
 }
 
-/* The first superblock of the global arena with room, moved to `arena`; NULL if
- * there is none. May use a node of each kind, which the caller has reserved. */
+/* Moves the first superblock of the global arena with room to `arena`; NULL if
+ * there is none. Uses at most one record of each kind, which the caller has
+ * reserved. */
 static struct superblock *acquire(struct rmm_arena *p, frag_size size,
                                   struct stream_arena *arena)
 {
@@ -188,22 +200,24 @@ static struct superblock *acquire(struct rmm_arena *p, frag_size size,
 
     if (!s)
         return NULL;
-    unfile(s);
+    remove_superblock(s);
     if (is_empty(s) && s->size >= least + p->superblock) {
         const frag_addr end = rank->node.addr + least;
 
-        file(make(p, s, end, s->size - least), &p->global);
+        insert_superblock(make_superblock(p, s, end, s->size - least),
+                          &p->global);
         resize(s, least);
     }
-    file(s, arena);
+    insert_superblock(s, arena);
     return s;
 }
 
 /* ---- blocks ---- */
 
-/* The first block of a superblock that has room, cut to size. Uses a node. */
-static struct arena_block *carve(struct rmm_arena *p, struct superblock *s,
-                                 frag_size size)
+/* Allocates from the first free block of a superblock that fits; there must be
+ * one. Uses at most one record. */
+static struct arena_block *alloc_inside(struct rmm_arena *p,
+                                        struct superblock *s, frag_size size)
 {
     struct hole *hole = holes_lowest(s->holes, size, 0);
     struct arena_block *b = (struct arena_block *)hole;
@@ -225,12 +239,12 @@ static struct arena_block *carve(struct rmm_arena *p, struct superblock *s,
         holes_remove(&s->holes, hole);
     }
     b->used = true;
-    refile(s);
+    update_superblock(s);
     return b;
 }
 
-/* Adds the block above to b; neither is among the holes. */
-static void fuse(struct rmm_arena *p, struct arena_block *b)
+/* Merges the block above b into b; neither is among the holes. */
+static void absorb_above(struct rmm_arena *p, struct arena_block *b)
 {
     struct arena_block *above = b->above;
 
@@ -241,24 +255,27 @@ static void fuse(struct rmm_arena *p, struct arena_block *b)
     nodes_put(&p->blocks, above);
 }
 
+/* Merges a block with its free neighbours; the result is not among the holes.
+ */
 static struct arena_block *coalesce(struct rmm_arena *p, struct superblock *s,
                                     struct arena_block *b)
 {
     if (b->above && !b->above->used) {
         holes_remove(&s->holes, &b->above->hole);
-        fuse(p, b);
+        absorb_above(p, b);
     }
     if (b->below && !b->below->used) {
         b = b->below;
         holes_remove(&s->holes, &b->hole);
-        fuse(p, b);
+        absorb_above(p, b);
     }
     return b;
 }
 
 /* ---- the policy ---- */
 
-static frag_size size_to_take(const struct frag_heap *heap)
+/* Bytes that the policy allocates at the start. */
+static frag_size start_size(const struct frag_heap *heap)
 {
     const struct rmm_arena *p = heap->state;
     frag_size size = p->size;
@@ -276,7 +293,7 @@ static frag_size size_to_take(const struct frag_heap *heap)
 static enum frag_err start(struct frag_heap *heap)
 {
     struct rmm_arena *p = heap->state;
-    const frag_size size = size_to_take(heap);
+    const frag_size size = start_size(heap);
 
     if (size < p->superblock)
         return FRAG_OOM;
@@ -284,12 +301,12 @@ static enum frag_err start(struct frag_heap *heap)
     FRAG_TRY(nodes_reserve(&p->blocks, 1));
     FRAG_TRY(heap->mem->ops->segment_alloc(heap->mem, size, &p->addr));
     p->held = size;
-    file(make(p, NULL, p->addr, size), &p->global);
+    insert_superblock(make_superblock(p, NULL, p->addr, size), &p->global);
     return FRAG_OK;
 }
 
-/* Makes sure that the stream has an arena. */
-static enum frag_err meet_stream(struct rmm_arena *p, frag_stream stream)
+/* Makes sure that the stream has an arena. NOMEM. */
+static enum frag_err ensure_arena(struct rmm_arena *p, frag_stream stream)
 {
     if (stream >= p->arena_count) {
         const size_t count = (size_t)stream + 1;
@@ -308,7 +325,8 @@ static enum frag_err meet_stream(struct rmm_arena *p, frag_stream stream)
     return p->arenas[stream] ? FRAG_OK : FRAG_NOMEM;
 }
 
-/* Uses at most a superblock and two blocks, which the caller has reserved. */
+/* Serves a request; NULL: there is no room. Uses at most the records of one
+ * superblock and two blocks, which the caller has reserved. */
 static struct arena_block *serve(struct rmm_arena *p, frag_size size,
                                  struct stream_arena *arena)
 {
@@ -320,10 +338,11 @@ static struct arena_block *serve(struct rmm_arena *p, frag_size size,
         s = (struct superblock *)holes_lowest(arena->tree, size, 0);
     if (!s)
         s = acquire(p, size, arena);
-    return s ? carve(p, s, size) : NULL;
+    return s ? alloc_inside(p, s, size) : NULL;
 }
 
-/* All superblocks of all streams go to the global arena. */
+/* Waits for the device, then moves all superblocks of all streams to the global
+ * arena. */
 static enum frag_err defragment(struct frag_heap *heap)
 {
     struct rmm_arena *p = heap->state;
@@ -331,7 +350,7 @@ static enum frag_err defragment(struct frag_heap *heap)
     FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
     for (size_t i = 0; i < p->arena_count; i++)
         if (p->arenas[i])
-            clean(p, p->arenas[i]);
+            release_all(p, p->arenas[i]);
     return FRAG_OK;
 }
 
@@ -345,7 +364,7 @@ static enum frag_err rmm_arena_alloc(struct frag_heap *heap,
 
     if (!p->held)
         FRAG_TRY(start(heap));
-    FRAG_TRY(meet_stream(p, req->stream));
+    FRAG_TRY(ensure_arena(p, req->stream));
     FRAG_TRY(nodes_reserve(&p->superblocks, 1));
     FRAG_TRY(nodes_reserve(&p->blocks, 2));
     b = serve(p, size, p->arenas[req->stream]);
@@ -369,10 +388,10 @@ static void rmm_arena_free(struct frag_heap *heap,
     b->used = false;
     b = coalesce(p, s, b);
     holes_insert(&s->holes, &b->hole);
-    refile(s);
+    update_superblock(s);
     if (s->arena == &p->global && is_empty(s)) {
-        unfile(s);
-        release(p, s);
+        remove_superblock(s);
+        release_superblock(p, s);
     }
 }
 
@@ -407,7 +426,7 @@ static const struct frag_param params[] = {
         .init = "0",
         .min = 0,
         .max = 0x1p50,
-        .help = "bytes of all arenas together; 0: a fraction of the device",
+        .help = "bytes of all arenas together; 0: `fraction` of the device",
     },
     {
         .name = "fraction",
@@ -416,7 +435,8 @@ static const struct frag_param params[] = {
         .init = "0.5",
         .min = 0,
         .max = 1,
-        .help = "of the device's bytes, where no size is given",
+        .help =
+            "fraction of the device's bytes that is allocated if `size` is 0",
     },
     {
         .name = "superblock",
@@ -425,15 +445,16 @@ static const struct frag_param params[] = {
         .init = "1MiB",
         .min = 256,
         .max = 0x1p40,
-        .help = "bytes of the smallest superblock, rounded up to 256; larger "
-                "requests are the global arena's",
+        .help =
+            "bytes of the smallest superblock, rounded up to 256; the global "
+            "arena serves larger requests",
     },
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_rmm_arena = {
     .name = "rmm_arena",
-    .summary = "RAPIDS RMM's arenas: superblocks passed between streams",
+    .summary = "RAPIDS RMM's arenas: superblocks move between streams",
     .source = "rapidsai/rmm 26.08 (5d50a37), arena_memory_resource",
     .state_size = sizeof(struct rmm_arena),
     .params = params,

@@ -1,20 +1,21 @@
-/* rmm_binning.c - RAPIDS RMM's bins of one size each, on top of its pool.
+/* rmm_binning.c - the rmm_binning policy: RAPIDS RMM's bins of fixed block
+ * sizes, on top of its pool.
  *
- * There is a bin for `smallest` bytes and for each doubling of it up to
- * `largest`. A request takes a whole block of the smallest bin that is large
- * enough, however small the request; one that is larger than all bins is the
- * pool's, whose rules are in mechanism/stream_pool.h.
+ * There is a bin for `smallest` bytes and for each doubling of that up to
+ * `largest`. A request gets a whole block of the smallest bin that fits, even
+ * if the request is much smaller. The pool serves requests larger than every
+ * bin; stream_pool.h has its rules.
  *
- * A bin keeps a queue per stream: freed last, taken last. When the stream's own
- * is empty, the others are asked in the order of stream numbers (of event
- * handles in the source, which nothing determines). When all are empty,
- * `blocks` more blocks are cut from one block of the pool that is taken on the
- * requester's stream, and queued in the order of addresses; if the pool cannot
- * give that much, the request is refused. What a bin has it keeps.
+ * A bin has a queue of free blocks for each stream: first in, first out. If the
+ * stream's own queue is empty, the others are used in the order of stream
+ * numbers (in RMM, of event handles, whose order is not defined). If all are
+ * empty, one block of the pool is allocated on the requesting stream and split
+ * into `blocks` blocks, which are queued in address order. If the pool has no
+ * block of that size, the request is refused. A bin never returns its blocks.
  *
- * Each bin starts with so many blocks in the queue of stream 0. The source
- * takes them when it is constructed, smallest bin first; here the first request
- * does, and each request is refused until all have been had.
+ * Each bin starts with `blocks` blocks in the queue of stream 0. RMM allocates
+ * them when it is constructed, smallest bin first. Here the first request
+ * allocates them, and every request is refused until all are allocated.
  *
  * Source: rapidsai/rmm 26.08 at 5d50a37, cpp/src/mr/detail/
  * binning_memory_resource_impl.cpp, fixed_size_memory_resource_impl.cpp; the
@@ -26,34 +27,34 @@
 
 enum { MAX_BINS = 48 };
 
-struct bin_cell { /* a block of a bin */
-    struct bin_cell *next;
+struct bin_block { /* a block of a bin */
+    struct bin_block *next;
     struct bin *bin;
     frag_addr addr;
-    frag_stream stream; /* whose queue it is in or will go to */
+    frag_stream stream; /* in the queue of this stream, or used by it */
 };
 
 struct bin_queue {
-    struct bin_cell *first, *last; /* last means nothing while first is NULL */
+    struct bin_block *first, *last; /* `last` is undefined if first is NULL */
 };
 
 struct bin {
     frag_size size;
-    bool stocked;
+    bool filled;              /* its first blocks are allocated */
     struct bin_queue *queues; /* by stream */
 };
 
 struct rmm_binning {
     struct stream_pool pool;
-    frag_size smallest, largest; /* the parameters */
-    uint64_t blocks;
-    bool ready; /* all bins are stocked */
+    frag_size smallest, largest; /* parameters, in bytes */
+    uint64_t blocks;             /* parameter */
+    bool ready;                  /* all bins are filled */
     size_t bin_count, queue_count;
-    struct nodes nodes; /* of cells */
+    struct nodes nodes; /* records of bin blocks */
     struct bin bins[MAX_BINS];
 };
 
-static void push(struct bin_queue *q, struct bin_cell *c)
+static void push(struct bin_queue *q, struct bin_block *c)
 {
     c->next = NULL;
     if (q->first)
@@ -63,9 +64,9 @@ static void push(struct bin_queue *q, struct bin_cell *c)
     q->last = c;
 }
 
-static struct bin_cell *pop(struct bin_queue *q)
+static struct bin_block *pop(struct bin_queue *q)
 {
-    struct bin_cell *c = q->first;
+    struct bin_block *c = q->first;
 
     if (c)
         q->first = c->next;
@@ -84,7 +85,8 @@ static enum frag_err widen(struct bin *bin, size_t old, size_t count)
     return FRAG_OK;
 }
 
-static enum frag_err meet_stream(struct rmm_binning *p, frag_stream stream)
+/* Makes sure that each bin has a queue for the stream. NOMEM. */
+static enum frag_err ensure_queues(struct rmm_binning *p, frag_stream stream)
 {
     const size_t count = (size_t)stream + 1;
 
@@ -96,9 +98,10 @@ static enum frag_err meet_stream(struct rmm_binning *p, frag_stream stream)
     return FRAG_OK;
 }
 
-/* A chunk from the pool, cut into cells on the stream's queue. */
-static enum frag_err stock(struct frag_heap *heap, struct bin *bin,
-                           frag_stream stream)
+/* Allocates a chunk from the pool and splits it into blocks of the bin, in the
+ * stream's queue. */
+static enum frag_err fill_bin(struct frag_heap *heap, struct bin *bin,
+                              frag_stream stream)
 {
     struct rmm_binning *p = heap->state;
     struct frag_block chunk;
@@ -107,12 +110,12 @@ static enum frag_err stock(struct frag_heap *heap, struct bin *bin,
     FRAG_TRY(stream_pool_alloc(heap, &p->pool, bin->size * p->blocks, stream,
                                &chunk));
     for (uint64_t i = 0; i < p->blocks; i++) {
-        struct bin_cell *c = nodes_take(&p->nodes);
+        struct bin_block *c = nodes_take(&p->nodes);
 
-        *c = (struct bin_cell){.bin = bin, .addr = chunk.addr + i * bin->size};
+        *c = (struct bin_block){.bin = bin, .addr = chunk.addr + i * bin->size};
         push(&bin->queues[stream], c);
     }
-    bin->stocked = true;
+    bin->filled = true;
     return FRAG_OK;
 }
 
@@ -123,18 +126,18 @@ static enum frag_err start(struct frag_heap *heap)
     if (p->ready)
         return FRAG_OK;
     FRAG_TRY(stream_pool_start(heap, &p->pool));
-    FRAG_TRY(meet_stream(p, 0));
+    FRAG_TRY(ensure_queues(p, 0));
     for (size_t i = 0; i < p->bin_count; i++)
-        if (!p->bins[i].stocked)
-            FRAG_TRY(stock(heap, &p->bins[i], 0));
+        if (!p->bins[i].filled)
+            FRAG_TRY(fill_bin(heap, &p->bins[i], 0));
     p->ready = true;
     return FRAG_OK;
 }
 
-static struct bin_cell *from_queues(struct rmm_binning *p, struct bin *bin,
-                                    frag_stream stream)
+static struct bin_block *from_queues(struct rmm_binning *p, struct bin *bin,
+                                     frag_stream stream)
 {
-    struct bin_cell *c = pop(&bin->queues[stream]);
+    struct bin_block *c = pop(&bin->queues[stream]);
 
     for (size_t i = 0; !c && i < p->queue_count; i++)
         c = pop(&bin->queues[i]);
@@ -156,17 +159,17 @@ static enum frag_err rmm_binning_alloc(struct frag_heap *heap,
 {
     struct rmm_binning *p = heap->state;
     struct bin *bin;
-    struct bin_cell *c;
+    struct bin_block *c;
 
     FRAG_TRY(start(heap));
     if (req->size > p->bins[p->bin_count - 1].size)
         return stream_pool_alloc(heap, &p->pool, req->size, req->stream, out);
 
-    FRAG_TRY(meet_stream(p, req->stream));
+    FRAG_TRY(ensure_queues(p, req->stream));
     bin = bin_for(p, req->size);
     c = from_queues(p, bin, req->stream);
     if (!c) {
-        FRAG_TRY(stock(heap, bin, req->stream));
+        FRAG_TRY(fill_bin(heap, bin, req->stream));
         c = pop(&bin->queues[req->stream]);
     }
     c->stream = req->stream;
@@ -178,7 +181,7 @@ static void rmm_binning_free(struct frag_heap *heap,
                              const struct frag_block *block)
 {
     struct rmm_binning *p = heap->state;
-    struct bin_cell *c = block->node;
+    struct bin_block *c = block->node;
 
     if (block->size > p->bins[p->bin_count - 1].size)
         stream_pool_free(&p->pool, block);
@@ -194,7 +197,7 @@ static enum frag_err init(struct frag_heap *heap)
          p->bin_count < MAX_BINS && (!p->bin_count || size <= p->largest);
          size *= 2)
         p->bins[p->bin_count++].size = size;
-    p->nodes.size = sizeof(struct bin_cell);
+    p->nodes.size = sizeof(struct bin_block);
     stream_pool_init(&p->pool);
     return FRAG_OK;
 }
@@ -217,7 +220,7 @@ static const struct frag_param params[] = {
         .init = "256KiB",
         .min = 1,
         .max = 0x1p40,
-        .help = "bytes of a block of the smallest bin",
+        .help = "block size of the smallest bin, in bytes",
         .at_most = "largest",
     },
     {
@@ -227,7 +230,7 @@ static const struct frag_param params[] = {
         .init = "4MiB",
         .min = 1,
         .max = 0x1p40,
-        .help = "bytes that no bin's blocks exceed",
+        .help = "largest block size of a bin, in bytes",
     },
     {
         .name = "blocks",
@@ -236,7 +239,7 @@ static const struct frag_param params[] = {
         .init = "128",
         .min = 1,
         .max = 0x1p16,
-        .help = "blocks that a bin takes from the pool at once",
+        .help = "blocks that a bin allocates from the pool at once",
     },
     STREAM_POOL_PARAMS(struct rmm_binning, pool),
     {.name = NULL},
@@ -244,7 +247,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_rmm_binning = {
     .name = "rmm_binning",
-    .summary = "RAPIDS RMM's bins of fixed sizes over its pool",
+    .summary = "RAPIDS RMM's bins of fixed block sizes, on top of its pool",
     .source = "rapidsai/rmm 26.08 (5d50a37), binning_memory_resource",
     .state_size = sizeof(struct rmm_binning),
     .params = params,

@@ -1,8 +1,9 @@
-/* rmm_pool.c - RAPIDS RMM's pool: coalescing best fit, a free list per stream.
+/* rmm_pool.c - the rmm_pool policy: RAPIDS RMM's pool, coalescing best fit with
+ * a free list for each stream.
  *
- * All rules, their source, and where we differ are in
- * mechanism/stream_pool.h. A block is freed on the stream that it was allocated
- * on; the source has a stream with each free.
+ * stream_pool.h has the rules, their source, and the differences. A block is
+ * freed on the stream on which it was allocated; in RMM each free names a
+ * stream.
  *
  * Source: rapidsai/rmm 26.08 at 5d50a37, pool_memory_resource on
  * stream_ordered_memory_resource and coalescing_free_list.
@@ -52,7 +53,7 @@ static const struct frag_param params[] = {
 
 const struct frag_policy frag_policy_rmm_pool = {
     .name = "rmm_pool",
-    .summary = "RAPIDS RMM's pool: best fit with a free list per stream",
+    .summary = "RAPIDS RMM's pool: best fit with a free list for each stream",
     .source = "rapidsai/rmm 26.08 (5d50a37), pool_memory_resource",
     .state_size = sizeof(struct rmm_pool),
     .params = params,

@@ -1,3 +1,6 @@
+/* stream_pool.c - lists, growth and search of RMM's pool. stream_pool.h has the
+ * rules and their source.
+ */
 #include "policies/rmm/stream_pool.h"
 
 #include <assert.h>
@@ -6,11 +9,12 @@
 struct pool_block {
     struct free_node node;            /* size and addr; links while free */
     struct pool_block *below, *above; /* neighbours, or the segment's ends */
-    frag_stream stream;               /* whose list it is in or will go to */
+    frag_stream stream; /* in the list of this stream, or used by it */
     bool used;
 };
 
-/* The blocks form a ring that is closed by `ends`, which is never free. */
+/* The blocks of a segment form a ring. `ends` closes the ring and counts as
+ * used. */
 struct pool_segment {
     struct pool_segment *next;
     frag_addr addr;
@@ -66,8 +70,9 @@ static enum frag_err reserve_lists(struct stream_pool *pool, size_t count)
     return FRAG_OK;
 }
 
-/* Makes sure that the stream has a list, which a free could not. */
-static enum frag_err meet_stream(struct stream_pool *pool, frag_stream stream)
+/* Makes sure that the stream has a list, because a free must not fail. NOMEM.
+ */
+static enum frag_err ensure_list(struct stream_pool *pool, frag_stream stream)
 {
     FRAG_TRY(reserve_lists(pool, (size_t)stream + 1));
     if (!pool->lists[stream])
@@ -75,19 +80,21 @@ static enum frag_err meet_stream(struct stream_pool *pool, frag_stream stream)
     return pool->lists[stream] ? FRAG_OK : FRAG_NOMEM;
 }
 
+/* Whether `a` is free and in the list of b's stream. */
 static bool mates(const struct pool_block *a, const struct pool_block *b)
 {
     return !a->used && a->stream == b->stream;
 }
 
-static void drop(struct stream_pool *pool, struct pool_block *b)
+/* Unlinks a block that a neighbour has absorbed, and frees its record. */
+static void drop_record(struct stream_pool *pool, struct pool_block *b)
 {
     b->below->above = b->above;
     b->above->below = b->below;
     nodes_put(&pool->nodes, b);
 }
 
-/* Puts a block that is in no list into its stream's. */
+/* Inserts a block that is in no list into its stream's list, coalesced. */
 static void insert(struct stream_pool *pool, struct pool_block *b)
 {
     struct free_set *list = pool->lists[b->stream];
@@ -97,17 +104,18 @@ static void insert(struct stream_pool *pool, struct pool_block *b)
     if (mates(above, b)) {
         free_set_remove(list, &above->node);
         b->node.size += above->node.size;
-        drop(pool, above);
+        drop_record(pool, above);
     }
     if (mates(below, b)) {
         free_set_remove(list, &below->node);
         below->node.size += b->node.size;
-        drop(pool, b);
+        drop_record(pool, b);
         b = below;
     }
     free_set_insert(list, &b->node);
 }
 
+/* Moves all blocks of a list into the stream's list, coalesced. */
 static void merge(struct stream_pool *pool, struct free_set *from,
                   frag_stream stream)
 {
@@ -122,7 +130,8 @@ static void merge(struct stream_pool *pool, struct free_set *from,
 
 /* ---- growing ---- */
 
-/* What the device is asked for first; 0 if the request must not be met. */
+/* The bytes that the pool requests first; 0: the request exceeds the maximum.
+ */
 static frag_size growth(const struct stream_pool *pool, frag_size size)
 {
     frag_size wish = pool->held;
@@ -139,8 +148,10 @@ static frag_size growth(const struct stream_pool *pool, frag_size size)
     return wish > size ? wish : size;
 }
 
-static enum frag_err ask(struct frag_backend *mem, frag_size wish,
-                         frag_size least, struct pool_segment *s)
+/* Allocates a segment of `wish` bytes; while the device refuses, of half as
+ * much, at least `least`. */
+static enum frag_err request_segment(struct frag_backend *mem, frag_size wish,
+                                     frag_size least, struct pool_segment *s)
 {
     enum frag_err err = mem->ops->segment_alloc(mem, wish, &s->addr);
 
@@ -153,8 +164,8 @@ static enum frag_err ask(struct frag_backend *mem, frag_size wish,
     return err;
 }
 
-/* A new segment of at least `least` bytes, all of it a block in no list. Uses
- * one node, which the caller has reserved. */
+/* Allocates a segment of at least `least` bytes; *out is one block of all of
+ * it, in no list. Uses one record, which the caller has reserved. */
 static enum frag_err grow(struct frag_heap *heap, struct stream_pool *pool,
                           frag_size wish, frag_size least, frag_stream stream,
                           struct pool_block **out)
@@ -165,7 +176,7 @@ static enum frag_err grow(struct frag_heap *heap, struct stream_pool *pool,
 
     if (!s)
         return FRAG_NOMEM;
-    err = ask(heap->mem, wish, least, s);
+    err = request_segment(heap->mem, wish, least, s);
     if (err != FRAG_OK) {
         free(s);
         return err;
@@ -191,7 +202,7 @@ enum frag_err stream_pool_start(struct frag_heap *heap,
     struct pool_block *b;
 
     if (!pool->started && size) {
-        FRAG_TRY(meet_stream(pool, 0));
+        FRAG_TRY(ensure_list(pool, 0));
         FRAG_TRY(nodes_reserve(&pool->nodes, 1));
         FRAG_TRY(grow(heap, pool, size, size, 0, &b));
         insert(pool, b);
@@ -202,9 +213,9 @@ enum frag_err stream_pool_start(struct frag_heap *heap,
 
 /* ---- serving ---- */
 
-/* The best fit of a stream, off its list; NULL if it has none. */
-static struct pool_block *take(struct stream_pool *pool, size_t stream,
-                               frag_size size)
+/* Removes the best fit from a stream's list; NULL: no block fits. */
+static struct pool_block *remove_best_fit(struct stream_pool *pool,
+                                          size_t stream, frag_size size)
 {
     struct free_set *list = pool->lists[stream];
     struct free_node *n = list ? free_set_fit(list, size) : NULL;
@@ -214,24 +225,26 @@ static struct pool_block *take(struct stream_pool *pool, size_t stream,
     return (struct pool_block *)n;
 }
 
-/* From the other streams: as it lies, or after merging. */
-static struct pool_block *steal(struct stream_pool *pool, frag_size size,
-                                frag_stream stream)
+/* A block of another stream's list; if no block fits, a block of the merged
+ * lists. It is in no list. NULL: no block fits. */
+static struct pool_block *alloc_from_others(struct stream_pool *pool,
+                                            frag_size size, frag_stream stream)
 {
     struct pool_block *b = NULL;
 
     for (size_t i = 0; !b && i < pool->list_count; i++)
         if (i != stream)
-            b = take(pool, i, size);
+            b = remove_best_fit(pool, i, size);
     for (size_t i = 0; !b && i < pool->list_count; i++) {
         if (i == stream || !pool->lists[i])
             continue;
         merge(pool, pool->lists[i], stream);
-        b = take(pool, stream, size);
+        b = remove_best_fit(pool, stream, size);
     }
     return b;
 }
 
+/* Grows the pool for a request. OOM also if the maximum refuses it. */
 static enum frag_err extend(struct frag_heap *heap, struct stream_pool *pool,
                             frag_size size, frag_stream stream,
                             struct pool_block **out)
@@ -244,7 +257,7 @@ static enum frag_err extend(struct frag_heap *heap, struct stream_pool *pool,
     return grow(heap, pool, wish, size, stream, out);
 }
 
-/* Leaves the block its low part; the rest goes to the list it came from. */
+/* Splits a block; the remainder joins the list that the block was in. */
 static void split(struct stream_pool *pool, struct pool_block *b,
                   frag_size size)
 {
@@ -270,11 +283,11 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
     assert(size > 0 && size >> 63 == 0);
     size = rounded_up(size);
     FRAG_TRY(stream_pool_start(heap, pool));
-    FRAG_TRY(meet_stream(pool, stream));
+    FRAG_TRY(ensure_list(pool, stream));
     FRAG_TRY(nodes_reserve(&pool->nodes, 1));
-    b = take(pool, stream, size);
+    b = remove_best_fit(pool, stream, size);
     if (!b)
-        b = steal(pool, size, stream);
+        b = alloc_from_others(pool, size, stream);
     if (!b)
         FRAG_TRY(extend(heap, pool, size, stream, &b));
 

@@ -1,3 +1,6 @@
+/* block.c - search, split and merge of the chunks of one block of the vma
+ * policy. block.h has the structure; the rules are VMA's, see vma.c.
+ */
 #include "policies/vma/block.h"
 
 #include <assert.h>
@@ -5,8 +8,8 @@
 
 enum { SMALL = 256, PART_BITS = 5 };
 
-/* Octave 0 is for small sizes and uses one list; octave o from 1 up has the
- * larger ones from 2^(o + 7). */
+/* The number of the list for a size. Octave 0 is for sizes up to SMALL and uses
+ * one list; octave o >= 1 is for sizes from 2^(o + 7) to 2^(o + 8) - 1. */
 static unsigned list_of(frag_size size)
 {
     unsigned top, octave;
@@ -25,14 +28,14 @@ size_t vma_block_bytes(frag_size size)
            (list_of(size) + 1) * sizeof(struct hole *);
 }
 
-static bool is_used(const struct vma_piece *piece)
+static bool is_used(const struct vma_chunk *chunk)
 {
-    return piece->hole.node.left == &piece->hole.node;
+    return chunk->hole.node.left == &chunk->hole.node;
 }
 
-static void set_used(struct vma_piece *piece)
+static void set_used(struct vma_chunk *chunk)
 {
-    piece->hole.node.left = &piece->hole.node;
+    chunk->hole.node.left = &chunk->hole.node;
 }
 
 void vma_block_init(struct vma_block *block, struct nodes *nodes,
@@ -43,36 +46,38 @@ void vma_block_init(struct vma_block *block, struct nodes *nodes,
     block->size = block->free = size;
     block->strategy = strategy;
     block->rest = nodes_take(nodes);
-    *block->rest = (struct vma_piece){.hole.node = {.addr = addr, .size = size},
+    *block->rest = (struct vma_chunk){.hole.node = {.addr = addr, .size = size},
                                       .block = block};
 }
 
-/* ---- free pieces in lists by size, or in one tree ---- */
+/* ---- free chunks in lists by size, or in one tree ---- */
 
-static void enlist(struct vma_block *block, struct vma_piece *piece)
+/* Inserts a free chunk into its list or the tree. */
+static void enlist(struct vma_block *block, struct vma_chunk *chunk)
 {
-    const unsigned list = list_of(piece->hole.node.size);
+    const unsigned list = list_of(chunk->hole.node.size);
 
-    piece->hole.node.left = NULL;
+    chunk->hole.node.left = NULL;
     if (block->strategy == VMA_MIN_OFFSET) {
-        holes_insert(&block->holes, &piece->hole);
+        holes_insert(&block->holes, &chunk->hole);
         return;
     }
-    vma_push(&block->lists[list], &piece->hole);
+    vma_push(&block->lists[list], &chunk->hole);
     block->octaves |= (uint64_t)1 << (list / VMA_PARTS);
     block->parts[list / VMA_PARTS] |= (uint32_t)1 << (list % VMA_PARTS);
 }
 
-static void delist(struct vma_block *block, struct vma_piece *piece)
+/* Removes a free chunk from its list or the tree. */
+static void delist(struct vma_block *block, struct vma_chunk *chunk)
 {
-    const unsigned list = list_of(piece->hole.node.size);
+    const unsigned list = list_of(chunk->hole.node.size);
     const unsigned octave = list / VMA_PARTS;
 
     if (block->strategy == VMA_MIN_OFFSET) {
-        holes_remove(&block->holes, &piece->hole);
+        holes_remove(&block->holes, &chunk->hole);
         return;
     }
-    vma_drop(&block->lists[list], &piece->hole);
+    vma_drop(&block->lists[list], &chunk->hole);
     if (block->lists[list])
         return;
     block->parts[octave] &= ~((uint32_t)1 << (list % VMA_PARTS));
@@ -80,7 +85,8 @@ static void delist(struct vma_block *block, struct vma_piece *piece)
         block->octaves &= ~((uint64_t)1 << octave);
 }
 
-/* The first piece of the lowest list in use from `list` up. */
+/* The first chunk of the lowest list with chunks, from `list` on; NULL: none.
+ */
 static struct hole *first_from(const struct vma_block *block, unsigned list)
 {
     unsigned octave = list / VMA_PARTS;
@@ -98,7 +104,7 @@ static struct hole *first_from(const struct vma_block *block, unsigned list)
     return block->lists[octave * VMA_PARTS + (unsigned)__builtin_ctz(parts)];
 }
 
-/* The first of a list that is large enough. */
+/* The first chunk of a list that is large enough; NULL: none. */
 static struct hole *walk(struct hole *hole, frag_size size)
 {
     while (hole && hole->node.size < size)
@@ -106,7 +112,7 @@ static struct hole *walk(struct hole *hole, frag_size size)
     return hole;
 }
 
-/* What each strategy looks for, the rest aside, before and after it. */
+/* The chunk that the strategy prefers to the rest; NULL: none. */
 static struct hole *before_rest(const struct vma_block *block, frag_size size)
 {
     switch (block->strategy) {
@@ -119,6 +125,7 @@ static struct hole *before_rest(const struct vma_block *block, frag_size size)
     }
 }
 
+/* The chunk that the strategy uses if the rest is too small; NULL: none. */
 static struct hole *after_rest(const struct vma_block *block, frag_size size)
 {
     switch (block->strategy) {
@@ -131,7 +138,7 @@ static struct hole *after_rest(const struct vma_block *block, frag_size size)
     }
 }
 
-struct vma_piece *vma_block_find(const struct vma_block *block, frag_size size)
+struct vma_chunk *vma_block_find(const struct vma_block *block, frag_size size)
 {
     struct hole *found;
 
@@ -140,46 +147,47 @@ struct vma_piece *vma_block_find(const struct vma_block *block, frag_size size)
     found = before_rest(block, size);
     if (!found && block->rest->hole.node.size >= size)
         return block->rest;
-    return (struct vma_piece *)(found ? found : after_rest(block, size));
+    return (struct vma_chunk *)(found ? found : after_rest(block, size));
 }
 
-/* Cuts [addr + size, ...) off a piece, as its new neighbour above. */
-static struct vma_piece *cut(struct nodes *nodes, struct vma_piece *piece,
-                             frag_size size)
+/* Splits a chunk after `size` bytes; returns the new chunk above. */
+static struct vma_chunk *split(struct nodes *nodes, struct vma_chunk *chunk,
+                               frag_size size)
 {
-    struct vma_piece *above = nodes_take(nodes);
+    struct vma_chunk *above = nodes_take(nodes);
 
     *above =
-        (struct vma_piece){.hole.node = {.addr = piece->hole.node.addr + size,
-                                         .size = piece->hole.node.size - size},
-                           .below = piece,
-                           .above = piece->above,
-                           .block = piece->block};
-    if (piece->above)
-        piece->above->below = above;
-    piece->above = above;
-    piece->hole.node.size = size;
+        (struct vma_chunk){.hole.node = {.addr = chunk->hole.node.addr + size,
+                                         .size = chunk->hole.node.size - size},
+                           .below = chunk,
+                           .above = chunk->above,
+                           .block = chunk->block};
+    if (chunk->above)
+        chunk->above->below = above;
+    chunk->above = above;
+    chunk->hole.node.size = size;
     return above;
 }
 
-void vma_block_take(struct vma_block *block, struct nodes *nodes,
-                    struct vma_piece *piece, frag_size size)
+void vma_block_alloc(struct vma_block *block, struct nodes *nodes,
+                     struct vma_chunk *chunk, frag_size size)
 {
-    assert(!is_used(piece) && size > 0 && size <= piece->hole.node.size);
+    assert(!is_used(chunk) && size > 0 && size <= chunk->hole.node.size);
     block->free -= size;
-    if (piece == block->rest) {
-        block->rest = cut(nodes, piece, size);
+    if (chunk == block->rest) {
+        block->rest = split(nodes, chunk, size);
     } else {
-        delist(block, piece);
-        if (piece->hole.node.size > size)
-            enlist(block, cut(nodes, piece, size));
+        delist(block, chunk);
+        if (chunk->hole.node.size > size)
+            enlist(block, split(nodes, chunk, size));
     }
-    set_used(piece);
+    set_used(chunk);
 }
 
-/* Adds a piece to the one below it, which goes. */
-static struct vma_piece *merge(struct nodes *nodes, struct vma_piece *low,
-                               struct vma_piece *high)
+/* Merges `low` into `high`, its neighbour above; the record of `low` is freed.
+ */
+static struct vma_chunk *merge(struct nodes *nodes, struct vma_chunk *low,
+                               struct vma_chunk *high)
 {
     high->hole.node.addr = low->hole.node.addr;
     high->hole.node.size += low->hole.node.size;
@@ -190,29 +198,29 @@ static struct vma_piece *merge(struct nodes *nodes, struct vma_piece *low,
     return high;
 }
 
-void vma_block_give(struct vma_block *block, struct nodes *nodes,
-                    struct vma_piece *piece)
+void vma_block_free(struct vma_block *block, struct nodes *nodes,
+                    struct vma_chunk *chunk)
 {
-    assert(is_used(piece) && piece->block == block);
-    block->free += piece->hole.node.size;
-    if (piece->below && !is_used(piece->below)) {
-        delist(block, piece->below);
-        piece = merge(nodes, piece->below, piece);
+    assert(is_used(chunk) && chunk->block == block);
+    block->free += chunk->hole.node.size;
+    if (chunk->below && !is_used(chunk->below)) {
+        delist(block, chunk->below);
+        chunk = merge(nodes, chunk->below, chunk);
     }
-    if (piece->above == block->rest) {
-        merge(nodes, piece, block->rest);
+    if (chunk->above == block->rest) {
+        merge(nodes, chunk, block->rest);
         return;
     }
-    if (!is_used(piece->above)) {
-        delist(block, piece->above);
-        piece = merge(nodes, piece, piece->above);
+    if (!is_used(chunk->above)) {
+        delist(block, chunk->above);
+        chunk = merge(nodes, chunk, chunk->above);
     }
-    enlist(block, piece);
+    enlist(block, chunk);
 }
 
 /* ---- the check ---- */
 
-/* The largest size of a list. */
+/* The largest size in a list. */
 static frag_size most_of(unsigned list)
 {
     const unsigned octave = list / VMA_PARTS, part = list % VMA_PARTS;
@@ -231,36 +239,37 @@ static const char *check_list(const struct vma_block *block, unsigned list,
     const struct hole *before = NULL;
 
     CHECK((block->octaves >> octave & 1) == (block->parts[octave] != 0),
-          "the bitmap does not say which octaves have pieces");
+          "the bitmap does not say which octaves have chunks");
     CHECK(is_marked == (block->lists[list] != NULL),
-          "the bitmaps do not say which lists have pieces");
+          "the bitmaps do not say which lists have chunks");
     for (const struct hole *h = block->lists[list]; h; h = h->equal[1]) {
-        CHECK(met_add(met, h, NULL), "a list has more pieces than are free");
-        CHECK(h->equal[0] == before, "a piece does not know its neighbour");
+        CHECK(met_add(met, h, NULL), "a list has more chunks than are free");
+        CHECK(h->equal[0] == before, "a chunk does not know its neighbour");
         CHECK(h->node.size <= most_of(list) &&
                   (list == 0 || h->node.size > most_of(list - 1) ||
                    list == VMA_PARTS),
-              "a piece is not in the list of its size");
+              "a chunk is not in the list of its size");
         before = h;
     }
     return NULL;
 }
 
-/* Adds the free pieces but the rest to `met`; *free is the bytes of all. */
-static const char *check_pieces(const struct vma_block *block, struct met *met,
+/* Adds the free chunks except the rest to `met`, and the bytes of all free
+ * chunks to *free. */
+static const char *check_chunks(const struct vma_block *block, struct met *met,
                                 frag_size *free)
 {
-    const struct vma_piece *above = NULL;
+    const struct vma_chunk *above = NULL;
     frag_addr end = block->addr + block->size;
 
-    for (const struct vma_piece *t = block->rest; t; above = t, t = t->below) {
+    for (const struct vma_chunk *t = block->rest; t; above = t, t = t->below) {
         const frag_size size = t->hole.node.size;
 
-        CHECK(t->above == above, "a piece does not know the one above it");
-        CHECK(t->block == block, "a piece does not know its block");
-        CHECK(size > 0 || t == block->rest, "a piece is empty");
+        CHECK(t->above == above, "a chunk does not know the one above it");
+        CHECK(t->block == block, "a chunk does not know its block");
+        CHECK(size > 0 || t == block->rest, "a chunk is empty");
         CHECK(size <= end - block->addr && t->hole.node.addr == end - size,
-              "a piece does not end where the one above it begins");
+              "a chunk does not end where the one above it begins");
         CHECK(!above || is_used(t) || is_used(above),
               "two neighbours are both free");
         if (!is_used(t) && t != block->rest)
@@ -268,24 +277,24 @@ static const char *check_pieces(const struct vma_block *block, struct met *met,
         *free += is_used(t) ? 0 : size;
         end -= size;
     }
-    CHECK(end == block->addr, "the pieces of a block do not fill it");
+    CHECK(end == block->addr, "the chunks of a block do not fill it");
     return NULL;
 }
 
 const char *vma_block_check(const struct vma_block *block)
 {
     const unsigned lists = list_of(block->size) + 1;
-    struct met pieces = {.most = SIZE_MAX}, kept = {0};
+    struct met chunks = {.most = SIZE_MAX}, kept = {0};
     frag_size free = 0;
 
     CHECK(!is_used(block->rest), "the rest of a block is used");
-    CHECK_ALL(check_pieces(block, &pieces, &free));
-    CHECK(free == block->free, "`free` is not the bytes of the free pieces");
-    kept.most = pieces.count;
+    CHECK_ALL(check_chunks(block, &chunks, &free));
+    CHECK(free == block->free, "`free` is not the bytes of the free chunks");
+    kept.most = chunks.count;
     CHECK_ALL(holes_check(block->holes, NULL, &kept));
     for (unsigned list = 0; list < lists; list++)
         CHECK_ALL(check_list(block, list, &kept));
-    CHECK(met_are_equal(&pieces, &kept),
-          "what the lists and the tree have are not the free pieces");
+    CHECK(met_are_equal(&chunks, &kept),
+          "what the lists and the tree have are not the free chunks");
     return NULL;
 }

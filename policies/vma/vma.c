@@ -1,43 +1,51 @@
-/* vma.c - Vulkan Memory Allocator: TLSF in blocks of 256 MiB.
+/* vma.c - the vma policy: Vulkan Memory Allocator (VMA), with TLSF in blocks of
+ * 256 MiB.
  *
- * Requests are rounded up to 256 bytes, as drivers' memory requirements are.
- * One of more than half a block gets memory of its own from the device, and the
- * blocks only where that fails. All others are tried in the blocks, one after
- * the other, then in a new block, then get memory of their own.
+ * Requests are rounded up to 256 bytes, as the memory requirements of drivers
+ * are. A request of more than half a block gets dedicated memory, which is a
+ * segment of its own; only if the device refuses that, it is tried in the
+ * blocks. Every other request is tried in the existing blocks, one after
+ * another, then in a new block, then as dedicated memory.
  *
- * In a block (vma_block.h), by strategy:
- *   default     the first of the next larger list in use; the rest at the
- *               block's end; the first of the own list that is large enough
- *   min_time    likewise
- *   min_memory  the first of the own list (or the next in use, if that is
- *               empty) that is large enough; the rest; the next larger list
- *   min_offset  the lowest piece that is large enough; the rest
- * The piece is always cut to size, its low part granted. Within a list the last
- * freed comes first. Streams and pools are not told apart.
+ * Inside a block (block.h) the strategy selects the first that exists of:
+ *   - default and min_time: the first chunk of the next larger list with
+ *     chunks; the rest at the block's end; the first chunk of the request's own
+ *     list that is large enough;
+ *   - min_memory: the first chunk that is large enough in the own list (or in
+ *     the next list with chunks, if the own one is empty); the rest; the first
+ *     chunk of the next larger list with chunks;
+ *   - min_offset: the lowest chunk that is large enough; the rest.
+ * The chunk is always split to the request's size, and the block of the request
+ * is its low part. In a list the chunk that was inserted last comes first. The
+ * policy ignores streams and pools.
  *
- * Blocks are tried in an order that prefers those with little free (min_time:
- * backwards): after each alloc and free the first two neighbours that are not
- * in the order of free bytes are swapped, and no more.
+ * The order in which blocks are tried prefers blocks with little free memory;
+ * min_time tries them in the reverse order. After each alloc and free, the
+ * first two neighbours that are not in the order of free bytes are swapped;
+ * nothing else is sorted.
  *
- * A new block has the preferred size, halved up to three times while the half
- * is larger than every block there is and at least twice the request. If the
- * device refuses, it is halved on, to an eighth of the preferred size at the
- * least and the request. The preferred size is `block`, an eighth of the device
- * if that has no more than `small_device`. Blocks stay within `budget`; once
- * that is used up, requests get memory of their own.
+ * A new block has the preferred size. This size is halved up to three times
+ * while the half is larger than every existing block and at least twice the
+ * request. If the device refuses, the size is halved further, down to an eighth
+ * of the preferred size, but not below the request. The preferred size is the
+ * parameter `block`, or an eighth of the device if the device has at most
+ * `small_device` bytes. Blocks stay within `budget`; when the budget is used
+ * up, requests get dedicated memory.
  *
- * Of the blocks that become empty one is kept: a second one goes at once, as
- * does any when the budget is used up; and when a free finds an empty block in
- * the last place and does not empty its own, that goes. There is no trim.
- * Memory that the device refuses to take back is offered again before the next
- * is taken.
+ * The policy keeps at most one empty block. A second block that becomes empty
+ * is returned to the device at once, and so is any block that becomes empty
+ * while the budget is used up. If a free does not empty its own block, and an
+ * empty block is in the last place, that block is returned. There is no trim.
+ * If the device refuses to accept dedicated memory back, the policy tries again
+ * before the next allocation. An empty block that the device refuses stays in
+ * its place.
  *
  * Source: GPUOpen-LibrariesAndSDKs/VulkanMemoryAllocator at e386068,
  * include/vk_mem_alloc.h: VmaBlockMetadata_TLSF, VmaBlockVector,
- * VmaAllocator_T::AllocateMemoryOfType. Budget as without
+ * VmaAllocator_T::AllocateMemoryOfType. The budget is that of VMA without
  * VK_EXT_memory_budget. Not modelled: memory types, the buffer-image
- * granularity, custom pools, the limit on the number of allocations (none on
- * current NVIDIA drivers), defragmentation.
+ * granularity, custom pools, the limit on the number of allocations (current
+ * NVIDIA drivers have none), defragmentation.
  */
 #include "policies/mechanism/segments.h"
 #include "policies/vma/block.h"
@@ -49,17 +57,18 @@
 enum { UNIT = 256, MAX_HALVINGS = 3 };
 
 struct vma {
-    frag_size block, small_device; /* the parameters */
+    frag_size block, small_device; /* parameters, as the two below */
     double budget;
     uint32_t strategy;
-    frag_size preferred;       /* bytes of a block */
-    frag_size usable;          /* the budget, in bytes */
-    frag_size held;            /* bytes taken from the device */
-    struct vma_block **blocks; /* in the order they are tried */
-    size_t count, empties;
-    uint64_t room;
-    struct hole *own, *refused; /* memory of their own, live and not */
-    struct nodes nodes;         /* of pieces */
+    frag_size preferred;              /* preferred size of a block, in bytes */
+    frag_size usable;                 /* the budget, in bytes */
+    frag_size held;                   /* bytes allocated from the device */
+    struct vma_block **blocks;        /* in the order in which they are tried */
+    size_t count, empties;            /* blocks; empty blocks */
+    uint64_t room;                    /* allocated entries of `blocks` */
+    struct hole *dedicated, *refused; /* dedicated memory: live; freed, but
+                                    refused by the device */
+    struct nodes nodes;               /* of chunks */
 };
 
 static enum frag_err init(struct frag_heap *heap)
@@ -71,27 +80,29 @@ static enum frag_err init(struct frag_heap *heap)
         frag_round_up(total <= p->small_device ? total / 8 : p->block,
                       (frag_size)UNIT << MAX_HALVINGS);
     p->usable = (frag_size)((double)total * p->budget);
-    p->nodes.size = sizeof(struct vma_piece);
+    p->nodes.size = sizeof(struct vma_chunk);
     return FRAG_OK;
 }
 
-/* ---- memory of its own ---- */
+/* ---- dedicated memory ---- */
 
-/* Returns a piece of no list to the device. */
-static void return_own(struct frag_heap *heap, struct vma_piece *piece)
+/* Returns dedicated memory, which is in no list, to the device. If the device
+ * refuses, the memory is in `refused`. */
+static void return_dedicated(struct frag_heap *heap, struct vma_chunk *chunk)
 {
     struct vma *p = heap->state;
 
-    if (heap->mem->ops->segment_free(heap->mem, piece->hole.node.addr,
-                                     piece->hole.node.size) != FRAG_OK) {
-        vma_push(&p->refused, &piece->hole);
+    if (heap->mem->ops->segment_free(heap->mem, chunk->hole.node.addr,
+                                     chunk->hole.node.size) != FRAG_OK) {
+        vma_push(&p->refused, &chunk->hole);
         return;
     }
-    p->held -= piece->hole.node.size;
-    nodes_put(&p->nodes, piece);
+    p->held -= chunk->hole.node.size;
+    nodes_put(&p->nodes, chunk);
 }
 
-static void offer_again(struct frag_heap *heap)
+/* Tries again to return the memory that the device refused. */
+static void retry_returns(struct frag_heap *heap)
 {
     struct vma *p = heap->state;
     struct hole *list = p->refused;
@@ -101,29 +112,30 @@ static void offer_again(struct frag_heap *heap)
         struct hole *first = list;
 
         vma_drop(&list, first);
-        return_own(heap, (struct vma_piece *)first);
+        return_dedicated(heap, (struct vma_chunk *)first);
     }
 }
 
-static enum frag_err take_own(struct frag_heap *heap, frag_size size,
-                              struct vma_piece **out)
+static enum frag_err alloc_dedicated(struct frag_heap *heap, frag_size size,
+                                     struct vma_chunk **out)
 {
     struct vma *p = heap->state;
-    struct vma_piece *piece;
+    struct vma_chunk *chunk;
     frag_addr addr;
 
     FRAG_TRY(heap->mem->ops->segment_alloc(heap->mem, size, &addr));
     p->held += size;
-    piece = nodes_take(&p->nodes);
-    *piece = (struct vma_piece){.hole.node = {.addr = addr, .size = size}};
-    vma_push(&p->own, &piece->hole);
-    *out = piece;
+    chunk = nodes_take(&p->nodes);
+    *chunk = (struct vma_chunk){.hole.node = {.addr = addr, .size = size}};
+    vma_push(&p->dedicated, &chunk->hole);
+    *out = chunk;
     return FRAG_OK;
 }
 
 /* ---- blocks ---- */
 
-static void sort_a_little(struct vma *p)
+/* Swaps the first two neighbours that are not in the order of free bytes. */
+static void sort_one_step(struct vma *p)
 {
     for (size_t i = 1; i < p->count; i++) {
         struct vma_block *before = p->blocks[i - 1];
@@ -136,27 +148,29 @@ static void sort_a_little(struct vma *p)
     }
 }
 
-static bool take_from(struct vma *p, struct vma_block *b, frag_size size,
-                      struct vma_piece **out)
+/* Allocates from one block; false if it has no chunk that is large enough. */
+static bool alloc_from(struct vma *p, struct vma_block *b, frag_size size,
+                       struct vma_chunk **out)
 {
-    struct vma_piece *piece = vma_block_find(b, size);
+    struct vma_chunk *chunk = vma_block_find(b, size);
 
-    if (!piece)
+    if (!chunk)
         return false;
     p->empties -= vma_block_is_empty(b);
-    vma_block_take(b, &p->nodes, piece, size);
-    sort_a_little(p);
-    *out = piece;
+    vma_block_alloc(b, &p->nodes, chunk, size);
+    sort_one_step(p);
+    *out = chunk;
     return true;
 }
 
-static bool take_from_any(struct vma *p, frag_size size, struct vma_piece **out)
+static bool alloc_from_any(struct vma *p, frag_size size,
+                           struct vma_chunk **out)
 {
     const bool backwards = p->strategy == VMA_MIN_TIME;
 
     for (size_t i = 0; i < p->count; i++)
-        if (take_from(p, p->blocks[backwards ? p->count - 1 - i : i], size,
-                      out))
+        if (alloc_from(p, p->blocks[backwards ? p->count - 1 - i : i], size,
+                       out))
             return true;
     return false;
 }
@@ -166,8 +180,9 @@ static frag_size unused_budget(const struct vma *p)
     return p->held < p->usable ? p->usable - p->held : 0;
 }
 
-/* A new block in the last place, empty. */
-static enum frag_err create(struct frag_heap *heap, frag_size bytes)
+/* Creates an empty block in the last place. OOM also if it exceeds the budget.
+ */
+static enum frag_err create_block(struct frag_heap *heap, frag_size bytes)
 {
     struct vma *p = heap->state;
     struct vma_block *b;
@@ -201,6 +216,7 @@ static frag_size largest_block(const struct vma *p)
     return largest;
 }
 
+/* Creates a block for a request of `size` bytes, with the size rule above. */
 static enum frag_err add_block(struct frag_heap *heap, frag_size size)
 {
     struct vma *p = heap->state;
@@ -216,30 +232,31 @@ static enum frag_err add_block(struct frag_heap *heap, frag_size size)
     for (; halvings < MAX_HALVINGS && bytes / 2 > largest && bytes / 4 >= size;
          halvings++)
         bytes /= 2;
-    err = create(heap, bytes);
+    err = create_block(heap, bytes);
     for (; err == FRAG_OOM && halvings < MAX_HALVINGS && bytes / 2 >= size;
          halvings++) {
         bytes /= 2;
-        err = create(heap, bytes);
+        err = create_block(heap, bytes);
     }
     return err;
 }
 
-static enum frag_err take_shared(struct frag_heap *heap, frag_size size,
-                                 struct vma_piece **out)
+static enum frag_err alloc_shared(struct frag_heap *heap, frag_size size,
+                                  struct vma_chunk **out)
 {
     struct vma *p = heap->state;
 
     if (size > p->preferred)
         return FRAG_OOM;
-    if (take_from_any(p, size, out))
+    if (alloc_from_any(p, size, out))
         return FRAG_OK;
     FRAG_TRY(add_block(heap, size));
-    take_from(p, p->blocks[p->count - 1], size, out);
+    alloc_from(p, p->blocks[p->count - 1], size, out);
     return FRAG_OK;
 }
 
-/* Returns an empty block; one that the device refuses stays in its place. */
+/* Returns an empty block to the device; if the device refuses, the block stays
+ * in its place. */
 static void return_block(struct frag_heap *heap, size_t at)
 {
     struct vma *p = heap->state;
@@ -256,14 +273,14 @@ static void return_block(struct frag_heap *heap, size_t at)
     free(b);
 }
 
-static void give_shared(struct frag_heap *heap, struct vma_piece *piece)
+static void free_shared(struct frag_heap *heap, struct vma_chunk *chunk)
 {
     struct vma *p = heap->state;
-    struct vma_block *b = piece->block;
+    struct vma_block *b = chunk->block;
     const bool is_spare = p->empties > 0, is_over = p->held >= p->usable;
     size_t at = p->count - 1;
 
-    vma_block_give(b, &p->nodes, piece);
+    vma_block_free(b, &p->nodes, chunk);
     if (vma_block_is_empty(b)) {
         p->empties++;
         while (p->blocks[at] != b)
@@ -273,24 +290,24 @@ static void give_shared(struct frag_heap *heap, struct vma_piece *piece)
     } else if (is_spare && vma_block_is_empty(p->blocks[at])) {
         return_block(heap, at);
     }
-    sort_a_little(p);
+    sort_one_step(p);
 }
 
 /* ---- the policy ---- */
 
-static enum frag_err take(struct frag_heap *heap, frag_size size,
-                          struct vma_piece **out)
+static enum frag_err alloc_memory(struct frag_heap *heap, frag_size size,
+                                  struct vma_chunk **out)
 {
     const struct vma *p = heap->state;
     const bool is_large = size > p->preferred / 2;
     enum frag_err err = FRAG_OOM;
 
     if (is_large)
-        err = take_own(heap, size, out);
+        err = alloc_dedicated(heap, size, out);
     if (err == FRAG_OOM)
-        err = take_shared(heap, size, out);
+        err = alloc_shared(heap, size, out);
     if (err == FRAG_OOM && !is_large)
-        err = take_own(heap, size, out);
+        err = alloc_dedicated(heap, size, out);
     return err;
 }
 
@@ -300,40 +317,40 @@ static enum frag_err vma_alloc(struct frag_heap *heap,
 {
     struct vma *p = heap->state;
     const frag_size size = (req->size + UNIT - 1) & ~((frag_size)UNIT - 1);
-    struct vma_piece *piece;
+    struct vma_chunk *chunk;
 
     FRAG_TRY(nodes_reserve(&p->nodes, 2));
     if (p->refused)
-        offer_again(heap);
-    FRAG_TRY(take(heap, size, &piece));
-    *out = (struct frag_block){piece->hole.node.addr, size, piece};
+        retry_returns(heap);
+    FRAG_TRY(alloc_memory(heap, size, &chunk));
+    *out = (struct frag_block){chunk->hole.node.addr, size, chunk};
     return FRAG_OK;
 }
 
 static void vma_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct vma *p = heap->state;
-    struct vma_piece *piece = block->node;
+    struct vma_chunk *chunk = block->node;
 
-    if (piece->block) {
-        give_shared(heap, piece);
+    if (chunk->block) {
+        free_shared(heap, chunk);
         return;
     }
-    vma_drop(&p->own, &piece->hole);
-    return_own(heap, piece);
+    vma_drop(&p->dedicated, &chunk->hole);
+    return_dedicated(heap, chunk);
 }
 
 static void fini(struct frag_heap *heap)
 {
     struct vma *p = heap->state;
 
-    while (p->own) {
-        struct hole *first = p->own;
+    while (p->dedicated) {
+        struct hole *first = p->dedicated;
 
-        vma_drop(&p->own, first);
-        return_own(heap, (struct vma_piece *)first);
+        vma_drop(&p->dedicated, first);
+        return_dedicated(heap, (struct vma_chunk *)first);
     }
-    offer_again(heap);
+    retry_returns(heap);
     for (size_t i = 0; i < p->count; i++) {
         struct vma_block *b = p->blocks[i];
 
@@ -355,7 +372,7 @@ const char *vma_check(const struct frag_heap *heap)
         held += p->blocks[i]->size;
         empties += vma_block_is_empty(p->blocks[i]);
     }
-    for (const struct hole *h = p->own; h; h = h->equal[1])
+    for (const struct hole *h = p->dedicated; h; h = h->equal[1])
         held += h->node.size;
     for (const struct hole *h = p->refused; h; h = h->equal[1])
         held += h->node.size;
@@ -372,7 +389,7 @@ static const struct frag_param params[] = {
         .init = "256MiB",
         .min = 2048,
         .max = 0x1p40,
-        .help = "preferred bytes of a block, rounded up to 2 KiB",
+        .help = "preferred size of a block in bytes, rounded up to 2 KiB",
     },
     {
         .name = "small_device",
@@ -381,7 +398,8 @@ static const struct frag_param params[] = {
         .init = "1GiB",
         .min = 0,
         .max = 0x1p40,
-        .help = "a device of no more bytes has blocks of an eighth of it",
+        .help = "on a device of at most this many bytes, the preferred size "
+                "is an eighth of the device",
     },
     {
         .name = "budget",
@@ -390,7 +408,7 @@ static const struct frag_param params[] = {
         .init = "0.8",
         .min = 0,
         .max = 1,
-        .help = "share of the device's memory that blocks stay within",
+        .help = "fraction of the device's memory that blocks may use",
     },
     {
         .name = "strategy",
@@ -398,14 +416,15 @@ static const struct frag_param params[] = {
         .offset = offsetof(struct vma, strategy),
         .init = "default",
         .choices = "default|min_memory|min_time|min_offset",
-        .help = "what a block is searched for",
+        .help = "how the free memory of a block is searched",
     },
     {.name = NULL},
 };
 
 const struct frag_policy frag_policy_vma = {
     .name = "vma",
-    .summary = "Vulkan Memory Allocator: TLSF in blocks, large ones apart",
+    .summary = "Vulkan Memory Allocator: TLSF in blocks, dedicated memory for "
+               "large requests",
     .source = "GPUOpen VulkanMemoryAllocator e386068, include/vk_mem_alloc.h",
     .state_size = sizeof(struct vma),
     .params = params,
