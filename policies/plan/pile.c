@@ -1,9 +1,9 @@
 /* pile.c - the pile of pile.h: places items, raises floors, and undoes changes.
  *
  * A floor rises at once to the lowest level at which a waiting item can still
- * lie. A state is given up if a gap left for good has room for a waiting item:
- * if the state had a solution, there is also one with the item in the gap, and
- * the search finds that one elsewhere.
+ * lie. The search abandons a state if a gap left for good has room for a
+ * waiting item: if the state had a solution, there is also one with the item in
+ * the gap, and the search finds that one elsewhere.
  */
 #include "policies/plan/pile.h"
 #include "traces/grow.h"

@@ -4,8 +4,8 @@
  * It divides requests as STAlloc does, but without a profiling run: it knows
  * only the requests made so far. Each stream of each pool is a lane, which is
  * served separately; memory moves from one lane to another only through the
- * device. The parameter `rest` names the policy that serves what is not
- * planned.
+ * device. The parameter `rest` names the policy that serves the requests that
+ * are not planned.
  *
  *   - At first `rest` serves all requests. A period is accepted when a
  *     repetition lasts for at least the period and `sure` requests, and each of
@@ -26,14 +26,14 @@
  *     recur. After a request that is not the expected one, the same request is
  *     still expected. If the program continues at another place of the step,
  *     the last CONTEXT (16) sizes identify that place, provided that no other
- * place has them.
+ *     place has them.
  *   - A plan that serves less than half of a period's requests in PATIENCE
  *     successive periods is dropped, and the next repetition must last twice as
  *     long. A plan is also dropped when a longer period is accepted. The
  *     segment is returned when its last block is freed. If the device has no
  *     room for a segment, `rest` serves all requests until the next trim.
  *
- * Blocks never move. A plan is made within one request and takes at most
+ * Blocks never move. A plan is made within one request and uses at most
  * `effort` steps; the cost of all other requests does not depend on the length
  * of the history, which is at most HISTORY_MOST requests for each lane. `rest`
  * cannot use the segment of a plan, even while the program does something else.
@@ -406,7 +406,7 @@ static const struct frag_param params[] = {
      .offset = offsetof(struct online, rest),
      .init = "remap",
      .choices = "remap|expandable|best_fit",
-     .help = "the policy that serves what is not planned"},
+     .help = "the policy that serves requests that are not planned"},
     {.name = NULL},
 };
 

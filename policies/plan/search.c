@@ -3,11 +3,11 @@
  * The search places items from offset 0 upwards. It selects one of the sections
  * with the lowest floor, and tries each waiting item that may lie on that
  * floor, then a gap: room left empty for good. A section can have a gap only
- * while its load is below the ceiling. The search skips the states that the
- * pile gives up, and states that failed before. Failed states are known by
- * their hash; a collision can miss a plan, but never makes a wrong one. A
- * stretch is a run of sections that no waiting item connects with the others;
- * stretches are solved separately.
+ * while its load is below the ceiling. The search abandons a state with a
+ * wasteful gap (pile.c), and skips states that failed before. Failed states are
+ * known by their hash; a collision can miss a plan, but never makes a wrong
+ * one. A stretch is a run of sections that no waiting item connects with the
+ * others; stretches are solved separately.
  */
 #include "policies/plan/pile.h"
 

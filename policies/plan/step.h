@@ -91,10 +91,10 @@ enum frag_err step_make(const struct history *h, uint32_t period,
                         struct plan_step **out) FRAG_MUST_CHECK;
 void step_close(struct plan_step *s); /* s may be NULL */
 
-/* Returns the slot of a request: the expected one if it has this size, else the
- * only one whose request had this context, if it has this size. The slot after
- * it is then expected. Returns NO_SLOT if there is no such slot; the expected
- * slot is then unchanged. */
+/* Returns the slot of a request: the expected slot if it has this size; else
+ * the slot that this context identifies (no other slot has it), if that slot
+ * has this size. The slot after it is then expected. Returns NO_SLOT if there
+ * is no such slot; the expected slot is then unchanged. */
 uint32_t step_follow(struct plan_step *s, frag_size size, uint64_t context);
 
 /* True if the slot is planned and no live block overlaps its range; the range

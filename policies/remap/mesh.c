@@ -11,7 +11,7 @@ struct mesh_part {
     struct page_span *span;
     frag_addr addr;
     struct page_tile *used; /* the lowest used tile in it */
-    uint64_t bits;          /* bit i: the i-th of MESH_BITS parts is used */
+    uint64_t bits;          /* bit i: slice i of the page is used */
     frag_size live;         /* bytes used */
     unsigned tiles;         /* used tiles */
     bool is_host;           /* it has guests, so it cannot be one */
@@ -46,7 +46,8 @@ static struct mesh_range range_of(const struct pages *p,
 
 /* ----------------------------------------------------------- finding --- */
 
-/* The bits of the parts that `size` bytes from offset `low` of a page touch. */
+/* The bits of the slices that `size` bytes from offset `low` of a page touch.
+ */
 static uint64_t bits_of(const struct pages *p, frag_size low, frag_size size)
 {
     const unsigned first = (unsigned)(low * MESH_BITS / p->unit);

@@ -10,9 +10,9 @@
  * The page with the fewest used bytes is meshed first, among equals the one
  * with the lowest address. Its host is the page with the most used bytes whose
  * bytes at these offsets are free, among equals the one with the highest
- * address. A bitmap of MESH_BITS bits says which parts of a page are used. Free
- * ranges smaller than one such part are ignored. At most MESH_PAGES pages are
- * compared, those with the largest free ranges. A page with more than
+ * address. A bitmap says which of the MESH_BITS equal slices of a page are
+ * used. Free ranges smaller than a slice are ignored. At most MESH_PAGES pages
+ * are compared, those with the largest free ranges. A page with more than
  * MESH_TILES used tiles is not moved.
  *
  * Source: Powers, Tench, Berger and McGregor, "Mesh: Compacting Memory
@@ -24,7 +24,11 @@
 
 #include "policies/mechanism/pages.h"
 
-enum { MESH_BITS = 64, MESH_PAGES = 256, MESH_TILES = 64 };
+enum {
+    MESH_BITS = 64,   /* slices of a page */
+    MESH_PAGES = 256, /* most pages that are compared */
+    MESH_TILES = 64,  /* most used tiles of a page that is moved */
+};
 
 /* Meshes pages until spot->pages pages are spare or `budget` pages have been
  * moved; *moved is their number, set on failure too. Pages that a block of

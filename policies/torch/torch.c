@@ -147,7 +147,7 @@ static void count_split(struct torch *t, const struct torch_space *space,
 }
 
 /* Marks the block as allocated and splits it if should_split. In a split the
- * front is a new record, and the old record becomes the remainder. */
+ * front is a new record, and the old record is then the remainder. */
 static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
                                     struct torch_block *b, frag_size size)
 {

@@ -32,13 +32,12 @@
  * `small_device` bytes. Blocks stay within `budget`; when the budget is used
  * up, requests get dedicated memory.
  *
- * The policy keeps at most one empty block. A second block that becomes empty
- * is returned to the device at once, and so is any block that becomes empty
- * while the budget is used up. If a free does not empty its own block, and an
- * empty block is in the last place, that block is returned. There is no trim.
- * If the device refuses to accept dedicated memory back, the policy tries again
- * before the next allocation. An empty block that the device refuses stays in
- * its place.
+ * The policy keeps at most one empty block. If a free empties a second block,
+ * or empties a block while the budget is used up, that block is returned to the
+ * device at once. If a free does not empty its own block, and an empty block is
+ * in the last place, that block is returned. There is no trim. If the device
+ * refuses to accept dedicated memory back, the policy tries again before the
+ * next allocation. An empty block that the device refuses stays in its place.
  *
  * Source: GPUOpen-LibrariesAndSDKs/VulkanMemoryAllocator at e386068,
  * include/vk_mem_alloc.h: VmaBlockMetadata_TLSF, VmaBlockVector,
