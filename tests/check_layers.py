@@ -61,14 +61,14 @@ ROOMS = {
     "sim/validate": ([], "sim/replay sim/arena policies/torch +"),
     "sim/experiments": ([], "sim/results sim/validate traces/bytes "
                             "traces/import policies/list.c +"),
-    "sim/experiments/fit": ([], "sim/experiments +"),
+    "sim/experiments/capacity": ([], "sim/experiments +"),
     "sim/experiments/tune": ([], "sim/experiments +"),
     "sim/experiments/sweep": ([], "sim/experiments +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
-    "sim/cli": ([], "sim/experiments/fit sim/experiments/tune "
+    "sim/cli": ([], "sim/experiments/capacity sim/experiments/tune "
                     "sim/experiments/sweep real/device traces/gen "
                     "traces/export +"),
     "sim/cli/output": ([], "sim/cli +"),

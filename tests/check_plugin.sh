@@ -79,16 +79,17 @@ refused ./bump.so:region=1B \
     "bump: region=1B is out of range; expected 512 to 1TiB"
 refused ./bump.so:regoin=1GiB \
     "bump: unknown parameter regoin; expected one of region"
-refused ./none.so "no policy: ./none.so: cannot open shared object file:" \
-    "No such file or directory"
-refused none.so "no policy: ./none.so: cannot open shared object file:" \
-    "No such file or directory"
-refused ./small.csv "no policy: ./small.csv: invalid ELF header"
+refused ./none.so "the policy cannot be loaded: ./none.so: cannot open" \
+    "shared object file: No such file or directory"
+refused none.so "the policy cannot be loaded: ./none.so: cannot open" \
+    "shared object file: No such file or directory"
+refused ./small.csv "the policy cannot be loaded: ./small.csv: invalid ELF header"
 
 echo 'int nothing;' >empty.c
 # shellcheck disable=SC2086
 cc $flags -shared -fPIC empty.c -o empty.so
-refused ./empty.so "./empty.so is no policy: it has no symbol frag_policy_plugin"
+refused ./empty.so "./empty.so is not a policy: expected the symbol" \
+    "frag_policy_plugin, found none"
 
 sed 's/\(FRAG_POLICY_ABI = \)[0-9]*,/\1999,/' \
     prefix/include/fragsim/policies/policy.h >policy.h
@@ -99,15 +100,15 @@ sed 's/\(FRAG_POLICY_ABI = \)[0-9]*,/\1999,/' \
 # shellcheck disable=SC2086
 cc $flags -shared -fPIC -Iprefix/include/fragsim other.c -o other.so
 refused ./other.so "./other.so was built for version 999 of the policy" \
-    "interface, this fragsim has version 2: build it again"
+    "interface, but this fragsim has version 2: build the plugin again"
 
 echo '#include <policies/policy.h>
 static const struct frag_policy half = {.name = "half"};
 FRAG_POLICY_PLUGIN(half);' >half.c
 # shellcheck disable=SC2086
 cc $flags -shared -fPIC -Iprefix/include/fragsim half.c -o half.so
-refused ./half.so "./half.so: its policy lacks a name, summary, source, alloc" \
-    "or free"
+refused ./half.so "./half.so: expected a policy with a name, summary, source," \
+    "alloc and free; at least one of them is missing"
 
 # Only a name is a file's, not what follows it.
 code=0

@@ -4,13 +4,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sim/experiments/sweep/subject.h"
+#include "sim/experiments/sweep/entries.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    struct subject subject, again;
+    struct trace_header header, again;
     struct frag_run run;
     frag_size total;
     size_t packed;
@@ -19,14 +19,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     (void)run_key(bytes, size);
     if (run_unpack(bytes, size, &total, &run) == FRAG_OK)
         frag_run_free(&run);
-    if (subject_unpack(bytes, size, &subject) != FRAG_OK)
+    if (trace_header_unpack(bytes, size, &header) != FRAG_OK)
         return 0;
-    copy = subject_pack(&subject, &packed);
-    if (copy && subject_unpack(copy, packed, &again) != FRAG_OK)
+    copy = trace_header_pack(&header, &packed);
+    if (copy && trace_header_unpack(copy, packed, &again) != FRAG_OK)
         abort();
     if (copy)
-        subject_free(&again);
+        trace_header_free(&again);
     free(copy);
-    subject_free(&subject);
+    trace_header_free(&header);
     return 0;
 }

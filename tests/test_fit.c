@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/experiments/fit/fit.h"
+#include "sim/experiments/capacity/spans.h"
 
 #define MIB FRAG_MIB
 
@@ -88,22 +88,23 @@ static const struct frag_policy *named(const char *name)
     return p;
 }
 
-static void assert_span(const struct frag_fit_span *s, frag_size from,
+static void assert_span(const struct frag_capacity_span *s, frag_size from,
                         frag_size to, uint64_t first_oom)
 {
     assert_true(s->exact);
     assert_int_equal(s->from, from);
     assert_int_equal(s->to, to);
     assert_int_equal(s->run.first_oom_event, first_oom);
-    assert_int_equal(frag_fit_survives(s), first_oom == FRAG_NEVER);
+    assert_int_equal(frag_capacity_survives(s), first_oom == FRAG_NEVER);
 }
 
 /* A device gives whole units of 2 MiB: 4 for 3, and then 6 for 5. */
 static void direct_staircase(void **state)
 {
     struct columns c;
-    struct frag_fit fit = {.trace = &c.trace, .policy = named("direct")};
-    struct frag_fit_spans s = {0};
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("direct")};
+    struct frag_capacity_spans s = {0};
 
     (void)state;
     begin(&c);
@@ -111,8 +112,8 @@ static void direct_staircase(void **state)
     add(&c, FRAG_ALLOC, 1, 5 * MIB);
     add(&c, FRAG_FREE, 0, 0);
     add(&c, FRAG_FREE, 1, 0);
-    assert_int_equal(frag_fit_walk(&fit, 0, FRAG_UNLIMITED, false, &s, NULL),
-                     FRAG_OK);
+    assert_int_equal(
+        frag_capacity_walk(&fit, 0, FRAG_UNLIMITED, false, &s, NULL), FRAG_OK);
     assert_int_equal(s.count, 3);
     assert_span(&s.items[0], 0, 4 * MIB, 0);
     assert_span(&s.items[1], 4 * MIB, 10 * MIB, 1);
@@ -123,14 +124,16 @@ static void direct_staircase(void **state)
 static void first_ends_the_walk(void **state)
 {
     struct columns c;
-    struct frag_fit fit = {.trace = &c.trace, .policy = named("direct")};
-    struct frag_fit_spans s = {0};
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("direct")};
+    struct frag_capacity_spans s = {0};
 
     (void)state;
     begin(&c);
     add(&c, FRAG_ALLOC, 0, 1);
     add(&c, FRAG_FREE, 0, 0);
-    assert_int_equal(frag_fit_walk(&fit, 0, 8 * MIB, true, &s, NULL), FRAG_OK);
+    assert_int_equal(frag_capacity_walk(&fit, 0, 8 * MIB, true, &s, NULL),
+                     FRAG_OK);
     assert_int_equal(s.count, 2);
     assert_span(&s.items[1], 2 * MIB, FRAG_UNLIMITED, FRAG_NEVER);
     free(s.items);
@@ -141,8 +144,9 @@ static void first_ends_the_walk(void **state)
 static void a_retry_is_a_span(void **state)
 {
     struct columns c;
-    struct frag_fit fit = {.trace = &c.trace, .policy = named("torch")};
-    struct frag_fit_spans s = {0};
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("torch")};
+    struct frag_capacity_spans s = {0};
 
     (void)state;
     begin(&c);
@@ -151,7 +155,7 @@ static void a_retry_is_a_span(void **state)
     add(&c, FRAG_FREE, 0, 0);
     add(&c, FRAG_ALLOC, 2, 22 * MIB);
     assert_int_equal(
-        frag_fit_walk(&fit, 40 * MIB, FRAG_UNLIMITED, false, &s, NULL),
+        frag_capacity_walk(&fit, 40 * MIB, FRAG_UNLIMITED, false, &s, NULL),
         FRAG_OK);
     assert_int_equal(s.count, 3);
     assert_span(&s.items[0], 40 * MIB, 42 * MIB, 3);
@@ -166,32 +170,33 @@ static void a_retry_is_a_span(void **state)
 static void by_value(void **state)
 {
     struct columns c;
-    struct frag_fit fit = {.trace = &c.trace,
-                           .policy = named("torch"),
-                           .params = "per_process_memory_fraction:0.5"};
-    struct frag_fit_span span;
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("torch"),
+                                     .params =
+                                         "per_process_memory_fraction:0.5"};
+    struct frag_capacity_span span;
 
     (void)state;
     begin(&c);
     add(&c, FRAG_ALLOC, 0, 20 * MIB);
-    assert_int_equal(frag_fit_at(&fit, 39 * MIB, &span, NULL), FRAG_OK);
+    assert_int_equal(frag_capacity_at(&fit, 39 * MIB, &span, NULL), FRAG_OK);
     assert_false(span.exact);
-    assert_false(frag_fit_survives(&span));
+    assert_false(frag_capacity_survives(&span));
     assert_int_equal(span.from, 39 * MIB);
     assert_int_equal(span.to, 40 * MIB);
-    assert_int_equal(frag_fit_at(&fit, 40 * MIB, &span, NULL), FRAG_OK);
-    assert_true(frag_fit_survives(&span));
+    assert_int_equal(frag_capacity_at(&fit, 40 * MIB, &span, NULL), FRAG_OK);
+    assert_true(frag_capacity_survives(&span));
     assert_int_equal(span.to, 42 * MIB);
 
     fit.total = 40 * MIB;
-    assert_int_equal(frag_fit_at(&fit, 39 * MIB, &span, NULL), FRAG_OK);
+    assert_int_equal(frag_capacity_at(&fit, 39 * MIB, &span, NULL), FRAG_OK);
     assert_span(&span, 20 * MIB, FRAG_UNLIMITED, FRAG_NEVER);
 }
 
 /* -- against every 2 MiB ------------------------------------------------- */
 
 /* A run at one capacity, without the walk's code. */
-static struct frag_summary run_at(const struct frag_fit *fit,
+static struct frag_summary run_at(const struct frag_capacity_spec *fit,
                                   frag_size capacity)
 {
     struct frag_backend *arena = frag_arena_open(&(struct frag_arena_options){
@@ -214,8 +219,9 @@ static struct frag_summary run_at(const struct frag_fit *fit,
     return s;
 }
 
-static void assert_same(const struct frag_fit *fit,
-                        const struct frag_fit_span *span, frag_size capacity)
+static void assert_same(const struct frag_capacity_spec *fit,
+                        const struct frag_capacity_span *span,
+                        frag_size capacity)
 {
     struct frag_summary s = run_at(fit, capacity);
 
@@ -230,14 +236,15 @@ static void assert_same(const struct frag_fit *fit,
                  (unsigned long long)span->run.peak_reserved);
 }
 
-static void compare(const struct frag_fit *fit, frag_size from)
+static void compare(const struct frag_capacity_spec *fit, frag_size from)
 {
-    const frag_size to = from + TRIES * FRAG_FIT_STEP;
-    struct frag_fit_spans s = {0};
+    const frag_size to = from + TRIES * FRAG_CAPACITY_STEP;
+    struct frag_capacity_spans s = {0};
     size_t k = 0;
 
-    assert_int_equal(frag_fit_walk(fit, from, to, false, &s, NULL), FRAG_OK);
-    for (frag_size at = from; at < to; at += FRAG_FIT_STEP) {
+    assert_int_equal(frag_capacity_walk(fit, from, to, false, &s, NULL),
+                     FRAG_OK);
+    for (frag_size at = from; at < to; at += FRAG_CAPACITY_STEP) {
         while (s.items[k].to <= at)
             k++;
         assert_in_range(at, s.items[k].from, s.items[k].to - 1);
@@ -259,11 +266,11 @@ static void every_policy(frag_size total)
     for (uint32_t seed = 1; seed <= 2; seed++) {
         random_trace(&c, seed);
         for (size_t i = 0; frag_policies[i]; i++) {
-            struct frag_fit fit = {
+            struct frag_capacity_spec fit = {
                 .trace = &c.trace, .policy = frag_policies[i], .total = total};
             frag_size bound = run_at(&fit, FRAG_UNLIMITED).lower_bound;
 
-            compare(&fit, frag_round_up(bound / 2, FRAG_FIT_STEP));
+            compare(&fit, frag_round_up(bound / 2, FRAG_CAPACITY_STEP));
         }
     }
 }
@@ -283,9 +290,9 @@ static void total_stays(void **state)
 static void expandable_segments(void **state)
 {
     struct columns c;
-    struct frag_fit fit = {.trace = &c.trace,
-                           .policy = named("torch"),
-                           .params = "expandable_segments:True"};
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("torch"),
+                                     .params = "expandable_segments:True"};
 
     (void)state;
     random_trace(&c, 4);

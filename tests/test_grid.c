@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/experiments/sweep/entries.h"
 #include "sim/experiments/sweep/grid.h"
-#include "sim/experiments/sweep/subject.h"
 #include "sim/experiments/sweep/values.h"
 
 /* -- values -------------------------------------------------------------- */
@@ -268,19 +268,19 @@ static const struct frag_trace trace = {
     .notes = notes,
 };
 
-static void a_subject_comes_back(void **state)
+static void a_trace_header_comes_back(void **state)
 {
-    struct subject s, back;
+    struct trace_header s, back;
     size_t size;
     void *bytes;
 
     (void)state;
-    assert_int_equal(subject_make(&trace, "abcd", &s, NULL), FRAG_OK);
-    bytes = subject_pack(&s, &size);
+    assert_int_equal(trace_header_make(&trace, "abcd", &s, NULL), FRAG_OK);
+    bytes = trace_header_pack(&s, &size);
     assert_non_null(bytes);
     for (size_t n = 0; n < size; n++)
-        assert_int_equal(subject_unpack(bytes, n, &back), FRAG_CORRUPT);
-    assert_int_equal(subject_unpack(bytes, size, &back), FRAG_OK);
+        assert_int_equal(trace_header_unpack(bytes, n, &back), FRAG_CORRUPT);
+    assert_int_equal(trace_header_unpack(bytes, size, &back), FRAG_OK);
     assert_string_equal(back.file_sha256, "abcd");
     assert_string_equal(back.trace.name, "y");
     assert_string_equal(back.trace.path, trace_path);
@@ -293,8 +293,8 @@ static void a_subject_comes_back(void **state)
     assert_int_equal(back.device_count, 2);
     assert_int_equal(back.devices[1].device, 5);
     free(bytes);
-    subject_free(&s);
-    subject_free(&back);
+    trace_header_free(&s);
+    trace_header_free(&back);
 }
 
 static void a_run_comes_back(void **state)
@@ -340,7 +340,7 @@ int main(void)
         cmocka_unit_test(a_file_adds_to_the_options),
         cmocka_unit_test(shards_share_all_cells),
         cmocka_unit_test(shards_are_read),
-        cmocka_unit_test(a_subject_comes_back),
+        cmocka_unit_test(a_trace_header_comes_back),
         cmocka_unit_test(a_run_comes_back),
     };
 

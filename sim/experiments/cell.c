@@ -1,4 +1,4 @@
-/* cell.c - runs a cell on fresh memory of the backend in its settings. */
+/* cell.c - runs a cell on fresh memory of its backend. */
 #include "sim/experiments/cell.h"
 
 #include <inttypes.h>
@@ -69,8 +69,9 @@ char *cell_settings_text(const struct cell_settings *s, frag_size limit)
     return NULL;
 }
 
-/* A device that failed once explains all that failed after it, and no number
- * of such a run is to be trusted. */
+/* A failed device is the cause of every later error of the run, and makes its
+ * numbers invalid: the error of the device replaces or extends that of the run.
+ */
 static enum frag_err trust(const struct cell_backend *backend,
                            const struct cell_memory *m, enum frag_err err,
                            struct frag_run *out, struct frag_error *e)

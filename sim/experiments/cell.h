@@ -1,5 +1,6 @@
-/* cell.h - one cell of a grid: a device's trace against a policy at a capacity.
- * replay, sweep, tune and compare run their cells here. */
+/* cell.h - runs one cell of a grid: the trace of a device, a policy, and a
+ * capacity. replay, sweep, tune and compare run their cells here.
+ */
 #ifndef FRAG_SIM_EXPERIMENTS_CELL_H
 #define FRAG_SIM_EXPERIMENTS_CELL_H
 
@@ -16,55 +17,59 @@ struct cell_settings;
 /* Memory for one run. */
 struct cell_memory {
     struct frag_backend *mem;             /* for the policy */
-    const struct frag_contents *contents; /* NULL if it has none to check */
+    const struct frag_contents *contents; /* NULL: contents are not checked */
     void *parts;                          /* private to the backend */
 };
 
-/* Where the memory under a policy comes from. */
+/* Opens and closes the memory from which policies allocate. */
 struct cell_backend {
-    const char *name; /* as results say it */
-    /* Fresh memory of that capacity; NOMEM, DEVICE. */
+    const char *name; /* as in the results */
+    /* Opens unused memory of that capacity; NOMEM, DEVICE. */
     enum frag_err (*open)(const struct cell_settings *s, frag_size capacity,
                           struct cell_memory *out, struct frag_error *e);
-    /* How the device failed, "" if it did not: no number of a run on a failed
-     * device is to be trusted. NULL for a backend that cannot fail. */
+    /* Why the device failed; "" if it did not fail. If it failed, no number of
+     * the run is valid. NULL for a backend that cannot fail. */
     const char *(*fault)(const struct cell_memory *m);
     void (*close)(struct cell_memory *m);
 };
 
-/* Simulates a device. */
+/* The simulated device. */
 extern const struct cell_backend cell_arena_backend;
 
-/* The same for every cell of a grid; read only while cells run. */
+/* The settings that all cells of a grid share; read only while cells run. */
 struct cell_settings {
     const struct cell_backend *backend;
     struct frag_costs costs;
-    frag_size total; /* 0: the capacity, or an H200's */
+    frag_size total; /* memory that the device reports; 0: the capacity, or an
+                        H200's memory if the capacity is unlimited */
     unsigned rule;   /* enum frag_address_rule */
-    int gpu;         /* of a backend with several devices */
+    int gpu;         /* number of the GPU; ignored by the arena */
     bool stop_at_oom, check;
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */
-    uint64_t points; /* of the series; 0: none */
-    uint64_t ooms;   /* rows of OOMs kept at most */
+    uint64_t points; /* of the series; 0: no series */
+    uint64_t ooms;   /* upper bound on the rows of OOMs */
 };
 
-/* What makes results comparable, as "address_rule=driver,costs=h200,...": two
- * cells with the same trace, policy, capacity and text have the same numbers.
- * The text is to be freed; NULL if there is no memory. */
+/* The settings that make results comparable, as the text
+ * "backend=arena,address_rule=driver,costs=h200,...". Two cells with the same
+ * trace, policy, capacity and text have the same numbers. `limit` is the limit
+ * in struct frag_read_options. The caller frees the text; NULL if the host has
+ * no memory. */
 char *cell_settings_text(const struct cell_settings *s, frag_size limit);
 
-/* Runs one on a device's trace; id names it and says the policy and the
- * capacity, and gets backend, total and stopped_at_oom. tick and user are
- * frag_replay's progress. Errors as frag_replay; out is to be freed. Nothing is
- * shared with other cells but what is const: threads may run one each. */
+/* Runs a cell on fresh memory. *id contains the policy and the capacity;
+ * cell_run sets its backend, total and stopped_at_oom. tick and user are
+ * frag_replay's progress. Errors of frag_replay and of the backend's open; the
+ * caller frees *out. Cells share constant data only, so several threads may run
+ * one cell each. */
 enum frag_err
 cell_run(const struct cell_settings *s, const struct frag_device_trace *trace,
          struct frag_run_identity *id, const struct frag_params *params,
          bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
          struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The same on memory that the caller has opened, and closes. */
+/* As cell_run, on memory that the caller opens and closes. */
 enum frag_err
 cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             const struct frag_device_trace *trace,
@@ -72,7 +77,8 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The arena of the settings, which is closed by frag_arena_close. */
+/* Opens an arena with the costs and the address rule of the settings;
+ * frag_arena_close closes it. NOMEM. */
 enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
                          frag_size total, struct frag_backend **out,
                          struct frag_error *e) FRAG_MUST_CHECK;

@@ -30,10 +30,12 @@ static enum frag_err unknown(const char *name, struct frag_error *e)
     near = nearest_name(name, names);
     if (near)
         return frag_fail(e, FRAG_INVALID,
-                         "there is no policy \"%s\"; did you mean \"%s\"? "
-                         "(%s)",
+                         "there is no policy \"%s\"; did you mean \"%s\"? The "
+                         "policies are %s",
                          name, near, list);
-    return frag_fail(e, FRAG_INVALID, "there is no policy \"%s\"; there are %s",
+    return frag_fail(e, FRAG_INVALID,
+                     "there is no policy \"%s\"; the "
+                     "policies are %s",
                      name, list);
 }
 
@@ -51,8 +53,9 @@ enum frag_err policy_named(const char *name, const struct frag_policy **out,
     return FRAG_OK;
 }
 
-/* Characters of a policy's name in `text`, all up to the colon or, where both
- * name it together, with the word behind: plan:online is plan_online. */
+/* The length of a policy's name if the name has a colon between its two words,
+ * as in plan:online for plan_online; sets *out to the policy. 0 if the text
+ * does not begin with such a name. */
 static size_t kind_read(const char *text, const struct frag_policy **out)
 {
     const size_t length = strcspn(text, ":,=");
@@ -102,7 +105,9 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
         if (strncmp(rest, recorded_mark, n) != 0 || !p.policy->configure ||
             (rest[n] && rest[n] != ':'))
             return frag_fail(e, FRAG_INVALID,
-                             "\"%s\": only torch@recorded is known", text);
+                             "\"%s\": expected \"torch@recorded\"; no other "
+                             "policy text has an @",
+                             text);
         p.recorded = true;
         rest += n;
     }
@@ -141,7 +146,7 @@ void policy_choices_free(struct policy_choice *list, size_t count)
     free(list);
 }
 
-/* The settings that the trace carries, then what is given. */
+/* Reads the settings of the trace, followed by the given parameters. */
 static enum frag_err read_recorded(const struct policy_choice *p,
                                    const char *settings, const char *path,
                                    struct frag_params **out,
@@ -153,8 +158,9 @@ static enum frag_err read_recorded(const struct policy_choice *p,
 
     if (!settings)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: %s carries no settings of its allocator", p->text,
-                         path);
+                         "%s: expected a trace with recorded settings, but %s "
+                         "has none; write the settings after \"torch:\"",
+                         p->text, path);
     room = strlen(settings) + strlen(p->given) + 2;
     text = malloc(room);
     if (!text)
@@ -191,14 +197,14 @@ static enum frag_err capacity_read(const char *text,
     }
     if (frag_size_parse(text, &c.bytes) != FRAG_OK || !c.bytes)
         return frag_fail(e, FRAG_INVALID,
-                         "--capacity: expected a size as 24GiB, a share of "
-                         "peak requested as 0.9x, or inf, found \"%s\"",
+                         "--capacity: expected a size such as 24GiB, a share "
+                         "of peak requested such as 0.9x, or inf, found \"%s\"",
                          text);
     *out = c;
     return FRAG_OK;
 }
 
-/* Adds what "24GiB,0.9x,inf" says to the list. */
+/* Adds the capacities of a text such as "24GiB,0.9x,inf" to the list. */
 static enum frag_err capacities_add(const char *text,
                                     struct capacity_choice **list,
                                     size_t *count, size_t *room,

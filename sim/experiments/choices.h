@@ -1,4 +1,5 @@
-/* choices.h - what `-p` and `-c` mean. */
+/* choices.h - reads the texts of the options -p (policies) and -c (capacities).
+ */
 #ifndef FRAG_SIM_EXPERIMENTS_CHOICES_H
 #define FRAG_SIM_EXPERIMENTS_CHOICES_H
 
@@ -6,61 +7,69 @@
 #include "sim/experiments/texts.h"
 #include "traces/trace.h"
 
-/* "NAME", "NAME:PARAMS", or with the settings that the trace carries
- * "torch@recorded", "torch@recorded:MORE". A NAME that plugin_is_meant by is a
- * file's. A name of two words may have a colon between them, its parameters
- * then behind a comma: "plan:online,rest=best_fit" is plan_online. */
+/* A policy with its parameters. The text is one of these:
+ *   "NAME" or "NAME:PARAMS";
+ *   "torch@recorded" or "torch@recorded:MORE": the settings that the trace
+ *   contains, followed by MORE.
+ * If plugin_is_meant(NAME), NAME is the file of a shared library. A name that
+ * has two words may be written with a colon between them; a comma then precedes
+ * its parameters: "plan:online,rest=best_fit" is plan_online. */
 struct policy_choice {
-    const char *text;  /* as given */
-    const char *given; /* after the colon, "" if none; into text */
+    const char *text;  /* the whole text; borrowed */
+    const char *given; /* the parameters, "" if there are none; a pointer into
+                          text */
     const struct frag_policy *policy;
-    struct frag_params *params; /* `given`, read */
-    bool recorded;
-    char digest[65]; /* SHA-256 of a plugin's file; "" for a policy of ours */
+    struct frag_params *params; /* read from `given` */
+    bool recorded;              /* the text contains "@recorded" */
+    char digest[65]; /* SHA-256 of the shared library; "" for a policy of this
+                        tree */
 };
 
-/* The policy of a name, registered or in a file. INVALID, with the nearest name
- * where there is one. */
+/* Finds a policy by its name, registered or in a shared library. INVALID; the
+ * message suggests the nearest name if there is one. */
 enum frag_err policy_named(const char *name, const struct frag_policy **out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
-/* INVALID, with the nearest name where there is one. The parameters are read,
- * but for recorded ones. On error *out is untouched. */
+/* Reads a policy and its parameters. Settings of a trace are not read yet.
+ * INVALID; the message suggests the nearest name if there is one. On error *out
+ * is untouched. */
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
                                  struct frag_error *e) FRAG_MUST_CHECK;
 
 void policy_choice_free(struct policy_choice *p); /* zeroed is fine */
 
-/* The parameters on a trace with these settings (NULL: it carries none); to be
- * freed. INVALID if settings are needed and are not there or are wrong, with
- * the path of the trace; NOMEM. */
+/* The policy's parameters for a trace with these settings (NULL: the trace has
+ * no settings); the caller frees *out. INVALID, with the path of the trace, if
+ * the choice needs settings and they are missing or wrong; NOMEM. */
 enum frag_err policy_choice_params(const struct policy_choice *p,
                                    const char *settings, const char *path,
                                    struct frag_params **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* "24GiB", "inf", or "0.9x": that share of the trace's peak requested. */
+/* A capacity: "24GiB", "inf", or "0.9x" (a share of the trace's peak
+ * requested). */
 struct capacity_choice {
     frag_size bytes;
-    double share; /* > 0: bytes is not used */
+    double share; /* if > 0, it replaces `bytes` */
 };
 
-/* The policies of -p, torch where none is given; the list is to be freed, on
- * error too. INVALID, NOMEM. */
+/* Reads all policies of -p; without any, the policy is torch. The caller frees
+ * *list with policy_choices_free, on error too. INVALID, NOMEM. */
 enum frag_err policy_choices_read(const struct texts *given,
                                   struct policy_choice **list, size_t *count,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 
 void policy_choices_free(struct policy_choice *list, size_t count);
 
-/* The capacities of -c, each text a list as "24GiB,0.9x,inf"; inf where none is
- * given. *list is NULL before, and to be freed, on error too. INVALID, NOMEM.
- */
+/* Reads all capacities of -c; each text is a list such as "24GiB,0.9x,inf".
+ * Without any, the capacity is inf. *list is NULL before the call; the caller
+ * frees it, on error too. INVALID, NOMEM. */
 enum frag_err capacity_choices_read(const struct texts *given,
                                     struct capacity_choice **list,
                                     size_t *count,
                                     struct frag_error *e) FRAG_MUST_CHECK;
 
+/* The capacity in bytes, for a trace with this peak. */
 frag_size capacity_choice_bytes(const struct capacity_choice *c,
                                 frag_size peak_requested);
 

@@ -1,4 +1,4 @@
-/* devices.c - finds and visits devices of a trace by their numbers. */
+/* devices.c - finds and visits the devices of a trace by their numbers. */
 #include "sim/experiments/devices.h"
 
 #include <inttypes.h>
@@ -6,8 +6,8 @@
 enum frag_err input_no_device(const char *path, uint64_t wanted,
                               struct frag_error *e)
 {
-    return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu64, path,
-                     wanted);
+    return frag_fail(e, FRAG_INVALID, "%s: the trace has no device %" PRIu64,
+                     path, wanted);
 }
 
 enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
@@ -16,7 +16,8 @@ enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
 {
     if (wanted == INPUT_ANY_DEVICE && t->device_count != 1)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: it has %" PRIu32 " devices; choose one with "
+                         "%s: the trace has %" PRIu32
+                         " devices; choose one with "
                          "--device",
                          t->path, t->device_count);
     for (uint32_t i = 0; i < t->device_count; i++)

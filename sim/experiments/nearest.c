@@ -1,10 +1,10 @@
-/* nearest.c - the nearest name by Levenshtein's distance. */
+/* nearest.c - finds the nearest name by Levenshtein distance. */
 #include "sim/experiments/nearest.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* Levenshtein's distance, for words of less than 64 letters. */
+/* The Levenshtein distance; SIZE_MAX if a word has 64 letters or more. */
 static size_t distance(const char *a, const char *b)
 {
     enum { LETTERS = 64 };

@@ -1,4 +1,4 @@
-/* parallel.c - starts threads and hands them the numbers of jobs. */
+/* parallel.c - starts threads, and hands out the numbers of jobs to them. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "sim/experiments/parallel.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* ---- the end before the end ---- */
+/* ---- stopping early ---- */
 
 bool stop_is_asked(const struct stop *stop)
 {
@@ -23,8 +23,8 @@ bool stop_tick(void *user, uint64_t done, uint64_t total)
 
 /* ---- threads ---- */
 
-/* What glibc sets aside for the heap of a thread (HEAP_MAX_SIZE on 64 bits):
- * addresses, of which few are ever used. */
+/* Bytes of address space that glibc reserves for the heap of a thread
+ * (HEAP_MAX_SIZE on 64 bits). A thread uses only a small part of them. */
 #define THREAD_HEAP (64 * FRAG_MIB)
 
 static size_t processors(void)
@@ -64,40 +64,43 @@ struct parallel_room parallel_room(uint64_t wanted)
     return found;
 }
 
-void crew_start(struct crew *crew, size_t threads, void *(*work)(void *user),
-                void *user)
+void workers_start(struct workers *workers, size_t threads,
+                   void *(*work)(void *user), void *user)
 {
-    *crew = (struct crew){calloc(threads + 1, sizeof(*crew->ids)), 0, 0};
-    if (!crew->ids)
-        crew->why = ENOMEM;
-    while (crew->count < threads && !crew->why) {
-        crew->why = pthread_create(&crew->ids[crew->count], NULL, work, user);
-        crew->count += !crew->why;
+    *workers =
+        (struct workers){calloc(threads + 1, sizeof(*workers->ids)), 0, 0};
+    if (!workers->ids)
+        workers->error = ENOMEM;
+    while (workers->count < threads && !workers->error) {
+        workers->error =
+            pthread_create(&workers->ids[workers->count], NULL, work, user);
+        workers->count += !workers->error;
     }
 }
 
-void crew_join(struct crew *crew)
+void workers_join(struct workers *workers)
 {
-    for (size_t i = 0; i < crew->count; i++)
-        pthread_join(crew->ids[i], NULL);
-    free(crew->ids);
+    for (size_t i = 0; i < workers->count; i++)
+        pthread_join(workers->ids[i], NULL);
+    free(workers->ids);
 }
 
 /* ---- jobs ---- */
 
-struct team {
+struct jobs {
     pthread_mutex_t lock;
     size_t next, count;
     const struct stop *stop;
     enum frag_err (*job)(void *user, size_t i, struct frag_error *e);
     void *user;
-    size_t failed; /* the lowest number of a failed job; count if none */
+    size_t failed; /* the lowest number of a failed job; count if none has
+                      failed */
     enum frag_err err;
     struct frag_error *e; /* may be NULL */
 };
 
-/* The number of the next job, count if there is none to start. */
-static size_t take(struct team *t)
+/* The number of the next job; count if no job may start. */
+static size_t next_job(struct jobs *t)
 {
     size_t i = t->count;
 
@@ -108,7 +111,7 @@ static size_t take(struct team *t)
     return i;
 }
 
-static void note(struct team *t, size_t i, enum frag_err err,
+static void note(struct jobs *t, size_t i, enum frag_err err,
                  const struct frag_error *e)
 {
     pthread_mutex_lock(&t->lock);
@@ -123,9 +126,9 @@ static void note(struct team *t, size_t i, enum frag_err err,
 
 static void *work(void *user)
 {
-    struct team *t = user;
+    struct jobs *t = user;
 
-    for (size_t i = take(t); i < t->count; i = take(t)) {
+    for (size_t i = next_job(t); i < t->count; i = next_job(t)) {
         struct frag_error e = {""};
         enum frag_err err = t->job(t->user, i, &e);
 
@@ -140,7 +143,7 @@ enum frag_err parallel_run(const struct parallel *on, size_t count,
                                                 struct frag_error *e),
                            void *user, struct frag_error *e)
 {
-    struct team t = {
+    struct jobs t = {
         .count = count,
         .stop = &on->stop,
         .job = job,
@@ -149,13 +152,14 @@ enum frag_err parallel_run(const struct parallel *on, size_t count,
         .e = e,
     };
     const size_t wanted = on->threads < count ? on->threads : count;
-    struct crew others;
+    struct workers others;
 
     pthread_mutex_init(&t.lock, NULL);
-    /* This thread is one of them; fewer do as well. */
-    crew_start(&others, wanted ? wanted - 1 : 0, work, &t);
+    /* This thread runs jobs too. If fewer threads start, they still run all
+     * jobs. */
+    workers_start(&others, wanted ? wanted - 1 : 0, work, &t);
     work(&t);
-    crew_join(&others);
+    workers_join(&others);
     pthread_mutex_destroy(&t.lock);
     return t.err == FRAG_OK && stop_is_asked(t.stop) ? FRAG_CANCELLED : t.err;
 }

@@ -1,4 +1,5 @@
-/* plugin.c - loads a policy from a shared library and checks its version. */
+/* plugin.c - loads a policy from a shared library and checks that it is
+ * complete and has the right version. */
 #include "sim/experiments/plugin.h"
 
 #include <dlfcn.h>
@@ -23,15 +24,16 @@ static enum frag_err judge(const char *path, const struct frag_plugin *plugin,
 
     if (plugin->abi != FRAG_POLICY_ABI)
         return frag_fail(e, FRAG_INVALID,
-                         "%s was built for version %u of the policy interface, "
-                         "this fragsim has version %u: build it again",
+                         "%s was built for version %u of the policy "
+                         "interface, but this fragsim has version %u: build "
+                         "the plugin again",
                          path, (unsigned)plugin->abi,
                          (unsigned)FRAG_POLICY_ABI);
     p = plugin->policy;
     if (!p || !p->name || !p->summary || !p->source || !p->alloc || !p->free)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: its policy lacks a name, summary, source, alloc "
-                         "or free",
+                         "%s: expected a policy with a name, summary, source, "
+                         "alloc and free; at least one of them is missing",
                          path);
     return FRAG_OK;
 }
@@ -43,15 +45,18 @@ enum frag_err plugin_load(const char *path, const struct frag_policy **out,
     char file[PATH_MAX];
     void *library;
 
-    /* Without a slash dlopen would search the system's folders. */
+    /* Without a slash, dlopen searches the system's folders. */
     snprintf(file, sizeof(file), "%s%s", strchr(path, '/') ? "" : "./", path);
     library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return frag_fail(e, FRAG_INVALID, "no policy: %s", dlerror());
+        return frag_fail(e, FRAG_INVALID, "the policy cannot be loaded: %s",
+                         dlerror());
     plugin = dlsym(library, symbol);
     if (!plugin)
         return frag_fail(e, FRAG_INVALID,
-                         "%s is no policy: it has no symbol %s", path, symbol);
+                         "%s is not a policy: expected the symbol %s, found "
+                         "none",
+                         path, symbol);
     FRAG_TRY(judge(path, plugin, e));
     *out = plugin->policy;
     return FRAG_OK;

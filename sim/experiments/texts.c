@@ -1,4 +1,4 @@
-/* texts.c - a growing list of borrowed texts. */
+/* texts.c - adds texts to a growing list. */
 #include "sim/experiments/texts.h"
 
 #include <stdlib.h>

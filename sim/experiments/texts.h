@@ -1,5 +1,5 @@
-/* texts.h - a list of texts that somebody else owns, as a command or a grid's
- * file names them. */
+/* texts.h - a growing list of texts from the command line or a grid's file. The
+ * list does not own the texts. */
 #ifndef FRAG_SIM_EXPERIMENTS_TEXTS_H
 #define FRAG_SIM_EXPERIMENTS_TEXTS_H
 
@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 struct texts {
-    const char **items; /* to be freed; the texts are borrowed */
+    const char **items; /* the caller frees the array; the texts are borrowed */
     size_t count;
 };
 
-/* Adds a text; false if the host has no memory, then the list is as it was. */
+/* Adds a text. False if the host has no memory; the list is then unchanged. */
 bool texts_append(struct texts *list, const char *text);
 
 #endif

@@ -76,19 +76,19 @@ static const char *const heads[] = {
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
 
-static const struct frag_fit_span *
-first_survivor(const struct frag_fit_spans *spans)
+static const struct frag_capacity_span *
+first_survivor(const struct frag_capacity_spans *spans)
 {
     for (size_t i = 0; i < spans->count; i++)
-        if (frag_fit_survives(&spans->items[i]))
+        if (frag_capacity_survives(&spans->items[i]))
             return &spans->items[i];
     return NULL;
 }
 
-static void describe_fit(const struct frag_fit_span *fit, struct row *row)
+static void describe_fit(const struct frag_capacity_span *fit, struct row *row)
 {
     row->fit = fit->from;
-    row->step = fit->exact ? 1 : FRAG_FIT_STEP;
+    row->step = fit->exact ? 1 : FRAG_CAPACITY_STEP;
     row->headroom = fit->from - fit->run.peak_allocated;
     row->headroom_ratio =
         (double)fit->from / (double)fit->run.peak_allocated - 1;
@@ -97,27 +97,28 @@ static void describe_fit(const struct frag_fit_span *fit, struct row *row)
     row->seconds = fit->run.modelled_device_seconds;
 }
 
-static void describe_above(const struct frag_fit_spans *spans,
-                           const struct frag_fit_span *fit, struct row *row)
+static void describe_above(const struct frag_capacity_spans *spans,
+                           const struct frag_capacity_span *fit,
+                           struct row *row)
 {
     row->fails_above = 0;
     row->safe = fit->from;
-    for (const struct frag_fit_span *s = fit; s < spans->items + spans->count;
-         s++)
-        if (!frag_fit_survives(s)) {
+    for (const struct frag_capacity_span *s = fit;
+         s < spans->items + spans->count; s++)
+        if (!frag_capacity_survives(s)) {
             row->fails_above++;
             row->safe = s->to;
         }
-    if (!frag_fit_survives(&spans->items[spans->count - 1]))
+    if (!frag_capacity_survives(&spans->items[spans->count - 1]))
         row->safe = UINT64_MAX;
 }
 
 static struct row make_row(const struct fit_report *r,
                            const struct fit_subject *on,
-                           const struct frag_fit_span *unlimited,
-                           const struct frag_fit_spans *spans)
+                           const struct frag_capacity_span *unlimited,
+                           const struct frag_capacity_spans *spans)
 {
-    const struct frag_fit_span *fit = first_survivor(spans);
+    const struct frag_capacity_span *fit = first_survivor(spans);
     struct row row = {
         .trace = on->trace,
         .device = on->device,
@@ -128,7 +129,7 @@ static struct row make_row(const struct fit_report *r,
         .peak_allocated = unlimited->run.peak_allocated,
         .peak_reserved = unlimited->run.peak_reserved,
         .fit = UINT64_MAX,
-        .step = unlimited->exact ? 1 : FRAG_FIT_STEP,
+        .step = unlimited->exact ? 1 : FRAG_CAPACITY_STEP,
         .headroom = UINT64_MAX,
         .headroom_ratio = NAN,
         .fit_reserved = UINT64_MAX,
@@ -185,7 +186,7 @@ static void add_to_table(struct table *t, const struct row *row)
 }
 
 static struct step make_step(const struct row *row,
-                             const struct frag_fit_span *span)
+                             const struct frag_capacity_span *span)
 {
     return (struct step){
         .trace = row->trace,
@@ -201,7 +202,7 @@ static struct step make_step(const struct row *row,
 }
 
 static void add_steps_to_json(struct frag_json *j, const struct row *row,
-                              const struct frag_fit_spans *spans)
+                              const struct frag_capacity_spans *spans)
 {
     frag_json_line(j, 3);
     frag_json_array(j, "frontier");
@@ -217,7 +218,7 @@ static void add_steps_to_json(struct frag_json *j, const struct row *row,
 }
 
 static void add_to_json(struct fit_report *r, const struct row *row,
-                        const struct frag_fit_spans *spans)
+                        const struct frag_capacity_spans *spans)
 {
     struct frag_json *j = &r->writer;
 
@@ -230,8 +231,8 @@ static void add_to_json(struct fit_report *r, const struct row *row,
 }
 
 void fit_report_add(struct fit_report *r, const struct fit_subject *on,
-                    const struct frag_fit_span *unlimited,
-                    const struct frag_fit_spans *spans)
+                    const struct frag_capacity_span *unlimited,
+                    const struct frag_capacity_spans *spans)
 {
     const struct row row = make_row(r, on, unlimited, spans);
 

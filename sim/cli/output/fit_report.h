@@ -7,7 +7,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/output/table.h"
-#include "sim/experiments/fit/fit.h"
+#include "sim/experiments/capacity/spans.h"
 #include "traces/bytes/sink.h"
 
 struct fit_report {
@@ -24,7 +24,7 @@ struct fit_report {
 struct fit_subject {
     const char *trace, *policy;
     uint32_t device;
-    frag_size total; /* as of struct frag_fit */
+    frag_size total; /* as of struct frag_capacity_spec */
 };
 
 /* NULL for what is not wanted. IO, NOMEM; then nothing is left open. */
@@ -34,8 +34,8 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
                               struct frag_error *e) FRAG_MUST_CHECK;
 /* The spans are ascending, and reach at least to the first that survives. */
 void fit_report_add(struct fit_report *r, const struct fit_subject *on,
-                    const struct frag_fit_span *unlimited,
-                    const struct frag_fit_spans *spans);
+                    const struct frag_capacity_span *unlimited,
+                    const struct frag_capacity_spans *spans);
 /* Closed either way. IO, NOMEM. */
 enum frag_err fit_report_commit(struct fit_report *r, bool color,
                                 struct frag_error *e) FRAG_MUST_CHECK;

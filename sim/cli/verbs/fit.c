@@ -1,4 +1,5 @@
-/* fit.c - the smallest capacity at which a policy survives a trace. */
+/* fit.c - the command fit: finds the smallest capacity at which each policy
+ * survives a trace. The search itself is in sim/experiments/capacity/. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/threads.h"
+#include "sim/experiments/capacity/search.h"
 #include "sim/experiments/choices.h"
-#include "sim/experiments/fit/search.h"
 #include "traces/grow.h"
 
 struct values {
@@ -35,43 +36,47 @@ struct search {
 
 /* -- the search ---------------------------------------------------------- */
 
-/* Up from the least that any policy needs to the first that survives. A total
- * that goes with the capacity is the unlimited run's at an H200's. */
+/* Searches upward from the lower bound of all policies to the first capacity at
+ * which the policy survives. If the outcome depends on the capacity's value,
+ * the search ends at the total of an H200 or at the memory of the unlimited
+ * run, whichever is larger: an unlimited run reports an H200's total. */
 static enum frag_err find_first(const struct search *s,
-                                const struct frag_fit *fit,
-                                const struct frag_fit_span *unlimited,
-                                struct frag_fit_spans *spans,
+                                const struct frag_capacity_spec *spec,
+                                const struct frag_capacity_span *unlimited,
+                                struct frag_capacity_spans *spans,
                                 struct frag_error *e)
 {
-    frag_size from = frag_round_up(unlimited->run.lower_bound, FRAG_FIT_STEP);
+    frag_size from =
+        frag_round_up(unlimited->run.lower_bound, FRAG_CAPACITY_STEP);
     frag_size to = unlimited->used;
 
     if (!unlimited->exact) {
         to = to > FRAG_H200_TOTAL ? to : FRAG_H200_TOTAL;
-        to = frag_round_up(to, FRAG_FIT_STEP) + 1;
+        to = frag_round_up(to, FRAG_CAPACITY_STEP) + 1;
     }
-    return fit_search(fit, from, to, true, &s->on, spans, e);
+    return capacity_search(spec, from, to, true, &s->on, spans, e);
 }
 
-/* From there on to what the policy takes where nothing is refused. */
+/* Continues from there to the memory that the policy uses at unlimited
+ * capacity. */
 static enum frag_err find_rest(const struct search *s,
-                               const struct frag_fit *fit,
-                               const struct frag_fit_span *unlimited,
-                               struct frag_fit_spans *spans,
+                               const struct frag_capacity_spec *spec,
+                               const struct frag_capacity_span *unlimited,
+                               struct frag_capacity_spans *spans,
                                struct frag_error *e)
 {
-    frag_size from =
-        spans->count ? spans->items[spans->count - 1].to
-                     : frag_round_up(unlimited->run.lower_bound, FRAG_FIT_STEP);
+    frag_size from = spans->count ? spans->items[spans->count - 1].to
+                                  : frag_round_up(unlimited->run.lower_bound,
+                                                  FRAG_CAPACITY_STEP);
     frag_size to = unlimited->exact
                        ? unlimited->used
-                       : frag_round_up(unlimited->used, FRAG_FIT_STEP) + 1;
+                       : frag_round_up(unlimited->used, FRAG_CAPACITY_STEP) + 1;
 
-    return fit_search(fit, from, to, false, &s->on, spans, e);
+    return capacity_search(spec, from, to, false, &s->on, spans, e);
 }
 
-static enum frag_err push(struct frag_fit_spans *spans,
-                          const struct frag_fit_span *span,
+static enum frag_err push(struct frag_capacity_spans *spans,
+                          const struct frag_capacity_span *span,
                           struct frag_error *e)
 {
     if (!GROW(spans->items, spans->room, spans->count + 1))
@@ -80,39 +85,40 @@ static enum frag_err push(struct frag_fit_spans *spans,
     return FRAG_OK;
 }
 
-/* The unlimited run is itself the last span, where it stands for more than
- * itself. */
+/* Finds all spans. The unlimited run is itself the last span if it is valid at
+ * other capacities too. */
 static enum frag_err find_spans(const struct search *s,
-                                const struct frag_fit *fit,
-                                const struct frag_fit_span *unlimited,
-                                struct frag_fit_spans *spans,
+                                const struct frag_capacity_spec *spec,
+                                const struct frag_capacity_span *unlimited,
+                                struct frag_capacity_spans *spans,
                                 struct frag_error *e)
 {
-    const struct frag_fit_span *last;
+    const struct frag_capacity_span *last;
 
-    FRAG_TRY(find_first(s, fit, unlimited, spans, e));
+    FRAG_TRY(find_first(s, spec, unlimited, spans, e));
     if (s->values->frontier)
-        FRAG_TRY(find_rest(s, fit, unlimited, spans, e));
+        FRAG_TRY(find_rest(s, spec, unlimited, spans, e));
     last = spans->count ? &spans->items[spans->count - 1] : NULL;
     if (!unlimited->exact ||
         (last && (last->to > unlimited->used ||
-                  (!s->values->frontier && frag_fit_survives(last)))))
+                  (!s->values->frontier && frag_capacity_survives(last)))))
         return FRAG_OK;
     return push(spans, unlimited, e);
 }
 
 /* -- all of them --------------------------------------------------------- */
 
-static enum frag_err fit_policy(struct search *s, const struct frag_fit *fit,
+static enum frag_err fit_policy(struct search *s,
+                                const struct frag_capacity_spec *spec,
                                 const struct fit_subject *on,
                                 struct frag_error *e)
 {
-    struct frag_fit_spans spans = {0};
-    struct frag_fit_span unlimited;
+    struct frag_capacity_spans spans = {0};
+    struct frag_capacity_span unlimited;
     enum frag_err err;
 
-    FRAG_TRY(frag_fit_at(fit, FRAG_UNLIMITED, &unlimited, e));
-    err = find_spans(s, fit, &unlimited, &spans, e);
+    FRAG_TRY(frag_capacity_at(spec, FRAG_UNLIMITED, &unlimited, e));
+    err = find_spans(s, spec, &unlimited, &spans, e);
     if (err == FRAG_OK)
         fit_report_add(&s->report, on, &unlimited, &spans);
     free(spans.items);
@@ -135,7 +141,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
         const struct policy_choice *policy = &s->policies[i];
         const struct fit_subject on = {in->name, policy->text,
                                        in->device->device, s->settings.total};
-        struct frag_fit fit = {
+        struct frag_capacity_spec spec = {
             .trace = in->device,
             .costs = &s->settings.costs,
             .rule = s->settings.rule,
@@ -149,8 +155,8 @@ static enum frag_err fit_device(void *user, const struct input *in,
         FRAG_TRY(policy_choice_params(policy, in->trace->settings,
                                       in->trace->path, &params, e));
         announce(s, &on, i);
-        fit.prepared = params;
-        err = fit_policy(s, &fit, &on, e);
+        spec.prepared = params;
+        err = fit_policy(s, &spec, &on, e);
         free(params);
         FRAG_TRY(err);
     }
@@ -207,15 +213,16 @@ static int fit_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     CELL_POLICY_OPTION(AT),
     {"frontier", 0, "FILE",
-     "walk on to what the policy takes where nothing is refused, and write what "
-     "happens at every capacity as CSV: from_bytes to to_bytes - 1, the first "
-     "OOM; - is stdout. Says from where on nothing fails",
+     "continue to the memory that the policy uses at unlimited capacity, and "
+     "write the outcome at every capacity as CSV: a row is from_bytes to "
+     "to_bytes - 1 and its first OOM; - is stdout. The table then also states "
+     "from which capacity on nothing fails",
      OPTION_TEXT, AT(frontier), NULL},
-    OUTPUT_JSON_OPTION(AT, "rows as JSON, with the frontier if it was walked; "
-                       "- is stdout"),
+    OUTPUT_JSON_OPTION(AT, "rows as JSON, with the frontier if it was "
+                           "searched; - is stdout"),
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
-    {"jobs", 'j', "N", "threads (default: one for each processor)",
+    {"jobs", 'j', "N", "number of threads (default: one for each processor)",
      OPTION_NUMBER, AT(jobs), NULL},
     CELL_MODEL_OPTIONS(AT),
     {0},
@@ -225,17 +232,22 @@ static const struct option_row options[] = {
 const struct verb verb_fit = {
     .name = "fit",
     .args = "TRACE...",
-    .summary = "the smallest capacity at which each policy survives a trace",
+    .summary = "find the smallest capacity at which each policy survives a "
+               "trace",
     .about =
-        "To survive is to meet every request. A run says how it goes at every "
-        "capacity at which the device would refuse the same requests, so that "
-        "a walk from one such span to the next finds the smallest capacity to "
-        "the byte, and assumes nothing: a policy may fail with more memory "
-        "where it survives with less. Where that is, --frontier tells.\n\n"
-        "A policy that decides by the value of the capacity or of the device's "
-        "total (as PyTorch's memory fraction and expandable segments do, where "
-        "--total does not hold the total fixed) is run at every 2 MiB instead; "
-        "`step_bytes' says so.",
+        "A policy survives a trace if it meets every request. One run shows "
+        "the outcome at all capacities at which the device would refuse the "
+        "same requests. The search goes from each such span of capacities to "
+        "the next, so it finds the smallest capacity to the byte. It does not "
+        "assume that more memory is better: a policy may fail with more "
+        "memory where it survives with less. --frontier shows all such "
+        "capacities.\n\n"
+        "Some policies read the value of the capacity or of the device's "
+        "total and decide by it, for example PyTorch's memory fraction and "
+        "expandable segments. Such a policy is run at every 2 MiB instead, "
+        "and the output's `step_bytes' is 2 MiB. With --total, the device "
+        "reports the same total at every capacity; a policy that reads only "
+        "the total is then searched to the byte.",
     .example = "fragsim fit snapshot.pickle -p torch -p "
                "torch:expandable_segments:True",
     .options = options,

@@ -1,4 +1,5 @@
-/* budget.c - estimates the memory of traces and cells, and what is free. */
+/* budget.c - reads the memory limits of the host, and estimates the memory of
+ * traces and cells. */
 #include "sim/experiments/sweep/budget.h"
 
 #include <inttypes.h>
@@ -11,7 +12,8 @@ static frag_size lesser(frag_size a, frag_size b)
     return a < b ? a : b;
 }
 
-/* The first number of a small file; FRAG_UNLIMITED if there is none ("max"). */
+/* The number at the start of a small file; FRAG_UNLIMITED if there is none (as
+ * in "max"). */
 static frag_size number_in(const char *path)
 {
     uint64_t n = FRAG_UNLIMITED;
@@ -25,8 +27,9 @@ static frag_size number_in(const char *path)
     return n;
 }
 
-/* The least limit of a cgroup and those above it. Version 2 says memory.max
- * under one root, version 1 memory.limit_in_bytes under its own. */
+/* The lowest limit of a cgroup and of the cgroups above it. Version 2 has
+ * memory.max in a common root; version 1 has memory.limit_in_bytes in a root of
+ * its own. */
 static frag_size limit_of_group(const char *root, const char *name, char *path)
 {
     char file[4608];

@@ -11,14 +11,14 @@
 
 /* One parameter and its values. */
 struct axis {
-    const char *text; /* as given */
-    char policy[64];  /* "" for every policy that has it */
+    const char *text; /* the whole text of the parameter */
+    char policy[64];  /* "": every policy that has the parameter */
     char key[64];
     struct values_of values;
     bool used;
 };
 
-/* A grid being read. */
+/* A grid while it is read. */
 struct reading {
     struct grid grid;
     struct texts policies, capacities, params;
@@ -68,7 +68,7 @@ static enum frag_err slurp(const char *path, char **text, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* Cuts the comment and the blanks at both ends off. */
+/* Removes the comment, and the blanks at both ends. */
 static char *trimmed(char *line)
 {
     size_t n;
@@ -103,8 +103,8 @@ static enum frag_err read_line(struct reading *r, char *line, const char *path,
         if (strlen(words[i].word) == n && !strncmp(line, words[i].word, n))
             return append(words[i].list, rest, e);
     return frag_fail(e, FRAG_INVALID,
-                     "%s:%zu: expected trace, policy, capacity or param, and "
-                     "its value, found \"%.60s\"",
+                     "%s:%zu: expected \"trace\", \"policy\", \"capacity\" or "
+                     "\"param\" and its value, found \"%.60s\"",
                      path, number, line);
 }
 
@@ -173,8 +173,8 @@ static bool applies(const struct axis *axis, const struct frag_policy *policy)
            has_param(policy, axis->key);
 }
 
-/* The policy's text with combination `index` of the axes that apply; the last
- * one changes fastest. NULL if there is no memory. */
+/* The policy's text with combination `index` of the axes that apply to it; the
+ * last axis changes fastest. NULL if the host has no memory. */
 static char *combine(const struct reading *r, const struct policy_choice *base,
                      uint64_t index, uint64_t count)
 {
@@ -220,7 +220,7 @@ static enum frag_err add_policy(struct reading *r, char *text,
     return policy_choice_read(text, &g->policies[g->policy_count++], e);
 }
 
-/* Every combination of the axes on a policy. */
+/* Adds the policy with every combination of the axes that apply to it. */
 static enum frag_err combine_all(struct reading *r,
                                  const struct policy_choice *base,
                                  struct frag_error *e)
@@ -233,8 +233,8 @@ static enum frag_err combine_all(struct reading *r,
             count *= r->axes[i].values.count;
             if (count > GRID_CELLS_MAX)
                 return frag_fail(e, FRAG_INVALID,
-                                 "%s: more than %llu combinations of its "
-                                 "parameters",
+                                 "%s: the parameters have more than %llu "
+                                 "combinations; name fewer values",
                                  base->text,
                                  (unsigned long long)GRID_CELLS_MAX);
         }
@@ -274,7 +274,8 @@ static enum frag_err expand_all(struct reading *r, struct frag_error *e)
     for (size_t i = 0; i < r->params.count; i++)
         if (!r->axes[i].used)
             return frag_fail(e, FRAG_INVALID,
-                             "--param %s: none of the policies has it",
+                             "--param %s: none of the policies has this "
+                             "parameter",
                              r->axes[i].text);
     return FRAG_OK;
 }
@@ -291,12 +292,17 @@ static enum frag_err read_all(struct reading *r, const struct grid_source *s,
     if (s->file)
         FRAG_TRY(read_file(r, s->file, e));
     if (!r->grid.traces.count)
-        return frag_fail(e, FRAG_INVALID, "there is no trace to sweep");
+        return frag_fail(e, FRAG_INVALID,
+                         "expected a trace as an argument or "
+                         "in the --grid file, found none");
     FRAG_TRY(expand_all(r, e));
     FRAG_TRY(capacity_choices_read(&r->capacities, &r->grid.capacities,
                                    &r->grid.capacity_count, e));
     if (grid_cells(&r->grid) > GRID_CELLS_MAX)
-        return frag_fail(e, FRAG_INVALID, "the grid has more than %llu cells",
+        return frag_fail(e, FRAG_INVALID,
+                         "the grid has more than %llu cells; "
+                         "name fewer policies, values or "
+                         "capacities",
                          (unsigned long long)GRID_CELLS_MAX);
     return FRAG_OK;
 }

@@ -1,5 +1,6 @@
-/* grid.h - which cells a sweep has: traces x policies with their parameters x
- * capacities.
+/* grid.h - the cells of a sweep: traces x policies with their parameters x
+ * capacities. It reads the grid from options and a file, and numbers the cells;
+ * it runs none.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_GRID_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_GRID_H
@@ -7,25 +8,25 @@
 #include "sim/experiments/choices.h"
 #include "sim/experiments/texts.h"
 
-/* Where the grid is said; borrowed. */
+/* The texts that define a grid; borrowed. */
 struct grid_source {
     const struct texts *traces, *policies, *capacities;
     const struct texts *params; /* "[POLICY:]KEY=VALUES", see values.h */
-    const char *file;           /* more of all of them; NULL: none */
+    const char *file; /* a file that adds to the lists above; NULL: none */
 };
 
 struct grid {
     struct texts traces; /* paths */
     struct policy_choice *policies;
-    char **policy_texts; /* what the choices borrow */
+    char **policy_texts; /* borrowed by the policies */
     struct capacity_choice *capacities;
     size_t policy_count, capacity_count;
     size_t policy_room, text_room; /* of policies and policy_texts */
-    char *storage;                 /* of the file's lines */
+    char *storage;                 /* the lines of the file */
 };
 
-/* Cells in the order of the grid: the trace changes slowest, the capacity
- * fastest. A cell is of all devices of its trace. */
+/* A cell, for all devices of its trace. In the order of the cells the trace
+ * changes slowest and the capacity fastest. */
 struct grid_cell {
     size_t trace, policy, capacity; /* indices in the grid */
 };
@@ -37,11 +38,12 @@ struct shard {
 
 #define GRID_CELLS_MAX ((uint64_t)10000000)
 
-/* A policy takes every value of each parameter it has, in all combinations; a
- * parameter that none of the policies has is an error. A line of the file is
- * "trace PATH", "policy TEXT", "capacity LIST" or "param TEXT", empty, or a
- * comment after #. INVALID with the words, and file and line where it is the
- * file's; IO, NOMEM. *out is to be freed either way. */
+/* Reads a grid. Each policy gets every combination of the values of the
+ * parameters that it has; a parameter that no policy has is an error. A line of
+ * the file is "trace PATH", "policy TEXT", "capacity LIST" or "param TEXT"; it
+ * may be empty, and # begins a comment. INVALID names the text, and the file
+ * and line if the text is in the file; IO; NOMEM. The caller frees *out, on
+ * error too. */
 enum frag_err grid_read(const struct grid_source *source, struct grid *out,
                         struct frag_error *e) FRAG_MUST_CHECK;
 void grid_free(struct grid *grid); /* zeroed is fine */
@@ -49,11 +51,11 @@ void grid_free(struct grid *grid); /* zeroed is fine */
 uint64_t grid_cells(const struct grid *grid);
 struct grid_cell grid_cell(const struct grid *grid, uint64_t index);
 
-/* "3/8". INVALID. */
+/* Reads a text such as "3/8". INVALID. */
 enum frag_err shard_read(const char *text, struct shard *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
-/* The cells of a shard are neighbours, so that few shards read a trace: from
- * the first up to the next shard's first. */
+/* A shard is the range of cells shard_first ... shard_end - 1. Its cells are
+ * neighbours, so that few shards read the same trace. */
 uint64_t shard_first(const struct shard *shard, uint64_t cells);
 uint64_t shard_end(const struct shard *shard, uint64_t cells);
 

@@ -1,4 +1,4 @@
-/* journal.c - a file of records with checksums, locked by its writer. */
+/* journal.c - a file of entries with checksums, locked by its writer. */
 #include "sim/experiments/sweep/journal.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum {
     MAGIC = 0x4a475246, /* "FRGJ" where the lowest byte comes first */
-    IDENTITY = 0,       /* kind of the first record */
+    IDENTITY = 0,       /* kind of the first entry */
 };
 
 struct head {
@@ -27,7 +27,7 @@ struct journal {
     bool may_lack_lock;
     char *path;
     int fd;
-    uint64_t end; /* of the last whole record */
+    uint64_t end; /* of the last complete entry */
     uint64_t dropped;
 };
 
@@ -43,9 +43,9 @@ static enum frag_err failed(const struct journal *j, const char *what,
                      strerror(errno));
 }
 
-/* -- records ------------------------------------------------------------- */
+/* -- entries ------------------------------------------------------------- */
 
-/* Whether all of it was read; errno is 0 at the end of the file. */
+/* Whether all bytes were read; at the end of the file errno is 0. */
 static bool read_at(int fd, void *bytes, size_t size, uint64_t offset)
 {
     char *at = bytes;
@@ -84,7 +84,8 @@ static bool write_at(int fd, const void *bytes, size_t size, uint64_t offset)
     return true;
 }
 
-/* Whether a whole record begins there, with its head; a file of `size`. */
+/* Reads the head of an entry. Whether a complete entry begins there, in a file
+ * of `size` bytes. */
 static bool head_at(const struct journal *j, uint64_t offset, uint64_t size,
                     struct head *h)
 {
@@ -95,8 +96,8 @@ static bool head_at(const struct journal *j, uint64_t offset, uint64_t size,
     return h->size <= size - offset - sizeof(*h);
 }
 
-/* The bytes of a record, to be freed. CORRUPT without words if they are not
- * those that were written. */
+/* Reads the bytes of an entry; the caller frees them. Without a message:
+ * CORRUPT if the checksum is wrong, IO, NOMEM. */
 static enum frag_err body_at(const struct journal *j, uint64_t offset,
                              const struct head *h, void **bytes)
 {
@@ -123,7 +124,8 @@ enum frag_err journal_put(struct journal *j, uint32_t kind, const void *bytes,
         !write_at(j->fd, bytes, size, j->end + sizeof(h))) {
         enum frag_err err = failed(j, "write", e);
 
-        (void)!ftruncate(j->fd, (off_t)j->end); /* or the next opening does */
+        (void)!ftruncate(
+            j->fd, (off_t)j->end); /* or the next opening removes the rest */
         return err;
     }
     if (offset)
@@ -149,7 +151,7 @@ enum frag_err journal_get(const struct journal *j, uint64_t offset,
     if (err == FRAG_IO)
         return failed(j, "read", e);
     if (err != FRAG_OK)
-        return frag_fail(e, err, "%s: the record at byte %llu: %s", j->path,
+        return frag_fail(e, err, "%s: the entry at byte %llu: %s", j->path,
                          (unsigned long long)offset, frag_err_text(err));
     *size = h.size;
     return FRAG_OK;
@@ -157,7 +159,7 @@ enum frag_err journal_get(const struct journal *j, uint64_t offset,
 
 /* -- opening ------------------------------------------------------------- */
 
-/* Who made the journal; it is the first record. */
+/* Compares the identity in the first entry. */
 static enum frag_err check_identity(const struct journal *j,
                                     const char *identity, uint64_t size,
                                     uint64_t *next, struct frag_error *e)
@@ -176,22 +178,24 @@ static enum frag_err check_identity(const struct journal *j,
     if (err != FRAG_OK)
         return frag_fail(e, err,
                          "%s: expected a journal of unfinished work, found "
-                         "something else; remove it or give another output",
+                         "something else; remove the file or choose another "
+                         "output",
                          j->path);
-    found = body; /* which has room for one more */
+    found = body; /* body_at allocates one byte more */
     found[h.size] = '\0';
     same = strlen(identity) == h.size && !memcmp(identity, found, h.size);
     if (!same)
         frag_fail(e, FRAG_UNSUPPORTED,
-                  "%s: its work was done by %.150s; this is %.150s, and the "
-                  "two do not mix; -f without --resume starts anew",
+                  "%s: the unfinished work is by %.150s, but this is %.150s, "
+                  "and their results must not be mixed; -f without --resume "
+                  "discards the unfinished work",
                   j->path, found, identity);
     free(found);
     *next = sizeof(h) + h.size;
     return same ? FRAG_OK : FRAG_UNSUPPORTED;
 }
 
-/* Goes through the records up to the first that is not whole. */
+/* Reads all entries up to the first incomplete one. */
 static enum frag_err scan(struct journal *j, uint64_t size, journal_seen seen,
                           void *user, struct frag_error *e)
 {
@@ -225,8 +229,8 @@ static enum frag_err begin(struct journal *j, const char *identity,
     return journal_sync(j, e);
 }
 
-/* Whether a kill came before the first record was whole. */
-static bool is_stillborn(const struct journal *j, const char *identity,
+/* Whether the file is the start of a first entry that a kill cut short. */
+static bool is_cut_short(const struct journal *j, const char *identity,
                          uint64_t size)
 {
     const size_t length = strlen(identity);
@@ -243,7 +247,7 @@ static enum frag_err resume(struct journal *j, const char *identity,
                             uint64_t size, journal_seen seen, void *user,
                             struct frag_error *e)
 {
-    if (is_stillborn(j, identity, size))
+    if (is_cut_short(j, identity, size))
         return begin(j, identity, e);
     FRAG_TRY(check_identity(j, identity, size, &j->end, e));
     FRAG_TRY(scan(j, size, seen, user, e));
@@ -253,8 +257,8 @@ static enum frag_err resume(struct journal *j, const char *identity,
     return FRAG_OK;
 }
 
-/* Who finished and removed the file while we waited for the lock leaves us with
- * one that has no name; false then. */
+/* Another process may finish and remove the file while this one waits for the
+ * lock; the open file then has no name. False in that case. */
 static bool still_there(const struct journal *j)
 {
     struct stat held, named;
@@ -274,11 +278,11 @@ static enum frag_err lock_once(struct journal *j, struct frag_error *e)
         return FRAG_OK;
     if (errno == EWOULDBLOCK)
         return frag_fail(e, FRAG_IO,
-                         "%s: another process is at work on it; wait for its "
-                         "end or give another output",
+                         "%s: another process is using it; wait until that "
+                         "process ends or choose another output",
                          j->path);
     return frag_fail(e, FRAG_IO,
-                     "%s: its file system cannot lock it (%s); where no other "
+                     "%s: its file system cannot lock it (%s); if no other "
                      "process writes it, set HDF5_USE_FILE_LOCKING=FALSE",
                      j->path, strerror(errno));
 }
@@ -304,8 +308,8 @@ static enum frag_err start(struct journal *j, enum journal_mode mode,
         return frag_fail(e, FRAG_IO, "%s: it is no regular file", j->path);
     if (mode == JOURNAL_NEW && at.st_size > 0)
         return frag_fail(e, FRAG_IO,
-                         "%s: unfinished work is there; --resume goes on with "
-                         "it, -f starts anew",
+                         "%s: it contains unfinished work; --resume continues "
+                         "it, -f discards it",
                          j->path);
     if (mode == JOURNAL_RESUME && at.st_size > 0)
         return resume(j, identity, (uint64_t)at.st_size, seen, user, e);
@@ -341,7 +345,7 @@ uint64_t journal_dropped(const struct journal *j)
 
 void journal_remove(struct journal *j)
 {
-    unlink(j->path); /* before the lock goes */
+    unlink(j->path); /* before the lock is released */
     journal_close(j);
 }
 

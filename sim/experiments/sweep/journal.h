@@ -1,11 +1,12 @@
-/* journal.h - a file to which finished work is added, and from which a run that
- * was killed at any moment goes on.
+/* journal.h - a file to which finished work is appended, so that a run that was
+ * killed at any moment can be resumed.
  *
- * Records are bytes with a kind and a checksum, one after the other. What a
- * kill, a full disk or a crash of the machine leaves unfinished is at the end;
- * the next opening cuts it off. What journal_sync has returned for is on the
- * disk. The numbers are the machine's own: a journal is read by the program
- * that wrote it, and its first record says which that was.
+ * A journal is a sequence of entries. An entry is bytes with a kind and a
+ * checksum. If a kill, a full disk or a crash of the machine cuts an entry
+ * short, that entry is the last one; the next opening removes it. When
+ * journal_sync has returned, all entries before it are on the disk. Numbers
+ * have the byte order of the machine: only the program that wrote a journal
+ * reads it, and the first entry identifies that program.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_JOURNAL_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_JOURNAL_H
@@ -15,52 +16,54 @@
 struct journal;
 
 enum journal_mode {
-    JOURNAL_NEW,     /* refuses one that is there */
-    JOURNAL_REPLACE, /* empties it */
-    JOURNAL_RESUME,  /* goes on with it; an empty one if there is none */
+    JOURNAL_NEW,     /* fails if the file exists and is not empty */
+    JOURNAL_REPLACE, /* empties the file */
+    JOURNAL_RESUME,  /* continues the file; begins one if there is none */
 };
 
-/* One record. */
 struct journal_entry {
-    uint64_t offset; /* of the record in the file: journal_get's name for it */
+    uint64_t offset; /* in the file; journal_get finds the entry by it */
     uint32_t kind;   /* above 0 */
     const void *bytes;
     size_t size;
 };
 
-/* Told of each record when a journal is resumed, in the order of writing. An
- * error ends the opening with it. */
+/* Receives each entry of a resumed journal, in the order of writing. An error
+ * ends journal_open with that error. */
 typedef enum frag_err (*journal_seen)(void *user,
                                       const struct journal_entry *entry,
                                       struct frag_error *e);
 
-/* Opens and locks, unless may_lack_lock and the file cannot be locked; identity
- * says who may go on with it, a text. IO with the
- * system's words, where another process holds it, or where NEW finds one;
- * CORRUPT if the file is no journal; UNSUPPORTED if the identity is another
- * one; NOMEM. A file that is refused is as it was. */
+/* Opens and locks a journal. `identity` is a text; only a run with the same
+ * identity may resume the journal. With may_lack_lock, a file that cannot be
+ * locked is used unlocked. IO, with the system's message, if another process
+ * holds the lock, or if NEW finds a journal; CORRUPT if the file is no journal;
+ * UNSUPPORTED if its identity is different; NOMEM. A journal that is refused is
+ * unchanged. */
 enum frag_err journal_open(const char *path, enum journal_mode mode,
                            bool may_lack_lock, const char *identity,
                            journal_seen seen, void *user, struct journal **out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Bytes that were cut off at the end when it was opened. */
+/* How many bytes journal_open removed at the end of the file. */
 uint64_t journal_dropped(const struct journal *j);
 
-/* Adds a record. IO: it is not there, what was there still is. */
+/* Appends an entry. On IO the entry is not in the journal, and the entries
+ * before it are untouched. */
 enum frag_err journal_put(struct journal *j, uint32_t kind, const void *bytes,
                           size_t size, uint64_t *offset,
                           struct frag_error *e) FRAG_MUST_CHECK;
 enum frag_err journal_sync(struct journal *j,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
-/* A record by its offset; *bytes is to be freed. IO, CORRUPT, NOMEM. */
+/* Reads the entry at an offset; the caller frees *bytes. IO, CORRUPT, NOMEM. */
 enum frag_err journal_get(const struct journal *j, uint64_t offset,
                           void **bytes, size_t *size,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Removes the file too, or leaves it for the next to go on. NULL is fine. */
+/* Closes the journal and removes its file. */
 void journal_remove(struct journal *j);
+/* Closes the journal and keeps its file for the next run. NULL is fine. */
 void journal_close(struct journal *j);
 
 #endif

@@ -1,4 +1,5 @@
-/* pack.c - appends values to a growing array of bytes, and reads them back. */
+/* pack.c - appends values to a growing array of bytes, and reads values from
+ * bytes. */
 #include "sim/experiments/sweep/pack.h"
 
 #include <stdlib.h>
@@ -46,7 +47,7 @@ struct unpack unpack_from(const void *bytes, size_t size)
     return (struct unpack){bytes, (const char *)bytes + size, false};
 }
 
-static const char *take(struct unpack *u, uint64_t size)
+static const char *consume(struct unpack *u, uint64_t size)
 {
     const char *at = u->at;
 
@@ -60,7 +61,7 @@ static const char *take(struct unpack *u, uint64_t size)
 
 void unpack_raw(struct unpack *u, void *out, size_t size)
 {
-    const char *at = take(u, size);
+    const char *at = consume(u, size);
 
     if (at)
         memcpy(out, at, size);
@@ -77,7 +78,7 @@ uint64_t unpack_number(struct unpack *u)
 const char *unpack_text(struct unpack *u)
 {
     uint64_t n = unpack_number(u);
-    const char *text = take(u, n);
+    const char *text = consume(u, n);
 
     if (!text || !n)
         return NULL;
@@ -94,7 +95,7 @@ void *unpack_items(struct unpack *u, uint64_t count, size_t item,
     void *items;
 
     if (count <= SIZE_MAX / item)
-        at = take(u, count * item);
+        at = consume(u, count * item);
     if (!at) {
         u->failed = true;
         return NULL;

@@ -1,66 +1,69 @@
-/* parts.h - what the files of a sweep share. Private to sim/experiments/sweep/.
- */
+/* parts.h - the types that the files of a sweep share. Private to
+ * sim/experiments/sweep/. */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_PARTS_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_PARTS_H
 
 #include <pthread.h>
 
-#include "sim/experiments/sweep/subject.h"
+#include "sim/experiments/sweep/entries.h"
 #include "sim/experiments/sweep/sweep.h"
 
-/* One run to do. */
+/* One cell on one device. */
 struct sweep_cell {
     uint32_t device; /* index in the trace */
     uint32_t policy; /* index in the grid */
     frag_size capacity;
-    struct frag_params *params; /* NULL if they are wrong on this trace */
-    char *key;                  /* its name in the journal */
-    uint64_t offset;            /* of its record in the journal; 0: not there */
+    struct frag_params *params; /* NULL if they are invalid for this trace */
+    char *key;                  /* identifies the cell in the journal */
+    uint64_t offset; /* of its entry in the journal; 0: it has no entry */
     enum frag_err err;
-    char *words; /* of err */
+    char *words; /* the message of err */
 };
 
-/* All parameters as results say them. */
+/* All parameters of the policy, as they appear in the results. */
 static inline const char *cell_params(const struct sweep_cell *cell)
 {
     return cell->params ? cell->params->text : "";
 }
 
-enum lane_state {
-    LANE_WAITING,
-    LANE_OPENING,
-    LANE_OPEN,
-    LANE_ENDED, /* done, or failed with err */
+enum sweep_trace_state {
+    TRACE_WAITING,
+    TRACE_OPENING,
+    TRACE_OPEN,
+    TRACE_ENDED, /* all its cells are done, or it failed with err */
 };
 
-/* A trace and its cells. */
-struct lane {
+/* A trace of the grid and its cells. */
+struct sweep_trace {
     const char *path;
     size_t index;        /* in the grid */
-    uint64_t first, end; /* its cells in the grid that are the shard's */
+    uint64_t first, end; /* range of its cells in the grid that belong to the
+                            shard: first ... end - 1 */
     uint64_t file_bytes;
-    enum lane_state state;
-    struct frag_trace *trace;      /* while it is open */
-    char *name;                    /* of the path; NULL before it was open */
-    const struct subject *subject; /* what the journal knows of it, or found */
-    struct subject found;
+    enum sweep_trace_state state;
+    struct frag_trace *opened; /* NULL while the trace is closed */
+    char *name;                /* of the path; NULL before the first opening */
+    const struct trace_header *header; /* from the journal, or &found */
+    struct trace_header found;         /* made from the trace itself */
     struct sweep_cell *cells;
-    bool counted;                /* in the sweep's counts */
-    size_t count, next, running; /* next: the first that is not given out */
+    bool counted; /* the sweep's counts contain its cells */
+    size_t count; /* of cells */
+    size_t next;  /* the first cell that no thread has started */
+    size_t running;
     enum frag_err err;
-    char *words; /* of err */
+    char *words; /* the message of err */
 };
 
-/* A record on its way to the journal. */
-struct parcel {
-    struct parcel *next;
-    struct sweep_cell *cell; /* NULL for a trace's */
+/* An entry that waits to be written to the journal. */
+struct pending_entry {
+    struct pending_entry *next;
+    struct sweep_cell *cell; /* NULL: the entry is a trace's header */
     void *bytes;
     size_t size;
     uint64_t events;
 };
 
-/* What the journal held. */
+/* A finished cell from the journal. */
 struct recalled_run {
     char *key;
     uint64_t offset;
@@ -68,42 +71,44 @@ struct recalled_run {
 
 struct sweep {
     const struct sweep_spec *spec;
-    struct lane *lanes; /* the largest file first */
-    size_t lane_count;
-    struct subject *known; /* traces that the journal knows, by file hash */
+    struct sweep_trace *traces; /* the largest file first */
+    size_t trace_count;
+    struct trace_header *known; /* headers in the journal */
     size_t known_count, known_room;
-    struct recalled_run *runs; /* by key once sweep_run has begun */
+    struct recalled_run *runs; /* sorted by key once sweep_run has begun */
     size_t run_count, run_room;
     struct sweep_counts counts;
 
-    pthread_mutex_t lock; /* of all that follows, and of the lanes */
+    pthread_mutex_t lock; /* protects all fields below, and the traces */
     pthread_cond_t changed;
-    pthread_mutex_t hdf5;
-    struct parcel *parcels, **last; /* to the journal */
-    size_t parcel_count;
-    size_t threads; /* at work */
-    frag_size used; /* of the budget */
+    pthread_mutex_t hdf5;                  /* see sweep.h */
+    struct pending_entry *pending, **last; /* a queue, and its end */
+    size_t pending_count;
+    size_t threads; /* that have not ended */
+    frag_size used; /* bytes of the budget */
     size_t running; /* cells */
     bool stop;
 };
 
-/* -- sweep_lane.c: a trace and its cells -- */
+/* -- trace.c: a trace and its cells -- */
 
-/* Reads the lane's trace if any of its cells is not done, and makes its cells.
- * Called without the lock; what it needs of the sweep does not change. A record
- * of a trace that the journal does not know is left in *parcel. */
-enum frag_err lane_open(struct sweep *s, struct lane *lane,
-                        struct parcel **parcel, struct frag_error *e);
-void lane_close(struct sweep *s, struct lane *lane);
-void lane_free(struct lane *lane);
-/* Who the run of a cell was of; borrows from both. */
-struct frag_run_identity lane_identity(const struct sweep *s,
-                                       const struct lane *lane,
-                                       const struct sweep_cell *cell);
+/* Makes the cells of the trace, and reads the trace if any of them is not done.
+ * The caller does not hold the lock: the fields of the sweep that this function
+ * reads do not change. If the journal has no header of this trace, *entry is
+ * the entry to write; the caller frees it. */
+enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
+                               struct pending_entry **entry,
+                               struct frag_error *e);
+void sweep_trace_close(struct sweep *s, struct sweep_trace *trace);
+void sweep_trace_free(struct sweep_trace *trace);
+/* The identity of the cell's run; its texts are borrowed from both. */
+struct frag_run_identity sweep_cell_identity(const struct sweep *s,
+                                             const struct sweep_trace *trace,
+                                             const struct sweep_cell *cell);
 
-/* -- sweep_pool.c: the threads -- */
+/* -- pool.c: the threads -- */
 
-/* Runs every cell that is not done and has no error, on so many threads. */
+/* Runs every cell that is not done and has no error, on `threads` threads. */
 enum frag_err pool_run(struct sweep *s, size_t threads, struct journal *j,
                        struct frag_error *e);
 

@@ -1,4 +1,5 @@
-/* pool.c - the threads of a sweep, and the main thread's part. */
+/* pool.c - the threads of a sweep, and the main thread, which writes the
+ * journal. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,12 +8,12 @@
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 
-/* What a thread is to do next. */
+/* The next job of a thread. */
 struct job {
     enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN } what;
-    struct lane *lane;
+    struct sweep_trace *trace;
     struct sweep_cell *cell;
-    frag_size cost; /* of the budget, given back when it is done */
+    frag_size cost; /* bytes of the budget until the job is done */
 };
 
 struct worker {
@@ -20,64 +21,66 @@ struct worker {
     size_t threads;
 };
 
-/* -- choosing; under the lock -------------------------------------------- */
+/* -- choosing a job; with the lock held ---------------------------------- */
 
 static bool is_to_do(const struct sweep_cell *c)
 {
     return !c->offset && c->err == FRAG_OK;
 }
 
-/* The next cell of an open lane, NULL if there is none. */
-static struct sweep_cell *next_cell(struct lane *lane)
+/* The next cell of an open trace; NULL if there is none. */
+static struct sweep_cell *next_cell(struct sweep_trace *trace)
 {
-    while (lane->next < lane->count && !is_to_do(&lane->cells[lane->next]))
-        lane->next++;
-    return lane->next < lane->count ? &lane->cells[lane->next] : NULL;
+    while (trace->next < trace->count && !is_to_do(&trace->cells[trace->next]))
+        trace->next++;
+    return trace->next < trace->count ? &trace->cells[trace->next] : NULL;
 }
 
-/* What is needed even if it is too much may run alone. */
+/* Whether the budget has room for the cost. A job that runs alone always has
+ * room, so that the sweep does not stop. */
 static bool fits(const struct sweep *s, frag_size cost, bool alone)
 {
     return alone ||
            (s->used <= s->spec->memory && cost <= s->spec->memory - s->used);
 }
 
-static struct job choose_cell(struct sweep *s, struct lane *lane)
+static struct job choose_cell(struct sweep *s, struct sweep_trace *trace)
 {
-    struct sweep_cell *c = next_cell(lane);
-    struct job job = {JOB_WAIT, lane, c, 0};
+    struct sweep_cell *c = next_cell(trace);
+    struct job job = {JOB_WAIT, trace, c, 0};
 
     if (!c)
         return (struct job){JOB_NONE, NULL, NULL, 0};
-    job.cost = budget_of_cell(&lane->trace->devices[c->device],
+    job.cost = budget_of_cell(&trace->opened->devices[c->device],
                               s->spec->grid->policies[c->policy].policy);
     if (fits(s, job.cost, !s->running))
         job.what = JOB_RUN;
     return job;
 }
 
-/* A cell of a trace that is open comes before another trace; of two open traces
- * the first. JOB_WAIT where what is left has to wait for what others do. */
+/* A cell of an open trace comes before the opening of another trace, and of two
+ * open traces the first is preferred. JOB_WAIT if the remaining jobs must wait
+ * for running jobs. */
 static struct job choose(struct sweep *s)
 {
-    struct lane *waiting = NULL;
+    struct sweep_trace *waiting = NULL;
     bool busy = false, open = false;
 
-    for (size_t i = 0; i < s->lane_count && !s->stop; i++) {
-        struct lane *lane = &s->lanes[i];
+    for (size_t i = 0; i < s->trace_count && !s->stop; i++) {
+        struct sweep_trace *trace = &s->traces[i];
 
-        if (lane->state == LANE_OPEN) {
-            struct job job = choose_cell(s, lane);
+        if (trace->state == TRACE_OPEN) {
+            struct job job = choose_cell(s, trace);
 
             open = true;
             if (job.what == JOB_RUN)
                 return job;
             busy = busy || job.what == JOB_WAIT;
         }
-        if (lane->state == LANE_OPENING)
+        if (trace->state == TRACE_OPENING)
             busy = open = true;
-        if (lane->state == LANE_WAITING && !waiting)
-            waiting = lane;
+        if (trace->state == TRACE_WAITING && !waiting)
+            waiting = trace;
     }
     if (waiting) {
         frag_size cost = budget_of_file(waiting->path, waiting->file_bytes);
@@ -89,25 +92,25 @@ static struct job choose(struct sweep *s)
     return (struct job){busy ? JOB_WAIT : JOB_NONE, NULL, NULL, 0};
 }
 
-static void take(struct sweep *s, const struct job *job)
+static void start_job(struct sweep *s, const struct job *job)
 {
     s->used += job->cost;
     if (job->what == JOB_OPEN)
-        job->lane->state = LANE_OPENING;
+        job->trace->state = TRACE_OPENING;
     if (job->what == JOB_RUN) {
-        job->lane->next++;
-        job->lane->running++;
+        job->trace->next++;
+        job->trace->running++;
         s->running++;
     }
 }
 
-/* Nothing of the lane is left to give out or at work. */
-static bool is_over(struct lane *lane)
+/* No cell of the trace is running or can start. */
+static bool is_over(struct sweep_trace *trace)
 {
-    return lane->state == LANE_OPEN && !lane->running && !next_cell(lane);
+    return trace->state == TRACE_OPEN && !trace->running && !next_cell(trace);
 }
 
-/* -- doing; without the lock --------------------------------------------- */
+/* -- doing a job; without the lock --------------------------------------- */
 
 static bool tick(void *user, uint64_t done, uint64_t total)
 {
@@ -123,76 +126,79 @@ static bool tick(void *user, uint64_t done, uint64_t total)
 }
 
 static enum frag_err measure(struct sweep *s, const struct job *job,
-                             struct parcel *p, struct frag_error *e)
+                             struct pending_entry *p, struct frag_error *e)
 {
     const struct sweep_cell *c = job->cell;
-    struct frag_run_identity id = lane_identity(s, job->lane, c);
+    struct frag_run_identity id = sweep_cell_identity(s, job->trace, c);
     struct frag_run run;
 
-    FRAG_TRY(cell_run(s->spec->settings, &job->lane->trace->devices[c->device],
-                      &id, c->params, tick, s, &run, e));
+    FRAG_TRY(cell_run(s->spec->settings,
+                      &job->trace->opened->devices[c->device], &id, c->params,
+                      tick, s, &run, e));
     p->events = run.summary.events;
     if (id.bare)
-        run.segment_count = 0; /* nobody will read them */
+        run.segment_count = 0; /* the results will not contain them */
     p->bytes = run_pack(c->key, id.total, &run, &p->size);
     frag_run_free(&run);
-    return p->bytes ? FRAG_OK : frag_no_memory(e, "a record");
+    return p->bytes ? FRAG_OK : frag_no_memory(e, "a journal entry");
 }
 
-static void drop_parcel(struct parcel *p)
+static void drop_entry(struct pending_entry *p)
 {
     if (p)
         free(p->bytes);
     free(p);
 }
 
-/* -- what was done; under the lock --------------------------------------- */
+/* -- after a job; with the lock held ------------------------------------- */
 
-/* The journal takes its time: who is far ahead of it waits, so that what is
- * finished but not written stays small. */
-static void post(struct sweep *s, struct parcel *p, size_t threads)
+/* Adds an entry to the queue. If many entries wait for the journal, this thread
+ * waits too, so that little finished work is not yet on the disk. */
+static void queue_entry(struct sweep *s, struct pending_entry *p,
+                        size_t threads)
 {
     p->next = NULL;
     *s->last = p;
     s->last = &p->next;
-    s->parcel_count++;
+    s->pending_count++;
     pthread_cond_broadcast(&s->changed);
-    while (s->parcel_count > 2 * threads && !s->stop)
+    while (s->pending_count > 2 * threads && !s->stop)
         pthread_cond_wait(&s->changed, &s->lock);
 }
 
-/* A cell of the grid is one of each device, or of none. */
-static void count_cells(struct sweep *s, struct lane *lane, bool good)
+/* Replaces the cells of the grid by one for each device of the trace; by none
+ * if the trace failed. */
+static void count_cells(struct sweep *s, struct sweep_trace *trace, bool good)
 {
-    s->counts.cells -= lane->end - lane->first;
-    lane->counted = true;
-    for (size_t i = 0; good && i < lane->count; i++) {
+    s->counts.cells -= trace->end - trace->first;
+    trace->counted = true;
+    for (size_t i = 0; good && i < trace->count; i++) {
         s->counts.cells++;
-        s->counts.recalled += lane->cells[i].offset > 0;
+        s->counts.recalled += trace->cells[i].offset > 0;
     }
 }
 
 static void opened(struct sweep *s, const struct job *job, enum frag_err err,
                    const struct frag_error *e)
 {
-    struct lane *lane = job->lane;
+    struct sweep_trace *trace = job->trace;
 
     s->used -= job->cost;
-    lane->state = LANE_ENDED;
-    if (!lane->counted)
-        count_cells(s, lane, err == FRAG_OK);
+    trace->state = TRACE_ENDED;
+    if (!trace->counted)
+        count_cells(s, trace, err == FRAG_OK);
     if (err != FRAG_OK) {
-        lane->err = err;
-        lane->words = strdup(e->text);
+        trace->err = err;
+        trace->words = strdup(e->text);
     }
-    if (!lane->trace)
+    if (!trace->opened)
         return;
     if (err != FRAG_OK) {
-        lane_close(s, lane);
+        sweep_trace_close(s, trace);
         return;
     }
-    lane->state = LANE_OPEN;
-    s->used += budget_of_trace(lane->trace);
+    trace->state = TRACE_OPEN;
+    s->used += budget_of_trace(trace->opened);
 }
 
 static void ended(struct sweep *s, const struct job *job, enum frag_err err,
@@ -200,42 +206,42 @@ static void ended(struct sweep *s, const struct job *job, enum frag_err err,
 {
     s->used -= job->cost;
     s->running--;
-    job->lane->running--;
+    job->trace->running--;
     if (err == FRAG_OK || err == FRAG_CANCELLED)
         return;
     job->cell->err = err;
     job->cell->words = strdup(e->text);
 }
 
-static void end_lane(struct sweep *s, struct lane *lane)
+static void end_trace(struct sweep *s, struct sweep_trace *trace)
 {
-    if (!is_over(lane))
+    if (!is_over(trace))
         return;
-    lane->state = LANE_ENDED;
-    s->used -= budget_of_trace(lane->trace);
-    lane_close(s, lane);
+    trace->state = TRACE_ENDED;
+    s->used -= budget_of_trace(trace->opened);
+    sweep_trace_close(s, trace);
 }
 
 static void do_open(struct sweep *s, const struct job *job, size_t threads)
 {
-    struct parcel *p = NULL;
+    struct pending_entry *p = NULL;
     struct frag_error e = {""};
     enum frag_err err;
 
     pthread_mutex_unlock(&s->lock);
-    err = lane_open(s, job->lane, &p, &e);
+    err = sweep_trace_open(s, job->trace, &p, &e);
     pthread_mutex_lock(&s->lock);
     opened(s, job, err, &e);
-    end_lane(s, job->lane);
+    end_trace(s, job->trace);
     if (err == FRAG_OK && p)
-        post(s, p, threads);
+        queue_entry(s, p, threads);
     else
-        drop_parcel(p);
+        drop_entry(p);
 }
 
 static void do_run(struct sweep *s, const struct job *job, size_t threads)
 {
-    struct parcel *p = calloc(1, sizeof(*p));
+    struct pending_entry *p = calloc(1, sizeof(*p));
     struct frag_error e = {""};
     enum frag_err err = FRAG_NOMEM;
 
@@ -244,13 +250,13 @@ static void do_run(struct sweep *s, const struct job *job, size_t threads)
         err = measure(s, job, p, &e);
     pthread_mutex_lock(&s->lock);
     ended(s, job, err, &e);
-    end_lane(s, job->lane);
+    end_trace(s, job->trace);
     if (err != FRAG_OK) {
-        drop_parcel(p);
+        drop_entry(p);
         return;
     }
     p->cell = job->cell;
-    post(s, p, threads);
+    queue_entry(s, p, threads);
 }
 
 static void *work(void *user)
@@ -268,7 +274,7 @@ static void *work(void *user)
             pthread_cond_wait(&s->changed, &s->lock);
             continue;
         }
-        take(s, &job);
+        start_job(s, &job);
         if (job.what == JOB_OPEN)
             do_open(s, &job, w->threads);
         else
@@ -283,8 +289,9 @@ static void *work(void *user)
 
 /* -- the main thread ----------------------------------------------------- */
 
-/* Adds them to the journal and to the disk; each gets its place. */
-static enum frag_err write_parcels(struct journal *j, struct parcel *list,
+/* Adds the entries to the journal, syncs it, and stores their offsets. */
+static enum frag_err write_entries(struct journal *j,
+                                   struct pending_entry *list,
                                    uint64_t *offsets, struct frag_error *e)
 {
     for (size_t i = 0; list; list = list->next, i++)
@@ -293,20 +300,20 @@ static enum frag_err write_parcels(struct journal *j, struct parcel *list,
     return journal_sync(j, e);
 }
 
-/* Everything that waits for the journal; called with the lock held. */
-static enum frag_err deliver(struct sweep *s, struct journal *j,
-                             struct frag_error *e)
+/* Writes all pending entries; called with the lock held. */
+static enum frag_err write_pending(struct sweep *s, struct journal *j,
+                                   struct frag_error *e)
 {
-    struct parcel *list = s->parcels, *next;
-    uint64_t *offsets = calloc(s->parcel_count, sizeof(*offsets));
+    struct pending_entry *list = s->pending, *next;
+    uint64_t *offsets = calloc(s->pending_count, sizeof(*offsets));
     enum frag_err err = offsets ? FRAG_OK : FRAG_NOMEM;
 
-    s->parcels = NULL;
-    s->last = &s->parcels;
-    s->parcel_count = 0;
+    s->pending = NULL;
+    s->last = &s->pending;
+    s->pending_count = 0;
     pthread_mutex_unlock(&s->lock);
     if (err == FRAG_OK)
-        err = write_parcels(j, list, offsets, e);
+        err = write_entries(j, list, offsets, e);
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; list; list = next, i++) {
         next = list->next;
@@ -315,7 +322,7 @@ static enum frag_err deliver(struct sweep *s, struct journal *j,
             s->counts.done++;
             s->counts.events += list->events;
         }
-        drop_parcel(list);
+        drop_entry(list);
     }
     free(offsets);
     if (err != FRAG_OK)
@@ -341,16 +348,17 @@ static void wait_a_little(struct sweep *s)
     pthread_cond_timedwait(&s->changed, &s->lock, &until);
 }
 
-/* Until the last thread has ended and all it did is on the disk. */
-static enum frag_err attend(struct sweep *s, struct journal *j,
-                            struct frag_error *e)
+/* Writes entries until the last thread has ended and all its work is on the
+ * disk. */
+static enum frag_err write_until_ended(struct sweep *s, struct journal *j,
+                                       struct frag_error *e)
 {
     enum frag_err err = FRAG_OK;
 
     pthread_mutex_lock(&s->lock);
-    while (s->threads || s->parcels) {
-        if (s->parcels) {
-            enum frag_err now = deliver(s, j, e);
+    while (s->threads || s->pending) {
+        if (s->pending) {
+            enum frag_err now = write_pending(s, j, e);
 
             err = err == FRAG_OK ? now : err;
         } else {
@@ -368,18 +376,19 @@ enum frag_err pool_run(struct sweep *s, size_t threads, struct journal *j,
                        struct frag_error *e)
 {
     struct worker worker = {s, threads};
-    struct crew crew;
+    struct workers workers;
     enum frag_err err;
 
     s->threads = threads;
-    crew_start(&crew, threads, work, &worker);
+    workers_start(&workers, threads, work, &worker);
     pthread_mutex_lock(&s->lock);
-    s->threads -= threads - crew.count; /* fewer do it too */
+    s->threads -=
+        threads - workers.count; /* fewer threads still run all cells */
     pthread_mutex_unlock(&s->lock);
-    err = attend(s, j, e);
-    crew_join(&crew);
-    if (!crew.count)
+    err = write_until_ended(s, j, e);
+    workers_join(&workers);
+    if (!workers.count)
         return frag_fail(e, FRAG_NOMEM, "no thread can be started: %s",
-                         strerror(crew.why));
+                         strerror(workers.error));
     return err;
 }

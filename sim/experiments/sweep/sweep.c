@@ -1,5 +1,5 @@
-/* sweep.c - opens a sweep, recalls what its journal holds, runs the rest and
- * hands on the finished cells in order. */
+/* sweep.c - opens a sweep, recalls the cells in its journal, runs the others,
+ * and reports the finished cells in order. */
 #include "sim/experiments/sweep/sweep.h"
 
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 
 static int larger_first(const void *a, const void *b)
 {
-    const struct lane *x = a, *y = b;
+    const struct sweep_trace *x = a, *y = b;
 
     if (x->file_bytes != y->file_bytes)
         return x->file_bytes < y->file_bytes ? 1 : -1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* One lane for each trace that the shard has cells of. */
-static bool make_lanes(struct sweep *s)
+/* Makes the traces of which the shard has cells. */
+static bool make_traces(struct sweep *s)
 {
     const struct grid *grid = s->spec->grid;
     const uint64_t cells = grid_cells(grid);
@@ -31,24 +31,24 @@ static bool make_lanes(struct sweep *s)
     const uint64_t end = shard_end(&s->spec->shard, cells);
 
     s->counts.cells = end - first;
-    s->lanes = calloc(grid->traces.count, sizeof(*s->lanes));
-    for (size_t i = 0; s->lanes && i < grid->traces.count; i++) {
-        struct lane lane = {.path = grid->traces.items[i],
-                            .index = i,
-                            .first = i * each,
-                            .end = (i + 1) * each};
+    s->traces = calloc(grid->traces.count, sizeof(*s->traces));
+    for (size_t i = 0; s->traces && i < grid->traces.count; i++) {
+        struct sweep_trace trace = {.path = grid->traces.items[i],
+                                    .index = i,
+                                    .first = i * each,
+                                    .end = (i + 1) * each};
         struct stat at;
 
-        if (stat(lane.path, &at) == 0)
-            lane.file_bytes = (uint64_t)at.st_size;
-        lane.first = lane.first > first ? lane.first : first;
-        lane.end = lane.end < end ? lane.end : end;
-        if (lane.first < lane.end)
-            s->lanes[s->lane_count++] = lane;
+        if (stat(trace.path, &at) == 0)
+            trace.file_bytes = (uint64_t)at.st_size;
+        trace.first = trace.first > first ? trace.first : first;
+        trace.end = trace.end < end ? trace.end : end;
+        if (trace.first < trace.end)
+            s->traces[s->trace_count++] = trace;
     }
-    if (!s->lanes)
+    if (!s->traces)
         return false;
-    qsort(s->lanes, s->lane_count, sizeof(*s->lanes), larger_first);
+    qsort(s->traces, s->trace_count, sizeof(*s->traces), larger_first);
     return true;
 }
 
@@ -64,8 +64,8 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,
                         .hdf5 = PTHREAD_MUTEX_INITIALIZER};
-    s->last = &s->parcels;
-    if (make_lanes(s)) {
+    s->last = &s->pending;
+    if (make_traces(s)) {
         *out = s;
         return FRAG_OK;
     }
@@ -77,13 +77,13 @@ void sweep_close(struct sweep *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->lane_count; i++) {
-        lane_close(s, &s->lanes[i]);
-        lane_free(&s->lanes[i]);
+    for (size_t i = 0; i < s->trace_count; i++) {
+        sweep_trace_close(s, &s->traces[i]);
+        sweep_trace_free(&s->traces[i]);
     }
-    free(s->lanes);
+    free(s->traces);
     for (size_t i = 0; i < s->known_count; i++)
-        subject_free(&s->known[i]);
+        trace_header_free(&s->known[i]);
     free(s->known);
     for (size_t i = 0; i < s->run_count; i++)
         free(s->runs[i].key);
@@ -91,15 +91,15 @@ void sweep_close(struct sweep *s)
     free(s);
 }
 
-/* -- what the journal holds ---------------------------------------------- */
+/* -- recalling the journal ----------------------------------------------- */
 
 static enum frag_err recall_trace(struct sweep *s,
                                   const struct journal_entry *entry)
 {
     if (!GROW(s->known, s->known_room, s->known_count + 1))
         return FRAG_NOMEM;
-    FRAG_TRY(
-        subject_unpack(entry->bytes, entry->size, &s->known[s->known_count]));
+    FRAG_TRY(trace_header_unpack(entry->bytes, entry->size,
+                                 &s->known[s->known_count]));
     s->known_count++;
     return FRAG_OK;
 }
@@ -132,7 +132,7 @@ enum frag_err sweep_recall(void *user, const struct journal_entry *entry,
         err = recall_run(user, entry);
     if (err == FRAG_OK)
         return FRAG_OK;
-    return frag_fail(e, err, "the journal's record at byte %llu: %s",
+    return frag_fail(e, err, "the journal's entry at byte %llu: %s",
                      (unsigned long long)entry->offset, frag_err_text(err));
 }
 
@@ -145,26 +145,28 @@ static int by_key(const void *a, const void *b)
 
 /* -- running ------------------------------------------------------------- */
 
-/* A trace that found no memory is counted anew when it is opened again. */
-static void uncount(struct sweep *s, struct lane *lane)
+/* A trace for which the host had no memory is counted again when it is opened
+ * again. */
+static void uncount(struct sweep *s, struct sweep_trace *trace)
 {
-    s->counts.cells += lane->end - lane->first;
-    lane->counted = false;
+    s->counts.cells += trace->end - trace->first;
+    trace->counted = false;
 }
 
-/* Gives what found no memory another chance; whether there is any. */
-static bool rearm(struct sweep *s)
+/* Prepares a second try of all traces and cells for which the host had no
+ * memory. Whether there are any. */
+static bool prepare_retry(struct sweep *s)
 {
     bool any = false;
 
-    for (size_t i = 0; i < s->lane_count; i++) {
-        struct lane *lane = &s->lanes[i];
-        bool again = lane->err == FRAG_NOMEM;
+    for (size_t i = 0; i < s->trace_count; i++) {
+        struct sweep_trace *trace = &s->traces[i];
+        bool again = trace->err == FRAG_NOMEM;
 
         if (again)
-            uncount(s, lane);
-        for (size_t k = 0; k < lane->count; k++) {
-            struct sweep_cell *c = &lane->cells[k];
+            uncount(s, trace);
+        for (size_t k = 0; k < trace->count; k++) {
+            struct sweep_cell *c = &trace->cells[k];
 
             if (c->err != FRAG_NOMEM)
                 continue;
@@ -175,11 +177,11 @@ static bool rearm(struct sweep *s)
         }
         if (!again)
             continue;
-        free(lane->words);
-        lane->words = NULL;
-        lane->err = FRAG_OK;
-        lane->next = 0;
-        lane->state = LANE_WAITING;
+        free(trace->words);
+        trace->words = NULL;
+        trace->err = FRAG_OK;
+        trace->next = 0;
+        trace->state = TRACE_WAITING;
         any = true;
     }
     return any;
@@ -193,21 +195,21 @@ enum frag_err sweep_run(struct sweep *s, struct journal *j,
     if (s->run_count)
         qsort(s->runs, s->run_count, sizeof(*s->runs), by_key);
     FRAG_TRY(pool_run(s, on->threads, j, e));
-    if (!stop_is_asked(&on->stop) && rearm(s))
+    if (!stop_is_asked(&on->stop) && prepare_retry(s))
         FRAG_TRY(pool_run(s, 1, j, e));
     return stop_is_asked(&on->stop) ? FRAG_CANCELLED : FRAG_OK;
 }
 
-/* -- what came of it ----------------------------------------------------- */
+/* -- results ------------------------------------------------------------- */
 
 struct sweep_counts sweep_counts(const struct sweep *s)
 {
     struct sweep_counts counts = s->counts;
 
-    for (size_t i = 0; i < s->lane_count; i++) {
-        counts.faults += s->lanes[i].err != FRAG_OK;
-        for (size_t k = 0; k < s->lanes[i].count; k++)
-            counts.faults += s->lanes[i].cells[k].err != FRAG_OK;
+    for (size_t i = 0; i < s->trace_count; i++) {
+        counts.faults += s->traces[i].err != FRAG_OK;
+        for (size_t k = 0; k < s->traces[i].count; k++)
+            counts.faults += s->traces[i].cells[k].err != FRAG_OK;
     }
     return counts;
 }
@@ -217,22 +219,22 @@ static const char *words_of(const char *words, enum frag_err err)
     return words && *words ? words : frag_err_text(err);
 }
 
-static void say_faults(const struct sweep *s, const struct lane *lane,
+static void say_faults(const struct sweep *s, const struct sweep_trace *trace,
                        FILE *out, enum frag_err *first)
 {
     char size[FRAG_SIZE_TEXT];
 
-    if (lane->err != FRAG_OK) {
-        *first = *first == FRAG_OK ? lane->err : *first;
-        fprintf(out, "%s\n", words_of(lane->words, lane->err));
+    if (trace->err != FRAG_OK) {
+        *first = *first == FRAG_OK ? trace->err : *first;
+        fprintf(out, "%s\n", words_of(trace->words, trace->err));
     }
-    for (size_t i = 0; i < lane->count; i++) {
-        const struct sweep_cell *c = &lane->cells[i];
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct sweep_cell *c = &trace->cells[i];
 
         if (c->err == FRAG_OK)
             continue;
         *first = *first == FRAG_OK ? c->err : *first;
-        fprintf(out, "%s, %s at %s: %s\n", lane->path,
+        fprintf(out, "%s, %s at %s: %s\n", trace->path,
                 s->spec->grid->policies[c->policy].text,
                 frag_size_format(c->capacity, size),
                 words_of(c->words, c->err));
@@ -247,14 +249,14 @@ char *sweep_faults(const struct sweep *s, enum frag_err *first)
 
     *first = FRAG_OK;
     for (size_t i = 0; out && i < s->spec->grid->traces.count; i++)
-        for (size_t k = 0; k < s->lane_count; k++)
-            if (s->lanes[k].index == i)
-                say_faults(s, &s->lanes[k], out, first);
+        for (size_t k = 0; k < s->trace_count; k++)
+            if (s->traces[k].index == i)
+                say_faults(s, &s->traces[k], out, first);
     if (!out || fclose(out) != 0 || *first == FRAG_OK) {
         free(text);
         return NULL;
     }
-    text[size - 1] = '\0'; /* the last newline */
+    text[size - 1] = '\0'; /* without the last newline */
     return text;
 }
 
@@ -271,23 +273,25 @@ static int by_identity(const void *a, const void *b)
                               cell_params(y->cell));
 }
 
-/* All finished cells, in order; to be freed. NULL if there is no memory. */
+/* All finished cells, in order; the caller frees them. NULL if the host has no
+ * memory. */
 static struct row *sorted(const struct sweep *s, size_t *count)
 {
     struct row *rows;
     size_t room = 0;
 
-    for (size_t i = 0; i < s->lane_count; i++)
-        room += s->lanes[i].count;
+    for (size_t i = 0; i < s->trace_count; i++)
+        room += s->traces[i].count;
     rows = calloc(room + 1, sizeof(*rows));
     *count = 0;
-    for (size_t i = 0; rows && i < s->lane_count; i++)
-        for (size_t k = 0; k < s->lanes[i].count; k++) {
-            const struct lane *lane = &s->lanes[i];
-            const struct sweep_cell *c = &lane->cells[k];
+    for (size_t i = 0; rows && i < s->trace_count; i++)
+        for (size_t k = 0; k < s->traces[i].count; k++) {
+            const struct sweep_trace *trace = &s->traces[i];
+            const struct sweep_cell *c = &trace->cells[k];
 
             if (c->offset)
-                rows[(*count)++] = (struct row){c, lane_identity(s, lane, c)};
+                rows[(*count)++] =
+                    (struct row){c, sweep_cell_identity(s, trace, c)};
         }
     if (rows)
         qsort(rows, *count, sizeof(*rows), by_identity);
@@ -307,7 +311,7 @@ static enum frag_err write_row(const struct journal *j, const struct row *row,
     err = run_unpack(bytes, size, &id.total, &run);
     free(bytes);
     if (err != FRAG_OK)
-        return frag_fail(e, err, "the journal's record at byte %llu: %s",
+        return frag_fail(e, err, "the journal's entry at byte %llu: %s",
                          (unsigned long long)row->cell->offset,
                          frag_err_text(err));
     err = add(user, &id, &run, e);

@@ -1,14 +1,14 @@
-/* sweep.h - a grid of cells, run on several threads, finished work kept in a
- * journal.
+/* sweep.h - runs a grid of cells on several threads, and keeps every finished
+ * cell in a journal.
  *
- * A trace is read by the thread that first needs it and shared, read only, by
- * all cells that use it; it is closed after the last of them. Large files go
- * first. The main thread alone writes the journal: what threads have finished
- * since the last time is added and brought to the disk at once.
+ * The first thread that needs a trace reads it. All cells of the trace share
+ * it, read only; the trace is closed after its last cell. Large files are read
+ * first. Only the main thread writes the journal: it adds all cells that were
+ * finished since its last write, and brings them to the disk together.
  *
- * What the threads share is under one lock. HDF5, which several threads may not
- * enter, has one of its own while traces are opened and closed; the result file
- * is written when all threads have ended.
+ * One lock protects everything that the threads share. HDF5 may not be used by
+ * two threads at once, so a second lock protects the opening and closing of
+ * traces; the result file is written after all threads have ended.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
@@ -20,30 +20,31 @@
 
 struct sweep;
 
+/* A cell counts once for each device of its trace that is swept. */
 struct sweep_counts {
-    uint64_t cells;    /* in the traces that could be read */
-    uint64_t recalled; /* of them, found in the journal */
-    uint64_t done;     /* of them, done now */
-    uint64_t events;   /* of those done now */
+    uint64_t cells;    /* of all traces that could be read */
+    uint64_t recalled; /* cells found in the journal */
+    uint64_t done;     /* cells finished by this sweep */
+    uint64_t events;   /* of the cells in `done` */
     uint64_t faults;   /* traces and cells that failed */
 };
 
-/* What to run; borrowed for as long as the sweep. */
+/* What to run; borrowed while the sweep is open. */
 struct sweep_spec {
     const struct grid *grid;
     struct shard shard;
     const struct cell_settings *settings;
-    uint64_t device; /* its number; INPUT_ANY_DEVICE: all of a trace */
-    frag_size limit; /* as of struct frag_read_options */
+    uint64_t device; /* number of the device; INPUT_ANY_DEVICE: all */
+    frag_size limit; /* as in struct frag_read_options */
     struct parallel on;
-    frag_size memory; /* see budget.h */
-    /* Called now and then by the thread in sweep_run, once a cell is done, with
-     * the counts so far, but faults. NULL: it is not called. */
+    frag_size memory; /* upper bound in bytes; see budget.h */
+    /* Shows progress; NULL: none. The thread in sweep_run calls it from time
+     * to time, once a cell is done. `faults` is not counted yet. */
     void (*show)(void *user, const struct sweep_counts *so_far);
     void *user;
 };
 
-/* Kinds of the journal's records. */
+/* Kinds of the journal's entries. */
 enum { SWEEP_TRACE = 1, SWEEP_RUN };
 
 /* NOMEM. */
@@ -51,30 +52,32 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 void sweep_close(struct sweep *s); /* NULL is fine */
 
-/* A journal_seen: what the journal holds need not be done again. user is the
- * sweep. */
+/* A journal_seen: the sweep does not run the cells again that the journal
+ * holds. user is the sweep. */
 enum frag_err sweep_recall(void *user, const struct journal_entry *entry,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Runs what is not done. A trace that cannot be read and a cell that fails are
- * kept for sweep_faults, and the rest goes on; what found no memory beside
- * others is tried again alone. CANCELLED; IO if the journal cannot be written,
- * NOMEM, CORRUPT. */
+/* Runs all cells that are not done. If a trace cannot be read or a cell fails,
+ * sweep_faults reports the error, and the other cells still run. A trace or a
+ * cell for which the host has no memory is tried a second time, after all
+ * others and on one thread. CANCELLED; IO if the journal cannot be written;
+ * NOMEM; CORRUPT. */
 enum frag_err sweep_run(struct sweep *s, struct journal *j,
                         struct frag_error *e) FRAG_MUST_CHECK;
 
 struct sweep_counts sweep_counts(const struct sweep *s);
 
-/* The words of all faults in the order of the grid, a line each, to be freed;
- * NULL if there is none or no memory. *first is the error of the first. */
+/* The messages of all errors, one line each, in the order of the grid; the
+ * caller frees the text. NULL if there are none, or if the host has no memory.
+ * *first is the code of the first error, OK if there is none. */
 char *sweep_faults(const struct sweep *s, enum frag_err *first);
 
-/* Takes a finished cell; its error ends the writing. */
+/* Receives a finished cell; an error ends sweep_write. */
 typedef enum frag_err sweep_add(void *user, const struct frag_run_identity *id,
                                 const struct frag_run *run,
                                 struct frag_error *e);
 
-/* Adds every finished cell of the grid, in the order of frag_results_order. */
+/* Calls add for every finished cell, in the order of frag_results_order. */
 enum frag_err sweep_write(struct sweep *s, const struct journal *j,
                           sweep_add *add, void *user,
                           struct frag_error *e) FRAG_MUST_CHECK;

@@ -8,7 +8,7 @@
 
 #include "traces/grow.h"
 
-/* "20MiB": a number and what follows it. */
+/* A number and its unit, such as "20MiB". */
 struct quantity {
     double number;
     char unit[16];
@@ -23,7 +23,10 @@ static enum frag_err add(struct values_of *out, const char *text, size_t length,
                          struct frag_error *e)
 {
     if (out->count == VALUES_MAX)
-        return frag_fail(e, FRAG_INVALID, "more than %d values", VALUES_MAX);
+        return frag_fail(e, FRAG_INVALID,
+                         "a parameter has at most %d values, "
+                         "found more",
+                         VALUES_MAX);
     if (!GROW(out->items, out->room, out->count + 1) ||
         !(out->items[out->count] = strndup(text, length)))
         return frag_no_memory(e, "values");
@@ -32,7 +35,7 @@ static enum frag_err add(struct values_of *out, const char *text, size_t length,
 }
 
 /* Reads a number and a unit of letters; false if there is no number. */
-static bool take(const char **at, struct quantity *q)
+static bool read_quantity(const char **at, struct quantity *q)
 {
     size_t n = strspn(*at, "0123456789");
     char *end;
@@ -53,17 +56,17 @@ static bool take(const char **at, struct quantity *q)
     return true;
 }
 
-/* What was expected, NULL if the range is good. */
+/* Reads a range. Returns what was expected, NULL if the range is valid. */
 static const char *read_range(const char *text, struct range *r)
 {
-    if (!take(&text, &r->from) || strncmp(text, "..", 2) != 0)
+    if (!read_quantity(&text, &r->from) || strncmp(text, "..", 2) != 0)
         return "a number before ..";
     text += 2;
-    if (!take(&text, &r->to) || (*text != ':' && *text != '*'))
+    if (!read_quantity(&text, &r->to) || (*text != ':' && *text != '*'))
         return "a number after .. and then :STEP or *FACTOR";
     r->multiplies = *text++ == '*';
-    if (!take(&text, &r->step) || *text)
-        return "a number as the step or factor, and no more";
+    if (!read_quantity(&text, &r->step) || *text)
+        return "a number as the step or factor, and nothing after it";
     if (strcmp(r->from.unit, r->to.unit) != 0)
         return "one unit on both sides of ..";
     if (*r->step.unit &&
@@ -77,7 +80,8 @@ static const char *read_range(const char *text, struct range *r)
     return NULL;
 }
 
-/* Each number is computed from the first, so that no error adds up. */
+/* Computes each number from the first one, so that rounding errors do not add
+ * up. */
 static enum frag_err add_range(struct values_of *out, const struct range *r,
                                struct frag_error *e)
 {
@@ -115,7 +119,7 @@ static enum frag_err add_value(struct values_of *out, const char *text,
     return add_range(out, &range, e);
 }
 
-/* Characters up to a comma outside of brackets. */
+/* The number of characters before the next comma outside of brackets. */
 static size_t one_length(const char *text)
 {
     int depth = 0;

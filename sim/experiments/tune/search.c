@@ -1,4 +1,5 @@
-/* search.c - the coarse grid, the annealing and the descent of a search. */
+/* search.c - the grid, the annealing and the coordinate descent of the search.
+ */
 #define _GNU_SOURCE /* tdestroy, twalk_r */
 #include "sim/experiments/tune/search.h"
 
@@ -7,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAINS = 4 }; /* whatever the threads, so that the answer is the same */
+enum {
+    CHAINS = 4
+}; /* for any number of threads, so that the result is the same */
 
-/* ---- points side by side ---- */
+/* ---- points in parallel ---- */
 
 struct batch {
     struct tune_search *s;
@@ -31,7 +34,7 @@ static int best_first(const void *a, const void *b)
                         *(struct tune_trial *const *)b);
 }
 
-/* Tries them; the trials are sorted then, the best first. */
+/* Tries all points of the batch, and sorts the trials, the best first. */
 static enum frag_err try_all(struct batch *b, struct frag_error *e)
 {
     FRAG_TRY(parallel_run(&b->s->on, b->count, try_one, b, e));
@@ -60,8 +63,9 @@ static bool has_vmm(const struct tune_trial *t)
     return tune_changes(&t->point, TUNE_EXPANDABLE);
 }
 
-/* Where the chains start: half of them at the best points of each kind, as far
- * as there are any. The trials are sorted. */
+/* Chooses the start of each chain: for each kind of settings, with expandable
+ * segments and without, half of the chains start at its best points, as far as
+ * there are any. The trials are sorted. */
 static void choose_starts(const struct batch *b,
                           const struct tune_trial *starts[CHAINS])
 {
@@ -74,13 +78,13 @@ static void choose_starts(const struct batch *b,
     for (size_t k = 0; k < b->count; k++) {
         const bool vmm = has_vmm(b->trials[k]);
 
-        /* Points of the grid repeat. */
+        /* Points of the grid may repeat. */
         if (count[vmm] < each && (k == 0 || b->trials[k] != b->trials[k - 1]))
             starts[vmm * (CHAINS - each) + count[vmm]++] = b->trials[k];
     }
 }
 
-/* The grid, and where to go on from. */
+/* Tries the grid, and chooses the starts of the chains. */
 static enum frag_err try_grid(struct tune_search *s,
                               const struct tune_trial *starts[CHAINS],
                               struct frag_error *e)
@@ -116,7 +120,8 @@ static double energy(const struct tune_trial *t)
     return t->value + t->excess;
 }
 
-/* From a few per cent of the peak down to what is next to nothing. */
+/* The temperature, in the unit of the energy: it falls from 3 % of the peak to
+ * almost nothing. */
 static double temperature(uint64_t step, uint64_t steps)
 {
     const double hot = 0.03, cold = 0.0003;
@@ -163,7 +168,8 @@ static enum frag_err anneal(void *user, size_t i, struct frag_error *e)
     return err;
 }
 
-/* The best that the chains of a kind found; NULL if there was none. */
+/* The best trial of the chains with (or without) expandable segments; NULL if
+ * there is none. */
 static const struct tune_trial *best_of(const struct chain *c, bool vmm)
 {
     const struct tune_trial *best = NULL;
@@ -177,7 +183,8 @@ static const struct tune_trial *best_of(const struct chain *c, bool vmm)
 
 /* ---- coordinate descent ---- */
 
-/* All neighbours in one coordinate, and the divisions as one. */
+/* Adds all points that differ from p in one axis, and those in which all axes
+ * of the divisions move together. */
 static void add_neighbours(struct batch *b, const struct tune_point *p)
 {
     for (size_t axis = 0; axis < TUNE_AXES; axis++)
@@ -231,8 +238,8 @@ static enum frag_err run_base(void *user, size_t i, struct frag_error *e)
                     &s->base[i], e);
 }
 
-/* The classes that are asked for, and what 100 % of a limit is. */
-static void fit_space(struct tune_search *s)
+/* Sets the classes that the traces request, and the bytes of a 100 % limit. */
+static void set_space(struct tune_search *s)
 {
     frag_size largest = 1;
 
@@ -283,7 +290,7 @@ enum frag_err tune_search_run(struct tune_search *s, struct frag_error *e)
     if (!s->base)
         return frag_no_memory(e, "the default's runs");
     FRAG_TRY(parallel_run(&s->on, s->case_count, run_base, s, e));
-    fit_space(s);
+    set_space(s);
     FRAG_TRY(try_grid(s, chain.at, e));
     FRAG_TRY(parallel_run(&s->on, CHAINS, anneal, &chain, e));
     for (int vmm = 0; vmm < 2; vmm++)

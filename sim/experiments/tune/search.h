@@ -1,11 +1,13 @@
-/* search.h - the search for the best setting of PyTorch's allocator.
+/* search.h - searches for the best settings of PyTorch's allocator for a set of
+ * traces.
  *
- * A coarse grid, then simulated annealing from the best points of it, then
- * coordinate descent: every place of every axis, until none is better. Settings
- * with expandable segments and without are searched apart, half of the effort
- * each, as one kind's best says nothing of the other's. What is found is a
- * function of the traces, the goal, the space, the seed and the number of
- * evaluations, whatever the threads; no point that was tried is better.
+ * The search is a coarse grid, then simulated annealing from the best points of
+ * the grid, then coordinate descent, which tries every place of every axis
+ * until no change is better. Settings with and without expandable segments are
+ * searched separately, with half of the effort each, because the best of one
+ * kind does not help with the other kind. The result depends on the traces, the
+ * goal, the space, the seed and the number of evaluations, but not on the
+ * number of threads. No setting that was tried is better than the result.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_TUNE_SEARCH_H
 #define FRAG_SIM_EXPERIMENTS_TUNE_SEARCH_H
@@ -24,72 +26,77 @@ struct tune_case {
 /* One run, up to its first OOM. */
 struct tune_result {
     frag_size peak; /* reserved */
-    uint64_t calls; /* of the driver: segments, maps, unmaps, waits */
-    double seconds; /* of those calls, modelled */
+    uint64_t calls; /* driver calls: segments, maps, unmaps, waits */
+    double seconds; /* modelled time of those calls */
     uint64_t first_oom;
 };
 
-/* Peak reserved is made small, over all cases the mean of its logarithm; on
- * every case within these bounds, which are over the default's at unlimited
- * capacity. */
+/* The search minimizes the mean, over all cases, of the logarithm of peak
+ * reserved. Every case must survive the capacity and stay within both bounds.
+ * The bounds are relative to the default settings at unlimited capacity;
+ * INFINITY means no bound. */
 struct tune_goal {
-    frag_size capacity;     /* to survive */
-    double max_calls_ratio; /* 0.01: 1 % more calls; INFINITY */
-    double max_seconds;     /* more; INFINITY */
+    frag_size capacity;     /* that every case must survive */
+    double max_calls_ratio; /* upper bound on extra driver calls, relative to
+                               the default: 0.01 is 1 % */
+    double max_seconds;     /* upper bound on extra modelled seconds */
 };
 
-/* A setting that was tried. */
+/* A point that was tried. */
 struct tune_trial {
     struct tune_point point;
     const char *text;
-    struct tune_result *results; /* one a case */
-    double excess;  /* 0: within the bounds; else how far from it, summed */
+    struct tune_result *results; /* one for each case */
+    double excess;  /* how far the cases exceed the bounds, summed; 0: all are
+                       within the bounds */
     double value;   /* mean over the cases of ln(peak / default's peak) */
     double seconds; /* over all cases */
     uint64_t calls;
 };
 
 struct tune_search {
-    /* Given; borrowed. */
-    const struct cell_settings *settings; /* stop_at_oom */
+    /* Input; the pointers are borrowed. */
+    const struct cell_settings *settings; /* with stop_at_oom set */
     const struct tune_case *cases;
     size_t case_count;
     struct tune_goal goal;
     struct tune_space space;
-    uint64_t seed, evaluations; /* of the annealing, in all */
+    uint64_t seed,
+        evaluations; /* evaluations: of the annealing, over all its chains */
     struct parallel on;
 
-    /* Found. */
+    /* Output. */
     struct tune_result *base;   /* the default's at unlimited capacity */
     struct tune_trial **trials; /* sorted, the best first */
     size_t trial_count;
 
-    /* While it runs. */
+    /* Used while the search runs. */
     pthread_mutex_t lock;
-    void *known; /* tree of trials by text */
+    void *known; /* tree of the trials by their texts */
 };
 
-/* Runs torch with the settings on one case. Errors of cell_run. */
+/* Runs the torch policy with the settings `text` on one case. Errors of
+ * cell_run. */
 enum frag_err tune_run(const struct cell_settings *settings,
                        const struct stop *stop, const struct tune_case *on,
                        frag_size capacity, const char *text,
                        struct tune_result *out,
                        struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Errors of cell_run. Sets classes and reference of the space. s is to be
- * closed either way. */
+/* Runs the search. It also sets the classes and the reference of the space.
+ * Errors of cell_run. The caller closes s, on error too. */
 enum frag_err tune_search_run(struct tune_search *s,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void tune_search_close(struct tune_search *s);
 
-/* The trial of a settled point, run if it was not yet; owned by s. Not in
- * `trials` where it comes after the search. */
+/* Finds or runs the trial of a settled point; s owns it. A trial that is run
+ * after the search is not in `trials`. */
 enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
                        const struct tune_trial **out,
                        struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Orders trials: within the bounds first, then by value, seconds, and the
- * shortest text. */
+/* Orders trials: those within the bounds first, then by value, by seconds, and
+ * by the length of the text. */
 int tune_compare(const struct tune_trial *a, const struct tune_trial *b);
 
 #endif

@@ -1,4 +1,5 @@
-/* space.c - the axes of the settings, their places and their texts. */
+/* space.c - the axes of the settings, the places on each axis, and the text of
+ * a point. */
 #include "sim/experiments/tune/space.h"
 
 #include <stdarg.h>
@@ -17,16 +18,18 @@ const char *const tune_knob_caveats[TUNE_KNOB_COUNT] = {
 #undef X
 };
 
-/* Axes in the order of the settings; those of the divisions come together. */
+/* The axes are in the order of the settings; those of roundup_power2_divisions
+ * are neighbours. */
 enum {
     AT_DIVISIONS = TUNE_DIVISIONS,
     AT_GC = TUNE_DIVISIONS + TUNE_CLASSES,
     AT_LIMIT,
 };
 
-/* What an index stands for; the first is the default. Sizes in MiB: segments
- * are whole granules, as expandable ones must be. Divisions are powers of two,
- * the rest per cent. */
+/* The values of the places; the first is the default. Sizes are in MiB:
+ * segments are whole multiples of the granularity, as expandable segments
+ * require. Divisions are exponents of two, thresholds and limits are per cent.
+ */
 static const uint16_t switches[] = {0, 1};
 static const uint16_t segments[] = {20, 12, 14,  16,  18,  22,  24,
                                     26, 28, 32,  36,  40,  48,  64,
@@ -89,7 +92,8 @@ void tune_settle(const struct tune_space *space, struct tune_point *p)
     for (size_t i = 0; i < TUNE_AXES; i++)
         if (!space->allowed[tune_axis_knob(i)])
             p->at[i] = 0;
-    /* Users report failed assertions and lost data where both are on. */
+    /* PyTorch users report failed assertions and lost data with both settings
+     * on. */
     if (p->at[TUNE_EXPANDABLE])
         p->at[TUNE_SPLIT] = 0;
     if (!p->at[TUNE_SPLIT])
@@ -114,8 +118,9 @@ static void FRAG_PRINTF(2, 3) put(char *text, const char *format, ...)
     va_end(args);
 }
 
-/* One number where all classes are equal. Else a list: its first entry also
- * fills the classes below, its last, ">", those above. */
+/* Writes one number if all classes are equal, else a list. The first entry of a
+ * list also sets the classes below it; the last entry, ">", sets those above.
+ */
 static void put_divisions(char *text, const struct tune_point *p)
 {
     const uint8_t *at = p->at + AT_DIVISIONS;
@@ -137,7 +142,7 @@ static void put_divisions(char *text, const struct tune_point *p)
         1u << at[last]);
 }
 
-/* The fraction that gives so many per cent of the reference. */
+/* The fraction of the total that equals so many per cent of the reference. */
 static double fraction(const struct tune_space *space, unsigned percent)
 {
     double share = (double)space->reference * percent / 100;
@@ -157,7 +162,7 @@ const char *tune_text(const struct tune_space *space,
         put(text, "%s:True", tune_knob_names[TUNE_EXPANDABLE]);
     if (p->at[TUNE_LARGE])
         put(text, "%s:%u", tune_knob_names[TUNE_LARGE], large);
-    if (split) /* PyTorch refuses less than a segment */
+    if (split) /* PyTorch rejects a size below that of a segment */
         put(text, "%s:%u", tune_knob_names[TUNE_SPLIT],
             split > large ? split : large);
     if (rounding)
@@ -193,7 +198,8 @@ static uint8_t any_place(enum tune_knob knob, gsl_rng *rng)
     return (uint8_t)gsl_rng_uniform_int(rng, places[knob].count);
 }
 
-/* A range of classes, often of one or of all, to one place. */
+/* Moves a range of classes to one place; the range is often one class, or all.
+ */
 static void step_divisions(const struct tune_space *space, struct tune_point *p,
                            gsl_rng *rng)
 {
@@ -215,7 +221,7 @@ static void step_divisions(const struct tune_space *space, struct tune_point *p,
     memset(p->at + AT_DIVISIONS + from, place, to - from);
 }
 
-/* To a neighbour, or anywhere. */
+/* A neighbour of the place, or any place. */
 static uint8_t step_axis(enum tune_knob knob, uint8_t at, gsl_rng *rng)
 {
     const unsigned long last = places[knob].count - 1;
@@ -252,7 +258,7 @@ struct tune_point tune_step(const struct tune_space *space,
 
 /* ---- the grid ---- */
 
-/* The place on a knob's axis of a value that is there. */
+/* The place of a value on the axis of a knob; the axis must have the value. */
 static uint8_t place_of(enum tune_knob knob, uint16_t value)
 {
     uint8_t i = 0;

@@ -1,4 +1,5 @@
-/* split.c - cuts a trace in two, with the live blocks rebuilt in the second. */
+/* split.c - cuts a trace into two parts; the second part begins with the blocks
+ * that are live at the cut. */
 #include "sim/experiments/tune/split.h"
 
 #include <stdlib.h>
@@ -35,7 +36,8 @@ struct columns {
     uint8_t *op;
 };
 
-/* Columns of `rows` rows in one block, which begins with bytes. */
+/* Allocates columns of `rows` rows in one block of host memory, which begins
+ * with the column bytes. */
 static bool make_columns(struct columns *c, uint64_t rows)
 {
     size_t n = (size_t)rows + 1;
@@ -63,7 +65,8 @@ static void copy_event(const struct columns *c, uint64_t k,
     c->pool[k] = from->pool[i];
 }
 
-/* How many blocks are live at the cut, and by which event each was born. */
+/* Counts the blocks that are live at the cut, and finds the event that
+ * allocated each; FRAG_NEVER for a slot that is not live. */
 static uint64_t find_live(const struct frag_device_trace *t, uint64_t cut,
                           uint64_t *born)
 {
@@ -80,7 +83,8 @@ static uint64_t find_live(const struct frag_device_trace *t, uint64_t cut,
     return live;
 }
 
-/* What is live at the cut, in the order it was asked for, and what follows. */
+/* Makes the second part: the allocations of the live blocks, in their order,
+ * and then the events after the cut. */
 static enum frag_err make_rest(const struct frag_device_trace *whole,
                                uint64_t cut, struct tune_halves *h)
 {
@@ -120,7 +124,8 @@ enum frag_err tune_split(const struct frag_device_trace *whole,
 
     if (whole->count < whole->initial + 2)
         return frag_fail(e, FRAG_UNSUPPORTED,
-                         "too few events to hold some of them out");
+                         "the trace has too few events to hold some of them "
+                         "out");
     h.first.count = cut;
     h.first.time = NULL;
     h.first.stack = NULL;

@@ -1,19 +1,22 @@
-/* split.h - a trace in two parts, so that what was tuned on the one can be
- * tried on the other. */
+/* split.h - cuts a trace into two parts, so that settings that were tuned on
+ * the first part can be tested on the second. */
 #ifndef FRAG_SIM_EXPERIMENTS_TUNE_SPLIT_H
 #define FRAG_SIM_EXPERIMENTS_TUNE_SPLIT_H
 
 #include "traces/trace.h"
 
 struct tune_halves {
-    struct frag_device_trace first; /* borrows from the whole */
-    struct frag_device_trace rest;  /* begins with what is live at the cut */
-    void *columns;                  /* of rest */
+    struct frag_device_trace
+        first; /* its columns are borrowed from the whole trace */
+    struct frag_device_trace
+        rest; /* begins by allocating the blocks that are live at the cut */
+    void *columns; /* storage of the columns of rest */
 };
 
-/* Cuts at the beginning of the step nearest to the middle, or in the middle of
- * the events where no steps are marked. UNSUPPORTED if the trace has fewer than
- * two events after its start, NOMEM; then out needs no closing. */
+/* Cuts at the start of the step that is nearest to the middle; without marked
+ * steps, in the middle of the events. UNSUPPORTED if the trace has fewer than
+ * two events after its initial blocks, NOMEM; on error *out need not be closed.
+ */
 enum frag_err tune_split(const struct frag_device_trace *whole,
                          struct tune_halves *out,
                          struct frag_error *e) FRAG_MUST_CHECK;

@@ -1,4 +1,5 @@
-/* What a setting does: the runs, each done once. */
+/* trial.c - runs a point of the space on every case, each point once, and
+ * judges the result. */
 #include "sim/experiments/tune/search.h"
 
 #include <math.h>
@@ -16,7 +17,8 @@ enum frag_err tune_run(const struct cell_settings *settings,
     struct frag_run_identity id = {.policy = "torch",
                                    .policy_used = frag_policy_find("torch"),
                                    .capacity = capacity};
-    struct stop asked = *stop; /* frag_replay's user is not const */
+    struct stop asked =
+        *stop; /* a copy, because frag_replay's user is not const */
     struct frag_params *params;
     struct frag_run run;
     enum frag_err err;
@@ -37,7 +39,8 @@ enum frag_err tune_run(const struct cell_settings *settings,
     return FRAG_OK;
 }
 
-/* How much more than allowed, as a share. */
+/* How much `found` exceeds base + allowed, as a share of base; 0 if it does
+ * not. */
 static double over(double found, double base, double allowed)
 {
     double more = found - base - allowed;
@@ -74,7 +77,8 @@ static void judge(const struct tune_search *s, struct tune_trial *t)
     t->value /= (double)s->case_count;
 }
 
-/* One block: the trial, its results, its text. */
+/* Allocates one block of host memory for the trial, its results and its text.
+ */
 static struct tune_trial *new_trial(const struct tune_search *s,
                                     const struct tune_point *p,
                                     const char *text)
@@ -96,7 +100,8 @@ static int by_text(const void *a, const void *b)
                   ((const struct tune_trial *)b)->text);
 }
 
-/* Enters the trial, or frees it where another thread was first. */
+/* Adds the trial to the tree. If another thread added the same settings first,
+ * frees the trial and returns that thread's. NULL if the host has no memory. */
 static const struct tune_trial *enter(struct tune_search *s,
                                       struct tune_trial *t)
 {

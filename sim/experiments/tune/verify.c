@@ -1,11 +1,11 @@
-/* verify.c - prints the jobs and event streams of a run on a real device. */
+/* verify.c - prints the jobs and event streams for a run on a real device. */
 #include "sim/experiments/tune/verify.h"
 
 #include <string.h>
 
 #include "sim/results/json.h"
 
-enum { RECORD = 24 };
+enum { ENTRY = 24 }; /* bytes of an event in the stream */
 
 static void put_number(unsigned char *at, uint64_t value, int bytes)
 {
@@ -13,7 +13,8 @@ static void put_number(unsigned char *at, uint64_t value, int bytes)
         at[i] = (unsigned char)(value >> (8 * i));
 }
 
-/* -1: not in the stream, where frees are where they completed. */
+/* The codes of the stream; -1: the event is not in the stream. A free is at the
+ * event where it completed. */
 static const int8_t codes[FRAG_OP_COUNT] = {
     [FRAG_ALLOC] = 0,           [FRAG_FREE] = 1,
     [FRAG_FREE_REQUESTED] = -1, [FRAG_RECORD_STREAM] = -1,
@@ -22,15 +23,15 @@ static const int8_t codes[FRAG_OP_COUNT] = {
 
 static void put_event(FILE *out, const struct frag_device_trace *t, uint64_t i)
 {
-    unsigned char record[RECORD];
+    unsigned char entry[ENTRY];
 
     if (codes[t->op[i]] < 0)
         return;
-    put_number(record, (uint64_t)codes[t->op[i]], 4);
-    put_number(record + 4, t->op[i] == FRAG_ALLOC ? t->stream[i] : 0, 4);
-    put_number(record + 8, t->id[i], 8);
-    put_number(record + 16, t->bytes[i], 8);
-    fwrite(record, 1, sizeof(record), out);
+    put_number(entry, (uint64_t)codes[t->op[i]], 4);
+    put_number(entry + 4, t->op[i] == FRAG_ALLOC ? t->stream[i] : 0, 4);
+    put_number(entry + 8, t->id[i], 8);
+    put_number(entry + 16, t->bytes[i], 8);
+    fwrite(entry, 1, sizeof(entry), out);
 }
 
 void tune_verify_events(const struct tune_case *of, FILE *out)
@@ -39,7 +40,7 @@ void tune_verify_events(const struct tune_case *of, FILE *out)
         put_event(out, of->device, i);
 }
 
-/* The index in the stream of an event of the trace. */
+/* The index of an event of the trace in the stream. */
 static uint64_t index_of(const struct frag_device_trace *t, uint64_t event)
 {
     uint64_t index = 0;
@@ -96,8 +97,8 @@ enum frag_err tune_verify_check(const struct tune_search *s,
     for (size_t i = 0; i < s->case_count; i++)
         if (s->cases[i].device->pool_count > 1)
             return frag_fail(e, FRAG_UNSUPPORTED,
-                             "%s: it has private pools, which a run of its "
-                             "events alone does not have: no --verify-with",
+                             "%s: the trace has private pools, which an event "
+                             "stream cannot express; leave out --verify-with",
                              s->cases[i].name);
     return FRAG_OK;
 }

@@ -1,9 +1,11 @@
-/* verify.h - settings and event streams for a run on a real device.
+/* verify.h - writes the settings and event streams that a run on a real device
+ * needs to verify a result. It does not run them.
  *
- * A job a line, as JSON: "events" (a path), "conf" (the settings), "cap" (a
- * memory limit in bytes, 0: none), "repeat", and under "predicted" what is to
- * come of it. An event stream is records of 24 bytes, little-endian: u32 op
- * (0 alloc, 1 free, 2 empty_cache), u32 stream, u64 id, u64 bytes.
+ * A job is one line of JSON: "events" (the path of an event stream), "conf"
+ * (the settings), "cap" (a memory limit in bytes, 0: none), "repeat", and
+ * "predicted" (the expected result). An event stream is a sequence of entries
+ * of 24 bytes, little-endian: u32 op (0 alloc, 1 free, 2 empty_cache), u32
+ * stream, u64 id, u64 bytes.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_TUNE_VERIFY_H
 #define FRAG_SIM_EXPERIMENTS_TUNE_VERIFY_H
@@ -12,15 +14,16 @@
 
 #include "sim/experiments/tune/search.h"
 
-/* UNSUPPORTED if a case has private pools, which such a run does not have. */
+/* UNSUPPORTED if a case has private pools, which an event stream cannot
+ * express. */
 enum frag_err tune_verify_check(const struct tune_search *s,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The event stream of a case. */
+/* Writes the event stream of a case. */
 void tune_verify_events(const struct tune_case *of, FILE *out);
 
-/* The jobs of case i, whose stream is in the file `events`: the default's and
- * the best trial's. */
+/* Writes the two jobs of case i: the default settings and the best trial. The
+ * event stream of the case is in the file `events`. */
 void tune_verify_jobs(const struct tune_search *s, size_t i, const char *events,
                       FILE *out);
 

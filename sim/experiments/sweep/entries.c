@@ -1,5 +1,6 @@
-/* subject.c - a trace without its events, and a run, as bytes of a journal. */
-#include "sim/experiments/sweep/subject.h"
+/* entries.c - converts the header of a trace, and a run, to the bytes of
+ * journal entries and back. */
+#include "sim/experiments/sweep/entries.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,13 +10,13 @@
 #include "traces/facts.h"
 #include "traces/name.h"
 
-/* -- making one ---------------------------------------------------------- */
+/* -- making a header ----------------------------------------------------- */
 
-void subject_free(struct subject *s)
+void trace_header_free(struct trace_header *s)
 {
     free(s->texts);
     free(s->devices);
-    *s = (struct subject){0};
+    *s = (struct trace_header){0};
 }
 
 static size_t room_of(const char *text)
@@ -23,7 +24,7 @@ static size_t room_of(const char *text)
     return text ? strlen(text) + 1 : 0;
 }
 
-/* A copy of the text at *to, which moves behind it. */
+/* Copies the text to *to, and moves *to behind the copy. */
 static const char *keep(char **to, const char *text)
 {
     char *mine = *to;
@@ -34,8 +35,9 @@ static const char *keep(char **to, const char *text)
     return mine;
 }
 
-/* Copies all texts of the trace, which were borrowed, to one block. */
-static bool own_texts(struct subject *s)
+/* Copies all texts of the trace, which are borrowed, to one block of host
+ * memory. */
+static bool own_texts(struct trace_header *s)
 {
     struct frag_trace_identity *t = &s->trace;
     const char **const single[] = {&t->name, &t->path, &t->format,
@@ -61,15 +63,16 @@ static bool own_texts(struct subject *s)
     return true;
 }
 
-/* Room for the devices. */
-static bool has_devices(struct subject *s, uint32_t count)
+/* Allocates the devices; false if the host has no memory. */
+static bool has_devices(struct trace_header *s, uint32_t count)
 {
     s->device_count = count;
     s->devices = calloc((size_t)count + 1, sizeof(*s->devices));
     return s->devices;
 }
 
-static enum frag_err copy_devices(struct subject *s, const struct frag_trace *t)
+static enum frag_err copy_devices(struct trace_header *s,
+                                  const struct frag_trace *t)
 {
     struct facts facts;
 
@@ -77,17 +80,18 @@ static enum frag_err copy_devices(struct subject *s, const struct frag_trace *t)
         return FRAG_NOMEM;
     for (uint32_t i = 0; i < t->device_count; i++) {
         FRAG_TRY(facts_gather(&t->devices[i], &facts));
-        s->devices[i] = (struct subject_device){
+        s->devices[i] = (struct trace_header_device){
             t->devices[i].device, t->devices[i].count, facts.peak_requested};
     }
     return FRAG_OK;
 }
 
-enum frag_err subject_make(const struct frag_trace *t, const char *file_sha256,
-                           struct subject *out, struct frag_error *e)
+enum frag_err trace_header_make(const struct frag_trace *t,
+                                const char *file_sha256,
+                                struct trace_header *out, struct frag_error *e)
 {
     char *name = frag_trace_name(t->path);
-    struct subject s = {.trace = frag_trace_identify(t, NULL, name)};
+    struct trace_header s = {.trace = frag_trace_identify(t, NULL, name)};
     const bool done = name && own_texts(&s) && copy_devices(&s, t) == FRAG_OK;
 
     free(name);
@@ -96,13 +100,13 @@ enum frag_err subject_make(const struct frag_trace *t, const char *file_sha256,
         *out = s;
         return FRAG_OK;
     }
-    subject_free(&s);
+    trace_header_free(&s);
     return frag_no_memory(e, "the facts of %s", t->path);
 }
 
 /* -- to bytes and back --------------------------------------------------- */
 
-void *subject_pack(const struct subject *s, size_t *size)
+void *trace_header_pack(const struct trace_header *s, size_t *size)
 {
     const struct frag_trace_identity *t = &s->trace;
     struct pack p = {.bytes = NULL};
@@ -136,7 +140,7 @@ static void unpack_sha256(struct unpack *u, char hex[65])
         snprintf(hex, 65, "%s", text);
 }
 
-/* A count of things that take at least `least` bytes each. */
+/* Reads a count of items that have at least `least` bytes each. */
 static uint32_t unpack_count(struct unpack *u, size_t least)
 {
     uint64_t n = unpack_number(u);
@@ -146,7 +150,7 @@ static uint32_t unpack_count(struct unpack *u, size_t least)
     return u->failed ? 0 : (uint32_t)n;
 }
 
-static void unpack_devices(struct unpack *u, struct subject *s, bool *good)
+static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
 {
     uint32_t count = unpack_count(u, 3 * sizeof(uint64_t));
 
@@ -161,8 +165,8 @@ static void unpack_devices(struct unpack *u, struct subject *s, bool *good)
     }
 }
 
-/* The notes, into the bytes; the array is to be freed. */
-static const char **unpack_notes(struct unpack *u, struct subject *s)
+/* Reads the notes, which stay in the bytes; the caller frees the array. */
+static const char **unpack_notes(struct unpack *u, struct trace_header *s)
 {
     const uint32_t count = unpack_count(u, sizeof(uint64_t));
     const char **notes = calloc((size_t)count + 1, sizeof(*notes));
@@ -176,11 +180,11 @@ static const char **unpack_notes(struct unpack *u, struct subject *s)
     return notes;
 }
 
-enum frag_err subject_unpack(const void *bytes, size_t size,
-                             struct subject *out)
+enum frag_err trace_header_unpack(const void *bytes, size_t size,
+                                  struct trace_header *out)
 {
     struct unpack u = unpack_from(bytes, size);
-    struct subject s = {.device_count = 0};
+    struct trace_header s = {.device_count = 0};
     const char **notes;
     bool good = true;
 
@@ -200,17 +204,17 @@ enum frag_err subject_unpack(const void *bytes, size_t size,
         *out = s;
         return FRAG_OK;
     }
-    subject_free(&s);
+    trace_header_free(&s);
     return good ? FRAG_CORRUPT : FRAG_NOMEM;
 }
 
-/* Without padding, so that every byte of a record is set. */
+/* These structs have no padding, so that every byte of an entry is set. */
 static_assert(sizeof(struct frag_oom) == 17 * sizeof(uint64_t),
-              "an OOM has a hole");
+              "an OOM has padding");
 static_assert(sizeof(struct frag_point) == 13 * sizeof(uint64_t),
-              "a point has a hole");
+              "a point has padding");
 static_assert(sizeof(struct frag_segment_row) == 5 * sizeof(uint64_t),
-              "a segment's row has a hole");
+              "a segment's row has padding");
 
 void *run_pack(const char *key, frag_size total, const struct frag_run *run,
                size_t *size)

@@ -1,0 +1,75 @@
+/* spans.h - how the capacity of the device changes a run: the spans of
+ * capacities with one outcome. `fragsim fit` prints them.
+ *
+ * A policy learns the capacity only from refused requests. A run at one
+ * capacity therefore has the same outcome at all capacities from the most
+ * memory that was in use at once up to the capacity that the smallest refused
+ * request would have needed; see frag_arena_same_for. The walk runs the policy
+ * once in each such span and continues at the next. It decides every capacity
+ * to the byte and does not assume that more memory is better: with more memory
+ * a policy may fail where it survived with less.
+ *
+ * This does not hold for a policy that reads the value of the capacity or of
+ * the total and decides by it. A run of such a policy is valid at its own
+ * capacity only, and the walk continues FRAG_CAPACITY_STEP above it.
+ */
+#ifndef FRAG_SIM_EXPERIMENTS_CAPACITY_SPANS_H
+#define FRAG_SIM_EXPERIMENTS_CAPACITY_SPANS_H
+
+#include "sim/arena/arena.h"
+#include "sim/replay/replay.h"
+
+/* Bytes. The simulated device allocates in this unit, and capacities that must
+ * be tried one by one are this far apart. */
+#define FRAG_CAPACITY_STEP (2 * FRAG_MIB)
+
+/* What to run; borrowed. */
+struct frag_capacity_spec {
+    const struct frag_device_trace *trace;
+    const struct frag_policy *policy;
+    const char *params;                 /* NULL: defaults */
+    const struct frag_params *prepared; /* as in struct frag_replay */
+    const struct frag_costs *costs;     /* NULL: an H200's */
+    enum frag_address_rule rule;
+    frag_size total; /* that the device reports at every capacity; 0: it
+                        reports the capacity */
+    /* As in struct frag_replay. */
+    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    void *user;
+};
+
+/* The capacities from ... to - 1, in bytes, and their outcome. */
+struct frag_capacity_span {
+    frag_size from, to;      /* to: FRAG_UNLIMITED if there is no end */
+    bool exact;              /* false: the outcome is known at `from` only */
+    frag_size used;          /* most device memory that was in use at once */
+    struct frag_summary run; /* up to the first OOM */
+};
+
+static inline bool frag_capacity_survives(const struct frag_capacity_span *span)
+{
+    return span->run.num_ooms == 0;
+}
+
+/* The span that contains the capacity. Errors of frag_replay, NOMEM. */
+enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
+                               frag_size capacity,
+                               struct frag_capacity_span *out,
+                               struct frag_error *e) FRAG_MUST_CHECK;
+
+struct frag_capacity_spans {
+    struct frag_capacity_span *items; /* the caller frees them */
+    size_t count;
+    uint64_t room;
+};
+
+/* Adds the spans that contain the capacities from ... to - 1, ascending. The
+ * first span may begin below `from`, the last may end above `to`. If `first` is
+ * true, the walk ends at the first span that survives. Errors of
+ * frag_capacity_at; the spans added before the error stay. */
+enum frag_err frag_capacity_walk(const struct frag_capacity_spec *spec,
+                                 frag_size from, frag_size to, bool first,
+                                 struct frag_capacity_spans *spans,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif

@@ -1,0 +1,258 @@
+/* trace.c - a trace of a sweep: reads it, makes its cells, and closes it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/experiments/devices.h"
+#include "sim/experiments/parallel.h"
+#include "sim/experiments/sweep/budget.h"
+#include "sim/experiments/sweep/parts.h"
+#include "traces/bytes/sha256.h"
+#include "traces/name.h"
+
+static enum frag_err no_memory(const struct sweep_trace *trace,
+                               struct frag_error *e)
+{
+    return frag_no_memory(e, "the cells of %s", trace->path);
+}
+
+/* -- cells --------------------------------------------------------------- */
+
+struct frag_run_identity sweep_cell_identity(const struct sweep *s,
+                                             const struct sweep_trace *trace,
+                                             const struct sweep_cell *cell)
+{
+    const struct policy_choice *policy = &s->spec->grid->policies[cell->policy];
+    const struct trace_header_device *device =
+        &trace->header->devices[cell->device];
+    struct frag_trace_identity identity = trace->header->trace;
+
+    identity.name = trace->name;
+    identity.path = trace->path;
+    identity.device = device->device;
+    identity.events = device->events;
+    return (struct frag_run_identity){
+        .trace = identity,
+        .policy = policy->text,
+        .policy_used = policy->policy,
+        .capacity = cell->capacity,
+        .backend = s->spec->settings->backend->name,
+        .stopped_at_oom = s->spec->settings->stop_at_oom,
+        .bare = !s->spec->settings->points,
+    };
+}
+
+/* The key of a cell: the hash of the file, the device, the capacity and the
+ * policy, separated by blanks; then the digest of the policy and its
+ * parameters, each after a tab. NULL if the host has no memory. */
+static char *make_key(const struct sweep *s, const struct sweep_trace *trace,
+                      const struct sweep_cell *cell)
+{
+    const struct policy_choice *policy = &s->spec->grid->policies[cell->policy];
+    size_t size;
+    char *key = NULL;
+    FILE *out = open_memstream(&key, &size);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "%s %" PRIu32 " %" PRIu64 " %s\t%s\t%s",
+            trace->header->file_sha256,
+            trace->header->devices[cell->device].device, cell->capacity,
+            policy->text, policy->digest, cell_params(cell));
+    if (fclose(out) == 0)
+        return key;
+    free(key);
+    return NULL;
+}
+
+static int by_key(const void *key, const void *run)
+{
+    return strcmp(key, ((const struct recalled_run *)run)->key);
+}
+
+/* Fills in a cell. If the policy cannot run on this trace, that is an error of
+ * the cell, not of the trace. NOMEM: the cell is incomplete and must not run.
+ */
+static enum frag_err make_cell(const struct sweep *s,
+                               const struct sweep_trace *trace,
+                               const struct grid_cell *at, uint32_t device,
+                               struct sweep_cell *out)
+{
+    const struct grid *grid = s->spec->grid;
+    const struct policy_choice *policy = &grid->policies[at->policy];
+    const struct recalled_run *done;
+    struct frag_error e = {""};
+
+    *out = (struct sweep_cell){
+        .device = device,
+        .policy = (uint32_t)at->policy,
+        .capacity = capacity_choice_bytes(
+            &grid->capacities[at->capacity],
+            trace->header->devices[device].peak_requested),
+    };
+    out->err = policy_choice_params(policy, trace->header->trace.settings,
+                                    trace->path, &out->params, &e);
+    out->key = make_key(s, trace, out);
+    if (out->err == FRAG_NOMEM || !out->key)
+        return FRAG_NOMEM;
+    if (out->err != FRAG_OK) {
+        out->words = strdup(e.text);
+        return FRAG_OK;
+    }
+    done = s->run_count ? bsearch(out->key, s->runs, s->run_count,
+                                  sizeof(*s->runs), by_key)
+                        : NULL;
+    out->offset = done ? done->offset : 0;
+    return FRAG_OK;
+}
+
+static enum frag_err make_device_cells(const struct sweep *s,
+                                       struct sweep_trace *trace,
+                                       uint32_t device, struct frag_error *e)
+{
+    for (uint64_t i = trace->first; i < trace->end; i++) {
+        struct grid_cell at = grid_cell(s->spec->grid, i);
+
+        if (make_cell(s, trace, &at, device, &trace->cells[trace->count++]) !=
+            FRAG_OK)
+            return no_memory(trace, e);
+    }
+    return FRAG_OK;
+}
+
+static void drop_cells(struct sweep_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        free(trace->cells[i].params);
+        free(trace->cells[i].key);
+        free(trace->cells[i].words);
+    }
+    free(trace->cells);
+    trace->cells = NULL;
+    trace->count = 0;
+}
+
+/* Makes all cells of the trace; none on error. */
+static enum frag_err make_cells(const struct sweep *s,
+                                struct sweep_trace *trace, struct frag_error *e)
+{
+    const struct trace_header *on = trace->header;
+    const uint64_t wanted = s->spec->device;
+    size_t room = (size_t)(trace->end - trace->first) * on->device_count;
+    enum frag_err err = FRAG_OK;
+    bool found = false;
+
+    trace->cells = calloc(room + 1, sizeof(*trace->cells));
+    if (!trace->cells)
+        return no_memory(trace, e);
+    for (uint32_t i = 0; err == FRAG_OK && i < on->device_count; i++) {
+        if (wanted != INPUT_ANY_DEVICE && on->devices[i].device != wanted)
+            continue;
+        err = make_device_cells(s, trace, i, e);
+        found = true;
+    }
+    if (err == FRAG_OK && !found)
+        err = input_no_device(trace->path, wanted, e);
+    if (err != FRAG_OK)
+        drop_cells(trace);
+    return err;
+}
+
+static bool all_done(const struct sweep_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++)
+        if (!trace->cells[i].offset && trace->cells[i].err == FRAG_OK)
+            return false;
+    return true;
+}
+
+/* -- the trace ----------------------------------------------------------- */
+
+/* HDF5 may not be used by two threads at once, so a lock protects it. */
+static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
+                                struct frag_error *e)
+{
+    struct stop stop = s->spec->on.stop;
+    const struct frag_read_options options = {
+        .limit = s->spec->limit, .progress = stop_tick, .user = &stop};
+    enum frag_err err;
+
+    if (frag_trace_form(trace->path) != FRAG_FORM_TRACE_FILE)
+        return frag_trace_open(trace->path, &options, &trace->opened, e);
+    pthread_mutex_lock(&s->hdf5);
+    err = frag_trace_open(trace->path, &options, &trace->opened, e);
+    pthread_mutex_unlock(&s->hdf5);
+    return err;
+}
+
+/* The header of the file from the journal; NULL if the journal has none. */
+static const struct trace_header *recall_header(const struct sweep *s,
+                                                const char *hash)
+{
+    for (size_t i = 0; i < s->known_count; i++)
+        if (!strcmp(s->known[i].file_sha256, hash))
+            return &s->known[i];
+    return NULL;
+}
+
+static enum frag_err new_header(struct sweep_trace *trace, const char *hash,
+                                struct pending_entry **out,
+                                struct frag_error *e)
+{
+    struct pending_entry *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return no_memory(trace, e);
+    *out = p;
+    FRAG_TRY(trace_header_make(trace->opened, hash, &trace->found, e));
+    trace->header = &trace->found;
+    p->bytes = trace_header_pack(trace->header, &p->size);
+    return p->bytes ? FRAG_OK : no_memory(trace, e);
+}
+
+/* Frees what an earlier opening found, whether or not it failed. */
+static void forget(struct sweep_trace *trace)
+{
+    free(trace->name);
+    trace->name = NULL;
+    trace->header = NULL;
+    trace_header_free(&trace->found);
+}
+
+enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
+                               struct pending_entry **entry,
+                               struct frag_error *e)
+{
+    char hash[65];
+
+    if (trace->count) /* the trace was open before */
+        return read_trace(s, trace, e);
+    forget(trace);
+    FRAG_TRY(sha256_file(trace->path, hash, e));
+    trace->name = frag_trace_name(trace->path);
+    if (!trace->name)
+        return no_memory(trace, e);
+    trace->header = recall_header(s, hash);
+    if (trace->header) {
+        FRAG_TRY(make_cells(s, trace, e));
+        return all_done(trace) ? FRAG_OK : read_trace(s, trace, e);
+    }
+    FRAG_TRY(read_trace(s, trace, e));
+    FRAG_TRY(new_header(trace, hash, entry, e));
+    return make_cells(s, trace, e);
+}
+
+void sweep_trace_close(struct sweep *s, struct sweep_trace *trace)
+{
+    pthread_mutex_lock(&s->hdf5);
+    frag_trace_close(trace->opened);
+    pthread_mutex_unlock(&s->hdf5);
+    trace->opened = NULL;
+}
+
+void sweep_trace_free(struct sweep_trace *trace)
+{
+    drop_cells(trace);
+    forget(trace);
+    free(trace->words);
+}
