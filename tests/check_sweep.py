@@ -273,12 +273,12 @@ class Sweeps:
                 file.write(whole[:-cut] + b"x" * (cut // 2))
             os.path.exists(out) and os.remove(out)
             expect(tool(*self.args(out, "--resume")), DONE,
-                   "no whole record")
+                   "an incomplete entry")
             self.same(out)
         with open(journal, "wb") as file:
             file.write(whole)
         os.remove(out)
-        expect(tool(*self.args(out)), FILES, "--resume goes on")
+        expect(tool(*self.args(out)), FILES, "--resume continues it")
         expect(tool(*self.args(out, "--resume", "--check")), USE,
                "do not mix")
         with open(journal, "wb") as file:
@@ -333,7 +333,7 @@ class Sweeps:
             file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
         args = ["sweep", broken, self.traces[0], "-o", out, "-p", "torch",
                 "-p", "torch@recorded", "-c", "inf"]
-        expect(tool(*args), INPUT, "broken.csv:2", "carries no settings",
+        expect(tool(*args), INPUT, "broken.csv:2", "with recorded settings",
                "2 traces or cells failed")
         write_trace(broken, 9)
         expect(tool(*args, "--resume"), USE, "2 traces or cells failed")

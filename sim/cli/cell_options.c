@@ -1,4 +1,4 @@
-/* cell_options.c - the settings of cells from a command's options. */
+/* cell_options.c - makes the settings of cells from a command's options. */
 #include "sim/cli/cell_options.h"
 
 #include <limits.h>
@@ -6,7 +6,7 @@
 #include "sim/cli/cell_cuda.h"
 #include "sim/cli/cli.h"
 
-/* In the order of the choices of --backend. */
+/* In the order of the choices of --backend in cell_options.h. */
 static const struct cell_backend *const backends[] = {
     &cell_arena_backend,
     &cell_cuda_backend,

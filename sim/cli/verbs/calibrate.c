@@ -1,4 +1,6 @@
-/* calibrate.c - what the driver's calls cost on this machine. */
+/* calibrate.c - the command calibrate: measures the cost of a GPU driver's
+ * memory calls, or computes the cost model from times that were measured
+ * before. */
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -20,10 +22,11 @@ struct values {
     bool force;
 };
 
-/* -- from a device, or from a file --------------------------------------- */
+/* -- measuring ----------------------------------------------------------- */
 
-/* Half of what is free at most: the rest of the machine may want some. More
- * than ROOM only makes the driver clear more memory than a replay would. */
+/* Upper bound on the memory that is used, together with half of the free
+ * memory: other programs on the machine may need the rest. With more than this
+ * bound, the driver only clears more memory than in a replay. */
 #define ROOM (16 * FRAG_GIB)
 
 static enum frag_err time_device(const struct values *v,
@@ -68,7 +71,7 @@ static enum frag_err measure(const struct values *v, struct frag_timings *out,
     return err;
 }
 
-/* -- out of it ------------------------------------------------------------ */
+/* -- output -------------------------------------------------------------- */
 
 static enum frag_err put_file(const char *path, const struct frag_costs_fit *f,
                               const struct frag_timings *t,
@@ -86,7 +89,7 @@ static enum frag_err put_file(const char *path, const struct frag_costs_fit *f,
     return sink_commit(&s, e);
 }
 
-/* The table for people; not where stdout is the file. */
+/* Prints the table; prints nothing if -o writes to stdout. */
 static enum frag_err print(const struct values *v,
                            const struct frag_costs_fit *f, struct frag_error *e)
 {
@@ -122,7 +125,7 @@ static void put_points(FILE *out, const struct frag_costs_fit *f,
         const struct frag_cost_fit *c = &f->call[i];
         struct frag_costs costs;
 
-        if (i) /* a block of its own for gnuplot */
+        if (i) /* gnuplot reads each call as a separate block */
             fputs("\n\n", out);
         costs.call[i] = c->cost;
         for (size_t k = 0; k < c->count; k++)
@@ -157,7 +160,7 @@ static enum frag_err draw(const struct values *v,
     return err;
 }
 
-/* -- the command ---------------------------------------------------------- */
+/* -- the command --------------------------------------------------------- */
 
 static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
                                struct frag_error *e)
@@ -179,11 +182,13 @@ static int check(const struct call *call, const struct values *v)
         .csv = v->out, .own = {v->calls, v->plot}, .force = v->force};
 
     if (v->from && v->calls)
-        return cli_misuse(call, "--calls is for what is measured, not --from");
+        return cli_misuse(call, "--calls writes times that are measured now; "
+                                "it cannot be combined with --from");
     if (!v->rounds || v->rounds > 10000)
         return cli_misuse(call, "--rounds: expected 1 to 10000");
     if (v->gpu > INT_MAX)
-        return cli_misuse(call, "--gpu: there is none of that number");
+        return cli_misuse(call, "--gpu: expected the number of a GPU, found a "
+                                "larger number");
     if (v->plot && !gnuplot_can_draw(v->plot))
         return cli_misuse(call, "--plot: expected FILE.svg, .png or .pdf");
     return outputs_check(call, &outputs);
@@ -207,20 +212,22 @@ static int calibrate_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "the costs as CSV, which --costs reads; - is stdout",
+    {"output", 'o', "FILE", "write the costs as CSV, for --costs; - is stdout",
      OPTION_TEXT, AT(out), NULL},
-    {"calls", 0, "FILE", "every call that was timed, as CSV; - is stdout",
+    {"calls", 0, "FILE", "write the time of every call as CSV; - is stdout",
      OPTION_TEXT, AT(calls), NULL},
-    {"from", 0, "FILE", "fit to such a file, without a device", OPTION_TEXT,
-     AT(from), NULL},
-    {"plot", 0, "FILE", "draw times and model: .svg, .png or .pdf", OPTION_TEXT,
-     AT(plot), NULL},
-    {"keep", 0, "DIR", "keep the gnuplot script and its data there",
+    {"from", 0, "FILE", "compute the costs from such a CSV file, without a GPU",
+     OPTION_TEXT, AT(from), NULL},
+    {"plot", 0, "FILE", "draw the times and the model: .svg, .png or .pdf",
+     OPTION_TEXT, AT(plot), NULL},
+    {"keep", 0, "DIR", "keep the gnuplot script and its data in this folder",
      OPTION_TEXT, AT(keep), NULL},
-    {"gpu", 0, "N", "which GPU (default: 0)", OPTION_NUMBER, AT(gpu), NULL},
-    {"rounds", 0, "N", "rounds through all calls and sizes (default: 24)",
+    {"gpu", 0, "N", "number of the GPU (default: 0)",
+     OPTION_NUMBER, AT(gpu), NULL},
+    {"rounds", 0, "N", "number of rounds through all calls and sizes "
+                       "(default: 24)",
      OPTION_NUMBER, AT(rounds), NULL},
-    {"force", 'f', NULL, "write over outputs that exist", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite existing outputs", OPTION_SWITCH,
      AT(force), NULL},
     {0},
 };
@@ -229,17 +236,20 @@ static const struct option_row options[] = {
 const struct verb verb_calibrate = {
     .name = "calibrate",
     .args = "",
-    .summary = "measure what the memory calls of a GPU's driver cost",
+    .summary = "measure the cost of a GPU driver's memory calls",
     .about =
-        "Times each call over sizes from 512 B up, several held at once as in "
-        "a replay, in rounds of which the first warms up. Of each size the "
-        "mean of a round is taken, without its slowest sixteenth, and of the "
-        "rounds the least, since what disturbs a call only ever adds; through "
-        "these a robust line is laid, "
-        "so much a call and so much a MiB. `residual' is the median over the "
-        "sizes of how far the line is off, `worst' the largest.\n\n"
-        "At most 16 GiB and half of the device's free memory is held, and all "
-        "of it is given back.",
+        "The command times each memory call of the driver for sizes from 512 "
+        "B up. Several allocations exist at once, as in a replay. The calls "
+        "are timed in rounds; the first round only warms up the device. The "
+        "time for a size is the mean of a round without its slowest "
+        "sixteenth, and then the smallest of all rounds, because a "
+        "disturbance only makes a call slower. The cost model is a robust "
+        "straight line through these times: a fixed time for each call, and a "
+        "time for each MiB. `residual' is the relative distance between line "
+        "and time, as the median over the sizes; `worst' is the largest "
+        "distance.\n\n"
+        "The command allocates at most 16 GiB and at most half of the "
+        "device's free memory, and frees all of it.",
     .example = "fragsim calibrate -o costs.csv --calls calls.csv --plot "
                "costs.svg",
     .options = options,

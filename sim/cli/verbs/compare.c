@@ -1,4 +1,5 @@
-/* compare.c - the simulated device held against a real one. */
+/* compare.c - the command compare: runs cells on a GPU and on the simulated
+ * device, and compares the results. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,18 +32,20 @@ struct comparison {
     struct capacity_choice *capacities;
     size_t policy_count, capacity_count;
     struct cell_settings simulated, real;
-    struct frag_backend *device; /* held open: its context is made once */
-    frag_time dirty; /* until its clock says so, the device clears memory */
+    struct frag_backend *device; /* open during the whole command, so that its
+                                    context is created once */
+    frag_time dirty; /* time on the device's clock until which the device clears
+                        memory */
     struct progress progress;
     struct compare_report report;
     const struct frag_device_trace *trace;
-    struct compared *cells;      /* of that device's trace */
+    struct compared *cells;      /* one for each policy and capacity */
     struct frag_params **params; /* of each policy on that trace */
 };
 
-/* -- one cell ------------------------------------------------------------- */
+/* -- one cell ------------------------------------------------------------ */
 
-/* Every count of a row of results has to be the same; times are not. */
+/* Every count in a row of the results must be equal; times may differ. */
 static void judge(struct compared *c, const struct frag_summary *real)
 {
     const struct frag_run a = {.summary = c->simulated}, b = {.summary = *real};
@@ -70,9 +73,9 @@ static frag_time clock_of(const struct comparison *s)
     return s->device->ops->now(s->device);
 }
 
-/* What the last run gave back is cleared by now: the next one finds the device
- * as a program of its own would. */
-static void let_it_clear(const struct comparison *s)
+/* Waits until the device has cleared the memory that the last run released, so
+ * that the next run finds the device as a separate program would. */
+static void wait_until_clear(const struct comparison *s)
 {
     const frag_time now = clock_of(s);
 
@@ -84,9 +87,11 @@ static void let_it_clear(const struct comparison *s)
             NULL);
 }
 
-/* Clearing begins with the first that is given back. */
-static void note_given_back(struct comparison *s, const struct cell_memory *m,
-                            frag_time started)
+/* Estimates when the device will have cleared the memory that the run released.
+ * The clearing begins with the first release; the start of the run stands for
+ * it. */
+static void note_released(struct comparison *s, const struct cell_memory *m,
+                          frag_time started)
 {
     const frag_size bytes =
         frag_twin_cost(m->mem, FRAG_DRIVER_SEGMENT_FREE).bytes +
@@ -113,7 +118,7 @@ static void keep_quickest(struct compared *c, const struct cell_memory *m,
     memcpy(c->calls, calls, sizeof(calls));
 }
 
-/* A run on memory that is open. */
+/* Runs the cell on memory that is already open. */
 static enum frag_err run_on(struct comparison *s, struct compared *c,
                             const struct cell_settings *settings,
                             const struct cell_memory *m,
@@ -131,8 +136,9 @@ static enum frag_err run_on(struct comparison *s, struct compared *c,
     return FRAG_OK;
 }
 
-/* A run with the machine's pace around it. Fills and checks are no part of what
- * a policy costs: with them nothing is timed. */
+/* Runs the cell, and measures the machine's pace before and after. With --check
+ * nothing is timed: filling and checking the contents is no cost of the policy.
+ */
 static enum frag_err run_and_time(struct comparison *s, struct compared *c,
                                   const struct cell_settings *settings,
                                   const struct cell_memory *m,
@@ -148,7 +154,7 @@ static enum frag_err run_and_time(struct comparison *s, struct compared *c,
         FRAG_TRY(frag_pace(s->device, room, &settings->costs, &before, e));
     started = clock_of(s);
     FRAG_TRY(run_on(s, c, settings, m, params, &summary, e));
-    note_given_back(s, m, started);
+    note_released(s, m, started);
     if (!is_timed)
         return FRAG_OK;
     FRAG_TRY(frag_pace(s->device, room, &settings->costs, &after, e));
@@ -166,7 +172,7 @@ static enum frag_err run_real(struct comparison *s, struct compared *c,
     enum frag_err err;
 
     settings.check = check;
-    let_it_clear(s);
+    wait_until_clear(s);
     FRAG_TRY(frag_cuda_free_bytes(s->device, &before));
     FRAG_TRY(settings.backend->open(&settings, c->id.capacity, &m, e));
     err = run_and_time(s, c, &settings, &m, params, before / 2, e);
@@ -191,7 +197,7 @@ static enum frag_err run_simulated(struct comparison *s, struct compared *c,
     return FRAG_OK;
 }
 
-/* -- the cells of a trace ------------------------------------------------- */
+/* -- the cells of a trace ------------------------------------------------ */
 
 static struct compared *cell_at(struct comparison *s, size_t policy,
                                 size_t capacity)
@@ -199,9 +205,9 @@ static struct compared *cell_at(struct comparison *s, size_t policy,
     return &s->cells[policy * s->capacity_count + capacity];
 }
 
-/* Round 0 is the simulated one; with --check the first on the device checks
- * contents, and the others are timed. Rounds go through all cells, so that what
- * disturbs the machine for a while does not disturb all runs of one. */
+/* Round 0 is the simulation. With --check, round 1 checks contents and the
+ * later rounds are timed. Each round runs all cells, so that a temporary
+ * disturbance of the machine does not affect all runs of one cell. */
 static enum frag_err run_round(struct comparison *s, uint64_t round,
                                struct frag_error *e)
 {
@@ -269,9 +275,10 @@ static enum frag_err compare_device(void *user, const struct input *in,
     return err;
 }
 
-/* -- the command ---------------------------------------------------------- */
+/* -- the command --------------------------------------------------------- */
 
-/* The simulated device reports what the real one does. */
+/* Reads the options and opens the GPU. The simulated device reports the same
+ * total as the GPU. */
 static enum frag_err prepare(struct comparison *s, struct frag_error *e)
 {
     const struct cell_values *v = &s->values->cell;
@@ -352,16 +359,18 @@ static int compare_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
-    {"repeat", 0, "N", "timed runs on the device; the quickest counts (default: "
-     "5)", OPTION_NUMBER, AT(repeat), NULL},
+    {"repeat", 0, "N", "number of timed runs on the GPU; the fastest run "
+                       "counts (default: 5)", OPTION_NUMBER, AT(repeat), NULL},
     {"check", 0, NULL,
-     "one more run on the device, which proves every answer of the policy and "
-     "that blocks keep their contents", OPTION_SWITCH, AT(cell.check), NULL},
-    {"stop-at-oom", 0, NULL, "end a run with the first request that cannot be "
-     "met", OPTION_SWITCH, AT(cell.stop_at_oom), NULL},
-    {"gpu", 0, "N", "which GPU (default: 0)", OPTION_NUMBER, AT(cell.gpu), NULL},
-    OUTPUT_JSON_OPTION(AT, "rows as JSON, with seconds for each call; - is "
-                       "stdout"),
+     "add a run on the GPU that verifies every block that the policy "
+     "allocates, and that blocks keep their contents",
+     OPTION_SWITCH, AT(cell.check), NULL},
+    {"stop-at-oom", 0, NULL, "end a run at the first request that cannot be "
+                             "met", OPTION_SWITCH, AT(cell.stop_at_oom), NULL},
+    {"gpu", 0, "N", "number of the GPU (default: 0)",
+     OPTION_NUMBER, AT(cell.gpu), NULL},
+    OUTPUT_JSON_OPTION(AT, "rows as JSON, with the seconds of each call; - is "
+                           "stdout"),
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     CELL_MODEL_OPTIONS(AT),
@@ -372,20 +381,20 @@ static const struct option_row options[] = {
 const struct verb verb_compare = {
     .name = "compare",
     .args = "TRACE...",
-    .summary = "replay on a GPU and on its simulation, and compare",
+    .summary = "compare replays on a GPU with replays on the simulated device",
     .about =
-        "Every count of a run (reserved, OOMs and where the first is, calls, "
-        "segments) has to be the same on the GPU of this machine as on the "
-        "simulated device, and every run has to leave the GPU's free memory as "
-        "it was; else the exit code is 1. Beside each other stand the seconds "
-        "that the driver's calls took, to the end with everything given back, "
-        "and those that the cost model says (--costs, see `fragsim "
-        "calibrate'). A machine is not equally fast all the time: before and "
-        "after each timed run a fixed series of calls is timed, and `paced' is "
-        "the ratio of modelled to measured seconds at that pace. Between runs "
-        "the device has time to clear what was given back.\n\n"
-        "Without a capacity it is the GPU's own memory that ends a run that "
-        "asks for more, which the simulation does not know of.",
+        "Every count of a run (reserved bytes, OOMs and the first of them, "
+        "driver calls, segments) must be the same on the GPU of this machine "
+        "and on the simulated device, and every run must leave the GPU's free "
+        "memory as it was. Otherwise the exit code is 1.\n\n"
+        "The table also compares seconds: the time of the driver's calls, "
+        "until all memory is freed, and the time by the cost model (--costs, "
+        "see `fragsim calibrate'). The speed of a machine varies: before and "
+        "after each timed run a fixed series of calls is timed, and `paced' "
+        "is the ratio of modelled to measured seconds at that speed. Between "
+        "two runs the device has time to clear freed memory.\n\n"
+        "Without a capacity, a run that requests too much ends when the GPU's "
+        "own memory is full; the simulation does not know that limit.",
     .example = "fragsim compare snapshot.pickle -p torch -p remap -c inf,0.9x "
                "--check",
     .options = options,

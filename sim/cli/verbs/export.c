@@ -1,4 +1,4 @@
-/* export.c - the events of a device as CSV. */
+/* export.c - the command export: writes the events of one device as CSV. */
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 
@@ -40,13 +40,13 @@ static int export_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "the CSV file; - is stdout (default)", OPTION_TEXT,
      offsetof(struct values, out), NULL},
-    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
-    {"device", 0, "N", "the device (default: the only one)", OPTION_NUMBER,
-     offsetof(struct values, device), NULL},
+    {"device", 0, "N", "number of the device (default: the only one)",
+     OPTION_NUMBER, offsetof(struct values, device), NULL},
     {"limit", 0, "SIZE",
-     "memory limit inside the recorded allocator, if it had one", OPTION_SIZE,
-     offsetof(struct values, limit), NULL},
+     "memory limit that was set in the recorded allocator, if there was one",
+     OPTION_SIZE, offsetof(struct values, limit), NULL},
     {0},
 };
 
@@ -54,7 +54,8 @@ const struct verb verb_export = {
     .name = "export",
     .args = "TRACE",
     .summary = "write the events of a device as CSV",
-    .about = "The header is op,id,bytes,stream; every command reads it back.",
+    .about = "The header line is op,id,bytes,stream. Every command can read "
+             "the file again.",
     .example = "fragsim export snapshot.pickle -o events.csv",
     .options = options,
     .size = sizeof(struct values),

@@ -1,4 +1,5 @@
-/* gen.c - a trace file from a generator and a seed. */
+/* gen.c - the command gen: generates a trace file from a generator, its
+ * parameters and a seed. */
 #include <string.h>
 
 #include "sim/cli/cli.h"
@@ -38,7 +39,8 @@ static enum frag_err unknown(const char *name, struct frag_error *e)
                          "there is no generator \"%s\"; did you mean \"%s\"?",
                          name, near);
     return frag_fail(e, FRAG_INVALID,
-                     "there is no generator \"%s\"; `fragsim gen' lists them",
+                     "there is no generator \"%s\"; `fragsim gen' lists all "
+                     "generators",
                      name);
 }
 
@@ -74,7 +76,8 @@ static int gen_run(const struct call *call, const void *values)
         return EXIT_DONE;
     }
     if (!v->out || sink_is_stdout(v->out))
-        return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
+        return cli_misuse(call, "expected -o FILE: a trace file is HDF5 and "
+                                "cannot go to stdout");
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
@@ -84,9 +87,9 @@ static int gen_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
      offsetof(struct values, out), NULL},
-    {"seed", 0, "N", "of the random numbers, below 2^32 - 1 (default: 1)",
+    {"seed", 0, "N", "seed of the random numbers, below 2^32 - 1 (default: 1)",
      OPTION_NUMBER, offsetof(struct values, seed), NULL},
-    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {0},
 };
@@ -95,8 +98,9 @@ const struct verb verb_gen = {
     .name = "gen",
     .args = "[NAME[:PARAMS] -o FILE]",
     .summary = "generate a trace; without a name, list the generators",
-    .about = "The same parameters and seed give the same trace, byte for byte. "
-             "Parameters are given as NAME:key=value,key=value.",
+    .about = "The same parameters and the same seed make the same trace, byte "
+             "for byte. The parameters follow the name: "
+             "NAME:key=value,key=value.",
     .example = "fragsim gen training:steps=50,jitter=0.5 -o train.h5 --seed 7",
     .options = options,
     .size = sizeof(struct values),

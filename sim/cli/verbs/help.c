@@ -1,4 +1,5 @@
-/* help.c - the manual, whole or in parts. */
+/* help.c - the command help: prints the manual, a part of it, or the completion
+ * of command lines. */
 #include <string.h>
 
 #include "sim/cli/cli.h"
@@ -18,7 +19,10 @@ static int print_man(const struct call *call, const char *name)
     const struct verb *verb = name ? verb_find(call->verbs, name) : NULL;
 
     if (name && !verb)
-        return cli_misuse(call, "there is no command \"%s\"", name);
+        return cli_misuse(call,
+                          "there is no command \"%s\"; `fragsim help' "
+                          "lists them",
+                          name);
     if (verb)
         manual_verb_page(stdout, verb);
     else
@@ -51,15 +55,16 @@ static int help_run(const struct call *call, const void *values)
             topics[i].print(stdout);
             return EXIT_DONE;
         }
-    return cli_misuse(call, "there is no command or topic \"%s\"", name);
+    return cli_misuse(call,
+                      "there is no command or topic \"%s\"; `fragsim "
+                      "help' lists them",
+                      name);
 }
 
 static const struct option_row options[] = {
-    {"man", 0, NULL, "print the man page, or that of a command, as roff",
+    {"man", 0, NULL, "print the man page of fragsim, or of a command, as roff",
      OPTION_SWITCH, offsetof(struct values, man), NULL},
-    {"completion", 0, "SHELL",
-     "print what completes command lines in bash or "
-     "zsh",
+    {"completion", 0, "SHELL", "print the completion script for bash or zsh",
      OPTION_CHOICE, offsetof(struct values, completion), "none|bash|zsh"},
     {0},
 };
@@ -68,7 +73,7 @@ const struct verb verb_help = {
     .name = "help",
     .args = "[COMMAND|TOPIC]",
     .summary = "explain a command or a topic",
-    .about = "Topics are formats, results and exits.",
+    .about = "The topics are formats, results and exits.",
     .options = options,
     .size = sizeof(struct values),
     .defaults = &(const struct values){.man = false},

@@ -1,4 +1,4 @@
-/* import.c - any input to a trace file. */
+/* import.c - the command import: converts any input to a trace file. */
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 #include "traces/bytes/sink.h"
@@ -34,7 +34,8 @@ static int import_run(const struct call *call, const void *values)
     int code;
 
     if (!v->out || sink_is_stdout(v->out))
-        return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
+        return cli_misuse(call, "expected -o FILE: a trace file is HDF5 and "
+                                "cannot go to stdout");
     if (!v->repeat)
         return cli_misuse(call, "--repeat: expected a number above 0");
     code = cli_may_replace(call, v->out, v->force);
@@ -47,15 +48,15 @@ static int import_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
      offsetof(struct values, out), NULL},
-    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {"repeat", 0, "N",
-     "write the stream N times, what is still live freed in between; the "
-     "recorded answers are then left out",
+     "write the events N times; live blocks are freed between two "
+     "repetitions, and the recorded answers are left out",
      OPTION_NUMBER, offsetof(struct values, repeat), NULL},
     {"limit", 0, "SIZE",
-     "memory limit inside the recorded allocator, if it had one; helps to tell "
-     "an empty_cache call from a retry",
+     "memory limit that was set in the recorded allocator; it helps to "
+     "distinguish an empty_cache call from a retry",
      OPTION_SIZE, offsetof(struct values, limit), NULL},
     {0},
 };
@@ -63,9 +64,10 @@ static const struct option_row options[] = {
 const struct verb verb_import = {
     .name = "import",
     .args = "TRACE -o FILE",
-    .summary = "convert an input to a trace file, which opens at once",
-    .about = "Every command reads every input directly; a trace file is for "
-             "what is read often. It is HDF5: columns that h5py reads.",
+    .summary = "convert an input to a trace file, which opens faster",
+    .about = "Every command can read every input directly; a trace file saves "
+             "time for an input that is read often. A trace file is HDF5; "
+             "h5py can read its columns.",
     .example = "fragsim import snapshot.pickle.xz -o trace.h5",
     .options = options,
     .size = sizeof(struct values),

@@ -1,4 +1,4 @@
-/* info.c - what is in a trace. */
+/* info.c - the command info: prints the contents of traces, as text or JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct values {
     bool force;
 };
 
-/* What is shown of a device. */
+/* The facts of a device that are printed. */
 struct device_view {
     const struct frag_device_trace *d;
     struct facts facts;
@@ -23,7 +23,7 @@ struct device_view {
         end_segments;
 };
 
-/* A fact of a device that is one number: its words and its JSON key. */
+/* A fact that is one number: its label in the text, and its JSON key. */
 struct number_row {
     const char *label, *key;
     size_t offset; /* in struct device_view */
@@ -183,7 +183,7 @@ static void json_device(struct frag_json *j, const struct device_view *v)
     frag_json_end(j);
 }
 
-/* The object of a trace, open up to its list of devices. */
+/* Writes the object of a trace, up to the start of its list of devices. */
 static void json_trace(struct frag_json *j, const struct frag_trace *t)
 {
     frag_json_line(j, 2);
@@ -278,12 +278,12 @@ static int info_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    {"json", 0, "FILE", "the same as JSON; - is stdout", OPTION_TEXT,
+    {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      offsetof(struct values, json), NULL},
     {"limit", 0, "SIZE",
-     "memory limit inside the recorded allocator, if it had one", OPTION_SIZE,
-     offsetof(struct values, limit), NULL},
-    {"force", 'f', NULL, "write over an output that exists", OPTION_SWITCH,
+     "memory limit that was set in the recorded allocator, if there was one",
+     OPTION_SIZE, offsetof(struct values, limit), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {0},
 };
@@ -291,10 +291,11 @@ static const struct option_row options[] = {
 const struct verb verb_info = {
     .name = "info",
     .args = "TRACE...",
-    .summary = "say what is in a trace",
-    .about = "Devices, requests by kind, streams, pools, peak requested, what "
-             "the recorded allocator answered, its settings, and what the "
-             "reader had to assume.",
+    .summary = "print the contents of traces",
+    .about = "For each trace the command prints its recorded settings and the "
+             "assumptions of the reader; for each device, the requests by "
+             "kind, the streams, the pools, the peak of requested memory, and "
+             "the answers of the recorded allocator.",
     .example = "fragsim info snapshot.pickle",
     .options = options,
     .size = sizeof(struct values),

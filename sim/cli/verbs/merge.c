@@ -1,5 +1,5 @@
-/* merge.c - result files into one: the parts of a sweep, or the days of a
- * week. */
+/* merge.c - the command merge: joins result files into one, for example the
+ * shards of a sweep. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@ struct values {
     bool force;
 };
 
-/* A run of an input, as results take it; borrows from what was loaded. */
+/* A run of an input as a row of the output; its texts are borrowed from the
+ * loaded file. */
 struct row {
     const char *file;
     struct frag_loaded_run *run;
@@ -39,7 +40,7 @@ static bool same(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-/* Rows of one version and one setting can stand in one table. */
+/* Only runs of one version and with one set of settings may be in one table. */
 static enum frag_err check_kin(const struct merge *m, size_t i,
                                struct frag_error *e)
 {
@@ -49,13 +50,14 @@ static enum frag_err check_kin(const struct merge *m, size_t i,
 
     if (!same(a->version, b->version) || !same(a->commit, b->commit))
         return frag_fail(e, FRAG_CORRUPT,
-                         "%s: made by fragsim %s (%s), %s by %s (%s); their "
-                         "numbers do not belong in one table",
+                         "%s was made by fragsim %s (%s), but %s by %s (%s); "
+                         "their numbers must not be in one table",
                          path, b->version, b->commit, first, a->version,
                          a->commit);
     if (!same(a->settings, b->settings))
         return frag_fail(e, FRAG_CORRUPT,
-                         "%s: made with the settings \"%s\", %s with \"%s\"",
+                         "%s was made with the settings \"%s\", but %s with "
+                         "\"%s\"",
                          path, b->settings ? b->settings : "", first,
                          a->settings ? a->settings : "");
     return FRAG_OK;
@@ -128,8 +130,9 @@ static enum frag_err make_rows(struct merge *m, struct frag_error *e)
 
 /* -- choosing ------------------------------------------------------------ */
 
-/* Of one run in several files, the one that says more comes first, and then
- * the one that was quicker: the choice is the same in any order of files. */
+/* Orders runs. Copies of one run are neighbours: a copy with details comes
+ * first, and then the copy with the shorter time. The choice does not depend on
+ * the order of the files. */
 static int by_identity(const void *a, const void *b)
 {
     const struct row *const *x = a, *const *y = b;
@@ -150,7 +153,8 @@ static bool agree(const struct row *a, const struct row *b)
 {
     struct frag_summary x = a->run->run.summary, y = b->run->run.summary;
 
-    x.ns_per_event = y.ns_per_event = 0; /* the wall's, not the run's */
+    x.ns_per_event = y.ns_per_event =
+        0; /* the wall clock differs between equal runs */
     return !memcmp(&x, &y, sizeof(x));
 }
 
@@ -165,8 +169,9 @@ static enum frag_err add_rows(struct row *const *rows, size_t count,
             if (agree(last, r))
                 continue;
             return frag_fail(e, FRAG_CORRUPT,
-                             "%s and %s disagree on %s with %s; one of them is "
-                             "of something else than it says",
+                             "%s and %s have different results for %s with "
+                             "%s; one of the files does not contain what it "
+                             "states",
                              last->file, r->file, r->run->trace,
                              r->run->policy);
         }
@@ -182,8 +187,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The lines of all texts, each once and sorted; to be freed. Empty for none;
- * NULL if there is no memory. */
+/* Joins the lines of all texts, each line once, sorted; the caller frees the
+ * text. "" if there are no lines; NULL if the host has no memory. */
 static char *unite(const struct merge *m, size_t offset)
 {
     char *all = NULL, **lines = NULL, *text = NULL;
@@ -292,7 +297,7 @@ static int merge_run(const struct call *call, const void *values)
 
 /* clang-format off */
 static const struct option_row options[] = {
-    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {0},
 };
@@ -301,14 +306,15 @@ static const struct option_row options[] = {
 const struct verb verb_merge = {
     .name = "merge",
     .args = "OUT IN...",
-    .summary = "put result files together, as the shards of a sweep",
+    .summary = "join result files, such as the shards of a sweep",
     .about =
-        "Writes every run of the inputs to OUT, each once, sorted by trace, "
-        "device, policy, parameters and capacity. Neither the order of the "
-        "inputs nor merging twice changes a byte, and the shards of a sweep "
-        "make the file that the whole sweep would have made. The inputs have "
-        "to be of one version and one setting; two that disagree on a run are "
-        "an error. Memory is that of all inputs and twice the output.",
+        "The command writes every run of the inputs to OUT once, sorted by "
+        "trace, device, policy, parameters and capacity. The order of the "
+        "inputs does not change the output, and merging a file twice does not "
+        "either. The shards of a sweep make the same file as the whole sweep. "
+        "All inputs must have one version and the same settings, and two "
+        "inputs with different results for the same run are an error. The "
+        "command needs memory for all inputs and for twice the output.",
     .example = "fragsim merge grid.h5 shards/*.h5",
     .options = options,
     .size = sizeof(struct values),

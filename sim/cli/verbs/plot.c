@@ -1,4 +1,5 @@
-/* plot.c - figures of a result file, drawn by the scripts in plots/. */
+/* plot.c - the command plot: draws a figure of result files or of a trace, with
+ * the scripts in plots/. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,9 @@ static enum frag_err plot(const struct figure *f, const struct values *v,
     return err;
 }
 
-/* -- figures of a trace --------------------------------------------------- */
+/* -- figures of a trace -------------------------------------------------- */
 
-/* The capacity of a word as "24GiB" or "0.9x". */
+/* Reads a capacity such as "24GiB" or "0.9x". */
 static enum frag_err find_capacity(const char *text,
                                    const struct frag_device_trace *d,
                                    frag_size *out, struct frag_error *e)
@@ -50,7 +51,9 @@ static enum frag_err find_capacity(const char *text,
                                               &list, &count, e);
 
     if (err == FRAG_OK && count != 1)
-        err = frag_fail(e, FRAG_INVALID, "--capacity: a figure has one");
+        err = frag_fail(e, FRAG_INVALID,
+                        "--capacity: expected one capacity, "
+                        "found a list");
     if (err == FRAG_OK)
         err = facts_gather(d, &facts);
     if (err == FRAG_OK)
@@ -109,7 +112,9 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
     enum frag_err err;
 
     if (v->common.args.count != 2)
-        return frag_fail(e, FRAG_INVALID, "%s is a figure of one trace",
+        return frag_fail(e, FRAG_INVALID,
+                         "%s is a figure of a trace: "
+                         "expected one trace, found several",
                          f->name);
     FRAG_TRY(input_open(v->common.args.items[0], 0, &progress, &trace, e));
     progress_step(&progress, 0, 0, " events", 1, f->name);
@@ -119,9 +124,9 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
     return err;
 }
 
-/* -- the command ---------------------------------------------------------- */
+/* -- the command --------------------------------------------------------- */
 
-/* "a, b and c" of the names of all figures. */
+/* Reports all figures' names, as in "a, b and c". */
 static int no_such_figure(const struct call *call, const char *name)
 {
     char known[256] = "";
@@ -133,8 +138,8 @@ static int no_such_figure(const struct call *call, const char *name)
                                : figures[i + 1] ? ", "
                                                 : " and ",
                                figures[i]->name);
-    return cli_misuse(call, "there is no figure \"%s\"; there are %s", name,
-                      known);
+    return cli_misuse(call, "there is no figure \"%s\"; the figures are %s",
+                      name, known);
 }
 
 static int plot_run(const struct call *call, const void *values)
@@ -161,26 +166,28 @@ static int plot_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "the figure: .svg, .png or .pdf", OPTION_TEXT,
-     AT(out), NULL},
-    {"force", 'f', NULL, "write over a figure that exists", OPTION_SWITCH,
+    {"output", 'o', "FILE", "file of the figure: .svg, .png or .pdf",
+     OPTION_TEXT, AT(out), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      AT(force), NULL},
-    {"run", 0, "N,...", "only these runs, as numbered in /runs (default: all)",
+    {"run", 0, "N,...", "draw only these runs, by their numbers in /runs "
+                        "(default: all)",
      OPTION_LIST, AT(runs), NULL},
     {"policy", 'p', "POLICY",
-     "for a figure of a trace: who serves it (default: torch)", OPTION_TEXT,
+     "for a figure of a trace: the policy (default: torch)", OPTION_TEXT,
      AT(policy), NULL},
     {"capacity", 'c', "SIZE",
-     "for a figure of a trace: memory of the device, as 24GiB, 0.9x or inf "
-     "(default)",
+     "for a figure of a trace: memory of the device, such as 24GiB, 0.9x or "
+     "inf (default)",
      OPTION_TEXT, AT(capacity), NULL},
-    {"device", 0, "N", "for a figure of a trace with several: which one",
+    {"device", 0, "N", "for a figure of a trace: number of the device, if "
+                       "there are several",
      OPTION_NUMBER, AT(device), NULL},
     {"color-by", 0, "WHAT",
-     "for a map: what blocks are coloured by: lifetime (default), size or "
-     "stream",
+     "for a map: the property that sets the colour of a block: lifetime "
+     "(default), size or stream",
      OPTION_CHOICE, AT(color), FIGURE_COLORS},
-    {"keep", 0, "DIR", "keep the gnuplot script and its data there",
+    {"keep", 0, "DIR", "keep the gnuplot script and its data in this folder",
      OPTION_TEXT, AT(keep), NULL},
     {0},
 };
@@ -190,12 +197,13 @@ const struct verb verb_plot = {
     .name = "plot",
     .args = "RESULTS...|TRACE FIGURE -o FILE",
     .summary = "draw a figure of result files or of a trace",
-    .about = "The figures:"
+    .about = "The figures are:"
 #define FIGURE(name, text) "\n\n" #name ": " text "."
 #include "sim/cli/figures/list.h"
 #undef FIGURE
-             "\n\nEach is drawn by gnuplot with a script that can be kept, "
-             "edited and run by hand.",
+             "\n\n"
+             "gnuplot draws each figure with a script. --keep keeps the "
+             "script, so that you can edit it and run it yourself.",
     .example = "fragsim plot results.h5 compare -o compare.svg",
     .options = options,
     .size = sizeof(struct values),

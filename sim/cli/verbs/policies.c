@@ -1,4 +1,5 @@
-/* policies.c - what can be run, from the policies' own tables. */
+/* policies.c - the command policies: lists the policies, their parameters,
+ * needs and sources, from the policies' own tables. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static bool has_range(const struct frag_param *p)
     return p->kind <= FRAG_PARAM_RATIO && p->min < p->max;
 }
 
-/* A bound as a user would write it. */
+/* Formats a bound in the way a user writes it. */
 static const char *bound(const struct frag_param *p, double x,
                          char text[FRAG_SIZE_TEXT])
 {
@@ -154,9 +155,9 @@ static int policies_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    {"json", 0, "FILE", "the same as JSON; - is stdout", OPTION_TEXT,
+    {"json", 0, "FILE", "write the same as JSON; - is stdout", OPTION_TEXT,
      offsetof(struct values, json), NULL},
-    {"force", 'f', NULL, "write over an output that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {0},
 };
@@ -166,10 +167,10 @@ const struct verb verb_policies = {
     .args = "[NAME|FILE.so]",
     .summary = "list the policies, their parameters and sources",
     .about =
-        "A policy is used as NAME or NAME:PARAMS in `fragsim replay -p'. One "
-        "of your own, in a shared library, is used by its file's name: "
-        "./FILE.so or ./FILE.so:PARAMS. How to write one is said in the "
-        "installed header policies/policy.h.",
+        "The option -p of `fragsim replay' and of other commands accepts NAME "
+        "or NAME:PARAMS. It also accepts a policy in a shared library of your "
+        "own, by the name of the file: ./FILE.so or ./FILE.so:PARAMS. The "
+        "installed header policies/policy.h explains how to write one.",
     .example = "fragsim policies",
     .options = options,
     .size = sizeof(struct values),

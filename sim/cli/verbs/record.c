@@ -1,5 +1,6 @@
-/* record.c - runs a program under the recorder, and makes a trace of what
- * it asked of the CUDA driver. */
+/* record.c - the command record: runs a program under the recorder, and makes
+ * traces of the program's calls of the CUDA driver. The recorder itself is in
+ * real/recorder/. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +14,7 @@
 #include "traces/record_log.h"
 #include "traces/trace.h"
 
-enum { ROOM = PATH_MAX + NAME_MAX + 2 }; /* for a path in a folder of ours */
+enum { ROOM = PATH_MAX + NAME_MAX + 2 }; /* bytes for the path of a log */
 
 struct values {
     struct common common;
@@ -21,19 +22,19 @@ struct values {
     bool force, keep;
 };
 
-/* The traces of the processes, one each. */
+/* The logs and traces of all processes, one of each per process. */
 struct recording {
     char folder[PATH_MAX]; /* of the logs */
-    struct dirent **logs;  /* log_count of them, by name */
+    struct dirent **logs;  /* log_count logs, sorted by name */
     int log_count;
-    struct frag_trace **traces; /* NULL where a process asked for nothing */
-    size_t count;               /* of those that are not */
+    struct frag_trace **traces; /* NULL: the process requested no memory */
+    size_t count;               /* of the traces that are not NULL */
 };
 
 /* ---- the library ---- */
 
-/* The recorder lies beside the tool where both were built, and where
- * `cmake --install` puts it. */
+/* The recorder is in the folder of the tool in a build tree, and in the folder
+ * of the libraries after `cmake --install`. */
 static enum frag_err find_library(char path[PATH_MAX], struct frag_error *e)
 {
     static const char *const places[] = {"", FRAG_LIBRARIES_FROM_TOOL "/"};
@@ -51,13 +52,14 @@ static enum frag_err find_library(char path[PATH_MAX], struct frag_error *e)
             return strpbrk(path, " :")
                        ? frag_fail(e, FRAG_IO,
                                    "%s: expected a path without blanks and "
-                                   "colons, as LD_PRELOAD takes no other",
+                                   "colons, because LD_PRELOAD accepts no "
+                                   "others",
                                    path)
                        : FRAG_OK;
     }
     return frag_fail(e, FRAG_IO,
-                     "expected libfragsim_record.so in %s or in %s of it, "
-                     "found none: build it, or install fragsim again",
+                     "expected libfragsim_record.so in %s or in %s relative "
+                     "to it, found none: build it, or install fragsim again",
                      tool, FRAG_LIBRARIES_FROM_TOOL);
 }
 
@@ -69,7 +71,11 @@ static enum frag_err make_folder(const char *out, struct recording *r,
     char path[PATH_MAX];
 
     if (snprintf(path, sizeof(path), "%s.logs-XXXXXX", out) >= PATH_MAX)
-        return frag_fail(e, FRAG_IO, "%s: the name is too long", out);
+        return frag_fail(e, FRAG_IO,
+                         "%s: expected a shorter name, found one "
+                         "that is too long for the folder of the "
+                         "logs",
+                         out);
     if (!mkdtemp(path) || !realpath(path, r->folder))
         return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
     return FRAG_OK;
@@ -91,8 +97,8 @@ static void say_notes(const char *name, const struct frag_trace *t)
         fprintf(stderr, "%s: %s\n", name, t->notes[i]);
 }
 
-/* The trace of a log. NULL if it has no events: then what it has to say is said
- * here, as no file can. */
+/* Reads the trace of a log. If it has no events, *out stays NULL and its notes
+ * are printed, because no file will contain them. */
 static enum frag_err read_log(const char *path, struct frag_trace **out,
                               struct frag_error *e)
 {
@@ -106,7 +112,7 @@ static enum frag_err read_log(const char *path, struct frag_trace **out,
         *out = t;
         return FRAG_OK;
     }
-    say_notes("without a trace", t);
+    say_notes("no trace", t);
     frag_trace_close(t);
     return FRAG_OK;
 }
@@ -155,8 +161,8 @@ static void close_all(struct recording *r)
 
 /* ---- the traces ---- */
 
-/* The name of the trace of log i: OUT, or where there are several OUT with the
- * process before its suffix. */
+/* The name of the trace of log i: OUT; if there are several traces, OUT with
+ * the number of the process before its suffix. */
 static void name_trace(const struct values *v, const struct recording *r, int i,
                        char name[ROOM])
 {
@@ -234,13 +240,14 @@ static enum frag_err run_program(const struct values *v, struct recording *r,
 static int nothing_recorded(const struct call *call, int status)
 {
     fprintf(stderr,
-            "fragsim %s: the program made no CUDA memory calls; a program that "
-            "is linked statically or runs as another user is not seen\n",
+            "fragsim %s: the program made no CUDA memory calls; the recorder "
+            "does not see a program that is statically linked or runs as "
+            "another user\n",
             call->verb->name);
     return status ? status : EXIT_DEVICE;
 }
 
-/* Turns the logs into traces; what cannot be is kept. */
+/* Converts the logs to traces. The logs are kept if that fails. */
 static int convert(const struct call *call, const struct values *v,
                    struct recording *r, int status)
 {
@@ -255,7 +262,7 @@ static int convert(const struct call *call, const struct values *v,
         remove_logs(r);
     else
         fprintf(stderr,
-                "fragsim %s: the logs are in %s; every command reads them\n",
+                "fragsim %s: the logs are in %s; every command can read them\n",
                 call->verb->name, r->folder);
     close_all(r);
     return code == EXIT_DONE ? status : code;
@@ -269,7 +276,8 @@ static int record_run(const struct call *call, const void *values)
     int code, status = 0;
 
     if (!v->out || !strcmp(v->out, "-"))
-        return cli_misuse(call, "expected -o FILE: a trace file is HDF5");
+        return cli_misuse(call, "expected -o FILE: a trace file is HDF5 and "
+                                "cannot go to stdout");
     code = cli_may_replace(call, v->out, v->force);
     if (code == EXIT_DONE)
         code = cli_fail(call, run_program(v, &r, &status, &e), &e);
@@ -279,10 +287,10 @@ static int record_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"output", 'o', "FILE", "the trace file", OPTION_TEXT,
      offsetof(struct values, out), NULL},
-    {"force", 'f', NULL, "write over a file that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {"keep", 'k', NULL,
-     "keep the logs that the trace is made of, in a folder beside it",
+     "keep the logs from which the trace is made, in a folder beside it",
      OPTION_SWITCH, offsetof(struct values, keep), NULL},
     {0},
 };
@@ -290,22 +298,26 @@ static const struct option_row options[] = {
 const struct verb verb_record = {
     .name = "record",
     .args = "-o FILE -- PROGRAM [ARGUMENT...]",
-    .summary = "run a CUDA program and record what it asks of the driver",
+    .summary = "run a CUDA program and record its memory requests to the "
+               "driver",
     .about =
-        "Any program that calls the CUDA driver or its runtime, shared or "
-        "static: device memory by cudaMalloc, cudaMallocAsync, from pools, "
-        "managed and pitched, arrays, and physical memory by cuMemCreate, with "
-        "streams, with the requests that failed, and with what goes as its "
-        "context is reset. What takes memory in other ways, such as graphs, is "
-        "counted and said at the end. Of processes that the program starts "
-        "each "
-        "that asks for memory has a trace; where they are several, the number "
-        "of the process goes before the suffix: FILE.123.h5.\n\n"
-        "The calls are logged in a folder beside FILE while the program runs. "
-        "A program that is killed leaves them all; if this command is killed "
-        "itself, every other command reads the logs.\n\n"
-        "The exit code is the program's, 128 and the number of the signal that "
-        "ended it, or where the recording failed one of fragsim's own.",
+        "The program may call the CUDA driver or its runtime, linked as a "
+        "shared or a static library. The trace contains device memory from "
+        "cudaMalloc, from cudaMallocAsync and from pools, managed and pitched "
+        "memory, arrays, and physical memory from cuMemCreate. It contains "
+        "the streams, the failed requests, and the memory that a reset of the "
+        "context frees. Memory that is allocated in other ways, for example "
+        "by graphs, is only counted; the command prints the count at the end. "
+        "The program may start other processes: each process that requests "
+        "memory has its own trace. If there are several traces, the number of "
+        "the process is before the suffix: FILE.123.h5.\n\n"
+        "While the program runs, its calls are logged in a folder beside "
+        "FILE. If the program is killed, the logs are complete up to that "
+        "moment. If this command is killed, every other command can read the "
+        "logs.\n\n"
+        "The exit code is that of the program; 128 plus the number of the "
+        "signal that ended it; or, if the recording failed, an exit code of "
+        "fragsim.",
     .example = "fragsim record -o train.h5 -- python3 train.py --steps 10",
     .options = options,
     .size = sizeof(struct values),

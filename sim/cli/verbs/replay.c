@@ -1,4 +1,5 @@
-/* replay.c - every trace x policy x capacity. */
+/* replay.c - the command replay: runs every trace with every policy at every
+ * capacity, one after the other, and reports the results. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ struct values {
     uint64_t points;
 };
 
-/* Everything a replay needs, checked before the first run. */
+/* Everything that a replay needs; all options are checked before the first run.
+ */
 struct plan {
     const struct call *call;
     const struct values *values;
@@ -148,7 +150,8 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* Reads what the options name, before the first trace. */
+/* Reads the policies, capacities and settings of the options, before any trace
+ * is read. */
 static enum frag_err prepare(struct plan *plan, struct frag_error *e)
 {
     const struct values *v = plan->values;
@@ -159,7 +162,7 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
                                    &plan->capacity_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
     plan->settings.points =
-        v->outputs.hdf5 ? v->points : 0; /* only files hold series */
+        v->outputs.hdf5 ? v->points : 0; /* only result files contain series */
     return FRAG_OK;
 }
 
@@ -192,8 +195,8 @@ static const struct option_row options[] = {
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
     CELL_DEVICE_OPTIONS(AT),
-    {"points", 0, "N", "points of each series in the result file (default: "
-     "2000)",
+    {"points", 0, "N", "number of points of each series in the result file "
+                       "(default: 2000)",
      OPTION_NUMBER, AT(points), NULL},
     {0},
 };
@@ -204,12 +207,12 @@ const struct verb verb_replay = {
     .args = "TRACE...",
     .summary = "replay traces against policies, each at every capacity",
     .about =
-        "Prints a table of peak memory, fragmentation and OOM points, one row "
-        "for each trace, device, policy and capacity. A request that the "
-        "device cannot meet is counted and skipped; it is a result and does "
-        "not change the exit code.\n\n"
-        "A policy is NAME or NAME:PARAMS; what follows `torch:' is PyTorch's "
-        "own PYTORCH_CUDA_ALLOC_CONF, as it stands.",
+        "The command prints a table of peak memory, fragmentation and OOM "
+        "points, with one row for each trace, device, policy and capacity. A "
+        "request that the device cannot meet is counted and skipped. Such an "
+        "OOM is a result, not an error, and does not change the exit code.\n\n"
+        "A policy is NAME or NAME:PARAMS. The text after `torch:' has the "
+        "format of PyTorch's own PYTORCH_CUDA_ALLOC_CONF.",
     .example = "fragsim replay snapshot.pickle -p torch -p "
                "torch:expandable_segments:True -c 24GiB,inf -o results.h5",
     .options = options,

@@ -1,4 +1,5 @@
-/* report.c - result files as a page to read, print and pass on. */
+/* report.c - the command report: writes a review of result files as one page,
+ * HTML or PDF. The page itself is made in sim/cli/review/. */
 #include <string.h>
 
 #include "sim/cli/cli.h"
@@ -34,7 +35,7 @@ static enum frag_err write_html(const struct review *r, const char *path,
     return err;
 }
 
-/* Prints the page by way of a file beside it that is removed again. */
+/* Prints the page as PDF from a temporary HTML file beside it. */
 static enum frag_err print(const struct review *r, const char *path,
                            const char *pdf, struct frag_error *e)
 {
@@ -110,16 +111,18 @@ static int report_run(const struct call *call, const void *values)
 /* clang-format off */
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "the page: .html, or .pdf printed by Chromium",
+    {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
+                            "prints",
      OPTION_TEXT, AT(out), NULL},
-    {"force", 'f', NULL, "write over a page that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      AT(force), NULL},
     {"baseline", 0, "POLICY",
-     "what the others are compared with (default: torch, or the first policy)",
+     "policy with which the others are compared (default: torch, or the first "
+     "policy)",
      OPTION_TEXT, AT(baseline), NULL},
     {"slowdown", 0, "RATIO",
-     "most that driver calls may add to the recorded time for a policy to be "
-     "recommended (default: 0.01)",
+     "upper bound on the time that the driver calls of a recommended policy "
+     "add, relative to the recorded time: 0.01 is 1 % (default: 0.01)",
      OPTION_RATIO, AT(slowdown), NULL},
     {0},
 };
@@ -130,13 +133,15 @@ const struct verb verb_report = {
     .args = "RESULTS... -o FILE",
     .summary = "write a review of policies as one page to read or print",
     .about =
-        "Says which policy or setting fits where others fail, what it saves "
-        "and what it costs; ranks the policies; shows who survives which "
-        "capacity, memory against its price, policy by trace and, for each "
-        "trace, memory over events, what the peak is made of and where runs "
-        "fail; ends with provenance and the commands that make it again.\n\n"
-        "The page is one file with its figures inside and names nothing on "
-        "the network. Figures are drawn by gnuplot.",
+        "The page states which policy or setting survives where others fail, "
+        "what it saves and what it costs. It ranks the policies, and shows "
+        "which policy survives at which capacity, memory against its cost in "
+        "time, and each policy on each trace. For each trace it shows memory "
+        "over events, the composition of the peak, and where runs fail. It "
+        "ends with the provenance of the results and the commands that make "
+        "the page again.\n\n"
+        "The page is one file that contains its figures and refers to nothing "
+        "on the network. gnuplot draws the figures.",
     .example = "fragsim report results.h5 -o review.html",
     .options = options,
     .size = sizeof(struct values),

@@ -1,4 +1,6 @@
-/* sweep.c - a grid of traces x policies x parameters x capacities. */
+/* sweep.c - the command sweep: reads a grid of traces, policies, parameters and
+ * capacities, and runs it on threads. The sweep itself is in
+ * sim/experiments/sweep/. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ struct values {
     bool resume, list, details;
 };
 
-/* A sweep on its way from the options to the file. */
+/* Everything between the options and the result file. */
 struct plan {
     const struct call *call;
     const struct values *values;
@@ -60,8 +62,10 @@ static void put_words(FILE *out, const char *option, const struct texts *list)
         put_word(out, option, list->items[i]);
 }
 
-/* What the result says made it: what was asked for, not how it was run, so that
- * threads, shards and a second try leave no trace. */
+/* The command in the provenance of the result. It contains the options that
+ * define the results, but not those that only change how they are computed, so
+ * that threads, shards and a resumed run do not change the file. NULL if the
+ * host has no memory. */
 static char *make_command(const struct values *v)
 {
     const struct cell_values *c = &v->cell;
@@ -103,7 +107,7 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     if (v->shard)
         FRAG_TRY(shard_read(v->shard, &plan->shard, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
-    plan->settings.timed = false; /* no two runs take the same time */
+    plan->settings.timed = false; /* times differ between equal runs */
     plan->settings.points = v->details ? v->points : 0;
     plan->settings.ooms = v->details ? CELL_OOMS : 0;
     return grid_read(
@@ -151,8 +155,9 @@ static enum frag_err open_journal(struct plan *plan, struct frag_error *e)
     dropped = journal_dropped(plan->journal);
     if (dropped && !plan->values->common.quiet)
         fprintf(stderr,
-                "%s: the last %" PRIu64 " bytes are no whole record; what they "
-                "were is done again\n",
+                "%s: the last %" PRIu64
+                " bytes are an incomplete entry; its work "
+                "is done again\n",
                 plan->output.journal_path, dropped);
     return FRAG_OK;
 }
@@ -172,7 +177,7 @@ static void say_totals(const struct plan *plan, uint64_t started)
             plan->values->outputs.hdf5);
 }
 
-/* Says what is missing; its exit code is that of the first fault. */
+/* Prints the errors; returns the exit code of the first one. */
 static int say_faults(const struct plan *plan, const char *faults,
                       enum frag_err first)
 {
@@ -186,10 +191,10 @@ static int say_faults(const struct plan *plan, const char *faults,
         at += at != NULL;
     }
     snprintf(e.text, sizeof(e.text),
-             "%" PRIu64 " trace%s or cell%s failed%s, the others are in %s; "
-             "--resume tries again%s",
+             "%" PRIu64 " trace%s or cell%s failed%s; the others are in %s; "
+             "--resume tries the failed ones again%s",
              n.faults, n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
-             n.faults > FAULTS_SHOWN ? " (the first are above)" : "",
+             n.faults > FAULTS_SHOWN ? " (the first ones are above)" : "",
              plan->values->outputs.hdf5,
              first == FRAG_NOMEM ? ", best with more memory or fewer threads "
                                    "(-j)"
@@ -204,8 +209,8 @@ static int stopped(const struct plan *plan, enum frag_err err,
     const struct sweep_counts n = sweep_counts(plan->sweep);
 
     fprintf(stderr,
-            "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume goes "
-            "on\n",
+            "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume "
+            "continues\n",
             n.done + n.recalled, n.cells, plan->output.journal_path);
     return code;
 }
@@ -311,7 +316,7 @@ static int sweep_verb(const struct call *call, const void *values)
     int code;
 
     if (!v->outputs.hdf5 && !v->list)
-        return cli_misuse(call, "-o FILE says where the results go");
+        return cli_misuse(call, "expected -o FILE, the file for the results");
     code = outputs_misused(call, &v->outputs);
     if (code != EXIT_DONE)
         return code;
@@ -319,8 +324,8 @@ static int sweep_verb(const struct call *call, const void *values)
         return cli_misuse(call, "--jobs: expected at most 4096");
     for (size_t i = 0; i < v->common.args.count; i++)
         if (!strcmp(v->common.args.items[i], "-"))
-            return cli_misuse(call, "a sweep reads files, so that it can be "
-                                    "taken up again; stdin is none");
+            return cli_misuse(call, "expected files, found \"-\": a sweep "
+                                    "that reads stdin cannot be resumed");
     plan.progress = progress_start(&v->common);
     cli_catch_signals();
     code = prepare_and_run(&plan);
@@ -335,38 +340,42 @@ static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
     {"param", 0, "[POLICY:]KEY=VALUE,...",
      "values of a parameter: a list, or a range a..b:step or a..b*factor; "
-     "several of them in all combinations, for each policy that has them",
+     "several parameters make all combinations, for each policy that has them",
      OPTION_LIST, AT(params), NULL},
     {"grid", 0, "FILE",
-     "more of the grid, a line each: trace PATH, policy TEXT, capacity LIST, "
-     "param TEXT; # begins a comment",
+     "file that adds to the grid, one line each: trace PATH, policy TEXT, "
+     "capacity LIST, param TEXT; # begins a comment",
      OPTION_TEXT, AT(grid), NULL},
     OUTPUT_HDF5_OPTION(AT),
     OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
     OUTPUT_CSV_OPTION(AT),
-    OUTPUT_FORCE_OPTION(AT, "write over outputs and unfinished work that "
-                        "exist"),
-    {"jobs", 'j', "N", "threads (default: the processors it may use)",
+    OUTPUT_FORCE_OPTION(AT, "overwrite existing outputs, and discard "
+                            "unfinished work"),
+    {"jobs", 'j', "N", "number of threads (default: the processors that the "
+                       "process may use)",
      OPTION_NUMBER, AT(threads), NULL},
     {"resume", 0, NULL,
-     "go on where a sweep to this output was ended; begin one if there is none",
+     "continue an unfinished sweep to this output; begin one if there is none",
      OPTION_SWITCH, AT(resume), NULL},
     {"shard", 0, "I/N",
-     "only part I of N (from 1): neighbouring cells, to an output of its own; "
-     "`fragsim merge` puts the parts together",
+     "run only part I of N (from 1), whose cells are neighbours, and write it "
+     "to its own output; `fragsim merge` joins the parts",
      OPTION_TEXT, AT(shard), NULL},
     {"list", 0, NULL,
-     "only print the cells: number, trace, policy, capacity; a tab between",
+     "only print the cells: number, trace, policy and capacity, separated by "
+     "tabs",
      OPTION_SWITCH, AT(list), NULL},
     {"memory", 0, "SIZE",
-     "what it may take (default: three quarters of what is free, or of the "
-     "limit of its cgroup or shell); see below",
+     "upper bound on the memory of the sweep (default: three quarters of the "
+     "available memory, or of the limit of the cgroup or the shell); the "
+     "description states what it uses",
      OPTION_SIZE, AT(memory), NULL},
     {"details", 0, NULL,
-     "keep series, OOMs and segments of every cell, as replay does; files "
-     "grow a hundred times",
+     "keep the series, OOMs and segments of every cell, as replay does; files "
+     "are a hundred times larger",
      OPTION_SWITCH, AT(details), NULL},
-    {"points", 0, "N", "points of each series kept (default: 2000)",
+    {"points", 0, "N", "number of points of each series that is kept "
+                       "(default: 2000)",
      OPTION_NUMBER, AT(points), NULL},
     CELL_RUN_OPTIONS(AT, ""),
     CELL_MODEL_OPTIONS(AT),
@@ -379,28 +388,32 @@ const struct verb verb_sweep = {
     .args = "[TRACE...]",
     .summary = "replay a grid of traces, policies, parameters and capacities",
     .about =
-        "Runs every trace with every policy, every combination of parameters "
-        "and every capacity, on all processors, and writes one result file. "
-        "Its rows are sorted by trace, device, policy, parameters and "
-        "capacity, and it carries no times: the same grid gives the same "
-        "bytes, however many threads, shards and attempts it took.\n\n"
-        "Each finished cell is at once on the disk, in OUTPUT.journal beside "
-        "the output; a kill loses the cells at work and no more. --resume goes "
-        "on; a cell is known again by the SHA-256 of its trace, policy, "
-        "parameters, capacity, settings and version. The journal is removed "
-        "when the output is complete.\n\n"
+        "The command runs every trace with every policy, every combination of "
+        "parameters and every capacity, on all processors, and writes one "
+        "result file. Its rows are sorted by trace, device, policy, "
+        "parameters and capacity, and it contains no times: the same grid "
+        "makes the same bytes, for any number of threads, shards and "
+        "attempts.\n\n"
+        "Each finished cell is written to the disk at once, to OUTPUT.journal "
+        "beside the output. After a kill, a full disk or a lost node, only "
+        "the cells that were running are lost, and --resume continues. "
+        "--resume recognizes a finished cell by the SHA-256 of its trace, and "
+        "by its "
+        "policy, parameters, capacity, settings and version. The journal is "
+        "removed when the output is complete.\n\n"
         "A trace that cannot be read, or a cell that fails, does not end the "
-        "sweep: the others are written, what is missing is said at the end "
-        "and in the file's attribute `missing', and the exit code is that of "
-        "the first fault (3 for a malformed trace, 4 for one that is not "
-        "there).\n\n"
-        "Memory is at most 32 MiB, and 96 bytes an event of each open trace "
-        "(before it is read: 6 times the size of its file, 32 times if it is "
-        "compressed), and for each cell at work 1 MiB, 512 bytes a block that "
-        "is live at the peak and, where the policy knows the future, 96 bytes "
-        "an event; at the end, twice the result file. Cells and traces wait "
-        "for their turn where the sum would be above --memory; one always "
-        "runs.",
+        "sweep. The other cells are written. The missing ones are listed at "
+        "the end and in the attribute `missing' of the file, and the exit "
+        "code is that of the first error (3 for a malformed trace, 4 for a "
+        "trace that does not exist).\n\n"
+        "The memory is at most 32 MiB, plus that of the open traces and of "
+        "the running cells. An open trace needs 96 bytes for each event; "
+        "while it is read, 6 times the size of its file, or 32 times if the "
+        "file is compressed. A running cell needs 1 MiB, 512 bytes for each "
+        "block that is live at the peak, and, if the policy knows the future, "
+        "96 bytes for each event. At the end the sweep needs twice the size "
+        "of the result file. Cells and traces wait if the sum would exceed "
+        "--memory; one cell always runs.",
     .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
                "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,

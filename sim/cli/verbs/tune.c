@@ -1,4 +1,5 @@
-/* tune.c - the best PYTORCH_CUDA_ALLOC_CONF for traces. */
+/* tune.c - the command tune: finds the best PYTORCH_CUDA_ALLOC_CONF for traces.
+ * The search itself is in sim/experiments/tune/. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -40,14 +41,14 @@ struct tuning {
 
     struct frag_trace **traces;
     size_t trace_count;
-    struct tune_case *cases; /* names are owned */
+    struct tune_case *cases; /* their names are owned */
     size_t case_count;
     uint64_t case_room;
     struct tune_held_out *held_out;
     size_t held_out_count;
 };
 
-/* ---- what the options say ---- */
+/* ---- options ---- */
 
 static enum frag_err read_bound(const char *option, const char *text,
                                 double *bound, struct frag_error *e)
@@ -83,8 +84,8 @@ static enum frag_err forbid(struct tune_space *space, const char *name,
                  tune_knob_names[k]);
     }
     return frag_fail(e, FRAG_INVALID,
-                     "--without: \"%.40s\" is no setting that is tuned; there "
-                     "are %s",
+                     "--without: \"%.40s\" is not a setting that is tuned; "
+                     "those settings are %s",
                      name, known);
 }
 
@@ -169,7 +170,8 @@ static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
 
 /* ---- held out ---- */
 
-/* The same search on `cases`, and what it found on `part`. */
+/* Runs the same search on `cases`, and then runs its best settings on `part`.
+ */
 static enum frag_err hold_out(struct tuning *t, const struct tune_case *cases,
                               size_t count, const struct tune_case *part,
                               const char *name, struct frag_error *e)
@@ -202,7 +204,7 @@ static enum frag_err hold_out(struct tuning *t, const struct tune_case *cases,
     return err;
 }
 
-/* Of one trace the second half. */
+/* Holds out the second half of the only trace. */
 static enum frag_err hold_out_half(struct tuning *t, struct frag_error *e)
 {
     struct tune_halves halves;
@@ -211,7 +213,7 @@ static enum frag_err hold_out_half(struct tuning *t, struct frag_error *e)
 
     err = tune_split(t->cases[0].device, &halves, e);
     if (err == FRAG_UNSUPPORTED)
-        return FRAG_OK; /* too short to hold something out */
+        return FRAG_OK; /* the trace is too short to hold out a part */
     FRAG_TRY(err);
     first.device = &halves.first;
     rest.device = &halves.rest;
@@ -220,7 +222,7 @@ static enum frag_err hold_out_half(struct tuning *t, struct frag_error *e)
     return err;
 }
 
-/* Of several, each in turn. */
+/* Holds out each of several traces in turn. */
 static enum frag_err hold_out_each(struct tuning *t, struct frag_error *e)
 {
     struct tune_case *others = calloc(t->case_count, sizeof(*others));
@@ -263,7 +265,7 @@ static enum frag_err say_json(const struct tuning *t,
     return sink_commit(&sink, e);
 }
 
-/* Text, unless stdout takes the JSON. */
+/* Writes the JSON, and then the text unless the JSON went to stdout. */
 static enum frag_err say(const struct tuning *t, struct frag_error *e)
 {
     const struct tune_answer answer = {&t->search, t->held_out,
@@ -341,41 +343,45 @@ static int tune_run_verb(const struct call *call, const void *values)
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
     {"capacity", 'c', "SIZE",
-     "memory of the device, which the setting must survive (default: inf)",
+     "memory of the device; the job must survive with it (default: inf)",
      OPTION_SIZE, AT(capacity), NULL},
     {"max-calls-ratio", 0, "R",
-     "at most so many more driver calls than the default, as a share of its: "
+     "upper bound on extra driver calls, relative to the default settings: "
      "0.01 is 1 % (default: no bound)",
      OPTION_TEXT, AT(max_calls), NULL},
     {"max-seconds", 0, "X",
-     "at most so many more modelled seconds in the driver than the default "
-     "(default: no bound)",
+     "upper bound on extra seconds in the driver, compared with the default "
+     "settings, by the cost model (default: no bound)",
      OPTION_TEXT, AT(max_seconds), NULL},
     {"no-vmm", 0, NULL,
-     "only what works without the driver's virtual memory calls: no expandable "
-     "segments",
+     "use no settings that need the driver's virtual memory calls: no "
+     "expandable segments",
      OPTION_SWITCH, AT(no_vmm), NULL},
-    {"without", 0, "SETTING", "leave a setting alone; once for each",
+    {"without", 0, "SETTING", "do not change this setting; repeat the option "
+                              "for more settings",
      OPTION_LIST, AT(without), NULL},
     {"fraction", 0, NULL,
      "also try a memory limit (per_process_memory_fraction), and garbage "
-     "collection below it; the job then fails where it needs more than it did",
+     "collection below it; the job then fails if it needs more memory than in "
+     "the trace",
      OPTION_SWITCH, AT(fraction), NULL},
-    {"seed", 0, "N", "of the annealing (default: 1)", OPTION_NUMBER, AT(seed),
-     NULL},
-    {"evaluations", 0, "N", "settings that the annealing tries (default: 400)",
+    {"seed", 0, "N", "seed of the annealing (default: 1)",
+     OPTION_NUMBER, AT(seed), NULL},
+    {"evaluations", 0, "N", "number of settings that the annealing tries "
+                            "(default: 400)",
      OPTION_NUMBER, AT(evaluations), NULL},
     {"no-hold-out", 0, NULL,
-     "do not search again without a part of the traces to see how what is found "
-     "does on that part",
+     "do not test the search: by default it is repeated without a part of the "
+     "traces, and its result is run on that part",
      OPTION_SWITCH, AT(no_hold_out), NULL},
     {"verify-with", 0, "FILE",
-     "write what a run on a real device needs to confirm the figures: jobs as "
-     "JSON lines (events, conf, cap, predicted) and the event streams beside",
+     "write files for a run on a real device that verifies the figures: jobs "
+     "as JSON lines (events, conf, cap, predicted), and the event streams "
+     "beside them",
      OPTION_TEXT, AT(verify), NULL},
-    OUTPUT_JSON_OPTION(AT, "the answer as JSON; - is stdout"),
+    OUTPUT_JSON_OPTION(AT, "the result as JSON; - is stdout"),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
-    {"jobs", 'j', "N", "threads (default: one for each processor)",
+    {"jobs", 'j', "N", "number of threads (default: one for each processor)",
      OPTION_NUMBER, AT(jobs), NULL},
     CELL_MODEL_OPTIONS(AT),
     {0},
@@ -385,18 +391,21 @@ static const struct option_row options[] = {
 const struct verb verb_tune = {
     .name = "tune",
     .args = "TRACE...",
-    .summary = "the best PYTORCH_CUDA_ALLOC_CONF for traces",
+    .summary = "find the best PYTORCH_CUDA_ALLOC_CONF for traces",
     .about =
-        "Looks for the settings of PyTorch's allocator that make peak reserved "
-        "memory small, over all traces the geometric mean of its ratio to the "
-        "default's, within the bounds on each of them: a coarse grid, then "
-        "simulated annealing, then coordinate descent. The same seed gives the "
-        "same answer.\n\n"
-        "Prints comments and the line to export, so that a shell can source "
-        "it: what it saves, what it costs, what it does on steps (or, of "
-        "several traces, on traces) that were held out of the search, what it "
-        "does not go with, and the settings that no other beats in both memory "
-        "and time. Exits with 1 if nothing was found within the bounds.",
+        "The command searches for the settings of PyTorch's allocator that "
+        "minimize peak reserved memory: the geometric mean, over all traces, "
+        "of its ratio to the peak with the default settings. Every trace must "
+        "stay within the bounds. The search is a coarse grid, then simulated "
+        "annealing, then coordinate descent. The same seed finds the same "
+        "settings.\n\n"
+        "The output is comments and one line that exports the variable, so "
+        "that a shell can source it. The comments state what the settings "
+        "save, what they cost, how they do on steps (or, with several traces, "
+        "on whole traces) that were held out of the search, what they cannot "
+        "be combined with, and which settings no other setting beats in both "
+        "memory and time. The exit code is 1 if no settings are within the "
+        "bounds.",
     .example = "fragsim tune snapshot.pickle --capacity 24GiB "
                "--max-calls-ratio 0.01",
     .options = options,

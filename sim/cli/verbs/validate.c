@@ -1,5 +1,5 @@
-/* validate.c - the torch policy against what the recorded allocator did.
- */
+/* validate.c - the command validate: compares the torch policy with the
+ * recorded allocator. The comparison itself is in sim/validate/. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -19,11 +19,12 @@ struct values {
     bool anchored, predicted, force;
 };
 
-/* What the options and the file of counters say about one trace. */
+/* The limits of one trace, from the options and its file of counters. */
 struct setting {
-    struct frag_stats_file *stats; /* NULL if there is none */
-    frag_size limit;               /* 0: not known */
-    frag_size total;               /* 0: not known */
+    struct frag_stats_file
+        *stats;      /* NULL if the trace has no file of counters */
+    frag_size limit; /* 0: not known */
+    frag_size total; /* 0: not known */
 };
 
 static enum frag_err open_stats(const struct values *v, const char *path,
@@ -58,9 +59,9 @@ static enum frag_err settle(const struct values *v, const char *path,
     return FRAG_OK;
 }
 
-/* -- what is shown ------------------------------------------------------- */
+/* -- output -------------------------------------------------------------- */
 
-/* A number of a validation: its JSON key. */
+/* The numbers of a validation, by their JSON keys. */
 static const struct number_row {
     const char *key;
     size_t offset;
@@ -269,8 +270,8 @@ static int validate_run(const struct call *call, const void *values)
     int code;
 
     if (v->anchored && v->predicted)
-        return cli_misuse(call, "--anchored and --predicted exclude each "
-                                "other");
+        return cli_misuse(call,
+                          "--anchored and --predicted exclude each other");
     if (v->limit && v->fraction > 0)
         return cli_misuse(call, "--limit and --memory-fraction exclude each "
                                 "other");
@@ -291,29 +292,29 @@ static int validate_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
     {"anchored", 0, NULL,
-     "give segments their recorded base addresses (default)", OPTION_SWITCH,
+     "place segments at their recorded base addresses (default)", OPTION_SWITCH,
      AT(anchored), NULL},
     {"predicted", 0, NULL,
-     "foresee base addresses with the arena's model of the driver",
+     "predict base addresses with the arena's model of the driver",
      OPTION_SWITCH, AT(predicted), NULL},
     {"stats", 0, "FILE",
-     "memory_stats of the recording as JSON (default: NAME.json beside "
-     "NAME.pickle)",
+     "memory_stats of the recorded allocator as JSON (default: NAME.json "
+     "beside NAME.pickle)",
      OPTION_TEXT, AT(stats), NULL},
     {"limit", 0, "SIZE",
-     "memory limit inside the recorded allocator (default: `cap' of the "
-     "counters, or none)",
+     "memory limit that was set in the recorded allocator (default: `cap' of "
+     "the counters, or none)",
      OPTION_SIZE, AT(limit), NULL},
     {"memory-fraction", 0, "X",
-     "the same as a share of the device's memory", OPTION_RATIO,
+     "the same limit as a share of the device's memory", OPTION_RATIO,
      AT(fraction), NULL},
     {"total", 0, "SIZE",
-     "the device's memory (default: `total_memory' of the counters, or an "
+     "memory of the device (default: `total_memory' of the counters, or an "
      "H200's)",
      OPTION_SIZE, AT(total), NULL},
-    {"json", 0, "FILE", "the result as JSON; - is stdout", OPTION_TEXT,
+    {"json", 0, "FILE", "write the result as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
-    {"force", 'f', NULL, "write over an output that exists", OPTION_SWITCH,
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      AT(force), NULL},
     {0},
 };
@@ -322,11 +323,13 @@ static const struct option_row options[] = {
 const struct verb verb_validate = {
     .name = "validate",
     .args = "TRACE...",
-    .summary = "hold the torch policy against what the real allocator did",
-    .about = "Replays a snapshot's requests with its recorded settings and "
-             "compares everything recorded: each segment event, each address, "
-             "each OOM, each block of the final snapshot, and the counters of "
-             "memory_stats where a file has them. Exit 1 if anything differs.",
+    .summary = "compare the torch policy with the recorded allocator",
+    .about = "The command replays the requests of a snapshot with its "
+             "recorded settings, and compares the result with everything that "
+             "was recorded: each segment event, each address, each OOM, each "
+             "block of the final snapshot, and the counters of memory_stats "
+             "if there is a file of them. The exit code is 1 if anything "
+             "differs.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
     .size = sizeof(struct values),
