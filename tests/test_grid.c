@@ -42,7 +42,7 @@ static const struct {
     {"..3:1", "!a number before .."},
     {"1..3", "!a number after .. and then"},
     {"1..3:", "!a number as the step"},
-    {"1..3:1x", "!and no more"},
+    {"1..3:1x", "!and nothing after it"},
     {"3..1:1", "!the smaller number first"},
     {"1MiB..3GiB:1MiB", "!one unit"},
     {"1MiB..3MiB:1GiB", "!a step in that unit"},
@@ -50,7 +50,7 @@ static const struct {
     {"1..3:0", "!a step above 0"},
     {"1..3*1", "!a factor above 1"},
     {"0..3*2", "!from a number above 0"},
-    {"1..1000000:1", "!more than"},
+    {"1..1000000:1", "!found more"},
     /* clang-format on */
 };
 
@@ -171,7 +171,7 @@ static void wrong_grids_are_refused(void **state)
     (void)state;
     expect_words(
         &(const struct grid_source){&none, &policies, &none, &none, NULL},
-        "no trace");
+        "expected a trace");
     expect_words(
         &(const struct grid_source){&traces, &policies, &none, &misspelt, NULL},
         "none of the policies");
@@ -210,7 +210,7 @@ static void a_file_adds_to_the_options(void **state)
         "b c#d best_fit:segment=2MiB 1024;");
     write_file(bad, "policy direct\npolicies direct\n");
     expect_words(&(const struct grid_source){&traces, &none, &none, &none, bad},
-                 ":2: expected trace, policy, capacity or param");
+                 ":2: expected \"trace\", \"policy\", \"capacity\" or");
     unlink(good);
     unlink(bad);
 }
