@@ -1,8 +1,8 @@
-# breakdown.gp - what lies in the reserved bytes of each run at its peak, as
-#                stacked bars.
+# breakdown.gp - draws the parts of the reserved bytes of each run at its peak,
+#                as stacked bars.
 # in:  PREFIX.tsv  label, note, requested, rounding, pending, free_here,
 #                  free_stream, free_pool, unusable, trace: bytes that sum to
-#                  peak reserved; a row a run, the first on top
+#                  peak reserved; one row for each run, the first on top
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='breakdown'; out='breakdown.svg'" breakdown.gp
 set datafile separator tab
@@ -32,7 +32,7 @@ do for [k=1:7] {
 wide = 1000
 left = 24.0
 right = 8.4*notes + 16
-# The legend: what is there at all, in rows as wide as the figure.
+# The legend: the parts that occur, in rows as wide as the figure.
 letter = 8.2
 array at_x[7]; array at_y[7]
 x = left; lines = 1
@@ -69,14 +69,14 @@ set border 2 linecolor "#555555"
 set tics nomirror textcolor "#333333"
 set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
 set style fill solid 1.0 noborder
-# What is right of the longest bar is for its note.
+# The space right of the longest bar is for its note.
 set xrange [0:most/unit*(wide - left - 20)/(wide - left - 20 - right)]
 set yrange [-n+0.4:0.6]
-set xlabel "reserved at its peak, ".(unit > 2**20 ? "GiB" : "MiB") \
+set xlabel "reserved at the peak, ".(unit > 2**20 ? "GiB" : "MiB") \
     textcolor "#333333"
 unset ytics
 unset key
-set label 1 "What the peak is made of: ".trace noenhanced \
+set label 1 "Parts of peak reserved: ".trace noenhanced \
     at screen left/wide, screen 1 - 24.0/high left font ",18" \
     textcolor "#111111"
 do for [k=1:7] {

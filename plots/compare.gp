@@ -1,6 +1,7 @@
-# compare.gp - peak reserved of each run as bars, beside what was requested.
+# compare.gp - draws peak reserved of each run as a bar, with a mark at peak
+#              requested.
 # in:  PREFIX.tsv  label, note, requested, reserved, ooms, trace: peaks in
-#                  bytes; a row a run, the first on top
+#                  bytes; one row for each run, the first on top
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='compare'; out='compare.svg'" compare.gp
 set datafile separator tab
@@ -43,7 +44,7 @@ set border 2 linecolor "#555555"
 set tics nomirror textcolor "#333333"
 set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
 set style fill solid 1.0 noborder
-# What is right of the longest bar is for its note.
+# The space right of the longest bar is for its note.
 set xrange [0:most/unit*(wide - left - 20)/(wide - left - 20 - right)]
 set yrange [-n+0.4:0.6]
 set xlabel "peak reserved, ".(unit > 2**20 ? "GiB" : "MiB") textcolor "#333333"

@@ -1,6 +1,7 @@
-# costs.gp - what driver calls take over their size, and the fitted model.
-# in:  PREFIX.tsv  call, bytes, ns, model_ns, about: typical times; a block a
-#                  call, parted by two empty lines
+# costs.gp - draws the time of driver calls over their size, and the cost
+# model. in:  PREFIX.tsv  call, bytes, ns, model_ns, about: typical times; one
+# block
+#                  for each call, separated by two empty lines
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='costs'; out='costs.svg'" costs.gp
 set datafile separator tab
@@ -35,11 +36,11 @@ set logscale xy
 set format x ""
 set xtics ("1 KiB" 2**10, "1 MiB" 2**20, "1 GiB" 2**30, "1 TiB" 2.0**40)
 set format y "%.0s %cs"
-set label 1 "What calls of the driver take" at screen 24.0/wide, \
+set label 1 "Time of driver calls over their size" at screen 24.0/wide, \
     screen 1 - 24.0/high left font ",18" textcolor "#111111"
 set label 2 about noenhanced at screen 24.0/wide, screen 1 - 46.0/high left \
     textcolor "#555555"
-set label 3 "dots: measured; line: fixed + so much a MiB" \
+set label 3 "dots: measured; line: model, a fixed time + a time for each MiB" \
     at screen 1 - 24.0/wide, screen 1 - 24.0/high right textcolor "#555555"
 unset key
 

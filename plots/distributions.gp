@@ -1,7 +1,8 @@
-# distributions.gp - sizes and lifetimes of a trace's requests.
-# in:  PREFIX.tsv  kind (size, lifetime), power, requests, bytes, request_share,
-#                  byte_share, trace: a bin a row, from 2^power (bytes, events)
-#                  to twice that; bins that are empty are left out
+# distributions.gp - draws the sizes and lifetimes of a trace's requests.
+# in:  PREFIX.tsv  kind (size, lifetime), power, requests, bytes,
+# request_share,
+#                  byte_share, trace: one row for each bin, from 2^power
+#                  (bytes, events) to twice that; empty bins are left out
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='distributions'; out='distributions.svg'" \
 #            distributions.gp
@@ -76,8 +77,8 @@ do for [k=1:2] {
     do for [p=int(low[k]):int(high[k])+1:step] {
         set xtics add ((k == 1 ? bytes(p) : events(p)) p - 0.5)
     }
-    set xlabel (k == 1 ? "size of the request; a bar goes from a power of two to the next" : \
-        "lifetime in events; a bar goes from a power of two to the next") textcolor "#333333"
+    set xlabel (k == 1 ? "size of the request; each bar is one power of two" : \
+        "lifetime in events; each bar is one power of two") textcolor "#333333"
     if (k == 1) {
         set key at screen 1 - 24.0/wide, screen 1 - 44.0/high_px right top \
             horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
@@ -88,9 +89,9 @@ do for [k=1:2] {
     }
     plot in.".tsv" skip 1 using (strcol(1) eq kind[k] ? $2 - 0.2 : NaN): \
              (100*$5):(0.38) with boxes linecolor rgb by_request \
-             title "of requests", \
+             title "of all requests", \
          "" skip 1 using (strcol(1) eq kind[k] ? $2 + 0.2 : NaN): \
              (100*$6):(0.38) with boxes linecolor rgb by_byte \
-             title "of their bytes"
+             title "of all bytes"
 }
 unset multiplot

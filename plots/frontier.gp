@@ -1,14 +1,15 @@
-# frontier.gp - who survives which capacity, and where the others fail.
+# frontier.gp - draws which policy survives which capacity, and where the other
+#               policies fail.
 # in:  PREFIX.tsv  row, column, policy, capacity, share, runs, survived, ooms,
-#                  done, trace: a tile of policy and capacity a row; done is the
-#                  share of the events before the first OOM, in the mean of the
-#                  runs; share may be empty
+#                  done, trace: one row for each policy and capacity; done is
+#                  the share of the events before the first OOM, as the mean of
+#                  the runs; share may be empty
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='frontier'; out='frontier.svg'" frontier.gp
 set datafile separator tab
 set encoding utf8
 
-# A name that is too long loses its middle.
+# Shortens a long name: an ellipsis replaces its middle.
 short(s) = strlen(s) > 46 ? s[1:26]."…".s[strlen(s)-18:] : s
 trace = ""
 stats in.".tsv" skip 1 using (trace = strcol(10), $1) nooutput
@@ -37,7 +38,8 @@ do for [i=1:columns] {
 letter = 8.0
 suffix = out[strlen(out)-2:]
 if (suffix ne "svg") { letter = 9.3 }
-# One trace says where it failed and how often, several how many survive.
+# With one trace a tile shows where it failed and how often; with several
+# traces, how many survive.
 cell_w = letter*texts + 14 < 96 ? 96.0 : letter*texts + 14
 cell_h = 28.0
 left = letter*names + 28
@@ -67,13 +69,13 @@ unset border
 unset xtics
 unset ytics
 unset key
-set label 1 (most > 1 ? "Who survives which capacity: traces without an OOM" : \
-    "Who survives which capacity: ".trace) noenhanced \
+set label 1 (most > 1 ? "Survival by capacity: traces without an OOM" : \
+    "Survival by capacity: ".trace) noenhanced \
     at screen 24.0/wide, screen 1 - 24.0/high left font ",18" \
     textcolor "#111111"
-set label 2 (most > 1 ? "Capacity as a share of each trace's peak requested." : \
-    "Where it failed: share of the events before the first OOM, and OOMs in " \
-    ."all.") at screen 24.0/wide, screen 1 - 50.0/high left \
+set label 2 (most > 1 ? "Capacity relative to each trace's peak requested." : \
+    "Failed runs: share of the events before the first OOM, number of " \
+    ."OOMs.") at screen 24.0/wide, screen 1 - 50.0/high left \
     textcolor "#555555"
 do for [i=1:columns] {
     set label 10+2*i capacity[i] center at first i-1, \
@@ -83,8 +85,8 @@ do for [i=1:columns] {
         screen 1 - (head - 13)/high textcolor "#555555"
 }
 
-# Okabe and Ito's palette, which the colour-blind can tell apart; who fails
-# later is paler.
+# Okabe and Ito's palette, which the colour-blind can tell apart. A later
+# failure is paler.
 fits = 0x0072B2
 pale(done) = (int(0xD5 + (0xF8 - 0xD5)*done) << 16) + \
     (int(0x5E + (0xE3 - 0x5E)*done) << 8) + int(0x00 + 0xD0*done)

@@ -1,13 +1,13 @@
-# heatmap.gp - peak reserved over the lower bound, policy by trace.
-# in:  PREFIX.tsv         row, column, policy, ratio, ooms: a cell a row; ratio 0
-#                         where there is no run; the last column is the mean
+# heatmap.gp - draws peak reserved over the lower bound, policy by trace.
+# in:  PREFIX.tsv         row, column, policy, ratio, ooms: one row for each
+#                         tile; ratio 0: no run; the last column is the mean
 #      PREFIX.traces.tsv  column, trace
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='heatmap'; out='heatmap.svg'" heatmap.gp
 set datafile separator tab
 set encoding utf8
 
-# A name that is too long loses its middle.
+# Shortens a long name: an ellipsis replaces its middle.
 short(s) = strlen(s) > 46 ? s[1:26]."…".s[strlen(s)-18:] : s
 stats in.".tsv" skip 1 using 1 nooutput
 rows = int(STATS_max) + 1
@@ -59,8 +59,8 @@ unset border
 unset xtics
 unset ytics
 unset key
-# Cividis, which looks the same to the colour-blind, from light to dark: ink is
-# waste. A factor of four and more is darkest.
+# Cividis, which looks the same to the colour-blind: darker means more waste. A
+# factor of four and more is darkest.
 set palette defined (0 "#FDEA45", 1 "#BCAF6F", 2 "#7C7B78", 3 "#414D6B", \
     4 "#00224E") maxcolors 256
 set cbrange [0:2]
@@ -68,14 +68,14 @@ shade(x) = x >= 4 ? 2.0 : x > 1 ? log(x)/log(2) : 0.0
 number(x, ooms) = x == 0 ? "" : ooms > 0 ? "OOM" : \
     x >= 99.5 ? sprintf("%.0f", x) : x >= 9.995 ? sprintf("%.1f", x) : \
     sprintf("%.2f", x)
-# The mean stands apart.
+# The column of means is set apart.
 place(column) = column == columns ? column + 0.3 : column
 
 unset colorbox
 set label 1 "Peak reserved over the lower bound" \
     at screen 24.0/wide, screen 1 - 24.0/high left font ",18" \
     textcolor "#111111"
-set label 2 "1.00 is the least that any policy could reserve; the best policy " \
+set label 2 "1.00 is the least that any policy can reserve; the best policy " \
     ."is on top. Right: the geometric mean." \
     at screen 24.0/wide, screen 22.0/high left textcolor "#555555"
 do for [i=1:columns] {

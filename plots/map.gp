@@ -1,10 +1,11 @@
-# map.gp - addresses over events: what lies where, and for how long.
-# in:  PREFIX.tsv       trace, policy, color, events, bytes, peak, ooms: one row
+# map.gp - draws the addresses of blocks over events.
+# in:  PREFIX.tsv       trace, policy, color, events, bytes, peak, ooms: one
+# row
 #      PREFIX.ooms.tsv  event of each OOM
-#      PREFIX.cells     a grid of numbers parted by spaces, a line a row from the
-#                       lowest address: -2 not reserved, -1 reserved and free,
-#                       else the block's lifetime in events or size in bytes (as
-#                       a power of two), or its stream
+#      PREFIX.cells     a grid of numbers separated by spaces, one line for each
+#                       row, from the lowest address: -2 not reserved, -1
+#                       reserved and free, else the block's lifetime in events
+#                       or size in bytes (as a power of two), or its stream
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='map'; out='map.svg'" map.gp
 set datafile separator tab
@@ -21,7 +22,7 @@ wide_n = STATS_size_x
 high_n = STATS_size_y
 unit = bytes < 2**30 ? 2.0**20 : 2.0**30
 
-# A cell is a pixel.
+# Each cell of the grid is one pixel.
 left = 84.0
 right = 56.0
 head = 116.0
@@ -47,7 +48,7 @@ set border 3 linecolor "#555555"
 set tics nomirror out textcolor "#333333"
 set xrange [0:events]
 set yrange [0:bytes/unit]
-# No two marks read alike.
+# Labels with enough digits that no two are equal.
 lead = events/1000.0**floor(log10(events + 1)/3)
 set format x (events < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
 set xlabel "event" textcolor "#333333"
@@ -58,12 +59,12 @@ set label 1 "Memory map: ".trace.", ".policy noenhanced \
     textcolor "#111111"
 set label 2 sprintf("peak reserved %.2f %s", peak/unit, \
     unit > 2**20 ? "GiB" : "MiB").(ooms > 0 ? sprintf(", %d OOM%s", ooms, \
-    ooms > 1 ? "s" : "") : "").". Grey is reserved and free, white not " \
+    ooms > 1 ? "s" : "") : "").". Grey: reserved and free; white: not " \
     ."reserved." at screen 24.0/wide, screen 1 - 48.0/high left \
     textcolor "#555555"
 
-# Cividis, which looks the same to the colour-blind: the darker, the longer a
-# block lives. Streams are apart in Okabe and Ito's palette.
+# Cividis, which looks the same to the colour-blind: a darker block lives
+# longer or is larger. Streams have the colours of Okabe and Ito's palette.
 low = color eq "size" ? 9 : 0
 most = color eq "stream" ? 7.99 : most > low + 1 ? most : low + 1
 span = most - low
@@ -83,7 +84,7 @@ if (color eq "stream") {
     set cbrange [-2.5:most]
 }
 
-# The key: a strip of boxes with words at its ends.
+# The key: a strip of boxes with their values.
 key_x = 24.0
 strip = 24
 ink(i) = int(i) == 0 ? "#FDEA45" : i == 1 ? "#BCAF6F" : i == 2 ? "#7C7B78" : \
@@ -105,7 +106,7 @@ if (color ne "stream") {
             at screen (x+28)/wide, screen y/high left textcolor "#333333"
     }
 } else {
-    set label 10 "blocks by stream, a colour each" \
+    set label 10 "blocks by stream, one colour each" \
         at screen key_x/wide, screen y/high left textcolor "#333333"
 }
 unset key

@@ -1,10 +1,11 @@
-# pareto.gp - memory against its price, a point a policy, and the front.
-# in:  PREFIX.tsv  policy, memory, seconds, kind, bound, subjects, trace: a row a
-#                  policy, by seconds; memory is peak reserved in bytes beside
-#                  its lower bound where there is one subject, and the mean of
-#                  peak reserved over lower bound (bound: 0) where there are
-#                  several; kind: front, beaten, failed (an OOM, or not on every
-#                  trace), offline (it knows the future)
+# pareto.gp - draws memory against driver time, one point for each policy, and
+#             the front.
+# in:  PREFIX.tsv  policy, memory, seconds, kind, bound, subjects, trace: one
+#                  row for each policy, by seconds; with one subject, memory is
+#                  peak reserved in bytes and bound its lower bound; with
+#                  several, memory is the mean of peak reserved over lower bound
+#                  and bound is 0; kind: front, beaten, failed (an OOM, or not
+#                  on every trace), offline (it knows the future)
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='pareto'; out='pareto.svg'" pareto.gp
 set datafile separator tab
@@ -14,7 +15,7 @@ stats in.".tsv" skip 1 using 0 nooutput
 n = int(STATS_records)
 array name[n]; array memory[n]; array seconds[n]; array kind[n]
 trace = ""; bound = 0.0; subjects = 1
-# A name that is too long loses its middle.
+# Shortens a long name: an ellipsis replaces its middle.
 short(s) = strlen(s) > 46 ? s[1:26]."…".s[strlen(s)-18:] : s
 do for [i=1:n] {
     stats in.".tsv" skip 1 every ::i-1::i-1 using (text = strcol(1), \
@@ -32,13 +33,13 @@ do for [i=1:n] {
     low_x = seconds[i] < low_x ? seconds[i] : low_x
     high_x = seconds[i] > high_x ? seconds[i] : high_x
 }
-# No policy can be below it.
+# No policy can be below the bound.
 floor_y = subjects > 1 ? 1.0 : bound
 low_y = floor_y > 0 && floor_y < low_y ? floor_y : low_y
 unit = subjects > 1 ? 1.0 : high_y < 2**30 ? 2.0**20 : 2.0**30
 log_x = low_x > 0 && high_x > 20*low_x
 log_y = low_y > 0 && high_y > 2.5*low_y
-# Along an axis: its own measure, and back.
+# Positions along an axis: logarithms if the axis is logarithmic.
 to_x(v) = log_x ? log10(v) : v
 to_y(v) = log_y ? log10(v) : v
 from_x = to_x(low_x); span_x = to_x(high_x) - from_x
@@ -86,7 +87,7 @@ set grid linecolor "#e4e4e4" linetype 1 linewidth 1
 set xrange [from_x:from_x + span_x]
 set yrange [from_y:from_y + span_y]
 
-# Ticks on a logarithmic axis, in words that need no exponent.
+# Ticks on a logarithmic axis, as texts without an exponent.
 duration(v) = v < 0.9995e-3 ? sprintf("%g µs", 1e6*v) : \
     v < 0.9995 ? sprintf("%g ms", 1e3*v) : sprintf("%g s", v)
 array steps[3] = [1.0, 2.0, 5.0]
@@ -115,11 +116,11 @@ if (log_y) {
     }
 }
 
-# -- labels: each beside its point, where nothing else is --------------------
+# -- labels: each beside its point, at a place that is free -------------------
 wide_x = wide - left - right
 high_y = high - head - foot
 array px[n]; array py[n]
-# The last box is that of the words on the bound.
+# The last box is that of the label "lower bound".
 array l[n+1]; array r[n+1]; array b[n+1]; array t[n+1]
 do for [i=1:n] {
     px[i] = left + (to_x(seconds[i]) - from_x)/span_x*wide_x
@@ -129,7 +130,7 @@ do for [i=1:n] {
 bound_y = floor_y > 0 ? foot + (to_y(floor_y) - from_y)/span_y*high_y : -99
 l[n+1] = wide - right - letter*12; r[n+1] = wide - right
 t[n+1] = bound_y; b[n+1] = bound_y - 18
-# The front as pixels: along from the point before, then down to the point.
+# The front in pixels: right from the previous point, then down to this point.
 array before[n]
 last = 0
 do for [i=1:n] {
@@ -146,7 +147,8 @@ meets(x0, x1, y0, y1) = (sum [j=1:n] crosses(j, x0, x1, y0, y1)) +  \
 inside(x0, x1, y0, y1) = x0 > left + 2 && x1 < wide - 6 && \
     y0 > foot + 2 && y1 < high - head + 14 && \
     (y0 > bound_y + 1 || y1 < bound_y - 1)
-# Eight sides. Below and left of the front there are no points by definition.
+# Eight sides of a point. Points of the front try the sides below and left
+# first, because no other point is there.
 array side_x[8] = [1, -1, 1, 1, -1, -1, 0, 0]
 array side_y[8] = [0, 0, 1, -1, 1, -1, 1, -1]
 array front_x[8] = [-1, -1, 0, 1, 1, 1, -1, 0]
@@ -205,8 +207,9 @@ set label 1 (subjects > 1 ? "Memory and its price over ".subjects." traces" : \
     "Memory and its price: ".trace) noenhanced \
     at screen left/wide, screen 1 - 24.0/high left font ",18" \
     textcolor "#111111"
-set label 2 "Lower left is better. The choice is on the line; a grey one is beaten " \
-    ."in both by another." at screen left/wide, screen 1 - 48.0/high left \
+set label 2 "Lower left is better. No policy beats those on the line; grey ones " \
+    ."are beaten in both measures." \
+    at screen left/wide, screen 1 - 48.0/high left \
     textcolor "#555555"
 set xlabel "modelled time in driver calls".(log_x ? "" : ", s") \
     textcolor "#333333"
@@ -216,7 +219,7 @@ set ylabel (subjects > 1 ? \
 if (!log_y) { set format y "%g" }
 unset key
 
-# The front: from the top down, by steps, and on to the right.
+# The front: steps from the top left to the bottom right.
 at_x(i) = to_x(seconds[i])
 at_y(v) = log_y ? log10(v) : v/unit
 if (!log_y) { set yrange [from_y/unit:(from_y + span_y)/unit] }

@@ -1,14 +1,16 @@
-# sweep.gp - peak reserved over the values of one parameter.
-# in:  PREFIX.tsv         line, value, reserved, ooms, bound, label: a run a row;
-#                         reserved is bytes beside the lower bound, or over it
-#                         (bound: 0); value is a row of the other file
+# sweep.gp - draws peak reserved over the values of one parameter.
+# in:  PREFIX.tsv         line, value, reserved, ooms, bound, label: one row
+# for
+#                         each run; reserved is bytes and bound the lower bound,
+#                         or reserved is the ratio of both and bound is 0; value
+#                         is the index of a row of the other file
 #      PREFIX.values.tsv  value, text, policy, parameter, trace
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='sweep'; out='sweep.svg'" sweep.gp
 set datafile separator tab
 set encoding utf8
 
-# A name that is too long loses its middle.
+# Shortens a long name: an ellipsis replaces its middle.
 short(s) = strlen(s) > 40 ? s[1:22]."…".s[strlen(s)-16:] : s
 policy = ""; parameter = ""; trace = ""
 stats in.".values.tsv" skip 1 using \
@@ -45,7 +47,7 @@ wide = 1000
 left = 100.0
 right = 30 + letter*longest
 head = 84.0
-# Long values stand aslant.
+# Long values are printed at an angle.
 aslant = ticks*letter*(widest + 2) > wide - left - right
 foot = aslant ? 70.0 + 0.72*letter*widest : 78.0
 high = int(560 + foot)
@@ -98,7 +100,7 @@ if (bound > 0) {
         offset 0.5,-0.6 textcolor "#555555"
 }
 
-# Names at the right end, in the order of the lines, pushed apart.
+# Names at the right end, in the order of the lines' ends, without overlap.
 gap = 18.0/(high - head - foot)*(ceil_y - floor_y)
 array taken[lines]
 do for [i=1:lines] { taken[i] = 0 }

@@ -1,9 +1,10 @@
-# timeline.gp - memory over the events of each run, a panel a run.
-# in:  PREFIX.tsv       event, allocated, reserved (bytes): corners of steps; a
-#                       block a run, with two empty lines between blocks
+# timeline.gp - draws memory over the events of each run, one panel for each
+#               run.
+# in:  PREFIX.tsv       event, allocated, reserved (bytes): corners of steps;
+#                       one block for each run, separated by two empty lines
 #      PREFIX.ooms.tsv  run (from 0), event, reserved: requests that failed
-#      PREFIX.runs.tsv  label, trace, capacity, events: a row a run; capacity in
-#                       bytes, -1 if there is none
+#      PREFIX.runs.tsv  label, trace, capacity, events: one row for each run;
+#                       capacity in bytes, -1: unlimited
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='timeline'; out='timeline.svg'" timeline.gp
 set datafile separator tab
@@ -67,7 +68,7 @@ set format x ""
 set x2range [0:1]
 set y2range [0:1]
 
-# The legend is a plot of its own, above the panels.
+# The legend is drawn with the first panel, above it.
 set label 1 trace noenhanced at screen 0.085, screen 1 - 24.0/high left \
     font ",18" textcolor "#111111"
 do for [i=1:n] {
@@ -78,7 +79,7 @@ do for [i=1:n] {
     set ylabel (unit > 2**20 ? "GiB" : "MiB") textcolor "#333333"
     set xrange [0:lasts[i] > 0 ? lasts[i] : 1]
     if (i == n) {
-        # No two marks read alike.
+        # Labels with enough digits that no two are equal.
         lead = lasts[i]/1000.0**floor(log10(lasts[i] + 1)/3)
         set format x (lasts[i] < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
         set xlabel "event" textcolor "#333333"

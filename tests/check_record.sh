@@ -267,7 +267,7 @@ ended "no output" 2 "expected -o FILE" -- true
 ended "no folder" 4 "nowhere/t.h5" -o nowhere/t.h5 -- true
 same "files after all that" "$(ls -d t.* 2>/dev/null)" ""
 echo mine >t.h5
-ended "an output that exists" 4 "t.h5 exists; -f writes over it" \
+ended "an output that exists" 4 "t.h5 exists; -f overwrites it" \
     -o t.h5 -- sh -c 'echo ran >ran'
 same "the program of an output that exists" "$(cat t.h5 ran 2>/dev/null)" mine
 "$fragsim" record -q -f -k -o t.h5 -- "$parts/record_loader" dlsym blocks \

@@ -1,5 +1,5 @@
-/* The cuda backend of a cell: a GPU, the arena that it keeps to, and the check
- * of what blocks hold. */
+/* cell_cuda.c - the cuda backend of a cell: the GPU, the arena whose capacity
+ * limits it, and the check of block contents (real/device/pattern.h). */
 #include "sim/cli/cell_cuda.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "sim/arena/arena.h"
 #include "sim/twin.h"
 
-/* The parts of a cell's memory; NULL if not used. */
+/* What cell_memory.parts points to; a member that is not used is NULL. */
 struct parts {
     struct frag_backend *device, *arena, *twin;
     struct frag_pattern *pattern;

@@ -1,6 +1,7 @@
-/* cell_cuda.h - the backend of a cell that is a GPU: one that keeps to an
- * arena's capacity and is timed call by call (sim/twin.h). Its memory's `mem`
- * is that twin. */
+/* cell_cuda.h - runs a cell on a GPU instead of the simulated device. The
+ * backend opens a twin (sim/twin.h): the GPU beside an arena of the requested
+ * capacity. The twin enforces that capacity to the byte and times each call;
+ * cell_memory.mem is the twin. */
 #ifndef FRAG_SIM_CLI_CELL_CUDA_H
 #define FRAG_SIM_CLI_CELL_CUDA_H
 

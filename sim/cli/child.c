@@ -1,4 +1,5 @@
-/* child.c - fork, exec and wait, for every program that fragsim runs. */
+/* child.c - fork, exec and wait, for every program that fragsim runs. The child
+ * reports a failed exec through a pipe that a successful exec closes. */
 #include "sim/cli/child.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ static void apply(const struct setting *settings)
             unsetenv(settings->name);
 }
 
-/* Copies of the words, since execvp takes words that may be written to. */
+/* A copy of the vector: execvp expects pointers to char that is not const. NULL
+ * if the host has no memory. */
 static char **copy_words(const char *const *argv)
 {
     size_t count = 0;
@@ -39,8 +41,8 @@ static char **copy_words(const char *const *argv)
     return copy;
 }
 
-/* Runs in the child. It executes the program, or writes to the pipe `report`
- * why it cannot. */
+/* Runs in the child: executes the program, or writes the errno of the failure
+ * to the pipe `report`. Does not return. */
 static void execute(const struct child *c, char **argv, int report)
 {
     int error;
@@ -57,7 +59,8 @@ static void execute(const struct child *c, char **argv, int report)
     _exit(CHILD_MISSING);
 }
 
-/* The errno that the child wrote; 0 if exec closed its end of the pipe. */
+/* The errno that the child wrote; 0 if exec succeeded and closed the child's
+ * end of the pipe. */
 static int read_report(int report)
 {
     int error = 0;
@@ -69,7 +72,7 @@ static int read_report(int report)
     return got == (ssize_t)sizeof(error) ? error : 0;
 }
 
-/* False where the process is not ours to wait for. */
+/* False if `process` is not a child of this process. */
 static bool wait_for(pid_t process, int *status)
 {
     while (waitpid(process, status, 0) < 0)
@@ -78,7 +81,8 @@ static bool wait_for(pid_t process, int *status)
     return true;
 }
 
-/* Forks; 0 with *error where there is no process or no program in it. */
+/* Forks and executes. Returns the process id, or 0 with *error if fork or exec
+ * failed. */
 static pid_t start(const struct child *c, char **argv, const int report[2],
                    int *error)
 {

@@ -1,5 +1,5 @@
-/* child.h - a program run in a child process: started, waited for, and its end
- * as a shell reports it. The module catches no signal.
+/* child.h - starts a program in a child process, waits for it, and reports its
+ * end as a shell does. The module catches no signal; program.h does.
  */
 #ifndef FRAG_SIM_CLI_CHILD_H
 #define FRAG_SIM_CLI_CHILD_H
@@ -12,34 +12,37 @@
 /* The exit code that a shell reports for a program that does not exist. */
 enum { CHILD_MISSING = 127 };
 
-/* A variable of the environment; a NULL value takes it out. */
+/* A variable of the child's environment; a NULL value removes it. */
 struct setting {
     const char *name, *value;
 };
 
 struct child {
-    const char *const *argv;        /* ended by NULL; argv[0] is searched on the
-                                       PATH */
+    const char *const *argv;        /* ended by NULL; argv[0] is searched for on
+                                       the PATH */
     const struct setting *settings; /* ended by a NULL name; NULL: none */
-    const char *output;   /* file that takes stdout and stderr; NULL: they are
+    const char *output;   /* file for stdout and stderr; NULL: both are
                              inherited */
-    const sigset_t *mask; /* signals that the program blocks; NULL: as here */
+    const sigset_t *mask; /* signal mask of the program; NULL: the mask of this
+                             process */
 };
 
-/* Starts the program and returns its process once it is executed. 0 where it
- * is not: *error is the errno that says why. */
+/* Starts the program and returns its process id as soon as exec has succeeded.
+ * On failure returns 0 and sets *error to the errno. */
 pid_t child_start(const struct child *c, int *error);
 
-/* The exit code of what wait() reported: 128 + N after signal N. */
+/* The exit code for a status of wait(), as a shell reports it: 128 + N after
+ * signal N. */
 int child_exit_code(int status);
 
-/* "NAME cannot be run: ..." after such an errno: IO. */
+/* Sets the error "NAME cannot be run: ..." for an errno of child_start; returns
+ * FRAG_IO. */
 enum frag_err child_cannot(const struct child *c, int error,
                            struct frag_error *e);
 
-/* Starts the program and waits for its end. *code is its exit code,
- * CHILD_MISSING where there is no such program. IO where it cannot be run for
- * another reason. */
+/* Starts the program and waits for its end. *code is the exit code, or
+ * CHILD_MISSING if the program does not exist; both return OK. IO if the
+ * program cannot be run for another reason. */
 enum frag_err child_run(const struct child *c, int *code,
                         struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -1,9 +1,8 @@
-/* cli.c - what all commands share: words, exit codes, signals, time, names. */
+/* cli.c - the services that all commands share: error messages, exit codes,
+ * signals, the time, checks of output paths, quoting. */
 #include "sim/cli/cli.h"
 
-#include <errno.h>
 #include <gsl/gsl_version.h>
-#include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -62,11 +61,11 @@ int64_t cli_now(void)
     return (int64_t)time(NULL);
 }
 
-/* A signal handler has nowhere else to write. */
+/* A global, because a signal handler has no other access to state. */
 static volatile sig_atomic_t interrupted;
 
-/* A reader that waits for stdin has to wake up: its read() ends, and the next
- * one finds stdin closed. */
+/* Closes stdin so that a read() that waits for it ends: the interrupted read()
+ * fails, and the next read() finds stdin closed. */
 static void on_signal(int number)
 {
     (void)number;
@@ -78,7 +77,7 @@ void cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
 
-    /* A second one ends the process, whatever it is doing. */
+    /* The second signal ends the process by its default action. */
     action.sa_flags = (int)SA_RESETHAND;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -95,7 +94,7 @@ int cli_fail(const struct call *call, enum frag_err err,
 {
     const char *words = e && *e->text ? e->text : frag_err_text(err);
 
-    /* A call that a signal cut short may have failed in its own words. */
+    /* A system call that the signal interrupted may have set another error. */
     if (err == FRAG_CANCELLED || (err != FRAG_OK && interrupted)) {
         err = FRAG_CANCELLED;
         words = "interrupted";
@@ -121,7 +120,7 @@ int cli_may_write(const struct call *call, const char *path, bool force)
 
     if (!path || force || stat(path, &at) < 0 || !S_ISREG(at.st_mode))
         return EXIT_DONE;
-    fprintf(stderr, "fragsim %s: %s exists; -f writes over it\n",
+    fprintf(stderr, "fragsim %s: %s exists; -f overwrites it\n",
             call->verb->name, path);
     return EXIT_FILES;
 }
@@ -132,8 +131,8 @@ int cli_may_replace(const struct call *call, const char *path, bool force)
 
     if (!path || stat(path, &at) < 0 || S_ISREG(at.st_mode))
         return cli_may_write(call, path, force);
-    fprintf(stderr, "fragsim %s: %s: it is no regular file\n", call->verb->name,
-            path);
+    fprintf(stderr, "fragsim %s: %s: expected a regular file\n",
+            call->verb->name, path);
     return EXIT_FILES;
 }
 

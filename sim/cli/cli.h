@@ -1,11 +1,13 @@
-/* cli.h - what a command is, and what all of them share.
+/* cli.h - the description of a command, and the services that all commands
+ * share: exit codes, error messages, signals, the time, checks of output paths.
  *
- * stdout is data, stderr is words. Only this folder prints, exits, catches
- * signals or asks for the time.
+ * Data goes to stdout, messages go to stderr. Only this folder prints, exits,
+ * catches signals or reads the clock.
  *
- * To add a command: write sim/cli/verbs/<name>.c, add VERB(<name>) to verbs.h;
- * the parser, `--help`, `fragsim help` and the man page read the same tables.
- * Only main.c names the commands; the others find them through the call.
+ * To add a command: write sim/cli/verbs/<name>.c and add VERB(<name>) to
+ * verbs.h; the parser, `--help`, `fragsim help` and the man page read the same
+ * tables. Only main.c names the commands; other code finds them through
+ * struct call.
  */
 #ifndef FRAG_SIM_CLI_CLI_H
 #define FRAG_SIM_CLI_CLI_H
@@ -13,21 +15,25 @@
 #include "sim/cli/options.h"
 #include "sim/results/results.h"
 
-/* How a process ends. */
-#define FRAG_EXITS(X)                                            \
-    X(DONE, 0,                                                   \
-      "done; a simulated out-of-memory is a result, not a "      \
-      "failure")                                                 \
-    X(NO, 1,                                                     \
-      "a check said no: validate found a divergence, --check a " \
-      "broken policy, tune no setting within the bounds")        \
-    X(USE, 2, "wrong use: an option, a policy, a parameter")     \
-    X(INPUT, 3, "bad input: the words name file and place")      \
-    X(FILES, 4,                                                  \
-      "something could not be read or written, or the host "     \
-      "has no memory")                                           \
-    X(DEVICE, 5, "no device, or a device error")                 \
-    X(INTERRUPTED, 130, "interrupted; no output was touched")
+/* Exit codes: name, number, description in the manual. */
+#define FRAG_EXITS(X)                                                   \
+    X(DONE, 0,                                                          \
+      "success; a simulated out-of-memory is a result, not a "          \
+      "failure")                                                        \
+    X(NO, 1,                                                            \
+      "the answer is no: validate or compare found a difference, "      \
+      "--check found a policy that breaks its contract, or tune "       \
+      "found no setting within the bounds")                             \
+    X(USE, 2,                                                           \
+      "wrong use: an unknown or invalid option, policy or "             \
+      "parameter")                                                      \
+    X(INPUT, 3,                                                         \
+      "an input is malformed; the message names the file and the "      \
+      "place")                                                          \
+    X(FILES, 4,                                                         \
+      "a file could not be read or written, or the host has no memory") \
+    X(DEVICE, 5, "there is no device, or the device failed")            \
+    X(INTERRUPTED, 130, "interrupted; no output was changed")
 
 enum exit_code {
 #define X(name, code, text) EXIT_##name = code,
@@ -35,24 +41,24 @@ enum exit_code {
 #undef X
 };
 
-/* A command at work. */
+/* One run of a command. */
 struct call {
     const struct verb *verb;
     const struct verb *const *verbs; /* all commands, ended by NULL */
-    const char *command; /* the whole command line, quoted for a shell */
+    const char *command;             /* the command line, quoted for a shell */
 };
 
 struct verb {
     const char *name;
-    const char *args;                 /* of the usage line, as "TRACE..." */
-    const char *summary;              /* one line */
-    const char *about;                /* paragraphs, parted by an empty line */
-    const char *example;              /* a command line, or NULL */
+    const char *args;    /* in the usage line, such as "TRACE..." */
+    const char *summary; /* one line */
+    const char *about;   /* paragraphs, separated by empty lines */
+    const char *example; /* a command line, or NULL */
     const struct option_row *options; /* ended by a NULL name */
-    size_t size;          /* of the values: a struct whose first member is
-                             struct common */
-    const void *defaults; /* of that size */
-    size_t args_min, args_max;
+    size_t size;          /* bytes of the struct of values, whose first member
+                             is struct common */
+    const void *defaults; /* a struct of that size */
+    size_t args_min, args_max; /* arguments that are not options */
     int (*run)(const struct call *call, const void *values); /* exit code */
 };
 
@@ -60,43 +66,48 @@ struct verb {
 #include "sim/cli/verbs.h"
 #undef VERB
 
-/* Of verbs (ended by NULL) the one of that name; NULL if there is none. */
+/* The verb of that name in `verbs` (ended by NULL); NULL if there is none. */
 const struct verb *verb_find(const struct verb *const *verbs, const char *name);
 
-/* Says the words on stderr, after "fragsim VERB: ", and returns the exit code
- * of err. The words are the error's text where it has none. */
+/* Prints "fragsim VERB: MESSAGE" to stderr and returns the exit code of err.
+ * MESSAGE is the text of e, or the description of err if e is NULL or empty.
+ * For FRAG_OK nothing is printed. After a signal MESSAGE is "interrupted". */
 int cli_fail(const struct call *call, enum frag_err err,
              const struct frag_error *e);
-/* The same for what the user got wrong. */
+/* The same for wrong use; returns EXIT_USE. */
 int cli_misuse(const struct call *call, const char *format, ...)
     FRAG_PRINTF(2, 3);
 
 /* Seconds since the epoch: SOURCE_DATE_EPOCH if it is set, so that equal runs
- * make equal files. */
+ * write equal files; else the clock. */
 int64_t cli_now(void);
-bool cli_is_reproducible(void);
+bool cli_is_reproducible(void); /* SOURCE_DATE_EPOCH is set and not empty */
 
-/* Whether SIGINT or SIGTERM came since cli_catch_signals(). */
+/* From cli_catch_signals on, the first SIGINT or SIGTERM sets cli_interrupted
+ * and closes stdin; the second ends the process. */
 void cli_catch_signals(void);
 bool cli_interrupted(void);
 
-/* Whether to colour what goes to out, after --color, NO_COLOR, TERM and what
- * out is. */
+/* Whether text for `out` is coloured. This depends on --color, NO_COLOR, TERM
+ * and whether `out` is a terminal. */
 bool cli_colors(const struct common *common, FILE *out);
 
-/* EXIT_DONE if path may be written: no file is there, or force. */
+/* EXIT_DONE if `path` may be written: it is NULL, no regular file exists there,
+ * or `force`. Else prints the reason and returns EXIT_FILES. */
 int cli_may_write(const struct call *call, const char *path, bool force);
-/* The same for an output that is renamed into place: no device, no folder. */
+/* The same for an output that is renamed into place: a device or a folder is
+ * refused too. */
 int cli_may_replace(const struct call *call, const char *path, bool force);
 
-/* The length of arg quoted for a shell; writes it, without a 0, if out is not
- * NULL. */
+/* The length of `arg` quoted for a shell. If `out` is not NULL, writes the
+ * quoted text there, without a terminating 0. */
 size_t cli_quote(const char *arg, char *out);
 
-/* Opens the object that `--json` prints, up to its list of results. */
+/* Writes the beginning of the object that `--json` prints, up to its list of
+ * results. */
 void cli_json_open(const struct call *call, struct frag_json *j, FILE *out);
 
-/* Versions of the program and its libraries, one a line. */
+/* Prints the versions of the program and of its libraries. */
 void cli_version(FILE *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* completion.c - scripts with which bash and zsh complete command lines. */
+/* completion.c - the completion scripts: the fixed shell code, filled with the
+ * words of the tables. */
 #include "sim/cli/completion.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
 
-/* ---- words, each after a space ---- */
+/* ---- lists of words; a space precedes each word ---- */
 
 static void put_verbs(FILE *out, const struct verb *const *verbs)
 {
@@ -27,7 +28,7 @@ static void put_policies(FILE *out)
         fprintf(out, " %s", frag_policies[i]->name);
 }
 
-/* "a|b|c" */
+/* The words of "a|b|c". */
 static void put_choices(FILE *out, const char *choices)
 {
     fputc(' ', out);
@@ -35,7 +36,7 @@ static void put_choices(FILE *out, const char *choices)
         fputc(*choices == '|' ? ' ' : *choices, out);
 }
 
-/* Words that an option's value is one of; false if it may be anything. */
+/* Whether the option's value is one of a known set of words. */
 static bool has_words(const struct option_row *row)
 {
     return row->kind == OPTION_CHOICE || !strcmp(row->name, "policy");
@@ -49,7 +50,7 @@ static void put_words(FILE *out, const struct option_row *row)
         put_policies(out);
 }
 
-/* Each row of a verb's options and of those that all have. */
+/* Calls `put` for each option of the verb and for each common option. */
 static void each_option(FILE *out, const struct verb *v,
                         void (*put)(FILE *out, const struct verb *v,
                                     const struct option_row *row))
@@ -125,7 +126,8 @@ void completion_bash(FILE *out, const struct verb *const *verbs)
 
 /* ---- zsh ---- */
 
-/* Text inside of '...[text]...' of _arguments, or after "name:". */
+/* Prints text so that it can stand inside '...[text]...' of _arguments, or
+ * after "name:". */
 static void zsh_text(FILE *out, const char *text)
 {
     for (; *text; text++)

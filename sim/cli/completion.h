@@ -1,5 +1,6 @@
-/* completion.h - what a shell needs to complete fragsim's command lines, made
- * from the tables of commands, options and policies. */
+/* completion.h - prints the scripts with which bash and zsh complete fragsim's
+ * command lines. They are made from the tables of commands, options, topics and
+ * policies. */
 #ifndef FRAG_SIM_CLI_COMPLETION_H
 #define FRAG_SIM_CLI_COMPLETION_H
 
@@ -7,7 +8,7 @@
 
 struct verb;
 
-/* `verbs` are all commands, ended by NULL. */
+/* `verbs` lists all commands, ended by NULL. */
 void completion_bash(FILE *out, const struct verb *const *verbs);
 void completion_zsh(FILE *out, const struct verb *const *verbs);
 

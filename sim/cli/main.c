@@ -1,5 +1,5 @@
-/* main.c - the table of all verbs; finds the one that the user names and runs
- * it. */
+/* main.c - the entry point: holds the table of all commands, finds the command
+ * that the user named, and runs it. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@ static const struct verb *const verbs[] = {
     NULL,
 };
 
-/* The command line as a shell would take it; NULL if there is no memory. */
+/* The command line, quoted for a shell; to be freed. NULL if the host has no
+ * memory. */
 static char *command_line(int argc, char **argv)
 {
     size_t room = strlen("fragsim") + 1, at;
@@ -76,7 +77,7 @@ int main(int argc, char **argv)
     char *command;
     int code;
 
-    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like others */
+    signal(SIGXFSZ, SIG_IGN); /* write() then reports EFBIG */
     if (argc < 2) {
         manual_overview(stderr, verbs);
         return EXIT_USE;

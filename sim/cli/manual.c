@@ -1,5 +1,5 @@
-/* manual.c - the tables of commands, options, policies, formats and columns as
- * text and as roff. */
+/* manual.c - prints the tables of commands, options, policies, formats, columns
+ * and words as text and as roff. It holds only texts that no table has. */
 #include "sim/cli/manual.h"
 
 #include <ctype.h>
@@ -7,6 +7,7 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/words.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
 #include "traces/import/importers.h"
@@ -26,12 +27,15 @@ static const struct exit_row {
 static const struct {
     const char *name, *text;
 } variables[] = {
-    {"NO_COLOR", "where it is set and not empty, --color=auto is never"},
+    {"NO_COLOR", "if it is set and not empty, --color=auto means never"},
     {"SOURCE_DATE_EPOCH",
-     "seconds since the epoch that stand in results for the time of the run; "
-     "measured times are then left out, and equal runs make equal files"},
-    {"FRAG_PLOTS", "folder of the gnuplot scripts"},
-    {"CI, TERM", "no progress bar where CI is set or TERM is dumb"},
+     "time in seconds since the epoch that results store as the time of the "
+     "run; measured times are then left out, and equal runs write equal "
+     "files"},
+    {"FRAG_PLOTS", "folder that holds the gnuplot scripts"},
+    {"CI, TERM",
+     "if CI is set and not empty, or TERM is dumb or not set, there is no "
+     "progress bar"},
 };
 
 enum { EXITS = sizeof(exits) / sizeof(*exits) };
@@ -43,11 +47,13 @@ static void print_exits(FILE *out)
         fprintf(out, "  %-4d %s\n", exits[i].code, exits[i].text);
 }
 
+static const char formats_text[] =
+    "The format of an input is recognized by its contents, not by its name. "
+    "Input may be compressed with gzip, xz or zstd; - is stdin.";
+
 static void print_formats(FILE *out)
 {
-    fputs("Inputs are told apart by content; gzip, xz and zstd are unpacked on "
-          "the way; - is stdin.\n\n",
-          out);
+    fprintf(out, "%s\n\n", formats_text);
     for (size_t i = 0; frag_importers[i]; i++)
         fprintf(out, "  %-10s %s\n", frag_importers[i]->name,
                 frag_importers[i]->summary);
@@ -66,12 +72,12 @@ static void print_table(FILE *out, const char *title,
 }
 
 static const char results_text[] =
-    "A result file is HDF5. /summary is a table with one row a run, the same "
-    "columns as in JSON and CSV; counts are signed and -1 means none (null in "
-    "JSON, empty in CSV). /runs/N has the run's provenance as attributes and "
-    "the groups series, oom and segments with one dataset a column. Every "
-    "column has the attributes units, long_name and, where it is computed, "
-    "formula.";
+    "A result file is HDF5. /summary is a table with one row for each run; its "
+    "columns are those of JSON and CSV. Counts are signed; -1 means none (null "
+    "in JSON, empty in CSV). /runs/N has the run's provenance as attributes, "
+    "and the groups series, oom and segments with one dataset for each column. "
+    "Every column has the attributes units and long_name; a computed column "
+    "also has the attribute formula.";
 
 static const char python_text[] =
     "import h5py, pandas; f = h5py.File(\"results.h5\"); "
@@ -82,12 +88,42 @@ static const struct {
     const struct frag_column *columns;
 } tables[] = {
     {"/summary", frag_summary_columns},
-    {"/runs/N/series, decimated: envelopes are exact", frag_series_columns},
-    {"/runs/N/oom, a request that failed a row", frag_oom_columns},
+    {"/runs/N/series, in buckets of events; minima and maxima are exact",
+     frag_series_columns},
+    {"/runs/N/oom, one row for each request that failed", frag_oom_columns},
     {"/runs/N/segments", frag_segment_columns},
 };
 
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
+
+/* Prints a paragraph, indented, on lines of at most 79 characters. */
+static void print_paragraph(FILE *out, const char *text)
+{
+    enum { INDENT = 6, WIDTH = 79 };
+    int at = 0;
+
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+
+        if (!at || at + 1 + n > WIDTH) {
+            fprintf(out, "%s%*s", at ? "\n" : "", INDENT - 1, "");
+            at = INDENT - 1;
+        }
+        at += fprintf(out, " %.*s", n, text);
+        text += n + (text[n] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void print_words(FILE *out)
+{
+    for (size_t i = 0; words[i].name; i++) {
+        if (words[i].group)
+            fprintf(out, "%s%s\n\n", i ? "\n" : "", words[i].group);
+        fprintf(out, "  %s\n", words[i].name);
+        print_paragraph(out, words[i].meaning);
+    }
+}
 
 static void print_results(FILE *out)
 {
@@ -97,10 +133,11 @@ static void print_results(FILE *out)
 }
 
 const struct topic topics[] = {
+    {"words", "the meaning of each word in the tables", print_words},
     {"formats", "inputs that can be read", print_formats},
     {"results", "the result file and the meaning of each column",
      print_results},
-    {"exits", "exit codes", print_exits},
+    {"exits", "exit codes and their meaning", print_exits},
     {0},
 };
 
@@ -121,8 +158,8 @@ void manual_overview(FILE *out, const struct verb *const *verbs)
 
 /* -- the man page -------------------------------------------------------- */
 
-/* Text as roff: a backslash and a hyphen are escaped, a control character at
- * the start of a line is hidden, an empty line parts paragraphs. */
+/* Text as roff: backslashes, hyphens, and a period or quote at the start of a
+ * line are escaped; an empty line separates paragraphs. */
 static void roff(FILE *out, const char *text)
 {
     bool start = true;
@@ -236,13 +273,15 @@ void manual_verb_page(FILE *out, const struct verb *v)
 
 static void policy_section(FILE *out)
 {
-    section(out, "POLICIES",
-            "A policy is written NAME or NAME:PARAMS. For torch, everything "
-            "after the colon is PyTorch's own PYTORCH_CUDA_ALLOC_CONF; "
-            "torch@recorded takes the settings that the trace carries. For all "
-            "others it is key=value,... with the keys that `fragsim policies` "
-            "prints. A name of two words may have a colon in between: "
-            "plan:online,rest=expandable is plan_online:rest=expandable.");
+    section(
+        out, "POLICIES",
+        "A policy is written NAME or NAME:PARAMS. The PARAMS of torch are a "
+        "value of PyTorch's own variable PYTORCH_CUDA_ALLOC_CONF; "
+        "torch@recorded uses the settings that are stored in the trace. "
+        "The PARAMS of all other policies are key=value,... with the keys "
+        "that `fragsim policies` prints. A name of two words may be written "
+        "with a colon: plan:online,rest=expandable is "
+        "plan_online:rest=expandable.");
     for (size_t i = 0; frag_policies[i]; i++)
         entry(out, frag_policies[i]->name, frag_policies[i]->summary);
 }
@@ -269,11 +308,22 @@ static void column_section(FILE *out)
     }
 }
 
+static void word_section(FILE *out)
+{
+    section(out, "WORDS", NULL);
+    for (size_t i = 0; words[i].name; i++) {
+        if (words[i].group) {
+            fputs(".SS \"", out);
+            roff(out, words[i].group);
+            fputs("\"\n", out);
+        }
+        entry(out, words[i].name, words[i].meaning);
+    }
+}
+
 static void format_section(FILE *out)
 {
-    section(out, "INPUT FORMATS",
-            "Told apart by content; gzip, xz and zstd are unpacked on the "
-            "way; - is stdin.");
+    section(out, "INPUT FORMATS", formats_text);
     for (size_t i = 0; frag_importers[i]; i++)
         entry(out, frag_importers[i]->name, frag_importers[i]->summary);
 }
@@ -286,12 +336,14 @@ void manual_page(FILE *out, const struct verb *const *verbs)
     fputs(".SH SYNOPSIS\n.B fragsim\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] "
           "[\\fIARGUMENT\\fR...]\n",
           out);
-    section(out, "DESCRIPTION",
-            "Would another allocator, or another setting, have fitted? fragsim "
-            "replays a recorded trace of allocations against allocator "
-            "policies on a simulated device and measures peak reserved "
-            "memory, fragmentation and out-of-memory points. Results go to "
-            "stdout or a file, words to stderr.");
+    section(
+        out, "DESCRIPTION",
+        "Would another allocator, or another setting of the same allocator, "
+        "have fitted? fragsim answers this without a GPU: it replays the "
+        "requests of a recorded run against allocator policies on a "
+        "simulated device, and measures peak reserved memory, "
+        "fragmentation and out-of-memory points. Results go to stdout or "
+        "to files, messages to stderr.");
     section(out, "COMMANDS", NULL);
     for (size_t i = 0; verbs[i]; i++)
         verb_section(out, verbs[i]);
@@ -299,6 +351,7 @@ void manual_page(FILE *out, const struct verb *const *verbs)
     option_entries(out, common_options);
     policy_section(out);
     format_section(out);
+    word_section(out);
     column_section(out);
     exit_section(out);
     section(out, "ENVIRONMENT", NULL);

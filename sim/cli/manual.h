@@ -1,5 +1,5 @@
-/* manual.h - the manual, made from the tables of commands, options, policies,
- * formats and columns. */
+/* manual.h - prints the manual as text and as man pages. It is made from the
+ * tables of commands, options, policies, formats, columns and words. */
 #ifndef FRAG_SIM_CLI_MANUAL_H
 #define FRAG_SIM_CLI_MANUAL_H
 
@@ -7,13 +7,13 @@
 
 struct verb;
 
-/* `verbs` are all commands, ended by NULL. What `fragsim help` prints; then
- * fragsim.1 and fragsim-VERB.1 in roff. */
+/* `verbs` lists all commands, ended by NULL. manual_overview prints the text of
+ * `fragsim help`; the other two print fragsim.1 and fragsim-VERB.1 as roff. */
 void manual_overview(FILE *out, const struct verb *const *verbs);
 void manual_page(FILE *out, const struct verb *const *verbs);
 void manual_verb_page(FILE *out, const struct verb *v);
 
-/* A topic of `fragsim help TOPIC` that is no command. */
+/* A topic of `fragsim help TOPIC` that is not a command. */
 struct topic {
     const char *name, *summary;
     void (*print)(FILE *out);

@@ -1,4 +1,5 @@
-/* options.c - rows of options, parsed by argp. */
+/* options.c - translates rows of options for glibc's argp, which parses them
+ * and prints the help, and stores the values. */
 #include "sim/cli/options.h"
 
 #include <argp.h>
@@ -9,13 +10,13 @@
 #include "sim/cli/cli.h"
 
 enum {
-    LONG_ONLY = 256, /* first key of options without a letter */
+    LONG_ONLY = 256, /* first argp key of options without a short option */
     ROWS_MAX = 40,
     NAME_MAX_ = 64,
 };
 
 const struct option_row common_options[] = {
-    {"quiet", 'q', NULL, "say nothing but errors", OPTION_SWITCH,
+    {"quiet", 'q', NULL, "print errors only", OPTION_SWITCH,
      offsetof(struct common, quiet), NULL},
     {"color", 0, "WHEN",
      "colour the text: auto, always or never (auto: on a terminal, unless "
@@ -24,7 +25,7 @@ const struct option_row common_options[] = {
     {0},
 };
 
-/* What argp needs of a verb, and where the values go. */
+/* The argp parser of one verb, and the struct that receives the values. */
 struct parser {
     const struct verb *verb;
     void *values;
@@ -62,7 +63,7 @@ static void append(struct texts *list, const char *text,
         argp_failure(state, EXIT_FILES, 0, "%s", frag_err_text(FRAG_NOMEM));
 }
 
-/* The index of a word in "a|b|c", -1 if it is not there. */
+/* The index of `word` in "a|b|c"; -1 if it is not one of the choices. */
 static int choice(const char *choices, const char *word)
 {
     size_t n = strlen(word);
@@ -103,7 +104,8 @@ static bool read_ratio(const char *text, double *out)
     return true;
 }
 
-/* What was expected, NULL if the value is good. */
+/* Stores one value. Returns NULL, or a description of the expected text if
+ * `text` is not valid. */
 static const char *store(void *at, const struct option_row *row, char *text,
                          struct argp_state *state)
 {
@@ -120,8 +122,9 @@ static const char *store(void *at, const struct option_row *row, char *text,
         append(at, text, state);
         return *text ? NULL : "a text that is not empty";
     case OPTION_SIZE:
-        return frag_size_parse(text, at) == FRAG_OK ? NULL
-                                                    : "a size as 24GiB or inf";
+        return frag_size_parse(text, at) == FRAG_OK
+                   ? NULL
+                   : "a size such as 24GiB, or inf";
     case OPTION_NUMBER:
         return read_number(text, at) ? NULL : "a number";
     case OPTION_RATIO:

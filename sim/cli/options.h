@@ -1,5 +1,5 @@
-/* options.h - options as rows: one table a command, read by the parser, the
- * help and the man page.
+/* options.h - the options of a command as a table of rows. The parser,
+ * `--help`, the man page and the shell completions read the same table.
  */
 #ifndef FRAG_SIM_CLI_OPTIONS_H
 #define FRAG_SIM_CLI_OPTIONS_H
@@ -10,7 +10,7 @@
 enum option_kind {
     OPTION_SWITCH, /* bool */
     OPTION_TEXT,   /* const char * */
-    OPTION_LIST,   /* struct texts: one more each time it is given */
+    OPTION_LIST,   /* struct texts: each use of the option appends a text */
     OPTION_SIZE,   /* frag_size */
     OPTION_NUMBER, /* uint64_t */
     OPTION_RATIO,  /* double, > 0 and <= 1 */
@@ -19,20 +19,20 @@ enum option_kind {
 
 struct option_row {
     const char *name;  /* without the dashes */
-    char key;          /* its letter, 0 if none */
-    const char *value; /* what the help calls it; NULL for a switch */
+    char key;          /* short option; 0: none */
+    const char *value; /* name of the value in the help; NULL for a switch */
     const char *help;
     enum option_kind kind;
-    size_t offset;       /* of the value */
-    const char *choices; /* "auto|always|never" */
+    size_t offset;       /* of the value in the command's struct of values */
+    const char *choices; /* of OPTION_CHOICE: "auto|always|never" */
 };
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/* First member of every command's values. */
+/* The options of all commands: the first member of every command's values. */
 struct common {
-    struct texts args;
-    unsigned color; /* enum color */
+    struct texts args; /* arguments that are not options */
+    unsigned color;    /* enum color */
     bool quiet;
 };
 
@@ -40,14 +40,15 @@ extern const struct option_row common_options[]; /* ended by a NULL name */
 
 struct verb;
 
-/* Reads argv (argv[0] is the verb) into values, which hold the defaults. Wrong
- * use is said on stderr and ends the process with EXIT_USE; --help ends it with
- * EXIT_DONE. */
+/* Reads argv (argv[0] is the verb) into `values`, which hold the defaults on
+ * entry. Wrong use is reported on stderr and ends the process with EXIT_USE;
+ * --help ends the process with EXIT_DONE. */
 void options_parse(const struct verb *verb, int argc, char **argv,
                    void *values);
+/* Frees the lists in `values`, not `values` itself. */
 void options_free(const struct verb *verb, void *values);
 
-/* Prints what --help prints, and ends the process with EXIT_DONE. */
+/* Prints the text of `--help` and ends the process with EXIT_DONE. */
 void options_help(const struct verb *verb);
 
 #endif

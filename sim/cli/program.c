@@ -1,4 +1,5 @@
-/* program.c - waits for a program and its descendants, and hands signals on. */
+/* program.c - the wait for a program and its descendants, and the signal
+ * handler that forwards signals. */
 #include "sim/cli/program.h"
 
 #include <errno.h>
@@ -8,9 +9,11 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* A signal handler has nowhere else to look. */
-static volatile sig_atomic_t running; /* the program's process, 0 if none */
-static volatile sig_atomic_t stopped;
+/* Globals, because a signal handler has no other access to state. */
+static volatile sig_atomic_t
+    running; /* process id of the program; 0: it ended */
+static volatile sig_atomic_t
+    stopped; /* a signal came after the program ended */
 
 enum { SIGNALS = 4 };
 static const int signals[SIGNALS] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
@@ -38,19 +41,20 @@ static void restore_signals(const struct sigaction before[SIGNALS])
         sigaction(signals[i], &before[i], NULL);
 }
 
-/* Until they are caught they wait: the program may run, and whoever ends it may
- * know of it, before this process goes on after its fork. */
-static void hold_signals(sigset_t *before)
+/* Blocks the signals until the handlers are installed: after fork the program
+ * may already run, and a user may already send a signal, before this process
+ * continues. */
+static void block_signals(sigset_t *before)
 {
-    sigset_t held;
+    sigset_t blocked;
 
-    sigemptyset(&held);
+    sigemptyset(&blocked);
     for (int i = 0; i < SIGNALS; i++)
-        sigaddset(&held, signals[i]);
-    sigprocmask(SIG_BLOCK, &held, before);
+        sigaddset(&blocked, signals[i]);
+    sigprocmask(SIG_BLOCK, &blocked, before);
 }
 
-/* Waits for every process there is; what became of `program` in *status. */
+/* Waits for all children; sets *status to the exit code of `program`. */
 static void wait_for_all(pid_t program, int *status)
 {
     for (;;) {
@@ -97,8 +101,9 @@ enum frag_err program_run(const struct texts *command,
     if (!argv)
         return FRAG_NOMEM;
     memcpy(argv, command->items, command->count * sizeof(*argv));
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what it leaves is ours */
-    hold_signals(&mask);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0,
+          0); /* orphans of the program turn into children of this process */
+    block_signals(&mask);
     err = run(&(const struct child){.argv = argv,
                                     .settings = settings,
                                     .mask = &mask},

@@ -1,4 +1,4 @@
-/* scratch.c - scratch folders under TMPDIR. nftw is of the X/Open part of
+/* scratch.c - temporary folders under TMPDIR. nftw needs the X/Open part of
  * POSIX. */
 #define _XOPEN_SOURCE 700
 
@@ -32,7 +32,7 @@ enum frag_err scratch_make(char **folder, struct frag_error *e)
         return FRAG_NOMEM;
     if (mkdtemp(path))
         return FRAG_OK;
-    err = frag_fail(e, FRAG_IO, "TMPDIR: cannot make a folder in %.256s: %s",
+    err = frag_fail(e, FRAG_IO, "TMPDIR: cannot create a folder in %.256s: %s",
                     place, strerror(errno));
     *folder = NULL;
     free(path);

@@ -1,18 +1,19 @@
-/* scratch.h - folders for files that are needed only while a command runs. */
+/* scratch.h - temporary folders for files that are needed only while a command
+ * runs. */
 #ifndef FRAG_SIM_CLI_SCRATCH_H
 #define FRAG_SIM_CLI_SCRATCH_H
 
 #include "traces/base.h"
 
-/* Makes a new folder under TMPDIR, or under /tmp where TMPDIR is not set. IO
- * with the reason, NOMEM; then *folder is NULL. */
+/* Creates a new folder under TMPDIR, or under /tmp if TMPDIR is not set, and
+ * sets *folder to its name. On IO or NOMEM *folder is NULL. */
 enum frag_err scratch_make(char **folder, struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Removes the folder with everything in it, and frees its name; NULL is no
- * folder. */
+/* Removes the folder with everything in it, and frees its name. NULL has no
+ * effect. */
 void scratch_remove(char *folder);
 
-/* FOLDER/NAME<suffix>, to be freed; NULL if there is no memory. */
+/* FOLDER/NAME<suffix>, to be freed; NULL if the host has no memory. */
 char *scratch_path(const char *folder, const char *name, const char *suffix);
 
 #endif

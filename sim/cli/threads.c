@@ -1,4 +1,5 @@
-/* threads.c - says how many threads a command has, and why not more. */
+/* threads.c - chooses the number of threads of a command, and prints the reason
+ * if there are fewer than the user requested. */
 #include "sim/cli/threads.h"
 
 static bool is_interrupted(void *user)

@@ -1,5 +1,6 @@
-/* The commands, one line each in the order of the manual; the file is
- * sim/cli/verbs/<name>.c. */
+/* verbs.h - the list of all commands, in the order of the manual. Command NAME
+ * is defined in sim/cli/verbs/NAME.c. The file has no guard: it is included
+ * with different definitions of VERB. */
 VERB(replay)
 VERB(sweep)
 VERB(merge)

@@ -1,4 +1,5 @@
-/* breakdown.c - what lies in the reserved bytes of each run at its peak.
+/* breakdown.c - figure: the parts of the reserved bytes of each run at its
+ * peak.
  */
 #include <inttypes.h>
 

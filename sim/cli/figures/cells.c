@@ -1,10 +1,10 @@
-/* cells.c - text and numbers as the cells of a figure's data files hold them.
- */
+/* cells.c - formats fields of data files; counts characters, not bytes, of
+ * UTF-8. */
 #include "sim/cli/figures/cells.h"
 
 #include <inttypes.h>
 
-/* Letters of UTF-8, whose bytes 10xxxxxx go on with the one before. */
+/* Whether a byte begins a UTF-8 character: bytes 10xxxxxx continue one. */
 static bool is_first(char c)
 {
     return ((unsigned char)c & 0xC0) != 0x80;
@@ -19,7 +19,8 @@ static size_t letters_in(const char *text)
     return n;
 }
 
-/* Names differ at their ends at least as often as at their beginnings. */
+/* Keeps two thirds from the beginning and one third from the end: names differ
+ * at their ends at least as often as at their beginnings. */
 void put_short(FILE *out, const char *text, size_t letters)
 {
     size_t all = letters_in(text), n = 0;

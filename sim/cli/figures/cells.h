@@ -1,4 +1,5 @@
-/* cells.h - text and numbers in the cells of a figure's data files. */
+/* cells.h - writes text and numbers as fields of a figure's data files. A field
+ * here is one value between tabs. */
 #ifndef FRAG_SIM_CLI_FIGURES_CELLS_H
 #define FRAG_SIM_CLI_FIGURES_CELLS_H
 
@@ -6,19 +7,21 @@
 
 #include "sim/cli/figures/selection.h"
 
-/* Text of a cell: no tab or line end survives, nor what a figure has no room
- * for: of more than 84 letters the middle is left out, or of so many. */
+/* Text of a field. Control characters and double quotes turn into spaces. If
+ * the text has more than 84 (put_short: `letters`) characters, an ellipsis
+ * replaces its middle. */
 void put_cell(FILE *out, const char *text);
 void put_short(FILE *out, const char *text, size_t letters);
 
-/* "8.73 GiB": two decimals are what can be read from a figure. */
+/* "8.73 GiB": two decimals, the precision at which a figure is read. */
 void put_size(FILE *out, frag_size size);
 
-/* What tells the run from the others: trace, policy, device, capacity. */
+/* The properties that distinguish the run in the selection: trace (if there are
+ * several), policy, device, capacity. */
 void put_label(FILE *out, const struct selection *s,
                const struct frag_loaded_run *r);
 
-/* The name of the one trace, or how many there are. */
+/* The name of the trace, or "several traces". */
 void put_trace(FILE *out, const struct selection *s);
 
 void put_ooms(FILE *out, uint64_t ooms); /* ", 5 OOMs"; nothing if 0 */

@@ -1,4 +1,4 @@
-/* compare.c - peak reserved of each run against peak requested. */
+/* compare.c - figure: peak reserved of each run beside peak requested. */
 #include <inttypes.h>
 
 #include "sim/cli/figures/cells.h"

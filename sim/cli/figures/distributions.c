@@ -1,7 +1,8 @@
-/* distributions.c - sizes and lifetimes of a trace's requests.
+/* distributions.c - figure: sizes and lifetimes of a trace's requests.
  *
- * Both span many powers of two, so a bin is one. A lifetime is counted in
- * events; what is never freed lives to the end of the trace. */
+ * Both cover many powers of two, so each bin is one power of two. A lifetime is
+ * counted in events; a block that is never freed lives to the end of the
+ * trace. */
 #include <gsl/gsl_histogram.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 
 enum { BINS = 64 };
 
-/* Requests and their bytes over the same bins. */
+/* Number of requests, and number of their bytes, in the same bins. */
 struct spread {
     gsl_histogram *requests, *bytes;
 };
@@ -52,8 +53,8 @@ static void add(struct spread *s, uint64_t x, uint64_t bytes)
     gsl_histogram_accumulate(s->bytes, (double)(x ? x : 1), (double)bytes);
 }
 
-/* Every request, when its lifetime is known; born[slot] is the event that asked
- * for it, FRAG_NEVER where the slot is free. */
+/* Counts the size of each request, and its lifetime when the block is freed.
+ * born[slot] is the event of the request; FRAG_NEVER: the slot is free. */
 static void count(const struct frag_device_trace *d, uint64_t *born,
                   struct spreads *out)
 {
@@ -118,9 +119,9 @@ static enum frag_err rows(FILE *out, const struct trace_view *v,
     free(born);
     if (!has_memory)
         return FRAG_NOMEM;
-    return is_empty
-               ? frag_fail(e, FRAG_INVALID, "%s: it asks for nothing", v->name)
-               : FRAG_OK;
+    return is_empty ? frag_fail(e, FRAG_INVALID,
+                                "%s: the trace has no allocation", v->name)
+                    : FRAG_OK;
 }
 
 const struct figure figure_distributions = {

@@ -1,17 +1,17 @@
-/* figure.c - draws any figure: its data files are written, then gnuplot reads
- * them. Which figures exist is said in list.h. */
+/* figure.c - draws any figure: writes its data files, then runs gnuplot on its
+ * script. list.h lists the figures. */
 #include "sim/cli/figures/figure.h"
 
 #include "sim/cli/figures/gnuplot.h"
 
-/* What a figure is drawn from; one of the two. */
+/* The source of a figure: runs or a trace; the other pointer is NULL. */
 struct source {
     const struct selection *runs;
     const struct trace_view *trace;
-    void *found; /* in the trace */
+    void *found; /* by the figure's `find` */
 };
 
-/* File i of the figure; NULL: there are no more. */
+/* Suffix of data file i of the figure; NULL after the last. */
 static const char *suffix(const struct figure *f, const struct source *s,
                           size_t i)
 {

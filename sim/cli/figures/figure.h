@@ -1,9 +1,9 @@
-/* figure.h - what a figure is: a gnuplot script of plots/ and the files of
- * tab-separated values that it reads.
+/* figure.h - the description of a figure: a gnuplot script of plots/ and the
+ * functions that write the script's data files (tab-separated values).
  *
- * To add one: write sim/cli/figures/<name>.c with one `const struct figure` and
- * plots/<name>.gp, add FIGURE(name, "what is drawn") to list.h; `plot`, its
- * help and the man page read that table.
+ * To add a figure: write sim/cli/figures/<name>.c with one
+ * `const struct figure` and plots/<name>.gp, and add FIGURE(name, "contents")
+ * to list.h; `plot`, its help and the man page read that table.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_FIGURE_H
 #define FRAG_SIM_CLI_FIGURES_FIGURE_H
@@ -14,7 +14,7 @@
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/choices.h"
 
-/* A device of a trace, and the policy that serves it; borrowed. */
+/* A device of a trace, and the policy that replays it; borrowed. */
 struct trace_view {
     const struct frag_device_trace *device;
     const char *name; /* of the trace */
@@ -25,15 +25,17 @@ struct trace_view {
     struct progress *progress;
 };
 
-/* What a map colours blocks by: --color-by. */
+/* Properties by which a map colours blocks: --color-by. */
 #define FIGURE_COLORS "lifetime|size|stream"
 enum figure_color { FIGURE_LIFETIME, FIGURE_SIZE, FIGURE_STREAM };
 
-/* Of result files, or of a trace: `files` or `trace_files`. */
+/* A figure of result files sets `files`; a figure of a trace sets
+ * `trace_files`.
+ */
 struct figure {
     const char *name;
     struct figure_file {
-        const char *suffix; /* of FOLDER/NAME<suffix>; NULL: no more files */
+        const char *suffix; /* of FOLDER/NAME<suffix>; NULL ends the list */
         enum frag_err (*write)(FILE *out,
                                const struct selection *s); /* NOMEM */
     } files[3];
@@ -42,13 +44,13 @@ struct figure {
         enum frag_err (*write)(FILE *out, const struct trace_view *v,
                                const void *found, struct frag_error *e);
     } trace_files[3];
-    /* What the trace's files are written from, found once: *found is given to
-     * them and then to release. NULL: they need nothing. */
+    /* Computes the data that all of trace_files share. *found is passed to each
+     * write and then to release. NULL: the files share no data. */
     enum frag_err (*find)(const struct trace_view *v, void **found,
                           struct frag_error *e);
     void (*release)(void *found);
-    /* Why the figure cannot be made of these runs; NULL if it can. The function
-     * may be NULL: it can. */
+    /* Returns the reason why the figure cannot be drawn from these runs; NULL
+     * if it can. A NULL function: it always can. */
     const char *(*lacks)(const struct selection *s);
 };
 
@@ -57,17 +59,18 @@ struct figure {
 #undef FIGURE
 
 extern const struct figure *const figures[];        /* ended by NULL */
-const struct figure *figure_find(const char *name); /* NULL: there is none */
+const struct figure *figure_find(const char *name); /* NULL if unknown */
 
-/* Draws to `out`, by its suffix (.svg, .png, .pdf), whole or not at all. keep:
- * the folder where script and data stay, NULL if nowhere. INVALID with the
- * reason of `lacks`; IO, NOMEM. */
+/* Draws to the file `out`, in the format of its suffix (.svg, .png, .pdf). The
+ * file appears complete or not at all. keep: folder in which script and data
+ * are kept; NULL: they are not kept. INVALID with the reason of `lacks`; IO,
+ * NOMEM. */
 enum frag_err figure_draw(const struct figure *f, const struct selection *s,
                           const char *out, const char *keep,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
 bool figure_is_of_trace(const struct figure *f);
-/* The same for a figure of a trace; errors of its replay too. */
+/* The same for a figure of a trace; also errors of its replay. */
 enum frag_err figure_draw_trace(const struct figure *f,
                                 const struct trace_view *v, const char *out,
                                 const char *keep,

@@ -1,8 +1,9 @@
-/* frontier.c - who survives which capacity, and where the others fail.
+/* frontier.c - figure: which policy survives which capacity, and where the
+ * other policies fail.
  *
- * On one subject a column is a capacity in bytes. Over several it is a capacity
- * as a share of what the subject asks for at its peak, to a thousandth: a sweep
- * by "1.05x" makes one column. */
+ * With one subject (ranking.h) a column is a capacity in bytes. With several,
+ * it is a capacity relative to the subject's peak requested, rounded to a
+ * thousandth: a sweep over "1.05x" makes one column. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -10,16 +11,16 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/ranking.h"
 
-/* What the runs of a policy in a column did together. */
+/* Sums over the runs of one policy in one column. */
 struct tile {
     size_t runs, survived;
     uint64_t ooms;
-    double done; /* share of its events before the first OOM, sum over runs */
+    double done; /* share of the events before the first OOM, sum over runs */
 };
 
 struct frontier {
     struct ranking ranking;
-    uint64_t *keys; /* of the columns, rising; FRAG_UNLIMITED last */
+    uint64_t *keys; /* of the columns, ascending; FRAG_UNLIMITED last */
     size_t count;
     struct tile *tiles; /* [policies][columns] */
 };
@@ -100,7 +101,8 @@ static enum frag_err frontier_make(const struct selection *s,
 
 /* -- the file ------------------------------------------------------------ */
 
-/* Who survives most is on top; of equals, who gets furthest. */
+/* The rank of a policy: most runs survived first; of equal policies, the one
+ * with more events before its first OOM. */
 struct place {
     size_t policy, survived;
     double done;
@@ -187,8 +189,8 @@ static const char *lacks(const struct selection *s)
     for (size_t i = 0; i < s->count; i++)
         if (s->runs[i]->capacity != FRAG_UNLIMITED)
             return NULL;
-    return "it needs runs on a limited device: fragsim replay -c "
-           "1.05x,1.1x,1.2x";
+    return "it needs runs on a limited device, such as those of fragsim "
+           "replay -c 1.05x,1.1x,1.2x";
 }
 
 const struct figure figure_frontier = {

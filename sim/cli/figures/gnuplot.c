@@ -1,4 +1,6 @@
-/* gnuplot.c - the folder of a script and its data, and gnuplot run on it. */
+/* gnuplot.c - finds and copies the script, opens the data files and runs
+ * gnuplot.
+ */
 #include "sim/cli/figures/gnuplot.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@ static bool exists(const char *folder, const char *name, char path[PATH_MAX])
     return n < PATH_MAX && access(path, R_OK) == 0;
 }
 
-/* share/fragsim/plots of the prefix that the executable lies in. */
+/* ../share/fragsim/plots relative to the executable's folder; "" if unknown. */
 static void beside_executable(char folder[PATH_MAX])
 {
     char self[PATH_MAX];
@@ -48,14 +50,16 @@ static enum frag_err find_script(const char *name, char path[PATH_MAX],
     if (chosen && *chosen) {
         if (exists(chosen, name, path))
             return FRAG_OK;
-        return frag_fail(e, FRAG_IO, "FRAG_PLOTS: there is no %.256s", path);
+        return frag_fail(e, FRAG_IO,
+                         "FRAG_PLOTS: %.256s does not exist or cannot be read",
+                         path);
     }
     if (exists(beside, name, path) || exists(FRAG_PLOTS_SOURCE, name, path) ||
         exists(FRAG_PLOTS_INSTALLED, name, path))
         return FRAG_OK;
     return frag_fail(e, FRAG_IO,
-                     "the script %s.gp is not installed; FRAG_PLOTS names its "
-                     "folder",
+                     "the script %s.gp is not installed; set FRAG_PLOTS to the "
+                     "folder that holds it",
                      name);
 }
 
@@ -139,13 +143,14 @@ enum frag_err gnuplot_written(FILE *data, struct frag_error *e)
 
     if (fclose(data) == 0 && done)
         return FRAG_OK;
-    return frag_fail(e, FRAG_IO, "the plot's data cannot be written: %s",
+    return frag_fail(e, FRAG_IO, "the data of the plot cannot be written: %s",
                      strerror(done ? errno : why));
 }
 
 /* -- gnuplot ------------------------------------------------------------- */
 
-/* 'text' as gnuplot reads it: a quote is doubled. */
+/* Appends 'text' as gnuplot quotes it: single quotes in the text are doubled.
+ */
 static void quote(char **at, const char *text)
 {
     *(*at)++ = '\'';
@@ -189,7 +194,8 @@ static enum frag_err judge(const struct gnuplot *g, int code,
                      g->kept ? g->folder : "");
 }
 
-/* Nothing of the user's set-up or place changes a figure. */
+/* Runs gnuplot without the user's start-up files, locale, time zone and
+ * terminal, so that they do not change a figure. */
 static enum frag_err execute(const struct gnuplot *g, const char *values,
                              const char *script, struct frag_error *e)
 {
@@ -239,7 +245,7 @@ enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
     FRAG_TRY(atomic_file_begin(&file, out, strrchr(out, '.'), e));
     err = run(g, file.partial, e);
     if (err == FRAG_OK && (stat(file.partial, &made) < 0 || !made.st_size))
-        err = frag_fail(e, FRAG_IO, "%s: gnuplot could not write it", out);
+        err = frag_fail(e, FRAG_IO, "%s: gnuplot wrote nothing to it", out);
     if (err == FRAG_OK) {
         pdf_settle_dates(file.partial);
         return atomic_file_commit(&file, e);

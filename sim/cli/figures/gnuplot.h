@@ -1,7 +1,8 @@
-/* gnuplot.h - data for a script of plots/, and gnuplot run on it.
+/* gnuplot.h - a folder with a script of plots/ and its data, and the run of
+ * gnuplot on them.
  *
- * The folder holds the script and its data, so that a user can edit and run it
- * by hand; it is kept where the user asked for it.
+ * If the user requests it (--keep), the folder stays, so that the user can edit
+ * the script and run it by hand.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_GNUPLOT_H
 #define FRAG_SIM_CLI_FIGURES_GNUPLOT_H
@@ -13,29 +14,31 @@
 struct gnuplot {
     const char *name; /* of the script, without .gp */
     char *folder;
-    bool kept;
+    bool kept; /* gnuplot_close leaves the folder in place */
 };
 
-/* keep: where the user wants the folder, made if it is not there; NULL: one of
- * its own that gnuplot_close removes. Copies the script there: from
- * FRAG_PLOTS, from the installation beside the executable, or from the source.
- * IO, NOMEM; then g need not be closed. */
+/* Opens the folder `keep`, which is created if it does not exist; if keep is
+ * NULL, opens a temporary folder that gnuplot_close removes. Copies the script
+ * there: from FRAG_PLOTS if it is set, else from the installation beside the
+ * executable, from the source tree, or from the configured prefix. On IO or
+ * NOMEM g need not be closed. */
 enum frag_err gnuplot_open(struct gnuplot *g, const char *name,
                            const char *keep,
                            struct frag_error *e) FRAG_MUST_CHECK;
 void gnuplot_close(struct gnuplot *g);
 
-/* A data file, FOLDER/NAME<suffix>, to be closed with gnuplot_written. NULL if
- * it cannot be made: IO. */
+/* Creates the data file FOLDER/NAME<suffix>, to be closed with gnuplot_written.
+ * NULL with *e (IO) if it cannot be created. */
 FILE *gnuplot_data(const struct gnuplot *g, const char *suffix,
                    struct frag_error *e);
+/* Closes a data file; IO if it could not be written. */
 enum frag_err gnuplot_written(FILE *data, struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Whether it has a suffix that can be drawn: .svg, .png, .pdf. */
+/* Whether the file name has a supported suffix: .svg, .png, .pdf. */
 bool gnuplot_can_draw(const char *out);
 
-/* Draws to `out`, by its suffix, written beside and renamed. IO with words
- * where gnuplot is missing or fails. */
+/* Draws to `out` in the format of its suffix: writes a temporary file beside it
+ * and renames that. IO if gnuplot is missing or fails. */
 enum frag_err gnuplot_draw(const struct gnuplot *g, const char *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* heatmap.c - peak reserved over the lower bound, policy by trace. */
+/* heatmap.c - figure: peak reserved over the lower bound, policy by trace. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static void put_subject(FILE *out, const struct frag_loaded_run *r)
         fprintf(out, ", device %" PRIu64, r->device);
 }
 
-/* A run's cell; ratio 0: there is no run. */
+/* One row of the file; ratio 0 if r is NULL: there is no run. */
 static void put_run(FILE *out, size_t row, size_t column,
                     const struct standing *s, const struct frag_loaded_run *r)
 {
@@ -23,7 +23,7 @@ static void put_run(FILE *out, size_t row, size_t column,
             r ? r->run.summary.num_ooms : 0);
 }
 
-/* The last column is the mean. */
+/* The rows of a policy; the last column is the mean. */
 static void put_row(FILE *out, const struct ranking *r, size_t row)
 {
     const struct standing *s = &r->rows[row];

@@ -1,4 +1,4 @@
-/* list.c - the table of all figures. */
+/* list.c - the table of all figures, made from list.h. */
 #include <string.h>
 
 #include "sim/cli/figures/figure.h"

@@ -1,8 +1,9 @@
-/* map.c - addresses over events: what lies where, and for how long.
+/* map.c - figure: the addresses of all blocks over events.
  *
- * Addresses that are never reserved are left out, so that segments stand one on
- * the other. The picture is a grid; a cell shows what most of its area, bytes
- * times events, is: a block, reserved and free, or not reserved. */
+ * Addresses that are never reserved are left out, so that segments are drawn
+ * without gaps. The picture is a grid. The area of a cell is bytes times
+ * events; the cell shows which kind covers most of its area: a block, reserved
+ * and free, or not reserved. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,30 +12,31 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/track.h"
 
-enum { WIDE = 860, HIGH = 480 }; /* cells, a pixel each */
+enum { WIDE = 860, HIGH = 480 }; /* cells; each is one pixel */
 
-#define NOTHING (-2.0) /* values of a cell that is no block */
+/* Values of a cell that shows no block: not reserved; reserved and free. */
+#define NOTHING (-2.0)
 #define FREE    (-1.0)
 
-/* What a cell is made of so far. */
+/* A cell of the grid while blocks and ranges are added. */
 struct cell {
-    double reserved, filled; /* area, in parts of the cell */
-    double most;             /* of one block */
+    double reserved, filled; /* share of the area: reserved, in blocks */
+    double most;             /* largest share of one block */
     double value;            /* of that block */
 };
 
-/* A stretch of addresses that was reserved at some time. */
+/* A range of addresses that was reserved at some time. */
 struct stretch {
     frag_addr addr;
     frag_size size;
-    frag_size below; /* bytes of the stretches under it */
+    frag_size below; /* bytes of the stretches at lower addresses */
 };
 
 struct map {
     struct track track;
     struct stretch *stretches; /* by address */
     size_t count;
-    frag_size bytes; /* of all */
+    frag_size bytes; /* sum over the stretches */
     uint64_t events;
     struct cell *cells; /* [HIGH][WIDE], from the lowest address */
 };
@@ -81,7 +83,7 @@ static bool find_stretches(struct map *m)
     return all && m->stretches;
 }
 
-/* Bytes of reserved addresses below addr. */
+/* Number of ever reserved bytes below addr. */
 static frag_size height(const struct map *m, frag_addr addr)
 {
     size_t low = 0, high = m->count;
@@ -100,7 +102,7 @@ static frag_size height(const struct map *m, frag_addr addr)
 
 /* -- cells --------------------------------------------------------------- */
 
-/* How much of cell `i`, from i to i + 1, lies in [from, to). */
+/* The length of the overlap of [i, i + 1) with [from, to). */
 static double part(size_t i, double from, double to)
 {
     double low = from > (double)i ? from : (double)i;
@@ -118,7 +120,8 @@ static void add_block(struct cell *c, double area, double value)
     }
 }
 
-/* Adds a span to the cells it covers; a reserved one where value is FREE. */
+/* Adds a span to the cells that it covers: a reserved range if value is FREE,
+ * else a block. */
 static void draw(struct map *m, const struct span *s, double value)
 {
     double per_event = WIDE / (double)m->events;
@@ -140,7 +143,8 @@ static void draw(struct map *m, const struct span *s, double value)
         }
 }
 
-/* What a block is coloured by: a power of two, or a stream. */
+/* The value that determines a block's colour: the logarithm to base 2 of its
+ * lifetime or size, or its stream. */
 static double value_of(const struct trace_view *v, const struct span *s)
 {
     const struct frag_device_trace *d = v->device;
@@ -165,7 +169,7 @@ static double shown(const struct cell *c)
                : FREE;
 }
 
-/* A block that was moved keeps the age it has at its end. */
+/* The lifetime of a block that was moved counts from its request. */
 static void draw_all(struct map *m, const struct trace_view *v)
 {
     for (size_t i = 0; i < m->track.reserved.count; i++)
@@ -194,7 +198,7 @@ static enum frag_err make(const struct trace_view *v, struct map *m,
     if (!m->cells || !find_stretches(m))
         return FRAG_NOMEM;
     if (!m->bytes)
-        return frag_fail(e, FRAG_INVALID, "%s: nothing was ever reserved",
+        return frag_fail(e, FRAG_INVALID, "%s: the policy reserved no memory",
                          v->name);
     draw_all(m, v);
     return FRAG_OK;
@@ -242,7 +246,7 @@ static enum frag_err ooms(FILE *out, const struct trace_view *v,
 
     (void)v;
     (void)e;
-    /* A row that is drawn nowhere: gnuplot has no empty files. */
+    /* A row that is not drawn, because gnuplot rejects a file without rows. */
     fputs("event\n-1\n", out);
     for (uint64_t i = 0; i < m->track.run.oom_count; i++)
         fprintf(out, "%" PRIu64 "\n", m->track.run.ooms[i].event);

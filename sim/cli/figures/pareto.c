@@ -1,4 +1,5 @@
-/* pareto.c - memory against its price, a point a policy. */
+/* pareto.c - figure: memory against modelled driver seconds, one point for each
+ * policy. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,9 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/ranking.h"
 
-/* Only policies that can be run beat others. */
+/* Whether a beats b in both measures. Offline and incomplete policies beat
+ * none.
+ */
 static bool beats(const struct standing *a, const struct standing *b)
 {
     return a->is_whole && !a->is_offline && a->memory <= b->memory &&
@@ -27,7 +30,7 @@ static const char *kind(const struct ranking *r, const struct standing *s)
     return "front";
 }
 
-/* The script joins the front from left to right. */
+/* The order in which the script connects the front: left to right. */
 static int by_seconds(const void *left, const void *right)
 {
     const struct standing *a = left, *b = right;
@@ -39,8 +42,8 @@ static int by_seconds(const void *left, const void *right)
     return strcmp(a->first->policy, b->first->policy);
 }
 
-/* The policy, how many others stand on the same point, and why it is not on the
- * front where that is no matter of being beaten. */
+/* The policy, the number of other policies on the same point, and the reason if
+ * the policy cannot be on the front: OOMs, the future, missing traces. */
 static void put_name(FILE *out, const struct ranking *r,
                      const struct standing *s, size_t others)
 {
@@ -60,8 +63,8 @@ static bool on_one_point(const struct standing *a, const struct standing *b)
            a->is_whole == b->is_whole && a->is_offline == b->is_offline;
 }
 
-/* On one subject memory is bytes, over several it is what it is over the
- * bound. */
+/* Memory is peak reserved in bytes with one subject, and the mean of peak
+ * reserved over lower bound with several. */
 static void put_point(FILE *out, const struct selection *s,
                       const struct ranking *r, const struct standing *p,
                       size_t others)

@@ -1,4 +1,5 @@
-/* pdf.c - one date for every date in a PDF. */
+/* pdf.c - overwrites the dates of a PDF in place; the length does not change.
+ */
 #include "sim/cli/figures/pdf.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ void pdf_settle_dates(const char *path)
         matched = c == key[matched] ? matched + 1 : c == key[0];
         if (key[matched])
             continue;
-        /* A stream turns from reading to writing and back by a seek. */
+        /* C requires a seek between reading and writing a stream. */
         fseek(file, 0, SEEK_CUR);
         fwrite(date, 1, DIGITS, file);
         fseek(file, 0, SEEK_CUR);

@@ -1,10 +1,10 @@
-/* pdf.h - the same page, the same bytes. */
+/* pdf.h - makes PDF files reproducible: equal contents, equal bytes. */
 #ifndef FRAG_SIM_CLI_FIGURES_PDF_H
 #define FRAG_SIM_CLI_FIGURES_PDF_H
 
-/* Programs write the time of day into a PDF. Every date in the file at path
- * becomes that of SOURCE_DATE_EPOCH, or of the epoch where that is not set. A
- * file that is no PDF stays as it is. */
+/* Replaces every date in the PDF file at `path`, where programs write the
+ * current time, by SOURCE_DATE_EPOCH, or by 1970-01-01 if that is not set. A
+ * file that is not a PDF is not changed. */
 void pdf_settle_dates(const char *path);
 
 #endif

@@ -1,4 +1,5 @@
-/* ranking.c - policies compared over all subjects of the results. */
+/* ranking.c - collects the runs by policy and subject, and computes each
+ * policy's means. */
 #include "sim/cli/figures/ranking.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static bool is_same_policy(const struct frag_loaded_run *a,
     return !strcmp(a->policy, b->policy);
 }
 
-/* The number of r's policy or subject among those so far, which may grow. */
+/* The index of r's policy in g->rows, to which a new policy is added. */
 static size_t policy_of(struct ranking *g, const struct frag_loaded_run *r)
 {
     size_t i = 0;
@@ -44,7 +45,7 @@ static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
     return i;
 }
 
-/* Runs of a policy on a subject stand together, the roomiest first. */
+/* Groups the runs by policy and subject, the largest capacity first. */
 static int by_kind(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
@@ -66,7 +67,7 @@ double peak_over_bound(const struct frag_loaded_run *r)
                           : 1.0;
 }
 
-/* memory is the sum of logarithms until all are in. */
+/* Adds a roomiest run. s->memory is a sum of logarithms until `finish`. */
 static void add_roomiest(struct standing *s, const struct frag_loaded_run *r)
 {
     const struct frag_summary *m = &r->run.summary;
@@ -98,7 +99,8 @@ static void add(struct ranking *r, size_t i)
     add_roomiest(s, e->run);
 }
 
-/* A policy that is not registered came from a file and is not known to. */
+/* Whether the policy needs the future. A policy that is not in the list was
+ * loaded from a file; it counts as one that does not. */
 static bool knows_future(const char *text)
 {
     char name[64];

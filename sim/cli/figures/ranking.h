@@ -1,72 +1,75 @@
-/* ranking.h - how each policy did over the traces of a selection.
+/* ranking.h - compares policies over the traces of a selection.
  *
- * A subject is a device of a trace. Policies are compared by their run with the
- * most memory on each subject (unlimited, where there is such a run): what they
- * reserve when nothing stops them. Runs on a limited device say who survives.
+ * A subject is one device of one trace. The memory of policies is compared by
+ * their run with the largest capacity on each subject (unlimited, if there is
+ * such a run). Runs on limited devices show which policies survive.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_RANKING_H
 #define FRAG_SIM_CLI_FIGURES_RANKING_H
 
 #include "sim/cli/figures/selection.h"
 
-/* One policy's row. */
+/* The result of one policy. "Roomiest run": its run with the largest capacity
+ * on a subject. */
 struct standing {
-    size_t row;                          /* its number in cells */
+    size_t row;                          /* its row in ranking.cells */
     const struct frag_loaded_run *first; /* its first run: name, parameters */
-    const struct frag_loaded_run *worst; /* of its roomiest runs, that with the
-                                            highest peak over lower bound */
-    size_t subjects;                     /* that it has a run on */
-    size_t failed;   /* of those, where even the roomiest run has an OOM */
+    const struct frag_loaded_run *worst; /* the roomiest run with the highest
+                                            peak over lower bound */
+    size_t subjects;                     /* subjects on which it has a run */
+    size_t failed;   /* subjects whose roomiest run has an OOM */
     size_t limited;  /* runs on a limited device */
-    size_t survived; /* of those, without an OOM */
-    uint64_t ooms;   /* of the roomiest runs */
-    double memory;   /* geometric mean over subjects of peak reserved over lower
-                        bound; 1 where nothing was served */
+    size_t survived; /* runs on a limited device without an OOM */
+    uint64_t ooms;   /* sum over the roomiest runs */
+    double memory;   /* geometric mean over subjects of peak reserved / lower
+                        bound; a subject with nothing served counts as 1 */
     double seconds;  /* modelled device seconds, sum over subjects */
     frag_size peak;  /* the highest peak reserved */
     frag_size moved; /* bytes, sum over subjects */
-    bool is_offline; /* it knows the future: a bound, and nothing to run */
-    bool is_whole;   /* it has a run on every subject, and none has failed: the
-                        means may be compared */
+    bool is_offline; /* it knows the future: a bound, not a usable policy */
+    bool is_whole;   /* it has a run on every subject and none failed, so that
+                        its means can be compared */
 };
 
-/* A device of a trace. */
+/* One device of one trace. */
 struct subject {
     const struct frag_loaded_run *first;
-    frag_size asked; /* the highest peak requested of its runs: that of those
-                        that serve every request, where there is one */
+    frag_size asked; /* highest peak requested of its runs; a run that serves
+                        every request has it */
 };
 
-/* A run, with the numbers of its policy and its subject. */
+/* A run, with the indices of its policy and subject, and its place in the
+ * selection. */
 struct entry {
     const struct frag_loaded_run *run;
     size_t policy, subject, order;
 };
 
 struct ranking {
-    struct standing *rows; /* in the order of first runs */
+    struct standing *rows; /* in the order of their first runs */
     size_t count;
     struct subject *subjects;
     size_t subject_count;
     struct entry *entries; /* every run; by policy, subject, then capacity, the
-                              roomiest first */
+                              largest first */
     size_t run_count;
     const struct frag_loaded_run *
-        *cells; /* [count][subject_count]: the roomiest
-                   run, NULL where there is none */
+        *cells; /* [count][subject_count]: the roomiest run; NULL: no run */
 };
 
-/* By memory: the least first, then the fewest seconds; who is not whole comes
- * last. For qsort over copies of the rows. */
+/* For qsort over copies of the rows: whole policies first, then by memory,
+ * ascending, then by seconds, ascending, then by name. */
 int standing_compare(const void *left, const void *right);
 
-/* Peak reserved over the lower bound, 1 where nothing was served. */
+/* Peak reserved / lower bound; 1 if nothing was served. */
 double peak_over_bound(const struct frag_loaded_run *r);
 
 bool is_same_subject(const struct frag_loaded_run *a,
                      const struct frag_loaded_run *b);
 
-/* NOMEM. Borrows from s. O(runs x (policies + subjects)). */
+/* The ranking points into the runs of s. NOMEM. O(runs x (policies +
+ * subjects)).
+ */
 enum frag_err ranking_make(const struct selection *s,
                            struct ranking *out) FRAG_MUST_CHECK;
 void ranking_free(struct ranking *r);

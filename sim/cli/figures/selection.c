@@ -1,4 +1,4 @@
-/* selection.c - loads result files and chooses runs of them. */
+/* selection.c - loads result files and selects runs by their numbers. */
 #include "sim/cli/figures/selection.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ enum frag_err selection_add(struct selection *s,
     return FRAG_OK;
 }
 
-/* Run n, counted over all files; NULL if there are fewer. */
+/* Run number n, counted over all files; NULL if there are fewer runs. */
 static const struct frag_loaded_run *run_at(const struct result_files *f,
                                             uint64_t n)
 {
@@ -60,7 +60,7 @@ static const struct frag_loaded_run *run_at(const struct result_files *f,
     return NULL;
 }
 
-/* Adds the runs of "0,2". */
+/* Adds the runs of a list such as "0,2". */
 static enum frag_err add_named(const struct result_files *f, const char *text,
                                struct selection *s, struct frag_error *e)
 {
@@ -73,8 +73,8 @@ static enum frag_err add_named(const struct result_files *f, const char *text,
 
         if (end == from || !r || (*end && *end != ','))
             return frag_fail(e, FRAG_INVALID,
-                             "--run: expected numbers of runs, as they stand "
-                             "in /runs from 0, found \"%s\"",
+                             "--run: expected run numbers as in /runs, from 0, "
+                             "separated by commas; found \"%s\"",
                              text);
         FRAG_TRY(selection_add(s, r));
     }

@@ -1,8 +1,8 @@
-/* sweep.c - peak reserved over the values of one parameter.
+/* sweep.c - figure: peak reserved over the values of one parameter.
  *
- * The policy is the first that runs with several settings. Along x goes the
- * parameter of it with the most values; runs that differ in anything else are
- * lines of their own. A parameter that a run does not name has its default. */
+ * The policy is the first one that has runs with several settings. The x axis
+ * is its parameter with the most values; runs that differ in anything else are
+ * on separate lines. A parameter that a run does not set has its default. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,40 +12,41 @@
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/figures/ranking.h"
 
-/* A stretch of a run's text. */
-struct piece {
+/* Part of a string, without a terminating 0. */
+struct part {
     const char *text;
     size_t size;
 };
 
-/* A run on its line; the lines of a figure are runs with equal `line`. */
+/* A run as a point of the figure; points with equal `line` are connected. */
 struct point {
     const struct entry *entry;
-    struct piece value;
+    struct part value;
     size_t line;
 };
 
 struct sweep {
     struct ranking ranking;
-    struct piece key;
+    struct part key;
     struct point *points; /* by line, then value */
     size_t count, lines;
 };
 
-static bool equal(struct piece a, struct piece b)
+static bool equal(struct part a, struct part b)
 {
     return a.size == b.size && !memcmp(a.text, b.text, a.size);
 }
 
 /* "torch" of "torch:max_split_size_mb:128". */
-static struct piece name_of(const struct frag_loaded_run *r)
+static struct part name_of(const struct frag_loaded_run *r)
 {
-    return (struct piece){r->policy, strcspn(r->policy, ":@")};
+    return (struct part){r->policy, strcspn(r->policy, ":@")};
 }
 
-/* The setting that starts at *at, "key:value" or "key=value", whose value may
- * hold commas in brackets; false at the end of the text. */
-static bool next(const char **at, struct piece *key, struct piece *value)
+/* Reads the setting at *at, "key:value" or "key=value", and advances *at.
+ * Commas inside square brackets belong to the value. False at the end of the
+ * text. */
+static bool next(const char **at, struct part *key, struct part *value)
 {
     const char *from = *at, *end = from;
     int depth = 0;
@@ -54,28 +55,29 @@ static bool next(const char **at, struct piece *key, struct piece *value)
         return false;
     for (; *end && (depth || *end != ','); end++)
         depth += (*end == '[') - (*end == ']');
-    *key = (struct piece){from, strcspn(from, ":=")};
+    *key = (struct part){from, strcspn(from, ":=")};
     if (from + key->size > end)
         key->size = (size_t)(end - from);
     from += key->size + (from + key->size < end);
-    *value = (struct piece){from, (size_t)(end - from)};
+    *value = (struct part){from, (size_t)(end - from)};
     *at = end + (*end == ',');
     return true;
 }
 
-static struct piece value_of(const struct frag_loaded_run *r, struct piece key)
+static struct part value_of(const struct frag_loaded_run *r, struct part key)
 {
     const char *at = r->params;
-    struct piece k, v;
+    struct part k, v;
 
     while (next(&at, &k, &v))
         if (equal(k, key))
             return v;
-    return (struct piece){"default", strlen("default")};
+    return (struct part){"default", strlen("default")};
 }
 
-/* Numbers and sizes by their amount, before words; the default comes first. */
-static double amount(struct piece value)
+/* A key for sorting: the default first, then numbers and sizes by their amount,
+ * then words. */
+static double amount(struct part value)
 {
     static const char units[] = "KMGT";
     char *end = NULL;
@@ -87,7 +89,7 @@ static double amount(struct piece value)
     return unit ? ldexp(x, 10 * (int)(unit - units + 1)) : x;
 }
 
-static int compare_values(struct piece a, struct piece b)
+static int compare_values(struct part a, struct part b)
 {
     double x = amount(a), y = amount(b);
     size_t size = a.size < b.size ? a.size : b.size;
@@ -100,12 +102,14 @@ static int compare_values(struct piece a, struct piece b)
 
 static int by_value(const void *left, const void *right)
 {
-    return compare_values(*(const struct piece *)left,
-                          *(const struct piece *)right);
+    return compare_values(*(const struct part *)left,
+                          *(const struct part *)right);
 }
 
-/* -- what varies --------------------------------------------------------- */
+/* -- the policy and the parameter that vary ------------------------------- */
 
+/* The first run whose policy also has a run with other parameters; NULL if
+ * there is none. */
 static const struct frag_loaded_run *swept(const struct selection *s)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -116,12 +120,12 @@ static const struct frag_loaded_run *swept(const struct selection *s)
     return NULL;
 }
 
-/* The distinct values of key among the policy's runs, in order, to be freed;
- * NULL if there is no memory. */
-static struct piece *values(const struct selection *s, struct piece policy,
-                            struct piece key, size_t *count)
+/* The distinct values of `key` in the policy's runs, sorted; to be freed. NULL
+ * if the host has no memory. */
+static struct part *values(const struct selection *s, struct part policy,
+                           struct part key, size_t *count)
 {
-    struct piece *list = calloc(s->count, sizeof(*list));
+    struct part *list = calloc(s->count, sizeof(*list));
     size_t n = 0;
 
     *count = 0;
@@ -136,19 +140,19 @@ static struct piece *values(const struct selection *s, struct piece policy,
     return list;
 }
 
-/* The parameter with the most values, the first of equals. */
-static enum frag_err find_key(const struct selection *s, struct piece policy,
-                              struct piece *out)
+/* Finds the parameter with the most values; the first of equal ones. */
+static enum frag_err find_key(const struct selection *s, struct part policy,
+                              struct part *out)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < s->count; i++) {
         const char *at = s->runs[i]->params;
-        struct piece key, value;
+        struct part key, value;
 
         while (equal(name_of(s->runs[i]), policy) && next(&at, &key, &value)) {
             size_t count;
-            struct piece *list = values(s, policy, key, &count);
+            struct part *list = values(s, policy, key, &count);
 
             if (!list)
                 return FRAG_NOMEM;
@@ -164,12 +168,12 @@ static enum frag_err find_key(const struct selection *s, struct piece policy,
 
 /* -- lines --------------------------------------------------------------- */
 
-/* Whether all settings of a are those of b, but for key. */
+/* Whether every setting of a, except `key`, has the same value in b. */
 static bool same_but(const struct frag_loaded_run *a,
-                     const struct frag_loaded_run *b, struct piece key)
+                     const struct frag_loaded_run *b, struct part key)
 {
     const char *at = a->params;
-    struct piece k, v;
+    struct part k, v;
 
     while (next(&at, &k, &v))
         if (!equal(k, key) && !equal(v, value_of(b, k)))
@@ -218,7 +222,7 @@ static void sweep_free(struct sweep *w)
 
 static enum frag_err sweep_make(const struct selection *s, struct sweep *out)
 {
-    struct piece policy = name_of(swept(s));
+    struct part policy = name_of(swept(s));
     struct sweep w = {.points = calloc(s->count, sizeof(*w.points))};
     enum frag_err err = w.points ? find_key(s, policy, &w.key) : FRAG_NOMEM;
 
@@ -238,19 +242,20 @@ static enum frag_err sweep_make(const struct selection *s, struct sweep *out)
 
 /* -- files --------------------------------------------------------------- */
 
-static void put_piece(FILE *out, struct piece p)
+static void put_part(FILE *out, struct part p)
 {
     fprintf(out, "%.*s", (int)(p.size < 60 ? p.size : 60), p.text);
 }
 
-/* What tells the line of r from others: trace, capacity, other settings. */
+/* The properties that distinguish the line of r: trace, capacity, settings
+ * other than those of the first line. */
 static void put_line(FILE *out, const struct sweep *w,
                      const struct frag_loaded_run *r)
 {
     const struct frag_loaded_run *first = w->points[0].entry->run;
     char size[FRAG_SIZE_TEXT];
     const char *at = r->params, *gap = "";
-    struct piece key, value;
+    struct part key, value;
 
     if (w->ranking.subject_count > 1) {
         put_cell(out, r->trace);
@@ -271,8 +276,7 @@ static void put_line(FILE *out, const struct sweep *w,
         }
 }
 
-static size_t index_of(const struct piece *list, size_t count,
-                       struct piece value)
+static size_t index_of(const struct part *list, size_t count, struct part value)
 {
     size_t i = 0;
 
@@ -281,7 +285,8 @@ static size_t index_of(const struct piece *list, size_t count,
     return i;
 }
 
-/* Bytes on one subject; over several, peak reserved over the lower bound. */
+/* The y value is bytes with one subject, and peak reserved over the lower bound
+ * with several. */
 static void put_point(FILE *out, const struct sweep *w, const struct point *p,
                       size_t x)
 {
@@ -299,7 +304,7 @@ static void put_point(FILE *out, const struct sweep *w, const struct point *p,
 static enum frag_err points(FILE *out, const struct selection *s)
 {
     struct sweep w;
-    struct piece *list;
+    struct part *list;
     size_t count;
 
     FRAG_TRY(sweep_make(s, &w));
@@ -315,7 +320,7 @@ static enum frag_err points(FILE *out, const struct selection *s)
 
 static enum frag_err ticks(FILE *out, const struct selection *s)
 {
-    struct piece policy = name_of(swept(s)), key = {"", 0}, *list;
+    struct part policy = name_of(swept(s)), key = {"", 0}, *list;
     size_t count;
 
     FRAG_TRY(find_key(s, policy, &key));
@@ -323,11 +328,11 @@ static enum frag_err ticks(FILE *out, const struct selection *s)
     fputs("value\ttext\tpolicy\tparameter\ttrace\n", out);
     for (size_t i = 0; list && i < count; i++) {
         fprintf(out, "%zu\t", i);
-        put_piece(out, list[i]);
+        put_part(out, list[i]);
         fputc('\t', out);
-        put_piece(out, policy);
+        put_part(out, policy);
         fputc('\t', out);
-        put_piece(out, key);
+        put_part(out, key);
         fputc('\t', out);
         put_trace(out, s);
         fputc('\n', out);
@@ -340,8 +345,8 @@ static const char *lacks(const struct selection *s)
 {
     return swept(s) ? NULL
                     : "it needs one policy with several values of a "
-                      "parameter: fragsim replay -p tlsf:segment=20MiB -p "
-                      "tlsf:segment=64MiB";
+                      "parameter, such as fragsim replay -p "
+                      "tlsf:segment=20MiB -p tlsf:segment=64MiB";
 }
 
 const struct figure figure_sweep = {

@@ -1,13 +1,15 @@
-/* timeline.c - memory over the events of each run. */
+/* timeline.c - figure: reserved and allocated memory over the events of each
+ * run.
+ */
 #include <inttypes.h>
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
 
-/* Steps finer than the pixels of a panel cannot be seen. */
+/* More steps than a panel has pixels would not be visible. */
 enum { STEPS = 800 };
 
-/* The highest of points [from, to), which becomes one step. */
+/* Merges points [from, to) into one step: their maxima. */
 static struct frag_point highest(const struct frag_point *from,
                                  const struct frag_point *to)
 {
@@ -28,7 +30,7 @@ static void put_corner(FILE *out, uint64_t event, const struct frag_point *p)
             p->allocated_max, p->reserved_max);
 }
 
-/* A run as the corners of its steps, which gnuplot fills as one shape. */
+/* Writes a run as the corners of its steps; gnuplot fills them as one shape. */
 static void put_steps(FILE *out, const struct frag_run *m)
 {
     uint64_t stride = (m->point_count + STEPS - 1) / STEPS;
@@ -62,7 +64,7 @@ static enum frag_err points(FILE *out, const struct selection *s)
 
 static enum frag_err ooms(FILE *out, const struct selection *s)
 {
-    /* A row that is drawn nowhere: gnuplot has no empty files. */
+    /* A row that is not drawn, because gnuplot rejects a file without rows. */
     fputs("run\tevent\treserved\n-1\t0\t0\n", out);
     for (size_t i = 0; i < s->count; i++)
         for (uint64_t k = 0; k < s->runs[i]->run.oom_count; k++)
@@ -94,8 +96,8 @@ static const char *lacks(const struct selection *s)
 {
     for (size_t i = 0; i < s->count; i++)
         if (!s->runs[i]->run.point_count)
-            return "a run has no series; replay keeps them, and sweep with "
-                   "--details";
+            return "a run has no series; fragsim replay stores them, and "
+                   "fragsim sweep with --details";
     return NULL;
 }
 

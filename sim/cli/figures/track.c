@@ -1,4 +1,4 @@
-/* track.c - replays a trace and notes where every block and range lay. */
+/* track.c - replays a trace and records the addresses of blocks and ranges. */
 #include "sim/cli/figures/track.h"
 
 #include <stdlib.h>
@@ -6,20 +6,23 @@
 #include "sim/arena/arena.h"
 #include "traces/grow.h"
 
-enum { OOMS = 1000 }; /* rows kept: more marks than a figure has room for */
+enum { OOMS = 1000 }; /* OOMs kept; a figure has no room for more marks */
 
-/* A replay being watched. `base` is the backend that the policy sees. */
+/* The observer of a replay. `base` is the backend that the policy uses; it
+ * forwards each call to `real`. */
 struct recorder {
     struct frag_backend base;
     struct frag_backend *real;
     const struct trace_view *view;
     struct spans blocks, reserved;
-    size_t *open; /* of each slot: its span + 1, 0 if it has none */
-    size_t *held; /* spans of `reserved` that have no end yet */
+    size_t *open; /* for each slot: index of its span in `blocks` + 1, or 0 */
+    size_t *held; /* indices of spans in `reserved` without an end yet */
     size_t held_count;
     uint64_t held_room;
-    uint64_t event; /* at work */
-    bool is_short;  /* memory was missing */
+    uint64_t event; /* the current one */
+    bool is_short;  /* an allocation failed */
+
+    /* The callback of the replay that on_moved replaces and calls. */
 
     void (*moved)(void *user, uint32_t owner, const struct frag_block *block);
     void *user;
@@ -35,7 +38,8 @@ static bool push(struct spans *s, struct span span)
     return true;
 }
 
-static void hold(struct recorder *r, frag_addr addr, frag_size size)
+/* Begins the span of a reserved range. */
+static void begin_range(struct recorder *r, frag_addr addr, frag_size size)
 {
     const struct span span = {addr, size, r->event, FRAG_NEVER, 0};
 
@@ -46,8 +50,9 @@ static void hold(struct recorder *r, frag_addr addr, frag_size size)
         r->is_short = true;
 }
 
-/* Ends what lies in the range; the latest first, since it is the likeliest. */
-static void let_go(struct recorder *r, frag_addr addr, frag_size size)
+/* Ends the spans of all reserved ranges inside [addr, addr + size). The search
+ * begins with the latest span, the most likely one. */
+static void end_ranges(struct recorder *r, frag_addr addr, frag_size size)
 {
     for (size_t i = r->held_count; size && i-- > 0;) {
         struct span *s = &r->reserved.items[r->held[i]];
@@ -74,7 +79,7 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
     struct frag_backend *real = recorder(mem)->real;
 
     FRAG_TRY(real->ops->segment_alloc(real, size, addr));
-    hold(recorder(mem), *addr, size);
+    begin_range(recorder(mem), *addr, size);
     return FRAG_OK;
 }
 
@@ -84,7 +89,7 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
     struct frag_backend *real = recorder(mem)->real;
 
     FRAG_TRY(real->ops->segment_free(real, addr, size));
-    let_go(recorder(mem), addr, size);
+    end_ranges(recorder(mem), addr, size);
     return FRAG_OK;
 }
 
@@ -126,7 +131,7 @@ static enum frag_err map(struct frag_backend *mem, frag_addr addr,
     struct frag_backend *real = recorder(mem)->real;
 
     FRAG_TRY(real->ops->map(real, addr, size, phys));
-    hold(recorder(mem), addr, size);
+    begin_range(recorder(mem), addr, size);
     return FRAG_OK;
 }
 
@@ -136,7 +141,7 @@ static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
     struct frag_backend *real = recorder(mem)->real;
 
     FRAG_TRY(real->ops->unmap(real, addr, size));
-    let_go(recorder(mem), addr, size);
+    end_ranges(recorder(mem), addr, size);
     return FRAG_OK;
 }
 
@@ -275,7 +280,7 @@ static enum frag_err replay(struct recorder *r, struct frag_run *out,
     return r->is_short ? FRAG_NOMEM : err;
 }
 
-/* What has no end lasts to the end of the trace. */
+/* Spans without an end last to the end of the trace. */
 static void end_spans(struct spans *s, uint64_t events)
 {
     for (size_t i = 0; i < s->count; i++)

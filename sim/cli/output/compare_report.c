@@ -1,3 +1,5 @@
+/* compare_report.c - turns each compared cell into a row, and writes the row as
+ * JSON, CSV and a table line. */
 #include "sim/cli/output/compare_report.h"
 
 #include <inttypes.h>
@@ -5,6 +7,7 @@
 
 #include "sim/results/columns.h"
 
+/* A row as the table of columns reads it; NAN and UINT64_MAX: no value. */
 struct row {
     const char *trace, *policy, *difference;
     uint64_t device, capacity, same, runs;

@@ -1,3 +1,5 @@
+/* fit_report.c - turns the spans of a capacity search into one row for each
+ * policy and one row for each span, as JSON, CSV and a table line. */
 #include "sim/cli/output/fit_report.h"
 
 #include <inttypes.h>
@@ -5,6 +7,7 @@
 
 #include "sim/results/columns.h"
 
+/* A policy's row; UINT64_MAX and NAN: no value. */
 struct row {
     const char *trace, *policy;
     uint64_t device, events, total, lower_bound, peak_allocated, peak_reserved;
@@ -48,6 +51,7 @@ static const struct frag_column row_columns[] = {
 };
 #undef COUNT
 
+/* A span's row in the frontier; UINT64_MAX: no value. */
 struct step {
     const char *trace, *policy;
     uint64_t device, from, to, exact, first_oom, peak_reserved, retries;

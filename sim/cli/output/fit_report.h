@@ -1,6 +1,6 @@
-/* fit_report.h - what `fit` says: a row a policy as JSON, CSV and a table, and
- * the frontier, a row a span of capacities. Each appears whole when the last
- * policy is done, or not at all.
+/* fit_report.h - the output of `fragsim fit`: one row for each policy, as JSON,
+ * CSV and a table, and the frontier with one row for each span of capacities.
+ * Each output appears complete after the last policy, or not at all.
  */
 #ifndef FRAG_SIM_CLI_OUTPUT_FIT_REPORT_H
 #define FRAG_SIM_CLI_OUTPUT_FIT_REPORT_H
@@ -15,30 +15,36 @@ struct fit_report {
     struct frag_json writer; /* to json.out */
     struct table table;
     bool has_table;
-    bool frontier_wanted; /* the spans go up to what the policy takes unlimited
-                           */
+    bool frontier_wanted; /* the spans reach up to the peak reserved at
+                             unlimited capacity */
     size_t rows;
 };
 
-/* What was searched; borrowed. */
+/* The device's trace and the policy of a capacity search; borrowed. */
 struct fit_subject {
     const char *trace, *policy;
     uint32_t device;
-    frag_size total; /* as of struct frag_capacity_spec */
+    frag_size total; /* as in struct frag_capacity_spec */
 };
 
-/* NULL for what is not wanted. IO, NOMEM; then nothing is left open. */
+/* json, csv and frontier are paths, "-" for stdout, or NULL for no such output.
+ * If none is stdout, the table goes there. On IO or NOMEM nothing is left open.
+ */
 enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
                               const char *json, const char *csv,
                               const char *frontier,
                               struct frag_error *e) FRAG_MUST_CHECK;
-/* The spans are ascending, and reach at least to the first that survives. */
+/* Adds one policy. `unlimited` is the span of unlimited capacity. `spans` are
+ * in ascending order and reach at least to the first span that survives; if
+ * none survives, the policy fits nowhere. */
 void fit_report_add(struct fit_report *r, const struct fit_subject *on,
                     const struct frag_capacity_span *unlimited,
                     const struct frag_capacity_spans *spans);
-/* Closed either way. IO, NOMEM. */
+/* Writes all outputs. The report is closed on success and on error. IO, NOMEM.
+ */
 enum frag_err fit_report_commit(struct fit_report *r, bool color,
                                 struct frag_error *e) FRAG_MUST_CHECK;
+/* Closes the report and writes nothing. */
 void fit_report_abort(struct fit_report *r);
 
 #endif

@@ -1,3 +1,4 @@
+/* inputs.c - opens traces with a progress bar and visits their devices. */
 #include "sim/cli/output/inputs.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* inputs.h - the traces that a command is given: opened under a bar, visited
- * device by device (sim/experiments/devices.h), closed. */
+/* inputs.h - opens the traces that the user named, one after the other, with a
+ * progress bar, and visits their devices (sim/experiments/devices.h). */
 #ifndef FRAG_SIM_CLI_OUTPUT_INPUTS_H
 #define FRAG_SIM_CLI_OUTPUT_INPUTS_H
 
@@ -7,25 +7,27 @@
 #include "sim/experiments/devices.h"
 #include "traces/trace.h"
 
-/* Opens one under the bar, which is gone when it is open. limit and errors are
- * frag_trace_open's. */
+/* Opens one trace with a progress bar, which is cleared afterwards. limit and
+ * errors are those of frag_trace_open. */
 enum frag_err input_open(const char *path, frag_size limit,
                          struct progress *progress, struct frag_trace **out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Says on stderr what the reader had to assume. */
+/* Prints the trace's notes, the assumptions of its reader, to stderr. */
 void input_say_notes(const char *path, const struct frag_trace *t);
 
-/* What to visit of which files. */
+/* The files, and the devices that are visited in each of them. */
 struct inputs {
     const struct texts *paths;
     uint64_t device; /* INPUT_ANY_DEVICE: all */
-    frag_size limit;
-    bool says_notes;
+    frag_size limit; /* as for frag_trace_open */
+    bool says_notes; /* print the notes of each trace */
     struct progress *progress;
 };
 
-/* The same over all files in turn; each is closed before the next is opened. */
+/* Calls `visit` for the devices of all files in order. Each file is closed
+ * before the next is opened. Errors of input_open and input_each_device, NOMEM.
+ */
 enum frag_err inputs_each(const struct inputs *in, input_visit *visit,
                           void *user, struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -1,3 +1,5 @@
+/* outputs.c - checks output paths before a command starts: no path twice, no
+ * HDF5 on stdout, no existing file without --force. */
 #include "sim/cli/output/outputs.h"
 
 #include <string.h>
@@ -6,7 +8,7 @@
 
 enum { TEXTS = 2 + OUTPUTS_OWN, ALL = 1 + TEXTS };
 
-/* The HDF5 file first. */
+/* All paths in one array, the HDF5 file first. */
 static void list(const struct outputs *o, const char *paths[ALL])
 {
     paths[0] = o->hdf5;
@@ -23,9 +25,9 @@ int outputs_misused(const struct call *call, const struct outputs *o)
     for (size_t i = 0; i < ALL; i++)
         for (size_t k = 0; k < i; k++)
             if (paths[i] && paths[k] && !strcmp(paths[i], paths[k]))
-                return cli_misuse(call, "two outputs go to the same place");
+                return cli_misuse(call, "two outputs have the same path");
     if (sink_is_stdout(o->hdf5))
-        return cli_misuse(call, "an HDF5 file cannot go to stdout");
+        return cli_misuse(call, "an HDF5 file cannot be written to stdout");
     return EXIT_DONE;
 }
 

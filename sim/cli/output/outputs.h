@@ -1,5 +1,6 @@
-/* outputs.h - where a command's results go: the options that say so, and what
- * is looked at before it begins.
+/* outputs.h - the output options of a command (--output, --json, --csv,
+ * --force) and the checks of their paths before the command starts. It writes
+ * nothing.
  */
 #ifndef FRAG_SIM_CLI_OUTPUT_OUTPUTS_H
 #define FRAG_SIM_CLI_OUTPUT_OUTPUTS_H
@@ -8,14 +9,15 @@
 
 enum { OUTPUTS_OWN = 2 };
 
-/* The member `outputs` of a verb's values; NULL for what is not wanted. */
+/* The member `outputs` of a verb's values. Paths; NULL: no such output. */
 struct outputs {
     const char *hdf5, *json, *csv;
-    const char *own[OUTPUTS_OWN]; /* texts under options of the verb's own */
+    const char *own[OUTPUTS_OWN]; /* text outputs that only this verb has */
     bool force;
 };
 
-/* Rows of a verb's options; AT is offsetof the field in its values. */
+/* Rows for a verb's table of options. AT(field) is the offset of the field in
+ * the verb's values. */
 /* clang-format off */
 #define OUTPUT_HDF5_OPTION(AT)                                                 \
     {"output", 'o', "FILE", "result file, HDF5; see `fragsim help results`",   \
@@ -31,18 +33,19 @@ struct outputs {
 #define OUTPUT_FORCE_OPTION(AT, help)                                          \
     {"force", 'f', NULL, help, OPTION_SWITCH, AT(outputs.force), NULL}
 
-#define OUTPUT_FORCE_ALL "write over outputs that exist"
+#define OUTPUT_FORCE_ALL "overwrite existing outputs"
 /* clang-format on */
 
-/* EXIT_DONE if no two are the same and none goes where it cannot: an HDF5 file
- * to stdout. Else it is said, EXIT_USE. */
+/* EXIT_DONE if no two outputs have the same path and the HDF5 file does not go
+ * to stdout. Else prints the reason and returns EXIT_USE. */
 int outputs_misused(const struct call *call, const struct outputs *o);
 
-/* EXIT_DONE if none is there, or they may be written over: by force, or as they
- * are mine. Else it is said, EXIT_FILES. */
+/* EXIT_DONE if no output exists, or existing outputs may be overwritten: with
+ * `force`, or if they are `mine` (left by an interrupted run that this run
+ * resumes). Else prints the reason and returns EXIT_FILES. */
 int outputs_exist(const struct call *call, const struct outputs *o, bool mine);
 
-/* Both, of outputs that cannot be mine. */
+/* Both checks; existing outputs are not mine. */
 int outputs_check(const struct call *call, const struct outputs *o);
 
 #endif

@@ -1,3 +1,5 @@
+/* progress.c - draws the progress bar: share done, rate, estimated time left.
+ */
 #include "sim/cli/output/progress.h"
 
 #include <stdlib.h>

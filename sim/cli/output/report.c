@@ -1,3 +1,4 @@
+/* report.c - writes each run to the result file, JSON, CSV and the table. */
 #include "sim/cli/output/report.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-/* report.h - where the runs of a replay go: a result file, JSON, CSV, and the
- * table for people where neither JSON nor CSV takes stdout. Each appears whole
- * when the last run is done, or not at all. */
+/* report.h - the output of `replay` and `sweep`: runs as an HDF5 result file,
+ * as JSON and as CSV, and a table on stdout if neither JSON nor CSV goes there.
+ * Each output appears complete after the last run, or not at all. */
 #ifndef FRAG_SIM_CLI_OUTPUT_REPORT_H
 #define FRAG_SIM_CLI_OUTPUT_REPORT_H
 
@@ -16,19 +16,22 @@ struct report {
     struct table table;
     bool has_table;
     uint64_t runs, failed_runs; /* failed: with at least one OOM */
-    uint64_t events;
+    uint64_t events;            /* of all runs */
 };
 
-/* NULL for what is not wanted. On error nothing is left open. */
+/* file, json and csv are paths ("-" for stdout, not for file), or NULL for no
+ * such output; p is borrowed. On error nothing is left open. */
 enum frag_err report_open(struct report *r, const struct frag_provenance *p,
                           const char *file, const char *json, const char *csv,
                           struct frag_error *e) FRAG_MUST_CHECK;
+/* Adds one run. After an error the report must still be aborted. */
 enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
                          const struct frag_run *run,
                          struct frag_error *e) FRAG_MUST_CHECK;
-/* Closed either way. */
+/* Writes all outputs. The report is closed on success and on error. */
 enum frag_err report_commit(struct report *r, bool color,
                             struct frag_error *e) FRAG_MUST_CHECK;
+/* Closes the report and writes nothing. */
 void report_abort(struct report *r);
 
 #endif

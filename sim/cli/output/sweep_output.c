@@ -1,3 +1,5 @@
+/* sweep_output.c - decides whether a sweep starts, resumes or is complete,
+ * opens its journal and writes its results. */
 #include "sim/cli/output/sweep_output.h"
 
 #include <stdlib.h>
@@ -17,8 +19,8 @@ static char *join(const char *a, const char *b)
     return text;
 }
 
-/* The version, the commit and the settings: finished work is reused only by the
- * fragsim that made it. NULL if the host has no memory. */
+/* Version, commit and settings: only the same build of fragsim reuses finished
+ * cells. NULL if the host has no memory. */
 static char *identity_of(const char *settings)
 {
     const size_t room = strlen(frag_version) + strlen(frag_commit) +
@@ -84,8 +86,8 @@ enum frag_err sweep_output_is_complete(const struct sweep_output *out,
     if (*complete)
         return FRAG_OK;
     return frag_fail(e, FRAG_IO,
-                     "%s is the result of something else, and there is no %s "
-                     "to go on with; -f writes over it",
+                     "%s is the result of another command, and there is no %s "
+                     "to resume from; -f overwrites it",
                      path, out->journal_path);
 }
 
@@ -94,7 +96,7 @@ int sweep_output_exists(const struct call *call, const struct sweep_output *out)
     return outputs_exist(call, out->to, out->resume && has_journal(out));
 }
 
-/* HDF5's own switch for file systems that cannot lock. */
+/* HDF5's environment variable for file systems without locks. */
 static bool locking_is_off(void)
 {
     const char *wish = getenv("HDF5_USE_FILE_LOCKING");

@@ -1,5 +1,6 @@
-/* sweep_output.h - the files of a sweep: results as HDF5, JSON and CSV, and
- * beside the first the journal, OUTPUT.journal, which ends with the sweep.
+/* sweep_output.h - the files of a sweep: the results as HDF5, JSON and CSV, and
+ * the journal OUTPUT.journal beside the HDF5 file. The journal is removed after
+ * a complete sweep.
  */
 #ifndef FRAG_SIM_CLI_OUTPUT_SWEEP_OUTPUT_H
 #define FRAG_SIM_CLI_OUTPUT_SWEEP_OUTPUT_H
@@ -8,40 +9,47 @@
 #include "sim/experiments/sweep/sweep.h"
 
 struct sweep_output {
-    const struct outputs *to; /* borrowed; hdf5 is wanted */
-    bool resume;              /* what is there may be gone on with */
-    char *command;            /* what results say made them; owned */
+    const struct outputs *to; /* borrowed; hdf5 is not NULL */
+    bool resume;              /* an unfinished sweep may be continued */
+    char *command;            /* command line that the results store; owned */
     char *settings;           /* cell_settings_text; owned */
-    char *identity;           /* of a journal: version and settings */
+    char *identity;           /* of the journal: version, commit and settings */
     char *journal_path;
 };
 
-/* Takes over command and settings, each NULL if there was no memory for it.
- * NOMEM. To be freed either way. */
+/* Takes ownership of command and settings; NULL in either means that the caller
+ * had no memory for it: NOMEM. sweep_output_free is due on success and on
+ * error.
+ */
 enum frag_err sweep_output_name(struct sweep_output *out,
                                 const struct outputs *to, bool resume,
                                 char *command, char *settings,
                                 struct frag_error *e) FRAG_MUST_CHECK;
-void sweep_output_free(struct sweep_output *out); /* zeroed is fine */
+void sweep_output_free(struct sweep_output *out); /* a zeroed struct is valid */
 
-/* Whether the result file is there, and the whole of what is asked for, by a
- * sweep that is to be resumed. IO if it is something else's, errors of
- * frag_results_load. */
+/* Sets *complete if `resume` is set and the result file already holds all
+ * results of exactly this sweep, so that nothing is left to do. False also if
+ * there is no result file, or a journal, or --force. IO if the file is the
+ * result of another command; errors of frag_results_load. */
 enum frag_err sweep_output_is_complete(const struct sweep_output *out,
                                        bool *complete,
                                        struct frag_error *e) FRAG_MUST_CHECK;
 
-/* As outputs_exist: what a sweep that is resumed left behind is its own. */
+/* As outputs_exist; the files of an interrupted sweep that is resumed are its
+ * own. */
 int sweep_output_exists(const struct call *call,
                         const struct sweep_output *out);
 
-/* The journal, what it held told to the sweep. Errors of journal_open. */
+/* Opens the journal and passes its entries to the sweep. Errors of
+ * journal_open.
+ */
 enum frag_err sweep_output_journal(const struct sweep_output *out,
                                    struct sweep *sweep, struct journal **j,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes all results that the journal holds; missing (may be NULL) is what they
- * lack. Errors of sweep_write. */
+/* Writes all results of the journal to the outputs. `missing` (may be NULL)
+ * lists the cells without a result, one a line. Errors of sweep_write and
+ * report_commit. */
 enum frag_err sweep_output_write(const struct sweep_output *out,
                                  struct sweep *sweep, const struct journal *j,
                                  const char *missing,

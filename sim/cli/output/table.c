@@ -1,3 +1,4 @@
+/* table.c - keeps the cells of a table and prints them in aligned columns. */
 #include "sim/cli/output/table.h"
 
 #include <stdarg.h>

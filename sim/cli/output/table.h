@@ -1,7 +1,7 @@
-/* table.h - text in aligned columns.
+/* table.h - prints text in aligned columns.
  *
- * Cells are added row by row. Memory that is missing is remembered and told by
- * table_print, so that adding needs no checks.
+ * Cells are added row by row. A failed allocation is remembered and reported by
+ * table_print, so that the calls that add cells need no checks.
  */
 #ifndef FRAG_SIM_CLI_OUTPUT_TABLE_H
 #define FRAG_SIM_CLI_OUTPUT_TABLE_H
@@ -12,23 +12,24 @@
 
 struct table {
     size_t columns;
-    const char *right; /* one letter a column: 'r' aligns it right */
-    size_t optional;   /* so many of the first columns are left out where all
-                          their cells are equal */
-    bool missing;      /* a cell had no memory */
+    const char *right; /* one letter for each column: 'r' aligns it right */
+    size_t optional;   /* number of leading columns that are left out if all
+                          their cells below the heading are equal */
+    bool missing;      /* an allocation failed */
     size_t count, room;
     struct table_cell {
         char *text;
-        bool alarm; /* printed red where there is colour */
+        bool alarm; /* printed red if the table is coloured */
     } * cells;
 };
 
+/* Adds the next cell; at most 767 bytes of text are kept. */
 void table_cell(struct table *t, bool alarm, const char *format, ...)
     FRAG_PRINTF(3, 4);
-void table_size(struct table *t, frag_size size); /* a cell in IEC units */
+void table_size(struct table *t, frag_size size); /* in IEC units */
 
-/* NOMEM if a cell was lost; then nothing is printed. The first row is the
- * head, bold where there is colour. */
+/* Prints the table; the first row is the heading, bold if coloured. NOMEM if a
+ * cell could not be added; then nothing is printed. */
 enum frag_err table_print(const struct table *t, FILE *out,
                           bool color) FRAG_MUST_CHECK;
 void table_free(struct table *t);

@@ -1,5 +1,5 @@
-/* tune_files.c - writes each file of `tune --verify-with` whole or not at all.
- */
+/* tune_files.c - writes the jobs file and the event streams of `tune
+ * --verify-with`; each file appears complete or not at all. */
 #include "sim/cli/output/tune_files.h"
 
 #include <inttypes.h>

@@ -1,14 +1,12 @@
-/* tune_files.h - the files of `tune --verify-with`, whose contents are those of
- * sim/experiments/tune/verify.h. */
+/* tune_files.h - writes the files of `tune --verify-with`. Their format is that
+ * of sim/experiments/tune/verify.h. */
 #ifndef FRAG_SIM_CLI_OUTPUT_TUNE_FILES_H
 #define FRAG_SIM_CLI_OUTPUT_TUNE_FILES_H
 
 #include "sim/experiments/tune/search.h"
 
-/* Writes the jobs of all cases to `path`, and beside it, as
- * PATH.TRACE.DEVICE.events, the streams. Errors of tune_verify_check; IO,
- * NOMEM.
- */
+/* Writes the jobs of all cases to `path`, and the event stream of each case to
+ * PATH.TRACE.DEVICE.events. Errors of tune_verify_check; IO, NOMEM. */
 enum frag_err tune_files_write(const char *path, const struct tune_search *s,
                                struct frag_error *e) FRAG_MUST_CHECK;
 

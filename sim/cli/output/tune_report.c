@@ -1,3 +1,5 @@
+/* tune_report.c - prints savings, costs, held-out results, caveats and the
+ * Pareto front of a finished search. */
 #include "sim/cli/output/tune_report.h"
 
 #include <inttypes.h>
@@ -16,7 +18,8 @@ static double saving(frag_size base, frag_size found)
     return base ? 1 - (double)found / (double)base : 0;
 }
 
-/* "12.3 %", signed; "new" where there was nothing before. */
+/* The relative change as "+12.3 %"; "new" if the base is 0 and the found value
+ * is not. Returns text. */
 static const char *change(double base, double found, char text[32])
 {
     if (base > 0)
@@ -31,9 +34,11 @@ static const char *settings_of(const struct tune_trial *t)
     return *t->text ? t->text : "PyTorch's default";
 }
 
-/* ---- the trials that no other beats in both memory and time ---- */
+/* ---- the Pareto front: trials that no trial beats in memory and time ---- */
 
-/* Trials sorted by value: each front member costs less than all before it. */
+/* Whether trial i survives every case and no other surviving trial is at least
+ * as good in both memory and seconds. Of equal trials the first is on the
+ * front. */
 static bool is_front(const struct tune_search *s, size_t i)
 {
     const struct tune_trial *t = s->trials[i];
@@ -54,7 +59,7 @@ static bool is_front(const struct tune_search *s, size_t i)
     return true;
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void print_case(const struct tune_search *s, size_t i, FILE *out)
 {
@@ -128,7 +133,8 @@ static void print_front(const struct tune_search *s, FILE *out)
             add_front_row(&t, s, s->trials[i]);
     fprintf(out,
             t.count > t.columns
-                ? "# of %zu settings tried, none saves more at less time than\n"
+                ? "# of %zu settings tried, none is better than these in "
+                  "both memory and time:\n"
                 : "# of %zu settings tried, none survives\n",
             s->trial_count);
     if (t.count > t.columns && table_print(&t, out, false) != FRAG_OK)
@@ -158,7 +164,7 @@ void tune_print(const struct tune_answer *a, FILE *out)
               out);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void json_result(struct frag_json *j, const char *key,
                         const struct tune_result *r)

@@ -1,4 +1,4 @@
-/* browser.c - Chromium run without a window, in a profile of its own. */
+/* browser.c - runs Chromium without a window, with a temporary profile. */
 #include "sim/cli/review/browser.h"
 
 #include <errno.h>
@@ -15,8 +15,9 @@
 static const char *const browsers[] = {"chromium", "chromium-browser",
                                        "google-chrome", "chrome"};
 
-/* Runs the first browser that is installed. The sandbox is off where the
- * browser refuses to run with it, as root. */
+/* Runs the first browser that is installed. As root it runs without a sandbox,
+ * because Chromium refuses to run as root with one. *code is CHILD_MISSING if
+ * no browser is installed. */
 static enum frag_err run(char *const words[3], const char *profile, int *code,
                          struct frag_error *e)
 {
@@ -56,14 +57,14 @@ static enum frag_err judge(int code, const char *pdf, struct frag_error *e)
         return frag_fail(e, FRAG_IO,
                          "a PDF is printed by Chromium, which is not installed "
                          "(Debian: apt-get install chromium); -o FILE.html "
-                         "needs none");
+                         "does not need Chromium");
     if (code != 0 || stat(pdf, &made) < 0 || !made.st_size)
         return frag_fail(e, FRAG_IO, "Chromium could not print the page");
     pdf_settle_dates(pdf);
     return FRAG_OK;
 }
 
-/* head and tail as one text, to be freed; NULL if there is no memory. */
+/* head and tail as one string, to be freed; NULL if the host has no memory. */
 static char *join(const char *head, const char *tail)
 {
     size_t room = strlen(head) + strlen(tail) + 1;

@@ -1,12 +1,12 @@
-/* html.c - the style and script of a page, its cells and its figures. */
+/* html.c - the style sheet and script of a page, its table cells, and figures
+ * with renamed ids. */
 #include "sim/cli/review/html.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Ink, paper and one accent; the page is as quiet as its figures. On paper
- * each trace begins a page. */
+/* Dark and light colours and one accent. In print each trace begins a page. */
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#16181d;--soft:#5b6270;--line:#d9dde3;"
     "--paper:#fff;--wash:#f4f6f8;--accent:#0072b2;--bad:#b84a00}\n"
@@ -65,8 +65,8 @@ static const char style[] =
     "a{color:inherit;text-decoration:none}summary{list-style:none;"
     "color:inherit;font-weight:600}.screen{display:none}}\n";
 
-/* A click on a column's head sorts by the cells' data-v; on paper everything
- * that is folded is open. */
+/* A click on a column's heading sorts by the cells' data-v. Before printing,
+ * all <details> are opened. */
 static const char script[] =
     "document.querySelectorAll('table.sort th').forEach(function(th){\n"
     "  th.tabIndex=0;\n"
@@ -197,13 +197,13 @@ void html_none(FILE *out)
 
 /* -- figures ------------------------------------------------------------- */
 
-/* Names that gnuplot gives in every figure, with what stands before them: its
- * points, its groups, its filters. */
+/* The prefixes of ids that gnuplot uses in every figure (points, groups,
+ * filters), with the character before them. */
 static const char *const marks[] = {"'gp",      "'#gp",     "\"gnuplot_",
                                     "'textbox", "#textbox", "'greybox",
                                     "#greybox"};
 
-/* The mark that text starts with, NULL if none. */
+/* The mark with which `text` begins; NULL if there is none. */
 static const char *mark_at(const char *text)
 {
     for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
@@ -212,9 +212,10 @@ static const char *mark_at(const char *text)
     return NULL;
 }
 
-/* The figure from its <svg on; its title is what a pointer shows. */
-static void pour(FILE *out, const char *text, unsigned number,
-                 const char *title)
+/* Writes the figure: its number is inserted into each id, and gnuplot's title
+ * is replaced. */
+static void put_svg(FILE *out, const char *text, unsigned number,
+                    const char *title)
 {
     static const char old[] = "<title>Gnuplot</title>";
     const char *mark;
@@ -236,8 +237,9 @@ static void pour(FILE *out, const char *text, unsigned number,
     }
 }
 
-/* A file as text, to be freed; NULL if it cannot be read. */
-static char *slurp(const char *path)
+/* The contents of a file as a string, to be freed; NULL if it cannot be read.
+ */
+static char *read_text(const char *path)
 {
     FILE *in = fopen(path, "r"), *to;
     char *text = NULL, bytes[4096];
@@ -257,11 +259,11 @@ static char *slurp(const char *path)
 enum frag_err html_svg(FILE *out, const char *path, unsigned number,
                        const char *title, struct frag_error *e)
 {
-    char *text = slurp(path);
+    char *text = read_text(path);
     const char *svg = text ? strstr(text, "<svg") : NULL;
 
     if (svg)
-        pour(out, svg, number, title);
+        put_svg(out, svg, number, title);
     free(text);
     return svg ? FRAG_OK
                : frag_fail(e, FRAG_IO, "%s: the figure cannot be read", path);

@@ -1,6 +1,7 @@
-/* html.h - text as HTML, and figures inside of it.
+/* html.h - writes an HTML page: its frame, escaped text, table cells and inline
+ * figures.
  *
- * A page stands alone: it names nothing on the network.
+ * A page is self-contained: it refers to nothing outside of itself.
  */
 #ifndef FRAG_SIM_CLI_REVIEW_HTML_H
 #define FRAG_SIM_CLI_REVIEW_HTML_H
@@ -9,28 +10,30 @@
 
 #include "traces/base.h"
 
-/* From the doctype to the open <main>, and from its end to the last tag. */
+/* html_open writes from the doctype to <main>, html_close from </main> to the
+ * end. */
 void html_open(FILE *out, const char *title);
 void html_close(FILE *out);
 
-/* Text with & < > " ' escaped. */
+/* Writes text with & < > " ' escaped and control characters as spaces. */
 void html_text(FILE *out, const char *text);
 
-/* A cell that is shown as words and sorted by `value`. */
+/* A table cell that shows a text and is sorted by its number. */
 void html_size(FILE *out, frag_size size);    /* "8.73 GiB" */
 void html_seconds(FILE *out, double seconds); /* "5.74 ms" */
 void html_count(FILE *out, uint64_t n);       /* "15591" */
 void html_ratio(FILE *out, double x);         /* "1.08" */
-void html_none(FILE *out);                    /* a dash; sorted last */
+void html_none(FILE *out);                    /* a dash, sorted last */
 
-/* A cell of code that may wrap. */
+/* A table cell with code that may wrap. */
 void html_code(FILE *out, const char *text);
 
-/* "5.74 ms", "0.341 s": three digits. Returns text. */
+/* "5.74 ms", "341 ms": three digits. Returns text. */
 const char *html_duration(double seconds, char text[32]);
 
-/* The SVG file at path, inline; number makes its names differ from those of
- * other figures. IO. */
+/* Writes the SVG file at `path` inline. `number` makes the ids of the figure
+ * differ from those of other figures on the page; `title` is the tooltip. IO if
+ * the file cannot be read. */
 enum frag_err html_svg(FILE *out, const char *path, unsigned number,
                        const char *title, struct frag_error *e) FRAG_MUST_CHECK;
 

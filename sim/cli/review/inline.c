@@ -1,4 +1,5 @@
-/* inline.c - a figure drawn into the page's scratch folder, and put inline. */
+/* inline.c - draws a figure into the page's temporary folder and writes it
+ * inline into the page. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-/* origin.c - where the numbers come from, and how to make them again. */
+/* origin.c - the part of the page that states the source of its numbers: result
+ * files, parameters, traces, command lines, and the words it uses. */
 #include <inttypes.h>
 
 #include "sim/cli/review/html.h"
@@ -31,7 +32,7 @@ static void put_files(FILE *out, const struct review *r)
 
 static void put_params(FILE *out, const struct review *r)
 {
-    fputs("<h3>Parameters, defaults filled in</h3>\n<div class=\"wide\"><table>"
+    fputs("<h3>Parameters, with defaults</h3>\n<div class=\"wide\"><table>"
           "<thead><tr><th class=\"l\">policy</th><th class=\"l\">parameters"
           "</th><th class=\"l\">backend</th></tr></thead><tbody>\n",
           out);
@@ -71,24 +72,26 @@ void page_provenance(struct page *p)
     const struct review *r = p->review;
     FILE *out = p->out;
 
-    fputs("<h2 class=\"page\">Where this comes from</h2>\n", out);
+    fputs("<h2 class=\"page\">Source of the numbers</h2>\n", out);
     put_files(out, r);
     put_params(out, r);
     put_traces(out, r);
-    fputs("<h2>How to make it again</h2>\n<p>With the traces in place; equal "
-          "inputs give equal numbers.</p>\n<pre>",
+    fputs("<h2>How to repeat it</h2>\n<p>Run these commands where the traces "
+          "are. Equal inputs produce equal numbers.</p>\n<pre>",
           out);
     for (size_t i = 0; i < r->files->count; i++) {
         html_text(out, r->files->files[i].command);
         fputc('\n', out);
     }
     html_text(out, r->command);
-    fputs("</pre>\n<h2>Words</h2>\n<p><b>Requested</b> is what the program "
-          "asked for, <b>allocated</b> what was granted for it, <b>reserved"
-          "</b> what was taken from the device. The <b>lower bound</b> is the "
-          "peak of live requests, each rounded up to 512 bytes: no policy can "
-          "reserve less. <b>Driver calls</b> are seconds by a cost model that "
-          "was fitted to measured calls. An <b>OOM</b> is a request that could "
-          "not be met; it is skipped and the run goes on.</p>\n",
+    fputs("</pre>\n<h2>Words</h2>\n<p><b>Requested</b>: bytes that the "
+          "program requested for its live blocks. <b>Allocated</b>: bytes that "
+          "the policy granted for them. <b>Reserved</b>: bytes that the policy "
+          "holds from the device. <b>Lower bound</b>: the peak of all live "
+          "requests, each rounded up to 512 bytes; no policy can reserve less. "
+          "<b>Driver calls</b>: the time that the driver calls of a run take "
+          "by a cost model, which comes from measured calls. <b>OOM</b>: a "
+          "request that the device could not meet; the run skips it and "
+          "continues.</p>\n",
           out);
 }

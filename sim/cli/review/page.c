@@ -1,27 +1,30 @@
-/* page.c - the page from its first line to its last. */
+/* page.c - writes the page of a review, part by part. */
 #include "sim/cli/review/page.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/review/html.h"
 #include "sim/cli/scratch.h"
 
-/* A figure of all runs under a head and a sentence. */
+/* A figure of all runs with its heading and explanation. */
 static const struct part {
     const struct figure *figure;
     const char *head, *text;
-    bool needs_traces; /* more than one */
+    bool needs_traces; /* shown only if there are several subjects */
 } parts[] = {
-    {&figure_frontier, "Who survives which capacity",
-     "Blue: every request was met. Orange: the run met an out-of-memory; the "
-     "darker, the earlier or the oftener.",
+    {&figure_frontier, "Which policy survives which capacity",
+     "Blue: every request was met. Orange: the run has an out-of-memory (OOM). "
+     "With one trace, a darker colour means an earlier first OOM; with "
+     "several, "
+     "fewer traces that survive.",
      false},
     {&figure_pareto, "Memory and its price",
-     "What a policy holds against what its calls to the driver would take, by "
-     "costs measured on the device that the results name. A policy that knows "
-     "the future is a bound and no choice.",
+     "Memory that a policy reserves against the modelled time of its driver "
+     "calls. A policy that knows the future is a bound; it cannot be chosen.",
      false},
     {&figure_heatmap, "Policy by trace",
-     "Each number is peak reserved over the least that any policy needs for "
-     "these requests: 1.00 is perfect, 1.50 holds half as much again.",
+     "Each number is peak reserved divided by the lower bound, the least "
+     "memory "
+     "that any policy needs for these requests: 1.00 is optimal, 1.50 is 50 % "
+     "more.",
      true},
 };
 

@@ -1,4 +1,4 @@
-/* page.h - the page of a review in parts. Private to sim/cli/review/. */
+/* page.h - the parts of a review's page. Private to sim/cli/review/. */
 #ifndef FRAG_SIM_CLI_REVIEW_PAGE_H
 #define FRAG_SIM_CLI_REVIEW_PAGE_H
 
@@ -6,27 +6,30 @@
 
 #include "sim/cli/review/review.h"
 
-/* A page being written. */
+/* A page while it is written. */
 struct page {
     const struct review *review;
     FILE *out;
-    unsigned figures; /* drawn so far, and in all */
-    unsigned figures_all;
-    char *folder; /* where they are drawn */
+    unsigned figures;     /* drawn or left out so far */
+    unsigned figures_all; /* upper bound, for the progress bar */
+    char *folder;         /* temporary, for the figures' files */
 };
 
 struct figure;
 
-/* A figure of the runs with a caption, inline; nothing where they lack what it
- * needs. */
+/* Draws a figure of the runs inline, with `caption` as its title. Does nothing
+ * if the figure cannot be drawn from these runs. CANCELLED if the user
+ * interrupted; errors of figure_draw. */
 enum frag_err page_figure(struct page *p, const struct figure *f,
                           const struct selection *s, const char *caption,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
+/* The recommendation in words and tiles; the ranked table of policies; the
+ * source of the numbers. */
 void page_verdict(struct page *p);
 void page_policies(struct page *p);
 void page_provenance(struct page *p);
-/* The table of traces, and a part for each. */
+/* The table of traces, then one part for each trace. Errors of page_figure. */
 enum frag_err page_traces(struct page *p, struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

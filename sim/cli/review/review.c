@@ -1,10 +1,12 @@
-/* review.c - which policy the results recommend, and against what. */
+/* review.c - orders the policies, and selects the baseline, the choice, the
+ * best PyTorch setting and the ceiling. */
 #include "sim/cli/review/review.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds from the first event of a run to its last; 0 if it has no times. */
+/* Seconds from the first event of a run to its last; 0 if the trace has no
+ * times or the run no series. */
 static double duration(const struct frag_loaded_run *r)
 {
     const struct frag_run *m = &r->run;
@@ -70,8 +72,8 @@ static enum frag_err find_baseline(struct review *r, struct frag_error *e)
             r->baseline = &r->order[i];
     if (!r->baseline && r->baseline_name)
         return frag_fail(e, FRAG_INVALID,
-                         "--baseline: there is no run of %s; there is one of "
-                         "%s",
+                         "--baseline: the results have no run of %s; they have "
+                         "one of %s",
                          name, first);
     for (size_t i = 0; !r->baseline; i++)
         if (!strcmp(r->order[i].first->policy, first))
@@ -79,7 +81,7 @@ static enum frag_err find_baseline(struct review *r, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* The first of each kind, in the order of worth. */
+/* Selects the first policy of each kind in r->order. */
 static void choose(struct review *r)
 {
     for (size_t i = 0; i < r->ranking.count; i++) {

@@ -1,10 +1,11 @@
-/* review.h - result files judged, and the page that says so.
+/* review.h - judges the policies of result files, and writes the page with the
+ * recommendation.
  *
  * The question is always the same: which policy or setting fits where others
- * fail, what does it save, what does it cost? Policies are ordered by the runs
- * on limited devices that they do not survive, then by memory, then by modelled
- * seconds. One that knows the future is shown and never chosen; nor is one
- * whose driver calls take too much of the recorded time.
+ * fail, what does it save, and what does it cost? Policies are ordered by the
+ * number of failed runs on limited devices, then by memory, then by modelled
+ * seconds. A policy that knows the future is shown but never chosen; the same
+ * holds for a policy whose driver calls add too much to the recorded time.
  */
 #ifndef FRAG_SIM_CLI_REVIEW_REVIEW_H
 #define FRAG_SIM_CLI_REVIEW_REVIEW_H
@@ -13,45 +14,49 @@
 #include "sim/cli/output/progress.h"
 
 struct review {
-    /* What the caller says; borrowed. */
+    /* Input; borrowed. */
     const struct texts *paths;
     const struct result_files *files;
-    const char *command;       /* that made the page */
+    const char *command;       /* command line that writes the page */
     const char *baseline_name; /* policy to compare with; NULL: torch, or the
-                                  first where it is not there */
-    double slowdown; /* share of the recorded time that a choice may add in
-                        driver calls */
+                                  first policy if torch has no run */
+    double slowdown; /* driver time that a choice may add to the baseline's, as
+                        a share of the recorded time */
     struct progress *progress;
 
-    /* What review_make finds. */
+    /* Output of review_make. */
     struct selection runs;
     struct ranking ranking;
-    struct standing *order;          /* ranking.rows, the best first */
-    const struct standing *baseline; /* into order, as those below */
-    const struct standing *choice;   /* best within the slowdown */
-    const struct standing *setting;  /* best of those that PyTorch's users can
-                                        switch on; NULL: none */
-    const struct standing *ceiling;  /* best that can run, whatever it costs */
-    double recorded; /* s, sum over subjects; 0: the traces carry no times */
-    bool is_limited; /* some run is on a limited device */
+    struct standing *order; /* copies of ranking.rows, the best first */
+    /* Pointers into order. */
+    const struct standing *baseline;
+    const struct standing *choice;  /* best within the slowdown; the baseline
+                                       if there is none */
+    const struct standing *setting; /* best within the slowdown that is a
+                                       setting of PyTorch; NULL: none, or the
+                                       baseline is best */
+    const struct standing *ceiling; /* best that can run, at any cost; may be
+                                       NULL */
+    double recorded; /* s, sum over subjects; 0: the traces have no times */
+    bool is_limited; /* at least one run is on a limited device */
 };
 
-/* Fills in the second part. INVALID where there are no runs or baseline_name is
- * not among them, NOMEM. On error nothing need be freed. */
+/* Fills the output members. INVALID if there are no runs or no run of
+ * baseline_name; NOMEM. On error nothing need be freed. */
 enum frag_err review_make(struct review *r,
                           struct frag_error *e) FRAG_MUST_CHECK;
 void review_free(struct review *r);
 
-/* What s adds to the baseline's driver time, as a share of the recorded time; 0
- * where that is not known. */
+/* Driver seconds of s minus those of the baseline, as a share of the recorded
+ * time; 0 if that is not known. */
 double review_extra(const struct review *r, const struct standing *s);
 
-/* What PyTorch's user exports for s: "expandable_segments:True", the value of
- * PYTORCH_CUDA_ALLOC_CONF; NULL if it is no setting of PyTorch. */
+/* The value of PYTORCH_CUDA_ALLOC_CONF that selects s, such as
+ * "expandable_segments:True"; NULL if s is not a setting of PyTorch. */
 const char *review_setting(const struct standing *s);
 
-/* Writes the page. Runs gnuplot once a figure: IO where it is missing.
- * CANCELLED where the user interrupted. */
+/* Writes the page. Runs gnuplot for each figure: IO if it is missing. CANCELLED
+ * if the user interrupted. */
 enum frag_err review_write(const struct review *r, FILE *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 

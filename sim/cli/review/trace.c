@@ -1,4 +1,5 @@
-/* trace.c - a part of the page for each trace. */
+/* trace.c - the part of the page for each trace: figures, runs and OOMs, and
+ * the table of all traces. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,10 +7,10 @@
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/page.h"
 
-enum { BARS = 14 }; /* of a breakdown: the first of the ranking */
+enum { BARS = 14 }; /* policies in a breakdown: the first of the ranking */
 
-/* Calls `use` with each run of a subject, in the order of the ranking, the
- * roomiest first. */
+/* Calls `use` with each run of a subject: policies in the order of the ranking,
+ * the runs of a policy by capacity, the largest first. */
 static void for_runs(struct page *p, size_t subject,
                      void (*use)(struct page *p,
                                  const struct frag_loaded_run *r))
@@ -101,8 +102,9 @@ static void overview(struct page *p)
     FILE *out = p->out;
 
     fputs(
-        "<h2 class=\"page\">Traces</h2>\n<p>Peak reserved where the device is "
-        "largest, and runs on limited devices that were survived.</p>\n"
+        "<h2 class=\"page\">Traces</h2>\n<p>Peak reserved on the largest "
+        "device, and the number of runs on limited devices without an "
+        "OOM.</p>\n"
         "<div class=\"wide\"><table class=\"sort\" id=\"traces\"><thead><tr>"
         "<th class=\"l\">trace</th><th>events</th><th>peak requested</th>"
         "<th>peak reserved,<br>baseline</th><th>peak reserved,<br>choice</th>",
@@ -146,7 +148,8 @@ static void put_runs(struct page *p, size_t subject)
     fputs("</tbody></table></div></details>\n", p->out);
 }
 
-/* Paper has room for the two policies that are compared. */
+/* Whether a run is of the baseline or the choice; only these are printed on
+ * paper. */
 static bool is_compared(const struct review *r,
                         const struct frag_loaded_run *run)
 {
@@ -187,7 +190,7 @@ static void put_ooms_of(struct page *p, size_t subject)
                       g->entries[k].run->run.oom_count);
     if (!any)
         return;
-    fputs("<details><summary>Where each run first ran out of memory</summary>"
+    fputs("<details><summary>First out-of-memory of each run</summary>"
           "<div class=\"wide\"><table class=\"sort ooms\"><thead><tr>"
           "<th class=\"l\">policy</th><th>capacity</th><th>OOMs</th>"
           "<th>first at event</th><th>of the run</th><th>request</th>"
@@ -200,7 +203,7 @@ static void put_ooms_of(struct page *p, size_t subject)
 
 /* -- figures ------------------------------------------------------------- */
 
-/* The run of s on the subject with this capacity, NULL if there is none. */
+/* The run of s on the subject at this capacity; NULL if there is none. */
 static const struct frag_loaded_run *run_on(const struct ranking *g,
                                             const struct standing *s,
                                             size_t subject, frag_size capacity)
@@ -213,8 +216,8 @@ static const struct frag_loaded_run *run_on(const struct ranking *g,
     return NULL;
 }
 
-/* The most memory with which the choice fits and the baseline does not; if
- * there is none, the baseline's most. */
+/* The largest capacity at which the choice fits and the baseline does not; if
+ * there is none, the largest capacity of the baseline. */
 static frag_size telling_capacity(const struct review *r, size_t subject)
 {
     const struct ranking *g = &r->ranking;
@@ -269,8 +272,7 @@ static enum frag_err bars(struct page *p, size_t subject, struct frag_error *e)
         if (s.count < BARS || &r->order[i] == r->baseline)
             err = add_run(&s, roomiest(r, &r->order[i], subject));
     if (err == FRAG_OK)
-        err = page_figure(p, &figure_breakdown, &s, "What the peak is made of",
-                          e);
+        err = page_figure(p, &figure_breakdown, &s, "Parts of the peak", e);
     selection_free(&s);
     return err;
 }

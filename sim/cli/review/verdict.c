@@ -1,4 +1,5 @@
-/* verdict.c - the question, the verdict in words, the ranked table. */
+/* verdict.c - the top of the page: the question, the recommendation in words
+ * and tiles, and the ranked table of policies. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -19,8 +20,7 @@ static void put_plural(FILE *out, size_t n, const char *word, const char *more)
     fprintf(out, "%zu %s", n, n == 1 ? word : more);
 }
 
-/* Share of the baseline's peak that s does not need; < 0 where it needs more.
- */
+/* Saved share of the baseline's peak reserved; negative if s reserves more. */
 static double saving(const struct review *r, const struct standing *s)
 {
     return 1 - s->memory / r->baseline->memory;
@@ -34,10 +34,12 @@ static void say_memory(FILE *out, const struct review *r,
     double x = saving(r, s);
 
     if (fabs(x) < 0.0005)
-        fputs("It reserves as much at its peak", out);
+        fputs("Its peak reserved is the baseline's", out);
     else
-        fprintf(out, "It reserves <b>%.1f %% %s</b> at its peak", 100 * fabs(x),
-                x > 0 ? "less" : "more");
+        fprintf(out,
+                "Its peak reserved is <b>%.1f %% %s</b> than the "
+                "baseline's",
+                100 * fabs(x), x > 0 ? "lower" : "higher");
     if (r->ranking.subject_count > 1)
         fprintf(out, " (geometric mean over %zu traces)",
                 r->ranking.subject_count);
@@ -48,12 +50,12 @@ static void say_price(FILE *out, const struct review *r,
 {
     char mine[32], theirs[32];
 
-    fprintf(out, " and spends <b>%s</b> in driver calls instead of %s",
+    fprintf(out, ", and its modelled driver calls take <b>%s</b> instead of %s",
             html_duration(s->seconds, mine),
             html_duration(r->baseline->seconds, theirs));
     if (r->recorded > 0)
-        fprintf(out, ", by the model: %+.2f %% of the recorded %s",
-                100 * review_extra(r, s), html_duration(r->recorded, mine));
+        fprintf(out, " (%+.2f %% of the recorded %s)", 100 * review_extra(r, s),
+                html_duration(r->recorded, mine));
     fputs(". ", out);
 }
 
@@ -76,14 +78,18 @@ static void say_choice(FILE *out, const struct review *r)
 
     fputs("<p class=\"verdict\">", out);
     if (s == r->baseline) {
-        put_policy(out, s);
-        fputs(" is not beaten", out);
+        fputs("No policy", out);
         if (r->recorded > 0)
-            fprintf(out, " at a price of at most %.3g %% of the recorded time",
+            fprintf(out,
+                    " that adds at most %.3g %% of the recorded time in driver "
+                    "calls",
                     100 * r->slowdown);
+        fputs(" is better than ", out);
+        put_policy(out, s);
         fputs(".", out);
         if (r->is_limited) {
-            fputs(" It", out);
+            fputs(" ", out);
+            put_policy(out, s);
             say_fits(out, r, s);
         }
         fputs("</p>\n", out);
@@ -108,11 +114,12 @@ static void say_export(FILE *out, const struct standing *s)
     fputs("'</pre>\n", out);
 }
 
-/* What PyTorch's user can do today, where that is not the choice itself. */
+/* The best setting of PyTorch, if that is not the choice itself, and the line
+ * to export. */
 static void say_setting(FILE *out, const struct review *r)
 {
     if (r->setting && r->setting != r->choice) {
-        fputs("<p>Of what PyTorch can be told today the best is ", out);
+        fputs("<p>The best setting of PyTorch itself is ", out);
         put_policy(out, r->setting);
         fputs(": it", out);
         if (r->is_limited)
@@ -127,7 +134,8 @@ static void say_setting(FILE *out, const struct review *r)
         say_export(out, r->setting);
 }
 
-/* A percent of memory is nothing to change an allocator for. */
+/* Whether s survives more runs than the choice or saves more than 1 % of
+ * memory: less is no reason to change an allocator. */
 static bool is_worth_more(const struct standing *s,
                           const struct standing *choice)
 {
@@ -135,19 +143,19 @@ static bool is_worth_more(const struct standing *s,
            s->memory < 0.99 * choice->memory;
 }
 
-/* What more there would be to have, at what price. */
+/* The best policy at any cost, if it is worth more than the choice. */
 static void say_ceiling(FILE *out, const struct review *r)
 {
     const struct standing *s = r->ceiling;
 
     if (!s || s == r->choice || !is_worth_more(s, r->choice))
         return;
-    fputs("<p>More could be had at a higher price: ", out);
+    fputs("<p>At a higher cost in driver calls more is possible: ", out);
     put_policy(out, s);
     if (r->is_limited)
         say_fits(out, r, s);
     else
-        fputs(" needs least. ", out);
+        fputs(" reserves least. ", out);
     say_memory(out, r, s);
     say_price(out, r, s);
     fputs("</p>\n", out);
@@ -175,10 +183,11 @@ static void put_tiles(FILE *out, const struct review *r)
     fprintf(out, "; baseline %s</span></div>\n",
             html_duration(b->seconds, text));
     if (r->recorded > 0)
-        fprintf(out,
-                "<div class=\"tile\"><b>%+.2f %%</b><span>of the recorded time "
-                "added</span></div>\n",
-                100 * review_extra(r, s));
+        fprintf(
+            out,
+            "<div class=\"tile\"><b>%+.2f %%</b><span>change in driver time, "
+            "as a share of the recorded time</span></div>\n",
+            100 * review_extra(r, s));
     fputs("</div>\n", out);
 }
 
@@ -261,9 +270,10 @@ void page_policies(struct page *p)
     const struct review *r = p->review;
     FILE *out = p->out;
 
-    fputs("<h2>Policies, ranked</h2>\n<p>By the runs they survive, then by "
-          "memory, then by price. Memory is compared where the device is "
-          "largest; a click on a head sorts.</p>\n<div class=\"wide\">"
+    fputs("<h2>Policies, ranked</h2>\n<p>Ordered by the runs that they "
+          "survive, then by memory, then by the time of their driver calls. "
+          "Memory is compared on the largest device. Click a heading to sort."
+          "</p>\n<div class=\"wide\">"
           "<table class=\"sort\" id=\"policies\"><thead><tr><th>#</th>"
           "<th class=\"l\">policy</th>",
           out);

@@ -1,0 +1,176 @@
+/* words.c - the table of words. Formulas and units are those of
+ * sim/results/columns.c; tests/cli/words.sh checks that the headings of the
+ * tables occur here. */
+#include "sim/cli/words.h"
+
+#include <stddef.h>
+
+const struct word words[] = {
+    {"requested", "bytes that the program requested for its live blocks",
+     "Memory"},
+    {"allocated",
+     "bytes that the policy granted to live blocks: requested plus rounding",
+     NULL},
+    {"active",
+     "allocated, plus blocks that are freed and not yet reusable because "
+     "another stream may still use them",
+     NULL},
+    {"reserved", "bytes that the policy holds from the device, in use or not",
+     NULL},
+    {"capacity",
+     "bytes that the device can supply: an amount such as 80GiB, a share of "
+     "peak requested such as 0.9x, or inf",
+     NULL},
+    {"unlimited",
+     "in the column capacity, a device that never runs out of memory; as a "
+     "column of `fragsim fit', peak reserved on such a device",
+     NULL},
+    {"peak requested", "largest value of requested over all events", NULL},
+    {"peak allocated", "largest value of allocated over all events", NULL},
+    {"peak reserved", "largest value of reserved over all events", NULL},
+    {"lower bound",
+     "the least memory that any policy needs for the served requests: the "
+     "largest sum, over all events, of live requests, each rounded up to 512 "
+     "bytes",
+     NULL},
+    {"gap", "peak reserved / lower bound - 1", NULL},
+    {"optimal",
+     "printed as the gap if peak reserved equals the lower bound and every "
+     "request was served",
+     NULL},
+    {"overhead", "peak reserved / peak requested", NULL},
+    {"fragmentation", "1 - peak allocated / peak reserved", NULL},
+
+    {"trace", "file name of the trace, without folders and suffixes", "Runs"},
+    {"device", "number of the device in the trace", NULL},
+    {"policy", "the policy that replayed the trace, as the user wrote it",
+     NULL},
+    {"events",
+     "entries of the trace, in order: allocations, frees, uses by another "
+     "stream, empty_cache calls",
+     NULL},
+    {"OOM",
+     "out of memory: a request that could not be met; it is counted and "
+     "skipped, and is a result, not an error",
+     NULL},
+    {"OOMs", "number of OOMs of the run", NULL},
+    {"first OOM", "index of the event of the first OOM, from 0", NULL},
+    {"retries",
+     "requests that were not met at the first attempt: the device refused and "
+     "the policy tried again, or the policy waited and returned cached memory",
+     NULL},
+    {"driver calls",
+     "calls of the device's driver that allocate, free, map or unmap memory, "
+     "copy blocks or wait",
+     NULL},
+    {"modelled",
+     "time that the driver calls of a run take by the cost model; --costs "
+     "sets the model",
+     NULL},
+
+    {"fits from",
+     "the smallest capacity at which the policy meets every request; nowhere "
+     "if there is none",
+     "fragsim fit"},
+    {"bytes", "the column fits from, in bytes", NULL},
+    {"headroom",
+     "fits from / peak allocated at that capacity - 1: memory that the policy "
+     "needs beyond its blocks",
+     NULL},
+    {"safe from",
+     "the capacity from which on no capacity fails, printed with --frontier; "
+     "a policy can fail at a capacity above fits from",
+     NULL},
+
+    {"saves",
+     "1 - peak reserved / peak reserved of PyTorch's default, over several "
+     "traces by the geometric mean of the ratio",
+     "fragsim tune"},
+    {"calls",
+     "in `fragsim tune', driver calls minus those of PyTorch's default; in "
+     "`fragsim compare', driver calls of the run",
+     NULL},
+    {"within bounds",
+     "yes if the setting meets every request at --capacity and keeps "
+     "--max-calls-ratio and --max-seconds on every trace",
+     NULL},
+    {"settings", "value of PYTORCH_CUDA_ALLOC_CONF", NULL},
+    {"held out",
+     "a part of the traces that the search did not see, and the saving there "
+     "of the setting that was found without it",
+     NULL},
+
+    {"exact",
+     "everything that the trace records and that was compared is equal in the "
+     "replay; else DIFFERS is printed",
+     "fragsim validate"},
+    {"segment events",
+     "segments that the recorded allocator allocated, freed, mapped or "
+     "unmapped, and how many of them the replay repeated",
+     NULL},
+    {"addresses",
+     "allocations, and how many of them have the recorded address in the "
+     "replay",
+     NULL},
+    {"final blocks",
+     "blocks of the final snapshot, and how many of them the replay ends "
+     "with",
+     NULL},
+    {"counters",
+     "numbers of torch.cuda.memory_stats, and how many of them the replay "
+     "agrees with; a counter that the trace does not determine counts as "
+     "agreed",
+     NULL},
+
+    {"live before the recording",
+     "blocks that were allocated before the recording began; the trace begins "
+     "with events that rebuild them",
+     "fragsim info"},
+    {"streams", "CUDA streams that occur in the trace", NULL},
+    {"pools",
+     "memory pools that occur in the trace: the default pool and private "
+     "pools, "
+     "such as those of CUDA graphs",
+     NULL},
+    {"marks", "named beginnings and ends of steps or phases in the recording",
+     NULL},
+    {"peak live blocks", "largest number of blocks live at once", NULL},
+    {"recorded peak reserved",
+     "largest value of reserved of the recorded allocator", NULL},
+    {"segments at the start",
+     "segments that the recorded allocator held when the recording began",
+     NULL},
+    {"segments at the end",
+     "segments that the recorded allocator held when the recording ended",
+     NULL},
+    {"duration", "time from the first recorded event to the last", NULL},
+    {"requests",
+     "events by kind: alloc and free; free_requested, a free that waits for "
+     "other streams; record_stream, a use by another stream; empty_cache",
+     NULL},
+    {"recorded answers",
+     "actions of the recorded allocator by kind: segment_alloc, segment_free, "
+     "segment_map and segment_unmap, which allocate, free, map and unmap "
+     "device memory, and oom",
+     NULL},
+
+    {"same",
+     "yes if every count of every run on the GPU equals the simulated count, "
+     "else the first difference",
+     "fragsim compare"},
+    {"measured", "time in driver calls of the fastest run on the GPU", NULL},
+    {"ratio", "modelled / measured", NULL},
+    {"paced",
+     "modelled * pace / measured; pace is the measured time of a fixed series "
+     "of calls before and after the run, divided by its modelled time",
+     NULL},
+
+    {"call", "kind of driver call", "fragsim calibrate"},
+    {"fixed, us", "modelled time of a call of any size, in microseconds", NULL},
+    {"us a MiB", "modelled time added for each MiB of a call, in microseconds",
+     NULL},
+    {"residual", "median over the sizes of |1 - modelled / measured|", NULL},
+    {"worst", "largest value over the sizes of |1 - modelled / measured|",
+     NULL},
+    {NULL, NULL, NULL},
+};

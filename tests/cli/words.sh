@@ -1,0 +1,26 @@
+# The glossary has every heading that the tables of replay, fit and tune print,
+# and every label of info and validate. The man page holds it too.
+fragsim help words | tee words
+fragsim help --man >page
+grep -c '^\.SH WORDS$' page
+grep -c '^\.B fits from$' page
+
+trace=$(dirname "$0")/../../traces/bundled/leak.pickle.xz
+cp small.csv other.csv
+{
+    fragsim replay small.csv other.csv -q | head -n 1
+    fragsim fit small.csv other.csv -q --frontier frontier.csv | head -n 1
+    fragsim tune small.csv -q --no-hold-out --evaluations 0 |
+        sed -n 's/^#   saves/saves/p'
+    fragsim info -q "$trace" | sed '1,/^device/d; s/^  \(.*[^ ]\)   *.*/\1/'
+    fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
+} | awk '{
+    n = split($0, heads, /   */)
+    for (i = 1; i <= n; i++)
+        if (heads[i] != "")
+            print heads[i]
+}' >headings
+wc -l <headings | tr -d ' '
+while read -r heading; do
+    grep -qx "  $heading" words || echo "no meaning of $heading"
+done <headings
