@@ -78,7 +78,8 @@ def orders(folder):
                FRAGSIM_OUTPUT=os.path.join(folder, "child.h5"))
     if done.returncode or done.stderr.splitlines() != [
             "fragsim: the device failed: it cannot wait for a stream",
-            "fragsim: a device number beyond 63"]:
+            "fragsim: PyTorch passed a device number outside "
+            "0 to 63"]:
         fail(f"streams: exit {done.returncode}: {done.stderr.strip()}")
 
 

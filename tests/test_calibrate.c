@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "real/device/calibrate.h"
-#include "real/device/fit_costs.h"
+#include "real/device/regression.h"
 #include "sim/arena/arena.h"
 #include "tests/faulty.h"
 
@@ -34,7 +34,7 @@ static struct frag_backend *arena_of(const struct frag_costs *costs)
 static void the_arenas_model_comes_out(void **state)
 {
     struct frag_timings t = {0};
-    struct frag_costs_fit fit;
+    struct frag_costs_regression found;
     struct frag_costs costs;
     struct frag_backend *mem;
 
@@ -50,12 +50,12 @@ static void the_arenas_model_comes_out(void **state)
                      FRAG_OK);
     assert_int_equal(frag_arena_used(mem), 0);
     assert_int_equal(frag_arena_reserved_va(mem), 0);
-    assert_int_equal(frag_costs_fit(&t, &fit, NULL), FRAG_OK);
+    assert_int_equal(frag_costs_regress(&t, &found, NULL), FRAG_OK);
     /* A copy is timed until it is done, with the wait for that. */
     costs.call[FRAG_DRIVER_COPY].fixed_ns +=
         costs.call[FRAG_DRIVER_SYNCHRONIZE].fixed_ns;
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        const struct frag_cost_fit *f = &fit.call[i];
+        const struct frag_cost_regression *f = &found.call[i];
 
         assert_true(near(f->cost.fixed_ns, costs.call[i].fixed_ns, 0.002));
         assert_true(near(f->cost.ns_per_mib, costs.call[i].ns_per_mib, 0.05));
@@ -300,7 +300,7 @@ static void the_least_round_counts_and_the_warm_up_does_not(void **state)
 static void two_sizes_far_off_do_not_bend_the_line(void **state)
 {
     struct frag_timings t = plain();
-    struct frag_costs_fit fit;
+    struct frag_costs_regression found;
 
     (void)state;
     for (size_t i = 0; i < t.count; i++)
@@ -308,11 +308,11 @@ static void two_sizes_far_off_do_not_bend_the_line(void **state)
             (t.rows[i].bytes == 8 * FRAG_MIB ||
              t.rows[i].bytes == 512 * FRAG_MIB))
             t.rows[i].ns *= 100;
-    assert_int_equal(frag_costs_fit(&t, &fit, NULL), FRAG_OK);
-    assert_true(near(fit.call[FRAG_DRIVER_MAP].cost.fixed_ns, 2000, 0.02));
-    assert_true(near(fit.call[FRAG_DRIVER_MAP].cost.ns_per_mib, 50, 0.02));
-    assert_true(fit.call[FRAG_DRIVER_MAP].residual < 0.01);
-    assert_true(fit.call[FRAG_DRIVER_MAP].worst > 0.9);
+    assert_int_equal(frag_costs_regress(&t, &found, NULL), FRAG_OK);
+    assert_true(near(found.call[FRAG_DRIVER_MAP].cost.fixed_ns, 2000, 0.02));
+    assert_true(near(found.call[FRAG_DRIVER_MAP].cost.ns_per_mib, 50, 0.02));
+    assert_true(found.call[FRAG_DRIVER_MAP].residual < 0.01);
+    assert_true(found.call[FRAG_DRIVER_MAP].worst > 0.9);
     frag_timings_free(&t);
 }
 
@@ -320,7 +320,7 @@ static void two_sizes_far_off_do_not_bend_the_line(void **state)
 static void no_cost_is_negative(void **state)
 {
     struct frag_timings t = plain();
-    struct frag_costs_fit fit;
+    struct frag_costs_regression found;
 
     (void)state;
     for (size_t i = 0; i < t.count; i++) {
@@ -331,18 +331,18 @@ static void no_cost_is_negative(void **state)
         if (t.rows[i].call == FRAG_DRIVER_COPY)
             t.rows[i].ns = (frag_time)(900 * mib - 300);
     }
-    assert_int_equal(frag_costs_fit(&t, &fit, NULL), FRAG_OK);
-    assert_true(near(fit.call[FRAG_DRIVER_MAP].cost.fixed_ns, 2952, 0.02));
-    assert_true(fit.call[FRAG_DRIVER_MAP].cost.ns_per_mib == 0);
-    assert_true(fit.call[FRAG_DRIVER_COPY].cost.fixed_ns == 0);
-    assert_true(near(fit.call[FRAG_DRIVER_COPY].cost.ns_per_mib, 900, 0.02));
+    assert_int_equal(frag_costs_regress(&t, &found, NULL), FRAG_OK);
+    assert_true(near(found.call[FRAG_DRIVER_MAP].cost.fixed_ns, 2952, 0.02));
+    assert_true(found.call[FRAG_DRIVER_MAP].cost.ns_per_mib == 0);
+    assert_true(found.call[FRAG_DRIVER_COPY].cost.fixed_ns == 0);
+    assert_true(near(found.call[FRAG_DRIVER_COPY].cost.ns_per_mib, 900, 0.02));
     frag_timings_free(&t);
 }
 
 static void too_few_sizes_are_refused(void **state)
 {
     struct frag_timings t = plain();
-    struct frag_costs_fit fit;
+    struct frag_costs_regression found;
     struct frag_error e = {""};
 
     (void)state;
@@ -350,7 +350,7 @@ static void too_few_sizes_are_refused(void **state)
         if (t.rows[i].call == FRAG_DRIVER_UNMAP &&
             t.rows[i].bytes > 4 * FRAG_MIB)
             t.rows[i].round = 0;
-    assert_int_equal(frag_costs_fit(&t, &fit, &e), FRAG_CORRUPT);
+    assert_int_equal(frag_costs_regress(&t, &found, &e), FRAG_CORRUPT);
     assert_non_null(strstr(e.text, "unmap: expected 4"));
     assert_non_null(strstr(e.text, "found 3"));
     frag_timings_free(&t);
@@ -360,17 +360,17 @@ static void too_few_sizes_are_refused(void **state)
 
 static void the_costs_kept_are_fitted_to_the_calls_kept(void **state)
 {
-    struct frag_costs_fit fit;
+    struct frag_costs_regression found;
     struct frag_timings t;
     struct frag_costs kept;
 
     (void)state;
     assert_int_equal(frag_timings_read(DATA "calls.csv", &t, NULL), FRAG_OK);
     assert_int_equal(strncmp(t.about, "device NVIDIA H200", 18), 0);
-    assert_int_equal(frag_costs_fit(&t, &fit, NULL), FRAG_OK);
+    assert_int_equal(frag_costs_regress(&t, &found, NULL), FRAG_OK);
     assert_int_equal(frag_costs_read(DATA "costs.csv", &kept, NULL), FRAG_OK);
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        const struct frag_cost *c = &fit.call[i].cost;
+        const struct frag_cost *c = &found.call[i].cost;
 
         /* The file has one and three decimals. */
         assert_float_equal(c->fixed_ns, kept.call[i].fixed_ns, 0.1);

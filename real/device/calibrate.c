@@ -1,17 +1,21 @@
+/* calibrate.c - times the calls of a backend, size by size and round by round,
+ * and compares their speed with a cost model. It stores times; regression.c
+ * computes costs from them. */
 #include "real/device/calibrate.h"
 
 #include <stdlib.h>
 
 enum {
-    TOGETHER = 64,         /* held at once, where there is room */
-    FEW = 16,              /* likewise, of a probe */
-    BETWEEN = 1280 * 1024, /* bytes of the host gone over between two calls */
-    LINE = 64,             /* of its caches */
+    TOGETHER = 64,         /* blocks held at once, if `room` allows it */
+    FEW = 16,              /* the same, in a probe of the pace */
+    BETWEEN = 1280 * 1024, /* bytes of host memory touched between two calls */
+    LINE = 64,             /* bytes of a cache line of the host */
 };
 
-#define WIDEST (1024 * FRAG_GIB) /* of reservations, which take no memory */
+#define WIDEST (1024 * FRAG_GIB) /* bytes of the largest reservation */
 
-/* One thing that is held, with what it takes. */
+/* One block that the calibration holds: its address, its physical memory, or
+ * both. */
 struct slot {
     frag_addr addr;
     frag_phys phys;
@@ -20,82 +24,83 @@ struct slot {
 typedef enum frag_err (*slot_call)(struct frag_backend *mem, frag_size size,
                                    struct slot *s);
 
-/* A call and the one that takes it back. */
+/* A call and the call that undoes it. */
 struct layer {
     enum frag_driver_call make_call, undo_call;
     slot_call make, undo;
 };
 
-/* A calibration at work: one size in one round. */
+/* The state of a calibration: one size in one round. */
 struct bench {
     const struct frag_calibration *c;
     struct frag_timings *out;
     struct frag_error *e;
     uint32_t round;
     frag_size bytes;
-    unsigned most, count; /* of slots: ever, and of this size */
+    unsigned most, count; /* slots: in total, and used for this size */
     struct slot slots[TOGETHER];
-    unsigned char *other; /* BETWEEN bytes */
+    unsigned char *other; /* BETWEEN bytes of host memory */
 };
 
 /* ---- the calls ---- */
 
-static enum frag_err take_segment(struct frag_backend *mem, frag_size size,
-                                  struct slot *s)
+static enum frag_err alloc_segment(struct frag_backend *mem, frag_size size,
+                                   struct slot *s)
 {
     return mem->ops->segment_alloc(mem, size, &s->addr);
 }
 
-static enum frag_err give_segment(struct frag_backend *mem, frag_size size,
+static enum frag_err free_segment(struct frag_backend *mem, frag_size size,
                                   struct slot *s)
 {
     return mem->ops->segment_free(mem, s->addr, size);
 }
 
-static enum frag_err take_range(struct frag_backend *mem, frag_size size,
-                                struct slot *s)
+static enum frag_err reserve_range(struct frag_backend *mem, frag_size size,
+                                   struct slot *s)
 {
     return mem->ops->va_reserve(mem, size, &s->addr);
 }
 
-static enum frag_err give_range(struct frag_backend *mem, frag_size size,
+static enum frag_err free_range(struct frag_backend *mem, frag_size size,
                                 struct slot *s)
 {
     return mem->ops->va_free(mem, s->addr, size);
 }
 
-static enum frag_err take_phys(struct frag_backend *mem, frag_size size,
-                               struct slot *s)
+static enum frag_err create_phys(struct frag_backend *mem, frag_size size,
+                                 struct slot *s)
 {
     return mem->ops->phys_create(mem, size, &s->phys);
 }
 
-static enum frag_err give_phys(struct frag_backend *mem, frag_size size,
-                               struct slot *s)
+static enum frag_err release_phys(struct frag_backend *mem, frag_size size,
+                                  struct slot *s)
 {
     return mem->ops->phys_release(mem, s->phys, size);
 }
 
-static enum frag_err put_map(struct frag_backend *mem, frag_size size,
-                             struct slot *s)
+static enum frag_err map_phys(struct frag_backend *mem, frag_size size,
+                              struct slot *s)
 {
     return mem->ops->map(mem, s->addr, size, s->phys);
 }
 
-static enum frag_err drop_map(struct frag_backend *mem, frag_size size,
-                              struct slot *s)
+static enum frag_err unmap_phys(struct frag_backend *mem, frag_size size,
+                                struct slot *s)
 {
     return mem->ops->unmap(mem, s->addr, size);
 }
 
-/* Two of a size, to copy from one to the other. */
-static enum frag_err take_pair(struct frag_backend *mem, frag_size size,
-                               struct slot *s)
+/* A pair is one segment of twice the size: a copy goes from one half to the
+ * other. */
+static enum frag_err alloc_pair(struct frag_backend *mem, frag_size size,
+                                struct slot *s)
 {
     return mem->ops->segment_alloc(mem, 2 * size, &s->addr);
 }
 
-static enum frag_err give_pair(struct frag_backend *mem, frag_size size,
+static enum frag_err free_pair(struct frag_backend *mem, frag_size size,
                                struct slot *s)
 {
     return mem->ops->segment_free(mem, s->addr, 2 * size);
@@ -108,7 +113,7 @@ static enum frag_err copy_and_wait(struct frag_backend *mem, frag_size size,
     return mem->ops->synchronize(mem);
 }
 
-/* For a device that has nothing to do. */
+/* Times a wait for an idle device. */
 static enum frag_err wait_only(struct frag_backend *mem, frag_size size,
                                struct slot *s)
 {
@@ -120,29 +125,31 @@ static enum frag_err wait_only(struct frag_backend *mem, frag_size size,
 #define UNTIMED FRAG_DRIVER_CALL_COUNT
 
 static const struct layer small[] = {
-    {FRAG_DRIVER_SMALL_ALLOC, FRAG_DRIVER_SMALL_FREE, take_segment,
-     give_segment},
+    {FRAG_DRIVER_SMALL_ALLOC, FRAG_DRIVER_SMALL_FREE, alloc_segment,
+     free_segment},
 };
 static const struct layer segments[] = {
-    {FRAG_DRIVER_SEGMENT_ALLOC, FRAG_DRIVER_SEGMENT_FREE, take_segment,
-     give_segment},
+    {FRAG_DRIVER_SEGMENT_ALLOC, FRAG_DRIVER_SEGMENT_FREE, alloc_segment,
+     free_segment},
 };
 static const struct layer pages[] = {
-    {FRAG_DRIVER_VA_RESERVE, FRAG_DRIVER_VA_FREE, take_range, give_range},
-    {FRAG_DRIVER_PHYS_CREATE, FRAG_DRIVER_PHYS_RELEASE, take_phys, give_phys},
-    {FRAG_DRIVER_MAP, FRAG_DRIVER_UNMAP, put_map, drop_map},
+    {FRAG_DRIVER_VA_RESERVE, FRAG_DRIVER_VA_FREE, reserve_range, free_range},
+    {FRAG_DRIVER_PHYS_CREATE, FRAG_DRIVER_PHYS_RELEASE, create_phys,
+     release_phys},
+    {FRAG_DRIVER_MAP, FRAG_DRIVER_UNMAP, map_phys, unmap_phys},
 };
 
 static const struct layer copies[] = {
-    {UNTIMED, UNTIMED, take_pair, give_pair},
+    {UNTIMED, UNTIMED, alloc_pair, free_pair},
     {FRAG_DRIVER_COPY, FRAG_DRIVER_SYNCHRONIZE, copy_and_wait, wait_only},
 };
 
-/* What is timed, from size to size; `takes` bytes for each byte of it, none for
- * reservations. */
+/* The calls that a calibration times. Sizes go from `from` to `to`, multiplied
+ * by `step`. Each byte of the size needs `memory_each` bytes of device memory
+ * (reservations need none). */
 static const struct family {
     const struct layer *layers;
-    unsigned layer_count, takes, step;
+    unsigned layer_count, memory_each, step;
     frag_size from, to;
 } families[] = {
     {small, 1, 1, 4, 512, FRAG_SMALL_SEGMENT / 2},
@@ -152,7 +159,7 @@ static const struct family {
     {copies, 2, 2, 4, 4 * FRAG_KIB, 4 * FRAG_GIB},
 };
 
-/* What tells the machine's pace: the calls that replays consist of. */
+/* The calls that measure the machine's pace: those that replays mostly make. */
 static const struct family probes[] = {
     {segments, 1, 1, 2, 16 * FRAG_MIB, 16 * FRAG_MIB},
     {pages, 3, 1, 2, 2 * FRAG_MIB, 2 * FRAG_MIB},
@@ -178,8 +185,9 @@ static int by_time(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A replay adds up its calls, so what counts is their mean; but the slowest
- * sixteenth tell of the machine's other work. */
+/* A replay adds up the times of its calls, so their mean is the number of
+ * interest. The slowest sixteenth is left out, since it shows the other work of
+ * the machine. */
 static frag_time usual(frag_time *times, unsigned n)
 {
     const unsigned kept = n - n / 16;
@@ -191,7 +199,7 @@ static frag_time usual(frag_time *times, unsigned n)
     return sum / kept;
 }
 
-/* The times of n calls become a row. */
+/* Stores the times of n calls as one row. */
 static enum frag_err note(struct bench *b, enum frag_driver_call call,
                           frag_time *times, unsigned n)
 {
@@ -203,8 +211,8 @@ static enum frag_err note(struct bench *b, enum frag_driver_call call,
     return frag_timings_add(b->out, row);
 }
 
-/* What a program does between two calls: the driver's code and data are no
- * longer in the nearest caches. */
+/* Stands for the work of a program between two calls. After it, the driver's
+ * code and data are no longer in the nearest caches. */
 static void do_other_work(struct bench *b)
 {
     for (size_t i = 0; i < BETWEEN; i += LINE)
@@ -225,7 +233,8 @@ static enum frag_err timed(struct bench *b, slot_call act, struct slot *s,
     return err;
 }
 
-/* Makes a layer in every slot, or in the first *made. */
+/* Makes the layer's call in every slot. On error, the first *made slots hold
+ * it. */
 static enum frag_err make_layer(struct bench *b, const struct layer *layer,
                                 unsigned *made)
 {
@@ -240,7 +249,8 @@ static enum frag_err make_layer(struct bench *b, const struct layer *layer,
     return note(b, layer->make_call, times, b->count);
 }
 
-/* Takes all of them back, whatever fails; what does is tried once more. */
+/* Undoes the layer in all slots, also after an error. An undo that fails is
+ * tried once more. */
 static enum frag_err undo_layer(struct bench *b, const struct layer *layer,
                                 unsigned made)
 {
@@ -258,7 +268,7 @@ static enum frag_err undo_layer(struct bench *b, const struct layer *layer,
     return err == FRAG_OK ? note(b, layer->undo_call, times, made) : err;
 }
 
-/* Goes on with the layers above before it takes back what it made. */
+/* Times the layers above this one before it undoes this one. */
 static enum frag_err time_layers(struct bench *b, const struct layer *layer,
                                  unsigned layers)
 {
@@ -272,13 +282,14 @@ static enum frag_err time_layers(struct bench *b, const struct layer *layer,
     return err == FRAG_OK ? undone : err;
 }
 
-/* A small segment may take a whole granule. */
+/* The number of blocks to hold. A small segment may occupy a whole granule. */
 static unsigned how_many(const struct bench *b, const struct family *f)
 {
     frag_size each = frag_round_up(b->bytes, b->c->mem->granularity);
-    frag_size fit = f->takes ? b->c->room / f->takes / each : WIDEST / each;
+    frag_size most =
+        f->memory_each ? b->c->room / f->memory_each / each : WIDEST / each;
 
-    return fit < b->most ? (unsigned)fit : b->most;
+    return most < b->most ? (unsigned)most : b->most;
 }
 
 static enum frag_err time_family(struct bench *b, const struct family *f)
@@ -330,7 +341,7 @@ enum frag_err frag_calibrate(const struct frag_calibration *c,
     return err;
 }
 
-/* Of the rounds after the warm-up. */
+/* The warm-up round is left out. */
 static double pace_of(const struct frag_timings *t,
                       const struct frag_costs *costs)
 {

@@ -1,3 +1,6 @@
+/* cuda.c - the CUDA backend: one driver call for each operation, made in the
+ * device's primary context. It checks alignment and keeps no list of the memory
+ * that it allocates. */
 #include "real/device/cuda.h"
 
 #include <stdio.h>
@@ -20,7 +23,7 @@ static struct cuda *cuda_of(const struct frag_backend *mem)
     return (struct cuda *)(uintptr_t)mem;
 }
 
-/* ---- the context, and what the driver says ---- */
+/* ---- the context, and the driver's errors ---- */
 
 enum frag_err frag_cuda_answer(struct frag_backend *mem, const char *call,
                                cu_result code)
@@ -53,7 +56,8 @@ void frag_cuda_leave(struct frag_backend *mem)
     cuda_of(mem)->cu->cuCtxPopCurrent_v2(&mine);
 }
 
-/* err = a call of the driver, in the context, as an answer. */
+/* Makes one driver call inside the context and stores its result, as an enum
+ * frag_err, in err. */
 #define CALL(c, err, call)                                    \
     do {                                                      \
         err = frag_cuda_enter(&(c)->base);                    \
@@ -230,7 +234,7 @@ static const struct frag_backend_ops cuda_ops = {
     .now = now,
 };
 
-/* ---- both ends ---- */
+/* ---- open and close ---- */
 
 static void describe_memory(struct cuda *c, int ordinal)
 {
@@ -316,8 +320,8 @@ enum frag_err frag_cuda_free_bytes(struct frag_backend *mem, frag_size *bytes)
     return err;
 }
 
-/* The kernel's part of the driver: "NVRM version: NVIDIA UNIX ... 580.159.04".
- * Empty where there is none. */
+/* The version of the kernel's part of the driver, from a line such as "NVRM
+ * version: NVIDIA UNIX ... 580.159.04". Empty if there is none. */
 static void kernel_driver(char version[32])
 {
     FILE *file = fopen("/proc/driver/nvidia/version", "r");

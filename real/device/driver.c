@@ -1,3 +1,5 @@
+/* driver.c - opens libcuda.so.1, looks up its functions and calls cuInit, once
+ * in a process. */
 #include "real/device/driver.h"
 
 #include <dlfcn.h>
@@ -13,7 +15,7 @@ const char *cu_words(const struct cu_driver *cu, cu_result code, char text[256])
     if (cu->cuGetErrorName(code, &name) != CU_SUCCESS || !name)
         name = "unknown error";
     if (cu->cuGetErrorString(code, &words) != CU_SUCCESS || !words)
-        words = "the driver does not say what it is";
+        words = "the driver has no message for it";
     snprintf(text, 256, "%s (%d), %s", name, code, words);
     return text;
 }
@@ -24,8 +26,9 @@ static enum frag_err look_up(struct cu_driver *cu, struct frag_error *e)
 
     if (!library)
         return frag_fail(e, FRAG_DEVICE,
-                         "no CUDA driver on this machine: %s; it comes with "
-                         "the GPU's kernel driver, not with CUDA",
+                         "no CUDA driver on this machine: %s; it is part of "
+
+                         "the GPU's kernel driver and not of CUDA",
                          dlerror());
 #define X(name, arguments)                         \
     *(void **)&cu->name = dlsym(library, #name);   \

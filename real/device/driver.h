@@ -1,8 +1,8 @@
-/* driver.h - the CUDA driver, loaded at run time.
+/* driver.h - loads the CUDA driver at run time.
  *
- * The types are those of cuda.h (13.0) as far as they are used, so that CUDA
- * need not be installed where fragsim is built, and one binary serves machines
- * with a driver and without.
+ * The types repeat the parts of cuda.h (13.0) that fragsim uses. So CUDA need
+ * not be installed where fragsim is built, and one binary runs on machines with
+ * and without a driver.
  */
 #ifndef FRAG_REAL_DEVICE_DRIVER_H
 #define FRAG_REAL_DEVICE_DRIVER_H
@@ -47,7 +47,7 @@ struct cu_access { /* CUmemAccessDesc */
     int flags;
 };
 
-/* The entry points, by the names the driver exports. */
+/* The functions that fragsim calls, by the names that the driver exports. */
 #define CU_DRIVER(X)                                                          \
     X(cuInit, (unsigned))                                                     \
     X(cuGetErrorName, (cu_result, const char **))                             \
@@ -99,12 +99,14 @@ struct cu_driver {
 #undef X
 };
 
-/* The driver, loaded and initialized once. DEVICE, with the words, where there
- * is none, it lacks an entry point, or it finds no device. */
+/* Loads and initializes the driver at the first call and returns the same
+ * driver later. Returns FRAG_DEVICE with a message if there is no driver, if
+ * the driver lacks a function of the list, or if it finds no device. */
 enum frag_err cu_driver_get(const struct cu_driver **out,
                             struct frag_error *e) FRAG_MUST_CHECK;
 
-/* "CUDA_ERROR_INVALID_VALUE, invalid argument": the driver's own words. */
+/* Writes the driver's name, number and message of an error, such as
+ * "CUDA_ERROR_INVALID_VALUE (1), invalid argument". Returns text. */
 const char *cu_words(const struct cu_driver *cu, cu_result code,
                      char text[256]);
 

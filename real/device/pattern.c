@@ -1,17 +1,19 @@
+/* pattern.c - the two kernels, in PTX, and their launches. */
 #include "real/device/pattern.h"
 
 #include <stdlib.h>
 
 #include "real/device/cuda.h"
 
-/* Word i of a range is (first + i) * factor: `first` is a hash of the seed, so
- * the sequences of two seeds do not overlap, and the factor is odd, so no two
- * words of one are equal. A thread takes a pair of words, then the pair that
- * lies a grid further on. */
+/* Word i of a range is (first + i) * factor. `first` is a hash of the seed, so
+ * the sequences of two seeds do not overlap. The factor is odd, so no two words
+ * of one range are equal. A thread handles a pair of words, then the pair that
+ * lies one grid further. */
 static const uint64_t factor = 0x9e3779b97f4a7c15u;
 
-/* What both begin with: %d1 the range, %d2 its pairs, %d3 first, %d4 factor,
- * %d5 this thread's pair, %d6 pairs in a grid. */
+/* The beginning of both kernels: %d1 is the address of the range, %d2 its
+ * number of pairs, %d3 first, %d4 factor, %d5 this thread's pair, %d6 the
+ * number of pairs in a grid. */
 #define BEGIN                        \
     ".reg .pred %p<4>;\n"            \
     ".reg .u32 %r<5>;\n"             \
@@ -30,8 +32,8 @@ static const uint64_t factor = 0x9e3779b97f4a7c15u;
     "add.u64 %d5, %d5, %d6;\n"       \
     "mul.wide.u32 %d6, %r4, %r2;\n"
 
-/* The pair's words in %d8 and %d9, its place in %d10, its offset in %d11; to
- * DONE where there is none. */
+/* Computes the next pair's words in %d8 and %d9, its address in %d10 and its
+ * offset in %d11. Branches to DONE after the last pair. */
 #define NEXT_PAIR                  \
     "NEXT:\n"                      \
     "setp.ge.u64 %p1, %d5, %d2;\n" \
@@ -69,10 +71,11 @@ struct frag_pattern {
     struct frag_backend *mem;
     cu_module module;
     cu_function fill, verify;
-    cu_address wrong; /* 8 bytes of the device */
+    cu_address wrong; /* 8 bytes of device memory: the offset of the first
+                       * difference */
 };
 
-/* ---- both ends ---- */
+/* ---- open and close ---- */
 
 static cu_result load(struct frag_pattern *p, const struct cu_driver *cu)
 {
@@ -96,7 +99,7 @@ enum frag_err frag_pattern_open(struct frag_backend *mem,
     char words[256];
 
     if (!p)
-        return frag_no_memory(e, "the contents' check");
+        return frag_no_memory(e, "the check of contents");
     p->mem = mem;
     if (frag_cuda_enter(mem) != FRAG_OK) {
         free(p);
@@ -106,7 +109,7 @@ enum frag_err frag_pattern_open(struct frag_backend *mem,
     frag_cuda_leave(mem);
     if (code != CU_SUCCESS) {
         frag_pattern_close(p);
-        return frag_fail(e, FRAG_DEVICE, "the contents' check cannot run: %s",
+        return frag_fail(e, FRAG_DEVICE, "the check of contents cannot run: %s",
                          cu_words(cu, code, words));
     }
     *out = p;
@@ -132,7 +135,11 @@ void frag_pattern_close(struct frag_pattern *p)
 
 /* ---- kernels ---- */
 
-enum { THREADS = 256, BLOCKS_MOST = 132 * 16 }; /* an H200 has 132 processors */
+enum {
+    THREADS = 256,
+    BLOCKS_MOST = 132 * 16
+}; /* an H200 has 132
+    * multiprocessors */
 
 static uint64_t first_of(uint64_t seed)
 {

@@ -1,3 +1,5 @@
+/* timings.c - the list of timings, its CSV reader and writer, and the typical
+ * time of each size. */
 #include "real/device/timings.h"
 
 #include <errno.h>
@@ -67,7 +69,7 @@ static enum frag_err read_row(struct reader *r, const char *text,
         return frag_fail(e, FRAG_CORRUPT, "%s:%u: expected %s in \"%.40s\"",
                          r->path, r->line, header, text);
     if (!find_call(name, &row.call))
-        return frag_fail(e, FRAG_CORRUPT, "%s:%u: \"%s\" is no driver call",
+        return frag_fail(e, FRAG_CORRUPT, "%s:%u: \"%s\" is not a driver call",
                          r->path, r->line, name);
     return frag_timings_add(r->into, row);
 }
@@ -115,7 +117,7 @@ enum frag_err frag_timings_read(const char *path, struct frag_timings *out,
     return err;
 }
 
-/* ---- what is typical ---- */
+/* ---- typical times ---- */
 
 static int by_place(const void *left, const void *right)
 {
@@ -142,7 +144,7 @@ enum frag_err frag_timings_typical(struct frag_timings *t,
     for (size_t i = 0; i < t->count; i++) {
         const struct frag_timing *row = &t->rows[i];
 
-        /* Of one size the least comes first. */
+        /* The least time of a size comes first. */
         if (row->call == call && row->round &&
             (!sizes || list[sizes - 1].bytes != row->bytes))
             list[sizes++] = (struct frag_typical){row->bytes, (double)row->ns};

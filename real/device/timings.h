@@ -1,5 +1,5 @@
-/* timings.h - how long calls of a driver took: what a calibration measures and
- * a cost model is fitted to.
+/* timings.h - the measured times of driver calls: the result of a calibration
+ * and the input of the regression that computes a cost model.
  */
 #ifndef FRAG_REAL_DEVICE_TIMINGS_H
 #define FRAG_REAL_DEVICE_TIMINGS_H
@@ -8,41 +8,43 @@
 
 #include "policies/device/costs.h"
 
-/* The calls of one kind and size in one round. */
+/* All calls of one kind and size in one round. */
 struct frag_timing {
     enum frag_driver_call call;
-    uint32_t round; /* 0 is the warm-up, which no number is taken from */
+    uint32_t round; /* 0 is the warm-up, which no result uses */
     frag_size bytes;
-    frag_time ns; /* their mean, without the slowest sixteenth */
+    frag_time ns; /* mean of the calls, without the slowest sixteenth */
 };
 
 struct frag_timings {
-    char about[256]; /* device, driver, date; one line */
+    char about[256]; /* device, driver and date, in one line */
     struct frag_timing *rows;
     size_t count, room;
 };
 
-/* NOMEM; then *t is as it was. */
+/* Appends a row. Returns FRAG_NOMEM; then *t is unchanged. */
 enum frag_err frag_timings_add(struct frag_timings *t,
                                struct frag_timing row) FRAG_MUST_CHECK;
-void frag_timings_free(struct frag_timings *t); /* zeroed is fine */
+void frag_timings_free(struct frag_timings *t); /* a zeroed struct is allowed */
 
-/* As CSV: `about` as a comment, call,bytes,round,ns, a row a timing. */
+/* Writes CSV: `about` as a comment, the header call,bytes,round,ns, and one row
+ * for each timing. */
 void frag_timings_write(const struct frag_timings *t, FILE *out);
 
-/* Reads what was written so. IO; CORRUPT with the line; NOMEM. On error *out
- * needs no free. */
+/* Reads a file of that format. Returns FRAG_IO, FRAG_CORRUPT with the number of
+ * the line, or FRAG_NOMEM. On error, *out needs no free. */
 enum frag_err frag_timings_read(const char *path, struct frag_timings *out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
-/* What a call of one size takes: the least of all rounds but the warm-up, since
- * what disturbs a call only ever adds. */
+/* The typical time of a call of one size: the least of all rounds except the
+ * warm-up, since a disturbance can only make a call slower. */
 struct frag_typical {
     frag_size bytes;
     double ns;
 };
 
-/* Of one call, by size; *out is to be freed. Orders the rows. NOMEM. */
+/* Stores the typical times of one call, sorted by size. The caller frees *out.
+ * Sorts the rows of *t. Returns FRAG_NOMEM. */
 enum frag_err frag_timings_typical(struct frag_timings *t,
                                    enum frag_driver_call call,
                                    struct frag_typical **out,

@@ -1,14 +1,15 @@
-/* arrays.c - stands in front of the calls that make arrays and give them
- * back.
+/* arrays.c - intercepts the calls that create and destroy arrays.
  *
- * An array has no address, and of one whose memory is its own the driver does
- * not say the size (cuda.h, cuArrayGetMemoryRequirements). Recorded is what its
- * elements take by its descriptor, which is the least that it can take.
+ * An array has no address, and the driver does not report the size of an array
+ * that has its own memory (cuda.h, cuArrayGetMemoryRequirements). The recorder
+ * stores the bytes of the array's elements, computed from its descriptor. This
+ * is the least that the array can occupy.
  */
 #include "real/recorder/watch.h"
 
-/* Bits of an element: of CUarray_format in one channel, and of those that are
- * all their channels. What is compressed or in planes is not here. */
+/* Bits of one channel of a CUarray_format, or of a whole element where the
+ * format includes all channels. Compressed and planar formats are not in the
+ * table. */
 static const struct format {
     unsigned format, bits;
     bool has_channels;
@@ -23,7 +24,7 @@ static const struct format {
     {0xc9, 16, false}, {0xca, 32, false}, {0xcb, 64, false}, /* SNORM_INT16 */
 };
 
-/* 0 if the format is not known. */
+/* 0 if the format is not in the table. */
 static uint64_t bytes_of_element(unsigned format, unsigned channels)
 {
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
@@ -33,7 +34,7 @@ static uint64_t bytes_of_element(unsigned format, unsigned channels)
     return 0;
 }
 
-/* More than there is stands for what is beyond 64 bits. */
+/* UINT64_MAX stands for a product beyond 64 bits. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -46,7 +47,8 @@ static uint64_t at_least_1(uint64_t n)
     return n ? n : 1;
 }
 
-/* Each level halves the sides of the one before it; layers and faces stay. */
+/* Each level has half the sides of the level before it; the number of layers
+ * and faces stays. */
 static uint64_t bytes_of(const struct driver_array_3d *like, unsigned levels)
 {
     const uint64_t element = bytes_of_element(like->format, like->channels);
@@ -65,7 +67,7 @@ static uint64_t bytes_of(const struct driver_array_3d *like, unsigned levels)
     return sum;
 }
 
-/* The memory of a sparse or deferred array is mapped into it later. */
+/* The program maps the memory of a sparse or deferred array into it later. */
 static struct watch begin_array(const struct driver_array_3d *like,
                                 unsigned levels)
 {
@@ -84,7 +86,7 @@ static driver_result end_array(struct watch *w, driver_result result,
 {
     if (result == DRIVER_SUCCESS)
         w->call.other = (uint64_t)(uintptr_t)*array;
-    return watch_end_taking(w, result);
+    return watch_end_alloc(w, result);
 }
 
 driver_result cuArrayCreate_v2(void **array, const struct driver_array *like)
@@ -129,7 +131,7 @@ driver_result cuMipmappedArrayCreate(void **array,
     {                                                      \
         struct watch w;                                    \
                                                            \
-        w = watch_begin_giving_back(RECORD_ARRAY_GONE);    \
+        w = watch_begin_release(RECORD_ARRAY_GONE);        \
         w.call.other = (uint64_t)(uintptr_t)array;         \
         return watch_end(&w, DRIVER_PASS_ON(name, array)); \
     }

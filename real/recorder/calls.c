@@ -1,6 +1,5 @@
-/* calls.c - stands in front of the driver's calls that take memory by
- * its address or handle and give it back: blocks, pools, virtual memory.
- */
+/* calls.c - intercepts the driver's calls that allocate and release memory by
+ * address or handle: blocks, pools, virtual memory. */
 #include "real/recorder/watch.h"
 
 /* ---- blocks ---- */
@@ -15,8 +14,8 @@ driver_result cuMemAlloc_v2(driver_address *at, size_t bytes)
     return watch_end_block(&w, DRIVER_PASS_ON(cuMemAlloc_v2, at, bytes), at);
 }
 
-/* The pitch is the driver's to choose; of a request that failed the width
- * stands for it. */
+/* The driver chooses the pitch. For a request that failed, the width stands for
+ * the pitch. */
 driver_result cuMemAllocPitch_v2(driver_address *at, size_t *pitch,
                                  size_t width, size_t rows, unsigned element)
 {
@@ -47,20 +46,21 @@ driver_result cuMemFree_v2(driver_address at)
 {
     struct watch w;
 
-    w = watch_begin_giving_back(RECORD_FREE);
+    w = watch_begin_release(RECORD_FREE);
     w.call.address = at;
     return watch_end(&w, DRIVER_PASS_ON(cuMemFree_v2, at));
 }
 
-/* ---- blocks in the order of a stream ---- */
+/* ---- blocks in stream order ---- */
 
-/* The stream that a handle means, where 0 may mean the thread's own. */
+/* The stream of a handle. With per_thread, 0 is the thread's own stream. */
 static void *meant(void *stream, bool per_thread)
 {
     return !stream && per_thread ? (void *)DRIVER_STREAM_PER_THREAD : stream;
 }
 
-/* A thread's own stream has one handle for all threads. */
+/* The handle of the thread's own stream is the same in all threads, so the
+ * thread's number is added. */
 static uint64_t name_of(const void *stream)
 {
     const uint64_t name = (uint64_t)(uintptr_t)stream;
@@ -75,8 +75,9 @@ static bool is_device_wide(const void *stream)
     return (uintptr_t)stream <= DRIVER_LEGACY_STREAM;
 }
 
-/* Memory is that of the stream's device, whichever is the thread's. To ask a
- * stream that captures would end its capture (driver 580.159.04). */
+/* The memory belongs to the stream's device, not to that of the thread's
+ * context. A caller checks first that the stream does not capture: this query
+ * would end the capture (driver 580.159.04). */
 static int device_of_stream(void *stream)
 {
     const struct driver *d = driver_get();
@@ -89,8 +90,8 @@ static int device_of_stream(void *stream)
     return device;
 }
 
-/* Of a stream that captures, a call adds a node to a graph: it takes memory
- * when the graph is launched. */
+/* While a stream captures, a call adds a node to a graph; the graph allocates
+ * the memory when it is launched. */
 static bool is_capturing(void *stream)
 {
     const struct driver *d = driver_get();
@@ -150,7 +151,7 @@ ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz, true)
     {                                                           \
         struct watch w;                                         \
                                                                 \
-        w = watch_begin_giving_back(RECORD_FREE_ASYNC);         \
+        w = watch_begin_release(RECORD_FREE_ASYNC);             \
         w.call.address = at;                                    \
         w.call.stream = name_of(meant(stream, per_thread));     \
         return watch_end(&w, DRIVER_PASS_ON(name, at, stream)); \
@@ -193,7 +194,7 @@ driver_result cuMemPoolDestroy(void *pool)
 {
     struct watch w;
 
-    w = watch_begin_giving_back(RECORD_POOL_GONE);
+    w = watch_begin_release(RECORD_POOL_GONE);
     w.call.other = (uint64_t)(uintptr_t)pool;
     return watch_end(&w, DRIVER_PASS_ON(cuMemPoolDestroy, pool));
 }
@@ -232,7 +233,7 @@ static bool is_default(void *pool, int device)
            pool == standard;
 }
 
-/* The pool in use is one that was made, or the default one. */
+/* The pool in use is one that the program created, or the default pool. */
 static driver_result end_pool_in_use(struct watch *w, driver_result result,
                                      void *const *pool)
 {
@@ -272,7 +273,8 @@ driver_result cuDeviceSetMemPool(int device, void *pool)
     return watch_end(&w, DRIVER_PASS_ON(cuDeviceSetMemPool, device, pool));
 }
 
-/* Of a pool that is not of a device, cuMemAllocAsync takes nothing. */
+/* A pool that does not belong to a device is recorded as RECORD_ELSEWHERE:
+ * cuMemAllocAsync allocates nothing from it. */
 driver_result cuMemSetMemPool(const struct driver_location *location, int type,
                               void *pool)
 {
@@ -300,14 +302,14 @@ driver_result cuMemCreate(driver_handle *handle, size_t bytes,
     result = DRIVER_PASS_ON(cuMemCreate, handle, bytes, place, flags);
     if (result == DRIVER_SUCCESS)
         w.call.other = *handle;
-    return watch_end_taking(&w, result);
+    return watch_end_alloc(&w, result);
 }
 
 driver_result cuMemRelease(driver_handle handle)
 {
     struct watch w;
 
-    w = watch_begin_giving_back(RECORD_RELEASE);
+    w = watch_begin_release(RECORD_RELEASE);
     w.call.other = handle;
     return watch_end(&w, DRIVER_PASS_ON(cuMemRelease, handle));
 }
@@ -342,7 +344,7 @@ driver_result cuMemUnmap(driver_address at, size_t bytes)
 {
     struct watch w;
 
-    w = watch_begin_giving_back(RECORD_UNMAP);
+    w = watch_begin_release(RECORD_UNMAP);
     w.call.address = at;
     w.call.bytes = bytes;
     return watch_end(&w, DRIVER_PASS_ON(cuMemUnmap, at, bytes));
@@ -368,7 +370,7 @@ driver_result cuMemAddressFree(driver_address at, size_t bytes)
 {
     struct watch w;
 
-    w = watch_begin_giving_back(RECORD_UNRESERVE);
+    w = watch_begin_release(RECORD_UNRESERVE);
     w.call.address = at;
     w.call.bytes = bytes;
     return watch_end(&w, DRIVER_PASS_ON(cuMemAddressFree, at, bytes));

@@ -1,5 +1,5 @@
-/* contexts.c - stands in front of the calls that end a context, with
- * which goes the memory that was taken in it. */
+/* contexts.c - intercepts the calls that end a context. The memory that was
+ * allocated in a context is released with it. */
 #include "real/recorder/watch.h"
 
 #define DESTROY(name)                                        \
@@ -7,7 +7,7 @@
     {                                                        \
         struct watch w;                                      \
                                                              \
-        w = watch_begin_giving_back(RECORD_CONTEXT_GONE);    \
+        w = watch_begin_release(RECORD_CONTEXT_GONE);        \
         w.call.context = (uint64_t)(uintptr_t)context;       \
         return watch_end(&w, DRIVER_PASS_ON(name, context)); \
     }
@@ -38,8 +38,8 @@ static driver_result release(int device)
                : DRIVER_NOT_FOUND;
 }
 
-/* A device's primary context, 0 if it has none now. There is no call that only
- * names it: it is retained for a moment. */
+/* A device's primary context, or 0 if it has none now. No driver call only
+ * returns it, so it is retained and released at once. */
 static uint64_t primary_context(int device)
 {
     const struct driver *d = driver_get();
@@ -52,13 +52,13 @@ static uint64_t primary_context(int device)
     return (uint64_t)(uintptr_t)context;
 }
 
-/* A primary context ends when it is reset, whoever has retained it. */
+/* A reset ends a primary context, even if others have retained it. */
 #define RESET(name)                                         \
     driver_result name(int device)                          \
     {                                                       \
         struct watch w;                                     \
                                                             \
-        w = watch_begin_giving_back(RECORD_CONTEXT_GONE);   \
+        w = watch_begin_release(RECORD_CONTEXT_GONE);       \
         w.call.context = primary_context(device);           \
         return watch_end(&w, DRIVER_PASS_ON(name, device)); \
     }
@@ -66,19 +66,20 @@ static uint64_t primary_context(int device)
 RESET(cuDevicePrimaryCtxReset)
 RESET(cuDevicePrimaryCtxReset_v2)
 
-/* And with its last release, which the driver alone knows. */
-#define RELEASE(name)                                     \
-    driver_result name(int device)                        \
-    {                                                     \
-        struct watch w;                                   \
-        driver_result result;                             \
-                                                          \
-        w = watch_begin_giving_back(RECORD_CONTEXT_GONE); \
-        w.call.context = primary_context(device);         \
-        result = DRIVER_PASS_ON(name, device);            \
-        if (is_active(device))                            \
-            w.call.context = 0;                           \
-        return watch_end(&w, result);                     \
+/* The last release also ends it. Only the driver knows which release is the
+ * last one, so the state is read after the call. */
+#define RELEASE(name)                                 \
+    driver_result name(int device)                    \
+    {                                                 \
+        struct watch w;                               \
+        driver_result result;                         \
+                                                      \
+        w = watch_begin_release(RECORD_CONTEXT_GONE); \
+        w.call.context = primary_context(device);     \
+        result = DRIVER_PASS_ON(name, device);        \
+        if (is_active(device))                        \
+            w.call.context = 0;                       \
+        return watch_end(&w, result);                 \
     }
 
 RELEASE(cuDevicePrimaryCtxRelease)

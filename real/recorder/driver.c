@@ -1,13 +1,13 @@
-/* Loads the driver and looks up its functions. It knows nothing of the
- * functions that stand in front of them. */
+/* driver.c - loads the driver and looks up its functions. It does not know the
+ * functions that intercept them. */
 #include "real/recorder/driver.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The C library's dlsym, under the names of its versions: since 2.34, and the
- * first of x86-64 and of 64-bit Arm. */
+/* Finds the C library's dlsym by its symbol versions: that of glibc 2.34 and
+ * later, and the first ones of x86-64 and of 64-bit Arm. */
 static driver_lookup *find_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5",
@@ -47,9 +47,10 @@ static void look_up(struct driver *driver, void *library)
 #undef X
 }
 
-/* The driver, NULL if it is not there; with load, it is loaded to be. Without a
- * lock: the loader has its own, which whoever is called from the constructor of
- * a library holds. Of several threads that look it up at once one is heard. */
+/* The driver, or NULL if it is absent. With `load`, the driver is loaded if
+ * necessary. The function takes no lock: the dynamic loader has its own lock,
+ * which the caller holds if it runs in a library's constructor. If several
+ * threads look the driver up at once, one result is kept. */
 static const struct driver *know(bool load)
 {
     const struct driver *known = atomic_load(&driver_loaded);

@@ -1,20 +1,27 @@
-/* driver.h - the calls of the CUDA driver that the recorder stands in
- * front of, and how a program comes to call it instead.
+/* driver.h - the functions of the CUDA driver that the recorder intercepts, and
+ * how a program calls the recorder in place of the driver. Private to
+ * real/recorder/.
  *
- * There are three ways to the driver, and the library is in each of them:
+ * A program reaches the driver in one of three ways, and the recorder is in
+ * each of them:
+ *
  *   - a program linked to libcuda.so.1 finds the symbols exported here first;
- *   - one that looks them up with dlsym finds dlsym exported here;
- *   - the runtime (shared or inside the program) asks dlsym for
- *     cuGetProcAddress_v2 alone and that for all else (seen in CUDA 13.0's, on
- *     driver 580), as does whoever asks the runtime for an entry point.
- * What is answered in the last two ways is recognized by its address: the
- * driver gives out the same one in all of them (seen on driver 580). So a call
- * that is new, or has changed its arguments under a new version, is passed on
- * as it is; that the driver gave out such a version of a call of this list is
- * recorded, as nobody could tell afterwards why memory is missing.
+ *   - a program that looks the functions up with dlsym finds the dlsym exported
+ *     here;
+ *   - the CUDA runtime (shared or linked into the program) looks up only
+ *     cuGetProcAddress_v2 with dlsym, and all other functions with that one
+ *     (seen in CUDA 13.0, on driver 580). The runtime answers a program's
+ *     request for an entry point in the same way.
  *
- * The types are cuda.h's (13.0) as far as they are read, so that CUDA need not
- * be installed where fragsim is built.
+ * In the last two ways, the recorder recognizes a function by its address: the
+ * driver returns the same address in each way (seen on driver 580). So a
+ * function that is new, or that has other arguments in a newer version, is
+ * passed on unchanged. If the driver returns such a newer version of a function
+ * in this list, the recorder notes it, since nobody could later explain the
+ * missing memory.
+ *
+ * The types repeat the parts of cuda.h (13.0) that the recorder reads, so CUDA
+ * need not be installed where fragsim is built.
  */
 #ifndef FRAG_REAL_RECORDER_DRIVER_H
 #define FRAG_REAL_RECORDER_DRIVER_H
@@ -38,7 +45,7 @@ enum {
 };
 
 struct driver_location { /* CUmemLocation */
-    int type, device;    /* DRIVER_ON_DEVICE and which */
+    int type, device;    /* DRIVER_ON_DEVICE and the device's number */
 };
 
 /* The beginning of CUmemAllocationProp and CUmemPoolProps. */
@@ -77,11 +84,11 @@ enum { DRIVER_MEMORY_NODE = 10 }; /* CU_GRAPH_NODE_TYPE_MEM_ALLOC */
 
 struct driver_node { /* CUgraphNodeParams */
     int type, reserved[3];
-    struct driver_graph_memory memory; /* of a DRIVER_MEMORY_NODE */
+    struct driver_graph_memory memory; /* valid in a DRIVER_MEMORY_NODE */
 };
 
-/* What is stood in front of, by the names the driver exports. _ptsz: where a
- * stream of 0 means the thread's own. */
+/* The intercepted functions, by the names that the driver exports. In functions
+ * named _ptsz, a stream of 0 is the calling thread's own stream. */
 #define DRIVER_CALLS(X)                                                        \
     X(cuMemAlloc_v2, (driver_address *, size_t))                               \
     X(cuMemAllocPitch_v2,                                                      \
@@ -136,7 +143,7 @@ struct driver_node { /* CUgraphNodeParams */
     X(cuDevicePrimaryCtxRelease_v2, (int))                                     \
     X(cuDevicePrimaryCtxReset, (int))                                          \
     X(cuDevicePrimaryCtxReset_v2, (int))                                       \
-    /* in ways that the log has no words for */                                \
+    /* only the names of these calls are logged */                             \
     X(cuMemMapArrayAsync, (void *, unsigned, void *))                          \
     X(cuMemMapArrayAsync_ptsz, (void *, unsigned, void *))                     \
     X(cuCtxDetach, (void *))                                                   \
@@ -146,11 +153,11 @@ struct driver_node { /* CUgraphNodeParams */
     X(cuMemFree, (unsigned))                                                   \
     X(cuArrayCreate, (void **, const void *))                                  \
     X(cuArray3DCreate, (void **, const void *))                                \
-    /* the way to all of them */                                               \
+    /* these look up all other functions */                                    \
     X(cuGetProcAddress, (const char *, void **, int, uint64_t))                \
     X(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))
 
-/* What the recorder itself asks. */
+/* Functions that the recorder itself calls. */
 #define DRIVER_QUESTIONS(X)                                 \
     X(cuCtxGetCurrent, (void **))                           \
     X(cuCtxGetDevice, (int *))                              \
@@ -160,7 +167,8 @@ struct driver_node { /* CUgraphNodeParams */
     X(cuStreamGetDevice, (void *, int *))                   \
     X(cuStreamIsCapturing, (void *, int *))
 
-/* The C library's dlsym; the one that is exported is front.c's. */
+/* The C library's dlsym. front.c defines the dlsym that this library
+ * exports. */
 typedef void *driver_lookup(void *handle, const char *name);
 driver_lookup *driver_dlsym(void);
 
@@ -170,7 +178,7 @@ driver_lookup *driver_dlsym(void);
 DRIVER_CALLS(X)
 #undef X
 
-/* The driver's own, NULL where it has none. */
+/* The driver's own functions; NULL for a function that it lacks. */
 struct driver {
 #define X(name, arguments) driver_result(*name) arguments;
     DRIVER_CALLS(X)
@@ -178,16 +186,16 @@ struct driver {
 #undef X
 };
 
-/* Loads the driver if the program has not, and looks everything up once. All
- * are NULL where there is no driver. */
+/* Loads the driver if the program has not done so, and looks up its functions
+ * once. All members are NULL if there is no driver. */
 const struct driver *driver_load(void);
 
-/* The driver, NULL as long as the program has not loaded it. */
+/* The driver, or NULL while the program has not loaded it. */
 const struct driver *driver_if_loaded(void);
 
 extern _Atomic(const struct driver *) driver_loaded;
 
-/* The same, quickly where it is loaded. */
+/* The same as driver_load, but fast if the driver is already loaded. */
 static inline const struct driver *driver_get(void)
 {
     const struct driver *d =
@@ -196,7 +204,8 @@ static inline const struct driver *driver_get(void)
     return d ? d : driver_load();
 }
 
-/* Passes a call on to the driver, or gives up where it has none. */
+/* Passes a call on to the driver; evaluates to DRIVER_NOT_FOUND if the driver
+ * lacks the function. */
 #define DRIVER_PASS_ON(name, ...)                         \
     (driver_get()->name ? driver_get()->name(__VA_ARGS__) \
                         : (driver_result)DRIVER_NOT_FOUND)

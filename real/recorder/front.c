@@ -1,6 +1,6 @@
-/* The table of the intercepted functions, and the two ways by which a program
- * is led to them: dlsym and cuGetProcAddress. It calls all other files of the
- * recorder, and none of them calls it. */
+/* front.c - the table of the intercepted functions, and the two lookups through
+ * which a program gets them: dlsym and cuGetProcAddress. It refers to the
+ * functions of all other files of the recorder; no other file calls it. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 /* ---- the table ---- */
 
-/* What stands in front of a function that the driver gave out, NULL if nothing
- * does. */
+/* The function of the recorder that intercepts this function of the driver;
+ * NULL if there is none. */
 static void *front_of(void *function)
 {
     const struct driver *d = function ? driver_if_loaded() : NULL;
@@ -25,7 +25,7 @@ static void *front_of(void *function)
     return NULL;
 }
 
-/* Whether symbol is name, or a version of it. */
+/* Whether symbol is `name` or a version of it. */
 static bool is_version_of(const char *symbol, const char *name)
 {
     const size_t length = strlen(name);
@@ -35,7 +35,7 @@ static bool is_version_of(const char *symbol, const char *name)
            (!*rest || !strcmp(rest, "_v2") || !strcmp(rest, "_ptsz"));
 }
 
-/* Whether a call of that name, whatever its version, is stood in front of. */
+/* Whether the recorder intercepts some version of the function of that name. */
 static bool is_fronted(const char *name)
 {
 #define X(symbol, arguments)          \
@@ -56,8 +56,9 @@ static bool may_be_drivers(void *handle, const char *name)
            name[1] == 'u';
 }
 
-/* What is not the driver's is left to the C library with a jump, not a call:
- * RTLD_NEXT asks who called. tests/check_record.sh holds the compiler to it. */
+/* Lookups that cannot concern the driver are left to the C library with a jump,
+ * not a call, because RTLD_NEXT depends on the caller's address.
+ * tests/check_record.sh verifies that the compiler emits a jump. */
 void *dlsym(void *restrict handle, const char *restrict name)
 {
     driver_lookup *find = driver_dlsym();
@@ -72,7 +73,9 @@ void *dlsym(void *restrict handle, const char *restrict name)
 
 /* ---- the way through the driver ---- */
 
-/* What a program gets for what the driver gave out. */
+/* The function that the program gets for a function that the driver returned.
+ * If the driver returned an unknown version of an intercepted function, its
+ * name is logged. */
 static void *answer(const char *name, void *function)
 {
     void *const front = front_of(function);

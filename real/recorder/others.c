@@ -1,9 +1,8 @@
-/* others.c - stands in front of what takes memory in other ways than a
- * call of the program's for itself: by a graph, by another process or
- * interface, by calls that the log has no words for. Memory of another process
- * that comes as a cuIpcOpenMemHandle is given back by a call of its own, and
- * needs no line.
- */
+/* others.c - intercepts the calls that allocate memory in other ways than a
+ * direct request of the program: graphs, memory of other processes or
+ * interfaces, and calls that the log cannot describe. Memory that another
+ * process shares through cuIpcOpenMemHandle is released by its own call and
+ * needs no line here. */
 #include "real/recorder/watch.h"
 
 /* ---- graphs ---- */
@@ -58,7 +57,7 @@ driver_result cuGraphAddNode_v2(void **node, void *graph, const void *after,
                            &like->memory.at);
 }
 
-/* ---- memory that others took ---- */
+/* ---- memory that others allocated ---- */
 
 static driver_result end_foreign_block(struct watch *w, driver_result result,
                                        const driver_address *at)
@@ -109,7 +108,8 @@ driver_result cuMemImportFromShareableHandle(driver_handle *handle,
         handle);
 }
 
-/* It has no memory of its own: what is bound to it counts where it was made. */
+/* A multicast object has no memory of its own: the memory that is bound to it
+ * counts where it was created. */
 driver_result cuMulticastCreate(driver_handle *handle, const void *like)
 {
     struct watch w;
@@ -119,7 +119,7 @@ driver_result cuMulticastCreate(driver_handle *handle, const void *like)
         &w, DRIVER_PASS_ON(cuMulticastCreate, handle, like), handle);
 }
 
-/* ---- what the log has no words for ---- */
+/* ---- calls that the log cannot describe ---- */
 
 #define UNREAD(name, arguments, values)                                     \
     driver_result name arguments                                            \

@@ -1,10 +1,10 @@
-/* Calls of the driver under way. It counts how deep a thread is in the driver,
- * so that only the outermost call is recorded. */
+/* watch.c - calls of the driver that are running. It counts how deep a thread
+ * is inside the driver, so that only the outermost call is recorded. */
 #include "real/recorder/watch.h"
 
 #include <string.h>
 
-static __thread unsigned depth; /* calls of this thread that are under way */
+static __thread unsigned depth; /* calls of this thread that are running */
 
 struct watch watch_begin(enum record_kind kind)
 {
@@ -14,7 +14,7 @@ struct watch watch_begin(enum record_kind kind)
     };
 }
 
-struct watch watch_begin_giving_back(enum record_kind kind)
+struct watch watch_begin_release(enum record_kind kind)
 {
     struct watch w = watch_begin(kind);
 
@@ -68,8 +68,8 @@ uint64_t watch_context(void)
     return (uint64_t)(uintptr_t)context;
 }
 
-/* What is free of the device, 0 if it is not the thread's: the driver answers
- * for no other. */
+/* The free bytes of the device. 0 if the device is not that of the thread's
+ * context, since the driver reports no other device. */
 static uint64_t memory_free(int device)
 {
     const struct driver *d = driver_get();
@@ -81,7 +81,7 @@ static uint64_t memory_free(int device)
     return left;
 }
 
-driver_result watch_end_taking(struct watch *w, driver_result result)
+driver_result watch_end_alloc(struct watch *w, driver_result result)
 {
     if (w->is_outer && w->call.device == RECORD_NO_DEVICE)
         w->call.device = current_device();
@@ -95,5 +95,5 @@ driver_result watch_end_block(struct watch *w, driver_result result,
 {
     if (result == DRIVER_SUCCESS)
         w->call.address = *at;
-    return watch_end_taking(w, result);
+    return watch_end_alloc(w, result);
 }

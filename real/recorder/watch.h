@@ -1,10 +1,10 @@
-/* watch.h - a call of the driver under way, from the moment the program
- * makes it until it is in the log.
+/* watch.h - one call of the driver, from the moment when the program makes it
+ * until it is in the log. Private to real/recorder/.
  *
- * What gives memory back claims its place before it is passed on, all else
- * after (traces/record_log.h says why). A call that the driver makes of its own
- * inside another is passed on and not recorded. No other thread may touch a
- * watch.
+ * A call that releases memory claims its place in the log before it is passed
+ * on; all other calls claim it after they return (traces/record_log.h explains
+ * why). A call that the driver makes inside another call is passed on but not
+ * recorded. Only the thread that began a watch may use it.
  */
 #ifndef FRAG_REAL_RECORDER_WATCH_H
 #define FRAG_REAL_RECORDER_WATCH_H
@@ -15,29 +15,29 @@
 #include "real/recorder/write.h"
 
 struct watch {
-    struct record_call call; /* to be filled in before the end */
+    struct record_call call; /* the caller fills it in before watch_end */
     struct record_call *place;
-    bool is_outer; /* the program's own */
+    bool is_outer; /* made by the program, not by the driver itself */
 };
 
-/* A call begins; each must end. */
+/* Begins a call. Each begun call must be ended. */
 struct watch watch_begin(enum record_kind kind);
-struct watch watch_begin_giving_back(enum record_kind kind);
-/* A call that the log has no words for: its name alone is kept. */
+struct watch watch_begin_release(enum record_kind kind);
+/* Begins a call that the log cannot describe: only its name is kept. */
 struct watch watch_begin_unread(const char *name);
 
-/* The call is over, and so recorded. Returns the result. */
+/* Ends the call and records it. Returns `result`. */
 driver_result watch_end(struct watch *w, driver_result result);
 
-/* The same of one that takes memory: of the device of the thread's context,
- * unless call.device is set. */
-driver_result watch_end_taking(struct watch *w, driver_result result);
+/* The same for a call that allocates memory. The memory belongs to the device
+ * of the thread's context, unless call.device is set. */
+driver_result watch_end_alloc(struct watch *w, driver_result result);
 
-/* The same of one that says where the memory is. */
+/* The same for a call that returns the address of the memory in *at. */
 driver_result watch_end_block(struct watch *w, driver_result result,
                               const driver_address *at);
 
-/* The thread's context, 0 if it has none. */
+/* The thread's context, or 0 if it has none. */
 uint64_t watch_context(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* The log of the process: its file, its mapped chunks, and the places in them
- * that threads claim without a lock. */
+/* write.c - the log of the process: its file, its mapped chunks, and the places
+ * in them that threads claim without a lock. */
 #include "real/recorder/write.h"
 
 #include <errno.h>
@@ -25,18 +25,18 @@ enum {
 _Static_assert(sizeof(struct record_call) == 64, "as record_log.h says");
 _Static_assert(sizeof(struct record_header) <= RECORD_HEADER, "has room");
 
-/* The one log of the process: a library that is loaded into a program has
- * nobody to hand it state. */
+/* The only log of the process. It is static because nobody passes state to a
+ * library that is loaded into a program. */
 static struct log {
-    pthread_mutex_t lock; /* held to open and to grow */
-    int file;             /* -1: none yet */
-    bool failed;          /* there will be none */
+    pthread_mutex_t lock; /* held while the file is opened or grows */
+    int file;             /* -1: not opened yet */
+    bool failed;          /* the file could not be opened */
     _Atomic uint64_t next;
     _Atomic(char *) chunks[CHUNKS];
 } log_ = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1, .next = FIRST};
 
 static _Atomic uint32_t threads;
-static __thread uint32_t thread; /* 1 + its number, 0 if it has none */
+static __thread uint32_t thread; /* 1 + the thread's number; 0: no number yet */
 
 uint32_t log_thread(void)
 {
@@ -55,8 +55,8 @@ uint64_t log_time(void)
 
 /* ---- the file ---- */
 
-/* A process that executes another program keeps its number, so a name may be
- * taken. */
+/* A process that executes another program keeps its number, so the first names
+ * may exist already. */
 static int open_file(const char *folder)
 {
     char path[4096];
@@ -88,9 +88,10 @@ static void write_header(char *at)
     memcpy(at, &h, sizeof(h));
 }
 
-/* Takes room on the disk. A limit on the size of files would kill the program
- * with a signal that is not its own. */
-static int take_room(off_t start)
+/* Reserves disk space. A limit on file sizes would kill the program with a
+ * signal (SIGXFSZ) that the program did not cause, so the signal is blocked
+ * here and removed. */
+static int reserve_room(off_t start)
 {
     const struct timespec at_once = {0};
     sigset_t too_large, before, pending;
@@ -107,17 +108,17 @@ static int take_room(off_t start)
     return err;
 }
 
-/* MADV_POPULATE_WRITE of Linux 5.14: makes all pages ready to be written at
- * once, which MAP_POPULATE does not in a file that is shared. An older kernel
- * refuses it, and has a fault a page. */
+/* MADV_POPULATE_WRITE of Linux 5.14: makes all pages writable at once, which
+ * MAP_POPULATE does not do for a shared file. An older kernel refuses it and
+ * then handles one page fault for each page. */
 enum { POPULATE_WRITE = 23 };
 
-/* Room is taken before it is mapped: a store to a mapping that the disk has no
- * room for would kill the program. */
+/* Disk space is reserved before it is mapped: a store to a mapping without disk
+ * space would kill the program. */
 static char *map_chunk(uint64_t index)
 {
     const off_t start = (off_t)index * CHUNK;
-    const int err = take_room(start);
+    const int err = reserve_room(start);
     void *at;
 
     if (err != 0) {
@@ -132,8 +133,8 @@ static char *map_chunk(uint64_t index)
     return at;
 }
 
-/* Asked for when the library is loaded, as a program may clear its environment;
- * and at the first call, which may come before that. */
+/* The folder is read when the library is loaded, since a program may clear its
+ * environment. It is also read at the first call, which may come earlier. */
 static const char *find_folder(void)
 {
     static char folder[4096];
@@ -166,7 +167,7 @@ static void start(void)
     log_.failed = false;
 }
 
-/* The chunk of that index, NULL if it cannot be had. */
+/* Maps the chunk of that index. Returns NULL if that is impossible. */
 static char *grow(uint64_t index)
 {
     char *at = NULL;
@@ -223,8 +224,8 @@ void log_commit(struct record_call *place, const struct record_call *call)
 
 /* ---- fork ---- */
 
-/* The child has this thread alone: the parent's log is let go, and the lock is
- * new, whoever held it. */
+/* The child has only this thread. It unmaps the parent's log and makes a new
+ * lock, since another thread of the parent may hold the old one. */
 static void in_child(void)
 {
     const uint64_t used = 1 + (atomic_load(&log_.next) - 1) / CALLS;

@@ -1,4 +1,6 @@
-/* One lock over everything; a device is opened at its first request. */
+/* adaptor.c - the functions that PyTorch calls. One lock protects everything; a
+ * device is opened at its first request. The decisions are those of
+ * device.c. */
 #include "real/torch/adaptor.h"
 
 #include <dlfcn.h>
@@ -25,7 +27,7 @@ static struct device *devices[DEVICES];
 static pid_t owner; /* a forked child has no device and writes no results */
 static int64_t started;
 
-/* ---- the end ---- */
+/* ---- at exit ---- */
 
 /* The command line of this process. */
 static void read_command(char *command, size_t room)
@@ -70,7 +72,8 @@ static enum frag_err write_results(struct frag_error *e)
     return err;
 }
 
-/* The driver may be gone by now, so nothing is given back: it does that. */
+/* The driver may be unloaded by now, so this function releases no memory: the
+ * driver does that. */
 static void at_exit(void)
 {
     struct frag_error e = {""};
@@ -107,7 +110,7 @@ static struct device *device_at(int ordinal)
     struct frag_error e = {""};
 
     if (ordinal < 0 || ordinal >= DEVICES)
-        die("a device number beyond 63");
+        die("PyTorch passed a device number outside 0 to 63");
     if (!owner)
         start();
     if (!devices[ordinal] &&
@@ -129,7 +132,7 @@ static int64_t clock_ns(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* 0 when nobody asked for times. */
+/* 0 if the times are off. */
 static int64_t enter(void)
 {
     return atomic_load_explicit(&timed, memory_order_relaxed) ? clock_ns() : 0;
@@ -144,12 +147,12 @@ static void leave(int64_t entered)
                               memory_order_relaxed);
 }
 
-/* ---- what PyTorch calls ---- */
+/* ---- functions that PyTorch calls ---- */
 
 /* c10::detail::torchCheckFail(function, file, line, message), which throws. */
 typedef void check_fail(const char *, const char *, uint32_t, const char *);
 
-/* Programs know a full device by the first words. */
+/* Programs recognize a full device by the first words of the message. */
 static void refuse(enum frag_err err, const struct frag_error *e)
 {
     static const char name[] = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_";
@@ -210,7 +213,7 @@ void frag_torch_free(void *ptr, ssize_t size, int device,
     leave(entered);
 }
 
-/* PyTorch does not say which device the block is on. */
+/* PyTorch does not pass the device of the block. */
 void frag_torch_record_stream(void *ptr, frag_torch_stream stream)
 {
     pthread_mutex_lock(&lock);
@@ -235,7 +238,7 @@ void frag_torch_empty_cache(void)
         die(e.text);
 }
 
-/* ---- for the program to read ---- */
+/* ---- numbers that the program can read ---- */
 
 struct numbers {
     struct frag_serve_memory memory;

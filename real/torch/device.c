@@ -1,3 +1,6 @@
+/* device.c - serves the requests of one device by a policy on the real GPU. It
+ * orders streams with CUDA events (order.h) and delays the free of a block
+ * until every stream that uses the block has finished. */
 #include "real/torch/device.h"
 
 #include <stdlib.h>
@@ -11,8 +14,8 @@
 #include "traces/grow.h"
 #include "traces/live.h"
 
-/* A freed block that streams other than its own were told to use, with an event
- * on each of them. */
+/* A freed block that other streams use besides its own. The block has one event
+ * on each of these streams and is free when all events have occurred. */
 struct late {
     struct late *next;
     frag_addr addr;
@@ -23,30 +26,31 @@ struct late {
     cu_event events[];
 };
 
-/* The streams that a live block is used on beside its own. */
+/* The streams that use a live block besides its own stream. */
 struct uses {
     size_t count;
     cu_stream streams[ORDER_STREAMS];
 };
 
 struct device {
-    struct frag_backend *gpu, *arena, *mem; /* mem is one of them or a twin */
+    struct frag_backend *gpu, *arena, *mem; /* mem joins the two as a twin */
     const struct cu_driver *cu;
     struct frag_serve *serve;
     struct order order;
     cu_stream streams[ORDER_STREAMS]; /* by number, in the order of first use */
-    cu_event marks[ORDER_STREAMS];    /* recorded where another has to wait */
-    uint32_t last;                    /* number asked for last */
-    struct live used;                 /* by address: index of uses[] */
-    struct uses **uses;               /* NULL: the row is free */
+    cu_event marks[ORDER_STREAMS];    /* by stream: recorded if another has to
+                                       * wait */
+    uint32_t last;                    /* the number found by the last lookup */
+    struct live used;                 /* by address: index in uses[] */
+    struct uses **uses;               /* NULL: an unused row */
     uint32_t uses_count, uses_room;
     struct late *late, **late_end; /* in the order of their frees */
-    bool refused; /* the device would not record an event or wait for one */
+    bool refused; /* the driver failed to record an event or to wait */
 };
 
-/* ---- streams; all of it in the device's context ---- */
+/* ---- streams; the device's context is current in all functions ---- */
 
-/* Where an event cannot be used the whole device is waited for. */
+/* Waits for the whole device if the driver cannot use an event. */
 static void make_wait(void *user, frag_stream stream, frag_stream other)
 {
     struct device *d = user;
@@ -60,7 +64,8 @@ static void make_wait(void *user, frag_stream stream, frag_stream other)
     d->refused = cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
 }
 
-/* ORDER_STREAMS for the streams beyond: whoever asks waits for the device. */
+/* The number of a stream. Returns ORDER_STREAMS if there are too many streams;
+ * then it has waited for the whole device. */
 static uint32_t number_of(struct device *d, cu_stream stream)
 {
     if (d->last < d->order.streams && d->streams[d->last] == stream)
@@ -79,8 +84,9 @@ static uint32_t number_of(struct device *d, cu_stream stream)
     return d->last;
 }
 
-/* What the policy is told: those beyond count as the last one. */
-static frag_stream told(uint32_t number)
+/* The stream that the policy sees. Streams beyond the limit count as the last
+ * one. */
+static frag_stream policy_stream(uint32_t number)
 {
     return (frag_stream)(number < ORDER_STREAMS ? number : ORDER_STREAMS - 1);
 }
@@ -115,7 +121,8 @@ static bool is_done(const struct device *d, const struct late *l)
     return true;
 }
 
-/* In their order, up to the first whose streams are still at work. */
+/* Completes the late frees in their order, up to the first one whose streams
+ * are still running. */
 static enum frag_err complete(struct device *d, struct frag_error *e)
 {
     while (d->late && is_done(d, d->late)) {
@@ -128,8 +135,8 @@ static enum frag_err complete(struct device *d, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* After a call of the policy: it may have waited for the device, which has
- * completed them all. */
+/* Called after each call of the policy. If the policy waited for the device,
+ * all late frees are complete. */
 static void forget_completed(struct device *d)
 {
     if (!d->late || frag_serve_has_pending(d->serve))
@@ -178,7 +185,8 @@ static frag_time now(void)
     return (frag_time)t.tv_sec * 1000000000 + (frag_time)t.tv_nsec;
 }
 
-/* Where the policy has no answer to a full device, late frees are one. */
+/* Waits for all late frees. They may make room if the policy has run out of
+ * memory. */
 static enum frag_err complete_all(struct device *d, struct frag_error *e)
 {
     d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
@@ -195,11 +203,13 @@ static enum frag_err alloc(struct device *d, frag_size size, cu_stream stream,
     enum frag_err err = complete(d, e);
 
     if (err == FRAG_OK)
-        err = frag_serve_alloc(d->serve, size, told(number), now(), &at, e);
+        err = frag_serve_alloc(d->serve, size, policy_stream(number), now(),
+                               &at, e);
     forget_completed(d);
     if (err == FRAG_OOM && d->late) {
         FRAG_TRY(complete_all(d, e));
-        err = frag_serve_alloc(d->serve, size, told(number), now(), &at, e);
+        err = frag_serve_alloc(d->serve, size, policy_stream(number), now(),
+                               &at, e);
     }
     if (err == FRAG_OK && number < ORDER_STREAMS) {
         d->order.coarse = frag_serve_has_aliases(d->serve);
@@ -212,10 +222,10 @@ static enum frag_err alloc(struct device *d, frag_size size, cu_stream stream,
     return err;
 }
 
-static enum frag_err give(struct device *d, frag_addr addr, cu_stream stream,
-                          struct frag_error *e)
+static enum frag_err free_block(struct device *d, frag_addr addr,
+                                cu_stream stream, struct frag_error *e)
 {
-    const frag_stream own = told(number_of(d, stream));
+    const frag_stream own = policy_stream(number_of(d, stream));
     struct live_row *row = live_find(&d->used, addr);
     struct frag_served block = {addr, 0};
     enum frag_err err;
@@ -234,7 +244,8 @@ static enum frag_err give(struct device *d, frag_addr addr, cu_stream stream,
     return device_state(d, e);
 }
 
-/* Room for one more row of uses; its index. */
+/* Finds or makes an unused row of uses[] and stores its index. Returns false if
+ * the host has no memory. */
 static bool new_uses(struct device *d, uint32_t *index)
 {
     for (*index = 0; *index < d->uses_count; ++*index)
@@ -275,7 +286,8 @@ enum frag_err device_use(struct device *d, frag_addr addr,
     return FRAG_OK;
 }
 
-/* err = a call above, in the device's context. */
+/* Stores the result of a call of the functions above in err; makes the device's
+ * context current around it. */
 #define INSIDE(d, err, e, call)                                 \
     do {                                                        \
         err = frag_cuda_enter((d)->gpu);                        \
@@ -302,7 +314,7 @@ enum frag_err device_free(struct device *d, frag_addr addr,
 {
     enum frag_err err;
 
-    INSIDE(d, err, e, give(d, addr, stream, e));
+    INSIDE(d, err, e, free_block(d, addr, stream, e));
     return err;
 }
 
@@ -317,7 +329,7 @@ enum frag_err device_trim(struct device *d, struct frag_error *e)
     return err;
 }
 
-/* ---- both ends, and the numbers ---- */
+/* ---- open, close and numbers ---- */
 
 static enum frag_err open_memory(struct device *d, int ordinal,
                                  const struct settings *s, struct frag_error *e)
@@ -329,7 +341,7 @@ static enum frag_err open_memory(struct device *d, int ordinal,
     d->arena = frag_arena_open(&(const struct frag_arena_options){
         .capacity = s->capacity, .total = d->gpu->total});
     if (!d->arena || frag_twin_open(d->gpu, d->arena, &d->mem) != FRAG_OK)
-        return frag_no_memory(e, "the device's books");
+        return frag_no_memory(e, "the simulation beside the device");
     return FRAG_OK;
 }
 

@@ -1,5 +1,5 @@
-/* device.h - one device under the adaptor: a policy that serves it, the streams
- * that use it, the blocks whose frees wait for streams.
+/* device.h - one device under the adaptor: the policy that serves it, the
+ * streams that use it, and the blocks whose frees wait for streams.
  *
  * Not thread-safe.
  */
@@ -13,20 +13,24 @@
 
 struct device;
 
-/* DEVICE, UNSUPPORTED, INVALID, NOMEM with the words. */
+/* Returns FRAG_DEVICE, FRAG_UNSUPPORTED, FRAG_INVALID or FRAG_NOMEM, with a
+ * message. */
 enum frag_err device_open(int ordinal, const struct settings *settings,
                           struct device **out,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
-/* OOM is an outcome; after any other error the program cannot go on. */
+/* FRAG_OOM is a normal outcome; after any other error the program cannot
+ * continue. */
 enum frag_err device_alloc(struct device *d, frag_size size,
                            frag_torch_stream stream, frag_addr *addr,
                            struct frag_error *e) FRAG_MUST_CHECK;
-/* `stream` is the one it was asked for. INVALID if nothing is live there. */
+/* `stream` is the stream of the block's request. Returns FRAG_INVALID if no
+ * live block begins at addr. */
 enum frag_err device_free(struct device *d, frag_addr addr,
                           frag_torch_stream stream,
                           struct frag_error *e) FRAG_MUST_CHECK;
-/* The block, if it is one of this device, is used on the stream too. NOMEM. */
+/* Notes that the stream uses the block too. Does nothing if no block of this
+ * device begins at addr. Returns FRAG_NOMEM. */
 enum frag_err device_use(struct device *d, frag_addr addr,
                          frag_torch_stream stream) FRAG_MUST_CHECK;
 enum frag_err device_trim(struct device *d,
@@ -34,15 +38,16 @@ enum frag_err device_trim(struct device *d,
 
 struct frag_serve_memory device_memory(const struct device *d);
 
-/* The driver's memory calls so far, and the ns spent in them; an unmap's are
- * with its wait for the device. */
+/* The driver's memory calls so far and the ns spent in them. The time of an
+ * unmap includes its wait for the device. */
 struct device_calls {
     uint64_t count;
     frag_time ns;
 };
 struct device_calls device_calls(const struct device *d);
 
-/* Ends the service and adds its run, of that program. */
+/* Ends the service of the device and adds its run to *r, under the name of the
+ * program. */
 enum frag_err device_report(struct device *d, int ordinal,
                             const struct settings *settings,
                             const char *program, struct frag_results *r,

@@ -1,3 +1,6 @@
+/* order.c - the set of freed address ranges, and for each pair of streams how
+ * many frees of one the other runs after. It calls `wait` and never CUDA
+ * itself. */
 #include "real/torch/order.h"
 
 #include <stdlib.h>
@@ -47,7 +50,7 @@ static void add(struct order *o, frag_addr at, frag_size size,
     ranges_add(&o->freed, &f->range);
 }
 
-/* Takes [at, end) out of the range, which overlaps it. */
+/* Removes [at, end) from the range, which overlaps it. */
 static void cut(struct order *o, struct freed_range *f, frag_addr at,
                 frag_addr end)
 {
@@ -62,7 +65,8 @@ static void cut(struct order *o, struct freed_range *f, frag_addr at,
         add(o, end, old_end - end, old.stream, old.free);
 }
 
-/* The bytes of [at, at + size) that were freed before; they are no longer. */
+/* Removes [at, at + size) from the set of freed ranges and waits for their
+ * streams. Returns how many of the bytes were in the set. */
 static frag_size claim(struct order *o, frag_addr at, frag_size size,
                        frag_stream stream)
 {

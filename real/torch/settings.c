@@ -1,3 +1,5 @@
+/* settings.c - reads the variables FRAGSIM_POLICY, FRAGSIM_CAPACITY,
+ * FRAGSIM_OUTPUT and FRAGSIM_REPLACE of the environment. */
 #include "real/torch/settings.h"
 
 #include <stdio.h>
@@ -43,7 +45,7 @@ static enum frag_err read_capacity(struct settings *s, struct frag_error *e)
                      text);
 }
 
-/* "%p" once becomes the process id. */
+/* Replaces the first "%p" by the process id. */
 static enum frag_err read_output(struct settings *s, struct frag_error *e)
 {
     const char *text = variable("FRAGSIM_OUTPUT", "");
@@ -56,12 +58,13 @@ static enum frag_err read_output(struct settings *s, struct frag_error *e)
     else
         length = snprintf(s->output, sizeof(s->output), "%s", text);
     if (length >= (int)sizeof(s->output))
-        return frag_fail(e, FRAG_INVALID, "FRAGSIM_OUTPUT: it is too long");
+        return frag_fail(e, FRAG_INVALID,
+                         "FRAGSIM_OUTPUT: expected at most 4095 characters");
     if (!access(s->output, F_OK) &&
         strcmp(variable("FRAGSIM_REPLACE", "0"), "1") != 0)
         return frag_fail(e, FRAG_INVALID,
-                         "FRAGSIM_OUTPUT: %s exists; FRAGSIM_REPLACE=1 writes "
-                         "over it",
+                         "FRAGSIM_OUTPUT: %s exists; set FRAGSIM_REPLACE=1 "
+                         "to overwrite it",
                          s->output);
     return FRAG_OK;
 }

@@ -1,4 +1,5 @@
-/* settings.h - what the environment asks of the adaptor; see adaptor.h. */
+/* settings.h - the adaptor's settings from the environment; adaptor.h lists the
+ * variables. */
 #ifndef FRAG_REAL_TORCH_SETTINGS_H
 #define FRAG_REAL_TORCH_SETTINGS_H
 
@@ -6,13 +7,15 @@
 
 struct settings {
     const struct frag_policy *policy;
-    const char *text;           /* as given: "best_fit:segment=64MiB" */
-    struct frag_params *params; /* of the policy, until the program ends */
+    const char *text;           /* as in the variable:
+                                 * "best_fit:segment=64MiB" */
+    struct frag_params *params; /* of the policy; kept until the program ends */
     frag_size capacity;
-    char output[4096]; /* "" if no results are wanted */
+    char output[4096]; /* "": write no results */
 };
 
-/* INVALID with the variable and what is wrong with it. */
+/* Reads all variables. Returns FRAG_INVALID with a message that names the
+ * variable and its fault, or FRAG_NOMEM. */
 enum frag_err settings_read(struct settings *out,
                             struct frag_error *e) FRAG_MUST_CHECK;
 

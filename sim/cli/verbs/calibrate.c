@@ -7,7 +7,7 @@
 
 #include "real/device/calibrate.h"
 #include "real/device/cuda.h"
-#include "real/device/fit_costs.h"
+#include "real/device/regression.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/gnuplot.h"
 #include "sim/cli/output/outputs.h"
@@ -73,7 +73,7 @@ static enum frag_err measure(const struct values *v, struct frag_timings *out,
 
 /* -- output -------------------------------------------------------------- */
 
-static enum frag_err put_file(const char *path, const struct frag_costs_fit *f,
+static enum frag_err put_file(const char *path, const struct frag_costs_regression *f,
                               const struct frag_timings *t,
                               struct frag_error *e)
 {
@@ -91,7 +91,7 @@ static enum frag_err put_file(const char *path, const struct frag_costs_fit *f,
 
 /* Prints the table; prints nothing if -o writes to stdout. */
 static enum frag_err print(const struct values *v,
-                           const struct frag_costs_fit *f, struct frag_error *e)
+                           const struct frag_costs_regression *f, struct frag_error *e)
 {
     struct table t = {.columns = 5, .right = " rrrr"};
     enum frag_err err;
@@ -104,7 +104,7 @@ static enum frag_err print(const struct values *v,
     table_cell(&t, false, "residual");
     table_cell(&t, false, "worst");
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        const struct frag_cost_fit *c = &f->call[i];
+        const struct frag_cost_regression *c = &f->call[i];
 
         table_cell(&t, false, "%s", frag_driver_call_names[i]);
         table_cell(&t, false, "%.2f", c->cost.fixed_ns / 1e3);
@@ -117,12 +117,12 @@ static enum frag_err print(const struct values *v,
     return err == FRAG_OK ? err : frag_no_memory(e, "the table");
 }
 
-static void put_points(FILE *out, const struct frag_costs_fit *f,
+static void put_points(FILE *out, const struct frag_costs_regression *f,
                        const char *about)
 {
     fprintf(out, "call\tbytes\tns\tmodel_ns\tabout\n");
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        const struct frag_cost_fit *c = &f->call[i];
+        const struct frag_cost_regression *c = &f->call[i];
         struct frag_costs costs;
 
         if (i) /* gnuplot reads each call as a separate block */
@@ -139,7 +139,7 @@ static void put_points(FILE *out, const struct frag_costs_fit *f,
 }
 
 static enum frag_err draw(const struct values *v,
-                          const struct frag_costs_fit *f, const char *about,
+                          const struct frag_costs_regression *f, const char *about,
                           struct frag_error *e)
 {
     struct gnuplot g;
@@ -165,11 +165,11 @@ static enum frag_err draw(const struct values *v,
 static enum frag_err calibrate(const struct values *v, struct frag_timings *t,
                                struct frag_error *e)
 {
-    struct frag_costs_fit fit;
+    struct frag_costs_regression fit;
 
     FRAG_TRY(v->from ? frag_timings_read(v->from, t, e) : measure(v, t, e));
     FRAG_TRY(put_file(v->calls, NULL, t, e));
-    FRAG_TRY(frag_costs_fit(t, &fit, e));
+    FRAG_TRY(frag_costs_regress(t, &fit, e));
     FRAG_TRY(put_file(v->out, &fit, t, e));
     FRAG_TRY(print(v, &fit, e));
     return draw(v, &fit, t->about, e);

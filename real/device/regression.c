@@ -1,4 +1,6 @@
-#include "real/device/fit_costs.h"
+/* regression.c - robust linear regression of call times on sizes, through GSL.
+ * It turns off GSL's error handler during the computation and restores it. */
+#include "real/device/regression.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,18 +11,20 @@
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 
-enum { FEWEST = 4 };
+enum { FEWEST = 4 }; /* sizes of a call, below which there is no line */
 
 static double mib(frag_size bytes)
 {
     return (double)bytes / (double)FRAG_MIB;
 }
 
-/* Every row is divided by what was measured, so that all should come to 1. */
-static int robust_line(const struct frag_cost_fit *f,
+/* Every row is divided by its measured time, so every value to be predicted is
+ * 1 and the residuals are relative. */
+static int robust_line(const struct frag_cost_regression *f,
                        gsl_multifit_robust_workspace *work, double line[2])
 {
-    double x[2 * FRAG_FIT_SIZES], y[FRAG_FIT_SIZES], covariance[4];
+    double x[2 * FRAG_REGRESSION_SIZES], y[FRAG_REGRESSION_SIZES],
+        covariance[4];
     gsl_matrix_view xs = gsl_matrix_view_array(x, f->count, 2);
     gsl_vector_view ys = gsl_vector_view_array(y, f->count);
     gsl_vector_view to = gsl_vector_view_array(line, 2);
@@ -35,12 +39,12 @@ static int robust_line(const struct frag_cost_fit *f,
                                &spread.matrix, work);
 }
 
-/* A cost is never negative: where the line would be, it becomes a constant or a
- * ray, through the median. */
-static struct frag_cost bounded(const struct frag_cost_fit *f,
+/* A cost is never negative. If the line has a negative coefficient, the result
+ * is a constant, or a line through the origin, by the median. */
+static struct frag_cost bounded(const struct frag_cost_regression *f,
                                 const double line[2])
 {
-    double ratio[FRAG_FIT_SIZES];
+    double ratio[FRAG_REGRESSION_SIZES];
 
     if (line[0] >= 0 && line[1] >= 0)
         return (struct frag_cost){line[0], line[1]};
@@ -52,9 +56,9 @@ static struct frag_cost bounded(const struct frag_cost_fit *f,
                        : (struct frag_cost){0, ratio[0]};
 }
 
-static void judge(struct frag_cost_fit *f)
+static void judge(struct frag_cost_regression *f)
 {
-    double off[FRAG_FIT_SIZES];
+    double off[FRAG_REGRESSION_SIZES];
 
     for (size_t i = 0; i < f->count; i++)
         off[i] = fabs(
@@ -65,7 +69,7 @@ static void judge(struct frag_cost_fit *f)
     f->worst = off[f->count - 1];
 }
 
-static enum frag_err fit_call(struct frag_cost_fit *f)
+static enum frag_err regress_call(struct frag_cost_regression *f)
 {
     gsl_multifit_robust_workspace *work =
         gsl_multifit_robust_alloc(gsl_multifit_robust_bisquare, f->count, 2);
@@ -76,7 +80,8 @@ static enum frag_err fit_call(struct frag_cost_fit *f)
         return FRAG_NOMEM;
     code = robust_line(f, work, line);
     gsl_multifit_robust_free(work);
-    /* The best that was reached is good enough: the residuals tell. */
+    /* The last iteration is good enough if the limit is reached: the residuals
+     * show the quality. */
     if ((code && code != GSL_EMAXITER) || !isfinite(line[0] + line[1]))
         return FRAG_CORRUPT;
     f->cost = bounded(f, line);
@@ -86,7 +91,8 @@ static enum frag_err fit_call(struct frag_cost_fit *f)
 
 static enum frag_err take_sizes(struct frag_timings *t,
                                 enum frag_driver_call call,
-                                struct frag_cost_fit *f, struct frag_error *e)
+                                struct frag_cost_regression *f,
+                                struct frag_error *e)
 {
     const char *name = frag_driver_call_names[call];
     struct frag_typical *list;
@@ -94,10 +100,10 @@ static enum frag_err take_sizes(struct frag_timings *t,
 
     if (frag_timings_typical(t, call, &list, &count) != FRAG_OK)
         return frag_no_memory(e, "the sizes of %s", name);
-    f->count = count <= FRAG_FIT_SIZES ? count : 0;
+    f->count = count <= FRAG_REGRESSION_SIZES ? count : 0;
     for (size_t i = 0; i < f->count; i++) {
         f->at[i] = list[i];
-        if (!(list[i].ns > 0)) /* a clock that stands still */
+        if (!(list[i].ns > 0)) /* the clock did not advance */
             f->at[i].ns = 1;
     }
     free(list);
@@ -106,35 +112,36 @@ static enum frag_err take_sizes(struct frag_timings *t,
     return frag_fail(e, FRAG_CORRUPT,
                      "%s: expected %d to %d sizes, each once after the "
                      "warm-up, found %zu",
-                     name, FEWEST, FRAG_FIT_SIZES, count);
+                     name, FEWEST, FRAG_REGRESSION_SIZES, count);
 }
 
-enum frag_err frag_costs_fit(struct frag_timings *t, struct frag_costs_fit *out,
-                             struct frag_error *e)
+enum frag_err frag_costs_regress(struct frag_timings *t,
+                                 struct frag_costs_regression *out,
+                                 struct frag_error *e)
 {
     gsl_error_handler_t *before = gsl_set_error_handler_off();
     enum frag_err err = FRAG_OK;
 
-    *out = (struct frag_costs_fit){0};
+    *out = (struct frag_costs_regression){0};
     for (int i = 0; err == FRAG_OK && i < FRAG_DRIVER_CALL_COUNT; i++) {
         err = take_sizes(t, (enum frag_driver_call)i, &out->call[i], e);
         if (err != FRAG_OK)
             break;
-        err = fit_call(&out->call[i]);
+        err = regress_call(&out->call[i]);
         if (err != FRAG_OK)
-            frag_fail(e, err, "%s: no line can be laid through its times",
+            frag_fail(e, err, "%s: no line can be computed from its times",
                       frag_driver_call_names[i]);
     }
     gsl_set_error_handler(before);
     return err;
 }
 
-void frag_costs_write(const struct frag_costs_fit *fit, const char *about,
-                      FILE *out)
+void frag_costs_write(const struct frag_costs_regression *all,
+                      const char *about, FILE *out)
 {
     fprintf(out, "# %s\ncall,fixed_ns,ns_per_mib,residual,worst\n", about);
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        const struct frag_cost_fit *f = &fit->call[i];
+        const struct frag_cost_regression *f = &all->call[i];
 
         fprintf(out, "%s,%.1f,%.3f,%.3f,%.3f\n", frag_driver_call_names[i],
                 f->cost.fixed_ns, f->cost.ns_per_mib, f->residual, f->worst);
