@@ -1,14 +1,15 @@
-"""PyTorch's memory from a policy of fragsim.
+"""Runs PyTorch's memory on a policy of fragsim.
 
     import fragsim_torch
     fragsim_torch.use()            # before anything is put on a GPU
     ...
     fragsim_torch.peak_reserved()  # bytes, of device 0
 
-or for a part of a program, `with torch.cuda.use_mem_pool(fragsim_torch.pool())`.
-The policy comes from the environment: FRAGSIM_POLICY, FRAGSIM_CAPACITY,
-FRAGSIM_OUTPUT (see adaptor.h). The library is looked for beside this file, where
-an installation puts it, and at FRAGSIM_TORCH_LIBRARY.
+For a part of a program, use `with
+torch.cuda.use_mem_pool(fragsim_torch.pool())`. The environment selects the
+policy: FRAGSIM_POLICY, FRAGSIM_CAPACITY, FRAGSIM_OUTPUT (see adaptor.h). The
+library is searched at FRAGSIM_TORCH_LIBRARY, beside this file, and where an
+installation puts it.
 """
 import ctypes
 import os
@@ -25,12 +26,12 @@ def _path():
     for place in PLACES:
         if os.path.isfile(place):
             return os.path.realpath(place)
-    raise FileNotFoundError(f"{NAME} is at none of {PLACES}; set "
-                            "FRAGSIM_TORCH_LIBRARY to where it is")
+    raise FileNotFoundError(f"{NAME} is in none of {PLACES}; set "
+                            "FRAGSIM_TORCH_LIBRARY to its path")
 
 
 _library = ctypes.CDLL(_path())
-_made = []  # PyTorch keeps no reference of its own
+_made = []  # PyTorch does not keep a reference
 
 
 def _allocator():
@@ -48,52 +49,52 @@ def _allocator():
 
 
 def use():
-    """All of the program's memory, from here on."""
+    """Serves all of the program's requests by the policy from here on."""
     torch.cuda.memory.change_current_allocator(_allocator())
 
 
 def pool():
-    """A pool whose segments come from the policy."""
+    """Returns a memory pool whose segments come from the policy."""
     return torch.cuda.MemPool(_allocator().allocator())
 
 
-def _asked(name, *device):
+def _read(name, *device):
     function = getattr(_library, name)
     function.restype = ctypes.c_size_t
     return function(*device)
 
 
 def reserved(device=0):
-    return _asked("frag_torch_reserved", device)
+    return _read("frag_torch_reserved", device)
 
 
 def peak_reserved(device=0):
-    return _asked("frag_torch_peak_reserved", device)
+    return _read("frag_torch_peak_reserved", device)
 
 
 def peak_allocated(device=0):
-    return _asked("frag_torch_peak_allocated", device)
+    return _read("frag_torch_peak_allocated", device)
 
 
 def driver_calls(device=0):
-    return _asked("frag_torch_driver_calls", device)
+    return _read("frag_torch_driver_calls", device)
 
 
 def driver_ns(device=0):
-    """Time spent in those calls."""
-    return _asked("frag_torch_driver_ns", device)
+    """Time spent in the driver's calls."""
+    return _read("frag_torch_driver_ns", device)
 
 
 def timed(on):
-    """Whether requests and frees are timed from here on."""
+    """Turns the timing of requests and frees on or off."""
     _library.frag_torch_timed(int(on))
 
 
 def timed_calls():
-    """Requests and frees while they were timed."""
-    return _asked("frag_torch_timed_calls")
+    """Number of requests and frees that were timed."""
+    return _read("frag_torch_timed_calls")
 
 
 def timed_ns():
-    """Time spent in those."""
-    return _asked("frag_torch_timed_ns")
+    """Time spent in the timed requests and frees."""
+    return _read("frag_torch_timed_ns")
