@@ -1,11 +1,13 @@
-/* canvas.h - a policy on a small device, driven by a script and drawn.
+/* canvas.h - runs a script on a policy and a small device, and draws the
+ * memory.
  *
- * A script is words of allocations and frees: "a4" allocates 4 units as a,
- * "a4@1" on stream 1, "a4@1/2" of pool 2; "-a" frees them; "!" trims. The
- * drawing has one character per unit, a letter for its owner, a dot for free,
- * a bar between segments. What the device has no room for is not drawn. The
- * hostile arena puts the second segment above the first, the third below both,
- * the fourth above all, and so on. The granularity is 4 units.
+ * A script consists of words for allocations and frees: "a4" allocates 4 units
+ * as a, "a4@1" on stream 1, "a4@1/2" in pool 2; "-a" frees a; "!" trims. The
+ * drawing has one character for each unit: a letter for its owner, a dot for a
+ * free unit, and a bar between segments. Requests that the device has no room
+ * for are not drawn. The hostile arena places the second segment above the
+ * first, the third below both, the fourth above all, and so on. The granularity
+ * is 4 units.
  *
  * Include after cmocka.h.
  */

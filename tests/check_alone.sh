@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# check_alone.sh: a heap of one policy does not need the registry, which refers
-# to every policy. Reads the symbols of the objects in the build folder.
+# check_alone.sh: checks that a program with one policy does not need the
+# registry, which refers to every policy. Reads the symbols of the objects in
+# the build folder.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)

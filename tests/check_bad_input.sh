@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_bad_input.sh: what is wrong with an input, an output or a command line
-# is said in one line on stderr that names it (a second may say what help to
-# try), with the exit code of its kind, nothing on stdout and no file left.
+# check_bad_input.sh: checks fragsim's reaction to faults of an input, an output
+# or a command line. It must print one line on stderr that names the faulty
+# thing (a second line may name the help), return the exit code of that kind of
+# fault, print nothing on stdout, and leave no file.
 # Environment: FRAGSIM (the tool; default build/fragsim).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +18,7 @@ mkdir "$folder/work" "$folder/mutants" && cd "$folder/work" || exit 2
 out=$folder/out err=$folder/err
 failures=0 checks=0
 
-# What lies in the current folder, to see whether a command adds to it.
+# Lists the current folder, to detect files that a command adds to it.
 listing() { find . | sort; }
 
 wrong() {
@@ -26,8 +27,8 @@ wrong() {
     failures=$((failures + 1))
 }
 
-# judge CODES FOUND NAME WORD: the exit code is one of CODES, the complaint one
-# line with WORD in it, and the folder holds what it held before.
+# judge CODES FOUND NAME WORD: checks that the exit code is one of CODES, that
+# the error is one line with WORD in it, and that the folder is unchanged.
 judge() {
     local codes=$1 found=$2 name=$3 word=$4 lines
     checks=$((checks + 1))
@@ -49,7 +50,7 @@ judge() {
     rm -f result.h5*
 }
 
-# refuse CODES WORD ARGUMENTS...: fragsim ARGUMENTS must end so.
+# refuse CODES WORD ARGUMENTS...: runs fragsim ARGUMENTS, which must fail.
 refuse() {
     local codes=$1 word=$2
     shift 2
@@ -57,7 +58,7 @@ refuse() {
     judge "$codes" $? "fragsim $*" "$word"
 }
 
-# refuse_input CODES NAME: replaying the file NAME must end so, and name it.
+# refuse_input CODES NAME: replays the file NAME, which must fail with its name.
 refuse_input() {
     refuse "$1" "$2" replay "$2" -p direct -o result.h5
 }
@@ -99,10 +100,11 @@ for file in twice.csv unknown_id.csv live_id.csv zero.csv huge.csv beyond.csv \
     cut.pt cut.h5; do
     refuse_input 3 $file
 done
-# An empty list of segments is a snapshot of nothing; either answer is sound.
+# An empty list of segments is a snapshot without events; success and an error
+# are both acceptable.
 "$fragsim" info list.pickle >"$out" 2>"$err" </dev/null
 judge '0 3' $? 'info list.pickle' list.pickle
-# The place in the file, not only its name.
+# The message must have the place in the file, not only its name.
 for place in twice.csv:4 unknown_id.csv:2 word.csv:2 short.csv:2; do
     refuse 3 "$place" info "${place%:*}"
 done
@@ -123,7 +125,7 @@ refuse 2 expandeable replay good.csv -p torch:expandeable_segments:True
 refuse 2 12xyz replay good.csv -p direct -c 12xyz
 refuse '2 4' nothere.csv import nothere.csv -o result.h5
 
-# A disk that is full, at once and after some blocks.
+# The disk is full: at once, and after some blocks.
 checks=$((checks + 1))
 : >"$out"
 "$fragsim" replay good.csv -p direct --json - >/dev/full 2>"$err" </dev/null

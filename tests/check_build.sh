@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_build.sh: a source archive without git builds with CMake's default
-# generator and with Ninja, in parallel and from nothing; a checkout says its
-# commit, and another commit compiles version.c again and nothing else.
+# check_build.sh: checks that a source archive without git builds with CMake's
+# default generator and with Ninja, in parallel, from an empty folder. A build
+# from a checkout contains its commit, and another commit compiles only
+# version.c again.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
@@ -51,7 +52,7 @@ commit() {
         commit -q --allow-empty -m "$1"
 }
 
-# A folder inside of another repository is no checkout of it either.
+# A folder inside another repository is not a checkout of fragsim either.
 git init -q .
 configure make "Unix Makefiles"
 configure ninja Ninja

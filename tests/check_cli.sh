@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_cli.sh [NAME...]: the scripts tests/cli/NAME.sh, each run by sh in a
-# folder of its own that holds small.csv, with `fragsim` on its path. Beside a
-# script stand what must come of it, where it is not "nothing" and 0:
+# check_cli.sh [NAME...]: runs the scripts tests/cli/NAME.sh, each with sh in
+# its own folder, which holds small.csv; `fragsim` is on the path. The files
+# beside a script hold the expected result. Without them, the script must print
+# nothing and return 0:
 #   NAME.stdout.exact   every byte of stdout
 #   NAME.stderr.glob    patterns of the shell, one for each line of stderr
 #   NAME.exit           the exit code
@@ -20,7 +21,7 @@ ln -s "$(realpath "$fragsim")" "$folder/bin/fragsim"
 export PATH="$folder/bin:$PATH" LC_ALL=C.UTF-8 TERM=dumb
 unset CI NO_COLOR SOURCE_DATE_EPOCH FRAG_PLOTS
 
-# Whether the lines of file $1 match the patterns of file $2, one by one.
+# Succeeds if the lines of file $1 match the patterns of file $2, one by one.
 matches() {
     local line pattern
     exec 3<"$1" 4<"$2"
@@ -33,21 +34,21 @@ matches() {
     ! IFS= read -r line <&3
 }
 
-# What is wrong with the outcome of the script at $1, if anything.
+# Prints the faults in the result of the script at $1, if there are any.
 judge() {
     local base=${1%.sh} code=$2 wanted=0
     [ ! -f "$base.exit" ] || wanted=$(cat "$base.exit")
-    [ "$code" -eq "$wanted" ] || echo "exit $code, not $wanted"
+    [ "$code" -eq "$wanted" ] || echo "exit code $code, expected $wanted"
     if [ -f "$base.stdout.exact" ]; then
         diff "$base.stdout.exact" "$folder/stdout"
     elif [ -s "$folder/stdout" ]; then
-        echo "something on stdout" && head -5 "$folder/stdout"
+        echo "stdout is not empty:" && head -5 "$folder/stdout"
     fi
     if [ -f "$base.stderr.glob" ]; then
         matches "$folder/stderr" "$base.stderr.glob" ||
-            { echo "stderr is otherwise" && head -5 "$folder/stderr"; }
+            { echo "stderr differs:" && head -5 "$folder/stderr"; }
     elif [ -s "$folder/stderr" ]; then
-        echo "something on stderr" && head -5 "$folder/stderr"
+        echo "stderr is not empty:" && head -5 "$folder/stderr"
     fi
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check_completion.sh: what fragsim prints for shells is what they need: bash is
-# asked for completions as a user would press tab, zsh reads its file if it is
-# there, and man reads a page a command without a warning.
+# check_completion.sh: checks the texts that fragsim prints for shells. bash
+# must complete words as for a user who presses tab, zsh (if it is installed)
+# must read its file, and man must read one page for each command without a
+# warning.
 # Environment: FRAGSIM (default build/fragsim).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +19,7 @@ fail() {
 # shellcheck disable=SC1090
 source <("$fragsim" help --completion bash) || fail "bash cannot read it"
 
-# complete WANTED WORD...: tab after the last word offers WANTED.
+# complete WANTED WORD...: checks that tab after the last word offers WANTED.
 complete_to() {
     local wanted=$1
     shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_deb.sh: cpack makes a Debian package that has what an installation has,
-# names what it needs, and runs where it was unpacked.
+# check_deb.sh: checks that cpack makes a Debian package that contains all
+# installed files, lists its dependencies, and runs where it is unpacked.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +18,7 @@ cpack -G DEB --config "$build/CPackConfig.cmake" -B "$folder" >log 2>&1 || {
 }
 package=$(echo ./*.deb)
 dpkg-deb --field "$package" Depends | grep -q libhdf5 || {
-    echo "check_deb: it does not say that it needs HDF5"
+    echo "check_deb: the package does not depend on HDF5"
     exit 1
 }
 dpkg-deb -x "$package" tree
@@ -38,7 +38,7 @@ for file in libfragsim.a libfragsim.so libfragsim.so.0; do
     }
 done
 dpkg-deb --info "$package" postinst | grep -q ldconfig || {
-    echo "check_deb: it does not make the shared library known"
+    echo "check_deb: the package does not run ldconfig for the shared library"
     exit 1
 }
 tree/usr/bin/fragsim replay -q "$root/traces/bundled/leak.pickle.xz" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# check_examples.sh: the scripts of tests/examples do what they say: a night's
-# batch, and a sweep under GNU parallel that is killed and run again (left out
-# where parallel is missing; check_slurm.sh has the one for Slurm).
+# check_examples.sh: checks the scripts of tests/examples: a nightly batch, and
+# a sweep under GNU parallel that is killed and run again (left out if parallel
+# is missing; check_slurm.sh tests the script for Slurm).
 # Environment: FRAGSIM (the tool; default build/fragsim).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,14 +26,14 @@ fail() {
     exit 1
 }
 
-# A recording, and something that is none.
+# One file is a recording, the other is not.
 cp "$root/traces/bundled/leak.pickle.xz" "$folder/in/"
 echo "no recording" >"$folder/in/notes.txt"
 SOURCE_DATE_EPOCH=0 "$root/tests/examples/nightly.sh" "$folder/in" \
     "$folder/night" 2>"$folder/words"
-[ $? -eq 3 ] || fail "nightly: another exit code: $(cat "$folder/words")"
-grep -q notes.txt "$folder/words" || fail "nightly: silent about notes.txt"
-[ "$(cat "$folder"/night/*.csv | wc -l)" -eq 16 ] || fail "nightly: no 15 rows"
+[ $? -eq 3 ] || fail "nightly: expected exit code 3: $(cat "$folder/words")"
+grep -q notes.txt "$folder/words" || fail "nightly: no message about notes.txt"
+[ "$(cat "$folder"/night/*.csv | wc -l)" -eq 16 ] || fail "nightly: expected 15 rows"
 command -v gnuplot >/dev/null && { [ -s "$(ls "$folder"/night/*.svg)" ] ||
     fail "nightly: no figure"; }
 rm "$folder/in/notes.txt"
@@ -50,9 +50,9 @@ trace $root/traces/bundled/cudagraph.pickle.xz
 param max_split_size_mb=21..60:1
 capacity inf,1.1x
 GRID
-fragsim sweep -q --grid "$folder/grid" -o "$folder/alone.h5" || fail "no sweep"
-# Its first run is ended as a machine that goes down would end it. Jobs of
-# parallel are in no group with it: each is known by its id.
+fragsim sweep -q --grid "$folder/grid" -o "$folder/alone.h5" || fail "the sweep fails"
+# The first run ends as if the machine went down. The jobs of parallel are in
+# other process groups, so each is killed by its id.
 setsid "$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \
     >"$folder/words" 2>&1 &
 group=$!
@@ -71,5 +71,5 @@ done <"$folder/pids"
 "$root/tests/examples/parallel_sweep.sh" "$folder/grid" "$folder/out" 5 \
     >"$folder/words" 2>&1 || fail "parallel: $(cat "$folder/words")"
 cmp "$folder/out/sweep.h5" "$folder/alone.h5" ||
-    fail "parallel: the merged file is another one"
+    fail "parallel: the merged file differs"
 [ "$(grep -c sweep "$folder/out/joblog")" -ge 5 ] || fail "parallel: no joblog"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# check_format.sh [ROOT]: every tracked C file is as clang-format 14 writes it.
-# First the check is shown a badly formatted file, to prove that it sees it.
+# check_format.sh [ROOT]: checks that every tracked C file has the format of
+# clang-format 14. First it proves on a badly formatted file that it detects the
+# fault.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
 
@@ -21,7 +22,7 @@ trap 'rm -rf "$tree"' EXIT
 cp .clang-format "$tree/"
 printf 'int main( void ) {return 0;}\n' >"$tree/bad.c"
 if "$format" --dry-run -Werror "$tree/bad.c" 2>/dev/null; then
-    echo "check_format: does not see the planted file" >&2
+    echo "check_format: it does not detect the badly formatted file" >&2
     exit 1
 fi
 
@@ -34,5 +35,5 @@ git ls-files -z --cached --others --exclude-standard '*.[ch]' 2>/dev/null \
     exit 1
 }
 xargs -0 -r "$format" --dry-run -Werror <"$tree/list" && exit 0
-echo "check_format: clang-format -i FILE mends these" >&2
+echo "check_format: run clang-format -i on these files" >&2
 exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# check_headers.sh: each installed header compiles by itself, and all of them
-# compile together, as C17 and as C++17; none includes a header that is not
-# installed; each name that they declare is fragsim's own.
+# check_headers.sh: checks the installed headers: each compiles alone, and all
+# compile together, as C17 and as C++17. None includes a header that is not
+# installed, and each name that they declare has fragsim's prefix.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,11 +17,13 @@ fail() {
 
 cmake --install "$build" --prefix "$folder" >"$folder/log"
 cd "$folder/include/fragsim"
-# A list.h is included by the header that says what a line of it means.
+# A list.h is skipped: the header that includes it defines the macro of its
+# lines.
 find . -name '*.h' -printf '%P\n' | sort >"$folder/all"
 grep -v '/list\.h$' "$folder/all" >"$folder/headers"
 
-# The C++ compiler may come without its library, which no header includes.
+# The C++ compiler may be installed without its library, which no header
+# includes.
 languages=("cc -std=c17")
 for compiler in "clang -x c++" "c++ -x c++"; do
     command -v "${compiler%% *}" >/dev/null || continue
@@ -33,14 +35,14 @@ done
     exit 77
 }
 
-# compiles WHAT: the includes on standard input, in both languages.
+# compiles WHAT: compiles the includes on standard input, in both languages.
 compiles() {
     local language
     cat >"$folder/includes.c"
     for language in "${languages[@]}"; do
         $language -I. -Wall -Wextra -Werror -fsyntax-only "$folder/includes.c" \
             >"$folder/words" 2>&1 ||
-            fail "$1 does not compile by $language:" \
+            fail "$1 does not compile as $language:" \
                 "$(grep -m 5 -E 'error|warning' "$folder/words")"
     done
 }
@@ -62,16 +64,16 @@ while read -r guard; do
 done < <(xargs sed -n 's/^#ifndef \(FRAG_[A-Z0-9_]*_H\)$/\1/p' <"$folder/all" |
     sort | uniq -d)
 
-# The names of types, and the macros that are still defined at the end.
+# Checks the names of types, and the macros that are still defined at the end.
 while read -r word; do
-    fail "the type $word has no frag_ in front"
+    fail "the name of the type $word does not begin with frag_"
 done < <(cc -std=c17 -I. -E -x c "$folder/together" 2>"$folder/words" |
     awk '/^# /{ours = $3 !~ /^"\/usr|<built-in>|<command-line>/} ours' |
     grep -oE '\b(struct|union|enum) [A-Za-z_]\w*|^typedef .*' |
     sed 's/^typedef .*[ *]\(\w*\);.*/typedef \1/' |
     awk '$2 !~ /^frag_/' | sort -u)
 while read -r word; do
-    fail "the macro $word has no FRAG_ in front"
+    fail "the name of the macro $word does not begin with FRAG_"
 done < <(comm -13 \
     <(printf '#include <%s>\n' stdio.h stdint.h stddef.h stdbool.h |
         cc -std=c17 -dM -E -x c - | awk '{print $2}' | sort) \

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# check_install.sh: what `cmake --install` puts down is enough to build and run
-# a program with a policy of its own, through pkg-config and through CMake's
-# find_package, with the archive and with the shared library, from a folder that
-# was moved after the installation. The archive links what a program uses only.
+# check_install.sh: checks that the files of `cmake --install` are enough to
+# build and run a program with its own policy: through pkg-config and through
+# CMake's find_package, with the archive and with the shared library, from a
+# folder that was moved after the installation. A program that uses the archive
+# contains only the parts of fragsim that it uses.
 # Environment: FRAG_BUILD_DIR (default build), FRAG_INSTALL_CFLAGS.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -91,14 +92,15 @@ END
 }
 cp package/build/cmake_* .
 
-# runs PROGRAM LIBRARIES: it is linked to as many shared libraries of fragsim.
+# runs PROGRAM LIBRARIES: runs PROGRAM, which must be linked to that number of
+# fragsim's shared libraries.
 runs() {
     [ "$(./"$1")" = 1024 ] || {
         echo "$1 does not run"
         exit 1
     }
     [ "$(readelf -d "$1" | grep -c 'NEEDED.*libfragsim.so.0')" = "$2" ] || {
-        echo "$1 should need $2 libraries of fragsim:"
+        echo "$1: expected $2 shared libraries of fragsim, found:"
         readelf -d "$1" | grep NEEDED
         exit 1
     }
@@ -115,7 +117,7 @@ nm mine_static | grep ' [DdRr] frag_policy_' && {
 }
 nm mine_static | grep -q ' frag_heap_open$'
 
-# The tool finds its pictures beside itself and has a manual.
+# The installed tool finds the scripts of its figures and has a manual.
 "$folder/prefix/bin/fragsim" --version >/dev/null
 page=$folder/prefix/share/man/man1/fragsim.1
 [ -s "$page" ]
@@ -124,7 +126,8 @@ if command -v man >/dev/null; then
     [ ! -s warnings ]
 fi
 ls "$folder"/prefix/share/fragsim/plots/*.gp >/dev/null
-# The recorder, too: a program without CUDA is all that it has to complain of.
+# The installed recorder runs too: its only complaint is that the program makes
+# no CUDA calls.
 "$folder/prefix/bin/fragsim" record -o none.h5 -- true 2>words && exit 1
 grep -q 'made no CUDA memory calls' words
 [ -x "$folder/prefix/share/fragsim/pytorch_record.py" ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# check_plugin.sh: the policy in tests/plugin, built by what `cmake --install`
-# puts down, is replayed by the installed tool; what is no policy is refused in
-# words that say why.
+# check_plugin.sh: checks that the policy in tests/plugin, built with the files
+# of `cmake --install`, is replayed by the installed tool, and that a file which
+# is not a policy is refused with its reason.
 # Environment: FRAG_BUILD_DIR (default build), FRAG_INSTALL_CFLAGS.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -38,7 +38,7 @@ same() {
     }
 }
 
-# columns NAMES: of the CSV on stdin, those columns.
+# columns NAMES: prints these columns of the CSV on stdin.
 columns() {
     awk -F, -v names="$1" 'NR == 1 {
             for (i = 1; i <= NF; i++) at[$i] = i
@@ -51,8 +51,9 @@ columns() {
         }'
 }
 
-# The first four blocks take 29,001,216 bytes in whole quanta and nothing is
-# reused while one lives, so 40 MiB have no room for the last, event 6.
+# The first four blocks need 29,001,216 bytes in whole quanta, and no memory is
+# reused while a block lives. So 40 MiB have no room for the last block, event
+# 6.
 same "rows of the policy" \
     "$("$fragsim" replay small.csv -q --check -p ./bump.so \
         -p bump.so:region=40MiB -p "$folder/bump.so:region=40MiB" --csv - |
@@ -66,7 +67,7 @@ same "its parameters" \
     "bump         one region, emptied as a whole
     region=64MiB"
 
-# refused POLICY WORDS...: wrong use, and all that is said.
+# refused POLICY WORDS...: fragsim exits for wrong use, and prints only WORDS.
 refused() {
     local policy=$1 said code=0
     shift
@@ -110,7 +111,7 @@ cc $flags -shared -fPIC -Iprefix/include/fragsim half.c -o half.so
 refused ./half.so "./half.so: expected a policy with a name, summary, source," \
     "alloc and free; at least one of them is missing"
 
-# Only a name is a file's, not what follows it.
+# Only the part before the colon is the name of a file.
 code=0
 said=$("$fragsim" replay small.csv -p torch:a/b.so 2>&1) || code=$?
 same "exit code of torch:a/b.so" "$code" 2

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# check_record.sh [calls]: what a program asks of the driver is what its trace holds,
-# call by call, however it comes by the driver; with threads, forks and several
-# devices; killed, out of memory, on a full disk. tests/record/program.c says
-# itself what it does, and tests/record/driver.c stands for the driver, unless
-# the environment has another (check_record_device.sh, for which `calls' is).
+# check_record.sh [calls]: checks that a trace holds exactly the program's
+# requests to the driver, call by call, for each way in which the program finds
+# the driver; with threads, forks and several devices; with a killed program, no
+# device memory, and a full disk. tests/record/program.c prints its own calls.
+# tests/record/driver.c stands for the driver, unless the environment has
+# another one (check_record_device.sh, which passes `calls', does so).
 # Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (default build).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,23 +31,24 @@ same() {
         "${3:0:300}"
 }
 
-# record PROGRAM WAY SCENARIO: into t.h5; its words in said.
+# record PROGRAM WAY SCENARIO: records into t.h5; the messages go to `said'.
 record() {
     rm -rf t.*
     "$fragsim" record -o t.h5 -- "$parts/$1" "$2" "$3" >wanted 2>said
 }
 
-# wants WHAT: the program has said what its trace must hold.
+# wants WHAT: checks that the program has printed the events of its trace.
 wants() { [ -s wanted ] || same "$1" "the program prints nothing" "its requests"; }
 
-# events TRACE: as the program prints them, a number a block.
+# events TRACE: prints the events in the program's format, with one number for
+# each block.
 events() {
     "$fragsim" export "$@" -o - | awk -F, '
         $1 == "alloc" { n[$2] = ++k; print "alloc", k, $3, $4 }
         $1 == "free" { print "free", n[$2] }'
 }
 
-# fact NAME TRACE: a line of its info. counts TRACE: its requests.
+# fact NAME TRACE: prints a line of its info. counts TRACE: counts its requests.
 fact() { "$fragsim" info "$2" | sed -n "s/^  $1 *//p"; }
 counts() { fact requests "$1"; }
 
@@ -99,7 +101,7 @@ if [ "${1:-}" = calls ]; then # all that a real driver can be asked
     exit "$((failures != 0))"
 fi
 
-# ---- what is not the program's own, and any order of all calls ----
+# ---- imported memory, and all calls in random order ----
 
 for way in linked dlsym entry; do
     program=record_program
@@ -173,9 +175,9 @@ record record_loader entry own_streams
 same "default streams of two threads" \
     "$(events t.h5 | awk '{ print $4 }' | sort -u | wc -l)" 2
 
-# ---- what is left where something dies ----
+# ---- the trace of a killed program ----
 
-# Until the program has said something; ten seconds.
+# Waits until the program has printed something, at most ten seconds.
 await_words() {
     for _ in $(seq 200); do
         [ -s wanted ] && return
@@ -194,7 +196,7 @@ same "the log of a recorder that was killed" \
     "$(counts t2.h5.logs-*/*.fragrec)" "alloc 1"
 kill -9 "$(basename t2.h5.logs-*/*.fragrec | cut -d- -f1)"
 
-# terminated WHAT: the recorder is, as soon as its program runs.
+# terminated WHAT: the recorder is terminated as soon as its program runs.
 terminated() {
     rm -f wanted t3.h5
     "$fragsim" record -q -o t3.h5 -- "$parts/record_loader" dlsym wait \
@@ -223,14 +225,14 @@ pid_t fork(void)
     return child;
 }
 END
-# The tool may have a sanitizer, which wants to be the first library.
+# The tool may be built with a sanitizer, which must be the first library.
 cc -shared -fPIC slow.c -o slow.so
 same "the compiler's exit code for slow.c" $? 0
 LD_PRELOAD=$PWD/slow.so ASAN_OPTIONS=verify_asan_link_order=0 \
     terminated "before its fork returns"
 
-# A limit on the size of files stands for a disk that is full: 1 MiB (bash counts
-# in KiB) has room for 16384 calls less 64 for the header.
+# A limit on the size of files simulates a full disk. 1 MiB (bash counts in KiB)
+# has room for 16384 calls, less 64 for the header.
 rm -rf t.*
 "$fragsim" record -o t.h5 -- bash -c 'ulimit -f 1024; exec "$@"' - \
     "$parts/record_loader" dlsym threads 2>said
@@ -246,7 +248,8 @@ same "words without a folder" "$(sed 's/process [0-9]*/process N/' said)" \
 
 # ---- the command ----
 
-# ended WHAT CODE WORDS ARGUMENTS...: how `fragsim record ARGUMENTS` ends.
+# ended WHAT CODE WORDS ARGUMENTS...: checks the exit code and the message of
+# `fragsim record ARGUMENTS`.
 ended() {
     local what=$1 code=$2 words=$3
     shift 3
@@ -285,7 +288,8 @@ cat >puts.c <<'END'
 #include <stdio.h>
 int main(void) { puts("text"); puts("text"); return 0; }
 END
-# The tool itself is run with that library too, and may have a sanitizer.
+# The tool itself also runs with that library, and may be built with a
+# sanitizer.
 cc -fno-builtin puts.c -o puts
 same "another library that is loaded first" \
     "$(LD_PRELOAD=$parts/librecord_next.so \

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# check_record_device.sh: the recorder on a real GPU. The programs of
-# check_record.sh against the real driver, call by call; a runtime program,
-# shared and static, where nvcc is; and PyTorch, where python3 has it, whose
-# own counts of device allocations the trace must have. Skipped without a GPU.
+# check_record_device.sh: checks the recorder on a real GPU, in three ways: the
+# programs of check_record.sh with the real driver, call by call; a program of
+# the CUDA runtime, shared and static, if nvcc is installed; and PyTorch, if
+# python3 has it, whose own counts of device allocations the trace must hold.
+# Skipped without a GPU.
 # Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (default build).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,7 +30,7 @@ same() {
     printf 'FAILED %s\n  found:  %s\n  wanted: %s\n' "$1" "$2" "$3"
 }
 
-# counts TRACE: its allocs and frees.
+# counts TRACE: counts its allocs and frees.
 counts() { "$FRAGSIM" info "$1" | sed -n 's/^  requests *//p'; }
 
 cat >runtime.cu <<'END'

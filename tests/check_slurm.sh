@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# check_slurm.sh [GRID]: tests/examples/slurm_array.sbatch under a real slurmctld
-# and two slurmd on this machine, of which one is killed with its jobs in the
-# middle of the sweep, that of GRID or one of some seconds. Nothing is lost, and
-# the merged file is the one that a sweep without Slurm makes. Skipped (77) where Slurm cannot be started (it has to be
-# root's). Environment: FRAGSIM (the tool; default build/fragsim).
+# check_slurm.sh [GRID]: runs tests/examples/slurm_array.sbatch under a real
+# slurmctld and two slurmd on this machine. In the middle of the sweep (that of
+# GRID, or one of some seconds), one slurmd is killed with its jobs. Nothing may
+# be lost, and the merged file must equal the file of a sweep without Slurm.
+# Skipped (77) if Slurm cannot be started, which needs root.
+# Environment: FRAGSIM (the tool; default build/fragsim).
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 fragsim=$(realpath "${FRAGSIM:-$root/build/fragsim}")
@@ -27,7 +28,7 @@ for program in slurmctld slurmd sbatch squeue scontrol; do
 done
 
 folder=$(mktemp -d) || exit 2
-# Nodes are daemons, jobs are children of theirs: each leaves its id in a file.
+# A node is a daemon and a job is its child: each writes its id to a file.
 stop() {
     local file
     for file in "$folder"/*.pid; do
@@ -91,7 +92,7 @@ for node in n1 n2; do
         2>>"$folder/start.log" || skip "slurmd does not start"
 done
 
-# wait_for SECONDS COMMAND...: until it says yes.
+# wait_for SECONDS COMMAND...: waits until COMMAND succeeds.
 wait_for() {
     local end=$((SECONDS + $1))
     shift
@@ -107,7 +108,7 @@ wait_for 30 both_idle || {
     skip "the nodes do not come up"
 }
 
-# A sweep of some seconds, so that there is a middle.
+# The sweep takes some seconds, so that it can be interrupted in the middle.
 values=16
 while :; do
     {
@@ -120,7 +121,7 @@ while :; do
     [ -z "$grid" ] || cp "$grid" "$folder/grid"
     start=$SECONDS
     fragsim sweep -q -f -j1 --grid "$folder/grid" -o "$folder/alone.h5" ||
-        fail "the sweep itself does not work"
+        fail "the sweep fails without Slurm"
     [ -z "$grid" ] && [ $((SECONDS - start)) -lt 8 ] || break
     values=$((2 * values))
 done
@@ -130,7 +131,7 @@ sbatch -Q --export=ALL --array=1-$parts \
     "$root/tests/examples/slurm_array.sbatch" "$folder/grid" "$folder/out" \
     $parts >"$folder/sbatch.log" 2>&1 || fail "sbatch fails"
 
-# The second node dies with all that runs on it, when it has done something.
+# The second node is killed with all its processes when it has done some work.
 at_work() {
     part=$(squeue -h -t running -w n2 -o %K)
     [ -n "$part" ] && [ -f "$folder/n2-job.pid" ] &&
@@ -149,6 +150,6 @@ wait_for 150 array_is_over || fail "the array does not end: $(squeue)"
 [ -z "$(ls ./*.journal 2>/dev/null)" ] || fail "unfinished work: $(ls)"
 grep -q "requeue\|Requeue" "$folder/ctld.log" || fail "no job was requeued"
 fragsim merge -q sweep.h5 part-*.h5 || fail "the parts do not merge"
-cmp sweep.h5 "$folder/alone.h5" || fail "the merged file is another one"
+cmp sweep.h5 "$folder/alone.h5" || fail "the merged file differs"
 echo "node n2 was killed with part $part, of which $(stat -c %s "$folder/left")" \
     "bytes were done; the merged file is equal"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# check_symbols.sh: all that libfragsim defines for others, as an archive and as
-# a shared library, begins with frag_, and each function and object that a
-# public header declares is among it, by the same name for C++.
+# check_symbols.sh: checks that each name that libfragsim exports, as an archive
+# and as a shared library, begins with frag_, and that it exports each function
+# and object of the public headers, under the same name for C++.
 # Environment: FRAG_BUILD_DIR (default build).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,7 +13,8 @@ failures=0
 cmake --install "$build" --prefix "$folder" >"$folder/log"
 include=$folder/include/fragsim
 
-# What the headers declare: gcc lists the functions, the objects are extern.
+# The names that the headers declare: gcc lists the functions; the objects are
+# extern.
 (cd "$include" && find . -name '*.h' ! -name list.h -printf '#include "%P"\n') \
     >"$folder/all.c"
 gcc -std=c17 -I"$include" -fsyntax-only -aux-info "$folder/functions" \

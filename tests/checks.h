@@ -1,5 +1,5 @@
-/* checks.h - which check judges the state of a policy: for tests that look
- * inside after each step. A policy without a row has none.
+/* checks.h - names the check function of each policy's state, for tests that
+ * verify the state after each step. A policy without a row has none.
  */
 #ifndef FRAG_TESTS_CHECKS_H
 #define FRAG_TESTS_CHECKS_H

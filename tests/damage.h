@@ -1,6 +1,6 @@
-/* damage.h - proves that a check sees what is broken: a field gets a wrong
- * value, the check is asked, and the field gets its value back. Likewise that a
- * call which breaks a contract is stopped by an assertion.
+/* damage.h - proves that a check detects damage: it writes a wrong value to a
+ * field, calls the check, and restores the field. It also proves that an
+ * assertion stops a call that breaks a contract.
  *
  * Include after cmocka.h.
  */

@@ -1,8 +1,9 @@
-/* failing_malloc.h - a host whose memory runs out at the k-th request.
+/* failing_malloc.h - simulates a host that has no memory at the k-th request.
  *
- * For programs named *_faults, which are linked so that every request comes
- * through here (tests/CMakeLists.txt). Set calls_to_failure to k: the k-th
- * request from then on fails, once, and it is 0 again; 0 fails none.
+ * For programs named *_faults: they are linked so that every request for memory
+ * comes through here (tests/CMakeLists.txt). Set calls_to_failure to k: the
+ * k-th request from then on fails, once, and calls_to_failure is 0 again. With
+ * 0, no request fails.
  */
 #ifndef FRAG_TESTS_FAILING_MALLOC_H
 #define FRAG_TESTS_FAILING_MALLOC_H

@@ -1,9 +1,10 @@
-/* faulty.h - a backend in front of another, for tests: it keeps its own list of
- * what is held, can be a small device, and fails when told to.
+/* faulty.h - a backend in front of another backend, for tests: it keeps its own
+ * list of the held memory, can limit the device's size, and fails at a chosen
+ * call.
  *
- * Nothing here allocates, so tests that make malloc fail see only the policy's
- * calls. Calls that give memory back do not fail while `closing` is set: who
- * closes a heap has no later call to try again in.
+ * It allocates no memory itself, so tests that make malloc fail see only the
+ * policy's calls. Calls that release memory do not fail while `closing` is set,
+ * since the caller that closes a heap has no later call to retry in.
  */
 #ifndef FRAG_TESTS_FAULTY_H
 #define FRAG_TESTS_FAULTY_H

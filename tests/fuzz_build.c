@@ -1,5 +1,6 @@
-/* libFuzzer: any sequence of entries, segments and blocks through the builder.
- * Each 4 bytes are one call: what, where, how large, and how long. */
+/* fuzz_build.c - fuzzes the trace builder (libFuzzer): any sequence of entries,
+ * segments and blocks. Each 4 bytes of input are one call: its kind, address,
+ * size and duration. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

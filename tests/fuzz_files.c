@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes as a file of memory_stats and as one of costs. */
+/* fuzz_files.c - fuzzes two readers (libFuzzer): any bytes as a file of
+ * memory_stats and as a file of costs. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>

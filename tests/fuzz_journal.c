@@ -1,5 +1,6 @@
-/* fuzz_journal.c - records of a sweep's journal with any bytes in them: a
- * checksum keeps out accidents, not files that were made. */
+/* fuzz_journal.c - fuzzes the reader of a sweep's journal (libFuzzer): entries
+ * with any bytes and a correct checksum. The checksum detects accidental
+ * damage, not files made on purpose. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

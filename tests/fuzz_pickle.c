@@ -1,5 +1,6 @@
-/* The reader of PyTorch snapshots, with what unpacks its input, on any bytes.
- * Seeds: traces/bundled, packed and unpacked. */
+/* fuzz_pickle.c - fuzzes the reader of PyTorch snapshots and the unpacking
+ * before it (libFuzzer), on any bytes. Seeds: traces/bundled, packed and
+ * unpacked. */
 #include "traces/build/build.h"
 #include "traces/bytes/source.h"
 #include "traces/import/importers.h"

@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes as the calls of a recorder's log. */
+/* fuzz_record.c - fuzzes the reader of recorder logs (libFuzzer): any bytes as
+ * the calls of a log. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

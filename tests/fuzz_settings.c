@@ -1,6 +1,6 @@
-/* fuzz_settings - PYTORCH_CUDA_ALLOC_CONF: any text is refused with words, or
- * its description means the same and every size still rounds to what it should.
- */
+/* fuzz_settings.c - fuzzes the parser of PYTORCH_CUDA_ALLOC_CONF (libFuzzer).
+ * Each text is either refused with a message, or its printed description means
+ * the same and every size rounds as expected. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

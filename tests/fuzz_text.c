@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes through each importer of text and the builder. */
+/* fuzz_text.c - fuzzes every importer of text formats, and the builder
+ * (libFuzzer), on any bytes. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
-/* libFuzzer: any bytes as a trace file. What crashes within libhdf5 is HDF5's;
- * seeds that we wrote carry checksums that keep it from most. */
+/* fuzz_trace_file.c - fuzzes the reader of trace files (libFuzzer), on any
+ * bytes. A crash inside libhdf5 is a fault of HDF5; seeds written by fragsim
+ * have checksums, which prevent most such crashes. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* plan_desk.h - runs `plan` over a script and judges what it answers. The judge
- * shares no code with it: every pair of blocks is compared in time and in
- * space, every event's load is added up anew.
+/* plan_desk.h - runs `plan` on a script and judges its answers. The judge
+ * shares no code with `plan`: it compares every pair of blocks in time and in
+ * space, and adds up the load of every event anew.
  *
  * Include after cmocka.h.
  */

@@ -1,4 +1,4 @@
-/* record_calls.h - recorders' logs written by hand: arrays of calls. */
+/* record_calls.h - recorder logs written by hand, as arrays of calls. */
 #ifndef FRAG_TESTS_RECORD_CALLS_H
 #define FRAG_TESTS_RECORD_CALLS_H
 

@@ -1,7 +1,7 @@
-/* shadow.h - a backend that has contents, for tests: a byte stands for each
- * quantum of physical memory, reached through whatever maps it. copy moves
- * them, and refuses ranges that overlap as a device would garble them. What a
- * copy reads may be unmapped only after a synchronize.
+/* shadow.h - a backend with contents, for tests. One byte stands for each
+ * quantum of physical memory and is reached through every mapping of it. `copy`
+ * copies these bytes; it refuses overlapping ranges, which a device would
+ * garble. Memory that a copy reads may be unmapped only after a synchronize.
  *
  * Include after cmocka.h.
  */

@@ -1,4 +1,5 @@
-/* subjects.h - every property for every registered policy, each pair a test.
+/* subjects.h - makes one test of each pair of a property and a registered
+ * policy.
  *
  * Include after cmocka.h.
  */

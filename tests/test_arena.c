@@ -1,6 +1,6 @@
-/* The simulated device: what addresses it gives, what it refuses, and that it
- * is no kinder than a real one.
- */
+/* test_arena.c - tests the simulated device: the addresses that it returns, the
+ * calls that it refuses, and that it is never more permissive than a real
+ * device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* test_atomic_file.c - a file appears whole under its name or not at all:
- * writers that open the name themselves, and every failure on the way. */
+/* test_atomic_file.c - tests that a file appears complete under its name or not
+ * at all: for writers that open the name themselves, and for every failure on
+ * the way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

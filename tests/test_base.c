@@ -1,4 +1,4 @@
-/* The shared words: sizes as people write them. */
+/* test_base.c - tests traces/base.h: the parser and the formatter of sizes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* bfc: pictures of each rule of its source, with the numbers worked out from
- * the rule by hand, and random traffic against a model that keeps the source's
- * 21 bins. */
+/* test_bfc.c - tests the policy bfc: pictures of each rule of its source, with
+ * numbers derived by hand, and random traffic compared with a model that has
+ * the source's 21 bins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

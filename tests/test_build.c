@@ -1,4 +1,5 @@
-/* The builder: from entries written by hand to the events they must become. */
+/* test_build.c - tests the trace builder: entries written by hand, and the
+ * events that must result. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The builder's view beyond the events: the state before the first entry, the
- * final snapshot, pools, streams, marks. */
+/* test_build_start.c - tests the builder's results beyond the events: the state
+ * before the first entry, the final snapshot, pools, streams and marks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Calibration: on the arena, whose cost model is known, that model comes out;
- * the fit is held to hand-made times. */
+/* test_calibrate.c - tests calibration: on the arena, whose cost model is
+ * known, it must find that model; the regression must find the lines of times
+ * made by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_child.c - child processes end as a shell reports it, with the
- * environment and the output that were asked for; scratch folders go with all
- * they hold. */
+/* test_child.c - tests child processes: how they end (as a shell reports it),
+ * their environment and output; and that scratch folders are removed with all
+ * their contents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* compact: pictures of each strategy, and fragmentation that it survives. That
- * contents follow their blocks is shown in test_vmm.c.
- */
+/* test_compact.c - tests the policy compact: pictures of each strategy, and
+ * fragmentation that it survives. test_vmm.c tests that contents move with
+ * their blocks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

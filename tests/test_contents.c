@@ -1,7 +1,6 @@
-/* What blocks hold is proved where it can be lost: a byte that goes in a move,
- * a remap or a copy is told with the event in which it went, and only the
- * blocks that the policy's calls have touched are looked at.
- */
+/* test_contents.c - tests the check of block contents where bytes can get lost:
+ * a byte lost in a move, a remap or a copy is reported with the event that lost
+ * it, and only blocks that the policy's calls touched are verified. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The cost model: what is built in is what was fitted to what was measured. */
+/* test_costs.c - tests the cost model: the built-in costs are the regression of
+ * the measured times, and cost files are read and refused correctly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

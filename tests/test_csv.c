@@ -1,4 +1,5 @@
-/* CSV in and out, through the same door as every other input. */
+/* test_csv.c - tests reading and writing CSV traces. Reading goes through the
+ * same function as every other input format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

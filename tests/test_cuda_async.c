@@ -1,5 +1,6 @@
-/* cuda_async: scripts whose answers are those of an H200, and pictures of the
- * rules that are ours. */
+/* test_cuda_async.c - tests the policy cuda_async: scripts whose expected
+ * answers were measured on an H200, and pictures of the rules that fragsim
+ * chose itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

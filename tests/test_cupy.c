@@ -1,4 +1,4 @@
-/* cupy: pictures of each rule of its source. */
+/* test_cupy.c - tests the policy cupy: pictures of each rule of its source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

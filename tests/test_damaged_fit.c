@@ -1,6 +1,5 @@
-/* What fit_check says of a fit that is damaged, and the checks of where fits
- * keep their holes.
- */
+/* test_damaged_fit.c - tests that fit_check reports damage in the state of the
+ * fit policies, and that the checks of their sets of holes do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* What pages_check says of pages that are damaged, and the checks of the
- * policies that keep them.
- */
+/* test_damaged_pages.c - tests that pages_check reports damaged pages, and that
+ * the checks of the policies with pages do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

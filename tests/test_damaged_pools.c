@@ -1,4 +1,5 @@
-/* What the checks of vma, cuda_async and RMM's pool say of damaged states. */
+/* test_damaged_pools.c - tests that the checks of vma, cuda_async and RMM's
+ * pool report damaged states. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

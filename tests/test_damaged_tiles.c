@@ -1,6 +1,5 @@
-/* What tiles_check says of tiles that are damaged, and the checks of the
- * policies that keep them.
- */
+/* test_damaged_tiles.c - tests that tiles_check reports damaged tiles, and that
+ * the checks of the policies with tiles do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What torch_check says of a heap that is damaged. */
+/* test_damaged_torch.c - tests that torch_check reports damage in the state of
+ * the torch policy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

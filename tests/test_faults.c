@@ -1,8 +1,9 @@
-/* Every policy when the device or the host fails once: at the first call, at
- * the second, and so on until a run has no failure left to meet. After it the
- * run goes on or is closed; nothing leaks, nothing is lost.
+/* test_faults.c - tests every policy when the device or the host fails once: at
+ * the first call, at the second, and so on, until a run meets no failure. After
+ * the failure the run continues or is closed; no memory leaks and no block is
+ * lost.
  *
- * Leaks on the device are seen by the arena, leaks on the host by ASan.
+ * The arena detects leaks on the device, ASan detects leaks on the host.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* The walk over capacities against a run at every 2 MiB, for every policy. */
+/* test_fit.c - tests the capacity search against one run at every 2 MiB, for
+ * every policy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The free set against a sorted array that is searched from one end. */
+/* test_free_set.c - tests the free set against a sorted array that is searched
+ * from one end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The generators: what they promise, found by walking over their events. */
+/* test_gen.c - tests the trace generators: walks over their events to verify
+ * the promised properties. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

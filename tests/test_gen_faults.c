@@ -1,6 +1,5 @@
-/* Every generator where the host runs out of memory: at the first request, and
- * then at ever later ones until a run meets none.
- */
+/* test_gen_faults.c - tests every generator when the host has no memory: at the
+ * first request, and then at later requests, until a run meets no failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_grid.c - which cells a grid has, and what a journal keeps of a trace and
- * a run. */
+/* test_grid.c - tests which cells a grid has, and what a journal stores of a
+ * trace and a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* test_grow.c - GROW with rooms of 32 and 64 bits, and its refusals. */
+/* test_grow.c - tests GROW with capacities of 32 and 64 bits, and its
+ * refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

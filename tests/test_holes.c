@@ -1,5 +1,5 @@
-/* The tree of holes against an array that is searched from one end, and its
- * shape, which must not depend on where the host keeps the nodes. */
+/* test_holes.c - tests the tree of holes against an array that is searched from
+ * one end. Its shape must not depend on the host addresses of its nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

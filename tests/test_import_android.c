@@ -1,4 +1,5 @@
-/* Android's malloc logs, on lines written by hand and the public recordings. */
+/* test_import_android.c - tests the importer of Android's malloc logs, on lines
+ * written by hand and on the public recordings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

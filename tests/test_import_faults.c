@@ -1,6 +1,6 @@
-/* Import when the host has no memory: at the first request for memory, at the
- * second, and so on until none fails. Nothing leaks (ASan), and the error is
- * that there is no memory. */
+/* test_import_faults.c - tests imports when the host has no memory: at the
+ * first request for memory, at the second, and so on, until none fails. Each
+ * failed import returns FRAG_NOMEM, and nothing leaks (ASan). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Recorders' logs, call by call and byte by byte. */
+/* test_import_record.c - tests the importer of recorder logs, call by call and
+ * byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

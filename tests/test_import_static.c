@@ -1,4 +1,5 @@
-/* Static instances: what becomes of a line, and what is wrong with one. */
+/* test_import_static.c - tests the importer of static instances: the events of
+ * each line, and the refusal of wrong lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

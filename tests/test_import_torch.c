@@ -1,8 +1,11 @@
-/* What the reader of PyTorch snapshots hands to the builder. The builder here
- * writes down what it is given; snapshots are written by a small pickler from
- * text, in the manner of Python's pickler and of PyTorch's own.
+/* test_import_torch.c - tests what the reader of PyTorch snapshots passes to
+ * the builder. A stand-in for the builder writes down its calls. A small
+ * pickler makes snapshots from text, in the manner of Python's pickler and of
+ * PyTorch's own.
  *
- * With --dump FILE it prints what it was given, for compare_import.py. */
+ * With --dump FILE the program prints the calls for a file, for
+ * compare_import.py.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

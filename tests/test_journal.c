@@ -1,5 +1,6 @@
-/* test_journal.c - what a journal was given is what the next opening finds,
- * wherever the file was cut off and whichever byte was changed. */
+/* test_journal.c - tests that a journal, opened again, holds every entry that
+ * was added to it, wherever the file was cut off and whichever byte was
+ * changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The JSON writer: commas, lines, escapes and what is null. */
+/* test_json.c - tests the JSON writer: commas, lines, escapes and null
+ * values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* The ledger finds every way to break the contract: asked directly, and behind
- * a policy that is broken in one way at a time.
- */
+/* test_ledger.c - tests that the ledger finds every breach of the policy
+ * contract: called directly, and behind a policy that breaks the contract in
+ * one way at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The table of live addresses, beside a plain array. */
+/* test_live.c - tests the table of live addresses against a plain array. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

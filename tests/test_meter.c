@@ -1,6 +1,6 @@
-/* The meter keeps the books that the device keeps: memory mapped twice counts
- * once, and every address is found in the segment that holds it.
- */
+/* test_meter.c - tests that the meter counts as the device does: memory that is
+ * mapped twice counts once, and every address is found in the segment that
+ * contains it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

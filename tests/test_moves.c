@@ -1,5 +1,5 @@
-/* A segment whose first block came by a move belongs to the stream and the pool
- * of the segment that the block came from. */
+/* test_moves.c - tests that a segment whose first block came by a move gets the
+ * stream and the pool of the segment that the block came from. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Snapshots cut short and with bits flipped: an error or a valid trace each
- * time, no crash and, as the sanitizers see, nothing leaked. */
+/* test_mutations.c - tests the import of snapshots that are cut off or have
+ * flipped bits: each gives an error or a valid trace, never a crash, and the
+ * sanitizers find no leak. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The shortest text of a real number. */
+/* test_number.c - tests the shortest text of a real number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
-/* Random programs on several streams, and a judge that knows nothing of ranges:
- * each unit of memory remembers who used it last and when, each stream how much
- * of every other one it comes after. */
+/* test_order.c - tests the order of streams (real/torch/order.h) with random
+ * programs on several streams. The judge knows no ranges: each unit of memory
+ * stores its last user and the time of use, and each stream stores how much of
+ * every other stream it comes after. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* The pickle reader: every opcode by hand, every refusal, and what holds for
- * containers in any order a pickler may write them. */
+/* test_pickle.c - tests the pickle reader: every opcode by hand, every refusal,
+ * and the properties of containers in any order in which a pickler may write
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Policies of placement that are told by more than their choice of a hole:
- * pictures of each rule and tie-break, in segments of 12 units.
- */
+/* test_placement.c - tests placement policies that have rules beyond their
+ * choice of a hole: pictures of each rule and tie-break, in segments of 12
+ * units. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Plans against judges that share no code with them, see plan_desk.h. */
+/* test_plan.c - tests plans against judges that share no code with the planner,
+ * see plan_desk.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
-/* The planners when the host or the device fails once: at the first call, at
- * the second, and so on until a run meets no failure. With a future for `plan`,
- * and with steps that recur for `plan_online`, which is what makes them plan.
+/* test_plan_faults.c - tests the planners when the host or the device fails
+ * once: at the first call, at the second, and so on, until a run meets no
+ * failure. `plan` knows the future here, and the steps of `plan_online` recur,
+ * which makes both of them plan.
  *
- * Leaks on the device are seen by the arena, leaks on the host by ASan.
+ * The arena detects leaks on the device, ASan detects leaks on the host.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Which repetitions a history sees, and when; which places a step knows. */
+/* test_plan_history.c - tests which repetitions a history detects, and when;
+ * and which addresses of a step are known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

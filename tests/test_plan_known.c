@@ -1,7 +1,7 @@
-/* The instances of minimalloc, each at full effort, against the heights that
- * are known: all fit the 1 MiB that they were made for, and some are lower.
- * Seconds in a release build; not part of a sanitized one.
- */
+/* test_plan_known.c - tests the planner on the instances of minimalloc, each at
+ * full effort, against known heights: all fit the 1 MiB that they were made
+ * for, and some are lower. It takes seconds in a release build and is not part
+ * of a sanitized build. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* What plan_online learns from what it is asked for, step by step. Every answer
- * is held against all that is live by the judge of traffic.h.
- */
+/* test_plan_online.c - tests how plan_online learns from requests, step by
+ * step. The judge of traffic.h compares every answer with all live blocks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

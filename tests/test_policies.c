@@ -1,4 +1,5 @@
-/* Policies one by one: pictures of each rule and tie-break. */
+/* test_policies.c - tests policies one by one: pictures of each rule and
+ * tie-break. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

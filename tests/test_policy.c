@@ -1,4 +1,5 @@
-/* The registry, the parameters, and opening a heap. */
+/* test_policy.c - tests the list of policies, the parameters, and opening a
+ * heap. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include <setjmp.h>
 #include <stdarg.h>

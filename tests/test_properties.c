@@ -1,6 +1,6 @@
-/* Properties of every registered policy under random traffic, on an arena that
- * is as unkind as a device can be: segments touch, addresses never come back.
- */
+/* test_properties.c - tests properties of every registered policy under random
+ * traffic, on an arena that is as hostile as a device can be: segments touch,
+ * and addresses never come back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

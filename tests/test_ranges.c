@@ -1,4 +1,5 @@
-/* The set of ranges against an array that is searched from one end. */
+/* test_ranges.c - tests the set of ranges against an array that is searched
+ * from one end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

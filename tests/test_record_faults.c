@@ -1,5 +1,6 @@
-/* The import of a recorder's log when the host has no memory: at the first
- * request for memory, at the second, and so on until none fails. */
+/* test_record_faults.c - tests the import of recorder logs when the host has no
+ * memory: at the first request for memory, at the second, and so on, until none
+ * fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
-/* Real recordings: what is read agrees with what the recorder counted itself
- * (NAME.json beside NAME.pickle.xz), and with the layouts by a replay of the
- * addresses that knows nothing of the builder. Skipped without ../shared. */
+/* test_recordings.c - tests the import of real recordings: the result agrees
+ * with the recorder's own counts (NAME.json beside NAME.pickle.xz), and with
+ * the layouts that a replay of the addresses computes without the builder.
+ * Skipped without ../shared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

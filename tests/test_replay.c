@@ -1,7 +1,6 @@
-/* The engine's numbers against a judge that is too simple to be wrong: it keeps
- * a list of live blocks and of segments, and sums everything anew after every
- * event.
- */
+/* test_replay.c - tests the numbers of the replay engine against a judge that
+ * is too simple to be wrong: it keeps a list of live blocks and a list of
+ * segments, and adds everything up anew after every event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
-/* The engine when the host has no memory: at the k-th malloc, for every k, a
- * run ends with that error or a result, everything is given back, and nothing
- * leaks (which the address sanitizer sees).
- */
+/* test_replay_faults.c - tests the replay engine when the host has no memory:
+ * at the k-th malloc, for every k, a run ends with that error or with a result,
+ * all device memory is released, and nothing leaks (ASan). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

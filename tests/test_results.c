@@ -1,5 +1,6 @@
-/* test_results.c - what is written to a result file is what was measured: read
- * back by the reader, and by h5dump, which shares no code with it. */
+/* test_results.c - tests result files: the written values are the measured
+ * values. They are read back by the reader, and by h5dump, which shares no code
+ * with it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

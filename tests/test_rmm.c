@@ -1,7 +1,6 @@
-/* The policies of RAPIDS RMM against the rules of their source, on logs made by
- * hand. What memory must look like was derived from RMM 26.08 (5d50a37), not
- * from our code.
- */
+/* test_rmm.c - tests the policies of RAPIDS RMM against the rules of their
+ * source, on logs made by hand. The expected memory was derived from RMM 26.08
+ * (5d50a37), not from fragsim's code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* A recording fed through sim/replay/serve.h by address gives the numbers of
- * its replay, for every policy that serves; what a caller gets wrong is
- * refused. */
+/* test_serve.c - tests sim/replay/serve.h: a recording served by address has
+ * the numbers of its replay, for every policy that can serve, and wrong calls
+ * are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

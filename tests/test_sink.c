@@ -1,5 +1,6 @@
-/* test_sink.c - outputs that appear whole or not at all: files are on the disk
- * before they have their name, and a failure leaves the file that was there. */
+/* test_sink.c - tests outputs, which appear complete or not at all: a file is
+ * on the disk before it has its name, and a failure leaves the previous file in
+ * place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

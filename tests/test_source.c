@@ -1,4 +1,5 @@
-/* Inputs as people have them: packed once or twice, in pieces, cut short. */
+/* test_source.c - tests inputs: packed once or twice, in several parts, or cut
+ * off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* memory_stats from a file: what is found in one, and what is refused. */
+/* test_stats_file.c - tests the reader of memory_stats files: the values that
+ * it finds, and the files that it refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

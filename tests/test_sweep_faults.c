@@ -1,6 +1,6 @@
-/* test_sweep_faults.c - a sweep on a host whose memory runs out once, at every
- * request in turn: what it says of its cells is true, and what found no memory
- * is done again. */
+/* test_sweep_faults.c - tests a sweep when the host has no memory once, at
+ * every request in turn: its report about its cells is true, and each cell that
+ * failed for want of memory is run again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

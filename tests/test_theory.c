@@ -1,15 +1,15 @@
-/* What is known to hold for every allocator, or for one, by proof.
+/* test_theory.c - tests bounds that are proved for every allocator, or for one.
  *
  * Sizes are powers of two from 1 to n words, at most M words are live. Robson
- * proved (JACM 18(3), 1971; JACM 21(3), 1974) that no allocator that does not
- * move blocks can do with less than
+ * proved (JACM 18(3), 1971; JACM 21(3), 1974) that an allocator which does not
+ * move blocks needs at least
  *
  *     M (log2(n) / 2 + 1) - n + 1
  *
- * words of addresses, by a program that answers to where blocks are put. Here
- * it drives every policy that keeps to one segment. His later paper (The
- * Computer Journal 20(3), 1977) has it that first fit is never far above, about
- * M log2(n), and that best fit can be driven to about M n.
+ * words of addresses for some program, which reacts to the places of the
+ * blocks. Here this program drives every policy that keeps to one segment. His
+ * later paper (The Computer Journal 20(3), 1977) shows that first fit never
+ * needs much more than M log2(n), and that best fit can be driven to about M n.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,16 +1,17 @@
-/* The torch policy against numbers that the real allocator gave.
+/* test_torch.c - tests the torch policy against numbers of the real allocator.
  *
  * Each script was run on PyTorch 2.11.0 on an H200; segments, offsets, counters
- * and the order of releases are what it answered. A script is words:
+ * and the order of releases are its answers. A script consists of words:
  *
  *   a=3MiB   allocate as a           -a    free a
  *   ~a       free a, work pending    trim  empty_cache
- *   a@1=5    allocate on stream 1    *5 ... repeats are written out
+ *   a@1=5    allocate on stream 1    repeats are written out
  *
- * After it, `blocks` says where each block lies: "a0+512" is 512 bytes into the
- * segment (or first mapped range) that was taken first; "a!" is an OOM.
- * `actions` is the log: +20M a segment of 20 MiB, -20M its return, m and u a
- * map and unmap, each with the segment's number; ? an OOM of the rounded size.
+ * After the script, `blocks` lists where each block lies: "a0+512" is 512 bytes
+ * into the segment (or first mapped range) that was allocated first; "a!" is an
+ * OOM. `actions` is the log: +20M is a new segment of 20 MiB, -20M its return,
+ * m and u a map and an unmap, each with the segment's number; ? is an OOM of
+ * the rounded size.
  */
 #include <setjmp.h>
 #include <stdarg.h>

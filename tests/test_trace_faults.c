@@ -1,6 +1,7 @@
-/* Traces when the host's memory fails once: at the first call, the second, and
- * so on until a run has no failure left to meet. Each run answers NOMEM, or is
- * as if nothing had happened; what leaks is seen by ASan. */
+/* test_trace_faults.c - tests trace functions when the host has no memory once:
+ * at the first call, at the second, and so on, until a run meets no failure.
+ * Each run returns FRAG_NOMEM, or behaves as if nothing had failed; ASan
+ * detects leaks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The trace file: what is written is read again, by us and by h5py; what is
- * damaged is refused. */
+/* test_trace_file.c - tests trace files: a written file is read back, by
+ * fragsim and by h5py, and a damaged file is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* The twin keeps a device and its simulation the same: both are asked in order,
- * both have the same things, and what each call cost is known of both. The
- * device is an arena too, at other addresses and prices.
- */
+/* test_twin.c - tests that the twin keeps a device and its simulation equal:
+ * both get each call in order, both hold the same memory, and the cost of each
+ * call is known for both. The device is an arena here too, with other addresses
+ * and costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* vma: pictures of each rule of its source, with the numbers worked out from
- * the rule by hand. */
+/* test_vma.c - tests the policy vma: pictures of each rule of its source, with
+ * numbers derived by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

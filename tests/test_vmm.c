@@ -1,6 +1,6 @@
-/* Policies over virtual memory: pictures of each rule and tie-break, and the
- * contents of live blocks while pages come, go and are mapped elsewhere.
- */
+/* test_vmm.c - tests policies with virtual memory: pictures of each rule and
+ * tie-break, and the contents of live blocks while pages are mapped, unmapped
+ * and remapped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

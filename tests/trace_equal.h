@@ -1,4 +1,4 @@
-/* trace_equal.h - whether two traces say the same; for tests. */
+/* trace_equal.h - compares two traces, for tests. */
 #ifndef FRAG_TESTS_TRACE_EQUAL_H
 #define FRAG_TESTS_TRACE_EQUAL_H
 

@@ -1,9 +1,9 @@
 /* traffic.h - random requests for any policy, and a judge of its answers.
  *
- * A script is made before it is run, so that the same one can be run twice,
- * under other names, or at another scale, and so that every request knows when
- * its block will be freed. The judge is a scan of all that is live and all that
- * is held, and shares no code with any policy.
+ * A script is made before it runs. So the same script can run twice, with other
+ * block numbers, or at another scale, and each request knows when its block
+ * will be freed. The judge compares each answer with all live blocks and all
+ * held memory, one by one, and shares no code with any policy.
  */
 #ifndef FRAG_TESTS_TRAFFIC_H
 #define FRAG_TESTS_TRAFFIC_H

@@ -1,5 +1,6 @@
-/* bare_driver.c - a libcuda.so.1 whose calls do nothing, for bench_record: what
- * is left is what the recorder costs. The addresses are all the same. */
+/* bare_driver.c - a libcuda.so.1 whose functions do nothing, for bench_record:
+ * the time that remains is the cost of the recorder. All addresses that it
+ * returns are equal. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-/* bare_driver.h - the calls that bench_record times, and their own addresses.
+/* bare_driver.h - the calls that bench_record times, and how to get the
+ * addresses of their bare functions.
  */
 #ifndef FRAG_TESTS_BENCH_BARE_DRIVER_H
 #define FRAG_TESTS_BENCH_BARE_DRIVER_H
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* By the names the driver exports. */
+/* The functions, by the names that the driver exports. */
 #define BARE_CALLS(X)                                                      \
     X(cuMemAlloc_v2, (uint64_t *, size_t))                                 \
     X(cuMemFree_v2, (uint64_t))                                            \
@@ -29,7 +30,8 @@ struct bare_calls {
 #undef X
 };
 
-/* Under a name that no recorder knows. */
+/* Stores the addresses of the functions. The recorder does not intercept this
+ * name. */
 void bare_calls(struct bare_calls *out);
 
 #endif

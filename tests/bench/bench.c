@@ -1,10 +1,11 @@
-/* bench - how fast the replay loop is, each policy beside an empty one.
+/* bench.c - measures the speed of the replay loop: each policy beside an empty
+ * one.
  *
  * usage: bench TRACE... [-p POLICY[:PARAMS]]... [-n EVENTS] [-r ROUNDS]
  *
- * Each trace is repeated to at least EVENTS events (10 million). Policies take
- * turns, ROUNDS times (5), in one thread of one process, and the table shows
- * medians: of the ns an event, and of the ratio to the empty policy in the same
+ * Each trace is repeated to at least EVENTS events (10 million). Policies run
+ * in turns, ROUNDS times (5), in one thread of one process. The table shows
+ * medians of the ns per event, and of the ratio to the empty policy in the same
  * round. So a machine that slows down for a while slows down both.
  */
 #include <inttypes.h>

@@ -1,10 +1,11 @@
-/* bench_record.c - what the recorder adds to a call: each kind of call by the
- * way that a program takes, where the recorder stands, and straight to a driver
- * that does nothing, in turns in one process. Time is the processor's, so that
- * neighbours on a machine count for less. The table shows medians of the
- * rounds; `ratio` is the median of the ratios within a round.
+/* bench_record.c - measures the time that the recorder adds to a call. Each
+ * kind of call is made in two ways, in turns in one process: through the symbol
+ * that the recorder intercepts, and directly to a driver that does nothing.
+ * Times are processor times, so other programs on the machine disturb them
+ * less. The table shows medians of the rounds; `ratio` is the median of the
+ * ratios within a round.
  *
- *   fragsim record -q -f -o /tmp/bench.h5 -- bench_record
+ *   fragsim record -q -f -o bench.h5 -- bench_record
  */
 #include <dlfcn.h>
 #include <pthread.h>

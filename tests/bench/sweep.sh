@@ -1,7 +1,8 @@
 #!/bin/sh
-# sweep.sh [THREADS]: 20 default recordings x 12 policies x 5 capacities, on one
-# thread and on THREADS (default 2): seconds, events a second, peak memory, and
-# how much of THREADS times one thread is reached. The bytes have to be equal.
+# sweep.sh [THREADS]: measures a sweep of 20 default recordings x 12 policies x
+# 5 capacities, on one thread and on THREADS (default 2). Prints the seconds,
+# events per second, peak memory, and the speed relative to THREADS times one
+# thread. Fails if the result files differ.
 # Environment: FRAGSIM, FRAG_SHARED_DIR.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# nightly.sh RECORDINGS FOLDER: every recording of a directory against what
-# might be shipped; for cron. In FOLDER comes DATE.h5 with all rows, DATE.csv,
-# and DATE.svg, peak reserved by policy and trace.
+# nightly.sh RECORDINGS FOLDER: replays every recording of a directory with the
+# settings that might be shipped; for cron. Writes to FOLDER: DATE.h5 with all
+# rows, DATE.csv, and DATE.svg, the peak reserved by policy and trace.
 #
-# A recording that cannot be read is said and left out (exit 3 or 4); a night
-# that was cut short goes on when the script is run again on that day.
+# A recording that cannot be read is named and left out (exit 3 or 4). If a
+# night was interrupted, run the script again on the same day: it continues.
 set -u
 recordings=$1 out=$2/$(date +%F)
 fragsim sweep "$recordings"/* --resume -o "$out.h5" --csv "$out.csv" \

@@ -1,9 +1,9 @@
 #!/bin/sh
-# oom_triage.sh SNAPSHOT CAPACITY - a job died on a device of that memory: what
-# should be exported, and what does it cost?
+# oom_triage.sh SNAPSHOT CAPACITY: a job ran out of memory on a device of this
+# capacity. Which setting lets it fit, and what does the setting cost?
 #
-# SNAPSHOT is what torch.cuda.memory._dump_snapshot wrote. Exit 0: a setting
-# fits, and is printed last; 1: none does; else fragsim's own code.
+# SNAPSHOT is a file of torch.cuda.memory._dump_snapshot. Exit 0: a setting fits
+# and is printed last; 1: no setting fits; otherwise fragsim's own code.
 set -eu
 snapshot=${1:?usage: oom_triage.sh SNAPSHOT CAPACITY}
 capacity=${2:?usage: oom_triage.sh SNAPSHOT CAPACITY}

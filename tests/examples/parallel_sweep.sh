@@ -1,9 +1,10 @@
 #!/bin/sh
-# parallel_sweep.sh GRID FOLDER PARTS: one sweep under GNU parallel, here or on
-# the machines of --sshlogin (add it and --workdir to the line below).
+# parallel_sweep.sh GRID FOLDER PARTS: runs one sweep under GNU parallel, on
+# this machine or on those of --sshlogin (add that option and --workdir to the
+# line below).
 #
-# Run it again after anything went wrong: what the joblog says is done is not
-# run again, and a part that was killed goes on where it was.
+# Run it again after any failure: parts that the joblog lists as done are not
+# run again, and a part that was killed continues where it stopped.
 set -eu
 grid=$1 folder=$2 parts=$3
 seq "$parts" | parallel --joblog "$folder/joblog" --resume-failed --halt never \

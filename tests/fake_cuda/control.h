@@ -1,5 +1,6 @@
-/* control.h - what a test may ask of the fake driver, beside the calls of the
- * real one, and have it do. By dlsym: libcuda.so.1 is the fake's name too.
+/* control.h - functions of the fake driver, beside those of the real driver,
+ * with which a test controls it and reads its state. Tests find them with
+ * dlsym, since the fake's name is libcuda.so.1 too.
  */
 #ifndef FRAG_TESTS_FAKE_CUDA_CONTROL_H
 #define FRAG_TESTS_FAKE_CUDA_CONTROL_H

@@ -1,17 +1,18 @@
-/* fake_cuda.c - a libcuda.so.1 for machines without a GPU: the entry points of
- * real/device/driver.h on host memory.
+/* fake_cuda.c - a libcuda.so.1 for machines without a GPU: implements the
+ * functions of real/device/driver.h on host memory.
  *
- * "Device" memory is a sparse file in memory and a mapping is a mapping of it,
- * so two addresses of one physical allocation share their bytes. It is strict:
- * what the driver forbids or leaves undefined is told on stderr, and the
- * process then ends with 86, as it does where anything is still held.
+ * "Device" memory is a sparse file in memory, and a mapping maps that file, so
+ * two addresses of one physical allocation share their bytes. The fake is
+ * strict: if a program does something that the driver forbids or leaves
+ * undefined, it prints a message on stderr and ends the process with 86. It
+ * does the same if memory is still held at the end.
  *
  *   FAKE_CUDA_MEMORY=N        MiB of the device, default 8192
- *   FAKE_CUDA_FAIL_AT=K       the K-th call that can fail does (from 1)
- *   FAKE_CUDA_FAIL_WITH=CODE  with this, default 999
+ *   FAKE_CUDA_FAIL_AT=K       the K-th call that can fail does fail (from 1)
+ *   FAKE_CUDA_FAIL_WITH=CODE  it fails with this code, default 999
  *   FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
- *   FAKE_CUDA_LAZY=1          work ends only when the device is waited for
- *   FAKE_CUDA_LEAKS=1         what is held at the end is nobody's fault
+ *   FAKE_CUDA_LAZY=1          work ends only when the program waits for it
+ *   FAKE_CUDA_LEAKS=1         memory that is held at the end is no fault
  *   FAKE_CUDA_CALLS=FILE      number of calls that can fail, written at exit
  */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-/* contexts.c - scenarios: memory that goes with its context, and memory that is
- * no block of the program's own. */
+/* contexts.c - scenarios for the recorder: memory that ends with its context,
+ * and memory that is not a block of the program's own. */
 #include <dlfcn.h>
 #include <stdint.h>
 

@@ -1,11 +1,11 @@
-/* driver.c - a libcuda.so.1 for check_record.sh: what programs under the
- * recorder call, without a device and without memory behind the addresses.
+/* driver.c - a libcuda.so.1 for check_record.sh: the functions that recorded
+ * programs call, without a device and without memory behind the addresses.
  *
- * Two devices of 16 GiB. An address that was given back is the next one that is
- * handed out for its size, to whichever thread asks: if the recorder's order
- * were not the driver's, the trace would show it. What a driver refuses it
- * refuses with the driver's code; what a program leaves behind is its own
- * affair.
+ * It has two devices of 16 GiB. A released address is the next one that is
+ * returned for its size, to any thread. So if the recorder's order differed
+ * from the driver's order, the trace would show it. The stand-in refuses calls
+ * with the driver's codes, and does not complain about memory that a program
+ * leaves behind.
  */
 #include "tests/record/driver.h"
 

@@ -1,7 +1,7 @@
-/* driver.h - what the files of the stand-in for libcuda.so.1 share: driver.c
- * has blocks, contexts and entry points, driver_streams.c what is taken in the
- * order of a stream and graphs, driver_memory.c arrays, virtual memory and
- * memory of others. Nothing of it is seen outside the library.
+/* driver.h - declarations shared by the files of the stand-in for libcuda.so.1.
+ * driver.c has blocks, contexts and function lookup; driver_streams.c has
+ * allocation in stream order and graphs; driver_memory.c has arrays, virtual
+ * memory and imported memory. The library exports none of these names.
  *
  * All functions are called with the lock held and return a result of the
  * driver.

@@ -1,6 +1,5 @@
-/* driver_memory.c - memory of other kinds: arrays, virtual memory, and of
- * others addresses and handles alone.
- */
+/* driver_memory.c - the stand-in's other kinds of memory: arrays, virtual
+ * memory, and imported memory, of which it keeps only addresses and handles. */
 #include "tests/record/driver.h"
 
 /* ---- arrays: blocks of which the handle is the address ---- */

@@ -1,7 +1,6 @@
-/* driver_streams.c - what is taken in the order of a stream, its pools, and of
- * graphs no more than what captures and adds nodes. A pool's and a stream's
- * handle end in their device.
- */
+/* driver_streams.c - the stand-in's allocation in stream order and its pools.
+ * Of graphs it has only capture and the adding of nodes. The low 4 bits of a
+ * pool's or a stream's handle are its device. */
 #include "tests/record/driver.h"
 
 static uintptr_t used_pool[DEVICES] = {0x4000, 0x4001};

@@ -1,6 +1,7 @@
-/* mixed.c - a scenario: all that takes memory and gives it back, in any order.
- * What must be in the trace comes from a list that is searched from end to end.
- * The environment's SEED (default 1) picks the order. */
+/* mixed.c - a scenario for the recorder: all kinds of calls that allocate and
+ * release memory, in random order. The expected trace comes from a list that is
+ * searched from end to end. The environment variable SEED (default 1) selects
+ * the order. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
-/* next.c - a library loaded before a program, as profilers and allocators are:
- * its puts() goes on to the next one there is. If a dlsym in front of the C
- * library's were the caller, the next one would be this one, for ever. */
+/* next.c - a library that is loaded before a program, as profilers and
+ * allocators are. Its puts() calls the next puts() in the search order, which
+ * depends on the caller of dlsym. If the recorder's dlsym were that caller, the
+ * next puts() would be this one again, without end. */
 #include <dlfcn.h>
 #include <stdio.h>
 

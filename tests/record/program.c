@@ -1,15 +1,18 @@
-/* program WAY SCENARIO - a CUDA program for check_record.sh: calls the driver,
- * and prints on stdout the requests that a trace of it must hold, as
+/* program.c - a CUDA program for check_record.sh. usage: program WAY SCENARIO
+ *
+ * It calls the driver and prints on stdout the requests that its trace must
+ * hold, in order, each block with a number:
+ *
  *   alloc NUMBER BYTES STREAM
  *   free NUMBER
- * with a number a block, in the order in which they were made. A request that
- * failed for want of memory is an alloc and a free. Scenarios with several
- * threads, processes or devices print nothing: the script knows their counts.
- * `work` and `both` speak as paper/lockstep.py has it.
  *
- * WAY is how it comes by the driver: linked, dlsym, or entry (as the runtime
- * does: dlsym of cuGetProcAddress_v2, and that for all else). Built with
- * NOT_LINKED it knows the last two.
+ * A request that failed for want of memory is an alloc and a free. Scenarios
+ * with several threads, processes or devices print nothing: the script knows
+ * their counts. `work` and `both` use the protocol of paper/lockstep.py.
+ *
+ * WAY is how the program finds the driver: linked, dlsym, or entry (as the
+ * runtime does: dlsym of cuGetProcAddress_v2, and that function for all
+ * others). Built with NOT_LINKED, only the last two work.
  */
 #include <dlfcn.h>
 #include <errno.h>

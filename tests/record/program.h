@@ -1,4 +1,4 @@
-/* program.h - what the scenarios of program.c share. */
+/* program.h - declarations shared by the scenarios of program.c. */
 #ifndef FRAG_TESTS_RECORD_PROGRAM_H
 #define FRAG_TESTS_RECORD_PROGRAM_H
 

@@ -1,7 +1,6 @@
-/* work.c - a program with work between its calls, which takes turns
- * (paper/lockstep.py) and says at its end how many requests it made: `work`
- * with other programs, `both` with itself.
- */
+/* work.c - a program that works between its calls, runs in turns
+ * (paper/lockstep.py), and prints at its end how many requests it made: `work`
+ * in turns with other programs, `both` in turns with itself. */
 #include <dlfcn.h>
 #include <string.h>
 #include <time.h>

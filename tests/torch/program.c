@@ -1,8 +1,9 @@
-/* program.c LIBRARY - what PyTorch does to libfragsim_torch.so, without it.
+/* program.c - makes PyTorch's calls to libfragsim_torch.so, without PyTorch.
+ * usage: program LIBRARY
  *
- * Four threads on streams of their own ask for blocks, write on all of each,
- * find it unchanged when they give it back, and pass some on to another stream.
- * "Device" memory is the fake driver's, so it can be written here.
+ * Four threads, each with its own stream, request blocks, write each block
+ * fully, verify the bytes before they free it, and pass some blocks to another
+ * stream. "Device" memory is the fake driver's, so the host can write to it.
  */
 #include <dlfcn.h>
 #include <pthread.h>

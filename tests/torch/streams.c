@@ -1,10 +1,10 @@
-/* streams.c LIBRARY - what libfragsim_torch.so makes streams wait for, and when
- * a block that several of them use is free.
+/* streams.c - tests for which work libfragsim_torch.so makes streams wait, and
+ * when a block that several streams use is free. usage: streams LIBRARY
  *
- * Each scene is a process of its own with the fake driver, whose streams do
- * their work when they are told to. It ends with 0, or by abort where the
- * library has to give up. Words on stderr are the library's, or say what is
- * wrong.
+ * Each scene runs in its own process with the fake driver, whose streams do
+ * their work only when the test says so. A scene ends with 0, or with abort if
+ * the library has to end the program. Messages on stderr come from the library
+ * or describe a fault.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
