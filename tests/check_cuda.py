@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""check_cuda.py: the CUDA backend on a driver that is not one.
+"""check_cuda.py: checks the CUDA backend on a stand-in for the driver.
 
-tests/fake_cuda stands for the driver: strict, on host memory, and told to fail
-or to spoil a copy. Held to it: every policy gives the numbers it has on the
-arena, at two capacities, with contents checked; a failure of any call ends the
-run with 5 and leaves nothing held; a spoilt copy is found.
+tests/fake_cuda stands for the driver. It is strict, uses host memory, and fails
+or corrupts a copy on request. Every policy must have the same numbers as on the
+arena, at two capacities, with contents checked. A failure of any call must end
+the run with 5 and leave no memory held. A corrupted copy must be found.
 Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (where the fake was built).
 """
 import json
@@ -55,7 +55,7 @@ def policies():
 
 
 def same_numbers(trace, policy):
-    """The same rows from both backends."""
+    """Both backends must return the same rows."""
     what = [trace, "-p", policy, "-c", "inf,1.1x", "--total", "8GiB", "--check"]
     for arena, cuda in zip(rows(*what), rows(*what, "--backend", "cuda"),
                            strict=True):
@@ -75,8 +75,8 @@ def calls_of(folder, *arguments):
 
 
 def survives_failures(folder, trace, policy):
-    """A failure at each of some calls: 5, and nothing is held at the end. The
-    last two give back what the check of contents took for itself."""
+    """A call fails, for several calls in turn: the run ends with 5 and holds
+    nothing. The last two calls release the memory of the check of contents."""
     what = ["replay", trace, "-p", policy, "--backend", "cuda", "--check"]
     count = calls_of(folder, *what)
     steps = sorted({*range(1, 16), *range(16, count, count // 16),
@@ -93,17 +93,18 @@ def survives_failures(folder, trace, policy):
 
 
 def finds_spoilt_copy(trace, policy, when):
-    """In the event that made it, not first when the block is freed."""
+    """The fault is reported in the event that caused it, not only when the
+    block is freed."""
     done = run("replay", trace, "-p", policy, "--backend", "cuda", "--check",
                corrupt_copy=2)
     if (done.returncode != 1 or "has lost what it held" not in done.stderr
             or when not in done.stderr):
-        fail(f"{policy}, a spoilt copy: exit {done.returncode}, "
+        fail(f"{policy}, a corrupted copy: exit {done.returncode}, "
              f"{done.stderr.strip()}")
 
 
 def true_end_of_memory(trace):
-    """No capacity is set: it is the device that refuses."""
+    """Without a capacity, the device itself refuses the request."""
     what = [trace, "-p", "best_fit", "--backend", "cuda"]
     env = {"FAKE_CUDA_MEMORY": "24"}
     os.environ.update(env)
@@ -115,8 +116,8 @@ def true_end_of_memory(trace):
 
 
 def compares(trace):
-    """Every count the same and nothing leaked is 0; a device that gives less
-    than the simulated one is 1, with the number that tells."""
+    """0 if every count is equal and nothing leaked; 1 with the number that
+    differs if the device has less memory than the simulated one."""
     done = run("compare", "-q", trace, "-p", "torch", "-p", "compact", "-p",
                "remap", "-c", "inf,1.1x", "--total", "8GiB", "--check",
                "--repeat", "2", "--json", "-")
@@ -147,7 +148,8 @@ def compares(trace):
 
 
 def calibrates(folder):
-    """Its costs are what --costs reads; a failure of any call holds nothing."""
+    """--costs reads the written costs; after a failure of any call nothing is
+    held."""
     os.environ["FAKE_CUDA_MEMORY"] = "64"
     what = ["calibrate", "-q", "-f", "--rounds", "1",
             "-o", os.path.join(folder, "costs.csv"),
@@ -164,8 +166,8 @@ def calibrates(folder):
 
 
 def interrupted(folder):
-    """Ctrl-C at work: 130, and nothing is held. (A device with faults or with
-    something held ends with 86.)"""
+    """Ctrl-C during a run: exit code 130, and nothing is held. (A fake device
+    ends with 86 after a fault, or if memory is held.)"""
     trace = os.path.join(folder, "long.h5")
     subprocess.run([FRAGSIM, "gen", "-q", "-o", trace,
                     "stationary:allocs=3000000,live=300,mean=1MiB,spread=1"],

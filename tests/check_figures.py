@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""check_figures.py [FIGURE...]: what the scripts of plots/ are given.
+"""check_figures.py [FIGURE...]: checks the data that the scripts of plots/
+receive.
 
-Each figure is drawn with its script and data kept. The data are held against
-the rows that the same runs printed as JSON, from which this file computes them
-anew; where gnuplot is installed the figure is also drawn twice, to equal bytes,
-as SVG, PNG and PDF, and nothing in the SVG lies outside of it.
+Each figure is drawn, and its script and data are kept. The data must agree with
+the JSON rows of the same runs, from which this file computes them anew. If
+gnuplot is installed, each figure is also drawn twice, as SVG, PNG and PDF; both
+drawings must be equal byte for byte, and nothing in the SVG may lie outside of
+it.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import json
@@ -34,7 +36,8 @@ def run(*arguments, code=(0,)):
 
 
 class Runs:
-    """A result file and the same rows from JSON; made once in a folder."""
+    """A result file and the JSON rows of the same runs, made once in a folder.
+    """
 
     def __init__(self, folder, name, traces, policies, capacities):
         self.path = os.path.join(folder, name + ".h5")
@@ -50,14 +53,16 @@ class Runs:
 
 
 def cells(path):
-    """The rows of a kept file, by its head."""
+    """The rows of a kept file, as dictionaries with the names in its first
+    line."""
     with open(path, encoding="utf-8") as file:
         lines = [line.split("\t") for line in file.read().splitlines()]
     return [dict(zip(lines[0], line)) for line in lines[1:]]
 
 
 def draw(folder, runs, figure, *more):
-    """Draws it in every format, from a result file; the folder of its data."""
+    """Draws a figure from a result file in every format; returns the folder of
+    its data."""
     return draw_from(folder, runs.path, figure, *more)
 
 
@@ -85,7 +90,7 @@ def draw_from(folder, source, figure, *more):
 
 
 def inside(path):
-    """Every text of an SVG begins inside of it."""
+    """Checks that every text of an SVG begins inside of it."""
     root = xml.parse(path).getroot()
     wide, high = (float(root.get(k)) for k in ("width", "height"))
     space, seen = "{http://www.w3.org/2000/svg}", 0
@@ -106,7 +111,7 @@ def near(a, b):
 # -- one function a figure ----------------------------------------------------
 
 def roomiest(rows):
-    """Of each policy on each trace the run with the most memory."""
+    """For each policy and trace, the run with the most memory."""
     best = {}
     for row in rows:
         key = row["policy"], row["trace"]
@@ -134,7 +139,7 @@ def check_breakdown(folder):
 
 
 def check_timeline(folder):
-    """The steps reach the peaks, and no higher."""
+    """The steps reach the peaks and do not exceed them."""
     runs = several_runs(folder)
     path = os.path.join(draw(folder, runs, "timeline"), "timeline.tsv")
     with open(path, encoding="utf-8") as file:
@@ -150,7 +155,8 @@ def check_timeline(folder):
 
 
 def check_labels(folder):
-    """Runs are numbered on over several files; a long name keeps its ends."""
+    """The numbers of runs continue over several files; a long name keeps its
+    ends."""
     long = "torch:garbage_collection_threshold:0.8,roundup_power2_divisions:" \
         "[256:1,512:2,1024:4,>:8],max_split_size_mb:4242"
     one = Runs(folder, "first", ["leak"], ["torch", "direct"], "inf")
@@ -403,7 +409,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or CHECKS:
             CHECKS[name](folder)
-            print(f"{name}: as it must be")
+            print(f"{name}: correct")
     return 0
 
 

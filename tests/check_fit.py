@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""check_fit.py: `fragsim fit` against a run at every 2 MiB.
+"""check_fit.py: compares `fragsim fit` with one run at every 2 MiB.
 
-On recordings of ../shared (on one that comes with fragsim where they are
-absent), the frontier that `fit` walks says for every multiple of 2 MiB what
-`fragsim replay -c` does there: the first OOM, the peak, the retries. The
-smallest capacity is the least of those that survive, one byte less fails, and
-on some recordings more memory fails: the search must not assume otherwise.
+On recordings of ../shared (or on one that comes with fragsim, if they are
+absent), the frontier of `fit` must report, for every multiple of 2 MiB, what
+`fragsim replay -c` finds there: the first OOM, the peak, the retries. The
+smallest capacity must be the least that survives, and one byte less must fail.
+On some recordings more memory fails, so the capacity search must not assume
+otherwise.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
 """
 import concurrent.futures
@@ -64,13 +65,14 @@ def replay(path, policy, total, capacities):
 
 
 def spans_of(steps):
-    """The capacity that each span begins at, and where it ends."""
+    """The capacities at which each span begins and ends."""
     return [(int(s["from_bytes"]), int(s["to_bytes"] or 2 ** 63), s)
             for s in steps]
 
 
 def compare(path, policy, total):
-    """(texts of what is wrong, capacities tried, spans that fail above)"""
+    """Returns (descriptions of the faults, number of capacities tried, number
+    of failing spans above the smallest capacity)."""
     row, steps = fit(path, policy, total)
     spans, found = spans_of(steps), row["fit_bytes"]
     first = -(-row["lower_bound_bytes"] // STEP) * STEP
@@ -122,7 +124,7 @@ def main():
         print("".join(f"  {text}\n" for text in wrong[:5]), end="")
         bad += bool(wrong)
     if len(cases) == len(CASES) and not any(r[2] for r in results):
-        print("no recording fails with more memory; some are known to")
+        print("no recording fails with more memory, although some must")
         bad += 1
     return 1 if bad else 0
 

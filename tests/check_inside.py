@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""check_inside.py: the experiments of paper/lockstep.py, inside_torch.py and
-allocators.py, without a GPU and without PyTorch.
+"""check_inside.py: checks the experiments of paper/lockstep.py, inside_torch.py
+and allocators.py, without a GPU and without PyTorch.
 
-The statistics against tables, counting and simulation; programs take turns and do
-nothing else; a program that dies is left out and named; every verdict and every count
-of the page on rows whose answer is known; then the experiments themselves: the workers
-on a torch of forty lines, the recorder on the CUDA program of its tests, and our
+It checks the statistics against tables, counting and simulation; that programs
+run strictly in turns; that a program that dies is left out and named; every
+verdict and every count of the page, on rows whose result is known. Then it
+checks the experiments themselves: the workers on a replacement for torch of
+forty lines, the recorder on the CUDA program of its tests, and fragsim's
 allocators on the fake driver.
 Environment: FRAGSIM, FRAG_BUILD_DIR.
 """
@@ -54,7 +55,8 @@ def designs():
 
 
 def intervals():
-    """Ranks as in tables of the sign test (Conover, table A3; n, lower rank)."""
+    """Compares ranks with tables of the sign test (Conover, table A3; n, lower
+    rank)."""
     for n, rank in ((5, 0), (6, 1), (8, 1), (9, 2), (10, 2), (20, 6), (25, 8),
                     (50, 18), (100, 40)):
         middle, found = lockstep.median_interval(range(1, n + 1))
@@ -70,7 +72,8 @@ def many_values():
 
 
 def coverage():
-    """How often the true value lies in the interval, for skewed times."""
+    """Counts how often the true value lies in the interval, for skewed times.
+    """
     draw, runs, hits = random.Random(7), 400, [0, 0]
     for _ in range(runs):
         pairs = [(1.02 * draw.lognormvariate(0, 0.1),
@@ -126,7 +129,8 @@ def turns(folder):
 
 
 def full_rounds(folder):
-    """Programs that matter less are in every fourth round, and that is said."""
+    """Less important programs run in every fourth round, and the output states
+    it."""
     def program(name):
         return lockstep.Program(name, [sys.executable, "-c", """
 import json, sys
@@ -156,8 +160,8 @@ print(json.dumps({"end": {}}))
 # ---- the page, of rows whose answer is known ----
 
 def rows():
-    """Sides that are 0.2 % and 3 % slower, and one that may be either; one in which a
-    step in ten is slow, which a median does not see."""
+    """Sides that are 0.2 % and 3 % slower, one that may be either, and one with
+    a slow step in ten, which a median does not show."""
     draw, found = random.Random(3), [
         {"kind": "about", "torch": "0, NONE", "driver": "1", "cores": 2,
          "date": "2000-01-01"}]
@@ -249,7 +253,7 @@ def page():
 
 
 def references():
-    """What is held against what."""
+    """Which side is compared with which."""
     row = {side: {"seconds": took} for side, took in
            (("default", 2), ("again", 4), ("remap", 6))}
     for side, wanted in (("remap", [(6, 3)]), ("again", [(4, 2)]),
@@ -259,7 +263,8 @@ def references():
 
 
 def steps():
-    """A side that is in few rounds is held against the others' same steps."""
+    """A side that runs in few rounds is compared with the same steps of the
+    others."""
     rows, made = [], 0
     for number in range(40):
         sides = {"default": {"seconds": number, "peak_reserved": number,
@@ -290,7 +295,8 @@ def steps():
 
 
 def sittings():
-    """A side that the last sitting lacks is held against the default of it."""
+    """A side that is missing in the last series is compared with the default of
+    its own series."""
     sides = [s for s in inside_page.NAMES if s != "remap"]
     lines = list(inside_page.losses(
         [{"kind": "losses", "workload": "toy", "side": side, "values": [1.0, 2.0]}
@@ -402,7 +408,7 @@ def scrub(snap): pass
 
 
 def experiment(folder, *arguments):
-    """The rows of one."""
+    """The rows of one experiment."""
     path = os.path.join(folder, "rows.jsonl")
     env = dict(os.environ, FRAG_ROWS=path, PYTHONPATH=folder,
                FRAG_BUILD_DIR=BUILD, PYTHONDONTWRITEBYTECODE="1",
@@ -477,7 +483,8 @@ def on_recorder(folder):
 
 
 def on_allocators(folder):
-    """PyTorch's side on the fake, in processes of their own; ours on the fake driver."""
+    """PyTorch's side runs on the replacement for torch, in its own processes;
+    fragsim's side runs on the fake driver."""
     library = os.path.join(BUILD, "tests", "fake_cuda")
     if not os.path.exists(library):
         return
@@ -534,7 +541,7 @@ def on_allocators(folder):
 
 
 def on_limits(folder):
-    """Runs at limits: what differs is told, and seconds are of both paces."""
+    """Runs at limits: differences are reported, and seconds have both paces."""
     columns = ("trace,policy,capacity_bytes,same,difference,modelled_seconds,"
                "measured_seconds,pace,paced_ratio,leaked_bytes")
     for name, lines in (("contents", ["a,p,9,1,,1,1,1,1,0"]),

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""check_layers.py [ROOT]: the rooms of the source tree and the arrows between
-them.
+"""check_layers.py [ROOT]: checks the rooms (folders) of the source tree and the
+arrows between them.
 
 Each room is a folder (or a few named files) with the list of rooms that it may
-use. The check reads every #include, and, where FRAG_BUILD_DIR holds object
-files, every symbol that one source file takes from another. It fails if
+use. The check reads every #include, and, if FRAG_BUILD_DIR holds object files,
+every symbol that one source file uses from another. It fails if
   - an include or a call goes to a room that is not in the list;
   - the rooms, or the source files of one room, form a circle;
   - a header guard is not the path of its header (so no two are the same);
-  - a header that says "Private to" is included outside its folder, or a
-    parts.h or state.h does not say so;
+  - a header with "Private to" in its comment is included outside its folder,
+    or the comment of a parts.h or state.h lacks these words;
   - HDF5 or CUDA is named outside the files that may know it;
   - a source file does not begin with a comment.
-The rooms themselves are the table below. Before it judges the tree, the check
-is shown a small tree with one violation of each kind.
+The table below lists the rooms. Before the check reads the tree, it proves on a
+small tree with one violation of each kind that it detects them.
 """
 import glob
 import os
@@ -109,7 +109,7 @@ def room_of(path):
 
 
 def allowed(room):
-    """The rooms that a room may use, itself included."""
+    """The rooms that a room may use, including itself."""
     files, text = ROOMS[room]
     words = text.split()
     deep = bool(words) and words[-1] == "+"
@@ -164,7 +164,7 @@ def calls(build, files):
 
 
 def circle(graph):
-    """One circle of {node: {node: why}} as a list of nodes, or None."""
+    """One circle of {node: {node: reason}} as a list of nodes, or None."""
     state, way = {}, []
 
     def visit(node):
@@ -256,8 +256,8 @@ def judge_calls(build, files, graph):
 
 
 def judge(root, build):
-    """All violations, the graph of rooms, and the number of files of each
-    folder."""
+    """Returns all violations, the graph of rooms, and the number of files in
+    each folder."""
     files = sources(root)
     graph, found, sizes = {}, [], {}
     for path in files:
@@ -284,7 +284,8 @@ def plant(root, path, text):
 
 
 def prove():
-    """The check sees each kind of violation, and no other."""
+    """Proves that the check detects each kind of violation and reports no
+    other."""
     with tempfile.TemporaryDirectory() as root:
         header = "/* {0} */\n#ifndef {1}\n#define {1}\n{2}#endif\n"
         for path, body in [
@@ -318,8 +319,9 @@ def prove():
                   if not any(line.startswith(path) for line in found)]
         plain = circle({"a": {"b": "", "d": ""}, "b": {"c": ""}, "c": {"a": ""}})
         if none or missed or plain != ["a", "b", "c", "a"]:
-            print(f"check_layers: of planted faults it misses {missed}, of a "
-                  f"sound tree it says {none}, a circle is {plain}",
+            print(f"check_layers: it misses the planted faults {missed}, "
+                  f"reports {none} for a correct tree, and finds the circle "
+                  f"{plain}",
                   file=sys.stderr)
             sys.exit(1)
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""check_memory.py: a replay's memory does not grow with its trace.
+"""check_memory.py: checks that the memory of a replay does not grow with its
+trace.
 
-A bundled recording is repeated to half a million events and to sixteen times
-as many. Beyond the mapped trace file (page cache) both replays have to stay
-under 32 MiB, and the long one within a tenth and 1 MiB of the short one. A
-replay whose memory was seen fewer than LEAST times was not measured, which
-fails; a program that has ended proves that it does.
+A bundled recording is repeated to half a million events and to sixteen times as
+many. Besides the mapped trace file (page cache), both replays must stay under
+32 MiB, and the long one must not exceed the short one by more than a tenth plus
+1 MiB. If the memory of a replay was read fewer than LEAST times, the
+measurement is invalid and the check fails; a program that has already ended
+proves that this happens.
 usage: FRAGSIM=TOOL check_memory.py [REPEAT]   prints the peaks
 """
 import os
@@ -21,7 +23,7 @@ TRACE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
 
 
 def anonymous(pid):
-    """Bytes of memory of the process that no file backs."""
+    """Bytes of memory of the process that are not backed by a file."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         for line in status:
             if line.startswith("RssAnon:"):
@@ -34,7 +36,7 @@ def start(command):
 
 
 def watch(run):
-    """The most memory that a running program was seen with."""
+    """The most memory that a running program had at any reading."""
     samples = []
     while run.poll() is None:
         try:
@@ -53,14 +55,15 @@ def watch(run):
 
 
 def prove():
-    """What has ended is not taken for a replay without memory."""
+    """Checks that a program that has ended is not counted as a replay without
+    memory."""
     ended = start(["true"])
     ended.wait()
     try:
         watch(ended)
     except SystemExit:
         return
-    sys.exit("check_memory: it takes a program that it did not see for small")
+    sys.exit("check_memory: it accepts a program whose memory it never read")
 
 
 def peak(folder, repeat):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""check_oracle.py [TRACE...]: the torch policy against PyTorch's own allocator.
+"""check_oracle.py [TRACE...]: compares the torch policy with PyTorch's own
+allocator.
 
-../shared/oracle/oracle.jsonl.xz holds what PyTorch's allocator did on a GPU
-with the requests of a recording under some settings and memory limit. Each
-replay is done again with `fragsim replay`; the event streams come from
-events.py, which lies there too and shares no code with fragsim.
+../shared/oracle/oracle.jsonl.xz holds the results of PyTorch's allocator on a
+GPU for the requests of a recording under certain settings and a memory limit.
+Each replay is repeated with `fragsim replay`. The event streams come from
+events.py in the same folder, which shares no code with fragsim.
 
-Prints `N of 342` for each number and names each miss. Exit 1 if a number that
-must agree does not, 77 where ../shared or the tool is absent.
+Prints `N of 342` for each number and names each difference. Exit 1 if a number
+that must agree differs, 77 if ../shared or the tool is absent.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
 """
 import concurrent.futures
@@ -58,7 +59,7 @@ TOLD = {
 
 
 def policy_of(job):
-    """The job's settings and limit as `torch:` takes them."""
+    """The job's settings and limit as parameters of `torch:`."""
     parts = [job["conf"]] if job["conf"] else []
     if job["cap"]:
         fraction = repr(job["cap"] / job["device_total"])
@@ -67,9 +68,10 @@ def policy_of(job):
 
 
 def write_csv(trace, path, convert):
-    """The requests of a recording; returns how many events there are. What is
-    live after the last is freed in the order of the ids, as the oracle does
-    before it reads the counters; a run that ends in an OOM ends before."""
+    """Writes the requests of a recording; returns the number of events. Blocks
+    that are live after the last event are freed in the order of their ids, as
+    the oracle does before it reads the counters; a run that ends in an OOM ends
+    before that."""
     source = os.path.join(SHARED, "recorded", "dev", f"{trace}.pickle.xz")
     with lzma.open(source) as stream:
         events = convert(pickle.load(stream))
@@ -84,7 +86,7 @@ def write_csv(trace, path, convert):
 
 
 def replay(trace, jobs, folder, convert):
-    """Our rows for all jobs of one trace, in their order."""
+    """fragsim's rows for all jobs of one trace, in the order of the jobs."""
     path = os.path.join(folder, f"{trace}.csv")
     count = write_csv(trace, path, convert)
     for job in jobs:
@@ -116,7 +118,7 @@ def load_jobs(wanted):
 
 
 def compare(jobs, rows, numbers):
-    """{number: [text of a miss]}"""
+    """{number: [descriptions of differences]}"""
     misses = {name: [] for name in numbers}
     for job, row in zip(jobs, rows):
         for name, ours in numbers.items():

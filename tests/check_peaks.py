@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""check_peaks.py: who may rearrange memory holds hardly more than is allocated.
+"""check_peaks.py: checks that a policy which may rearrange memory reserves
+hardly more than it allocates.
 
-remap and compact on every recording of default settings, each answer proved by
-the ledger: peak reserved is at most 1.02 of peak allocated rounded up to the
-granularity, and 1.035 where remap may not touch what lives, but for 1.02 if it
-lodges early. Prints each policy's worst and its price.
+It runs remap and compact on every recording with default settings; the ledger
+verifies each answer. Peak reserved must be at most 1.02 times the peak
+allocated, rounded up to the granularity. For remap:mesh=no, which must not
+touch live blocks, the limit is 1.035; with lodge=early it is 1.02 again. Prints
+each policy's worst ratio and its cost.
 
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR (the
-folder of the recordings; skipped with 77 where there is none).
+folder of the recordings; skipped with 77 if it is absent).
 """
 import json
 import os

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""check_plan.py: plans of known instances and of recordings, as a table.
+"""check_plan.py: checks plans of known instances and of recordings, and prints
+a table.
 
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR (the
-folder of instances and recordings; skipped with 77 where there is none).
+folder of instances and recordings; skipped with 77 if it is absent).
 
   minimalloc   A to K at most 1,048,576 bytes high, C 1,039,360 (the optimum)
-  recordings   of default settings, at most 1 % above the lower bound
-  plan:online  of training with equal steps, at most 1 %; and in the last steps,
-               with expandable for the rest, at most 1 % as well
+  recordings   with default settings, at most 1 % above the lower bound
+  plan:online  training with equal steps, at most 1 %; also in the last steps,
+               with expandable for the rest, at most 1 %
 """
 import json
 import os
@@ -28,7 +29,7 @@ EQUAL_STEPS = ["gpt2_train", "llama_fixed", "llama_noamp"]
 
 
 def plan(path, policy):
-    """The row of the one run, and the processor's seconds it took."""
+    """Returns the row of the run and its processor seconds."""
     before = os.times()
     done = subprocess.run([TOOL, "replay", str(path), "-p", policy, "-q",
                            "--check", "--json", "-"],
@@ -69,8 +70,8 @@ def recordings():
 
 
 def online():
-    """Where every step is alike, the plan is found and is nearly all there is
-    at the end: warm-up by expandable alone has left more."""
+    """If all steps are alike, the plan is found and holds nearly all memory at
+    the end: the warm-up by expandable alone reserved more."""
     good = True
     for name in EQUAL_STEPS:
         path = SHARED / "recorded/dev" / f"{name}.pickle.xz"

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""check_pytorch_record.py: traces/pytorch_record.py runs a script as python3
-does, and dumps a snapshot when memory runs out and at the end, each whole. A
-torch of a few lines stands for PyTorch's.
-"""
+"""check_pytorch_record.py: checks that traces/pytorch_record.py runs a script
+as python3 does, and writes a complete snapshot when memory runs out and at the
+end. A torch module of a few lines stands for PyTorch."""
 import os
 import subprocess
 import sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check_readme.py [--update]: README.md says what the tool says.
+"""check_readme.py [--update]: checks that README.md agrees with the tool.
 
-The table of policies is that of `fragsim policies --json -`, and each command
-of a console block (`$ fragsim ...`, run from the top of the tree) prints what
-stands below it. --update writes both into README.md instead.
+The table of policies must be that of `fragsim policies --json -`, and each
+command of a console block (`$ fragsim ...`, run from the top of the tree) must
+print the text below it. --update writes both into README.md instead.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import difflib
@@ -40,7 +40,7 @@ def policies():
 
 
 def console(block):
-    """The block with what its commands print now."""
+    """The block with the current output of its commands."""
     lines = []
     for line in block.splitlines():
         if line.startswith("$ fragsim "):
@@ -70,7 +70,7 @@ def main():
     sys.stdout.writelines(difflib.unified_diff(
         found.splitlines(True), expected.splitlines(True),
         "README.md", "the tool"))
-    print("check_readme: tests/check_readme.py --update mends this")
+    print("check_readme: run tests/check_readme.py --update")
     return 1
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_report.py: the page of `fragsim report`.
+"""check_report.py: checks the page of `fragsim report`.
 
-It is well-formed, names nothing outside of itself, holds the numbers of the
-runs (computed anew from what the same replay printed as JSON), escapes what
-came from files, and is the same bytes each time; a failure leaves no file. With
-Chromium it is also opened, sorted by a click and printed. Skipped without
-gnuplot.
+The page must be well-formed, refer to nothing outside of itself, hold the
+numbers of the runs (computed anew from the JSON of the same replay), escape
+texts that come from files, and have the same bytes each time. A failure must
+leave no file. If Chromium is installed, the page is also opened, sorted by a
+click and printed. Skipped without gnuplot.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import json
@@ -38,7 +38,7 @@ def run(*arguments, code=0, **more):
 
 
 class Page(HTMLParser):
-    """Checks that tags nest, and gathers tables, ids and links."""
+    """Checks that tags nest, and collects tables, ids and links."""
 
     def __init__(self, text):
         super().__init__()
@@ -85,7 +85,7 @@ class Page(HTMLParser):
             self.text.append(data)
 
     def rows(self, name):
-        """Rows of cells (data-v or text) of every table called that."""
+        """The rows of cells (data-v or text) of every table with that name."""
         return [[c[2] if c[1] is None else float(c[1] or "inf") for c in row]
                 for title, table in self.tables if name in title.split()
                 for row in table if row and row[0][0] == "td"]
@@ -115,7 +115,7 @@ def near(a, b):
 
 
 def check_policies(page, rows):
-    """The ranked table is what the rows say."""
+    """The ranked table agrees with the rows."""
     free = [r for r in rows if r["capacity_bytes"] is None]
     found = page.rows("policies")
     assert len(found) == len(POLICIES)
@@ -147,7 +147,7 @@ def check_policies(page, rows):
 
 
 def check_runs(page, rows):
-    """Every run is there, with its numbers."""
+    """The page contains every run with its numbers."""
     key = lambda *a: tuple(a)
     expected = sorted(
         key(r["policy"], r["capacity_bytes"] or math.inf,
@@ -163,7 +163,8 @@ def check_runs(page, rows):
 
 
 def check_verdict(page, text, rows):
-    """The choice survives the most at its price, and is in the words."""
+    """The chosen policy survives the most at its cost, and the text names it.
+    """
     words = re.sub(r"\s+", " ", "".join(page.text))
     match = re.search(r"Use (\S+)\. It survives (\d+) of (\d+) runs", words)
     assert match, words[:600]
@@ -208,7 +209,7 @@ def check_page(folder, files, rows):
 
 
 def check_slowdown(folder, files, rows):
-    """Whoever survives the most is chosen once its price does not matter."""
+    """If cost does not matter, the policy that survives the most is chosen."""
     run("report", "-q", *files, "--slowdown", "1", "--baseline", "tlsf", "-o",
         "dear.html", cwd=folder)
     path = os.path.join(folder, "dear.html")
@@ -305,8 +306,8 @@ exit ${BROWSER_EXIT:-0}
 
 
 def check_scratch(folder, files):
-    """Scratch files lie under TMPDIR, however long its name is, and nothing
-    stays there; the page is the same bytes."""
+    """Scratch files lie under TMPDIR, however long its name is, and all are
+    removed; the page has the same bytes."""
     place = os.path.join(folder, *(letter * 120 for letter in "abc"))
     os.makedirs(place)
     tools = os.path.join(folder, "tools")
@@ -384,7 +385,7 @@ def main():
             check_browser(folder, files, browser)
         else:
             print("check_report: no Chromium; neither clicked nor printed")
-    print("the page is as it must be")
+    print("the page is correct")
     return 0
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""check_results.py: a result file, read by h5py, says what the JSON of the same
-replay says: every column of every run, with units and long_name, the exact
-peaks inside the decimated series, one row an OOM. Skipped (77) without h5py.
+"""check_results.py: checks with h5py that a result file agrees with the JSON of
+the same replay: every column of every run, with units and long_name, the exact
+peaks inside the decimated series, and one row for each OOM. Skipped (77)
+without h5py.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import json
@@ -38,7 +39,7 @@ def write_trace(path, events=20000):
 
 
 def plain(value):
-    """A value of the table as JSON has it."""
+    """A value of the table in its JSON form."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, float) or value.dtype.kind == "f":

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""check_sweep.py: a sweep makes the same bytes however it came about.
+"""check_sweep.py: checks that a sweep writes the same bytes however it is run.
 
-One grid of small traces is run with one thread and with two, in shards merged
-in any order, and by twenty sweeps in a row that are killed (SIGKILL) at random
-moments and taken up again; each time the result file is the same, and no cell
-that was finished is run again. Its numbers are those of `replay`. Then what can
-go wrong: two writers, a full disk, a signal, a broken journal or shard, little
-memory. Environment: FRAGSIM (default build/fragsim).
+One grid of small traces is run with one thread and with two, in shards that are
+merged in any order, and by twenty sweeps in a row that are killed (SIGKILL) at
+random moments and resumed. The result file must be the same each time, and no
+finished cell may run again. Its numbers must be those of `replay`. Then the
+check covers failures: two writers, a full disk, a signal, a damaged journal or
+shard, little memory.
+Environment: FRAGSIM (default build/fragsim).
 usage: check_sweep.py [SEED]
 """
 import csv
@@ -71,7 +72,7 @@ def expect(done, code, *words):
 
 
 def same_runs(one, other):
-    """Every table of every run, whatever the order of runs."""
+    """Every table of every run, in any order of runs."""
     def tables(path):
         found = {}
         with h5py.File(path) as file:
@@ -122,7 +123,7 @@ class Sweeps:
             self.same(out)
 
     def numbers(self):
-        """Against replay, which does not come this way."""
+        """Compares with `replay`, which uses other code."""
         rows = [{}, {}]
         policies = ["torch", "cuda_async"] + [
             f"best_fit:segment={n}MiB" for n in (2, 4, 8)]
@@ -168,7 +169,7 @@ class Sweeps:
         self.parts = parts
 
     def details(self):
-        """Series, OOMs and segments go through journal and merge too."""
+        """Series, OOMs and segments also pass through journal and merge."""
         whole, parts = self.out(), [self.out(), self.out()]
         args = ["sweep", *self.traces[:2], "-p", "torch", "-c", "inf,0.5x",
                 "--details", "--points", "100"]
@@ -186,7 +187,8 @@ class Sweeps:
             same_runs(whole, other)
 
     def replays(self):
-        """Two files of one run differ in its wall time: either order will do."""
+        """Two files of one run differ in its wall time, so they may be merged
+        in either order."""
         files = [self.out(), self.out(), self.out()]
         untimed = dict(os.environ, SOURCE_DATE_EPOCH="0")
         for file in files:
@@ -198,7 +200,8 @@ class Sweeps:
         assert read(merged[0]) == read(merged[1])
 
     def kills(self, rng):
-        """A sweep is killed until it gets through, and another begun."""
+        """A sweep is killed and resumed until it finishes; then another one
+        begins."""
         out, kept, kills, finished = self.out(), 0, 0, 0
         while kills < KILLS or not finished:
             with subprocess.Popen([FRAGSIM, *self.args(out, "-j2", "--resume")],
@@ -229,7 +232,8 @@ class Sweeps:
         print(f"{kills} kills, {finished} sweeps finished")
 
     def cells_in(self, out):
-        """Whole records of runs in a journal, read by its layout alone."""
+        """The number of complete entries of runs in a journal, read only by its
+        layout."""
         count, at = 0, 0
         try:
             data = read(out + ".journal")
@@ -258,7 +262,7 @@ class Sweeps:
         expect(tool(*self.args("/nowhere/x.h5")), FILES, "/nowhere/x.h5")
 
     def journals(self):
-        """One with a broken end is taken up, one that is foreign refused."""
+        """A journal with a damaged end is resumed; a foreign one is refused."""
         out = self.out()
         journal = out + ".journal"
         bad = self.traces + [os.path.join(self.folder, "no.csv")]
@@ -313,7 +317,7 @@ class Sweeps:
             self.same(out)
 
     def full_disk(self):
-        """Files of 20 kB at most; then the disk has room again."""
+        """Files are limited to 20 kB; then the disk has room again."""
         out = self.out()
 
         def small():
@@ -327,7 +331,8 @@ class Sweeps:
         self.same(out)
 
     def faults(self):
-        """What cannot be read is left out, said, and can be mended."""
+        """An unreadable trace is left out and named, and can be repaired later.
+        """
         out, broken = self.out(), os.path.join(self.folder, "broken.csv")
         with open(broken, "w", encoding="ascii") as file:
             file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
@@ -339,7 +344,8 @@ class Sweeps:
         expect(tool(*args, "--resume"), USE, "2 traces or cells failed")
 
     def moved_traces(self):
-        """A trace is known by what is in it; a changed one is not."""
+        """A trace is identified by its contents; a changed trace is a different
+        one."""
         out, fresh = self.out(), self.out()
         moved = [path[:-4] + "_moved.csv" for path in self.traces[:3]]
         gone = os.path.join(self.folder, "gone.csv")
@@ -395,13 +401,15 @@ class Sweeps:
         return paths
 
     def little_memory(self):
-        """The sum of what runs stays below the limit, and all of it runs."""
+        """The memory of all running cells stays below the limit, and all cells
+        run."""
         out = self.out()
         expect(tool(*self.args(out, "-j8", "--memory", "1MiB")), DONE)
         self.same(out)
 
     def little_address_space(self):
-        """Where eight threads have no room for stacks and heaps, fewer run."""
+        """If eight threads have no room for their stacks and heaps, fewer run.
+        """
         if SANITIZED:
             return
 
@@ -420,7 +428,8 @@ class Sweeps:
                    f"fragsim {verb}: 1 of 8 threads")
 
     def in_a_group(self):
-        """In a cgroup that holds one of three traces, all are swept."""
+        """In a cgroup with room for one of three traces, all traces are swept.
+        """
         group, limit = "/sys/fs/cgroup/memory/frag_sweep", "limit_in_bytes"
         if SANITIZED:
             return

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""check_torch.py: libfragsim_torch.so under a program of threads and streams.
+"""check_torch.py: checks libfragsim_torch.so under a program with threads and
+streams.
 
-tests/torch/program.c calls it as PyTorch does, on the fake driver. Held to it:
-no block is ever written by two, with every policy that keeps addresses, with
-streams whose work ends at once and with streams whose work ends only when the
-device is waited for; the result file says what the program was told; wrong
-settings and a full device end it with words. tests/torch/streams.c has the
-scenes in which a stream has to wait and a block must not be free yet.
+tests/torch/program.c calls the library as PyTorch does, on the fake driver. No
+two owners may ever write to one block, with every policy that does not move
+blocks, with streams whose work ends at once and with streams whose work ends
+only when the program waits for the device. The result file must agree with the
+numbers that the program read. Wrong settings and a full device must end the
+program with a message. tests/torch/streams.c has the scenes in which a stream
+must wait and a block must not be free yet.
 Environment: FRAG_BUILD_DIR.
 """
 import json
@@ -32,7 +34,7 @@ def fail(text):
 
 
 def run(*arguments, program=PROGRAM, **settings):
-    """The fake is not to ask for what a dying process leaves behind."""
+    """The fake driver ignores memory that a dying process leaves behind."""
     env = dict(os.environ, FAKE_CUDA_LEAKS="1",
                LD_LIBRARY_PATH=os.path.join(BUILD, "tests", "fake_cuda"))
     env.update({key: str(value) for key, value in settings.items()})
@@ -63,7 +65,7 @@ def serves(folder, policy, lazy):
 
 
 def bars(path):
-    """The bars' data, which any result file can be asked for."""
+    """The data of the figure `compare`, which exists for any result file."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([FRAGSIM, "plot", path, "compare", "-q", "-f", "--keep",
                         folder, "-o", os.path.join(folder, "x.svg")],
@@ -73,7 +75,7 @@ def bars(path):
 
 
 def orders(folder):
-    """The two lines are of scenes that have to end so."""
+    """Two scenes must end with these two lines."""
     done = run(program=STREAMS, FAKE_CUDA_LAZY=1,
                FRAGSIM_OUTPUT=os.path.join(folder, "child.h5"))
     if done.returncode or done.stderr.splitlines() != [
@@ -89,8 +91,8 @@ def is_quiet(done, what):
 
 
 def writes(folder):
-    """As the program was set up; over an old file only if told to; an empty
-    setting is none."""
+    """The result file has the program's settings. An old file is overwritten
+    only on request; an empty setting counts as none."""
     out = os.path.join(folder, "set.h5")
     what = {"FRAGSIM_POLICY": "torch:expandable_segments:True",
             "FRAGSIM_CAPACITY": "3GiB", "FRAGSIM_OUTPUT": out}
@@ -111,7 +113,7 @@ def writes(folder):
     what["FRAGSIM_CAPACITY"] = "4GiB"
     is_quiet(run("4096", FRAGSIM_REPLACE=1, **what), "a second run")
     if "on 4 GiB" not in bars(out):
-        fail("the second run has not replaced the first")
+        fail("the second run did not replace the result file of the first")
     is_quiet(run("4096", FRAGSIM_POLICY="", FRAGSIM_CAPACITY="",
                  FRAGSIM_OUTPUT="", FRAGSIM_REPLACE=""), "empty settings")
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""check_tune.py: what `fragsim tune` says, against `fragsim replay`.
+"""check_tune.py: compares the results of `fragsim tune` with `fragsim replay`.
 
-An artificial trace whose optimum is known; the figures of the best setting and
-of the held-out half done again with `replay`; the best is no worse than any
-point of a grid of this script's own; the bounds hold; the same seed gives the
-same bytes on any number of threads; the streams of --verify-with are the
-trace's; the example script finds the setting that fits.
+It uses an artificial trace whose optimum is known. `replay` must confirm the
+figures of the best setting and of the held-out half. The best setting must be
+no worse than any point of this script's own grid, the bounds must hold, and the
+same seed must give the same bytes on any number of threads. The streams of
+--verify-with must be those of the trace, and the example script must find the
+setting that fits.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import csv
@@ -59,7 +60,7 @@ def replay(path, settings, capacity="inf"):
 
 
 def figures(row):
-    """A row of replay in the words of tune."""
+    """A row of replay with tune's names."""
     oom = row["first_oom_event"]
     return {"peak_reserved_bytes": int(row["peak_reserved_bytes"]),
             "driver_calls": sum(int(row[name]) for name in CALLS),
@@ -74,9 +75,9 @@ def write_events(path, events):
 
 
 def steps_of_growing_size(path):
-    """One block at a time, each larger than the last: a segment for each, 680
-    MiB, unless free memory grows with the request or requests are made equal.
-    128 MiB then are the least for 127."""
+    """One block at a time, each larger than the last. Each needs its own
+    segment, 680 MiB in total, unless free memory grows with the request or
+    requests are rounded to equal sizes. Then 128 MiB are the least for 127."""
     events = []
     for size in (100, 105, 110, 115, 120, 127):
         events += [("alloc", 1, size * MIB, 0), ("free", 1, 0, 0)]
@@ -104,8 +105,8 @@ def known_answer(folder):
 
 
 def between_the_grid(folder):
-    """Two blocks of 7 MiB fill a segment of 14 MiB, which no coarse grid has:
-    12 serve one of them, 16 waste 2."""
+    """Two blocks of 7 MiB fill a segment of 14 MiB, which is in no coarse grid:
+    12 MiB hold one block, 16 MiB waste 2 MiB."""
     path = os.path.join(folder, "sevens.csv")
     write_events(path, [(op, block, 7 * MIB if op == "alloc" else 0, 0)
                         for op in ("alloc", "free") for block in (1, 2)])
@@ -116,7 +117,7 @@ def between_the_grid(folder):
 
 
 def grid(vmm):
-    """Settings of this script's own choice."""
+    """Settings that this script chooses itself."""
     for expandable, large, split, division in itertools.product(
             (False, True), (20, 32, 64), (None, 64, 256), (None, 2, 4, 8)):
         if expandable and (not vmm or split):
@@ -160,7 +161,7 @@ def pareto(answer):
 
 
 def held_out(folder):
-    """The second half, cut in the middle by hand."""
+    """The second half of the trace, divided in the middle by hand."""
     whole = os.path.join(folder, "whole.csv")
     run("export", bundled("multistream"), "-o", whole)
     with open(whole, encoding="ascii") as file:

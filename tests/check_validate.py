@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""check_validate.py [bundled|anchored|predicted|foreign]: `fragsim validate` on
-recordings.
+"""check_validate.py [bundled|anchored|predicted|foreign]: runs `fragsim
+validate` on recordings.
 
-bundled    traces/bundled: all must be exact
+bundled: traces/bundled; all must be exact.
 
-anchored   recorded/dev with recorded segment addresses: all must be exact
-predicted  the same with addresses from the arena's model of the driver: at
-           least 59 (an independent model of the rules reaches 55)
-foreign    the two public snapshots of foreign/pytorch: both must be exact
+anchored: recorded/dev with recorded segment addresses; all must be exact.
 
-Names each recording that is not exact, with its first divergence and, where
-addresses were predicted, the first address that differs: its cause. Exit 1 if
-there are fewer than said, 77 where ../shared or the tool is absent.
+predicted: the same with addresses from the arena's model of the driver; at
+least 59 (an independent model of the rules reaches 55).
+
+foreign: the two public snapshots of foreign/pytorch; both must be exact.
+
+Names each recording that is not exact, with its first divergence and, if
+addresses were predicted, the first address that differs, which is its cause.
+Exit 1 if fewer recordings are exact than stated above, 77 if ../shared or the
+tool is absent.
 Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
 """
 import glob
@@ -34,7 +37,8 @@ KINDS = {
 
 
 def validate(path, options):
-    """The rows of one recording; exit 1 only says that one is not exact."""
+    """The rows of one recording. Exit 1 only means that one row is not exact.
+    """
     command = [FRAGSIM, "validate", path, "-q", "--json", "-", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares what `test_import_torch --dump FILE` hands to the builder with what
-Python's own unpickler finds in the same file.
+"""compare_import.py: compares the calls that `test_import_torch --dump FILE`
+passes to the builder with the contents that Python's own unpickler finds in the
+same file.
 
 usage: compare_import.py TEST_PROGRAM SNAPSHOT...
 """
