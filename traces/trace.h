@@ -21,10 +21,12 @@ FRAG_BEGIN_DECLS
 /* The operations of a client. The enum, the words in CSV files and the HDF5
  * enum are made from this list.
  *
- * PyTorch's allocator works in streams. A block that another stream still uses
- * (record_stream) cannot be reused when the client frees it, only later:
- * FREE_REQUESTED is the client's call, FREE the moment from which the block can
- * be reused. EMPTY_CACHE (trim) returns unused segments to the device. */
+ * A GPU executes the work of a stream asynchronously. If a second stream uses a
+ * block (RECORD_STREAM), the block cannot be reused when the client frees it,
+ * but only when that stream has finished. Therefore FREE_REQUESTED is the call
+ * of the client, and FREE is the moment from which the block can be reused;
+ * PyTorch records them as free_requested and free_completed. EMPTY_CACHE (trim)
+ * requests that unused segments are returned to the device. */
 #define FRAG_OPS(X)                     \
     X(ALLOC, "alloc")                   \
     X(FREE, "free")                     \
@@ -75,7 +77,7 @@ enum frag_block_state {
     FRAG_ACTIVE_ALLOCATED,    /* live */
 };
 
-#define FRAG_SIZE_UNKNOWN UINT64_MAX /* a requested size was not recorded */
+#define FRAG_SIZE_UNKNOWN UINT64_MAX /* the requested size is not recorded */
 
 /* A block: a part of a segment, free or live. */
 struct frag_recorded_block {
@@ -126,10 +128,10 @@ struct frag_recorded {
 
 enum frag_mark_kind { FRAG_MARK_BEGIN, FRAG_MARK_END };
 
-/* A boundary of a training step or phase. It lies between the events number
- * event - 1 and event. */
+/* The beginning or the end of a training step or phase. */
 struct frag_mark {
-    uint64_t event;
+    uint64_t event; /* the mark lies directly before the event with this index;
+                       the number of events if it lies after the last one */
     frag_time time;
     uint32_t kind; /* enum frag_mark_kind */
     uint32_t name; /* index in frag_trace.strings */
@@ -218,7 +220,7 @@ struct frag_trace {
     uint32_t note_count;
     const char *const *notes;
 
-    void *owner; /* owns all memory above; private to traces/ */
+    void *owner; /* the storage of the arrays; private to traces/ */
 };
 
 struct frag_read_options {
@@ -247,7 +249,7 @@ enum frag_err frag_trace_open(const char *path,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void frag_trace_close(struct frag_trace *trace); /* NULL is fine */
 
-/* The form of a file, as its first bytes on the disk show it. */
+/* The form of a file. Its first bytes on the disk decide the form. */
 enum frag_trace_form {
     FRAG_FORM_PLAIN,      /* neither form below, or "-", or not readable */
     FRAG_FORM_PACKED,     /* gzip, xz, zstd or zip, whatever is inside */
