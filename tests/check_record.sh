@@ -122,7 +122,7 @@ done
 same "the pool that is set" "$(fact pools t.h5)" 2
 record record_loader dlsym unread
 same "exit code where nothing is a request" $? 5
-same "words where nothing is a request" "$(head -1 said)" "without a trace: calls\
+same "words where nothing is a request" "$(head -1 said)" "no trace: calls\
  of cuGreenCtxDestroy are not recorded: 1 calls or look-ups"
 for seed in 1 2 3; do
     SEED=$seed record record_loader dlsym mixed
@@ -276,7 +276,7 @@ same "the program of an output that exists" "$(cat t.h5 ran 2>/dev/null)" mine
 "$fragsim" record -q -f -k -o t.h5 -- "$parts/record_loader" dlsym blocks \
     >wanted 2>said
 same "words of -q -k" "$(sed 's/-[A-Za-z0-9]*;/-X;/' said)" \
-    "fragsim record: the logs are in $folder/t.h5.logs-X; every command reads\
+    "fragsim record: the logs are in $folder/t.h5.logs-X; every command can read\
  them"
 same "the log that -k keeps" "$(events t.h5.logs-*/*.fragrec)" "$(cat wanted)"
 "$fragsim" record -o late.h5 -- \
