@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""allocators.py: PyTorch's own allocator and ours on one device in one run.
+"""allocators.py: runs PyTorch's own allocator and fragsim's on one device, in
+one run.
 
-allocators.py build                 compiles what the next needs, once
-allocators.py run [--seconds N] [--rounds N] --events FOLDER RECORDING...
+  allocators.py build                 compiles the extension that `run` needs, once
+  allocators.py run [--seconds N] [--rounds N] --events FOLDER RECORDING...
 
-Adds to data/device_pytorch.csv (FRAG_ROWS) a row a round, recording and allocator. What
-PyTorch's does is ../shared/oracle/torch_oracle.py (FRAG_ORACLE), which takes the events
-that events.py beside it makes of a recording: FOLDER/NAME.events; without its cache
-it is the same loop over c10's allocate() under PYTORCH_NO_CUDA_MEMORY_CACHING=1. Ours
-is `fragsim compare` (FRAGSIM), and the same loop over PyTorch with our policy under it
-("PyTorch over POLICY"; fragsim_torch is found as in inside_torch.py). A row is the
-quickest of three passes from an empty cache each; steady, of three more that keep it.
-Each of PyTorch's has a process for all rounds, ours one a row; rounds go forward and
-backward through the allocators in turn.
+Adds one row for each round, recording and allocator to data/device_pytorch.csv
+(FRAG_ROWS). PyTorch's side is ../shared/oracle/torch_oracle.py (FRAG_ORACLE),
+which reads the events that events.py beside it makes from a recording:
+FOLDER/NAME.events. PyTorch without its cache is the same loop over c10's
+allocate() under PYTORCH_NO_CUDA_MEMORY_CACHING=1. fragsim's side is `fragsim
+compare` (FRAGSIM), and the same loop over PyTorch on a policy of fragsim
+("PyTorch over POLICY"; fragsim_torch is found as in inside_torch.py). A row is
+the fastest of three passes, each from an empty cache; `steady` is the fastest
+of three more that keep the cache. Each allocator of PyTorch has one process for
+all rounds; fragsim has one process for each row. Rounds go through the
+allocators alternately forward and backward.
 """
 import argparse
 import contextlib
@@ -38,10 +41,10 @@ COLUMNS = ["trace", "round", "allocator", "peak_reserved_bytes", "ns_per_event",
            "steady_ns_per_event"]
 BARE = "PyTorch without cache"
 EVENT = 24  # bytes
-PATIENCE = 100  # seconds for an answer
+PATIENCE = 100  # seconds to wait for an answer
 EXPANDABLE = "expandable_segments:True"
 REPEAT = 3
-SHORT = 20000  # events: of longer recordings a run without a cache takes seconds
+SHORT = 20000  # events; a run of a longer recording without a cache takes seconds
 
 UNCACHED = r"""
 #include <torch/extension.h>
@@ -71,7 +74,7 @@ double replay_uncached(torch::Tensor events)
 # ---- PyTorch's ----
 
 def oracle():
-    """torch_oracle.py without its command line, as a namespace."""
+    """Loads torch_oracle.py without its command line, as a namespace."""
     with open(ORACLE, encoding="utf-8") as file:
         text = file.read()
     space = {"__name__": "torch_oracle"}
@@ -86,8 +89,9 @@ def uncached_extension():
 
 
 class Allocator:
-    """One of PyTorch's, in a process that has it and the device to itself: what it
-    finds in its environment holds from its first use on."""
+    """One of PyTorch's allocators, in a process of its own. PyTorch reads the
+    environment at the first use of the allocator, and its values hold from then
+    on."""
 
     def __init__(self, env):
         os.environ.update(env)
@@ -104,8 +108,8 @@ class Allocator:
             self.replay = lambda events: built.replay(events, True)[1]
 
     def measure(self, path):
-        """Peak bytes; ns an event from an empty cache, and in passes that follow
-        without emptying it."""
+        """Returns the peak in bytes, the ns per event from an empty cache, and
+        the ns per event in later passes that do not empty the cache."""
         import numpy
         import torch
         torch.cuda.init()
@@ -135,7 +139,7 @@ class Allocator:
 
 
 def take(env):
-    """In a fresh process: it is this allocator's from here on."""
+    """Binds a new process to this allocator."""
     global mine  # pylint: disable=global-statement
     mine = Allocator(env)
 
@@ -149,8 +153,8 @@ def measure_here(path):
 
 
 class Worker:
-    """The process of an allocator. Spawned: a fork of a process that knows CUDA
-    cannot use it."""
+    """The process of an allocator. It is spawned, because a forked child of a
+    process that uses CUDA cannot use CUDA."""
 
     def __init__(self, env, stack):
         self.pool = stack.enter_context(ProcessPoolExecutor(
@@ -171,14 +175,15 @@ WORKERS = {
 
 
 def start_workers(stack):
-    """By name, those that could start; the others are told of."""
+    """The workers that started, by name; failures are reported on stderr."""
     workers = {name: Worker(env, stack) for name, env in WORKERS.items()}
     return {name: worker for name, worker in workers.items()
             if answer(name, functools.partial(worker.started.result, PATIENCE))}
 
 
 def answer(name, act):
-    """What act() gives; None and a word on stderr where it fails."""
+    """The result of act(). If it fails, prints a message on stderr and returns
+    None."""
     try:
         return act()
     except Exception as error:  # pylint: disable=broad-except
@@ -201,7 +206,8 @@ def ours(trace, policy):
 # ---- all of them, in turn ----
 
 def contestants(workers, trace, events):
-    """PyTorch's and the one of ours that is held against it side by side."""
+    """Each of PyTorch's allocators, followed by the policy of fragsim that is
+    compared with it."""
     beside = {"PyTorch": "torch", f"PyTorch:{EXPANDABLE}": f"torch:{EXPANDABLE}",
               BARE: "direct"}
     for name, worker in workers.items():
@@ -213,7 +219,8 @@ def contestants(workers, trace, events):
 
 
 def native(recording, folder):
-    """The recording as a trace of ours, which is opened at once."""
+    """Converts the recording to a trace file of fragsim, which opens at once.
+    """
     name = os.path.basename(recording).split(".")[0]
     trace = os.path.join(folder, name + ".h5")
     subprocess.run([FRAGSIM, "import", "-q", recording, "-o", trace], check=True)

@@ -1,22 +1,21 @@
 #!/bin/sh
-# device.sh FRAGSIM OUT TRACE TRACE TRACE TRACE...: what of the simulation holds
-# on this machine's GPU, with twenty recordings on an H200 in about eleven
-# minutes. Writes into OUT, a part each
-#   device_costs.csv     what the driver's calls cost,
-#   device_calls.csv     and the times that is fitted to (costs);
-#   device_contents.csv  every policy at 1.02 and 0.9 times of what each of the
-#                        first four traces asks for, contents checked (contents);
-#   device_end.csv       four policies to the true end of the device's memory (end);
-#   device_times.csv     every policy on every trace without a limit (times);
-#   device_limits.csv    and on the traces after the fourth at those limits
-#                        (limits).
-# Needs nothing but the tool. A part that fails does not stop the others; exit 1
-# if a number differs, memory is left on the device or a part fails. plan runs
-# on the first four only: its two calls are soon made, its search is not.
+# device.sh FRAGSIM OUT TRACE TRACE TRACE TRACE...: compares the simulation with
+# this machine's GPU. With twenty recordings it takes about eleven minutes on an
+# H200. Each part writes one file or two into OUT:
+#   costs     device_costs.csv, the costs of the driver's calls, and
+#             device_calls.csv, the times from which they were computed
+#   contents  device_contents.csv: every policy at 1.02 and 0.9 times the memory
+#             that each of the first four traces requests, with contents checked
+#   end       device_end.csv: four policies until the device's memory is used up
+#   times     device_times.csv: every policy on every trace without a limit
+#   limits    device_limits.csv: the traces after the fourth at the two limits
+# Needs only the tool. A part that fails does not stop the others. Exit 1 if a
+# number differs, memory is left on the device, or a part fails. plan runs on the
+# first four traces only: its two calls are fast, its search is not.
 #
-# Environment: FRAG_PARTS, the parts to run, in their order; all but costs
-# need device_costs.csv in OUT.
-# shellcheck disable=SC2317  # parts are called by their names
+# Environment: FRAG_PARTS, the parts to run, in their order. All parts except
+# costs need device_costs.csv in OUT.
+# shellcheck disable=SC2317  # parts are called by name
 set -u
 [ $# -ge 6 ] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
 fragsim=$1 out=$2
@@ -31,8 +30,8 @@ done
 costs=$out/device_costs.csv
 status=0
 
-# compare NAME ARGUMENT...: more rows of OUT/device_NAME.csv, which begins with
-# how it was made.
+# compare NAME ARGUMENT...: adds rows to OUT/device_NAME.csv, whose first line
+# states how it was made.
 compare() {
     to=$out/device_$1.csv code=0
     shift
@@ -59,7 +58,7 @@ part_contents() {
         --repeat 1
 }
 
-# What the simulated device serves and the real one does not is a difference.
+# A request that only the simulated device can serve counts as a difference.
 part_end() {
     "$fragsim" gen -q -f -o "$out/big.h5" \
         stationary:allocs=6000,live=160,mean=1GiB,spread=0.5 || return

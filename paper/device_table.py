@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""device_table.py [FILE]: what paper/device.sh found, as a page.
+"""device_table.py [FILE]: makes a page of the results of paper/device.sh.
 
-Reads paper/data/device_*.csv, whose first line says where
-and how each was made; writes paper/device.md, or FILE.
+Reads paper/data/device_*.csv; the first line of each file states where and how
+it was made. Writes paper/device.md, or FILE.
 """
 import csv
 import json
@@ -21,11 +21,13 @@ def rows(name):
 
 
 def limits(lines):
-    """Runs at limits: those whose contents were checked, and the other recordings'."""
+    """Runs at limits: those with contents checked, and those of the other
+    recordings."""
     lines += ["## The same numbers", "",
-              "Every policy at 1.02 and 0.9 times of what each recording asks for. The "
-              "same: every count of a run is that of the simulated one (peak reserved, "
-              "OOMs and where the first is, calls, segments).", "",
+              "Every policy runs with 1.02 and 0.9 times the memory that each recording "
+              "requests. A run is `the same` if each of its counts equals the count "
+              "of the simulated run (peak reserved, OOMs and the event of the first "
+              "one, calls, segments).", "",
               "| recordings | policies | runs | the same | bytes left on the device | "
               "contents | made by |", "|---|---:|---:|---:|---:|---|---|"]
     differ = []
@@ -49,8 +51,8 @@ def near(ratios):
 
 
 def shares(found, pace=True):
-    """Which part of each recording's and of each policy's seconds is modelled,
-    at the pace of the machine."""
+    """Modelled and measured seconds of each recording and of each policy, at the
+    pace of the machine."""
     sums = {}
     for r in found:
         paced = float(r["modelled_seconds"]) * float(r["pace"] if pace else 1)
@@ -80,19 +82,19 @@ def times(lines):
     lines += [
         "## Modelled over measured seconds", "",
         f"{about}.", "",
-        f"The driver's calls of {len(found)} runs "
+        f"The table compares the time of the driver's calls of {len(found)} runs "
         f"({len({r['policy'] for r in found})} policies, "
-        f"{len({r['trace'] for r in found})} recordings, no limit), with "
-        "everything given back at the end, the quickest of two runs; "
-        f"{same} of them have every count of the simulated one. The machine "
-        "is shared: a fixed series of calls, timed before and after each run, "
-        f"took {paces[0]:.2f} to {paces[-1]:.2f} times (median "
-        f"{statistics.median(paces):.2f}) of what the model says, and the "
-        "ratios here are at that pace. Within 20 % are the calls of "
-        f"**{near(together)} recordings**, all policies together, and of "
+        f"{len({r['trace'] for r in found})} recordings, no limit). It includes "
+        "the release of all memory at the end; each run is the faster of two. "
+        f"In {same} runs every count equals that of the simulated run. The "
+        "machine is shared: a fixed series of calls, timed before and after "
+        f"each run, took {paces[0]:.2f} to {paces[-1]:.2f} times (median "
+        f"{statistics.median(paces):.2f}) the modelled time. The ratios here "
+        "are corrected by this pace. The modelled time is within 20 % for "
+        f"**{near(together)} recordings**, all policies together, and for "
         f"{near([float(r['paced_ratio']) for r in found])} single runs "
-        f"({near([float(r['modelled_ratio']) for r in found])} without regard "
-        "to the pace).", "",
+        f"({near([float(r['modelled_ratio']) for r in found])} without the "
+        "correction).", "",
         "| recording | all policies | of single runs | within 20 % |",
         "|---|---:|---:|---:|", *share_rows("trace", sums), "",
         "| policy | all recordings | of single runs | within 20 % |",
@@ -100,25 +102,25 @@ def times(lines):
     lines += ["- `" + r["policy"] + f"` on {r['trace']}: "
               f"{float(r['paced_ratio']):.2f} at pace "
               f"{float(r['pace']):.2f}, {float(r['modelled_ratio']):.2f} "
-              "without" for r in found
+              "without the correction" for r in found
               if not 0.8 <= float(r["paced_ratio"]) <= 1.2]
     lines += [""] if lines[-1] else []
     again(lines)
 
 
 def again(lines):
-    """The runs at limits have seconds too: another sitting, each run once."""
+    """The runs at limits have seconds too: another series, each run once."""
     about, found = rows("device_limits.csv")
     paced, raw = ([m / s for (what, _), (m, s, _) in shares(found, pace).items()
                    if what == "trace"] for pace in (True, False))
-    lines += [f"The runs at limits above, each made once ({about}): "
+    lines += [f"The runs at limits above, each made once ({about}), within 20 %: "
               f"{near(paced)} recordings, {min(paced):.2f} to {max(paced):.2f}, and "
               f"{near([float(r['paced_ratio']) for r in found])} single runs; without "
-              f"regard to the pace {near(raw)}, {min(raw):.2f} to {max(raw):.2f}.", ""]
+              f"the correction {near(raw)}, {min(raw):.2f} to {max(raw):.2f}.", ""]
 
 
 def cell(values, digits=0):
-    """Their median, and from where to where they go."""
+    """Their median and range."""
     if not values:
         return "-"
     middle = f"{statistics.median(values):,.{digits}f}"
@@ -147,7 +149,7 @@ class Allocators:
         return ", ".join(f"{int(p):,}" for p in self.peak[trace, allocator])
 
     def ratio(self, trace, one, other, digits):
-        """Of the two, round by round."""
+        """The ratios of the two, round by round."""
         first = self.ns.get((trace, one), {})
         second = self.ns.get((trace, other), {})
         return cell([first[k] / second[k] for k in first if k in second],
@@ -155,10 +157,10 @@ class Allocators:
 
 
 def pytorch(lines, found):
-    lines += ["## Beside PyTorch's own allocator", "", f"{found.about}.", "",
-              "The quickest of three passes through the events in a process; "
-              "the median of the rounds and their range, ratios within a "
-              "round.", "",
+    lines += ["## Compared with PyTorch's own allocator", "", f"{found.about}.", "",
+              "A time is the fastest of three passes through the events in one "
+              "process. The table shows the median of the rounds and their "
+              "range; ratios are computed within a round.", "",
               "| recording | settings | peak reserved, PyTorch | ours | "
               "ns an event, PyTorch | ours | ours / PyTorch |",
               "|---|---|---:|---:|---:|---:|---:|"]
@@ -174,10 +176,10 @@ def pytorch(lines, found):
 
 
 def direct(lines, found):
-    lines += ["## The price of no cache", "",
-              "A device allocation a request: `direct` beside PyTorch under "
-              "PYTORCH_NO_CUDA_MEMORY_CACHING=1, in ns an event, and how many "
-              "times that of the same allocator with its cache.", "",
+    lines += ["## The cost without a cache", "",
+              "Each request is a device allocation: `direct`, and PyTorch under "
+              "PYTORCH_NO_CUDA_MEMORY_CACHING=1. The table shows ns per event, "
+              "and the ratio to the same allocator with its cache.", "",
               "| recording | PyTorch without cache | / with | `direct` | "
               "/ `torch` | `direct` / PyTorch without cache |",
               "|---|---:|---:|---:|---:|---:|"]
@@ -189,17 +191,18 @@ def direct(lines, found):
                          f"{found.times(t, 'direct')} | "
                          f"{found.ratio(t, 'direct', 'torch', 0)} | "
                          f"{found.ratio(t, 'direct', bare, 2)} |")
-    lines += ["", "Of caching \"up to 40 % less allocation overhead than naive "
-              "cudaMalloc\" is said, without a source; what is measured is a "
-              "factor.", ""]
+    lines += ["", "A claim without a source is that caching has \"up to 40 % less "
+              "allocation overhead than naive cudaMalloc\". The measured "
+              "difference is a factor, not a percentage.", ""]
 
 
 def end(lines):
     about, found = rows("device_end.csv")
     lines += ["## The true end of memory", "", f"{about}.", "",
-              "Without a limit the simulated device serves all; the real one "
-              "refuses when its memory is gone, which is less than what it "
-              "reports, 150,109,880,320 B, by what the context holds.", "",
+              "Without a limit, the simulated device serves all requests. The real "
+              "device refuses a request when its memory is used up. It has less "
+              "memory than it reports (150,109,880,320 B), since the context "
+              "holds some of it.", "",
               "| policy | peak reserved | first OOM |", "|---|---:|---:|"]
     for r in found:
         lines.append(f"| `{r['policy']}` | "
@@ -211,8 +214,8 @@ def end(lines):
 def main():
     lines = ["# On the device", "",
              "Made by `paper/device_table.py` from `data/device_*.csv`; "
-             "`paper/device.sh` and `paper/allocators.py` run it on a "
-             "machine with the GPU, without attendance.", ""]
+             "`paper/device.sh` and `paper/allocators.py` measure the data on a "
+             "machine with the GPU, unattended.", ""]
     limits(lines)
     times(lines)
     allocators = Allocators()

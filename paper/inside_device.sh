@@ -1,17 +1,18 @@
 #!/bin/sh
-# inside_device.sh [--quick] OUT [PART...]: what PyTorch does on our policies and
-# under our recorder, on a machine with a GPU and PyTorch, without attendance.
+# inside_device.sh [--quick] OUT [PART...]: runs PyTorch on fragsim's policies and
+# under fragsim's recorder, on a machine with a GPU and PyTorch, unattended.
 # Parts: losses, turns, work, recorder, allocators (default: all, less than eleven
-# minutes on an H200; the last takes what time is left). A part that fails does not
-# stop the others; the exit code says whether one did. Adds to
-# OUT/inside_torch.jsonl and OUT/device_pytorch.csv, which go to paper/data/ and
-# make inside_torch.md (inside_torch.py page) and device.md (device_table.py).
+# minutes on an H200; the last part uses the remaining time). A part that fails
+# does not stop the others; the exit code tells whether one failed. Adds to
+# OUT/inside_torch.jsonl and OUT/device_pytorch.csv. Copy these files to
+# paper/data/ to make inside_torch.md (inside_torch.py page) and device.md
+# (device_table.py).
 #
 # Environment: FRAGSIM; FRAG_BUILD_DIR; FRAG_SHARED_DIR with oracle/ and
-# recorded/dev/; FRAG_EVENTS, a folder with what oracle/events.py makes of
-# the recordings; FRAG_SECONDS for all, 640; FRAG_TURNS, a percentage of
+# recorded/dev/; FRAG_EVENTS, a folder with the output of oracle/events.py for
+# the recordings; FRAG_SECONDS for all parts, 640; FRAG_TURNS, a percentage of
 # the time of turns, 100.
-# shellcheck disable=SC2317  # parts are called by their names
+# shellcheck disable=SC2317  # parts are called by name
 set -u
 quick=
 [ "${1-}" = --quick ] && quick=1 && shift
@@ -31,7 +32,8 @@ export PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1
 mkdir -p "$out" || exit
 status=0
 
-# limited SECONDS COMMAND...: its failure is said and kept.
+# limited SECONDS COMMAND...: runs COMMAND with a time limit; a failure is printed
+# and sets the exit status.
 limited() {
     echo "== $(date +%T) $*"
     timeout -k 5 "$@" && return
@@ -67,17 +69,19 @@ turns() {
 
 work() { inside 90 work --seconds 8; }
 
-# Fresh processes each time: two of the same kind differ for as long as they run.
+# New processes each time: two processes of the same kind differ for as long as
+# they run.
 recorder() {
     for _ in 1 2 3; do
         turn 30 llama_varlen --sides default,again,recorded
     done
 }
 
-# Compiling disturbs whoever is timed: it runs beside `losses` and is waited for.
+# Compiling would disturb the measurements, so it runs beside `losses`, and the
+# later parts wait for it.
 build() { limited 240 python3 "$here/allocators.py" build >"$out/build.log" 2>&1; }
 
-# What is begun when the time is up is finished.
+# A measurement that has begun is finished even if the time is up.
 allocators() {
     left=$((until - $(date +%s) - 20))
     [ "$left" -ge 20 ] || left=20
@@ -100,7 +104,7 @@ for part in "$@"; do
         wait
         $part
         ;;
-    *) echo "no part $part" && status=1 ;;
+    *) echo "inside_device: there is no part $part" && status=1 ;;
     esac
 done
 echo "== $(date +%T) exit $status"

@@ -1,4 +1,4 @@
-"""inside_page.py: the page that inside_torch.py makes from its rows."""
+"""inside_page.py: makes the page of inside_torch.py from its rows."""
 import csv
 import json
 import os
@@ -7,8 +7,8 @@ from collections import Counter
 
 from lockstep import median_interval, total_interval
 
-WARM = 5  # rounds of a sitting that no ratio is taken from: caches fill in them
-AIM = 1.01  # of a step
+WARM = 5  # first rounds of a series, without ratios: the caches fill
+AIM = 1.01  # ratio of step times
 MEMORY_AIM = 1.02
 BOTH = ("default", "again")  # PyTorch's default, twice
 NAMES = {
@@ -22,10 +22,10 @@ NAMES = {
     "torch": "fragsim, `torch`",
     "recorded": "PyTorch, default, under `fragsim record`",
 }
-LOOPS = {  # what allocators.py calls it
+LOOPS = {  # the names in allocators.py
     "default": "PyTorch", "expandable": "PyTorch:expandable_segments:True",
     "remap": "PyTorch over remap", "torch": "PyTorch over torch"}
-COMPACT = ("remap", "page8", "page16", "early")  # meant to reach the aim
+COMPACT = ("remap", "page8", "page16", "early")  # these should reach the aim
 PROGRAMS = {"both": "a step, in one process", "work": "a step, a process each",
             "whole": "a whole run of 100 steps"}
 
@@ -43,8 +43,8 @@ def workloads(rows, kind):
 # ---- times ----
 
 def steps_of(rows, workload):
-    """{(sitting, step): answers by side}: a side that is in few rounds is held against
-    the others' same steps, which had the same work."""
+    """{(sitting, step): answers by side}: a side that runs in few rounds is compared
+    with the same steps of the others, which do the same work."""
     held, taken = {}, Counter()
     for r in of(rows, "round", workload):
         for side, found in r["sides"].items():
@@ -61,8 +61,9 @@ def rounds_of(rows, workload):
 
 
 def pairs_of(rounds, side):
-    """(seconds of the side, of PyTorch's default) by round: of its two processes the
-    mean, but for the second default, which is held against the first."""
+    """(seconds of the side, seconds of PyTorch's default) by round. The default is
+    the mean of its two processes, except for the second default, which is compared
+    with the first."""
     against = BOTH[:1] if side == "again" else BOTH
     return [(r[side]["seconds"],
              statistics.mean(r[b]["seconds"] for b in against))
@@ -103,7 +104,7 @@ def time_cells(rounds, side):
 
 
 def driver_cells(rounds, side):
-    """Driver calls a step and what they took; PyTorch does not time its own."""
+    """Driver calls per step and their time; PyTorch does not time its calls."""
     mine = [r[side] for r in rounds if side in r and "calls" in r[side]]
     if not mine:
         return ["-", "-"]
@@ -116,8 +117,8 @@ def driver_cells(rounds, side):
 
 
 def peaks_of(rows, workload):
-    """{side: {steps made: {(reserved, allocated)}}}; of programs that all came to their
-    end only that, as step 0."""
+    """{side: {steps made: {(reserved, allocated)}}}. If all programs came to their
+    end, only the values at the end, as step 0."""
     ends = of(rows, "end", workload)
     if len({len(r["values"]) for r in ends}) == 1:
         found = [(r["side"], 0, r) for r in ends]
@@ -133,7 +134,7 @@ def peaks_of(rows, workload):
 
 
 def step_of_all(peaks):
-    """The last step that each side has made."""
+    """The last step that all sides have made."""
     return min(max(made) for made in peaks.values())
 
 
@@ -142,7 +143,7 @@ def ratios(peaks):
 
 
 def memory_cells(peaks, side):
-    """After the last step of all sides, and after its own."""
+    """Memory after the last step that all sides made, and after the own last step."""
     made = peaks.get(side)
     if not made:
         return ["-"] * 3
@@ -178,8 +179,8 @@ def times(rows):
 
 
 def resolution(rows):
-    """What two processes of the same kind differ by, and how many rounds there
-    were."""
+    """The difference between two processes of the same kind, and the number of
+    rounds."""
     for workload in workloads(rows, "round"):
         rounds = rounds_of(rows, workload)
         sittings = {r["sitting"] for r in of(rows, "round", workload)}
@@ -187,7 +188,7 @@ def resolution(rows):
         if pairs:
             spread = sorted(a / b for a, b in pairs)
             yield (f"- `{workload}`: {len(pairs)} rounds in {len(sittings)} "
-                   f"sittings of fresh processes; one default against the other: "
+                   f"series of new processes; ratio of one default to the other: "
                    f"{ranged(median_interval(spread))} %, half of the rounds "
                    f"between {percent(spread[len(spread) // 4])} and "
                    f"{percent(spread[3 * len(spread) // 4])} %.")
@@ -196,7 +197,7 @@ def resolution(rows):
 # ---- the allocator's part of a step ----
 
 def loops_of(path):
-    """ns a request by recording and allocator, in passes that keep the cache."""
+    """ns per request by recording and allocator, in passes that keep the cache."""
     if not os.path.exists(path):
         return {}
     found = {}
@@ -209,8 +210,8 @@ def loops_of(path):
 
 
 class Part:
-    """What a side spends in its allocator: means of a step. The driver's calls are
-    timed in each step, all else in some."""
+    """The time of a side in its allocator: means of a step. The driver's calls are
+    timed in each step, all else in some steps."""
 
     def __init__(self, rounds, side, loop):
         mine = [r[side] for r in rounds if side in r]
@@ -234,8 +235,8 @@ class Part:
         return "-" if ms is None else f"{ms:.2f} ({100 * ms / self.step:.2f} %)"
 
     def more(self, own):
-        """Than PyTorch's default, in % of the step: as timed in the program, and by
-        the loops."""
+        """The difference to PyTorch's default, in % of the step: as timed in the
+        program, and by the loops."""
         return [f"{100 * (ms - own.looped) / self.step:+.2f}"
                 if ms is not None and own.looped else ""
                 for ms in (self.inside, self.looped)]
@@ -262,13 +263,14 @@ def parts(rows, loops):
 
 
 def quiet_share(rounds, side):
-    """Of its steps those of no driver call, in %."""
+    """The share of its steps without a driver call, in %."""
     calls = [r[side]["calls"] for r in rounds if side in r]
     return 100 * calls.count(0) / len(calls)
 
 
 def verdicts(rows, loops):
-    """The aim: at most 1.02 times of what is allocated, a step at most 1 % longer."""
+    """The aim: reserve at most 1.02 times the allocated memory, in steps at most 1 %
+    longer."""
     yield from ["| workload | policy | / allocated, at most | within 1.02 | step by the "
                 "clock, median, % above 1 | within 1 %, median and all steps | in the "
                 "allocator more than PyTorch's loop, % of a step | in the driver's calls "
@@ -293,7 +295,7 @@ def verdicts(rows, loops):
 # ---- losses ----
 
 def difference(mine, reference):
-    """What two lists of losses or token hashes differ in."""
+    """The difference between two lists of losses or token hashes."""
     n = min(len(mine), len(reference))
     wrong = [i for i in range(n) if mine[i] != reference[i]]
     if not wrong:
@@ -325,13 +327,13 @@ def recorded(rows):
     for r in of(rows, "losses"):
         if "trace" in r:
             yield (f"- `{r['workload']}` with the allocator's own history on: "
-                   f"PyTorch made {r['history']['alloc']} segments and gave back "
+                   f"PyTorch allocated {r['history']['alloc']} segments and freed "
                    f"{r['history']['free']}; the trace has {r['trace']['alloc']} "
                    f"and {r['trace']['free']}. {others(r['others'])}")
     for r in of(rows, "end"):
         if "trace" in r and r["workload"] not in PROGRAMS:
             yield (f"- `{r['workload']}` in turns: PyTorch counts {r['allocs']} "
-                   f"device allocations and {r['frees']} frees, the trace "
+                   f"device allocations and {r['frees']} frees, the trace has "
                    f"{r['trace']['alloc']} and {r['trace']['free']}.")
     for r in of(rows, "end"):
         if "trace" in r and r["workload"] in PROGRAMS:
@@ -344,12 +346,12 @@ def recorded(rows):
 
 def others(left):
     if left is None:
-        return "PyTorch's are NOT all in the trace in their order."
+        return "PyTorch's requests are NOT all in the trace in their order."
     if not left:
-        return "They are the same, in order."
+        return "The requests are the same, in order."
     sizes = ", ".join(f"{n} B" for n in sorted({n for _, n in left}))
-    return (f"PyTorch's are all in it, in order; the other {len(left)} are "
-            f"requests of the libraries under it ({sizes}).")
+    return (f"PyTorch's requests are all in it, in order; the other {len(left)} "
+            f"requests come from the libraries under it ({sizes}).")
 
 
 def program_times(rows):
@@ -373,61 +375,68 @@ TEXT = """# Policies of fragsim inside PyTorch
 
 {about}; made by `paper/inside_torch.py` from `data/inside_torch.jsonl`.
 
-A process a side, all on one GPU at once, advance in turn, one step of training or one
-token each (`lockstep.py`): what slows the machine slows all sides of a round. The order
-goes through a Williams design. Some sides take a turn in every fourth round only and are
-held against the same steps of the others. All sides take their turns on the same core,
-since two cores differ. A step's time is taken from the turn to the end of the device's
-work. Its ratio is to the mean of two processes with PyTorch's default in the same round;
-the median of the ratios has a 95 % interval of order statistics, the ratio of all seconds
-one of a bootstrap over rounds. The first {warm} rounds of a sitting are not counted.
-`within 1 %` is `yes` or `no` where the whole interval says so, of the median and of all
-steps.
+Each allocator has its own process. All processes run on one GPU at once and advance
+in turns of one training step or one token each (`lockstep.py`). So a disturbance of
+the machine slows down all processes of a round. The order within the rounds goes
+through a Williams design. Some processes run in every fourth round only and are
+compared with the same steps of the others. All processes use the same core for their
+turns, since two cores differ in speed. The time of a step goes from the start of the
+turn to the end of the device's work. Its ratio is to the mean of two processes with
+PyTorch's default in the same round. The median of the ratios has a 95 % interval of
+order statistics; the ratio of all seconds has a 95 % interval of a bootstrap over
+rounds. The first {warm} rounds of a series are not counted. `within 1 %` is `yes` or
+`no` if the whole interval is on that side of the limit, first for the median, then
+for all steps.
 
 ## Memory and time
 
 {times}
 
-What can be told apart:
+The resolution of these measurements:
 
 {resolution}
 
-Of PyTorch's allocators the driver calls are its own counts (num_device_alloc and
-num_device_free), of ours every memory call of the driver, mapping and unmapping too, and
-their time has the waits for the device in it that an unmap needs. Peaks are those after
-the last step that each side has made, and after its own last one, as fragmentation grows.
+For PyTorch's allocators, the driver calls are PyTorch's own counts (num_device_alloc
+and num_device_free). For fragsim's policies they are all memory calls of the driver,
+including maps and unmaps, and their time includes the waits for the device that an
+unmap needs. Fragmentation grows with time, so peaks are listed twice: after the last
+step that all allocators reached, and after the allocator's own last step.
 
 ## The allocator's part of a step
 
 {parts}
 
-Timed in the program: the driver's calls in each step; all else in every fourth, from the
-start of our `alloc` and `free` to their end, the lock and a reading of the clock (20 to 30
-ns) in it. PyTorch's own are not timed in the program. In a loop: the recording of the same
-workload through PyTorch's `raw_alloc` and `raw_delete` alone, the cache kept
-(`allocators.py`); for ours PyTorch's table of what a pluggable allocator gave is in it.
+Timed in the program: the driver's calls in each step, and all else in every fourth
+step. These times go from the start of fragsim's `alloc` and `free` to their end, with
+the lock and one reading of the clock (20 to 30 ns). PyTorch's own allocator is not
+timed in the program. In a loop: the recording of the same workload, replayed through
+PyTorch's `raw_alloc` and `raw_delete` alone, with the cache kept (`allocators.py`).
+For fragsim's policies this includes PyTorch's table of the blocks of a pluggable
+allocator.
 
-The aim was at most 1.02 times of what is allocated, at a step at most 1 % longer:
+The aim was to reserve at most 1.02 times the allocated memory, with steps at most 1 %
+longer:
 
 {verdicts}
 
-What a loop shows is of warm caches: `torch`, the same algorithm, takes a quarter to a half
-more in the program than in its loop. So what stands as more than PyTorch's loop is more
-than it costs, and the clock decides. `page` is what `remap` maps at once, and each map and
-unmap costs the driver the same whatever its size: larger pages make fewer calls, and leave
-more of the last page of a block unused. In a program of 1 GiB (`generate`) that is too much,
-and there pages of 2 MiB make none; in one of 10 GiB pages of 8 MiB make a third of the
-calls. Bursts are what is left: the steps that make calls make hundreds.
+A loop runs with warm caches: `torch`, the same algorithm, takes a quarter to a half
+more time in the program than in its loop. So the column about PyTorch's loop
+overstates the cost, and the clock decides. `page` is the size that `remap` maps at
+once. A map or an unmap costs the driver the same at every size, so larger pages mean
+fewer calls, but leave more of the last page of a block unused. In a program of 1 GiB
+(`generate`) that is too much, and pages of 2 MiB make no calls there. In a program of
+10 GiB, pages of 8 MiB make a third of the calls. Bursts remain: a step that makes
+calls makes hundreds.
 
 ## Losses
 
 {losses}
 
-`sums in one order`: PyTorch's deterministic algorithms, attention in plain products, and
-nothing compiled, which torchvision would do with its deterministic roi_align for a minute.
-Values are of the loss of each step, of `generate` all tokens of each call. With the
-kernels as they are two runs of PyTorch's default differ as well: the line of `PyTorch,
-default once more` says by how much.
+`sums in one order` uses PyTorch's deterministic algorithms, attention in plain
+products, and no compilation, since torchvision would compile for a minute with its
+deterministic roi_align. The values are the loss of each step, and for `generate` all
+tokens of each call. With the kernels as they are, two runs of PyTorch's default differ
+too; the row of `PyTorch, default once more` shows by how much.
 
 ## The recorder
 
@@ -435,9 +444,9 @@ default once more` says by how much.
 
 {program}
 
-A step of the C program makes 32 calls that are recorded. Two processes of it differ by
-more than the recorder takes, from their start to their end; so it also takes steps with
-the recorder's calls and with the driver's own in one process, in turn.
+A step of the C program makes 32 recorded calls. Two processes of this program differ
+by more than the cost of the recorder, from start to end. So one process also alternates
+between steps with the recorder's calls and steps with the driver's own.
 {failed}"""
 
 

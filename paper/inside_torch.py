@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""inside_torch.py: training on PyTorch's allocator and on ours, side by side.
+"""inside_torch.py: trains on PyTorch's allocator and on fragsim's policies,
+side by side.
 
-inside_torch.py turns [--seconds N] [--rounds N] [--sides A,B,...] [WORKLOAD...]
-    step times: a process a side, all at once on the GPU, a step each in turn
-inside_torch.py losses [--steps N] [--at-once N] [WORKLOAD...]
-    the same losses? with kernels whose sums have one order (`same`); so many
-    processes on the device at once
-inside_torch.py work [--seconds N] [--rounds N]
-    what the recorder costs a small CUDA program
-inside_torch.py page
-    makes inside_torch.md from what the others found
+  inside_torch.py turns [--seconds N] [--rounds N] [--sides A,B,...] [WORKLOAD...]
+    step times: one process for each side, all at once on the GPU, which run
+    one step each in turn
+  inside_torch.py losses [--steps N] [--at-once N] [WORKLOAD...]
+    compares losses, with kernels whose sums have one order (`same`);
+    --at-once limits the number of processes on the device
+  inside_torch.py work [--seconds N] [--rounds N]
+    the cost of the recorder in a small CUDA program
+  inside_torch.py page
+    makes inside_torch.md from the results of the others
 
-What is found is added to data/inside_torch.jsonl (FRAG_ROWS), a JSON object a line.
-The workloads are those of the recordings (../shared/oracle/record.py, or
-FRAG_WORKLOADS), run as they stand; a step of training ends with Tensor.backward, one
-of generation is a token. Needs fragsim_torch on PYTHONPATH, FRAGSIM_TORCH_LIBRARY,
+Results are added to data/inside_torch.jsonl (FRAG_ROWS), one JSON object per
+line. The workloads are those of the recordings (../shared/oracle/record.py, or
+FRAG_WORKLOADS), unchanged. A training step ends with Tensor.backward, a step of
+generation is a token. Needs fragsim_torch on PYTHONPATH, FRAGSIM_TORCH_LIBRARY,
 and FRAGSIM (the tool); `work` needs FRAG_BUILD_DIR.
 """
 import argparse
@@ -42,7 +44,7 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(HERE, "..", "build",
                                                  "fragsim"))
 FOR_EVER = 10 ** 6
 
-# What each side finds in its environment. The second default is the control.
+# The environment of each side. The second default is the control.
 SIDES = {
     "default": {},
     "again": {},
@@ -55,22 +57,23 @@ SIDES = {
     "recorded": {},
 }
 
-# Sums in one order. torchvision's roi_align then runs in Python, and is compiled for
-# that, which takes a minute; so it is not compiled.
+# Settings for sums in one order. torchvision's roi_align then runs in Python
+# and would be compiled for a minute, so compilation is off.
 SAME = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TORCHDYNAMO_DISABLE": "1"}
-RECORDED = ["llama_varlen"]  # run under the recorder too
-RARE = ("expandable", "early", "torch")  # in full rounds only
+RECORDED = ["llama_varlen"]  # also run under the recorder
+RARE = ("expandable", "early", "torch")  # run in full rounds only
 LOSSES = {"llama_varlen": 6, "generate": 1, "rcnn_train": 5}  # steps
 
 
 # ---- a side: a process of its own ----
 
 class Enough(Exception):
-    """There are no more turns."""
+    """Raised when there are no more turns."""
 
 
 class Steps:
-    """What a program says at the end of its steps, where it waits for its turn."""
+    """Counts the steps of a program, prints its answer at the end of each step,
+    and waits there for the next turn."""
 
     def __init__(self, torch, memory, turns, endless):
         self.torch, self.numbers, self.peaks, self.timed = torch, *memory
@@ -116,26 +119,27 @@ def say(what):
 
 
 def core_of_turns():
-    """The last, for all sides, as only one is at work: a core of its own would give
-    each side a speed of its own, and so would its share of several."""
+    """The last core, for all sides, since only one side runs at a time.
+    Different cores, or shares of several cores, would have different speeds."""
     return [os.cpu_count() - 1]
 
 
 def pin(cores):
     for thread in os.listdir("/proc/self/task"):
-        with contextlib.suppress(ProcessLookupError):  # it has ended since
+        with contextlib.suppress(ProcessLookupError):  # the thread has ended
             os.sched_setaffinity(int(thread), cores)
 
 
 def workload_source():
-    """The workloads without the recording around them."""
+    """The source of the workloads, without the recording code around it."""
     with open(WORKLOADS, encoding="utf-8") as file:
         text = file.read()
     return text[text.index("def steps(n)"):text.index("def scrub(snap)")]
 
 
 def watch(torch, workload, steps):
-    """Losses of training, tokens of generation; where steps end."""
+    """Stores the losses of training or the tokens of generation, and marks the
+    ends of steps."""
     def after(owner, name, act):
         inner = getattr(owner, name)
 
@@ -163,7 +167,7 @@ def watch(torch, workload, steps):
         after(torch.Tensor, "backward", trained)
 
 
-# Of each side: what counts up, the peaks, and a switch for what is not always timed.
+# For each side: its counters, its peaks, and a switch for the optional timing.
 
 def memory_of_ours():
     import fragsim_torch
@@ -207,7 +211,7 @@ def one_order(torch):
 
 
 def segments(torch):
-    """The device's memory calls as PyTorch's own history has them."""
+    """The device's memory calls in PyTorch's own history."""
     return [[e["action"].removeprefix("segment_"), e["size"]]
             for e in torch.cuda.memory._snapshot()["device_traces"][0]
             if e["action"] in ("segment_alloc", "segment_free")]
@@ -275,7 +279,7 @@ def start(workload, side, steps, folder, same):
 
 
 def requests(trace):
-    """[what, bytes] of a trace, in order."""
+    """The events of a trace as [kind, bytes], in order."""
     done = subprocess.run([FRAGSIM, "export", trace, "-o", "-"], check=True,
                           stdout=subprocess.PIPE, text=True)
     size, found = {}, []
@@ -293,8 +297,8 @@ def counts(found):
 
 
 def beside(wanted, found):
-    """What of found is left when wanted is taken from it in order; None if it is not
-    in it in that order."""
+    """The elements of found that remain after wanted is removed from it in
+    order; None if found does not contain wanted in that order."""
     left, wanted = [], list(reversed(wanted))
     for request in found:
         if wanted and wanted[-1] == request:
@@ -305,7 +309,7 @@ def beside(wanted, found):
 
 
 def add_trace(end, folder):
-    """What the trace of the recorded side has, beside what PyTorch says."""
+    """Compares the trace of the recorded side with PyTorch's own numbers."""
     found = requests(os.path.join(folder, "trace.h5"))
     end["trace"] = counts(found)
     if "segments" in end:
@@ -367,11 +371,11 @@ def loader(scenario="work"):
 
 
 def work(a):
-    """The CUDA program of the recorder's tests: steps in turn, of processes and in
-    one, then whole runs."""
+    """Runs the CUDA program of the recorder's tests: steps in turns of several
+    processes, then in turns within one process, then whole runs."""
     from lockstep import Program, attempt, take_turns
     failed, sitting = failed_in("work", "turns"), time.time_ns()
-    pin(core_of_turns())  # what is started inherits it
+    pin(core_of_turns())  # child processes inherit it
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.h5")
         sides = {"default": loader(), "again": loader(),
@@ -391,7 +395,8 @@ def work(a):
 
 
 def both(a, folder, sitting):
-    """Steps with the recorder and without in one process, which asks for it."""
+    """Steps with and without the recorder, in one process that loads the
+    recorder itself."""
     from lockstep import Program, attempt, take_turns
     failed = failed_in("both", "turns")
     env = dict(os.environ, FRAGSIM_RECORD_FOLDER=folder,
@@ -414,7 +419,8 @@ def finish_both(program, folder):
 
 
 def whole(sides, number, sitting):
-    """From the start of a program to its end, its trace made."""
+    """Times a program from its start to its end, including the writing of its
+    trace."""
     from lockstep import orders
     names, seconds = list(sides), {}
     design = orders(len(names))
@@ -436,7 +442,7 @@ def driver_version():
 
 
 def about():
-    """Where all this was."""
+    """The machine, driver and versions of the measurement."""
     code = ("import torch; print(torch.__version__, 'on', "
             "torch.cuda.get_device_name(0))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True,

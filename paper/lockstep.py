@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""lockstep.py: programs that take turns, and what the ratios of their times say.
+"""lockstep.py: runs programs in turns, and computes intervals for the ratios of
+their times.
 
-On a machine that others share, a run differs from the next by more than what is to
-be measured. So all programs are started at once and advance in turn, a step each: a
-round. What slows the machine down slows all that are in the round, and a ratio is taken
-within a round. The order within the rounds goes through a Williams design, where each
-program follows each other one equally often. Programs that matter less are in every
-fourth round only: a full one.
+On a shared machine, two runs differ by more than the effect to be measured. So
+all programs start at once and advance in turn, one step each; this is a round.
+A disturbance of the machine slows down all programs of the round, and ratios
+are computed within a round. The order within the rounds goes through a Williams
+design, in which each program follows each other program equally often. Less
+important programs run only in every fourth round, a full round.
 
-A program that can take part prints JSON, a line each. {"ready": true} when it is where
-turns begin; for a line on its stdin, "turn" or in a full round "full", it takes a step
-and prints {"seconds": ...}, with whatever else it counted; at the end of its stdin it runs to its end without turns and
-prints {"end": {...}}, which is also the answer to a turn that its end came in.
+A program that takes part prints JSON, one object per line. It prints {"ready":
+true} when it can start its turns. For each line on its stdin ("turn", or "full"
+in a full round) it runs one step and prints {"seconds": ...} with its other
+counts. At the end of its stdin it runs to its end without turns and prints
+{"end": {...}}. If the end comes during a turn, this is also the answer to that
+turn.
 """
 import itertools
 import json
@@ -27,11 +30,11 @@ FULL = 4  # every fourth round
 
 
 class Gone(Exception):
-    """A program that ended before its end, or that does not answer."""
+    """Raised if a program ended too early or does not answer."""
 
 
 class Program:
-    """Writes what it says beside its answers to a file, log."""
+    """A program that runs in turns. Its stderr goes to the file `log`."""
 
     def __init__(self, name, command, env, log):
         self.name, self.log, self.rest, self.end = name, log, b"", None
@@ -41,7 +44,7 @@ class Program:
                 stdout=subprocess.PIPE, bufsize=0)
 
     def answer(self, seconds):
-        """The next line that is an answer; others are nothing to us."""
+        """The next line that is an answer; all other lines are ignored."""
         until = time.monotonic() + seconds
         while True:
             line = self.line(until)
@@ -76,7 +79,7 @@ class Program:
         self.process.stdin.close()
 
     def finish(self, seconds=180):
-        """What it says at its end; after release()."""
+        """The program's last answer. Call release() first."""
         while self.end is None:
             self.answer(seconds)
         if self.process.wait(seconds):
@@ -91,8 +94,8 @@ class Program:
 
 
 def orders(count):
-    """A Williams design: rows of 0..count-1 in which each number comes after each
-    other one equally often, and at each place equally often."""
+    """A Williams design: rows of 0..count-1 in which each number follows each
+    other number equally often, and has each position equally often."""
     first = [0]
     for step in range(1, count):
         first.append((first[-1] + (step if step % 2 else -step)) % count)
@@ -101,7 +104,8 @@ def orders(count):
 
 
 def attempt(programs, act, failed):
-    """act(program) for each; who is gone is told of and left out."""
+    """Calls act(program) for each program. A program that fails is stopped,
+    reported and left out of the returned list."""
     left = []
     for program in programs:
         try:
@@ -114,12 +118,13 @@ def attempt(programs, act, failed):
 
 
 def take_turns(programs, seconds, rounds, failed, start=120, rare=()):
-    """Rounds for so many seconds, at most so many: a dict each, of answers by name.
-    Programs named in rare are in the full rounds only. A program that fails is left out
-    from there on: failed(name, words)."""
+    """Runs rounds for the given seconds, but at most the given number. Yields
+    one dictionary of answers by name for each round. Programs named in rare run
+    in full rounds only. If a program fails, failed(name, message) is called and
+    the program is left out from then on."""
     programs = attempt(programs, lambda p: p.answer(start), failed)
     until, done = time.monotonic() + seconds, 0
-    designs = {}  # by how many take part: each goes through its own
+    designs = {}  # by number of programs: each number has its own design
     while programs and done < rounds and time.monotonic() < until:
         full = bool(rare) and done % FULL == FULL - 1
         present = [p for p in programs if full or p.name not in rare]
@@ -139,12 +144,12 @@ def take_turns(programs, seconds, rounds, failed, start=120, rare=()):
     attempt(programs, Program.release, failed)
 
 
-# ---- what the rounds say ----
+# ---- statistics of the rounds ----
 
 def median_interval(values, confidence=0.95):
-    """The median, and order statistics that hold the true one with at least that
-    confidence whatever the distribution (the sign test turned round). None for the
-    interval where there are too few values."""
+    """The median, and order statistics that contain the true median with at
+    least that confidence for any distribution (the inverse of the sign test).
+    The interval is None if there are too few values."""
     ordered, n = sorted(values), len(values)
     below, rank = 0.0, 0  # below: P(fewer than rank + 1 of n coins)
     while rank < n:
@@ -157,8 +162,9 @@ def median_interval(values, confidence=0.95):
 
 
 def total_interval(pairs, confidence=0.95, draws=2000):
-    """Sum of the first over sum of the second of the pairs, and the interval of a
-    bootstrap over them, from a fixed seed."""
+    """The sum of the first values divided by the sum of the second values of
+    the pairs, and the interval of a bootstrap over the pairs with a fixed seed.
+    """
     draw, n = random.Random(1), len(pairs)
 
     def ratio(chosen):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""policy_table.py [-j N]: every policy on the default recordings of ../shared.
+"""policy_table.py [-j N]: replays the default recordings of ../shared with every
+policy.
 
 Each recording is replayed by every policy with its default parameters (and by
 torch with expandable segments) at unlimited capacity, and at the midpoint
-between the peak of what the requests need (the lower bound) and what PyTorch's
-default reserves. Writes data/policies.csv (a row a recording, policy and
-capacity) and policies.md (the table made from it) beside this file.
+between the lower bound (the peak of the live requests) and the peak reserved of
+PyTorch's default. Writes data/policies.csv (one row for each recording, policy
+and capacity) and policies.md (the table made from it) beside this file.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import csv
@@ -25,27 +26,29 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
            "peak_reserved_bytes", "gap_to_bound", "num_ooms",
            "modelled_device_seconds", "bytes_moved"]
-# Variants that people run beside a policy's defaults.
+# Variants in common use besides a policy's defaults.
 EXTRA = ["torch:expandable_segments:True"]
 MIB = 2 ** 20
 READING = """
-`plan` knows the future and `direct` asks the driver for every request: they
-are the floor, in memory and in driver calls. Whoever may move blocks or remap
-pages comes next and pays in calls and a few copies (`remap`) or in many
-copies (`compact`); `plan_online` is `remap` with a plan for what recurs each
-step. The driver's
-own pool (`cuda_async`) and PyTorch's expandable segments remap too, and are the
-best that a running program can switch on. Among those that only place, best fit
-and what is close to it (`best_fit`, `torch`, `tlsf`, `cupy`) are near each
-other; `vma` is ahead of them because it takes large blocks apart and gives empty
-ones back. Classes that never merge (`slab`, `size_class`) and a fit that spoils
-the largest hole (`worst_fit`) hold two to three times what is needed.
-`rmm_arena` takes half of the device at its first request, as its source does.
+`direct` sends every request to the driver and `plan` knows the future. They set
+the floor: both for memory, `plan` also for driver calls. Policies that may move
+blocks or remap pages come next. They pay with driver calls and a few copies
+(`remap`), or with many copies (`compact`); `plan_online` is `remap` with a plan
+for requests that recur in each step. The driver's own pool (`cuda_async`) and
+PyTorch's expandable segments also remap. They are the best that a running
+program can switch on. Among the policies that only place blocks, best fit and
+its relatives (`best_fit`, `torch`, `tlsf`, `cupy`) are close to each other.
+`vma` needs less memory because it splits large blocks and releases empty ones.
+Size classes that never merge (`slab`, `size_class`) and a fit that uses up the
+largest hole (`worst_fit`) reserve two to three times the necessary memory.
+`rmm_arena` reserves half of the device at its first request, as its source
+does.
 """
 
 
 def recordings():
-    """One of each workload: no settings, no limit, no second form of a file."""
+    """One recording of each workload: without settings, without a limit, in one
+    form of its file."""
     paths = sorted(glob.glob(os.path.join(SHARED, "recorded/dev/*.pickle.xz")))
     other = re.compile(r"__|_frames|_kineto|_cpp")
     return [p for p in paths if not other.search(os.path.basename(p))]
@@ -105,12 +108,14 @@ def markdown(rows, names, count):
     lines = [
         "# Every policy on the default recordings", "",
         f"{count} recordings of PyTorch 2.11 on an H200; made by "
-        "`paper/policy_table.py`, from", "`data/policies.csv`. Peak reserved is "
-        "over the lower bound: the peak of live requests, each",
-        "rounded up to the unit of block addresses. The midpoint lies between "
-        "that bound and what",
-        "PyTorch's default reserves. Seconds are modelled driver calls of all "
-        "recordings at unlimited", "capacity; moved is what the policy copied.",
+        "`paper/policy_table.py`, from", "`data/policies.csv`. The columns "
+        "`mean` and `worst` are peak reserved divided by the lower",
+        "bound: the peak of live requests, each rounded up to the unit of "
+        "block addresses. The",
+        "midpoint lies between that bound and the peak reserved of PyTorch's "
+        "default. Seconds are the",
+        "modelled time of the driver calls of all recordings at unlimited "
+        "capacity; `moved` is the", "memory that the policy copied.",
         "",
         "| policy | mean | worst | on | survives the midpoint | seconds | "
         "moved, GiB |",
@@ -129,7 +134,7 @@ def main():
     jobs = int(sys.argv[2]) if sys.argv[1:2] == ["-j"] else os.cpu_count()
     paths, names = recordings(), policies()
     if not paths:
-        print("policy_table: no recordings in", SHARED)
+        print("policy_table: there are no recordings in", SHARED)
         return 77
     with ThreadPoolExecutor(jobs) as pool:
         rows = sum(pool.map(lambda p: measure(p, names), paths), [])

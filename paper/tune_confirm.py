@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""tune_confirm.py JOBS_FOLDER ORACLE OUT.csv [-j N]: what PyTorch's own
-allocator does on this machine's GPU with the jobs of `tune_table.py --jobs`.
+"""tune_confirm.py JOBS_FOLDER ORACLE OUT.csv [-j N]: runs the jobs of
+`tune_table.py --jobs` in PyTorch's own allocator on this machine's GPU.
 
-ORACLE is ../shared/oracle/torch_oracle.py, which replays an event stream through
-torch.cuda's allocator in a process of its own. Writes a row a job: predicted and
-real peak reserved in bytes, with device, driver, PyTorch and date. Streams may
-be compressed with xz. Exit 1 if a job failed or a peak differs.
+ORACLE is ../shared/oracle/torch_oracle.py, which replays an event stream
+through torch.cuda's allocator in its own process. Writes one row for each job:
+predicted and real peak reserved in bytes, with device, driver, PyTorch and
+date. Streams may be compressed with xz. Exit 1 if a job failed or a peak
+differs.
 """
 import csv
 import datetime

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""tune_table.py [-j N] [--jobs FOLDER | --table]: `fragsim tune` on every
+"""tune_table.py [-j N] [--jobs FOLDER | --table]: runs `fragsim tune` on every
 default recording of ../shared: without a bound, with at most 1 % more driver
-calls than the default, and that without the driver's virtual memory calls.
+calls than the default, and with this bound but without the driver's virtual
+memory calls.
 
-Writes data/tune.csv (a row a recording and search) and tune.md beside this
-file. --jobs FOLDER also writes FOLDER/jobs.jsonl and the event streams: what
-PyTorch's own allocator on a device needs to confirm the figures. What
-tune_confirm.py makes of them there is kept in data/tune_real.csv, and tune.md
-shows it; --table makes tune.md from the data alone.
+Writes data/tune.csv (one row for each recording and search) and tune.md beside
+this file. --jobs FOLDER also writes FOLDER/jobs.jsonl and the event streams,
+with which PyTorch's own allocator can confirm the figures on a device.
+tune_confirm.py does so and writes data/tune_real.csv, which tune.md shows.
+--table makes tune.md from the data alone.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import argparse
@@ -33,13 +34,13 @@ COLUMNS = ["trace", "search", "default_peak_reserved_bytes",
            "modelled_device_seconds", "held_out_saving_ratio",
            "settings_tried", "settings"]
 READING = """
-Expandable segments are the best setting wherever they can be deployed but for a
-few recordings, and with pages larger than 20 MiB (`large_segment_size_mb`, new
-in PyTorch 2.11) they take fewer driver calls than the default: the saving is
-nearly the same with a bound on calls as without. Where they cannot be deployed,
-larger segments and rounding give about two thirds of it. What is tuned on the
-first steps can lose on later ones that ask for other sizes (`generate`): look at
-the held-out figure before you export a list.
+Except on a few recordings, expandable segments are the best setting where they
+can be deployed. With pages larger than 20 MiB (`large_segment_size_mb`, new in
+PyTorch 2.11) they need fewer driver calls than the default, so the saving is
+nearly the same with and without a bound on calls. Where they cannot be deployed,
+larger segments and rounding reach about two thirds of the saving. A setting that
+is tuned on the first steps can be worse on later steps with other sizes
+(`generate`): check the held-out figure before you export a list.
 """
 DATA = os.path.join(HERE, "data", "tune.csv")
 REAL = os.path.join(HERE, "data", "tune_real.csv")
@@ -47,7 +48,8 @@ GIB = 2 ** 30
 
 
 def tune(path, options, jobs):
-    """The answer, and the lines of the jobs; none for a trace with pools."""
+    """The result of one search. Also writes the jobs, except for a trace with
+    private pools."""
     command = [FRAGSIM, "tune", "-q", "-j", "1", path, "--json", "-", *options]
     if jobs:
         done = subprocess.run(command + ["-f", "--verify-with", jobs],
@@ -89,7 +91,7 @@ def measure(path, folder):
 
 
 def gather_jobs(folder):
-    """One file of all jobs, each setting of a trace once."""
+    """Writes all jobs to one file, each setting of a trace once."""
     seen = {}
     for name in sorted(os.listdir(folder)):
         if not name.endswith(".jobs"):
@@ -128,7 +130,7 @@ def percent(x):
 
 
 def mean_saving(rows):
-    """Of the geometric mean of the ratios."""
+    """The saving of the geometric mean of the ratios."""
     logs = [math.log(1 - float(r["saving_ratio"])) for r in rows]
     return 1 - math.exp(sum(logs) / len(logs))
 
@@ -146,8 +148,8 @@ def search_table(search, rows):
              f"{percent(mean_saving(rows))}.", ""]
     if held:
         logs = [math.log(1 - float(r["held_out_saving_ratio"])) for r in held]
-        lines[2] += (" Tuned on the first half of each recording, on the "
-                     "second half: "
+        lines[2] += (" Tuned on the first half of each recording, measured on "
+                     "the second half: "
                      f"{percent(1 - math.exp(sum(logs) / len(logs)))}.")
     lines += [
         "| recording | default, GiB | found, GiB | saving | driver calls | "
@@ -168,7 +170,7 @@ def search_table(search, rows):
 def real_table(rows):
     equal = [r for r in rows if r["predicted"] == r["real"]]
     lines = ["## Confirmed on a device", "",
-             f"The same events through PyTorch's own allocator: {len(equal)} "
+             f"The same events in PyTorch's own allocator: {len(equal)} "
              f"of {len(rows)} peaks are equal to the byte "
              f"({rows[0]['device']}, driver {rows[0]['driver']}, PyTorch "
              f"{rows[0]['torch']}, {rows[0]['date']}).", "",
@@ -184,9 +186,10 @@ def markdown(rows, real):
     lines = ["# The best settings for the default recordings", "",
              f"{len({r['trace'] for r in rows})} recordings of PyTorch 2.11 on "
              "an H200; made by `paper/tune_table.py`, from",
-             "`data/tune.csv`. What `fragsim tune` found, against PyTorch's "
-             "default: peak reserved, driver calls and", "modelled time in the "
-             "driver, at unlimited capacity.", ""]
+             "`data/tune.csv`. The tables compare the settings found by "
+             "`fragsim tune` with PyTorch's default:", "peak reserved, driver "
+             "calls and modelled time in the driver, at unlimited capacity.",
+             ""]
     lines += [READING.strip(), ""]
     for search in SEARCHES:
         lines += search_table(search, rows)
@@ -213,7 +216,7 @@ def main():
     arguments = parser.parse_args()
     if not arguments.table:
         if not recordings():
-            print("tune_table: no recordings")
+            print("tune_table: there are no recordings")
             return 77
         write_csv(DATA, COLUMNS, search_all(arguments.j, arguments.jobs))
     text = markdown(read_csv(DATA), read_csv(REAL))

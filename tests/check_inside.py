@@ -242,13 +242,13 @@ def page():
     remap = times[inside_page.NAMES["remap"]]
     expect(remap[2:5] == ["204.000", "2.000", "2.000 (205)"] and
            remap[9] == "4.00" and remap[10].endswith("(0.50 %)"), f"{remap}")
-    for words in ("200 rounds in 1 sittings", "last words",
+    for words in ("200 rounds in 1 series", "last words",
                   "equal in the first 1 of 3, then by up to 2.5e-01",
                   "| as they are | PyTorch, default once more | equal in 3 |",
                   "| sums in one order | fragsim, `torch` | 1 of 2 equal |",
-                  "counts 5 device allocations and 2 frees, the trace 6 and 2",
-                  "PyTorch's are all in it, in order; the other 1 are requests "
-                  "of the libraries under it (4096 B)"):
+                  "counts 5 device allocations and 2 frees, the trace has 6 and 2",
+                  "PyTorch's requests are all in it, in order; the other 1 "
+                  "requests come from the libraries under it (4096 B)"):
         expect(words in text, f"the page lacks: {words}")
 
 
@@ -557,7 +557,7 @@ def on_limits(folder):
     for words in ("| a | 1 | 1 | **1** | 0 |", "| b, c | 2 | 2 | **1** | 6 |",
                   "- `q` on c at 7: frees 3",
                   "2 of 2 recordings, 0.80 to 1.00, and 2 of 2 single runs; "
-                  "without regard to the pace 1 of 2, 0.40 to 1.00"):
+                  "without the correction 1 of 2, 0.40 to 1.00"):
         expect(words in text, f"the page of limits lacks: {words}: {text}")
 
 
