@@ -1,6 +1,8 @@
-/* measures.h - the numbers that a run is described by: calls, bytes, OOMs, the
- * series, segments, the summary. It holds their types and meanings; those who
- * count them are the meter and the engine.
+/* measures.h - the numbers that describe one run: calls of the backend, bytes,
+ * OOMs, the series, segments and the summary.
+ *
+ * This header only defines the types and their meaning. The meter (sim/meter/)
+ * and the engine (sim/replay/) count and compute the numbers.
  */
 #ifndef FRAG_SIM_MEASURES_H
 #define FRAG_SIM_MEASURES_H
@@ -9,7 +11,7 @@
 
 FRAG_BEGIN_DECLS
 
-/* Calls of the backend, counted by kind. */
+/* The calls of the backend that are counted, by kind. */
 #define FRAG_CALLS(X)               \
     X(SEGMENT_ALLOC, segment_alloc) \
     X(SEGMENT_FREE, segment_free)   \
@@ -25,96 +27,111 @@ enum frag_call {
         FRAG_CALL_COUNT
 };
 
-/* Where the reserved bytes are after one event. The parts sum to reserved; at
- * the peak, to peak_reserved. A segment (a reservation) belongs to the stream
- * and pool of the first block handed out in it, and to the one that asks
- * before that. */
+/* How the reserved bytes are used after one event. The parts sum to the
+ * reserved bytes; in the breakdown of the peak, they sum to peak_reserved.
+ *
+ * The three free parts are seen from the request of that event. A segment or
+ * reservation belongs to the stream and pool of the first block that was
+ * allocated in it. Before its first block, it counts as belonging to the
+ * stream and pool of the request. An event without a request counts as stream
+ * 0 and pool 0. */
 struct frag_breakdown {
-    frag_size requested; /* asked for by live blocks, but for pending ones */
-    frag_size rounding;  /* granted to them beyond that */
-    frag_size pending;   /* freed by the client, not yet reusable */
-    frag_size
-        free_here; /* free, in segments of the stream and pool that asks */
-    frag_size free_stream; /* free, in segments of another stream */
+    frag_size requested;   /* requested for live blocks, without pending ones */
+    frag_size rounding;    /* allocated for these blocks beyond `requested` */
+    frag_size pending;     /* freed by the client, but not yet reusable */
+    frag_size free_here;   /* free, in segments of the request's stream, pool */
+    frag_size free_stream; /* free, in segments of the same pool and another
+                              stream */
     frag_size free_pool;   /* free, in segments of another pool */
-    frag_size unusable; /* free in pieces smaller than FRAG_QUANTUM, or mapped
-                           nowhere, or given back before the event was over */
+    frag_size unusable;    /* free in gaps smaller than FRAG_QUANTUM, or not
+                              mapped anywhere, or returned to the device before
+                              the event ended */
 };
 
-/* A request that failed. */
+/* A request that failed with FRAG_OOM, and the state of memory at that
+ * moment. */
 struct frag_oom {
-    uint64_t event;
-    frag_time time; /* ns; 0 if the trace has none */
-    frag_size bytes;
+    uint64_t event;  /* index of the event */
+    frag_time time;  /* time of the event in ns; 0 if the trace has no times */
+    frag_size bytes; /* requested size */
     frag_size requested, allocated, active, reserved; /* at that moment */
     frag_size total_free;                             /* reserved - active */
-    frag_size largest_free; /* largest free run inside one segment */
-    uint32_t stream, pool;
+    frag_size largest_free; /* largest free range inside one segment */
+    uint32_t stream, pool;  /* of the request */
     struct frag_breakdown breakdown;
 };
 
-/* A bucket of the decimated series: events [event, next point's event). The
- * envelope is exact: min and max over every event of the bucket. */
+/* One bucket of the series. The bucket covers the events from `event` up to,
+ * but not including, the `event` of the next point. The minima and maxima are
+ * exact: they include every event of the bucket. */
 struct frag_point {
-    uint64_t event;                                   /* first of the bucket */
-    frag_time time;                                   /* of that event */
-    frag_size requested, allocated, active, reserved; /* after its last event */
+    uint64_t event; /* index of the first event of the bucket */
+    frag_time time; /* time of that event in ns; 0 if the trace has no times */
+    frag_size requested, allocated, active, reserved; /* after the last event */
     frag_size requested_max, allocated_min, allocated_max, active_max,
         reserved_min, reserved_max;
-    frag_size largest_free; /* after its last event */
+    frag_size largest_free; /* largest free range inside one segment, after the
+                               last event */
 };
 
-/* A segment at the end or at an OOM that is kept, and what lies in it. OOMs add
- * no more rows once there are FRAG_SEGMENT_ROWS of them. */
+/* One segment and the live blocks in it, at the end of the run or at an OOM
+ * whose row is kept. Once a run has FRAG_SEGMENT_ROWS of these rows, further
+ * OOMs add none. */
 #define FRAG_SEGMENT_ROWS ((uint64_t)1 << 20)
 struct frag_segment_row {
     frag_addr addr;
-    frag_size size;
-    frag_size allocated; /* bytes of live blocks in it */
-    uint64_t at;         /* event of the picture: an OOM's, or the count */
-    uint32_t blocks;     /* live blocks in it */
-    uint32_t kind;       /* 0 segment, 1 mapped range */
+    frag_size size;      /* bytes */
+    frag_size allocated; /* bytes of the live blocks in the segment */
+    uint64_t at;         /* event of the OOM; at the end, the event count */
+    uint32_t blocks;     /* number of live blocks in the segment */
+    uint32_t kind;       /* 0: a segment; 1: a mapped range of a reservation */
 };
 
-/* The numbers of one run. Names and meanings are those of the /summary table;
- * results.c has one row a field. */
+/* The summary of one run. Names and meanings are those of the table /summary
+ * in a result file: sim/results/columns.c has one row for each field, with its
+ * unit and formula. */
 struct frag_summary {
-    uint64_t events;
+    uint64_t events; /* events replayed */
     frag_size peak_requested, peak_allocated, peak_active, peak_reserved;
-    frag_size end_reserved;
-    frag_size peak_inactive_split; /* free bytes in ordinary segments that also
-                                      hold a live block; PyTorch's measure */
+    frag_size end_reserved;        /* reserved bytes after the last event */
+    frag_size peak_inactive_split; /* largest number of free bytes in ordinary
+                                      segments that also hold a live block; this
+                                      is PyTorch's measure */
     double fragmentation_ratio, fragmentation_at_peak, fragmentation_mean;
     double overhead;
     double external_at_peak, internal_at_peak;
-    /* Johnstone and Wilson's measures 1 to 3 of reserved over requested: of the
-     * areas under the two curves over events, at the first event of peak
-     * requested, at the first event of peak reserved. 0 where nothing was
-     * requested. */
+    /* Measures 1 to 3 of Johnstone and Wilson, each a ratio of reserved to
+     * requested bytes: the ratio of the areas under the two curves over all
+     * events; the ratio at the first event of peak requested; the ratio at the
+     * first event of peak reserved. 0 if nothing was requested. */
     double overhead_average, overhead_at_live_peak, overhead_at_held_peak;
-    frag_size lower_bound; /* most bytes live at once, pending ones included,
-                              each request served rounded up to FRAG_QUANTUM:
-                              no policy, moving or not, can reserve less */
-    double gap_to_bound;   /* peak_reserved / lower_bound - 1; 0 where nothing
+    frag_size lower_bound; /* largest sum of live requests, pending ones
+                              included, where each served request is rounded up
+                              to FRAG_QUANTUM. No policy can reserve less, even
+                              if it moves blocks */
+    double gap_to_bound;   /* peak_reserved / lower_bound - 1; 0 if no request
                               was served */
-    uint64_t optimal; /* 1: peak_reserved is lower_bound, all were served */
-    uint64_t peak_reserved_event;
-    uint64_t num_ooms;
-    uint64_t first_oom_event;   /* FRAG_NEVER if none */
-    uint64_t num_alloc_retries; /* requests during which the device refused and
-                                   was asked again, or the policy waited for it:
-                                   not met at first. For torch that is PyTorch's
-                                   counter, whether the device or a limit of its
-                                   own refused. A policy that waits only to map
-                                   or copy what it holds has met them */
-    uint64_t calls[FRAG_CALL_COUNT];
-    frag_size bytes_moved;
-    uint64_t num_moves;  /* live blocks that got another address */
-    uint64_t num_stalls; /* events that moved some */
-    uint64_t peak_segments;
-    double modelled_device_seconds;
-    double ns_per_event; /* the replay loop alone */
-    struct frag_breakdown at_peak;
+    uint64_t optimal;      /* 1 if peak_reserved equals lower_bound and every
+                              request was served, else 0 */
+    uint64_t peak_reserved_event; /* first event of peak reserved */
+    uint64_t num_ooms;            /* requests that failed with FRAG_OOM */
+    uint64_t first_oom_event;     /* FRAG_NEVER if no request failed */
+    /* Requests that the policy could not serve at its first attempt. A request
+     * counts if, during the policy's call, the device refused memory and was
+     * then requested again, or the policy waited for the device (synchronize).
+     * A wait after which the policy mapped or copied memory and returned none
+     * does not count. For the policy `torch`, this is PyTorch's counter,
+     * whether the device or torch's own limit refused. */
+    uint64_t num_alloc_retries;
+    uint64_t calls[FRAG_CALL_COUNT]; /* by enum frag_call */
+    frag_size bytes_moved;           /* bytes copied to move live blocks */
+    uint64_t num_moves;             /* moves of a live block to a new address */
+    uint64_t num_stalls;            /* events during which blocks moved */
+    uint64_t peak_segments;         /* most segments held at one time */
+    double modelled_device_seconds; /* duration of the backend's calls by the
+                                       clock of the backend */
+    double ns_per_event;            /* host time of the replay loop alone */
+    struct frag_breakdown at_peak;  /* at the first event of peak reserved */
 };
 
 FRAG_END_DECLS

@@ -1,4 +1,5 @@
-/* ranges.c - the set of ranges: what a treap does, and the searches in it. */
+/* ranges.c - the set of ranges: applies policies/mechanism/treap.h to struct
+ * range, and adds the searches and the check. */
 #include "sim/ranges.h"
 
 #include <stddef.h>
@@ -93,7 +94,8 @@ struct range *ranges_lowest_fit(const struct ranges *t, uint64_t size)
     return treap_lowest_in(t->root, size);
 }
 
-/* The better of best and what lies in t, looked at from low to high. */
+/* The smallest range of at least `size` among `best` and the ranges of t; the
+ * lowest one of equal size, since the search goes from low to high. */
 static struct range *better(struct range *t, uint64_t size, struct range *best)
 {
     if (!t || t->widest < size || (best && best->size == size))
@@ -115,7 +117,7 @@ struct range *ranges_pop(struct ranges *t)
 
     if (!r)
         return NULL;
-    while (r->low) { /* turn the tree so that its root has no lower part */
+    while (r->low) { /* rotate the tree until its root has no lower child */
         struct range *low = r->low;
 
         r->low = low->high;
@@ -145,7 +147,8 @@ static const char *check_one(const struct range *r, const struct range *last)
                                : "a range does not know the widest below it";
 }
 
-/* *last is the range before those of the tree, then the last of them. */
+/* On entry *last is the range before the tree, NULL if there is none; on return
+ * *last is the highest range of the tree. */
 static const char *check_tree(const struct range *r, const struct range **last)
 {
     const char *fault;

@@ -1,22 +1,23 @@
-/* The twin as a backend: each call goes to the arena and to the device, and the
- * two sets of addresses are translated into each other. */
+/* twin.c - the twin as a backend: makes each call on the arena and on the
+ * device, and translates the device's addresses to the arena's. */
 #include "sim/twin.h"
 
 #include <stdlib.h>
 
 #include "sim/ranges.h"
 
-/* Something that both have: a segment, a reservation, a physical allocation
- * (its handle is the start of the range). */
+/* A segment, a reservation or a physical allocation that exists on both sides.
+ * The start of the range of a physical allocation is its handle. */
 struct both {
-    struct range range; /* first; as the device names it */
-    uint64_t arena;     /* as the arena does */
+    struct range range; /* must be the first member; on the device */
+    uint64_t arena;     /* address or handle on the arena */
 };
 
-/* The device's memory as the model has it. */
+/* The model of the memory that the device must clear. */
 struct clearing {
-    frag_size held, dirty; /* bytes; dirty: given back, not cleared */
-    frag_time seen;        /* when dirty was so */
+    frag_size held;  /* bytes in use */
+    frag_size dirty; /* bytes that were returned and are not cleared yet */
+    frag_time seen;  /* modelled time at which `dirty` was updated */
 };
 
 struct twin {
@@ -25,7 +26,7 @@ struct twin {
     struct ranges segments, reservations, phys;
     struct frag_twin_cost costs[FRAG_DRIVER_CALL_COUNT];
     struct clearing clearing;
-    frag_time spent, modelled; /* in all calls */
+    frag_time spent, modelled; /* ns in all calls: measured, modelled */
     uint64_t refusals;
 };
 
@@ -34,7 +35,8 @@ static struct twin *twin_of(const struct frag_backend *mem)
     return (struct twin *)(uintptr_t)mem;
 }
 
-/* The record is made before the calls, while nothing has to be undone. */
+/* Fills b and adds it to the set. The caller allocates b before it makes the
+ * calls, so that this step cannot fail. */
 static void enter(struct ranges *set, struct both *b, uint64_t device,
                   uint64_t arena, uint64_t size)
 {
@@ -53,7 +55,7 @@ static void leave(struct ranges *set, struct both *b)
     free(b);
 }
 
-/* The arena's name of an address inside a reservation. */
+/* The address on the arena for a device address inside a reservation. */
 static frag_addr arena_addr(const struct twin *t, frag_addr addr)
 {
     const struct both *b =
@@ -64,7 +66,7 @@ static frag_addr arena_addr(const struct twin *t, frag_addr addr)
 
 /* ---- times ---- */
 
-/* err = a call on one of the two; its time goes to `time`. */
+/* Sets err to the result of a call on one side, and `time` to its duration. */
 #define TIMED(err, mem, time, call)             \
     do {                                        \
         frag_time from_ = (mem)->ops->now(mem); \
@@ -85,15 +87,15 @@ static void note(struct twin *t, enum frag_driver_call call, frag_size size,
     t->refusals += err == FRAG_OOM;
 }
 
-/* ---- memory that is cleared before it is given out again ---- */
+/* ---- memory that the device clears before it allocates it again ---- */
 
 static frag_time clear_ns(frag_size bytes)
 {
     return bytes * FRAG_CLEAR_NS_PER_MIB / FRAG_MIB;
 }
 
-/* What the device has cleared since it was last looked at. */
-static void go_on_clearing(struct twin *t)
+/* Subtracts what the device has cleared since the last update. */
+static void advance_clearing(struct twin *t)
 {
     struct clearing *c = &t->clearing;
     const frag_size done =
@@ -103,13 +105,14 @@ static void go_on_clearing(struct twin *t)
     c->seen = t->modelled;
 }
 
-/* How long a call waits that takes so much. */
-static frag_time clear_and_take(struct twin *t, frag_size size)
+/* Counts `size` bytes as held. Returns how long the call waits for memory to be
+ * cleared, in ns. */
+static frag_time acquire_cleared(struct twin *t, frag_size size)
 {
     struct clearing *c = &t->clearing;
     frag_size unclean, missing;
 
-    go_on_clearing(t);
+    advance_clearing(t);
     unclean = c->held + c->dirty;
     c->held += size;
     if (size + unclean <= t->device->total)
@@ -118,30 +121,30 @@ static frag_time clear_and_take(struct twin *t, frag_size size)
     return clear_ns(missing < c->dirty ? missing : c->dirty);
 }
 
-static void give_unclean(struct twin *t, frag_size size)
+static void release_dirty(struct twin *t, frag_size size)
 {
-    go_on_clearing(t);
+    advance_clearing(t);
     t->clearing.held -= size;
     t->clearing.dirty += size;
 }
 
 /* ---- segments, reservations, physical memory ---- */
 
-/* The calls of the table that give a thing of some size, and that take it back:
- * an address or a handle, both 64 bits. */
-typedef enum frag_err taking(struct frag_backend *, frag_size, uint64_t *);
-typedef enum frag_err giving(struct frag_backend *, uint64_t, frag_size);
+/* The calls of the table that acquire an address or a handle (both are 64 bits)
+ * and the calls that release it. */
+typedef enum frag_err acquire_fn(struct frag_backend *, frag_size, uint64_t *);
+typedef enum frag_err release_fn(struct frag_backend *, uint64_t, frag_size);
 
 struct calls {
-    taking *take;
-    giving *give;
+    acquire_fn *acquire;
+    release_fn *release;
 };
 
-/* What the arena refuses the device is not asked, and what the device refuses
- * the arena takes back. */
-static enum frag_err take(struct twin *t, struct ranges *set,
-                          enum frag_driver_call kind, struct calls arena,
-                          struct calls device, frag_size size, uint64_t *out)
+/* Acquires on the arena first. If the arena refuses, the device is not called;
+ * if the device refuses, the arena's part is released. */
+static enum frag_err acquire(struct twin *t, struct ranges *set,
+                             enum frag_driver_call kind, struct calls arena,
+                             struct calls device, frag_size size, uint64_t *out)
 {
     struct both *b = malloc(sizeof(*b));
     uint64_t on_arena = 0, on_device = 0;
@@ -150,14 +153,15 @@ static enum frag_err take(struct twin *t, struct ranges *set,
 
     if (!b)
         return FRAG_NOMEM;
-    TIMED(err, t->arena, modelled, arena.take(t->arena, size, &on_arena));
+    TIMED(err, t->arena, modelled, arena.acquire(t->arena, size, &on_arena));
     if (err == FRAG_OK) {
         TIMED(err, t->device, measured,
-              device.take(t->device, size, &on_device));
+              device.acquire(t->device, size, &on_device));
         if (err == FRAG_OK && set != &t->reservations)
-            modelled += clear_and_take(t, size);
+            modelled += acquire_cleared(t, size);
         note(t, kind, size, modelled, measured, err);
-        if (err != FRAG_OK && arena.give(t->arena, on_arena, size) != FRAG_OK)
+        if (err != FRAG_OK &&
+            arena.release(t->arena, on_arena, size) != FRAG_OK)
             err = FRAG_DEVICE;
     }
     if (err != FRAG_OK) {
@@ -169,10 +173,11 @@ static enum frag_err take(struct twin *t, struct ranges *set,
     return FRAG_OK;
 }
 
-/* Where the device fails nothing has changed and the call can be made again. */
-static enum frag_err give(struct twin *t, struct ranges *set,
-                          enum frag_driver_call kind, giving *arena,
-                          giving *device, uint64_t at, frag_size size)
+/* Releases on the device first. If the device fails, nothing has changed, and
+ * the call can be repeated. */
+static enum frag_err release(struct twin *t, struct ranges *set,
+                             enum frag_driver_call kind, release_fn *arena,
+                             release_fn *device, uint64_t at, frag_size size)
 {
     struct both *b = find(set, at);
     frag_time modelled = 0, measured;
@@ -187,39 +192,42 @@ static enum frag_err give(struct twin *t, struct ranges *set,
     if (err != FRAG_OK)
         return err;
     if (set != &t->reservations)
-        give_unclean(t, size);
+        release_dirty(t, size);
     leave(set, b);
     return FRAG_OK;
 }
 
-/* The two calls of the table that go together, of one side. */
-#define PAIR(mem, taken, given)                              \
-    (struct calls)                                           \
-    {                                                        \
-        .take = (mem)->ops->taken, .give = (mem)->ops->given \
+/* The acquiring and the releasing call of one side. */
+#define PAIR(mem, acquire_call, release_call) \
+    (struct calls)                            \
+    {                                         \
+        .acquire = (mem)->ops->acquire_call,  \
+        .release = (mem)->ops->release_call   \
     }
 
-/* A thing of the table: what it is kept in, its two calls. */
-#define THING(set, upper_take, taken, upper_give, given)                    \
-    static enum frag_err taken(struct frag_backend *mem, frag_size size,    \
-                               uint64_t *out)                               \
-    {                                                                       \
-        struct twin *t = twin_of(mem);                                      \
-                                                                            \
-        return take(t, &t->set,                                             \
-                    frag_call_of_size(FRAG_DRIVER_##upper_take, size),      \
-                    PAIR(t->arena, taken, given),                           \
-                    PAIR(t->device, taken, given), size, out);              \
-    }                                                                       \
-                                                                            \
-    static enum frag_err given(struct frag_backend *mem, uint64_t at,       \
-                               frag_size size)                              \
-    {                                                                       \
-        struct twin *t = twin_of(mem);                                      \
-                                                                            \
-        return give(t, &t->set,                                             \
-                    frag_call_of_size(FRAG_DRIVER_##upper_give, size),      \
-                    t->arena->ops->given, t->device->ops->given, at, size); \
+/* Defines the two calls of the twin for one set: segments, reservations or
+ * physical memory. */
+#define THING(set, upper_acquire, acquire_call, upper_release, release_call)  \
+    static enum frag_err acquire_call(struct frag_backend *mem,               \
+                                      frag_size size, uint64_t *out)          \
+    {                                                                         \
+        struct twin *t = twin_of(mem);                                        \
+                                                                              \
+        return acquire(                                                       \
+            t, &t->set, frag_call_of_size(FRAG_DRIVER_##upper_acquire, size), \
+            PAIR(t->arena, acquire_call, release_call),                       \
+            PAIR(t->device, acquire_call, release_call), size, out);          \
+    }                                                                         \
+                                                                              \
+    static enum frag_err release_call(struct frag_backend *mem, uint64_t at,  \
+                                      frag_size size)                         \
+    {                                                                         \
+        struct twin *t = twin_of(mem);                                        \
+                                                                              \
+        return release(t, &t->set,                                            \
+                       frag_call_of_size(FRAG_DRIVER_##upper_release, size),  \
+                       t->arena->ops->release_call,                           \
+                       t->device->ops->release_call, at, size);               \
     }
 
 THING(segments, SEGMENT_ALLOC, segment_alloc, SEGMENT_FREE, segment_free)
@@ -268,7 +276,8 @@ static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
 
 /* ---- everything else ---- */
 
-/* The model's copy is over when the device is done. */
+/* Copies and waits for the device, because the modelled time of a copy includes
+ * its execution. */
 static enum frag_err copy_and_wait(struct frag_backend *mem, frag_addr dst,
                                    frag_addr src, frag_size size,
                                    frag_stream stream)

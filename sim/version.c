@@ -1,5 +1,5 @@
-/* version.c - the version from CMakeLists.txt and the commit that the build
- * looked up. */
+/* version.c - holds the version from CMakeLists.txt and the commit that the
+ * build determined (commit.h is generated). */
 #include "sim/version.h"
 
 #include "commit.h"

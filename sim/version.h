@@ -1,5 +1,5 @@
-/* version.h - which fragsim this is: what results and messages say of the
- * program that made them. */
+/* version.h - the version and commit of this build of fragsim. Result files,
+ * reports and messages state them. */
 #ifndef FRAG_SIM_VERSION_H
 #define FRAG_SIM_VERSION_H
 
@@ -7,9 +7,9 @@
 
 FRAG_BEGIN_DECLS
 
-extern const char frag_version[]; /* "0.1.0" */
-/* Commit of the source, with "-dirty" if files were changed since; "unknown"
- * if the source was not a git checkout. */
+extern const char frag_version[]; /* "0.1.0", from CMakeLists.txt */
+/* Commit of the source, with "-dirty" if files were changed since then.
+ * "unknown" if the source was not a git checkout. */
 extern const char frag_commit[];
 
 FRAG_END_DECLS

@@ -1,5 +1,5 @@
-/* The account of the arena: how much device memory is in use, and how much time
- * the calls have taken. It knows nothing of addresses. */
+/* account.c - counts the device memory in use and the time that all calls have
+ * taken. It does not handle addresses. */
 #include "sim/arena/parts.h"
 
 void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
@@ -17,7 +17,7 @@ bool arena_refuses(struct arena *a, frag_size size)
     return true;
 }
 
-void arena_take(struct arena *a, frag_size size)
+void arena_add_used(struct arena *a, frag_size size)
 {
     a->used += size;
     if (a->used > a->used_max)
@@ -28,6 +28,6 @@ enum frag_err arena_charge(struct arena *a, frag_size size)
 {
     if (arena_refuses(a, size))
         return FRAG_OOM;
-    arena_take(a, size);
+    arena_add_used(a, size);
     return FRAG_OK;
 }

@@ -1,4 +1,5 @@
-/* The arena as a backend: what it gives, to the byte, and when it refuses. */
+/* arena.c - the arena as a backend: opens and closes it, and allocates segments
+ * by the selected address rule. */
 #include "sim/arena/arena.h"
 
 #include <stdlib.h>
@@ -9,12 +10,12 @@
 
 /* ----------------------------------------------------------- segments --- */
 
-/* A segment at an address of the caller's choice, charged. */
-static enum frag_err fixed_piece(struct arena *a, frag_addr addr,
-                                 frag_size size, struct arena_piece **out)
+/* Allocates and charges a segment at this address. */
+static enum frag_err fixed_range(struct arena *a, frag_addr addr,
+                                 frag_size size, struct arena_range **out)
 {
     frag_size charge = frag_round_up(size, GRANULE);
-    struct arena_piece *p;
+    struct arena_range *p;
 
     FRAG_TRY(arena_charge(a, charge));
     p = calloc(1, sizeof(*p));
@@ -22,22 +23,24 @@ static enum frag_err fixed_piece(struct arena *a, frag_addr addr,
         a->used -= charge;
         return FRAG_NOMEM;
     }
-    *p = (struct arena_piece){
-        .range = {.at = addr, .size = size}, .asked = size, .charge = charge};
+    *p = (struct arena_range){.range = {.at = addr, .size = size},
+                              .requested = size,
+                              .charge = charge};
     *out = p;
     return FRAG_OK;
 }
 
-/* Segments that touch, in turn above all others and below, at addresses never
- * used before: what no policy may rely on, and none may trip over. */
+/* Allocates adjacent segments, alternately above and below all others, at
+ * addresses that were never used before. A policy must handle such addresses,
+ * and must not rely on them. */
 static enum frag_err hostile_alloc(struct arena *a, frag_size size,
-                                   struct arena_piece **out)
+                                   struct arena_range **out)
 {
     frag_size whole = frag_round_up(size, 512);
 
     if (whole > a->down || whole > ADDRESS_END - a->up)
         return FRAG_OOM;
-    FRAG_TRY(fixed_piece(a, a->upwards ? a->up : a->down - whole, size, out));
+    FRAG_TRY(fixed_range(a, a->upwards ? a->up : a->down - whole, size, out));
     if (a->upwards)
         a->up += whole;
     else
@@ -46,10 +49,10 @@ static enum frag_err hostile_alloc(struct arena *a, frag_size size,
     return FRAG_OK;
 }
 
-/* Whether the next segment has a recorded base, and it is free. */
+/* Whether the next segment has a recorded base, and that range is free. */
 static bool has_anchor(const struct arena *a, frag_size size)
 {
-    uint64_t i = a->given;
+    uint64_t i = a->segments_served;
 
     return a->opts.rule == FRAG_RULE_ANCHORED && i < a->opts.base_count &&
            a->opts.sizes[i] == size &&
@@ -57,17 +60,17 @@ static bool has_anchor(const struct arena *a, frag_size size)
 }
 
 static enum frag_err new_segment(struct arena *a, frag_size size,
-                                 struct arena_piece **out)
+                                 struct arena_range **out)
 {
     if (a->opts.rule == FRAG_RULE_HOSTILE)
         return hostile_alloc(a, size, out);
     if (has_anchor(a, size)) {
-        frag_addr base = a->opts.bases[a->given];
+        frag_addr base = a->opts.bases[a->segments_served];
         enum frag_err err = driver_withdraw(a, base, size);
 
         if (err != FRAG_INVALID) {
             FRAG_TRY(err);
-            return fixed_piece(a, base, size, out);
+            return fixed_range(a, base, size, out);
         }
     }
     return driver_alloc(a, size, out);
@@ -77,7 +80,7 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
                                    frag_addr *addr)
 {
     struct arena *a = arena_of(mem);
-    struct arena_piece *p;
+    struct arena_range *p;
 
     if (size == 0)
         return FRAG_INVALID;
@@ -85,9 +88,9 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
     if (size >= (frag_size)1 << 62)
         return FRAG_OOM;
     FRAG_TRY(new_segment(a, size, &p));
-    p->asked = size;
+    p->requested = size;
     ranges_add(&a->segments, &p->range);
-    a->given++;
+    a->segments_served++;
     *addr = p->range.at;
     return FRAG_OK;
 }
@@ -98,11 +101,11 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
     struct arena *a = arena_of(mem);
     struct range *r = ranges_at(&a->segments, addr);
 
-    if (!r || ((struct arena_piece *)r)->asked != size)
+    if (!r || ((struct arena_range *)r)->requested != size)
         return FRAG_INVALID;
     arena_tick(a, FRAG_DRIVER_SEGMENT_FREE, size);
     ranges_remove(&a->segments, r);
-    driver_free(a, (struct arena_piece *)r);
+    driver_free(a, (struct arena_range *)r);
     return FRAG_OK;
 }
 
@@ -203,7 +206,7 @@ enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
                               frag_size size, bool expandable)
 {
     struct arena *a = arena_of(arena);
-    struct arena_piece *p;
+    struct arena_range *p;
 
     if (size == 0 || size >= (frag_size)1 << 62 || addr >= (frag_addr)1 << 62 ||
         ranges_overlap(&a->segments, addr, size) ||
@@ -212,7 +215,7 @@ enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
     if (expandable)
         return vmm_hold(a, addr, size);
     FRAG_TRY(driver_withdraw(a, addr, size));
-    FRAG_TRY(fixed_piece(a, addr, size, &p));
+    FRAG_TRY(fixed_range(a, addr, size, &p));
     ranges_add(&a->segments, &p->range);
     return FRAG_OK;
 }

@@ -1,13 +1,12 @@
-/* arena.h - the simulated device: a backend of arithmetic.
+/* arena.h - the simulated device: a backend (policies/device/backend.h) that
+ * computes addresses and holds no memory.
  *
- * Never kinder than a device. Two address rules: `driver` is what cudaMalloc
- * and cuMemAddressReserve of driver 580 do on an H200 (found from recordings:
- * 32 MiB chunks from the top of the address space down, best fit inside the
- * most recent chunk that has room; reservations from the bottom up), `hostile`
- * is for tests: segments touch and addresses are never reused.
+ * The arena accepts nothing that a real device rejects. It models the capacity,
+ * the addresses that the driver chooses and the time that each call takes; it
+ * has no contents, so a copy only takes time.
  *
- * Source of the rule and its numbers: recordings of PyTorch 2.11 and probes on
- * an H200, driver 580.159.04.
+ * Source of the driver's address rule and its numbers: recordings of PyTorch
+ * 2.11 and probes on an H200, driver 580.159.04.
  */
 #ifndef FRAG_SIM_ARENA_ARENA_H
 #define FRAG_SIM_ARENA_ARENA_H
@@ -17,49 +16,70 @@
 
 FRAG_BEGIN_DECLS
 
+/* How the arena chooses addresses. */
 enum frag_address_rule {
+    /* As cudaMalloc and cuMemAddressReserve do. cudaMalloc cuts segments from
+     * chunks of 32 MiB, which it reserves from the top of the address space
+     * downwards. It selects the newest chunk that has room and the smallest
+     * free range in it that fits. Reservations are placed from the bottom of
+     * the address space upwards. */
     FRAG_RULE_DRIVER,
+    /* For tests: segments touch each other, and no address is used twice. A
+     * policy that relies on gaps or on equal addresses fails. */
     FRAG_RULE_HOSTILE,
+    /* Segments get recorded base addresses (`bases` below). */
     FRAG_RULE_ANCHORED
 };
 
-/* An H200 as torch.cuda.get_device_properties sees it. */
+/* Bytes of an H200, as torch.cuda.get_device_properties reports them. */
 #define FRAG_H200_TOTAL ((frag_size)150109880320)
 
 struct frag_arena_options {
-    frag_size capacity; /* what the device can give, FRAG_UNLIMITED */
-    frag_size total; /* as reported; 0: capacity, or an H200's if unlimited */
+    frag_size capacity; /* bytes that the device can provide, or
+                           FRAG_UNLIMITED */
+    frag_size total;    /* bytes that the device reports as its size. 0 selects
+                           `capacity`, or FRAG_H200_TOTAL if `capacity` is
+                           unlimited */
     enum frag_address_rule rule;
-    /* FRAG_RULE_ANCHORED: bases[i] is the address of the i-th segment_alloc, as
-     * recorded; once they are used up or where sizes[i] is not the size asked,
-     * the driver's rule takes over. Borrowed. */
+    /* For FRAG_RULE_ANCHORED: bases[i] is the address of the i-th segment that
+     * segment_alloc allocates. The driver's rule applies instead if there is no
+     * i-th base, if sizes[i] is not the requested size, or if that range is
+     * occupied. Both arrays have base_count elements and are borrowed. */
     const frag_addr *bases;
     const frag_size *sizes;
     uint64_t base_count;
-    const struct frag_costs *costs; /* of calls; NULL: an H200's. Borrowed. */
+    const struct frag_costs *costs; /* time of each call; NULL selects
+                                       frag_costs_h200. Borrowed. */
 };
 
-/* NULL if the host has no memory. The backend is the arena's; close it after
- * the heap. */
+/* Opens an arena; NULL if the host has no memory. The options are copied. The
+ * backend belongs to the arena: close every heap on it before the arena. */
 struct frag_backend *frag_arena_open(const struct frag_arena_options *opts);
-void frag_arena_close(struct frag_backend *arena); /* NULL is fine */
+void frag_arena_close(struct frag_backend *arena); /* NULL is allowed */
 
-/* Memory that was held before the first call, for frag_policy.adopt: an
- * ordinary segment, or a mapped range of an expandable one. INVALID if it
- * overlaps what is held, OOM, NOMEM. */
+/* Marks memory as held before the first call, for frag_policy.adopt: an
+ * ordinary segment, or, if `expandable`, a reservation that is mapped granule
+ * by granule. INVALID if the range is empty, is not below 2^62, overlaps held
+ * memory or a chunk of the simulated driver, or, if `expandable`, is not whole
+ * granules; OOM; NOMEM. On error no memory is held, but the arena may never
+ * again choose these addresses for a segment. */
 enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
                               frag_size size, bool expandable);
 
-/* Bytes of device memory in use; what a fini has to bring back to 0. */
+/* Bytes of device memory in use. This is 0 again after a policy's fini. */
 frag_size frag_arena_used(const struct frag_backend *arena);
-/* The capacities at which every answer so far would have been the same, *least
- * to *below - 1: from the most bytes that were in use at once to what the least
- * refused request would have needed, FRAG_UNLIMITED if none was refused. A run
- * is the same on all of them if its policy did not ask for the capacity, nor
- * for a total that goes with it (frag_backend.asked). */
+
+/* The range of capacities at which the arena would have answered every call so
+ * far in the same way: *least <= capacity < *below. *least is the largest
+ * number of bytes that were in use at one time. *below is the smallest capacity
+ * that would have served a refused request, or FRAG_UNLIMITED if no request was
+ * refused. A whole run is the same at all these capacities if its policy read
+ * neither the capacity nor a total that depends on it
+ * (frag_backend.asked). */
 void frag_arena_same_for(const struct frag_backend *arena, frag_size *least,
                          frag_size *below);
-/* Bytes of address space reserved through va_reserve. */
+
+/* Bytes of address space that are reserved through va_reserve. */
 frag_size frag_arena_reserved_va(const struct frag_backend *arena);
 
 FRAG_END_DECLS

@@ -1,9 +1,11 @@
-/* The driver's address rule, as found on an H200 (driver 580.159.04).
+/* driver.c - the address rule of the driver, as measured on an H200 (driver
+ * 580.159.04).
  *
- * cudaMalloc cuts 2 MiB units from 32 MiB chunks, and requests below 2 MiB cut
- * 512-byte units from 2 MiB blocks: the same rule on two levels. A reservation
- * is a chunk of its own in another part of the address space, whose rounding
- * tail serves cudaMalloc like any other leftover.
+ * cudaMalloc cuts units of 2 MiB from chunks of 32 MiB. A request below 2 MiB
+ * cuts units of 512 bytes from chunks of 2 MiB. The same rule thus works on two
+ * levels, coarse and fine. A reservation is a chunk of its own in another part
+ * of the address space; cudaMalloc also uses the free tail of such a chunk,
+ * which remains because its size is rounded up.
  */
 #include <stdlib.h>
 
@@ -15,23 +17,23 @@
 #define TERA     ((frag_addr)1 << 40)
 #define VA_FIRST ((frag_addr)0x302000000) /* above the driver's own area */
 
-/* Y, the base of the context's chunk; the real one differs from process to
- * process. Below where processes have theirs (0x7e.. to 0x7f..), so that
- * addresses of a recording never meet it. */
+/* The base of the chunk of the context. The real base differs between
+ * processes, within 0x7e.. to 0x7f... This one lies below that range, so that
+ * recorded addresses never overlap it. */
 #define CONTEXT    ((frag_addr)0x700000000000)
 #define HIGH_FIRST ((frag_addr)1 << 46)
 #define HIGH_LAST  (CONTEXT - 480 * FRAG_MIB)
 
 struct driver_chunk {
-    struct range by_age;
-    struct ranges free; /* of struct arena_piece, first member range */
-    uint64_t in_use;    /* pieces cut and not back */
+    struct range by_age; /* must be the first member; see struct level */
+    struct ranges free;  /* of struct arena_range */
+    uint64_t in_use;     /* number of ranges that were cut and not returned */
     frag_addr at;
     frag_size size;
-    struct level *level;
-    struct space *space;      /* it came from, unless it came from `home` */
-    struct range *hole;       /* storage for its return to the space */
-    struct arena_piece *home; /* the coarse piece a fine chunk lies in */
+    struct level *level;      /* NULL until add_to_level */
+    struct space *space;      /* address space of the chunk; unused with home */
+    struct range *hole;       /* node for the return of the chunk to space */
+    struct arena_range *home; /* the coarse range that holds a fine chunk */
 };
 
 static struct range *new_range(uint64_t at, uint64_t size)
@@ -45,29 +47,30 @@ static struct range *new_range(uint64_t at, uint64_t size)
     return r;
 }
 
-/* Cuts [at, at + size), the top or bottom end of the hole, from it. Returns
- * storage for the way back: the hole's own if all of it was cut. */
+/* Cuts `size` bytes from the top or the bottom end of the hole. Returns a node
+ * with which coalesce_hole can return them: the hole itself if all of it was
+ * cut. NULL if the host has no memory. */
 static struct range *cut_hole(struct space *s, struct range *hole, bool top,
                               frag_size size)
 {
-    struct range *way_back;
+    struct range *storage;
 
     if (hole->size == size) {
         ranges_remove(&s->holes, hole);
         return hole;
     }
-    way_back = new_range(top ? hole->at + hole->size - size : hole->at, size);
-    if (!way_back)
+    storage = new_range(top ? hole->at + hole->size - size : hole->at, size);
+    if (!storage)
         return NULL;
     ranges_remove(&s->holes, hole);
     hole->at += top ? 0 : size;
     hole->size -= size;
     ranges_add(&s->holes, hole);
-    return way_back;
+    return storage;
 }
 
-/* Adds a hole and merges it with its neighbours. */
-static void mend(struct space *s, struct range *hole)
+/* Adds a hole and coalesces it with adjacent holes. */
+static void coalesce_hole(struct space *s, struct range *hole)
 {
     struct range *before = ranges_upto(&s->holes, hole->at);
     struct range *after = ranges_from(&s->holes, hole->at);
@@ -85,7 +88,7 @@ static void mend(struct space *s, struct range *hole)
     }
 }
 
-static void enlist(struct driver_chunk *c, struct level *level)
+static void add_to_level(struct driver_chunk *c, struct level *level)
 {
     c->level = level;
     c->by_age.at = ++level->ages;
@@ -93,16 +96,17 @@ static void enlist(struct driver_chunk *c, struct level *level)
     ranges_add(&level->by_age, &c->by_age);
 }
 
-static void remember_widest(struct driver_chunk *c)
+static void update_widest(struct driver_chunk *c)
 {
     ranges_resize(&c->level->by_age, &c->by_age, ranges_widest(&c->free));
 }
 
-/* A chunk of one free range, in no space yet and not enlisted. */
+/* Makes a chunk with one free range. It has no address and no level yet. NULL
+ * if the host has no memory. */
 static struct driver_chunk *new_chunk(frag_size size)
 {
     struct driver_chunk *c = calloc(1, sizeof(*c));
-    struct arena_piece *all = calloc(1, sizeof(*all));
+    struct arena_range *all = calloc(1, sizeof(*all));
 
     if (!c || !all) {
         free(c);
@@ -156,20 +160,21 @@ static enum frag_err chunk_from_space(struct space *s, frag_size size,
     return FRAG_OK;
 }
 
-/* The first `size` bytes of the range that fits best in the chunk. */
-static struct arena_piece *cut(struct driver_chunk *c, frag_size size)
+/* Cuts the first `size` bytes of the smallest free range of the chunk that has
+ * them. There is such a range. NULL if the host has no memory. */
+static struct arena_range *cut(struct driver_chunk *c, frag_size size)
 {
     struct range *r = ranges_best_fit(&c->free, size);
-    struct arena_piece *p;
+    struct arena_range *p;
 
     if (r->size == size) {
         ranges_remove(&c->free, r);
-        p = (struct arena_piece *)r;
+        p = (struct arena_range *)r;
     } else {
         p = calloc(1, sizeof(*p));
         if (!p)
             return NULL;
-        *p = (struct arena_piece){.range = {.at = r->at, .size = size},
+        *p = (struct arena_range){.range = {.at = r->at, .size = size},
                                   .chunk = c};
         ranges_remove(&c->free, r);
         r->at += size;
@@ -178,18 +183,18 @@ static struct arena_piece *cut(struct driver_chunk *c, frag_size size)
     }
     c->in_use++;
     if (c->level)
-        remember_widest(c);
+        update_widest(c);
     return p;
 }
 
-/* Gives a chunk that has nothing in it back to where it came from. */
-static void dissolve(struct arena *a, struct driver_chunk *c)
+/* Returns the memory or addresses of an empty chunk, and frees the struct. */
+static void return_chunk(struct arena *a, struct driver_chunk *c)
 {
     ranges_remove(&c->level->by_age, &c->by_age);
     if (c->home) {
         driver_free(a, c->home);
     } else {
-        mend(c->space, c->hole);
+        coalesce_hole(c->space, c->hole);
         c->hole = NULL;
     }
     free_chunk(c);
@@ -204,8 +209,9 @@ static struct range *absorb(struct driver_chunk *c, struct range *low,
     return low;
 }
 
-/* Back into the chunk; the chunk may go with it. */
-static void uncut(struct arena *a, struct arena_piece *p)
+/* Returns a range to its chunk and coalesces it. If the chunk is empty then,
+ * the chunk is returned too. */
+static void return_to_chunk(struct arena *a, struct arena_range *p)
 {
     struct driver_chunk *c = p->chunk;
     struct range *r = &p->range;
@@ -218,20 +224,21 @@ static void uncut(struct arena *a, struct arena_piece *p)
     if (low && low->at + low->size == r->at)
         absorb(c, low, r);
     if (--c->in_use == 0)
-        dissolve(a, c);
+        return_chunk(a, c);
     else
-        remember_widest(c);
+        update_widest(c);
 }
 
 static enum frag_err level_alloc(struct arena *a, struct level *level,
-                                 frag_size size, struct arena_piece **out);
+                                 frag_size size, struct arena_range **out);
 
-/* A fresh chunk that holds `size`. A block for requests below 2 MiB is itself
- * device memory; a 32 MiB chunk is only addresses. */
+/* Makes a new chunk that has room for `size` bytes. A fine chunk is itself
+ * device memory, allocated on the coarse level; a coarse chunk is only address
+ * space. */
 static enum frag_err chunk_for(struct arena *a, struct level *level,
                                frag_size size, struct driver_chunk **out)
 {
-    struct arena_piece *home;
+    struct arena_range *home;
 
     if (level == &a->coarse)
         return chunk_from_space(&a->high, frag_round_up(size, level->chunk),
@@ -248,7 +255,7 @@ static enum frag_err chunk_for(struct arena *a, struct level *level,
 }
 
 static enum frag_err level_alloc(struct arena *a, struct level *level,
-                                 frag_size size, struct arena_piece **out)
+                                 frag_size size, struct arena_range **out)
 {
     frag_size whole = frag_round_up(size, level->unit);
     bool coarse = level == &a->coarse;
@@ -262,50 +269,50 @@ static enum frag_err level_alloc(struct arena *a, struct level *level,
         FRAG_TRY(chunk_for(a, level, whole, &c));
     *out = cut(c, whole);
     if (!newest)
-        enlist(c, level);
+        add_to_level(c, level);
     if (!*out) {
         if (!newest)
-            dissolve(a, c);
+            return_chunk(a, c);
         return FRAG_NOMEM;
     }
     if (coarse) {
         (*out)->charge = whole;
-        arena_take(a, whole);
+        arena_add_used(a, whole);
     }
     return FRAG_OK;
 }
 
 enum frag_err driver_alloc(struct arena *a, frag_size size,
-                           struct arena_piece **out)
+                           struct arena_range **out)
 {
     return level_alloc(a, size < UNIT ? &a->fine : &a->coarse, size, out);
 }
 
 enum frag_err driver_reserve(struct arena *a, frag_size size,
-                             struct arena_piece **out)
+                             struct arena_range **out)
 {
     struct driver_chunk *c;
 
     FRAG_TRY(chunk_from_space(&a->low, frag_round_up(size, CHUNK), &c));
     *out = cut(c, size);
-    enlist(c, &a->coarse);
+    add_to_level(c, &a->coarse);
     if (*out)
         return FRAG_OK;
-    dissolve(a, c);
+    return_chunk(a, c);
     return FRAG_NOMEM;
 }
 
-void driver_free(struct arena *a, struct arena_piece *piece)
+void driver_free(struct arena *a, struct arena_range *range)
 {
-    a->used -= piece->charge;
-    piece->charge = 0;
-    if (piece->chunk)
-        uncut(a, piece);
+    a->used -= range->charge;
+    range->charge = 0;
+    if (range->chunk)
+        return_to_chunk(a, range);
     else
-        free(piece);
+        free(range);
 }
 
-/* Splits a hole around [at, at + size), its part that lies inside. */
+/* Removes the addresses [at, at + size) from a hole that overlaps them. */
 static enum frag_err punch(struct space *s, struct range *hole, frag_addr at,
                            frag_size size)
 {
@@ -333,7 +340,7 @@ static enum frag_err punch(struct space *s, struct range *hole, frag_addr at,
     return FRAG_OK;
 }
 
-/* Whether a chunk other than a reservation's lies in the way. */
+/* Whether a chunk of the level overlaps [at, at + size). */
 static bool meets_chunk(const struct level *level, frag_addr at, frag_size size)
 {
     for (const struct range *r = ranges_from(&level->by_age, 0); r;
@@ -372,9 +379,9 @@ enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size)
     return FRAG_OK;
 }
 
-/* PyTorch makes 32 streams at its first use of one; the driver takes 2 MiB for
- * every two of them where any request would get it. It is the driver's own, no
- * part of the capacity. */
+/* PyTorch creates 32 streams when it uses the first one. The driver allocates 2
+ * MiB for every two of them, at the addresses that any request would get. This
+ * memory belongs to the driver and is not part of the capacity. */
 void driver_side_streams(struct arena *a)
 {
     enum { HIDDEN = 16 };
@@ -383,10 +390,10 @@ void driver_side_streams(struct arena *a)
 
     a->base.capacity = FRAG_UNLIMITED;
     for (int i = 0; i < HIDDEN; i++) {
-        struct arena_piece *p;
+        struct arena_range *p;
 
         if (level_alloc(a, &a->coarse, UNIT, &p) == FRAG_OK)
-            free(p); /* in use for ever: its chunk still counts it */
+            free(p); /* never returned: its chunk still counts it */
     }
     a->base.capacity = capacity;
     a->used = used;
@@ -402,18 +409,18 @@ static bool open_space(struct space *s, frag_addr first, frag_addr end)
     return hole != NULL;
 }
 
-/* A chunk of the context with its first `taken` bytes in use for ever. */
+/* Adds a chunk of the context, whose first `taken` bytes are never free. */
 static bool open_chunk(struct arena *a, frag_addr at, frag_size taken)
 {
     struct driver_chunk *c = new_chunk(CHUNK);
-    struct arena_piece *p;
+    struct arena_range *p;
 
     if (!c)
         return false;
     c->space = &a->high;
     place(c, at);
     p = cut(c, taken);
-    enlist(c, &a->coarse);
+    add_to_level(c, &a->coarse);
     free(p);
     return p != NULL;
 }

@@ -1,6 +1,7 @@
-/* parts.h - what the files of the arena share. Private to sim/arena/.
+/* parts.h - declarations that the files of the arena share. Private to
+ * sim/arena/.
  *
- * Each file calls only those below it:
+ * Each file calls only the files below it in this list:
  * arena.c    open, close, the table of functions, segments
  * vmm.c      reservations, physical memory, maps
  * driver.c   the addresses that the driver chooses
@@ -12,9 +13,9 @@
 #include "sim/arena/arena.h"
 #include "sim/ranges.h"
 
-/* Address space that nothing occupies, as holes. Chunks are cut from the top
- * end of the highest hole that leaves `spare` bytes, or from the bottom of the
- * lowest. */
+/* Free address space, as a set of holes. A chunk is cut from a hole that is at
+ * least `spare` bytes larger than the chunk: from the top end of the highest
+ * such hole, or from the bottom end of the lowest. */
 struct space {
     struct ranges holes;
     frag_size spare;
@@ -22,50 +23,61 @@ struct space {
 };
 
 /* A range in use: a segment, a reservation, or memory for smaller ranges. */
-struct arena_piece {
-    struct range range;         /* first: a piece is found by its range */
-    struct driver_chunk *chunk; /* it was cut from; NULL: from no chunk */
-    frag_size asked;            /* of a segment: the size it was asked with */
-    frag_size charge;           /* bytes of device memory it uses */
+struct arena_range {
+    struct range range;         /* must be the first member */
+    struct driver_chunk *chunk; /* the chunk that contains it; NULL: none */
+    frag_size requested;        /* requested size, of a segment */
+    frag_size charge;           /* bytes of device memory that it uses */
 };
 
-/* Chunks of one unit, by age, the newest highest. */
+/* All chunks that have the same unit of allocation. */
 struct level {
-    struct ranges by_age; /* ranges of age and widest free range */
-    uint64_t ages;
-    frag_size unit, chunk;
+    struct ranges by_age;  /* one range for each chunk: `at` is its number,
+                              which is highest for the newest chunk; `size` is
+                              its widest free range */
+    uint64_t ages;         /* number of the newest chunk */
+    frag_size unit, chunk; /* bytes of a unit and of a chunk */
 };
 
-/* Where the hostile rule starts, up and down, and the end of all addresses. */
+/* The address from which the hostile rule goes up and down, and the end of all
+ * addresses. */
 #define HOSTILE_MID ((frag_addr)1 << 46)
 #define ADDRESS_END ((frag_addr)1 << 47)
 
+/* A physical allocation. Its handle is its index in arena.phys, plus 1. */
 struct phys {
-    frag_size size; /* 0: this entry is free */
-    uint64_t maps;
-    bool released;
-    uint32_t next_free; /* index + 1 */
+    frag_size size;     /* bytes; 0: this entry is free */
+    uint64_t maps;      /* number of maps that use it */
+    bool released;      /* the handle was released */
+    uint32_t next_free; /* index of the next free entry, plus 1; 0: none */
 };
 
 struct arena {
     struct frag_backend base;
     struct frag_arena_options opts;
-    frag_size used, reserved_va;
+    frag_size used;                  /* bytes of device memory in use */
+    frag_size reserved_va;           /* bytes of reserved address space */
     frag_size used_max, refused_min; /* see frag_arena_same_for */
-    frag_time clock;
-    uint64_t given; /* segment_allocs answered */
-    bool side_streams;
+    frag_time clock;                 /* ns that all calls have taken */
+    uint64_t segments_served;        /* segments allocated so far */
+    bool side_streams;               /* a stream other than index 0 was used */
 
     struct ranges segments, reservations, maps;
 
-    struct space high, low; /* of the driver's rule: cudaMalloc; reservations */
+    /* The driver's rule: address space of cudaMalloc (high) and of
+     * reservations (low); chunks of 2 MiB units (coarse) and of 512-byte units
+     * (fine). */
+    struct space high, low;
     struct level coarse, fine;
 
-    frag_addr up, down; /* of the hostile rule */
+    /* The hostile rule: used addresses are [down, up); the next segment goes
+     * above or below them. */
+    frag_addr up, down;
     bool upwards;
 
     struct phys *phys;
-    uint32_t phys_count, phys_room, phys_free;
+    uint32_t phys_count, phys_room;
+    uint32_t phys_free; /* index of the first free entry, plus 1; 0: none */
 };
 
 static inline struct arena *arena_of(const struct frag_backend *mem)
@@ -73,31 +85,35 @@ static inline struct arena *arena_of(const struct frag_backend *mem)
     return (struct arena *)(uintptr_t)mem;
 }
 
-/* Time passes by what a call costs. */
+/* Advances the clock by the cost of a call. */
 void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size);
-/* Takes device memory: OOM if it does not fit. */
+/* Adds `size` bytes to the memory in use: OOM if that exceeds the capacity. */
 enum frag_err arena_charge(struct arena *a, frag_size size);
-/* The two halves of it. */
+/* The two steps of arena_charge: the check, which records a refusal, and the
+ * addition. */
 bool arena_refuses(struct arena *a, frag_size size);
-void arena_take(struct arena *a, frag_size size);
+void arena_add_used(struct arena *a, frag_size size);
 
-/* Address space without chunks: an untouched driver at its first call. */
+/* Sets up the address space of a driver at its first call, with the chunks that
+ * belong to its context. NOMEM. */
 enum frag_err driver_open(struct arena *a);
 void driver_close(struct arena *a);
-/* A range of `size` bytes as cudaMalloc gives it, charged. OOM, NOMEM. */
+/* Allocates and charges a range of `size` bytes, as cudaMalloc does. OOM,
+ * NOMEM. */
 enum frag_err driver_alloc(struct arena *a, frag_size size,
-                           struct arena_piece **out);
-/* An address range as cuMemAddressReserve gives it. OOM, NOMEM. */
+                           struct arena_range **out);
+/* Reserves a range of addresses, as cuMemAddressReserve does. OOM, NOMEM. */
 enum frag_err driver_reserve(struct arena *a, frag_size size,
-                             struct arena_piece **out);
-/* Back to the driver, memory and address; frees the piece. */
-void driver_free(struct arena *a, struct arena_piece *piece);
-/* Withdraws addresses for good, so that the driver gives them to nobody.
- * INVALID if it has given some of them already, NOMEM. */
+                             struct arena_range **out);
+/* Returns the memory and the addresses of a range, and frees the struct. */
+void driver_free(struct arena *a, struct arena_range *range);
+/* Withdraws addresses permanently, so that the driver never allocates them.
+ * INVALID if one of its chunks contains some of them; NOMEM. */
 enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size);
+/* Allocates the memory that the driver itself uses for further streams. */
 void driver_side_streams(struct arena *a);
 
-/* The virtual-memory calls of the table, and what they leave at the end. */
+/* The virtual-memory calls of frag_backend_ops. */
 enum frag_err vmm_reserve(struct frag_backend *mem, frag_size size,
                           frag_addr *addr);
 enum frag_err vmm_free(struct frag_backend *mem, frag_addr addr,
@@ -110,9 +126,11 @@ enum frag_err vmm_map(struct frag_backend *mem, frag_addr addr, frag_size size,
                       frag_phys phys);
 enum frag_err vmm_unmap(struct frag_backend *mem, frag_addr addr,
                         frag_size size);
-/* A reservation at a given address, mapped granule by granule with memory that
- * goes when it is unmapped. */
+/* Makes a reservation at this address and maps each granule of it. The handles
+ * are released, so the memory is freed when it is unmapped. INVALID, OOM,
+ * NOMEM. */
 enum frag_err vmm_hold(struct arena *a, frag_addr addr, frag_size size);
+/* Frees all reservations, maps and physical memory. */
 void vmm_close(struct arena *a);
 
 #endif

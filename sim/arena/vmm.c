@@ -1,13 +1,14 @@
-/* Virtual memory: reservations, physical memory, and what is mapped where.
- * Strict as the driver is: whole maps, whole granules, inside one reservation.
+/* vmm.c - virtual memory of the arena: reservations, physical memory and maps.
+ * It is as strict as the driver: calls must name whole maps and whole granules
+ * inside one reservation.
  */
 #include <stdlib.h>
 
 #include "sim/arena/parts.h"
 
 struct arena_map {
-    struct range range; /* first */
-    uint32_t phys;      /* index */
+    struct range range; /* must be the first member */
+    uint32_t phys;      /* index in arena.phys */
 };
 
 static bool aligned(const struct arena *a, frag_addr addr, frag_size size)
@@ -19,9 +20,9 @@ static bool aligned(const struct arena *a, frag_addr addr, frag_size size)
 
 /* ------------------------------------------------------- reservations --- */
 
-static struct arena_piece *hostile_piece(struct arena *a, frag_size size)
+static struct arena_range *hostile_range(struct arena *a, frag_size size)
 {
-    struct arena_piece *p = calloc(1, sizeof(*p));
+    struct arena_range *p = calloc(1, sizeof(*p));
 
     if (!p)
         return NULL;
@@ -33,13 +34,13 @@ static struct arena_piece *hostile_piece(struct arena *a, frag_size size)
 }
 
 static enum frag_err reserve(struct arena *a, frag_size size,
-                             struct arena_piece **out)
+                             struct arena_range **out)
 {
     if (a->opts.rule != FRAG_RULE_HOSTILE)
         return driver_reserve(a, size, out);
     if (size + a->base.granularity > ADDRESS_END - a->up)
         return FRAG_OOM;
-    *out = hostile_piece(a, size);
+    *out = hostile_range(a, size);
     return *out ? FRAG_OK : FRAG_NOMEM;
 }
 
@@ -47,7 +48,7 @@ enum frag_err vmm_reserve(struct frag_backend *mem, frag_size size,
                           frag_addr *addr)
 {
     struct arena *a = arena_of(mem);
-    struct arena_piece *p;
+    struct arena_range *p;
 
     if (!aligned(a, 0, size))
         return FRAG_INVALID;
@@ -69,13 +70,14 @@ enum frag_err vmm_free(struct frag_backend *mem, frag_addr addr, frag_size size)
     arena_tick(a, FRAG_DRIVER_VA_FREE, size);
     ranges_remove(&a->reservations, r);
     a->reserved_va -= size;
-    driver_free(a, (struct arena_piece *)r);
+    driver_free(a, (struct arena_range *)r);
     return FRAG_OK;
 }
 
 /* ---------------------------------------------------- physical memory --- */
 
-/* Makes sure that an entry is free. */
+/* Makes sure that arena.phys has a free entry. False if the host has no
+ * memory. */
 static bool phys_room(struct arena *a)
 {
     uint32_t room = a->phys_room ? a->phys_room * 2 : 64;
@@ -93,9 +95,9 @@ static bool phys_room(struct arena *a)
     return true;
 }
 
-/* A free entry, of which there is one. The most recently released first, as a
- * policy must not count on a handle being new. */
-static uint32_t take_phys(struct arena *a, frag_size size)
+/* Uses a free entry, which exists, and returns its index. It reuses the entry
+ * that was released last, because a policy must not rely on new handles. */
+static uint32_t new_phys(struct arena *a, frag_size size)
 {
     uint32_t index = a->phys_count;
 
@@ -109,7 +111,7 @@ static uint32_t take_phys(struct arena *a, frag_size size)
     return index;
 }
 
-/* Memory goes when its handle is released and no map uses it. */
+/* Frees the memory if its handle is released and no map uses it. */
 static void drop_phys(struct arena *a, uint32_t index)
 {
     struct phys *p = &a->phys[index];
@@ -121,7 +123,7 @@ static void drop_phys(struct arena *a, uint32_t index)
     a->phys_free = index + 1;
 }
 
-/* The live entry of a handle, NULL if it names none. */
+/* The entry of a handle; NULL if the handle is invalid or released. */
 static struct phys *phys_of(struct arena *a, frag_phys phys)
 {
     struct phys *p;
@@ -143,7 +145,7 @@ enum frag_err vmm_create(struct frag_backend *mem, frag_size size,
     if (!phys_room(a))
         return FRAG_NOMEM;
     FRAG_TRY(arena_charge(a, size));
-    *phys = take_phys(a, size) + 1;
+    *phys = new_phys(a, size) + 1;
     return FRAG_OK;
 }
 
@@ -235,7 +237,7 @@ enum frag_err vmm_unmap(struct frag_backend *mem, frag_addr addr,
     return FRAG_OK;
 }
 
-/* ----------------------------------------------------------- the ends --- */
+/* ------------------------------------------- memory held from the start --- */
 
 static enum frag_err hold_granule(struct arena *a, frag_addr addr)
 {
@@ -268,7 +270,7 @@ static enum frag_err hold_granules(struct arena *a, frag_addr addr,
 
 enum frag_err vmm_hold(struct arena *a, frag_addr addr, frag_size size)
 {
-    struct arena_piece *p;
+    struct arena_range *p;
     enum frag_err err;
 
     if (!aligned(a, addr, size) || ranges_overlap(&a->reservations, addr, size))
