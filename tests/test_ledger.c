@@ -318,7 +318,7 @@ static void a_map_may_go_and_come_back_within_a_call(void **state)
     (void)state;
     assert_int_equal(frag_ledger_drop(l, 0x2000, 0x1000), FRAG_OK);
     is_fault(l, frag_ledger_settle(l),
-             "0x2000 (4096 bytes) was given back "
+             "0x2000 (4096 bytes) was released "
              "under the live block at 0x1e00");
     l = open_mapped();
     assert_int_equal(frag_ledger_drop(l, 0x2000, 0x1000), FRAG_OK);
@@ -571,9 +571,9 @@ static void every_planted_fault_is_caught_with_its_event(void **state)
         {"fault=twice", "segment_free"},
         {"fault=onto", "overlaps a live block"},
         {"fault=dead", "moved but not live"},
-        {"fault=keeps", "left 10485760 bytes"},
+        {"fault=keeps", "after its fini, 10485760 bytes"},
         {"fault=again", "event 4: the live block at"},
-        {"fault=last", "event 9: the backend refused segment_free"},
+        {"fault=last", "event 9: the backend rejected segment_free"},
     };
 
     (void)state;

@@ -1,10 +1,10 @@
-/* The books of the meter: the table of segments and the set of held ranges. No
- * call of the backend is made here. */
+/* books.c - the books of the meter: the table of segments and the set of held
+ * ranges. It makes no call of the backend. */
 #include <stdlib.h>
 
 #include "sim/meter/parts.h"
 
-uint32_t meter_take_segment(struct meter *m)
+uint32_t meter_new_segment(struct meter *m)
 {
     uint32_t index = m->segment_free;
 
@@ -26,7 +26,7 @@ uint32_t meter_take_segment(struct meter *m)
     return m->segment_count++;
 }
 
-void meter_give_segment(struct meter *m, uint32_t index)
+void meter_remove_segment(struct meter *m, uint32_t index)
 {
     m->segments[index] = (struct segment){.next_free = m->segment_free};
     m->segment_free = index;

@@ -1,5 +1,5 @@
-/* The index of the meter: two levels of tables from a granule of addresses to
- * the segment that holds it. */
+/* index.c - the index of the meter: two levels of tables that map a granule of
+ * addresses to the segment that holds it. */
 #include "sim/meter/parts.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@ static uint64_t first_granule(frag_addr addr)
     return addr >> METER_GRANULE_BITS;
 }
 
-/* One past the last granule that the range touches and the tables know. */
+/* The end (exclusive) of the granules that the range touches and that the
+ * tables cover. */
 static uint64_t end_granule(frag_addr addr, frag_size size)
 {
     uint64_t end = (addr + size - 1) >> METER_GRANULE_BITS;

@@ -1,5 +1,5 @@
-/* The ledger: ordered sets of held ranges, live blocks and physical memories,
- * and the proofs over them. It calls no policy and no backend. */
+/* ledger.c - the ledger: ordered sets of held ranges, live blocks and physical
+ * memories, and the checks over them. It calls no policy and no backend. */
 #include "sim/meter/ledger.h"
 
 #include <inttypes.h>
@@ -9,31 +9,34 @@
 
 #include "sim/ranges.h"
 
+/* A range of held memory: a segment or a map. */
 struct held {
-    struct range range; /* first */
-    uint64_t group;
-    struct memory *memory;      /* NULL: a segment's own */
-    struct held *newer, *older; /* the other maps of it */
+    struct range range;         /* must be the first member */
+    uint64_t group;             /* the reservation of a map; 0: a segment */
+    struct memory *memory;      /* the memory of a map; NULL: a segment */
+    struct held *newer, *older; /* the list of all maps of that memory */
 };
 
 /* Physical memory that is mapped. */
 struct memory {
-    struct range range; /* first; at is its name */
-    struct held *maps;
+    struct range range; /* must be the first member; range.at is its name */
+    struct held *maps;  /* the newest map */
 };
 
+/* The block of one owner. */
 struct ledger_live {
-    struct range range; /* first */
-    frag_size asked;
+    struct range range; /* must be the first member */
+    frag_size requested;
     bool is_live;
-    bool is_listed; /* among the disturbed, even if it is so no more */
+    bool is_listed; /* in the list of disturbed blocks; it stays there if it is
+                       freed, with by = FRAG_UNDISTURBED */
     enum frag_disturbance by;
-    struct ledger_live *next; /* listed */
+    struct ledger_live *next; /* in that list */
 };
 
 struct frag_ledger {
     struct ranges held, live;
-    struct ranges missing;  /* held before, and a live block's */
+    struct ranges missing;  /* maps that were removed under a live block */
     struct ranges memories; /* of struct memory */
     struct ledger_live *disturbed;
     bool faulty;
@@ -99,7 +102,7 @@ static void disturb(struct frag_ledger *l, struct ledger_live *b,
     l->disturbed = b;
 }
 
-/* All live blocks in the range. */
+/* Marks all live blocks in the range as disturbed. */
 static void disturb_all(struct frag_ledger *l, frag_addr addr, frag_size size,
                         enum frag_disturbance by)
 {
@@ -115,8 +118,8 @@ static void disturb_all(struct frag_ledger *l, frag_addr addr, frag_size size,
     }
 }
 
-/* Likewise, and those that part of a held range belongs to by way of another
- * map of its memory. */
+/* Marks the live blocks in a part of a held range as copied over, and those
+ * that use the same memory through another map. */
 static void disturb_memory(struct frag_ledger *l, const struct held *h,
                            frag_addr addr, frag_size size)
 {
@@ -163,8 +166,8 @@ bool frag_ledger_disturbed(struct frag_ledger *l, uint32_t *owner,
 
 /* ------------------------------------------------------------ memory --- */
 
-/* The memory of that name, new if it has no map yet; NULL if the host is full.
- */
+/* The memory of that name; it is created if it has no map yet. NULL if the host
+ * has no memory. */
 static struct memory *memory_of(struct frag_ledger *l, uint64_t name)
 {
     struct memory *m = (struct memory *)ranges_at(&l->memories, name);
@@ -205,8 +208,8 @@ static void unlink_map(struct frag_ledger *l, struct held *h)
     free(m);
 }
 
-/* A live block that the bytes [addr, addr + size) of a map belong to by way of
- * another map of the same memory; NULL if there is none. */
+/* A live block that uses the bytes [addr, addr + size) of a map through another
+ * map of the same memory; NULL if there is none. */
 static const struct range *shown_twice(const struct frag_ledger *l,
                                        const struct held *h, frag_addr addr,
                                        frag_size size)
@@ -225,7 +228,8 @@ static const struct range *shown_twice(const struct frag_ledger *l,
     return NULL;
 }
 
-/* The same for the part of a live block that lies in held memory. */
+/* As shown_twice, for [addr, addr + size), which is held and may span several
+ * maps. */
 static const struct range *shared_with(const struct frag_ledger *l,
                                        frag_addr addr, frag_size size)
 {
@@ -253,7 +257,8 @@ static enum frag_err blame_sharing(struct frag_ledger *l, frag_addr addr,
                              addr, other);
 }
 
-/* A map comes back under live blocks. */
+/* Checks a map that was added under live blocks: no other live block may use
+ * its bytes. */
 static enum frag_err cover(struct frag_ledger *l, const struct held *h)
 {
     const frag_addr end = h->range.at + h->range.size;
@@ -311,11 +316,11 @@ static enum frag_err blame_gone(struct frag_ledger *l, frag_addr addr,
     return frag_ledger_blame(
         l,
         "memory at 0x%" PRIx64 " (%" PRIu64
-        " bytes) was given back under the live block at 0x%" PRIx64,
+        " bytes) was released under the live block at 0x%" PRIx64,
         addr, size, block);
 }
 
-/* A range of held memory goes. */
+/* Removes one range of held memory. */
 static enum frag_err drop_range(struct frag_ledger *l, struct held *h)
 {
     struct range *r = &h->range;
@@ -343,7 +348,7 @@ enum frag_err frag_ledger_drop(struct frag_ledger *l, frag_addr addr,
 
         if (!r || r->size > size - gone)
             return frag_ledger_blame(
-                l, "memory at 0x%" PRIx64 " was given back but is not held",
+                l, "memory at 0x%" PRIx64 " was released but is not held",
                 addr + gone);
         gone += r->size;
         FRAG_TRY(drop_range(l, (struct held *)r));
@@ -367,8 +372,8 @@ enum frag_err frag_ledger_settle(struct frag_ledger *l)
 
 /* ------------------------------------------------------------ blocks --- */
 
-/* Whether [addr, addr + size) lies in one segment or in maps of one group that
- * touch. */
+/* Whether [addr, addr + size) lies in one segment, or in adjacent maps of one
+ * group. */
 static bool is_held(const struct frag_ledger *l, frag_addr addr, frag_size size)
 {
     const struct range *r = ranges_upto(&l->held, addr);
@@ -386,13 +391,13 @@ static bool is_held(const struct frag_ledger *l, frag_addr addr, frag_size size)
     return true;
 }
 
-/* What is wrong with the block as an answer, NULL if nothing. */
-static const char *flaw(const struct frag_ledger *l, frag_size asked,
+/* Describes why the block is no valid answer; NULL if it is valid. */
+static const char *flaw(const struct frag_ledger *l, frag_size requested,
                         const struct frag_block *block)
 {
     if (block->addr % FRAG_ALIGNMENT)
         return "is not aligned to 256 bytes";
-    if (block->size < asked)
+    if (block->size < requested)
         return "is smaller than the request";
     if (block->size > UINT64_MAX - block->addr ||
         !is_held(l, block->addr, block->size))
@@ -406,14 +411,14 @@ static enum frag_err accept(struct frag_ledger *l, uint32_t owner,
                             const struct frag_block *block)
 {
     struct ledger_live *b = &l->by_owner[owner];
-    const char *what = flaw(l, b->asked, block);
+    const char *what = flaw(l, b->requested, block);
     const struct range *hit;
 
     if (what)
         return frag_ledger_blame(l,
                                  "block %" PRIu32 " at 0x%" PRIx64 " (%" PRIu64
                                  " bytes for %" PRIu64 ") %s",
-                                 owner, block->addr, block->size, b->asked,
+                                 owner, block->addr, block->size, b->requested,
                                  what);
     b->range.at = block->addr;
     b->range.size = block->size;
@@ -426,11 +431,12 @@ static enum frag_err accept(struct frag_ledger *l, uint32_t owner,
 }
 
 enum frag_err frag_ledger_alloc(struct frag_ledger *l, uint32_t owner,
-                                frag_size asked, const struct frag_block *block)
+                                frag_size requested,
+                                const struct frag_block *block)
 {
     if (owner >= l->owners || l->by_owner[owner].is_live)
         return frag_ledger_blame(l, "block %" PRIu32 " is live already", owner);
-    l->by_owner[owner].asked = asked;
+    l->by_owner[owner].requested = requested;
     return accept(l, owner, block);
 }
 

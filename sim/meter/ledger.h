@@ -1,12 +1,12 @@
-/* ledger.h - the proof that a policy keeps its contract.
+/* ledger.h - checks that a policy keeps its contract (policies/policy.h).
  *
- * The ledger knows every live block and every range of memory that is held,
- * each from the outside: blocks from the policy's answers, memory from the
- * backend's. It shares no code with any policy. A fault is told in words, the
- * first one stays, and every later call answers FRAG_CONTRACT too.
+ * The ledger records every live block, from the answers of the policy, and
+ * every range of held memory, from the answers of the backend. It shares no
+ * code with any policy. It stores a description of the first fault; every later
+ * call that returns an error code then returns FRAG_CONTRACT.
  *
- * All calls are O(log n), but for a block over many maps and a memory with
- * many maps.
+ * All calls are O(log n), except for a block that spans many maps and for a
+ * physical memory that is mapped many times.
  */
 #ifndef FRAG_SIM_METER_LEDGER_H
 #define FRAG_SIM_METER_LEDGER_H
@@ -15,63 +15,72 @@
 
 struct frag_ledger;
 
-/* A ledger of at most `owners` live blocks, named 0 to owners - 1. NULL if the
- * host has no memory. */
+/* Opens a ledger for at most `owners` live blocks, named 0 to owners - 1. NULL
+ * if the host has no memory. */
 struct frag_ledger *frag_ledger_open(uint32_t owners);
-void frag_ledger_close(struct frag_ledger *l); /* NULL is fine */
+void frag_ledger_close(struct frag_ledger *l); /* NULL is allowed */
 
-/* Memory comes: a segment (group 0), or a map of all of the physical memory
- * that `memory` names in the reservation that `group` names; both are not 0
- * then. Maps of one group that touch count as one range, segments never do.
- * Maps of one memory show the same bytes. NOMEM, CONTRACT if it is held already
- * or shows a live block the bytes of another. */
+/* Records memory that is held from now on. Either a segment: group and memory
+ * are 0. Or a map: `memory` names the physical memory, all of which is mapped,
+ * and `group` names the reservation; neither is 0. Adjacent maps of one group
+ * count as one range; adjacent segments do not. Maps of the same memory share
+ * their bytes. NOMEM; CONTRACT if the range is held already, or if the map
+ * makes two live blocks share bytes. */
 enum frag_err frag_ledger_hold(struct frag_ledger *l, frag_addr addr,
                                frag_size size, uint64_t group,
                                uint64_t memory) FRAG_MUST_CHECK;
-/* Memory goes, as whole ranges. CONTRACT if a live block lies in a segment that
- * goes, or if it is not held. A map may go from under a live block if one comes
- * back there before settle; that it shows what was there is not proved here. */
+/* Removes held memory, as one or several whole ranges. CONTRACT if the memory
+ * is not held, or if a live block lies in a segment that is removed. A map
+ * under a live block may be removed if another map replaces it before
+ * frag_ledger_settle; the ledger does not check that the new map has the same
+ * contents. */
 enum frag_err frag_ledger_drop(struct frag_ledger *l, frag_addr addr,
                                frag_size size) FRAG_MUST_CHECK;
-/* The policy's call is over: every live block has memory. CONTRACT. */
+/* The policy's call is over. CONTRACT if a live block lies on memory that was
+ * removed and not replaced. */
 enum frag_err frag_ledger_settle(struct frag_ledger *l) FRAG_MUST_CHECK;
 
-/* The policy's answer to a request of `asked` bytes: on a multiple of
- * FRAG_ALIGNMENT, not smaller than asked, wholly inside one range of held
- * memory, over no live block, neither in addresses nor in memory. CONTRACT. */
+/* Checks and records the block that the policy allocated for a request of
+ * `requested` bytes. CONTRACT unless the block begins at a multiple of
+ * FRAG_ALIGNMENT, has at least the requested size, lies inside one range of
+ * held memory, and shares neither addresses nor physical memory with a live
+ * block. */
 enum frag_err frag_ledger_alloc(struct frag_ledger *l, uint32_t owner,
-                                frag_size asked,
+                                frag_size requested,
                                 const struct frag_block *block) FRAG_MUST_CHECK;
-/* The block goes back, as it was given, and not twice. CONTRACT. */
+/* Removes a block that is freed. CONTRACT if `owner` has no live block, or if
+ * the block differs from the one that was allocated. */
 enum frag_err frag_ledger_free(struct frag_ledger *l, uint32_t owner,
                                const struct frag_block *block) FRAG_MUST_CHECK;
-/* The block has a new place, as good as that of an answer. CONTRACT. */
+/* Records the new place of a block that the policy moved. CONTRACT if `owner`
+ * has no live block, or if frag_ledger_alloc would reject the new place. */
 enum frag_err frag_ledger_move(struct frag_ledger *l, uint32_t owner,
                                const struct frag_block *block) FRAG_MUST_CHECK;
 
-/* Bytes were copied to held memory [dst, dst + size). */
+/* Records that bytes were copied to the held memory [dst, dst + size). */
 void frag_ledger_copied(struct frag_ledger *l, frag_addr dst, frag_size size);
 
-/* What can cost a live block its bytes, by the policy's calls alone. Memory
- * that is mapped a second time disturbs nobody: the first map stays. */
+/* The calls of a policy that may destroy the contents of a live block. A second
+ * map of the same memory is none of them, because the first map stays. */
 enum frag_disturbance {
     FRAG_UNDISTURBED,
-    FRAG_COPIED_OVER, /* a copy went to its memory, at whatever address */
-    FRAG_REMAPPED,    /* a map went from under it and another one came */
+    FRAG_COPIED_OVER, /* a copy wrote to the block's memory, at any address */
+    FRAG_REMAPPED,    /* a map under the block was replaced by another map */
     FRAG_MOVED,
 };
 
-/* Takes a live block off those that were disturbed since they were handed out
- * or last taken, in no order that matters; by is the last that happened to it.
- * False if none is left. */
+/* Removes one block from the list of disturbed live blocks. Sets *owner to its
+ * owner and *by to its latest disturbance. The order is unspecified. False if
+ * the list is empty. A block enters the list when it is disturbed. */
 bool frag_ledger_disturbed(struct frag_ledger *l, uint32_t *owner,
                            enum frag_disturbance *by);
 
-/* Notes a fault that somebody else found. Always CONTRACT. */
+/* Records a fault that the caller found, unless the ledger has one already.
+ * Always returns CONTRACT. */
 enum frag_err frag_ledger_blame(struct frag_ledger *l, const char *format, ...)
     FRAG_PRINTF(2, 3);
 
-/* The first fault in words; NULL while there is none. */
+/* The description of the first fault; NULL if there is none. */
 const char *frag_ledger_fault(const struct frag_ledger *l);
 
 #endif

@@ -1,5 +1,5 @@
-/* The meter as a backend: it opens and closes the books, and passes on the
- * calls that concern segments, copies and waits. */
+/* meter.c - the meter as a backend: opens and closes it, and passes on the
+ * calls for segments, copies and waits. */
 #include "sim/meter/meter.h"
 
 #include <stdlib.h>
@@ -8,12 +8,11 @@
 
 bool meter_settle(struct meter *m)
 {
-    bool again =
-        m->asked_again || (m->waited && (m->gave_back || !m->rearranged));
+    bool again = m->retried || (m->waited && (m->returned || !m->rearranged));
 
     meter_note_peak(m);
-    m->refused = m->asked_again = false;
-    m->waited = m->gave_back = m->rearranged = false;
+    m->refused = m->retried = false;
+    m->waited = m->returned = m->rearranged = false;
     return again;
 }
 
@@ -22,7 +21,7 @@ bool meter_settle(struct meter *m)
 static enum frag_err book_segment(struct meter *m, frag_addr addr,
                                   frag_size size)
 {
-    uint32_t index = meter_take_segment(m);
+    uint32_t index = meter_new_segment(m);
     enum frag_err err;
 
     if (index == METER_NOWHERE)
@@ -31,7 +30,7 @@ static enum frag_err book_segment(struct meter *m, frag_addr addr,
         .addr = addr, .size = size, .split_mask = ~(frag_size)0};
     err = meter_enter(m, addr, size, index, NULL);
     if (err != FRAG_OK) {
-        meter_give_segment(m, index);
+        meter_remove_segment(m, index);
         return err;
     }
     m->reserved += size;
@@ -48,11 +47,11 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
     frag_addr at;
     enum frag_err err;
 
-    meter_note_ask(m);
+    meter_note_request(m);
     METER_TIMED(m, err, segment_alloc(m->under, size, &at));
     meter_note_answer(m, err);
     FRAG_TRY(err);
-    meter_tell(m, m->reserved + size);
+    meter_announce(m, m->reserved + size);
     err = book_segment(m, at, size);
     if (err != FRAG_OK)
         return m->under->ops->segment_free(m->under, at, size) == FRAG_OK
@@ -74,10 +73,10 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
     METER_TIMED(m, err, segment_free(m->under, addr, size));
     FRAG_TRY(err);
     m->calls[FRAG_CALL_SEGMENT_FREE]++;
-    m->gave_back |= m->waited;
+    m->returned |= m->waited;
     if (r) {
-        meter_tell(m, 0);
-        meter_give_segment(m, ((struct held_range *)r)->segment);
+        meter_announce(m, 0);
+        meter_remove_segment(m, ((struct held_range *)r)->segment);
         meter_leave(m, (struct held_range *)r);
         m->reserved -= size;
         m->segments_now--;
@@ -161,7 +160,8 @@ enum frag_err meter_open(struct meter *m, struct frag_backend *under,
     return FRAG_OK;
 }
 
-/* One way back for each kind; what the device answers cannot matter now. */
+/* Returns a segment or a map to the device. The meter is closing, so an error
+ * of the device is ignored. */
 static void return_range(struct meter *m, const struct held_range *h)
 {
     enum frag_err err =
@@ -213,7 +213,7 @@ enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s)
         return FRAG_UNSUPPORTED;
     FRAG_TRY(under->hold(m->under, s->addr, s->size, s->is_expandable));
     m->changes++;
-    meter_tell(m, 0);
+    meter_announce(m, 0);
     if (!s->is_expandable)
         return book_segment(m, s->addr, s->size);
     FRAG_TRY(meter_book_reservation(m, s->addr, s->size));

@@ -1,15 +1,17 @@
-/* meter.h - a backend that passes every call on and keeps the books.
+/* meter.h - a backend that passes every call on to another backend and counts
+ * calls and bytes.
  *
- * It stands between a policy and the arena or a device, so that what a policy
- * holds is measured where it is taken, and no policy can flatter itself.
+ * The meter is placed between a policy and the arena or a device. The memory
+ * that a policy holds is therefore measured without the policy's help.
  *
  * `reserved` is physical memory: segments, and physical allocations from their
- * creation until they are released and mapped nowhere. Its peak is taken when a
- * segment or a map has succeeded and by meter_settle, at the end of each call
- * of the policy: memory created for a map that then fails is no peak, as in
- * PyTorch's counters.
+ * creation until they are both released and not mapped anywhere. The peak of
+ * `reserved` is updated after each successful segment_alloc and map, and by
+ * meter_settle at the end of each call of the policy. Memory that was created
+ * for a map that then fails is therefore not part of the peak, as in PyTorch's
+ * counters.
  *
- * Failure of the host is answered with NOMEM, with the device as it was.
+ * If the host has no memory, a call returns NOMEM, and the device is unchanged.
  */
 #ifndef FRAG_SIM_METER_METER_H
 #define FRAG_SIM_METER_METER_H
@@ -19,91 +21,99 @@
 #include "sim/meter/ledger.h"
 #include "sim/ranges.h"
 
-/* A segment, or a reservation with what is mapped in it. */
+/* A segment, or a reservation with the maps in it. */
 struct segment {
     frag_addr addr;
     frag_size size;
-    frag_size split_mask; /* all ones for a segment, 0 for a reservation, whose
-                             free bytes are never counted as inactive split */
-    uint32_t live;        /* blocks in it; kept by the engine */
-    bool has_owner;       /* a block was handed out in it */
-    frag_stream stream;   /* of the first one */
-    frag_pool pool;
-    uint32_t next_free;
+    frag_size split_mask; /* all ones for a segment, 0 for a reservation: the
+                             free bytes of a reservation never count as inactive
+                             split */
+    uint32_t live;        /* live blocks in it; maintained by the engine */
+    bool has_owner;       /* a block was allocated in it */
+    frag_stream stream;   /* of the first block */
+    frag_pool pool;       /* of the first block */
+    uint32_t next_free;   /* next free entry of the table of segments */
 };
 
 /* A range of held memory: a segment, or one map of a reservation. */
 struct held_range {
-    struct range range; /* first */
-    uint32_t segment;   /* index */
-    struct phys_use *phys;
+    struct range range;    /* must be the first member */
+    uint32_t segment;      /* index in meter.segments */
+    struct phys_use *phys; /* the mapped memory; NULL for a segment */
 };
 
 enum {
     METER_GRANULE_BITS = 21,
     METER_LEAF_BITS = 13,
     METER_ROOT_BITS = 13,
-    METER_ADDRESS_BITS = 47, /* the sum */
+    METER_ADDRESS_BITS = 47, /* the sum of the three */
     METER_NOWHERE = 0        /* segment index of an address that is not held */
 };
-#define METER_SHARED UINT32_MAX /* a granule with several ranges */
+#define METER_SHARED                                        \
+    UINT32_MAX /* index entry of a granule with two or more \
+                  segments */
 
 struct meter {
     struct frag_backend base;
-    struct frag_backend_ops ops; /* with NULL where `under` has NULL */
-    struct frag_backend *under;
-    struct frag_ledger *ledger; /* NULL: no proof */
+    struct frag_backend_ops ops; /* an op is NULL if it is NULL in `under` */
+    struct frag_backend *under;  /* the backend that serves the calls */
+    struct frag_ledger *ledger;  /* NULL: answers are not checked */
 
-    /* Called by synchronize before it returns. */
+    /* Called by synchronize before it returns; may be NULL. */
     void (*synchronized)(void *user);
     void *user;
-    /* Called before a held range comes or goes, but for one that comes and
-     * makes reserved_peak higher. NULL: nobody asks. */
+    /* Called before the set of held ranges changes, except if a range is added
+     * that raises reserved_peak. May be NULL. */
     void (*rearranges)(void *run);
     void *run;
 
-    uint64_t changes; /* goes up with each call that could matter to a number */
+    uint64_t changes; /* incremented by each call that may change a number */
     frag_size reserved, reserved_peak;
     uint64_t segments_now, segments_peak;
-    uint64_t calls[FRAG_CALL_COUNT];
+    uint64_t calls[FRAG_CALL_COUNT]; /* successful calls */
     frag_size bytes_moved, reserved_va;
     frag_time spent; /* ns by the clock of `under`, over all calls */
 
-    /* Since the last settle: the device refused; it was asked again after
-     * that; the policy waited for the device; after that it gave memory back,
-     * or mapped or copied some. */
-    bool refused, asked_again, waited, gave_back, rearranged;
+    /* What happened since the last meter_settle: the device refused memory;
+     * the policy requested memory again after that; the policy waited for the
+     * device; after the wait, it returned memory; after the wait, it mapped or
+     * copied memory. */
+    bool refused, retried, waited, returned, rearranged;
 
-    bool has_aliases; /* memory was mapped at a second address at some time */
+    bool has_aliases; /* some memory was mapped at two addresses at one time */
 
-    struct segment *segments; /* [0] is nowhere */
-    uint32_t segment_count, segment_room, segment_free;
+    struct segment *segments; /* entry 0 is METER_NOWHERE */
+    uint32_t segment_count, segment_room;
+    uint32_t segment_free;      /* first free entry; 0: none */
     struct ranges held;         /* of struct held_range */
     struct ranges reservations; /* of struct held_range */
     struct ranges phys;         /* of struct phys_use, by handle, unreleased */
     uint32_t **index;           /* [root][leaf]: the segment of a granule */
 };
 
-/* Starts on `under`, which is borrowed. NOMEM, then nothing is to be closed. */
+/* Opens a meter on `under`, which is borrowed, as is the ledger. NOMEM; then
+ * the meter need not be closed. */
 enum frag_err meter_open(struct meter *m, struct frag_backend *under,
                          struct frag_ledger *ledger);
-/* Gives back to `under` whatever is still held, tells it what the policy asked
- * for, and frees the books. */
+/* Returns all memory that is still held to `under`, adds the policy's
+ * `asked` flags to those of `under`, and frees the books. */
 void meter_close(struct meter *m);
 
-/* Memory held before the first call: for adopt. UNSUPPORTED if `under` cannot;
- * INVALID, OOM, NOMEM. */
+/* Marks a segment as held before the first call, for frag_policy.adopt.
+ * UNSUPPORTED if `under` has no hold(); INVALID, OOM, NOMEM. */
 enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s);
 
-/* The policy's call is over: takes the peak, and says whether in that call the
- * device had refused and was asked again or the policy waited for it, unless
- * that was only to map or copy what it held. */
+/* Ends a call of the policy: updates the peak and resets the flags above.
+ * Returns whether the policy retried in that call: memory was requested again
+ * after a refusal, or the policy waited for the device. A wait does not count
+ * if the policy only mapped or copied memory after it and returned none. */
 bool meter_settle(struct meter *m);
 
+/* As meter_find, by a search in the set of held ranges: O(log n). */
 uint32_t meter_find_slowly(const struct meter *m, frag_addr addr);
 
-/* Index of the segment or reservation that holds the address;
- * METER_NOWHERE if none does. */
+/* Index of the segment or reservation that holds the address; METER_NOWHERE if
+ * the address is not held. */
 static inline uint32_t meter_find(const struct meter *m, frag_addr addr)
 {
     uint64_t granule = addr >> METER_GRANULE_BITS;

@@ -1,23 +1,25 @@
-/* parts.h - what the files of the meter share. Private to sim/meter/.
+/* parts.h - declarations that the files of the meter share. Private to
+ * sim/meter/.
  *
- * Each file calls only those below it:
- * meter.c   open, close, segments, the other calls
+ * Each file calls only the files below it in this list:
+ * meter.c   open, close, segments, copies and waits
  * vmm.c     reservations, physical memory, maps
  * books.c   the table of segments, the set of held ranges
- * index.c   the segment that a granule belongs to
- * ledger.c  the proof that every answer is sound
+ * index.c   the lookup from a granule to its segment
+ * ledger.c  the check of every answer
  */
 #ifndef FRAG_SIM_METER_PARTS_H
 #define FRAG_SIM_METER_PARTS_H
 
 #include "sim/meter/meter.h"
 
-/* A physical allocation: alive while its handle is or a map uses it. */
+/* A physical allocation. It exists until its handle is released and no map uses
+ * it. */
 struct phys_use {
-    struct range range; /* first; at is the handle */
+    struct range range; /* must be the first member; range.at is the handle */
     frag_size size;
-    uint64_t maps;
-    bool released;
+    uint64_t maps; /* number of maps that use it */
+    bool released; /* the handle was released */
 };
 
 static inline struct meter *meter_of(struct frag_backend *mem)
@@ -30,16 +32,17 @@ static inline frag_time meter_clock(struct meter *m)
     return m->under->ops->now ? m->under->ops->now(m->under) : 0;
 }
 
-/* A call of `under`, timed. INVALID from it means a policy misused it. */
-#define METER_TIMED(m, err, call)                                        \
-    do {                                                                 \
-        frag_time before_ = meter_clock(m);                              \
-        (m)->changes++;                                                  \
-        (err) = (m)->under->ops->call;                                   \
-        (m)->spent += meter_clock(m) - before_;                          \
-        if ((err) == FRAG_INVALID && (m)->ledger)                        \
-            (err) = frag_ledger_blame(                                   \
-                (m)->ledger, "the backend refused %s as misuse", #call); \
+/* Makes a call of `under` and measures its time. INVALID means that the policy
+ * made an invalid call, which is a fault for the ledger. */
+#define METER_TIMED(m, err, call)                                          \
+    do {                                                                   \
+        frag_time before_ = meter_clock(m);                                \
+        (m)->changes++;                                                    \
+        (err) = (m)->under->ops->call;                                     \
+        (m)->spent += meter_clock(m) - before_;                            \
+        if ((err) == FRAG_INVALID && (m)->ledger)                          \
+            (err) = frag_ledger_blame(                                     \
+                (m)->ledger, "the backend rejected %s as invalid", #call); \
     } while (0)
 
 static inline void meter_note_peak(struct meter *m)
@@ -48,17 +51,19 @@ static inline void meter_note_peak(struct meter *m)
         m->reserved_peak = m->reserved;
 }
 
-/* A range comes or goes, and reserved then is at least `least`. */
-static inline void meter_tell(const struct meter *m, frag_size least)
+/* Calls `rearranges` before the set of held ranges changes, unless the change
+ * raises `reserved` to `least`, which is a new peak. A change that removes a
+ * range passes 0. */
+static inline void meter_announce(const struct meter *m, frag_size least)
 {
     if (m->rearranges && least <= m->reserved_peak)
         m->rearranges(m->run);
 }
 
-/* The device is asked for memory. */
-static inline void meter_note_ask(struct meter *m)
+/* Called before memory is requested from the device, and after its answer. */
+static inline void meter_note_request(struct meter *m)
 {
-    m->asked_again |= m->refused;
+    m->retried |= m->refused;
 }
 
 static inline void meter_note_answer(struct meter *m, enum frag_err err)
@@ -66,26 +71,28 @@ static inline void meter_note_answer(struct meter *m, enum frag_err err)
     m->refused |= err == FRAG_OOM;
 }
 
-/* A free entry of the segment table; METER_NOWHERE if there is no memory. */
-uint32_t meter_take_segment(struct meter *m);
-void meter_give_segment(struct meter *m, uint32_t index);
+/* Index of a new entry of the table of segments; METER_NOWHERE if the host has
+ * no memory. */
+uint32_t meter_new_segment(struct meter *m);
+void meter_remove_segment(struct meter *m, uint32_t index);
 
-/* Enters a range of a segment, or a map of phys in the reservation that
- * `segment` is; on NOMEM and CONTRACT the books are as they were. */
+/* Adds a held range: a segment (phys is NULL), or a map of phys in the
+ * reservation `segment`. NOMEM, CONTRACT; on error the books are unchanged. */
 enum frag_err meter_enter(struct meter *m, frag_addr addr, frag_size size,
                           uint32_t segment, struct phys_use *phys);
 void meter_leave(struct meter *m, struct held_range *h);
 
-/* A reservation that `under` has made. NOMEM. */
+/* Adds a reservation that `under` has made. NOMEM. */
 enum frag_err meter_book_reservation(struct meter *m, frag_addr addr,
                                      frag_size size);
-/* Maps of a held reservation, a granule each, whose handles nobody has. */
+/* Adds the maps of a reservation that was held from the start, one for each
+ * granule. Their handles count as released. */
 enum frag_err meter_book_granules(struct meter *m, frag_addr addr,
                                   frag_size size, uint32_t segment);
-/* Memory goes when its handle is released and no map uses it. */
+/* Removes p if its handle is released and no map uses it. */
 void meter_drop_phys(struct meter *m, struct phys_use *p);
 
-/* The six calls of virtual memory. */
+/* The six virtual-memory calls of frag_backend_ops. */
 enum frag_err meter_va_reserve(struct frag_backend *mem, frag_size size,
                                frag_addr *addr);
 enum frag_err meter_va_free(struct frag_backend *mem, frag_addr addr,
@@ -99,16 +106,19 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
 enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
                           frag_size size);
 
-/* The index: two levels of tables over 47 bits of address. A granule that
- * several ranges touch says so, and is then looked up in the ordered set;
- * addresses beyond are too. Clearing never fails. */
+/* The index: two levels of tables that cover 47 bits of address. The entry of a
+ * granule that two segments touch is METER_SHARED; such a granule, and any
+ * address above 47 bits, is searched in the set m->held instead. */
 
-/* Makes sure that the range can be entered. NOMEM. */
+/* Allocates the tables for a range, so that meter_index_set cannot fail.
+ * NOMEM. */
 enum frag_err meter_index_room(struct meter *m, frag_addr addr, frag_size size);
-/* The range, which is not yet in m->held, belongs to segment `index`. */
+/* Enters segment `index` for the range. Call it before the range is added to
+ * m->held. */
 void meter_index_set(struct meter *m, frag_addr addr, frag_size size,
                      uint32_t index);
-/* The range, which is no longer in m->held, belongs to nobody. */
+/* Clears the entries of the range. Call it after the range was removed from
+ * m->held. It cannot fail. */
 void meter_index_clear(struct meter *m, frag_addr addr, frag_size size);
 void meter_index_close(struct meter *m);
 

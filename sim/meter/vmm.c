@@ -1,4 +1,5 @@
-/* Reservations, physical memory and maps, as they pass the meter. */
+/* vmm.c - the virtual-memory calls of the meter: passes them on and records
+ * reservations, physical memory and maps. */
 #include <stdlib.h>
 
 #include "sim/meter/parts.h"
@@ -7,7 +8,7 @@ enum frag_err meter_book_reservation(struct meter *m, frag_addr addr,
                                      frag_size size)
 {
     struct held_range *h = malloc(sizeof(*h));
-    uint32_t index = h ? meter_take_segment(m) : METER_NOWHERE;
+    uint32_t index = h ? meter_new_segment(m) : METER_NOWHERE;
 
     if (index == METER_NOWHERE) {
         free(h);
@@ -50,7 +51,7 @@ enum frag_err meter_va_free(struct frag_backend *mem, frag_addr addr,
     if (!r)
         return FRAG_OK;
     ranges_remove(&m->reservations, r);
-    meter_give_segment(m, ((struct held_range *)r)->segment);
+    meter_remove_segment(m, ((struct held_range *)r)->segment);
     m->reserved_va -= r->size;
     free(r);
     return FRAG_OK;
@@ -66,7 +67,7 @@ enum frag_err meter_phys_create(struct frag_backend *mem, frag_size size,
 
     if (!p)
         return FRAG_NOMEM;
-    meter_note_ask(m);
+    meter_note_request(m);
     METER_TIMED(m, err, phys_create(m->under, size, &handle));
     meter_note_answer(m, err);
     if (err != FRAG_OK) {
@@ -97,7 +98,7 @@ enum frag_err meter_phys_release(struct frag_backend *mem, frag_phys phys,
 
     METER_TIMED(m, err, phys_release(m->under, phys, size));
     FRAG_TRY(err);
-    m->gave_back |= m->waited;
+    m->returned |= m->waited;
     if (!p)
         return FRAG_OK;
     ranges_remove(&m->phys, &p->range);
@@ -118,7 +119,7 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
     FRAG_TRY(err);
     if (!p || !home)
         return FRAG_OK;
-    meter_tell(m, m->reserved);
+    meter_announce(m, m->reserved);
     err = meter_enter(m, addr, size, ((struct held_range *)home)->segment, p);
     if (err != FRAG_OK)
         return m->under->ops->unmap(m->under, addr, size) == FRAG_OK
@@ -152,7 +153,7 @@ enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
     METER_TIMED(m, err, unmap(m->under, addr, size));
     FRAG_TRY(err);
     m->calls[FRAG_CALL_UNMAP]++;
-    meter_tell(m, 0);
+    meter_announce(m, 0);
     forget_maps(m, addr, size);
     return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
 }
