@@ -97,7 +97,7 @@ def finds_spoilt_copy(trace, policy, when):
     block is freed."""
     done = run("replay", trace, "-p", policy, "--backend", "cuda", "--check",
                corrupt_copy=2)
-    if (done.returncode != 1 or "has lost what it held" not in done.stderr
+    if (done.returncode != 1 or "has lost its contents" not in done.stderr
             or when not in done.stderr):
         fail(f"{policy}, a corrupted copy: exit {done.returncode}, "
              f"{done.stderr.strip()}")

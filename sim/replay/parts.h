@@ -1,15 +1,17 @@
-/* parts.h - what the files of the engine share. Private to sim/replay/.
+/* parts.h - declarations that the files of the engine share. Private to
+ * sim/replay/.
  *
- * Each file calls only those below it:
+ * Each file calls only the files below it in this list:
  * serve.c    the same engine under a running program
- * replay.c   the loop: what happens at every event
- * start.c    opening, adopting a layout, draining, closing
- * sum.c      from the tally to the summary
- * rare.c     what happens now and then: reserved changes, an OOM, a
- *            synchronize, a move
- * proof.c    what is proved of every answer where the run is checked
- * peak.c     the picture of a moment, and that of the peak, put off
- * picture.c  where every byte lies; tally.c: the running numbers
+ * replay.c   the loop over the events
+ * start.c    opens a run, adopts a layout, frees live blocks, closes the run
+ * sum.c      computes the summary from the tally
+ * rare.c     handles rare events: reserved changes, an OOM, a synchronize, a
+ *            move
+ * proof.c    checks every answer of the policy, if the run is checked
+ * peak.c     takes pictures; postpones the picture of the peak
+ * picture.c  determines how all held memory is used
+ * tally.c    the running numbers
  */
 #ifndef FRAG_SIM_REPLAY_PARTS_H
 #define FRAG_SIM_REPLAY_PARTS_H
@@ -20,18 +22,19 @@
 #include "sim/replay/replay.h"
 #include "sim/replay/tally.h"
 
-/* Half a cache line, so that an event touches one. */
+/* The block of a slot. It is half a cache line, so an event touches one line.
+ */
 struct run_slot {
     struct frag_block block;
-    frag_size requested;
+    frag_size requested; /* bytes */
 };
 
-/* A slot's tag: its state, and the segment its block lies in. */
+/* The tag of a slot holds its state and the segment that contains its block. */
 enum slot_state {
-    SLOT_FREE, /* or its request failed, or its free was completed early: what
-                  the trace says of it is skipped */
+    SLOT_FREE, /* no block: the slot is free, its request failed, or its free
+                  was completed early. Further events of it are skipped */
     SLOT_LIVE,
-    SLOT_PENDING, /* the client is done with it */
+    SLOT_PENDING, /* freed by the client, but not yet reusable */
 };
 
 enum { TAG_SHIFT = 30 };
@@ -47,21 +50,22 @@ static inline enum slot_state state_of(uint32_t tag)
     return (enum slot_state)(tag >> TAG_SHIFT);
 }
 
-/* Pending slots in the order of their requests; NIL ends the list. */
+/* Pending slots in the order in which the client freed them; NIL ends the
+ * list. */
 #define NIL UINT32_MAX
 struct slot_queue {
     uint32_t first, last;
     struct queue_link {
         uint32_t prev, next;
-    } * links; /* [slots], from the first free_requested on */
+    } * links; /* [slots]; allocated at the first free_requested */
 };
 
-/* The last peak of reserved, while its picture is still to be taken. */
+/* The latest peak of reserved. */
 struct peak {
-    bool put_off;
-    frag_stream stream; /* of the request that set it */
-    frag_pool pool;
-    frag_size free;             /* bytes then */
+    bool postponed;             /* its picture has not been taken yet */
+    frag_stream stream;         /* of the request that set the peak */
+    frag_pool pool;             /* of the request that set the peak */
+    frag_size free;             /* free bytes at the peak */
     struct slot_before *before; /* slots that changed since, in order */
     size_t count, room;
 };
@@ -74,33 +78,39 @@ struct run {
     uint32_t *tags;
     uint64_t *frees_at; /* NULL unless the policy needs the future */
     struct frag_future future;
-    struct frag_future_request *asked; /* its requests */
+    struct frag_future_request
+        *future_requests; /* storage of future.requests */
 
     struct frag_heap heap;
     struct meter meter;
     struct tally tally;
-    uint64_t seen;  /* meter.changes at the last look */
-    uint64_t event; /* under way */
-    uint64_t base;  /* of this repetition: event - base is the trace's index */
-    bool stop;      /* after an OOM, if the spec says so */
-    bool foresees;  /* the trace is known and the policy wants to know it */
-    uint64_t moves_seen; /* summary.num_moves when the policy was called */
+    uint64_t seen;  /* meter.changes at the last run_absorb */
+    uint64_t event; /* index of the current event, over all repetitions */
+    uint64_t base;  /* first event of this repetition: event - base is the index
+                       in the trace */
+    bool stop;      /* the run ends after this event */
+    bool foresees;  /* the policy receives the future */
+    uint64_t moves_seen; /* summary.num_moves at the last run_absorb */
 
-    struct frag_ledger *ledger;
-    uint64_t *filled; /* [slots]: the event that filled the block; NULL: none */
-    enum frag_err refusal; /* the device's, if that is the ledger's fault */
+    struct frag_ledger *ledger; /* NULL: the run is not checked */
+    uint64_t *filled;      /* [slots]: the event that filled the block with its
+                              pattern; NULL: contents are not verified */
+    enum frag_err refusal; /* the error of the device, if the fault in the
+                              ledger is that error; else FRAG_OK */
     struct frag_error *error;
     struct picture picture;
     struct peak peak;
     struct slot_queue pending;
-    bool *stream_told;
+    bool *stream_announced;
 
     struct frag_run out;
     uint64_t oom_room, segment_room;
-    uint64_t aside; /* ns spent in the loop on what is not the loop */
-    uint64_t loop;  /* ns spent in the loop, with `aside` */
-    frag_size requested_pending; /* part of tally.requested */
-    frag_size requested_at_peak, allocated_at_peak;
+    uint64_t
+        aside;     /* ns of the loop that were spent on pictures and OOM rows */
+    uint64_t loop; /* ns spent in the loop, `aside` included */
+    frag_size requested_pending; /* the pending part of tally.requested */
+    frag_size requested_at_peak,
+        allocated_at_peak; /* at the peak of reserved */
 };
 
 /* A monotonic clock, in ns. */
@@ -112,83 +122,91 @@ static inline uint64_t run_clock(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Row 0 of the trace, as the event after the last one: for a trace that is made
- * as it goes. */
+/* Runs row 0 of the trace as the next event. For a trace whose only row is
+ * overwritten before each event (serve.c). */
 enum frag_err run_next(struct run *r);
 
 /* --- rare.c --- */
 
-/* Looks at what a call of the policy did to the device: settles the meter and
- * starts a new window. Of an alloc's call it counts the retry. */
+/* Accounts for the backend calls that the policy made in its last call: settles
+ * the meter and the ledger, and starts a new window. If the call was an alloc
+ * (`allocating`), counts a retry. */
 void run_absorb(struct run *r, bool allocating);
-/* The request was refused, or the run has to end. */
+/* Handles an alloc that returned `err`: counts an OOM and returns OK; any other
+ * error is returned with its text, and ends the run. */
 enum frag_err run_refused(struct run *r, const struct frag_request *req,
                           enum frag_err err);
-/* Any op but alloc and free. */
+/* Handles event i, which is neither an ALLOC nor a FREE. */
 enum frag_err run_rare(struct run *r, uint64_t i);
-/* A free of a slot that is not simply live. */
+/* Handles a FREE of a slot that is pending or free. */
 enum frag_err run_free_odd(struct run *r, uint32_t id);
-/* The client's free of a live block that queued work still uses. NOMEM. */
+/* Handles the client's free of a live block that queued work still uses.
+ * NOMEM. */
 enum frag_err run_request_free(struct run *r, uint32_t id);
-/* The free of a pending slot is completed; CONTRACT. */
+/* Completes the free of a pending slot. CONTRACT, DEVICE. */
 enum frag_err run_complete(struct run *r, uint32_t id);
-void run_tell_stream(struct run *r, frag_stream stream);
-/* Hooks of the meter and of the heap; user is the run. */
+/* Informs the backend before the first request on a stream. */
+void run_announce_stream(struct run *r, frag_stream stream);
+/* Callbacks of the meter and of the heap; user is the run. */
 void run_synchronized(void *user);
 void run_moved(void *user, uint32_t owner, const struct frag_block *block);
 /* Adds an extent to the segment rows of the event under way. */
 enum frag_err run_keep_extent(void *user, const struct extent *x);
 
-/* --- proof.c: CONTRACT, DEVICE --- */
+/* --- proof.c: all return OK, CONTRACT, or the error of the device --- */
 
-/* CONTRACT, or the refusal, with the event in words, where the ledger has a
- * fault. */
+/* Reports the fault of the ledger, with the event: returns CONTRACT, or the
+ * error of the device if that is the fault. */
 enum frag_err run_fault(struct run *r);
-/* The answer of the policy to a request of `asked` bytes. */
-enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size asked);
-/* The block is about to go back. */
+/* Checks the block that the policy allocated for `requested` bytes, and fills
+ * it with its pattern. */
+enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size requested);
+/* Checks a block that is about to be freed. */
 enum frag_err run_prove_free(struct run *r, uint32_t id);
-/* The policy's call is over and every live block has memory: those that it has
- * moved, remapped or copied over. */
+/* After a call of the policy: verifies the contents of every block that the
+ * policy has moved, remapped or copied over. */
 enum frag_err run_prove_disturbed(struct run *r);
-/* All blocks that are left; the last look at the ledger. */
+/* At the end of the run: reports a fault of the ledger, and verifies the
+ * contents of all blocks that are still live or pending. */
 enum frag_err run_prove_end(struct run *r);
 
 /* --- peak.c --- */
 
-/* Reserved, and neither allocated nor pending. */
+/* Reserved bytes that are neither allocated nor pending. */
 frag_size run_free_bytes(const struct run *r);
-/* A picture of now. */
+/* Takes a picture of this moment. */
 enum frag_err run_picture(struct run *r, frag_stream stream, frag_pool pool,
                           enum frag_err (*each)(void *, const struct extent *));
-/* The parts of `reserved`, after a picture. What exceeds reserved as it is now
- * was held within the event only. */
+/* The parts of `reserved` bytes, computed from the latest picture. Bytes beyond
+ * the current reserved bytes were held during the event only, and count as
+ * unusable. */
 struct frag_breakdown run_breakdown(const struct run *r, frag_size reserved);
 
-/* After the event's own accounting, where run_absorb was called: notes a new
- * peak, of which the picture is put off. */
+/* Records a new peak of reserved, if there is one, and postpones its picture.
+ * Called at the end of an event in which run_absorb was called. */
 void run_peak(struct run *r, frag_stream stream, frag_pool pool);
-/* Takes that picture, if it is still to be taken and there is no higher peak:
- * before anything but the life of blocks changes, and at the end. */
+/* Takes the postponed picture, unless there is none or a higher peak has been
+ * reached. Called at the end of the run, and before any change other than a
+ * block that is allocated or freed. */
 void run_settle_peak(struct run *r);
-/* A block is about to come into the slot, or to go from it, while a picture is
- * put off. */
+/* Saves the state of a slot before its block is allocated or freed while a
+ * picture is postponed. */
 void run_note_slot(struct run *r, uint32_t id);
 
-/* The block of the slot is gone: out of the tally. The policy has it back. */
+/* Removes the block of a slot from the tally, when the block is freed. */
 static inline void run_drop(struct run *r, uint32_t id)
 {
     struct run_slot *s = &r->slots[id];
     struct segment *g = &r->meter.segments[r->tags[id] & TAG_SEGMENT];
 
-    if (__builtin_expect(r->peak.put_off, 0))
+    if (__builtin_expect(r->peak.postponed, 0))
         run_note_slot(r, id);
     tally_clear(&r->tally, g, s->block.size);
     r->tally.requested -= s->requested;
     r->tally.quanta -= frag_quanta(s->requested);
 }
 
-/* The block of the slot is new: into the tally. */
+/* Adds the block of a slot to the tally, when the block was allocated. */
 static inline void run_enter(struct run *r, uint32_t id,
                              const struct frag_request *req)
 {
@@ -196,7 +214,7 @@ static inline void run_enter(struct run *r, uint32_t id,
     uint32_t segment = meter_find(&r->meter, s->block.addr);
     struct segment *g = &r->meter.segments[segment];
 
-    if (__builtin_expect(r->peak.put_off, 0))
+    if (__builtin_expect(r->peak.postponed, 0))
         run_note_slot(r, id);
     if (!g->has_owner) {
         run_settle_peak(r);
@@ -214,20 +232,23 @@ static inline void run_enter(struct run *r, uint32_t id,
 
 /* --- start.c --- */
 
-/* Everything a run needs; on error nothing is left open. */
+/* Opens the storage, the meter and the heap of a run. On error nothing is left
+ * open. */
 enum frag_err run_open(struct run *r);
-/* Gives all back, to the device too; keeps r->out. CONTRACT if the policy's
- * fini left memory behind and the run is checked. */
+/* Closes the heap and returns all memory, to the device too; r->out stays.
+ * CONTRACT if the run is checked and memory is still held after the policy's
+ * fini. */
 enum frag_err run_close(struct run *r);
-/* Starts from the recorded layout. */
+/* Lets the policy adopt the recorded layout at the start of the trace. */
 enum frag_err run_adopt(struct run *r);
-/* Frees all that is live: between two repetitions. */
+/* Frees all live and pending blocks, between two repetitions. */
 enum frag_err run_drain(struct run *r);
 
 /* --- sum.c --- */
 
-/* After the last event, before r->event: the summary over so many events, and
- * the segment rows of the end. NOMEM: without the rows. */
+/* Computes the summary over `events` events, and the segment rows of the end.
+ * r->event is the event count. NOMEM: the summary is complete, but segment rows
+ * are missing. */
 enum frag_err run_end(struct run *r, uint64_t events);
 
 #endif

@@ -1,11 +1,12 @@
-/* What a moment looks like, and the moment of peak reserved.
+/* peak.c - takes the picture of a moment, and that of the peak of reserved.
  *
  * A program that fills its memory sets a new peak with every segment, and only
- * the last one counts: its picture is put off until something would change it,
- * which the next peak makes needless. What changes it is that a range comes or
- * goes (the meter says so before), a segment gets its first owner, or a block
- * moves. Blocks that come and go only change who is live: they are noted, and
- * taken back for as long as the picture takes.
+ * the last peak counts. The picture of a peak is therefore postponed until an
+ * event would change it; a higher peak makes it unnecessary. Three changes end
+ * the postponement: a held range is added or removed (the meter calls a
+ * function before that), a segment gets its first owner, or a block moves. The
+ * allocation or free of a block does not end it: the former state of its slot
+ * is saved, and restored while the picture is taken.
  */
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ frag_size run_free_bytes(const struct run *r)
 }
 
 static enum frag_err
-take_picture(struct run *r, frag_stream stream, frag_pool pool, frag_size free,
+draw_picture(struct run *r, frag_stream stream, frag_pool pool, frag_size free,
              enum frag_err (*each)(void *, const struct extent *))
 {
     picture_clear(&r->picture);
@@ -36,7 +37,7 @@ take_picture(struct run *r, frag_stream stream, frag_pool pool, frag_size free,
 enum frag_err run_picture(struct run *r, frag_stream stream, frag_pool pool,
                           enum frag_err (*each)(void *, const struct extent *))
 {
-    return take_picture(r, stream, pool, run_free_bytes(r), each);
+    return draw_picture(r, stream, pool, run_free_bytes(r), each);
 }
 
 struct frag_breakdown run_breakdown(const struct run *r, frag_size reserved)
@@ -80,7 +81,7 @@ static void add_picture(struct run *r)
 
     for (size_t i = peak->count; i > 0; i--)
         swap_slot(r, &peak->before[i - 1]);
-    if (take_picture(r, peak->stream, peak->pool, peak->free, NULL) ==
+    if (draw_picture(r, peak->stream, peak->pool, peak->free, NULL) ==
         FRAG_OK) {
         s->external_at_peak =
             1 - (double)r->picture.largest / (double)peak->free;
@@ -97,11 +98,11 @@ void run_settle_peak(struct run *r)
 {
     uint64_t before;
 
-    if (!r->peak.put_off)
+    if (!r->peak.postponed)
         return;
-    r->peak.put_off = false;
+    r->peak.postponed = false;
     if (r->meter.reserved_peak > r->out.summary.peak_reserved)
-        return; /* there is a higher one */
+        return; /* there is a higher peak */
     before = run_clock();
     add_picture(r);
     r->aside += run_clock() - before;
@@ -119,7 +120,7 @@ void run_note_slot(struct run *r, uint32_t id)
                 ? realloc(peak->before, more * sizeof(*grown))
                 : NULL;
 
-        if (!grown) { /* as many events as a picture has blocks, or no memory */
+        if (!grown) { /* as many changes as slots, or no memory */
             run_settle_peak(r);
             return;
         }
@@ -152,5 +153,5 @@ void run_peak(struct run *r, frag_stream stream, frag_pool pool)
     r->peak.pool = pool;
     r->peak.free = run_free_bytes(r);
     r->peak.count = 0;
-    r->peak.put_off = r->peak.free > 0;
+    r->peak.postponed = r->peak.free > 0;
 }

@@ -1,5 +1,5 @@
-/* Takes a picture: sorts the live blocks by address and walks along the held
- * ranges beside them. */
+/* picture.c - takes a picture: sorts the live blocks by address and walks over
+ * the held ranges and the blocks in parallel. */
 #include "sim/replay/picture.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static size_t digit(frag_addr addr, unsigned shift)
     return (size_t)(addr >> shift) & (PICTURE_VALUES - 1);
 }
 
-/* One pass of a radix sort; no pass where all digits are equal. */
+/* One pass of a radix sort. It does nothing if all digits are equal. */
 static void sort_by_digit(struct picture *p, unsigned shift)
 {
     uint64_t first[PICTURE_VALUES] = {0}, sum = 0;
@@ -62,16 +62,17 @@ static void sort_blocks(struct picture *p)
         sort_by_digit(p, shift);
 }
 
-/* Where the free bytes of a walk go. */
+/* A walk over the held ranges, for a request of (stream, pool). */
 struct walk {
     struct picture *picture;
     const struct meter *meter;
     frag_stream stream;
     frag_pool pool;
-    uint64_t next; /* block */
+    uint64_t next; /* index of the next block */
 };
 
-static frag_size *home_of_free(const struct walk *w, const struct segment *g)
+/* The part of the picture that counts the free bytes of segment g. */
+static frag_size *free_bytes_of(const struct walk *w, const struct segment *g)
 {
     struct picture *p = w->picture;
 
@@ -90,12 +91,13 @@ static void count_gap(const struct walk *w, const struct extent *x,
     if (gap < FRAG_QUANTUM)
         p->unusable += gap;
     else
-        *home_of_free(w, &w->meter->segments[x->segment]) += gap;
+        *free_bytes_of(w, &w->meter->segments[x->segment]) += gap;
     if (gap > p->largest)
         p->largest = gap;
 }
 
-/* The blocks and gaps of an extent; blocks before it belong to no range. */
+/* Measures the blocks and gaps of an extent. Blocks before it lie in no held
+ * range and are skipped. */
 static void measure(struct walk *w, struct extent *x)
 {
     const struct picture *p = w->picture;
@@ -116,7 +118,7 @@ static void measure(struct walk *w, struct extent *x)
         count_gap(w, x, end - at);
 }
 
-/* The extent that starts with range r; *next is the range after it. */
+/* The extent that starts with range r. Sets *next to the range after it. */
 static struct extent extent_from(const struct meter *m, const struct range *r,
                                  const struct range **next)
 {
@@ -138,7 +140,7 @@ static struct extent extent_from(const struct meter *m, const struct range *r,
     return x;
 }
 
-/* Takes what `from` has, up to *excess bytes, from it. */
+/* Subtracts up to *excess bytes from *from, and from *excess. */
 static void reduce(frag_size *from, frag_size *excess)
 {
     frag_size cut = *from < *excess ? *from : *excess;
@@ -147,6 +149,7 @@ static void reduce(frag_size *from, frag_size *excess)
     *excess -= cut;
 }
 
+/* Makes the free parts sum to `free` bytes. */
 static void balance(struct picture *p, frag_size free)
 {
     frag_size sum = p->here + p->other_stream + p->other_pool + p->unusable;

@@ -1,5 +1,5 @@
-/* The proofs of a checked run: the ledger's, and that blocks keep what they
- * hold. */
+/* proof.c - the checks of a checked run: reports the faults that the ledger
+ * finds, and verifies that blocks keep their contents. */
 #include <inttypes.h>
 
 #include "sim/replay/parts.h"
@@ -14,7 +14,8 @@ enum frag_err run_fault(struct run *r)
                      words ? words : frag_err_text(FRAG_NOMEM));
 }
 
-/* The ledger keeps the words, so that every way out of the run tells them. */
+/* Records an error of the device as a fault of the ledger, so that every exit
+ * of the run reports it. */
 static enum frag_err refuse(struct run *r, enum frag_err err, const char *what)
 {
     r->refusal = err;
@@ -47,15 +48,15 @@ static enum frag_err verify(struct run *r, uint32_t id, const char *when)
     frag_ledger_blame(r->ledger,
                       "the block of event %" PRIu64 ", %" PRIu64
                       " bytes at 0x%" PRIx64
-                      ", has lost what it held, from offset %" PRIu64 ", %s",
+                      ", has lost its contents, from offset %" PRIu64 ", %s",
                       r->filled[id], b->size, b->addr, wrong, when);
     return run_fault(r);
 }
 
-enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size asked)
+enum frag_err run_prove_alloc(struct run *r, uint32_t id, frag_size requested)
 {
     if (r->ledger &&
-        frag_ledger_alloc(r->ledger, id, asked, &r->slots[id].block))
+        frag_ledger_alloc(r->ledger, id, requested, &r->slots[id].block))
         return run_fault(r);
     return r->filled ? fill(r, id) : FRAG_OK;
 }

@@ -1,4 +1,5 @@
-/* What happens now and then in a replay. */
+/* rare.c - handles the rare events of a replay: backend calls of the policy,
+ * OOMs, late frees, moves, and every op other than ALLOC and FREE. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ void run_absorb(struct run *r, bool allocating)
         r->out.summary.num_alloc_retries++;
     if (r->ledger && (frag_ledger_settle(r->ledger) != FRAG_OK ||
                       run_prove_disturbed(r) != FRAG_OK))
-        r->stop = true; /* the ledger keeps the fault */
+        r->stop = true; /* the ledger stores the fault */
     if (r->out.summary.num_moves != r->moves_seen) {
         r->moves_seen = r->out.summary.num_moves;
         r->out.summary.num_stalls++;
@@ -131,7 +132,6 @@ static void dequeue(struct slot_queue *q, uint32_t id)
         q->last = l.prev;
 }
 
-/* The client's free of a block that queued work still uses. */
 enum frag_err run_request_free(struct run *r, uint32_t id)
 {
     struct run_slot *s = &r->slots[id];
@@ -151,7 +151,6 @@ enum frag_err run_request_free(struct run *r, uint32_t id)
     return FRAG_OK;
 }
 
-/* The free of a pending slot is completed. */
 enum frag_err run_complete(struct run *r, uint32_t id)
 {
     struct run_slot *s = &r->slots[id];
@@ -174,7 +173,7 @@ void run_synchronized(void *user)
 
     while (r->pending.first != NIL)
         if (run_complete(r, r->pending.first) != FRAG_OK)
-            return; /* the ledger keeps the fault */
+            return; /* the ledger stores the fault */
 }
 
 enum frag_err run_free_odd(struct run *r, uint32_t id)
@@ -195,13 +194,13 @@ enum frag_err run_rare(struct run *r, uint64_t i)
     switch ((enum frag_op)r->trace->op[i]) {
     case FRAG_FREE_REQUESTED:
         if (run_request_free(r, r->trace->id[i]) != FRAG_OK)
-            return frag_no_memory(r->error, "a queue");
+            return frag_no_memory(r->error, "the queue of pending frees");
         break;
     case FRAG_EMPTY_CACHE:
         if (r->policy->trim)
             r->policy->trim(&r->heap);
         break;
-    case FRAG_RECORD_STREAM: /* its effect is in the late free */
+    case FRAG_RECORD_STREAM: /* it shows as a late FREE */
     case FRAG_ALLOC:
     case FRAG_FREE:
     case FRAG_OP_COUNT:
@@ -214,13 +213,13 @@ enum frag_err run_rare(struct run *r, uint64_t i)
     return FRAG_OK;
 }
 
-void run_tell_stream(struct run *r, frag_stream stream)
+void run_announce_stream(struct run *r, frag_stream stream)
 {
     const struct frag_backend_ops *ops = r->spec->mem->ops;
 
-    if (stream >= r->trace->stream_count || r->stream_told[stream])
+    if (stream >= r->trace->stream_count || r->stream_announced[stream])
         return;
-    r->stream_told[stream] = true;
+    r->stream_announced[stream] = true;
     if (ops->stream_used)
         ops->stream_used(r->spec->mem, stream);
 }
@@ -237,7 +236,7 @@ void run_moved(void *user, uint32_t owner, const struct frag_block *block)
     r->out.summary.num_moves++;
     tally_fold(&r->tally, r->event);
     if (r->ledger && frag_ledger_move(r->ledger, owner, block) != FRAG_OK)
-        return; /* the ledger keeps the fault */
+        return; /* the ledger stores the fault */
     tally_clear(&r->tally, &m->segments[tag & TAG_SEGMENT], s->block.size);
     tally_fill(&r->tally, &m->segments[segment], block->size);
     if (state_of(tag) == SLOT_PENDING)

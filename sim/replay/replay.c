@@ -1,6 +1,8 @@
-/* The loop. What it costs an event is what every policy's figure contains, so
- * it does little: it asks, adds, and looks whether the policy has touched the
- * device. All else is in rare.c.
+/* replay.c - the replay loop over the events of a trace.
+ *
+ * The time of the loop is part of every policy's ns_per_event, so the loop does
+ * little: it calls the policy, adds to the tally, and checks whether the policy
+ * called the device. Everything else is in rare.c.
  */
 #include "sim/replay/replay.h"
 
@@ -8,8 +10,8 @@
 
 #include "sim/replay/parts.h"
 
-/* How far ahead a slot is fetched: longer than a miss takes, shorter than the
- * first-level cache holds. */
+/* How many events ahead a slot is prefetched: enough events to cover a cache
+ * miss, and few enough that the slots stay in the first-level cache. */
 enum { AHEAD = 12 };
 
 #define RARE(x) __builtin_expect((x), 0)
@@ -29,7 +31,7 @@ static inline enum frag_err on_alloc(struct run *r, uint64_t i, bool careful)
     bool changed;
 
     if (RARE(req.stream != 0))
-        run_tell_stream(r, req.stream);
+        run_announce_stream(r, req.stream);
     err = r->policy->alloc(&r->heap, &req, &r->slots[id].block);
     changed = r->meter.changes != r->seen;
     if (RARE(changed))
@@ -99,7 +101,7 @@ static enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to)
     return FRAG_OK;
 }
 
-/* An answer to show: of an alloc that was served. */
+/* The block of event i if the event is an ALLOC that was served, else NULL. */
 static const struct frag_block *answer(const struct run *r, uint64_t i)
 {
     uint32_t id = r->trace->id[i];
@@ -125,8 +127,8 @@ static enum frag_err run_carefully(struct run *r, uint64_t from, uint64_t to)
     return FRAG_OK;
 }
 
-/* Events [from, to) of the trace, timed. */
-static enum frag_err span(struct run *r, uint64_t from, uint64_t to)
+/* Runs the events [from, to) of the trace and adds their time to r->loop. */
+static enum frag_err run_events(struct run *r, uint64_t from, uint64_t to)
 {
     bool careful = r->ledger || r->spec->watch;
     uint64_t before = run_clock();
@@ -151,11 +153,11 @@ enum frag_err run_next(struct run *r)
 
 /* ------------------------------------------------------ the whole run --- */
 
-/* Where a run has got to, in events of all repetitions. */
+/* The progress of a run, in events of all repetitions. */
 struct course {
     uint64_t done, total;
     uint64_t bucket;    /* events in a bucket of the series; 0: no series */
-    uint64_t next_call; /* ns, of progress */
+    uint64_t next_call; /* time of the next call of progress, in ns */
 };
 
 static frag_time time_at(const struct run *r, uint64_t i)
@@ -185,8 +187,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Events up to the next place where something other than the loop has to be
- * done. */
+/* Number of events to run before the next window, bucket or call of
+ * progress. */
 static uint64_t stretch(const struct course *c, uint64_t left)
 {
     uint64_t events = least(left, TALLY_WINDOW);
@@ -194,7 +196,7 @@ static uint64_t stretch(const struct course *c, uint64_t left)
     return c->bucket ? least(events, c->bucket - c->done % c->bucket) : events;
 }
 
-static enum frag_err tell_progress(struct run *r, struct course *c)
+static enum frag_err report_progress(struct run *r, struct course *c)
 {
     enum { TENTH = 100000000 };
     uint64_t now;
@@ -218,12 +220,12 @@ static enum frag_err pass(struct run *r, struct course *c, uint64_t from)
         enum frag_err err;
 
         begin_point(r, c, i);
-        err = span(r, i, i + events);
+        err = run_events(r, i, i + events);
         c->done = r->event + 1;
         if (err != FRAG_OK)
             return err;
         end_point(r, c);
-        FRAG_TRY(tell_progress(r, c));
+        FRAG_TRY(report_progress(r, c));
         i += events;
     }
     return FRAG_OK;

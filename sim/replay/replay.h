@@ -1,9 +1,13 @@
-/* replay.h - the one loop: a trace against a policy on a backend, measured.
+/* replay.h - replays a trace against a policy on a backend and measures the
+ * run. All replays of the program use this one loop.
  *
- * The engine measures everything itself, from the requests, from the blocks the
- * policy hands out and from the calls it makes to the backend; a policy reports
- * nothing. Running out of device memory is an outcome: it is counted, its point
- * kept, the request skipped with its free, and the run goes on.
+ * The engine derives every number from three sources: the requests of the
+ * trace, the blocks that the policy returns, and the calls that the policy
+ * makes to the backend. A policy reports nothing about itself.
+ *
+ * An out-of-memory condition is a result, not an error. The engine counts the
+ * failed request, keeps a row about it (up to max_ooms rows), skips its later
+ * free, and continues.
  */
 #ifndef FRAG_SIM_REPLAY_REPLAY_H
 #define FRAG_SIM_REPLAY_REPLAY_H
@@ -14,74 +18,89 @@
 
 FRAG_BEGIN_DECLS
 
+/* The result of a run. The arrays belong to the run; frag_run_free frees
+ * them. */
 struct frag_run {
     struct frag_summary summary;
     uint64_t oom_count, point_count, segment_count;
-    struct frag_oom *ooms;
-    struct frag_point *points;
-    struct frag_segment_row *segments;
-    char params[FRAG_PARAMS_TEXT]; /* resolved */
+    struct frag_oom *ooms;             /* [oom_count], by event */
+    struct frag_point *points;         /* [point_count], by event */
+    struct frag_segment_row *segments; /* [segment_count] */
+    char params[FRAG_PARAMS_TEXT];     /* the policy's parameters, with all
+                                          defaults filled in */
 };
 
-/* A look into a run as it goes; for validation. Slows the loop down. Any
+/* Functions that observe a run, for validation. They slow the loop down. Each
  * function may be NULL. */
 struct frag_replay_watch {
-    void *user;
-    /* The heap is open, nothing has happened yet. */
+    void *user; /* first argument of each function */
+    /* Called once, after the heap was opened and before the first event. */
     void (*opened)(void *user, struct frag_heap *heap);
-    /* An event is done; block is the answer to an ALLOC that was served. */
+    /* Called after each event. `block` is the allocated block if the event is
+     * an ALLOC that was served, else NULL. */
     void (*done)(void *user, uint64_t event, const struct frag_block *block);
-    /* After the last event, with everything that is live still live. */
+    /* Called once, after the last event, before live blocks are freed. */
     void (*ended)(void *user, const struct frag_heap *heap);
-    /* Where the trace has a recorded start and the policy can adopt it, start
-     * from that layout in place of the first `initial` events. */
+    /* If the trace has a recorded start and the policy has adopt(), the run
+     * starts from that layout and skips the first `initial` events. */
     bool adopt_start;
 };
 
-/* What blocks hold, on a device that has contents: each gets a pattern of its
- * own when it is handed out, which has to be there when it is freed, at the
- * end, and after every event in which the policy moved the block, had another
- * map come to its addresses or copied something to its memory. DEVICE. */
+/* Access to the contents of device memory, for a backend that has contents.
+ * The engine fills each block with a pattern of its own when the block is
+ * allocated. It verifies the pattern when the block is freed, at the end of the
+ * run, and after every event in which the policy moved the block, remapped its
+ * addresses, or copied data to its memory. Both functions return OK or
+ * DEVICE. */
 struct frag_contents {
-    void *user;
+    void *user; /* first argument of both functions */
+    /* Writes the pattern of `seed` to [addr, addr + size). */
     enum frag_err (*fill)(void *user, frag_addr addr, frag_size size,
                           uint64_t seed);
-    /* *wrong: offset of the first bytes that are not as filled, UINT64_MAX if
-     * all are. */
+    /* Compares [addr, addr + size) with the pattern of `seed`. Sets *wrong to
+     * the offset of the first difference, or to UINT64_MAX if there is none. */
     enum frag_err (*verify)(void *user, frag_addr addr, frag_size size,
                             uint64_t seed, frag_size *wrong);
 };
 
+/* What to run. All pointers are borrowed for the call of frag_replay. */
 struct frag_replay {
-    const struct frag_device_trace *trace; /* borrowed */
-    const struct frag_replay_watch *watch; /* NULL: nobody looks */
-    const struct frag_policy *policy;
-    const char *params;                 /* NULL: defaults */
-    const struct frag_params *prepared; /* policy and params, read before; the
-                                           run then ignores these two. NULL: the
-                                           run reads them */
-    struct frag_backend *mem;           /* borrowed; fresh: nothing held yet */
-    bool check;                         /* the ledger proves every answer */
-    const struct frag_contents *contents; /* NULL: nobody looks; with check */
-    bool stop_at_oom;                     /* the run ends with the first OOM */
-    uint64_t repeat;   /* times to run the stream, at least 1 */
-    uint64_t points;   /* buckets of the series; 0: none */
-    uint64_t max_ooms; /* OOM rows kept (all are counted) */
-    /* Called about ten times a second with events done and in all; a true
-     * answer ends the run with FRAG_CANCELLED. May be NULL. */
+    const struct frag_device_trace *trace; /* required */
+    const struct frag_replay_watch *watch; /* NULL: no observer */
+    const struct frag_policy *policy;      /* ignored if `prepared` is set */
+    const char *params;                    /* ignored if `prepared` is set;
+                                              NULL: all defaults */
+    const struct frag_params
+        *prepared;            /* policy and parameters that were read
+                                 before; NULL: the run reads `params` */
+    struct frag_backend *mem; /* required; no memory is held on it */
+    bool check; /* the ledger (sim/meter/ledger.h) checks every answer of the
+                   policy */
+    const struct frag_contents *contents; /* used only with `check`; NULL: the
+                                             contents are not verified */
+    bool stop_at_oom;                     /* the run ends after the first OOM */
+    uint64_t repeat;   /* number of times to run the trace; 0 counts as 1.
+                          Live blocks are freed between two repetitions */
+    uint64_t points;   /* largest number of buckets of the series; 0: none */
+    uint64_t max_ooms; /* rows of OOMs to keep; every OOM is counted */
+    /* Called about ten times a second with the number of events that are done
+     * and the total number. If it returns true, the run ends with
+     * FRAG_CANCELLED. May be NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
-    void *user;
+    void *user; /* first argument of progress */
 };
 
-/* Runs it. CONTRACT with event and fault if `check` finds a broken policy
- * or a block without its contents;
- * INVALID, UNSUPPORTED for params; NOMEM, DEVICE, CANCELLED. On error out needs
- * no frag_run_free and everything is given back to mem. */
+/* Runs the trace and fills *out, which frag_run_free frees.
+ *
+ * CONTRACT if `check` finds that the policy broke its contract or that a block
+ * lost its contents: e holds the event and the fault. INVALID or UNSUPPORTED
+ * for the parameters or the needs of the policy; NOMEM; DEVICE; CANCELLED. On
+ * error *out is untouched, and all memory was returned to mem. */
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                           struct frag_error *e) FRAG_MUST_CHECK;
 void frag_run_free(struct frag_run *run);
 
-/* The policy of a run that is to be. */
+/* The policy that a run of `spec` uses. */
 static inline const struct frag_policy *
 frag_replay_policy(const struct frag_replay *spec)
 {

@@ -1,5 +1,5 @@
-/* A program's calls as the events of a trace that is one event long: the same
- * row is written and stepped through again and again. */
+/* serve.c - serves a running program: each call of the program is the event of
+ * a trace with one row, which is overwritten before each event. */
 #include "sim/replay/serve.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 enum { FIRST_SLOTS = 1024, MAX_STREAMS = 1 << 16 };
 
-/* The one row. */
+/* The columns of the trace: one row. */
 struct serve_row {
     uint8_t op;
     uint32_t id;
@@ -26,14 +26,14 @@ struct frag_serve {
     struct frag_replay spec;
     struct frag_device_trace trace; /* its columns are the row */
     struct serve_row row;
-    struct live live;     /* slots by address, of blocks that are not freed */
+    struct live live;     /* slots of live blocks, by address */
     uint32_t *free_slots; /* a stack with room for all */
     uint32_t free_count;
 };
 
 /* ---- slots ---- */
 
-static void give_slot(struct frag_serve *s, uint32_t id)
+static void return_slot(struct frag_serve *s, uint32_t id)
 {
     s->free_slots[s->free_count++] = id;
 }
@@ -49,7 +49,8 @@ static enum frag_err grow(void *array, size_t count, size_t size)
     return FRAG_OK;
 }
 
-/* As many slots again. What has grown before a failure is only too long. */
+/* Doubles the number of slots. After a failure, the arrays that have grown are
+ * longer than needed, which is harmless. */
 static enum frag_err add_slots(struct frag_serve *s)
 {
     struct run *r = &s->run;
@@ -67,19 +68,20 @@ static enum frag_err add_slots(struct frag_serve *s)
         FRAG_TRY(grow(&r->pending.links, room, sizeof(*r->pending.links)));
     memset(&r->tags[old], 0, (room - old) * sizeof(*r->tags));
     for (uint32_t id = slots; id-- > old;)
-        give_slot(s, id);
+        return_slot(s, id);
     s->trace.slots = slots;
     return FRAG_OK;
 }
 
-/* The policy waited for the device. */
+/* Called when the policy has waited for the device: all pending frees are
+ * completed. */
 static void synchronized(void *user)
 {
     struct frag_serve *s = user;
     const struct slot_queue *q = &s->run.pending;
 
     for (uint32_t id = q->first; id != NIL; id = q->links[id].next)
-        give_slot(s, id);
+        return_slot(s, id);
     run_synchronized(&s->run);
 }
 
@@ -116,7 +118,7 @@ static enum frag_err open_slots(struct frag_serve *s)
     if (!s->free_slots)
         return FRAG_NOMEM;
     for (uint32_t id = FIRST_SLOTS; id-- > 0;)
-        give_slot(s, id);
+        return_slot(s, id);
     return FRAG_OK;
 }
 
@@ -127,12 +129,12 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
     enum frag_err err;
 
     if (!s)
-        return frag_no_memory(e, "a served program");
+        return frag_no_memory(e, "the service of a program");
     lay_out(s, options);
     if (s->run.policy->needs & FRAG_NEEDS_MOVES) {
         err = frag_fail(e, FRAG_UNSUPPORTED,
-                        "%s moves blocks; a running program has their "
-                        "addresses",
+                        "%s moves blocks, but a running program holds their "
+                        "addresses; select a policy that moves none",
                         s->run.policy->name);
         free(s);
         return err;
@@ -166,8 +168,8 @@ void frag_serve_close(struct frag_serve *s)
 
 /* ---- events ---- */
 
-static enum frag_err happen(struct frag_serve *s, struct serve_row row,
-                            struct frag_error *e)
+static enum frag_err step_row(struct frag_serve *s, struct serve_row row,
+                              struct frag_error *e)
 {
     enum frag_err err;
 
@@ -189,20 +191,20 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
     if (!s->free_count && add_slots(s) != FRAG_OK)
         return frag_no_memory(e, "a table of blocks");
     row.id = s->free_slots[--s->free_count];
-    err = happen(s, row, e);
+    err = step_row(s, row, e);
     if (err == FRAG_OK && state_of(s->run.tags[row.id]) != SLOT_LIVE)
         err = frag_fail(e, FRAG_OOM, "%s: no room for %" PRIu64 " bytes",
                         s->run.policy->name, size);
     slot = &s->run.slots[row.id];
     if (err == FRAG_OK && !live_put(&s->live, slot->block.addr, row.id)) {
         row.op = FRAG_FREE;
-        FRAG_TRY(happen(s, row, e));
+        FRAG_TRY(step_row(s, row, e));
         err = frag_no_memory(e, "a table of blocks");
     }
     if (err == FRAG_OK)
         *out = (struct frag_served){slot->block.addr, slot->block.size};
     else
-        give_slot(s, row.id);
+        return_slot(s, row.id);
     return err;
 }
 
@@ -216,9 +218,10 @@ bool frag_serve_find(const struct frag_serve *s, frag_addr addr,
     return found != NULL;
 }
 
-/* The slot of the block at addr, which no free names again. */
-static enum frag_err take_slot(struct frag_serve *s, frag_addr addr,
-                               uint32_t *id, struct frag_error *e)
+/* Finds the slot of the block at addr and removes the block from s->live, so
+ * that a second free of it fails. */
+static enum frag_err claim_slot(struct frag_serve *s, frag_addr addr,
+                                uint32_t *id, struct frag_error *e)
 {
     struct live_row *found = live_find(&s->live, addr);
 
@@ -235,9 +238,9 @@ enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
 {
     struct serve_row row = {.op = FRAG_FREE};
 
-    FRAG_TRY(take_slot(s, addr, &row.id, e));
-    FRAG_TRY(happen(s, row, e));
-    give_slot(s, row.id);
+    FRAG_TRY(claim_slot(s, addr, &row.id, e));
+    FRAG_TRY(step_row(s, row, e));
+    return_slot(s, row.id);
     return FRAG_OK;
 }
 
@@ -246,8 +249,8 @@ enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
 {
     struct serve_row row = {.op = FRAG_FREE_REQUESTED};
 
-    FRAG_TRY(take_slot(s, addr, &row.id, e));
-    FRAG_TRY(happen(s, row, e));
+    FRAG_TRY(claim_slot(s, addr, &row.id, e));
+    FRAG_TRY(step_row(s, row, e));
     *ticket = row.id;
     return FRAG_OK;
 }
@@ -255,8 +258,8 @@ enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
 enum frag_err frag_serve_complete(struct frag_serve *s, uint32_t ticket,
                                   struct frag_error *e)
 {
-    FRAG_TRY(happen(s, (struct serve_row){.op = FRAG_FREE, .id = ticket}, e));
-    give_slot(s, ticket);
+    FRAG_TRY(step_row(s, (struct serve_row){.op = FRAG_FREE, .id = ticket}, e));
+    return_slot(s, ticket);
     return FRAG_OK;
 }
 
@@ -272,7 +275,7 @@ bool frag_serve_has_aliases(const struct frag_serve *s)
 
 enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)
 {
-    return happen(s, (struct serve_row){.op = FRAG_EMPTY_CACHE}, e);
+    return step_row(s, (struct serve_row){.op = FRAG_EMPTY_CACHE}, e);
 }
 
 /* ---- the numbers ---- */

@@ -1,8 +1,9 @@
-/* serve.h - a policy that serves a running program, measured as in a replay.
+/* serve.h - lets a policy serve a running program, with the measurements of a
+ * replay.
  *
- * The events of a replay come from a trace, here they come one by one; what is
- * done at each of them and what is counted is the same code. The caller names
- * blocks by their addresses, so a policy that moves them cannot serve.
+ * A replay reads its events from a trace; here, the program makes each event by
+ * a call. The same code handles and counts the events. The caller names blocks
+ * by their addresses, so a policy that moves blocks cannot serve a program.
  *
  * Not thread-safe: the caller holds a lock around every call.
  */
@@ -17,79 +18,85 @@ struct frag_serve;
 
 struct frag_serve_options {
     const struct frag_policy *policy;
-    const char *params;                 /* NULL: defaults */
-    const struct frag_params *prepared; /* as of struct frag_replay; borrowed
-                                           while the service is opened */
-    struct frag_backend *mem;           /* borrowed; fresh: nothing held yet */
-    uint64_t max_ooms;                  /* OOM rows kept (all are counted) */
+    const char *params;                 /* NULL: all defaults */
+    const struct frag_params *prepared; /* as in struct frag_replay; borrowed
+                                           for the call of frag_serve_open */
+    struct frag_backend *mem;           /* no memory is held on it; borrowed
+                                           until frag_serve_close */
+    uint64_t max_ooms; /* rows of OOMs to keep; every OOM is counted */
 };
 
-/* UNSUPPORTED if the policy moves blocks or mem lacks what it needs; INVALID
- * for bad params; NOMEM. A policy that needs the future gets none. On error
- * *out is untouched. */
+/* Opens a service. UNSUPPORTED if the policy moves blocks or if mem lacks calls
+ * that the policy needs; INVALID for bad parameters; NOMEM. A policy that needs
+ * the future receives none. On error *out is untouched. */
 enum frag_err frag_serve_open(const struct frag_serve_options *options,
                               struct frag_serve **out,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Where a served request lies. */
+/* A live block. */
 struct frag_served {
     frag_addr addr;
-    frag_size size; /* granted */
+    frag_size size; /* bytes allocated, at least the requested size */
 };
 
-/* A block of at least size bytes, > 0. OOM is counted and nothing else happens.
- * NOMEM: the same without a count, where the host's tables cannot grow. After
- * DEVICE, or NOMEM of the policy, the heap can still be closed. */
+/* Allocates a block of at least `size` bytes, size > 0, and writes it to *out.
+ * OOM: the failure is counted, and no block is allocated. NOMEM if the tables
+ * of the host cannot grow: no block is allocated, and the failure is not
+ * counted. After DEVICE, or after NOMEM from the policy, the service can still
+ * be closed. */
 enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
                                frag_stream stream, frag_time time,
                                struct frag_served *out,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The live block that begins at addr; false if none does. */
+/* Writes the live block that begins at addr to *out; false if no live block
+ * begins there. */
 bool frag_serve_find(const struct frag_serve *s, frag_addr addr,
                      struct frag_served *out);
 
-/* The block at addr can be handed out again. INVALID if no live block begins
- * there, or if it was freed. */
+/* Frees the block at addr. INVALID if no live block begins there, or if it was
+ * freed before. */
 enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The program is done with the block, work that is queued is not: complete()
- * follows with the ticket. Where the policy waits for the device first, all
- * that was pending is completed by that and the tickets are void. INVALID as
- * above, NOMEM. */
+/* Starts the free of a block that queued device work still uses. The free ends
+ * with frag_serve_complete, called with the ticket. If the policy waits for the
+ * device before that, the wait completes all pending frees, and their tickets
+ * are invalid from then on. INVALID as above, NOMEM. */
 enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
                                     uint32_t *ticket,
                                     struct frag_error *e) FRAG_MUST_CHECK;
 enum frag_err frag_serve_complete(struct frag_serve *s, uint32_t ticket,
                                   struct frag_error *e) FRAG_MUST_CHECK;
-/* Whether any ticket is good. */
+/* Whether any ticket is valid, that is, whether any free is pending. */
 bool frag_serve_has_pending(const struct frag_serve *s);
 
-/* Whether memory was ever mapped at two addresses at once: then two blocks at
- * different addresses may have had the same memory one after the other. */
+/* Whether any memory has been mapped at two addresses at the same time. Then
+ * two blocks at different addresses may have used the same memory, one after
+ * the other. */
 bool frag_serve_has_aliases(const struct frag_serve *s);
 
-/* As empty_cache. */
+/* Returns cached memory to the device, as empty_cache of PyTorch. */
 enum frag_err frag_serve_trim(struct frag_serve *s,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Ends the service: the numbers, with segment rows of now. Only close() may
- * follow, which frees them. NOMEM: without the rows. */
+/* Ends the service and sets *out to its numbers, with the segment rows of this
+ * moment. Only frag_serve_device and frag_serve_close may follow; the latter
+ * frees the numbers. NOMEM: *out is set, but lacks segment rows. */
 enum frag_err frag_serve_sum(struct frag_serve *s,
                              const struct frag_run **out) FRAG_MUST_CHECK;
 
-/* Bytes now and at most so far. */
+/* Bytes at this moment, and the peaks so far. */
 struct frag_serve_memory {
     frag_size reserved, peak_reserved, peak_allocated;
 };
 struct frag_serve_memory frag_serve_memory(const struct frag_serve *s);
 
-/* For a frag_run_identity; its count is the events so far once the service has
- * ended. */
+/* The device trace for a frag_run_identity. After frag_serve_sum, its count is
+ * the number of events of the service. */
 const struct frag_device_trace *frag_serve_device(const struct frag_serve *s);
 
-/* Gives everything back to mem; NULL is fine. */
+/* Closes the service and returns all memory to mem; NULL is allowed. */
 void frag_serve_close(struct frag_serve *s);
 
 FRAG_END_DECLS

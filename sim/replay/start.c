@@ -1,12 +1,14 @@
-/* Opening a run, starting it from a recorded layout, closing it. */
+/* start.c - opens a run, starts it from a recorded layout, frees its live
+ * blocks, and closes it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "sim/replay/parts.h"
 
-/* For each ALLOC the index of the event that frees it, found from the end. */
-static enum frag_err foresee(struct run *r)
+/* Computes, for each ALLOC, the index of the event that frees its block, in one
+ * pass from the last event to the first. */
+static enum frag_err find_frees(struct run *r)
 {
     const struct frag_device_trace *t = r->trace;
     uint64_t *at = malloc((t->count + 1) * sizeof(*at));
@@ -30,22 +32,24 @@ static enum frag_err foresee(struct run *r)
     return FRAG_OK;
 }
 
-/* All allocs of the trace, for the policy to look through before it starts. */
-static enum frag_err foretell(struct run *r)
+/* Lists all ALLOCs of the trace: the future that the policy reads before it
+ * starts. */
+static enum frag_err list_requests(struct run *r)
 {
     const struct frag_device_trace *t = r->trace;
     size_t count = 0;
 
     for (uint64_t i = 0; i < t->count; i++)
         count += t->op[i] == FRAG_ALLOC;
-    r->asked = malloc((count + 1) * sizeof(*r->asked));
-    if (!r->asked)
+    r->future_requests = malloc((count + 1) * sizeof(*r->future_requests));
+    if (!r->future_requests)
         return FRAG_NOMEM;
-    r->future = (struct frag_future){.count = count, .requests = r->asked};
+    r->future =
+        (struct frag_future){.count = count, .requests = r->future_requests};
     count = 0;
     for (uint64_t i = 0; i < t->count; i++)
         if (t->op[i] == FRAG_ALLOC)
-            r->asked[count++] =
+            r->future_requests[count++] =
                 (struct frag_future_request){.size = t->bytes[i],
                                              .allocs_at = i,
                                              .frees_at = r->frees_at[i],
@@ -62,13 +66,13 @@ static enum frag_err open_storage(struct run *r)
     r->pending.first = r->pending.last = NIL;
     r->slots = aligned_alloc(64, frag_round_up(slots * sizeof(*r->slots), 64));
     r->tags = calloc(slots, sizeof(*r->tags));
-    r->stream_told = calloc(t->stream_count + (size_t)1, sizeof(bool));
-    if (!r->slots || !r->tags || !r->stream_told)
+    r->stream_announced = calloc(t->stream_count + (size_t)1, sizeof(bool));
+    if (!r->slots || !r->tags || !r->stream_announced)
         return FRAG_NOMEM;
     FRAG_TRY(picture_open(&r->picture, t->slots));
     if (r->foresees) {
-        FRAG_TRY(foresee(r));
-        FRAG_TRY(foretell(r));
+        FRAG_TRY(find_frees(r));
+        FRAG_TRY(list_requests(r));
     }
     if (!r->spec->check)
         return FRAG_OK;
@@ -85,10 +89,10 @@ static void close_storage(struct run *r)
     picture_close(&r->picture);
     free(r->peak.before);
     free(r->filled);
-    free(r->asked);
+    free(r->future_requests);
     free(r->frees_at);
     free(r->pending.links);
-    free(r->stream_told);
+    free(r->stream_announced);
     free(r->tags);
     free(r->slots);
 }
@@ -104,8 +108,9 @@ static enum frag_err open_heap(struct run *r)
         params = own;
     }
     snprintf(r->out.params, sizeof(r->out.params), "%s", params->text);
-    err = frag_heap_open_params(&r->heap, params, &r->meter.base,
-                                r->asked ? &r->future : NULL, r->error);
+    err =
+        frag_heap_open_params(&r->heap, params, &r->meter.base,
+                              r->future_requests ? &r->future : NULL, r->error);
     free(own);
     FRAG_TRY(err);
     r->heap.moved = run_moved;
@@ -128,7 +133,8 @@ enum frag_err run_open(struct run *r)
         err = meter_open(&r->meter, r->spec->mem, r->ledger);
     if (err != FRAG_OK) {
         close_storage(r);
-        return frag_no_memory(r->error, "a run over %" PRIu32 " blocks",
+        return frag_no_memory(r->error,
+                              "a run with up to %" PRIu32 " live blocks",
                               r->trace->slots);
     }
     r->meter.synchronized = run_synchronized;
@@ -152,17 +158,17 @@ enum frag_err run_close(struct run *r)
 {
     enum frag_err err = FRAG_OK;
 
-    r->meter.ledger = NULL; /* fini may give back memory under live blocks */
+    r->meter.ledger = NULL; /* fini may return memory under live blocks */
     r->meter.synchronized = NULL;
     r->meter.rearranges = NULL;
     frag_heap_close(&r->heap);
     if (r->ledger && !frag_ledger_fault(r->ledger) &&
         (r->meter.reserved || r->meter.reserved_va))
-        err =
-            frag_fail(r->error, FRAG_CONTRACT,
-                      "%s: its end left %" PRIu64
-                      " bytes of memory and %" PRIu64 " of addresses behind",
-                      r->policy->name, r->meter.reserved, r->meter.reserved_va);
+        err = frag_fail(
+            r->error, FRAG_CONTRACT,
+            "%s: after its fini, %" PRIu64 " bytes of memory and %" PRIu64
+            " bytes of address space are still held",
+            r->policy->name, r->meter.reserved, r->meter.reserved_va);
     meter_close(&r->meter);
     close_storage(r);
     return err;
@@ -192,7 +198,7 @@ enum frag_err run_drain(struct run *r)
 
 /* -------------------------------------------------- a recorded layout --- */
 
-/* The recorded start in a policy's words. */
+/* The recorded start, as the arguments of frag_policy.adopt. */
 struct start {
     struct frag_held_segment *segments;
     struct frag_held_block *blocks;
@@ -228,8 +234,8 @@ static enum frag_err convert(const struct frag_layout *l, struct start *s)
     return FRAG_OK;
 }
 
-/* The bytes that the initial event of a slot asks for. */
-static frag_size asked_by_slot(const struct frag_device_trace *t, uint32_t slot)
+/* The requested bytes of the initial ALLOC of a slot; 0 if it has none. */
+static frag_size size_of_slot(const struct frag_device_trace *t, uint32_t slot)
 {
     for (uint64_t i = 0; i < t->initial; i++)
         if (t->id[i] == slot)
@@ -250,7 +256,7 @@ static enum frag_err enter_block(struct run *r,
     if (b->slot >= r->trace->slots)
         return FRAG_UNSUPPORTED;
     if (req.size == FRAG_SIZE_UNKNOWN || req.size > b->size)
-        req.size = asked_by_slot(r->trace, b->slot);
+        req.size = size_of_slot(r->trace, b->slot);
     r->slots[b->slot].block = (struct frag_block){b->addr, b->size, node};
     if (r->ledger && frag_ledger_alloc(r->ledger, b->slot, req.size,
                                        &r->slots[b->slot].block) != FRAG_OK)
@@ -279,7 +285,7 @@ static enum frag_err enter_blocks(struct run *r, const struct start *s)
     return FRAG_OK;
 }
 
-static enum frag_err take_over(struct run *r, struct start *s)
+static enum frag_err adopt_layout(struct run *r, struct start *s)
 {
     const struct frag_layout *l = &r->trace->recorded.start;
 
@@ -297,7 +303,7 @@ static enum frag_err take_over(struct run *r, struct start *s)
 enum frag_err run_adopt(struct run *r)
 {
     struct start s = {0};
-    enum frag_err err = take_over(r, &s);
+    enum frag_err err = adopt_layout(r, &s);
 
     free(s.nodes);
     free(s.blocks);

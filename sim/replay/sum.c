@@ -1,4 +1,5 @@
-/* The summary of a run, from its tally, its meter and its peak. */
+/* sum.c - computes the summary of a run from its tally, its meter and its
+ * peak. The formulas are those of sim/results/columns.c. */
 #include "sim/replay/parts.h"
 
 static double share(double part, double whole)
@@ -6,7 +7,7 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-/* 1 - part / whole; 0 where there is no whole. */
+/* 1 - part / whole; 0 if whole is 0. */
 static double waste(frag_size part, frag_size whole)
 {
     return whole ? 1 - (double)part / (double)whole : 0;

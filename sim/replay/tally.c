@@ -1,5 +1,5 @@
-/* Folds the numbers of a window of events into peaks, means and the series.
- * What happens at every event is inline in tally.h. */
+/* tally.c - folds the numbers of a window of events into peaks, means and the
+ * series. The functions that run at every event are inline in tally.h. */
 #include "sim/replay/tally.h"
 
 static void raise_to(frag_size *most, frag_size x)

@@ -1,17 +1,20 @@
 /* tally.h - the running numbers of a replay. Private to sim/replay/.
  *
- * What changes with every event is kept in a few words and folded into peaks,
- * means and the series only when `reserved` or `pending` change, when a bucket
- * of the series ends, or every so often: a window, during which both are
- * constant. So the loop divides nothing, and every number is exact.
+ * A few counters change with every event. They are folded into peaks, means and
+ * the series at the end of a window: a run of events during which `reserved`
+ * and `pending` are constant. A window ends when one of the two changes, when a
+ * bucket of the series ends, and after TALLY_WINDOW events. The loop therefore
+ * never divides, and every number is exact.
  *
- *   requested  of live blocks, pending ones included; falls when the free is
- *              completed
- *   allocated  of live blocks without pending ones
- *   pending    freed by the client, not yet completed; active is the sum
+ * The counters, in bytes:
+ *   requested  requested for live blocks, pending ones included; decreases when
+ *              the free is completed
+ *   allocated  allocated for live blocks, without pending ones
+ *   pending    allocated for blocks that the client has freed, but that are not
+ *              yet reusable; active = allocated + pending
  *   split      free bytes in ordinary segments that hold a live block
- *   quanta     requested, each request rounded up to whole quanta: what no
- *              policy can go below
+ *   quanta     as requested, but with each request rounded up to whole quanta;
+ *              no policy can reserve less
  */
 #ifndef FRAG_SIM_REPLAY_TALLY_H
 #define FRAG_SIM_REPLAY_TALLY_H
@@ -21,33 +24,36 @@
 struct tally {
     frag_size requested, allocated, split, quanta;
 
-    /* Of the window's events, after each. */
+    /* Over the events of the window, after each event. */
     frag_size requested_max, allocated_min, allocated_max, split_max;
     uint64_t requested_sum, allocated_sum;
-    uint64_t from; /* its first event */
-    frag_size pending, reserved;
+    uint64_t from;               /* first event of the window */
+    frag_size pending, reserved; /* constant during the window */
 
-    /* Of the run so far. */
+    /* Over all windows of the run so far. */
     frag_size peak_requested, peak_allocated, peak_active, peak_split;
     frag_size peak_quanta;
     frag_size reserved_at_live_peak;
     double fragmentation_sum, reserved_area, requested_area;
-    struct frag_point *point; /* the bucket under way; NULL: no series */
+    struct frag_point *point; /* the current bucket; NULL: none is open */
 };
 
-/* The most events a window may have: sums of 47-bit numbers fit 64 bits. */
+/* The largest number of events in a window. With it, a sum of 47-bit numbers
+ * over the window fits in 64 bits. */
 #define TALLY_WINDOW ((uint64_t)1 << 16)
 
 void tally_open(struct tally *t);
-/* Ends the window before `event`. */
+/* Ends the window before `event`, with which the next window starts. */
 void tally_fold(struct tally *t, uint64_t event);
-/* Starts a bucket of the series at `event`; the window has ended. */
+/* Starts a bucket of the series at `event`. The caller has called
+ * tally_fold(event). */
 void tally_point(struct tally *t, struct frag_point *point, uint64_t event,
                  frag_time time);
-/* The numbers of the bucket's last event; the window has ended. */
+/* Ends the bucket with the numbers after its last event. The caller has called
+ * tally_fold. */
 void tally_point_end(struct tally *t, frag_size largest_free);
 
-/* A block of `size` bytes comes into segment g, or goes from it. */
+/* Adds a block of `size` bytes to segment g; tally_clear removes it. */
 static inline void tally_fill(struct tally *t, struct segment *g,
                               frag_size size)
 {
@@ -64,13 +70,13 @@ static inline void tally_clear(struct tally *t, struct segment *g,
     t->split += (size - closed) & g->split_mask;
 }
 
-/* A request in whole quanta. */
+/* A requested size, rounded up to whole quanta. */
 static inline frag_size frag_quanta(frag_size size)
 {
     return (size + FRAG_QUANTUM - 1) & ~((frag_size)FRAG_QUANTUM - 1);
 }
 
-/* A request is served. */
+/* Counts a request that was served. */
 static inline void tally_quanta(struct tally *t, frag_size size)
 {
     t->quanta += frag_quanta(size);
@@ -78,7 +84,7 @@ static inline void tally_quanta(struct tally *t, frag_size size)
         t->peak_quanta = t->quanta;
 }
 
-/* An event is over. */
+/* Counts an event that has ended. */
 static inline void tally_event(struct tally *t)
 {
     frag_size requested = t->requested, allocated = t->allocated;
