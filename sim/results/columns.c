@@ -1,5 +1,6 @@
-/* The tables of columns: name, type, units, meaning and formula of every number
- * in a result. */
+/* columns.c - the tables of columns: name, type, units, meaning and formula of
+ * every number in a result. Result files store these texts, so they keep their
+ * bytes. */
 #include "sim/results/columns.h"
 
 #include <string.h>

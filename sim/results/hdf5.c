@@ -1,8 +1,8 @@
-/* hdf5.c - the result file, written.
+/* hdf5.c - writes the result file.
  *
  * The file is built in memory (HDF5's core driver) and written with plain
- * system calls: a disk that is full gives the system's own words, and HDF5
- * never holds a file that it can neither write nor close.
+ * system calls. A full disk is therefore reported with the system's error text,
+ * and HDF5 never has a file open that it can neither write nor close.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ const char *frag_results_library(char text[32])
     return text;
 }
 
-/* "2026-01-31T12:00:00Z" */
+/* Formats a time as "2026-01-31T12:00:00Z", in UTC. */
 static const char *utc(int64_t seconds, char text[32])
 {
     const time_t t = (time_t)seconds;
@@ -94,7 +94,7 @@ static bool put_run(const struct frag_results *r, hid_t at,
                       run->segment_count));
 }
 
-/* The texts of a row are its own: copied by keep_row. */
+/* Frees the texts of a row, which own_texts has copied. */
 static void drop_row(struct frag_result_row *row)
 {
     for (const struct frag_column *c = frag_summary_columns;
@@ -108,6 +108,8 @@ static void drop_row(struct frag_result_row *row)
     }
 }
 
+/* Replaces the borrowed texts of a row by copies. If it returns false, some are
+ * NULL. */
 static bool own_texts(struct frag_result_row *row)
 {
     bool done = true;
@@ -206,7 +208,7 @@ static bool put_root(struct frag_results *r)
     return runs >= 0 && H5Gclose(runs) >= 0;
 }
 
-/* An empty file in memory. */
+/* Creates an empty HDF5 file in memory; negative on failure. */
 static hid_t image_open(const char *name)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;

@@ -1,5 +1,5 @@
-/* The writer of JSON: every value begins with what separates it from the one
- * before, so that no caller writes a comma. */
+/* json.c - the JSON writer. Every value writes its own separator from the value
+ * before it, so that no caller writes a comma. */
 #include "sim/results/json.h"
 
 #include <inttypes.h>
@@ -7,7 +7,8 @@
 
 #include "traces/number.h"
 
-/* Bytes of the UTF-8 character at text, 0 if it is none. */
+/* Number of bytes of the UTF-8 character at text; 0 if the bytes are not
+ * UTF-8. */
 static size_t utf8_length(const unsigned char *text)
 {
     static const struct {
@@ -28,7 +29,8 @@ static size_t utf8_length(const unsigned char *text)
     return 0;
 }
 
-/* File names may hold any bytes; what is not UTF-8 becomes U+FFFD. */
+/* Writes a quoted string. File names may contain any bytes; a byte that is not
+ * part of a UTF-8 character is written as U+FFFD. */
 static void quote(FILE *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -56,7 +58,7 @@ static void start_line(struct frag_json *j)
     j->starts_line = false;
 }
 
-/* All that comes before a value. */
+/* Writes the separator, the line break and the key before a value. */
 static void begin(struct frag_json *j, const char *key)
 {
     if (j->has_items)

@@ -1,8 +1,10 @@
-/* json.h - writes JSON to a stream, value by value. The writer puts commas and
- * escapes; it holds no document, and a caller closes what it has opened.
+/* json.h - writes JSON to a stream, value by value.
  *
- * Values stand on one line, ", " between them, but where frag_json_line says
- * otherwise. Errors stay in ferror(out).
+ * The writer inserts commas and escapes. It keeps no document in memory and
+ * does not check the structure: the caller closes each object and array that it
+ * has opened. Values are written on one line, separated by ", ", unless
+ * frag_json_line starts a new line. The caller checks ferror(out) for write
+ * errors.
  */
 #ifndef FRAG_SIM_RESULTS_JSON_H
 #define FRAG_SIM_RESULTS_JSON_H
@@ -15,35 +17,39 @@
 
 FRAG_BEGIN_DECLS
 
-/* Starts as {.out = FILE}. The rest is private. */
+/* A writer. Initialize it as {.out = FILE}; the other members are private. */
 struct frag_json {
     FILE *out;
-    uint64_t objects; /* a bit a level: 1 object, 0 array; the lowest is open */
-    bool has_items;   /* what is open */
-    bool starts_line; /* the next value or end */
-    int indent;
+    uint64_t objects; /* one bit for each level: 1 object, 0 array. The lowest
+                         bit is the innermost level */
+    bool has_items;   /* the innermost level has an item */
+    bool starts_line; /* the next value or end starts a new line */
+    int indent;       /* number of spaces at the start of that line */
 };
 
-/* Every value has the key of the member that it is, NULL in an array and at the
- * top. At most 64 levels. */
+/* In every call, `key` is the member's name inside an object. It is NULL inside
+ * an array and at the top level. Objects and arrays nest at most 64 deep. */
 void frag_json_object(struct frag_json *j, const char *key);
 void frag_json_array(struct frag_json *j, const char *key);
 /* Closes the innermost object or array. */
 void frag_json_end(struct frag_json *j);
 
-/* Quoted and escaped, what is not UTF-8 as U+FFFD; NULL is null. */
+/* Writes a quoted and escaped string. Bytes that are not UTF-8 are written as
+ * U+FFFD. A NULL text is written as null. */
 void frag_json_text(struct frag_json *j, const char *key, const char *text);
 void frag_json_number(struct frag_json *j, const char *key, uint64_t n);
-/* The same, but UINT64_MAX means none and is null. */
+/* As frag_json_number, but UINT64_MAX means none and is written as null. */
 void frag_json_count(struct frag_json *j, const char *key, uint64_t n);
-/* The fewest digits that read back as it; null if it is not finite. */
+/* Writes the shortest decimal number that reads back as x; null if x is not
+ * finite. */
 void frag_json_real(struct frag_json *j, const char *key, double x);
-/* With nine digits after the point. x is finite. */
+/* Writes x, which is finite, with nine digits after the point. */
 void frag_json_seconds(struct frag_json *j, const char *key, double x);
 void frag_json_bool(struct frag_json *j, const char *key, bool is_true);
 void frag_json_null(struct frag_json *j, const char *key);
 
-/* The next value, or the next end, starts a line with so many spaces. */
+/* The next value, or the next frag_json_end, starts a new line that begins with
+ * `indent` spaces. */
 void frag_json_line(struct frag_json *j, int indent);
 
 FRAG_END_DECLS

@@ -1,4 +1,4 @@
-/* load.c - the result file, read by the same tables that wrote it. */
+/* load.c - reads a result file, by the same tables of columns that wrote it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
@@ -9,7 +9,8 @@
 
 #include "sim/results/columns.h"
 
-/* The text of an attribute, to be freed; NULL if there is none. */
+/* The text of an attribute; the caller frees it. NULL if there is no such text
+ * or no memory. */
 static char *get_text(hid_t at, const char *name)
 {
     hid_t attribute = H5Aopen(at, name, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1);
@@ -28,7 +29,7 @@ static char *get_text(hid_t at, const char *name)
     return copy;
 }
 
-/* The same, but "" if there is none. */
+/* As get_text, but "" if there is no such attribute. */
 static char *get_text_or_none(hid_t at, const char *name)
 {
     return H5Aexists(at, name) > 0 ? get_text(at, name) : strdup("");
@@ -48,7 +49,8 @@ static uint64_t get_count(hid_t at, const char *name)
     return (uint64_t)value;
 }
 
-/* The texts of an attribute, each to be freed, and *texts. */
+/* Reads an array of texts. The caller frees *texts, and each text with
+ * H5free_memory. */
 static bool get_texts(hid_t at, const char *name, char ***texts,
                       uint64_t *count)
 {
@@ -74,7 +76,8 @@ static bool get_texts(hid_t at, const char *name, char ***texts,
     return done;
 }
 
-/* Whether the attribute is `expected` up to the character `end` in both. */
+/* Whether the attribute equals `expected`, where both are compared up to their
+ * first character `end`. */
 static bool has_text(hid_t at, const char *name, const char *expected, char end)
 {
     const char stop[] = {end, '\0'};
@@ -87,7 +90,8 @@ static bool has_text(hid_t at, const char *name, const char *expected, char end)
     return same;
 }
 
-/* In memory counts are read as signed, so that none (-1) is UINT64_MAX. */
+/* The HDF5 type of a field in memory. Counts are read as signed numbers, so
+ * that -1 (none) is stored as UINT64_MAX. */
 static hid_t memory_type(enum frag_column_kind kind)
 {
     switch (kind) {
@@ -102,7 +106,7 @@ static hid_t memory_type(enum frag_column_kind kind)
     }
 }
 
-/* Rows of a one-dimensional dataset, -1 if it is none. */
+/* Number of rows of a one-dimensional dataset; -1 if it is not one. */
 static hssize_t rows_of(hid_t data)
 {
     hid_t space = H5Dget_space(data);
@@ -128,7 +132,7 @@ static hid_t row_type(void)
     return type;
 }
 
-/* The numbers of /summary; its texts are read from the runs. */
+/* Reads the numbers of /summary. The texts are read from the runs instead. */
 static enum frag_err get_summary(hid_t file, struct frag_result_row **rows,
                                  uint64_t *count)
 {
@@ -194,7 +198,8 @@ static hssize_t table_rows(hid_t group, const struct frag_column *columns)
     return count;
 }
 
-/* A table's rows, to be freed; NULL with *err set if there are none to have. */
+/* Reads the rows of a table; the caller frees them. NULL on failure; then *err
+ * is set, unless the table does not exist. */
 static void *get_table(hid_t run, const char *name,
                        const struct frag_column *columns, size_t row_size,
                        uint64_t *count, enum frag_err *err)
@@ -224,7 +229,7 @@ static void *get_table(hid_t run, const char *name,
     return rows;
 }
 
-/* The texts of a run, by the attribute's name. */
+/* The texts of a run: name of the attribute, offset of the member. */
 static const struct text_field {
     const char *name;
     size_t offset;
@@ -335,19 +340,21 @@ static enum frag_err get_runs(hid_t file, const struct frag_result_row *rows,
     return err;
 }
 
-/* What is wrong with the file as a whole, NULL if nothing. */
+/* Describes why the file is not a result file; NULL if it is one. */
 static const char *fault(hid_t file)
 {
     if (!has_text(file, "schema_name", "fragsim-results", '\0'))
-        return "it is no fragsim result file";
+        return "expected a fragsim result file, found another HDF5 file";
     if (!has_text(file, "schema_version", FRAG_RESULTS_SCHEMA, '.'))
-        return "its schema_version is not " FRAG_RESULTS_SCHEMA;
+        return "expected the schema_version " FRAG_RESULTS_SCHEMA
+               ", found another one; use the fragsim that wrote the file";
     if (H5Aexists(file, "complete") <= 0)
-        return "it is incomplete: the attribute `complete` is missing";
+        return "the file is incomplete: the attribute `complete` is missing; "
+               "repeat the command that wrote it";
     return NULL;
 }
 
-/* Who made the file. */
+/* Reads the attributes that describe the program that made the file. */
 static bool get_provenance(hid_t file, struct frag_loaded *l)
 {
     l->version = get_text(file, "version");
@@ -371,7 +378,9 @@ static enum frag_err load(hid_t file, const char *path,
     if (wrong)
         return frag_fail(e, FRAG_CORRUPT, "%s: %s", path, wrong);
     if (!get_provenance(file, loaded))
-        return frag_fail(e, FRAG_CORRUPT, "%s: it does not say who made it",
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: an attribute is missing: version, commit or "
+                         "command of the program that made the file",
                          path);
     err = get_summary(file, &rows, &count);
     if (err == FRAG_OK)
@@ -380,12 +389,15 @@ static enum frag_err load(hid_t file, const char *path,
     if (err == FRAG_NOMEM)
         return frag_no_memory(e, "%s", path);
     if (err != FRAG_OK)
-        return frag_fail(e, err, "%s: run %llu cannot be read", path,
-                         (unsigned long long)loaded->count);
+        return frag_fail(e, err,
+                         "%s: cannot read run %llu: its tables or attributes "
+                         "are missing or malformed",
+                         path, (unsigned long long)loaded->count);
     return FRAG_OK;
 }
 
-/* Why HDF5 could not open it: another program's lock, or no HDF5. */
+/* Reports why HDF5 could not open the file: the file is missing or locked, or
+ * is not HDF5. */
 static enum frag_err unopened(const char *path, struct frag_error *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -398,12 +410,13 @@ static enum frag_err unopened(const char *path, struct frag_error *e)
         return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(why));
     if (!free_to_read && why == EWOULDBLOCK)
         return frag_fail(e, FRAG_IO,
-                         "%s: another program has locked it for writing; wait "
-                         "for it, or set HDF5_USE_FILE_LOCKING=FALSE",
+                         "%s: another program has locked the file for writing; "
+                         "wait until that program has ended, or set "
+                         "HDF5_USE_FILE_LOCKING=FALSE",
                          path);
     if (!free_to_read)
         return frag_fail(e, FRAG_IO,
-                         "%s: its file system cannot lock it (%s); set "
+                         "%s: the file system cannot lock the file (%s); set "
                          "HDF5_USE_FILE_LOCKING=FALSE",
                          path, strerror(why));
     return frag_fail(e, FRAG_CORRUPT,

@@ -1,5 +1,5 @@
-/* Writes the parts of a result file with HDF5: attributes, columns, groups and
- * the summary table. */
+/* put.c - writes the parts of a result file with HDF5: attributes, columns,
+ * groups and the summary table. */
 #include "sim/results/put.h"
 
 #include <assert.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum {
-    LARGE = 1024,        /* rows from which a column is compressed */
-    CHUNK_MAX = 1 << 16, /* rows of a chunk at most: 512 KiB */
-    DEFLATE = 4,
+    LARGE = 1024,        /* a column of at least so many rows is compressed */
+    CHUNK_MAX = 1 << 16, /* largest number of rows of a chunk: 512 KiB */
+    DEFLATE = 4,         /* level of the compression, 0 to 9 */
 };
 
 bool put_open(struct put *p)
@@ -70,7 +70,7 @@ bool put_count(hid_t at, const char *name, uint64_t value)
 bool put_texts(const struct put *p, hid_t at, const char *name,
                const char *const *values, uint64_t count)
 {
-    const char *const nothing[] = {""}; /* HDF5 takes no NULL for 0 values */
+    const char *const nothing[] = {""}; /* HDF5 rejects NULL for 0 values */
     const hsize_t shape[] = {count};
     hid_t space = H5Screate_simple(1, shape, NULL);
     bool done = space >= 0 && put_attribute(at, name, p->text, space,
@@ -95,7 +95,8 @@ hid_t put_type(enum frag_column_kind kind)
     }
 }
 
-/* Every field becomes 8 bytes; a count's UINT64_MAX is then -1. */
+/* Copies one field of all rows to an array of 8-byte values. UINT64_MAX of a
+ * count is read as -1. */
 static void gather(const struct frag_column *c, const char *rows,
                    size_t row_size, size_t count, uint64_t *values)
 {
@@ -112,7 +113,8 @@ static void gather(const struct frag_column *c, const char *rows,
     }
 }
 
-/* How a column of `count` rows is stored; to be closed. */
+/* The creation properties of a column of `count` rows; the caller closes them.
+ * Negative on failure. */
 static hid_t creation(size_t count)
 {
     const hsize_t chunk[] = {count < CHUNK_MAX ? count : CHUNK_MAX};
@@ -138,7 +140,8 @@ static bool describe(const struct put *p, hid_t data,
            (!c->formula || put_text(p, data, "formula", c->formula));
 }
 
-/* A new dataset with the values; negative if it cannot be made. */
+/* Creates a dataset with the values; the caller closes it. Negative on
+ * failure. */
 static hid_t put_column(const struct put *p, hid_t group,
                         const struct frag_column *c, const uint64_t *values,
                         size_t count)
@@ -164,7 +167,8 @@ static hid_t put_column(const struct put *p, hid_t group,
     return data;
 }
 
-/* The first column is the scale of the others where it is the event. */
+/* Creates a dataset for each column. If the first column is `event`, it is the
+ * dimension scale of the others. */
 static bool put_columns(const struct put *p, hid_t group,
                         const struct frag_column *columns, const void *rows,
                         size_t row_size, size_t count)
@@ -228,7 +232,8 @@ static const char *text_of(const struct frag_result_row *row,
     return text;
 }
 
-/* Bytes of a column in the table: 8, or the longest text. */
+/* Bytes of a column in a row of the table: 8, or the length of the longest
+ * text, at least 1. */
 static size_t width(const struct put_table *t, const struct frag_column *c)
 {
     size_t most = 1;
@@ -277,7 +282,8 @@ static hid_t table_type(const struct put_table *t)
     return type;
 }
 
-/* The rows as the type lays them out; NULL if there is no memory. */
+/* The rows in the layout of table_type; the caller frees them. NULL if the host
+ * has no memory. */
 static char *pack(const struct put_table *t)
 {
     char *packed = calloc(t->count ? t->count : 1, t->row_size);

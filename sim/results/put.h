@@ -1,9 +1,9 @@
-/* put.h - the parts of a result file: attributes, columns, groups and
- * the summary table. Private to sim/results/.
+/* put.h - writes the parts of a result file with HDF5: attributes, columns,
+ * groups and the summary table. Private to sim/results/.
  *
- * All answer whether it was done; the one reason why not is the host's memory,
- * for the file is built there. No object carries a time, so that equal contents
- * are equal bytes.
+ * The functions return false, or a negative hid_t, on failure. The only cause
+ * is that the host has no memory, because the file is built in memory. No
+ * object stores a time, so equal contents make equal bytes.
  */
 #ifndef FRAG_SIM_RESULTS_PUT_H
 #define FRAG_SIM_RESULTS_PUT_H
@@ -12,36 +12,39 @@
 
 #include "sim/results/columns.h"
 
-/* What the objects of a file share. Negative members are not open. */
+/* HDF5 objects that the whole file uses. A negative member is not open. */
 struct put {
-    hid_t text;  /* type: UTF-8 of any length */
-    hid_t plain; /* creation of a group */
+    hid_t text;  /* type: UTF-8 string of variable length */
+    hid_t plain; /* property list for the creation of a group */
 };
 
-bool put_open(struct put *p); /* close it either way */
+/* Call put_close also if put_open fails. */
+bool put_open(struct put *p);
 void put_close(struct put *p);
 
+/* Add an attribute to the object `at`: one text, an array of texts, one
+ * count. */
 bool put_text(const struct put *p, hid_t at, const char *name,
               const char *value);
 bool put_texts(const struct put *p, hid_t at, const char *name,
                const char *const *values, uint64_t count);
 bool put_count(hid_t at, const char *name, uint64_t value);
 
-/* A new group, to be closed; negative if it cannot be made. */
+/* Creates a group; the caller closes it. Negative on failure. */
 hid_t put_group(const struct put *p, hid_t at, const char *name);
 
-/* A group with one dataset a column. Where the first column is `event`, it is
- * the dimension scale of the others. */
+/* Creates a group with one dataset for each column. If the first column is
+ * `event`, it is the dimension scale of the others. */
 bool put_table(const struct put *p, hid_t at, const char *name,
                const struct frag_column *columns, const void *rows,
                size_t row_size, size_t count);
 
-/* The compound dataset `summary`; a text column is as wide as its longest
- * text. */
+/* Creates the compound dataset `summary`. A text column is as wide as its
+ * longest text. */
 bool put_summary(const struct put *p, hid_t at,
                  const struct frag_result_row *rows, size_t count);
 
-/* The HDF5 type of a number in the file. */
+/* The HDF5 type of a number of this kind in the file. */
 hid_t put_type(enum frag_column_kind kind);
 
 #endif

@@ -1,18 +1,23 @@
-/* results.h - runs to files and back: HDF5, JSON and CSV.
+/* results.h - writes runs to result files (HDF5) and reads them back; writes
+ * the same rows as JSON and CSV.
  *
- * One table of columns (columns.c) says each number's name, type,
- * units, long name and formula; the HDF5 tables, the JSON rows, the CSV header
- * and the man page are made from it. hdf5.c, put.c and load.c are the
- * only files of sim/ that know HDF5.
+ * One table of columns (columns.c) holds the name, type, units, long name and
+ * formula of each number. The HDF5 tables, the JSON rows, the CSV header and
+ * the man page are made from that table. In sim/, only hdf5.c, put.c and load.c
+ * use HDF5.
  *
- * The result file: /summary is a table with one row a run; its attributes
- * units, long_name and formula have one text a column. /runs/<n> is run n, with
- * its provenance as attributes and the groups series, oom and segments, a
- * one-dimensional dataset a column, along the dimension scale `event`; a run of
- * a sweep has its attributes only, unless details were asked for. Counts are
- * signed 64-bit numbers and -1 means none (never, unlimited). The root's
- * attribute `complete` is written last. The bytes are a function of the rows
- * and the provenance alone.
+ * Layout of a result file:
+ *   /summary    a table with one row for each run. Its attributes units,
+ *               long_name and formula have one text for each column.
+ *   /runs/<n>   run n. Its attributes describe the run and its trace. Its
+ *               groups series, oom and segments hold one one-dimensional
+ *               dataset for each column, along the dimension scale `event`
+ *               (segments have none). A bare run has attributes only; runs of
+ *               a sweep are bare unless details were requested.
+ *   attributes of the root: what made the file. `complete` is written last.
+ *
+ * Counts are signed 64-bit numbers; -1 means none (never, unlimited). The bytes
+ * of the file depend on the rows and the provenance only.
  */
 #ifndef FRAG_SIM_RESULTS_RESULTS_H
 #define FRAG_SIM_RESULTS_RESULTS_H
@@ -25,98 +30,109 @@
 
 FRAG_BEGIN_DECLS
 
-/* Version of the layout of the file and of the JSON: a reader refuses another
- * number before the point. */
+/* Version of the layout of the file and of the JSON text. A reader rejects a
+ * file whose number before the point differs. */
 #define FRAG_RESULTS_SCHEMA "1.0"
 
-/* What a run was of; borrowed. */
+/* The inputs of a run. All texts are borrowed. */
 struct frag_run_identity {
     struct frag_trace_identity trace;
-    const char *policy; /* as given, e.g. "torch:expandable_segments:True" */
+    const char *policy; /* as the user wrote it, for example
+                           "torch:expandable_segments:True" */
     const struct frag_policy *policy_used;
-    frag_size capacity; /* FRAG_UNLIMITED */
-    frag_size total;    /* the device's bytes as reported */
-    const char *backend;
+    frag_size capacity;  /* bytes, or FRAG_UNLIMITED */
+    frag_size total;     /* bytes that the device reports as its size */
+    const char *backend; /* name of the backend, for example "arena" */
     uint64_t seed;
-    bool stopped_at_oom;
-    bool bare; /* its row and its attributes only: no series, oom, segments */
+    bool stopped_at_oom; /* the run was set to end at its first OOM */
+    bool bare; /* write the summary row and the attributes only: no series,
+                  OOMs or segments */
 };
 
-/* The order of runs in a file that many hands made: by trace (name, path, hash,
- * events), device, policy, parameters (resolved), capacity, total, backend,
- * seed and the end at an OOM. 0 if they are runs of the same thing. */
+/* Compares two runs as strcmp does. The order is that of the runs in a merged
+ * file: by trace (name, path, hash, events), device, policy, parameters
+ * (resolved), capacity, total, backend, seed, stopped_at_oom. 0 if both runs
+ * have the same inputs. */
 int frag_results_order(const struct frag_run_identity *a, const char *params_a,
                        const struct frag_run_identity *b, const char *params_b);
 
 #define FRAG_NO_TIME ((int64_t)-1)
 
-/* Who made the file; borrowed. started and ended: seconds since the epoch, or
- * FRAG_NO_TIME where equal runs are to make equal files: then the file has no
- * such attribute. */
+/* The program that made the file, its command line and its times. All texts are
+ * borrowed. */
 struct frag_provenance {
     const char *version, *commit, *command;
+    /* Seconds since the epoch. FRAG_NO_TIME leaves the attribute out of the
+     * file, so that equal runs make equal files. */
     int64_t started, ended;
-    const char *settings; /* what all runs have in common; NULL: not said */
-    const char *missing;  /* what should be in the file and is not, a line each;
-                             NULL if nothing */
+    const char *settings; /* settings that all runs share; NULL: no attribute */
+    const char *missing;  /* what the file lacks, one line for each item;
+                             NULL if it lacks nothing */
 };
 
-struct frag_results; /* a result file being written */
+struct frag_results; /* a result file that is being written */
 
-/* Starts PATH.partial-PID beside PATH; IO if it cannot or if PATH is there and
- * no regular file, NOMEM. p is borrowed
- * until the file is committed or aborted. On error *out is untouched. */
+/* Starts a result file as PATH.partial-PID, beside PATH. `p` is borrowed until
+ * the file is committed or aborted. IO if the partial file cannot be created,
+ * or if PATH exists and is not a regular file; NOMEM. On error *out is
+ * untouched. */
 enum frag_err frag_results_open(const char *path,
                                 const struct frag_provenance *p,
                                 struct frag_results **out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Adds /runs/<n> and a row of /summary; copies what it needs. The file grows in
- * memory and reaches the disk in commit: a full disk can then not leave HDF5
- * with a file that it cannot close. NOMEM. */
+/* Adds the group /runs/<n> and a row of /summary. Both arguments are copied.
+ * The file is built in memory and only frag_results_commit writes it to the
+ * disk, so a full disk cannot leave HDF5 with a file that it is unable to
+ * close. NOMEM; then the file must be aborted. */
 enum frag_err frag_results_add(struct frag_results *r,
                                const struct frag_run_identity *id,
                                const struct frag_run *run,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes `complete`, puts the file on the disk and renames it to PATH. IO with
- * the system's words, NOMEM: PATH is as it was. r is closed either way. */
+/* Writes the summary and the attribute `complete`, writes the file to the disk
+ * and renames it to PATH. `ended` is the time in seconds since the epoch, or
+ * FRAG_NO_TIME. IO with the system's error text, NOMEM; on error PATH is
+ * unchanged. r is closed in every case. */
 enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
                                   struct frag_error *e) FRAG_MUST_CHECK;
-void frag_results_abort(struct frag_results *r); /* NULL is fine */
+/* Closes r and removes the partial file; NULL is allowed. */
+void frag_results_abort(struct frag_results *r);
 
-/* A run read back. */
+/* A run that was read from a file. All memory belongs to frag_loaded. */
 struct frag_loaded_run {
     char *trace, *policy, *params, *backend, *trace_sha256;
     char *trace_path, *trace_format, *trace_settings;
     char *policy_name, *policy_source;
-    char **trace_notes; /* note_count of them */
+    char **trace_notes; /* [note_count] */
     uint64_t note_count, trace_bytes, trace_events;
-    uint64_t device;
+    uint64_t device; /* number of the device in the trace */
     frag_size capacity, total;
     uint64_t seed;
-    bool stopped_at_oom, bare;
+    bool stopped_at_oom, bare; /* bare: no series, OOMs or segments */
     struct frag_run run;
 };
 
 struct frag_loaded {
-    char *version, *commit, *command; /* who made the file */
-    char *started, *ended;    /* UTC, ISO 8601; "" if the file does not say */
-    char *settings, *missing; /* NULL if the file does not say */
+    char *version, *commit, *command; /* of the program that made the file */
+    char *started, *ended;    /* UTC, ISO 8601; "" if the file has no time */
+    char *settings, *missing; /* NULL if the file has no such attribute */
     uint64_t count;
-    struct frag_loaded_run *runs;
+    struct frag_loaded_run *runs; /* [count] */
 };
 
-/* Reads a result file. IO if it cannot be opened, CORRUPT if it is not a result
- * file, is incomplete, or has a schema that this reader does not know; NOMEM.
- * On error *out is untouched. */
+/* Reads a result file into *out, which frag_results_unload frees. IO if the
+ * file cannot be opened, CORRUPT if it is not a result file, is incomplete, or
+ * has a schema version that this reader does not support; NOMEM. On error *out
+ * is untouched. */
 enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void frag_results_unload(struct frag_loaded *loaded);
 
-/* The same rows as text: a JSON object, opened up to its list of results, and
- * CSV. A number that is none is null in JSON and empty in CSV. Errors stay in
- * ferror(out). */
+/* The rows of the summary as text. The JSON text is one object;
+ * frag_results_json_open writes it up to and including the start of its array
+ * of results. A number that is none (see columns.h) is null in JSON and an
+ * empty field in CSV. The caller checks ferror(out) for write errors. */
 void frag_results_json_open(struct frag_json *j, FILE *out,
                             const struct frag_provenance *p);
 void frag_results_json_row(struct frag_json *j,
@@ -127,7 +143,8 @@ void frag_results_csv_header(FILE *out);
 void frag_results_csv_row(FILE *out, const struct frag_run_identity *id,
                           const struct frag_run *run);
 
-/* "1.10.8": the HDF5 library at work. Returns text. */
+/* Writes the version of the HDF5 library that is in use, for example "1.10.8",
+ * to text and returns text. */
 const char *frag_results_library(char text[32]);
 
 FRAG_END_DECLS

@@ -1,4 +1,4 @@
-/* text.c - rows of results as JSON and CSV. */
+/* text.c - writes rows of results as JSON and CSV. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "sim/results/columns.h"
 #include "traces/number.h"
 
-/* The next field of a row, by its column. */
+/* The address of the field of a row that a column describes. */
 static const void *field(const struct frag_result_row *row,
                          const struct frag_column *c)
 {
@@ -99,7 +99,8 @@ void frag_results_json_close(struct frag_json *j)
 
 /* ---- CSV ---- */
 
-/* RFC 4180: quoted where a comma, a quote or a line end makes it necessary. */
+/* Writes a text as in RFC 4180: quoted if it contains a comma, a quote or a
+ * line break. */
 static void put_csv_text(FILE *out, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
@@ -115,7 +116,7 @@ static void put_csv_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* A number that is none is an empty field. */
+/* Writes one field. A number that is none is an empty field. */
 static void put_csv(FILE *out, const void *at, enum frag_column_kind kind)
 {
     char text[FRAG_NUMBER_TEXT];
