@@ -1,5 +1,4 @@
-/* end.c - the final snapshot and the counters against the recording.
- */
+/* end.c - compares the final snapshot and the counters with the recording. */
 #include "sim/validate/parts.h"
 #include "traces/grow.h"
 
@@ -108,9 +107,11 @@ static void compare_blocks(struct checked_run *c)
 
 /* ---- the final snapshot without addresses: a multiset of segments ---- */
 
+/* A segment without its address. */
 struct shape {
     frag_size size;
-    uint64_t blocks, hash; /* of what lies in it, and to whom it belongs */
+    uint64_t blocks; /* number of blocks */
+    uint64_t hash;   /* of its blocks, stream, pool and kind */
 };
 
 static void mix(uint64_t *hash, uint64_t value)
@@ -263,7 +264,8 @@ static void compare_stat(struct checked_run *c, const char *name,
         return;
     snprintf(row->name, sizeof(row->name), "%s", name);
     row->replayed = replayed;
-    /* An empty_cache that frees nothing leaves no trace but this counter. */
+    /* A snapshot records no empty_cache that frees nothing, but this counter
+     * counts it: the recorded value may be larger. */
     row->determined =
         strcmp(name, "num_sync_all_streams") || row->recorded < row->replayed;
     c->v->stat_count++;

@@ -1,5 +1,5 @@
-/* Reads a file of counters into a JSON tree. A first pass over the text refuses
- * what is nested too deep. */
+/* stats_file.c - reads a file of counters into a JSON tree. A first pass over
+ * the text rejects a file that is nested too deep. */
 #include "sim/validate/stats_file.h"
 
 #include <errno.h>
@@ -60,8 +60,9 @@ static int comes_out(void *user)
     return (*depth)--;
 }
 
-/* A tree is freed by recursion: one of brackets alone would take more of the
- * host's stack than there is. What is no JSON is deep enough to be parsed. */
+/* Rejects a text that is nested too deep: the JSON library frees a tree by
+ * recursion, so a file of brackets alone would overflow the stack. Text that is
+ * not JSON passes; the parser rejects it later. */
 static enum frag_err check_depth(const char *path, const char *text,
                                  struct frag_error *e)
 {
@@ -83,7 +84,7 @@ static enum frag_err check_depth(const char *path, const char *text,
                ? FRAG_OK
                : frag_fail(e, FRAG_CORRUPT,
                            "%s: expected JSON nested at most %d deep, found "
-                           "more",
+                           "deeper nesting",
                            path, MAX_DEPTH);
 }
 

@@ -1,5 +1,5 @@
-/* trace.c - each segment event, OOM and address against the recording.
- */
+/* trace.c - compares each segment event, OOM and block address with the
+ * recording, during the replay. */
 #include "sim/validate/parts.h"
 #include "traces/grow.h"
 
@@ -40,6 +40,7 @@ void check_found(const struct checked_run *c, struct frag_divergence *where,
 
 /* ---- addresses ---- */
 
+/* Number of pairs whose replayed address is at most addr. */
 static size_t pair_at(const struct checked_run *c, frag_addr addr)
 {
     size_t low = 0, high = c->pair_count;
@@ -55,7 +56,7 @@ static size_t pair_at(const struct checked_run *c, frag_addr addr)
     return low;
 }
 
-/* Expandable segments lie at fixed addresses and stand for themselves. */
+/* Expandable segments have the same addresses on both sides and no pair. */
 frag_addr check_translate(const struct checked_run *c, frag_addr addr)
 {
     size_t at = pair_at(c, addr);
@@ -117,8 +118,9 @@ static bool same_action(const struct frag_recorded_action *a,
            a->stream == b->stream && a->event == b->event;
 }
 
-/* Predicted, the recording's and the replay's addresses are two processes':
- * a segment that went back in place of an equal one is a cause, no fault. */
+/* In predicted mode, the addresses belong to two processes. If the replay frees
+ * a segment in place of an equal one, that is the cause of later differences,
+ * but not a fault. */
 static void compare_action_address(struct checked_run *c,
                                    const struct frag_recorded_action *want,
                                    const struct frag_recorded_action *replayed)
@@ -179,7 +181,6 @@ void check_action(void *user, enum frag_torch_action action, frag_addr addr,
         remove_pair(c, addr);
 }
 
-/* A recorded action of an event that is over, and the replay had none. */
 void check_missed(struct checked_run *c, uint64_t event)
 {
     char text[160];

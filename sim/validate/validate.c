@@ -1,5 +1,5 @@
-/* One validation: it settles the parameters and the device, replays the
- * recorded trace under a watch and compares the peaks. */
+/* validate.c - runs a validation: determines the parameters and the device,
+ * replays the recorded trace under a watch, and summarizes the comparison. */
 #include "sim/validate/validate.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void count_recorded(struct checked_run *c)
     }
 }
 
-/* The recorded base of each ordinary segment, in order. */
+/* Lists the recorded base and size of each ordinary segment, in order. */
 static enum frag_err anchors(const struct checked_run *c,
                              struct frag_arena_options *arena)
 {
@@ -148,8 +148,8 @@ enum frag_err frag_validate(const struct frag_validate *spec,
 
     if (!c.recorded->addr || !c.recorded->has_actions)
         return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s: holds no answers of a recorded allocator; "
-                         "validate takes PyTorch snapshots",
+                         "%s: expected a PyTorch snapshot, found a trace "
+                         "without the answers of a recorded allocator",
                          spec->trace->path);
     c.observer.action = check_action;
     c.observer.user = &c;

@@ -1,14 +1,16 @@
-/* validate.h - the torch policy against what the recorded allocator did.
+/* validate.h - compares the policy `torch` with a recorded PyTorch allocator.
  *
- * A snapshot's requests are replayed with the recorded settings, and everything
- * the recording holds is compared: each segment taken and given back, in order,
- * with its size; the address of each block; each OOM; every block of the final
- * snapshot; and the counters of memory_stats where a file has them.
+ * A validation replays the requests of a snapshot with the recorded settings
+ * and compares the result with everything that the snapshot records: each
+ * segment that was allocated or freed, in order and with its size; the address
+ * of each block; each OOM; every block of the final snapshot; and the counters
+ * of torch.cuda.memory_stats(), if a file has them.
  *
- * Addresses are compared through the segments: the k-th segment of the replay
- * stands for the k-th of the recording. Anchored, segments get the recorded
- * base addresses, so ties between equal blocks fall as they fell; predicted,
- * the arena's address rule has to foresee them.
+ * Addresses are compared relative to their segments: the k-th segment of the
+ * replay corresponds to the k-th segment of the recording. There are two modes.
+ * Anchored: segments get the recorded base addresses, so that the policy breaks
+ * ties between equal blocks as the recorded allocator did. Predicted: the
+ * address rule of the arena has to produce the base addresses.
  */
 #ifndef FRAG_SIM_VALIDATE_VALIDATE_H
 #define FRAG_SIM_VALIDATE_VALIDATE_H
@@ -18,50 +20,60 @@
 
 FRAG_BEGIN_DECLS
 
+/* What to validate. All pointers are borrowed for the call of frag_validate. */
 struct frag_validate {
-    const struct frag_trace *trace; /* borrowed */
-    const struct frag_device_trace *device;
-    bool predicted;       /* base addresses from the arena's rule */
-    const char *settings; /* NULL: those recorded in the trace */
-    frag_size limit;      /* per-process limit in bytes; FRAG_UNLIMITED: none */
-    frag_size total;      /* the device's size; 0: an H200's */
+    const struct frag_trace *trace;
+    const struct frag_device_trace *device; /* a device of the trace */
+    bool predicted;       /* the arena's rule determines the base addresses */
+    const char *settings; /* NULL: the settings recorded in the trace */
+    frag_size limit;      /* memory limit of the recorded process in bytes;
+                             FRAG_UNLIMITED: none */
+    frag_size total;      /* bytes of the device; 0: FRAG_H200_TOTAL */
     const struct frag_stats_file *stats; /* NULL: no counters are compared */
 };
 
+/* One counter, recorded and replayed. */
 struct frag_compared {
-    char name[64]; /* as in memory_stats, "active.all.peak" */
+    char name[64]; /* as in memory_stats, for example "active.all.peak" */
     uint64_t recorded, replayed;
-    bool determined; /* false: the trace cannot tell (see validate.c), so a
-                        difference does not count */
+    bool determined; /* false: the trace does not determine this counter (see
+                        compare_stat in end.c), so a difference is ignored */
 };
 
+/* A difference between the recording and the replay. */
 struct frag_divergence {
-    bool found;
-    uint64_t event;     /* count of events: in the final state */
-    char expected[160]; /* by the recording */
-    char replayed[160];
+    bool found;         /* false: there is none; the other members are unset */
+    uint64_t event;     /* index of the event; the event count if the final
+                           states differ */
+    char expected[160]; /* what the recording states */
+    char replayed[160]; /* what the replay did */
 };
 
+/* The result of a validation. For each X_matched, X is the number in the
+ * recording and X_matched the number that the replay reproduced. */
 struct frag_validation {
-    bool exact; /* all that was compared is equal */
+    bool exact; /* no difference was found */
     uint64_t events;
     uint64_t segment_events, segment_events_matched;
     uint64_t allocs, addresses_matched;
-    uint64_t blocks, blocks_matched; /* of the final snapshot; predicted: blocks
-                                        of segments that match whole */
+    uint64_t blocks, blocks_matched; /* of the final snapshot; if predicted, a
+                                        block matches if its whole segment
+                                        matches */
     uint64_t ooms_recorded, ooms_matched;
     frag_size peak_reserved_recorded, peak_reserved_replayed;
     frag_size end_reserved_recorded, end_reserved_replayed;
     uint64_t stat_count, stats_matched;
     struct frag_compared *stats;  /* [stat_count] */
     struct frag_divergence first; /* the first difference in event order */
-    struct frag_divergence
-        cause; /* predicted: the first address that differs */
+    struct frag_divergence cause; /* if predicted: the first address that
+                                     differs, which is no fault by itself but
+                                     may cause later ones */
 };
 
-/* UNSUPPORTED if the trace holds no answers to compare with (it is not a
- * snapshot) or a start that cannot be rebuilt; INVALID for settings; NOMEM.
- * On error out needs no frag_validation_free. */
+/* Runs the validation and fills *out, which frag_validation_free frees.
+ * UNSUPPORTED if the trace has no recorded answers (it is not a snapshot), or
+ * if its start cannot be rebuilt; INVALID for invalid settings; CONTRACT if the
+ * policy broke its contract; NOMEM. On error *out is untouched. */
 enum frag_err frag_validate(const struct frag_validate *spec,
                             struct frag_validation *out,
                             struct frag_error *e) FRAG_MUST_CHECK;
