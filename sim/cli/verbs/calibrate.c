@@ -73,7 +73,8 @@ static enum frag_err measure(const struct values *v, struct frag_timings *out,
 
 /* -- output -------------------------------------------------------------- */
 
-static enum frag_err put_file(const char *path, const struct frag_costs_regression *f,
+static enum frag_err put_file(const char *path,
+                              const struct frag_costs_regression *f,
                               const struct frag_timings *t,
                               struct frag_error *e)
 {
@@ -91,7 +92,8 @@ static enum frag_err put_file(const char *path, const struct frag_costs_regressi
 
 /* Prints the table; prints nothing if -o writes to stdout. */
 static enum frag_err print(const struct values *v,
-                           const struct frag_costs_regression *f, struct frag_error *e)
+                           const struct frag_costs_regression *f,
+                           struct frag_error *e)
 {
     struct table t = {.columns = 5, .right = " rrrr"};
     enum frag_err err;
@@ -139,8 +141,8 @@ static void put_points(FILE *out, const struct frag_costs_regression *f,
 }
 
 static enum frag_err draw(const struct values *v,
-                          const struct frag_costs_regression *f, const char *about,
-                          struct frag_error *e)
+                          const struct frag_costs_regression *f,
+                          const char *about, struct frag_error *e)
 {
     struct gnuplot g;
     enum frag_err err = FRAG_IO;
