@@ -32,7 +32,7 @@ struct pickle {
                                      container; 0: none */
 
     struct memo memo;
-    struct texts texts;
+    struct pickle_texts texts;
 
     const unsigned char *start, *at, *end; /* the window; *at is read next */
     uint64_t base;                         /* offset of start in the input */

@@ -34,7 +34,7 @@ static uint32_t hash_of(const unsigned char *bytes, size_t length)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-static bool grow_slots(struct texts *t)
+static bool grow_slots(struct pickle_texts *t)
 {
     const uint32_t count = t->slot_count ? 2 * t->slot_count : FIRST_SLOTS;
     uint32_t *slots = calloc(count, sizeof(*slots));
@@ -55,7 +55,7 @@ static bool grow_slots(struct texts *t)
 }
 
 /* Copies a text into the chunks. NULL if the host has no memory. */
-static char *store(struct texts *t, const void *bytes, size_t length)
+static char *store(struct pickle_texts *t, const void *bytes, size_t length)
 {
     char *to;
 
@@ -78,8 +78,8 @@ static char *store(struct texts *t, const void *bytes, size_t length)
     return to;
 }
 
-static uint32_t add_new(struct texts *t, const void *bytes, size_t length,
-                        uint32_t hash)
+static uint32_t add_new(struct pickle_texts *t, const void *bytes,
+                        size_t length, uint32_t hash)
 {
     char *at;
     uint32_t k;
@@ -100,7 +100,7 @@ static uint32_t add_new(struct texts *t, const void *bytes, size_t length,
     return t->count - 1;
 }
 
-uint32_t texts_add(struct texts *t, const void *bytes, size_t length)
+uint32_t texts_add(struct pickle_texts *t, const void *bytes, size_t length)
 {
     const uint32_t hash = hash_of(bytes, length);
 
@@ -118,7 +118,7 @@ uint32_t texts_add(struct texts *t, const void *bytes, size_t length)
     return add_new(t, bytes, length, hash);
 }
 
-void texts_fini(struct texts *t)
+void texts_fini(struct pickle_texts *t)
 {
     while (t->blocks) {
         struct text_block *next = t->blocks->next;

@@ -12,7 +12,7 @@ struct text {
 
 struct text_block;
 
-struct texts {
+struct pickle_texts {
     struct text *rows;
     uint32_t count, room;
     uint32_t *slots;     /* hash table: 1 + number of a text; 0: free */
@@ -26,7 +26,7 @@ struct texts {
 /* Returns the number of a text and adds the text if it is new. The bytes are
  * copied. TEXT_NONE: the host has no memory, or the table is full (2^29 - 1
  * texts). */
-uint32_t texts_add(struct texts *t, const void *bytes, size_t length);
-void texts_fini(struct texts *t);
+uint32_t texts_add(struct pickle_texts *t, const void *bytes, size_t length);
+void texts_fini(struct pickle_texts *t);
 
 #endif
