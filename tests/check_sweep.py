@@ -257,7 +257,7 @@ class Sweeps:
         expect(tool(*self.args(out, "-f")), DONE)
         self.same(out)
         expect(tool("sweep", "-", "-o", out, "-f"), USE, "stdin")
-        expect(tool("sweep", "-o", out, "-f"), USE, "no trace")
+        expect(tool("sweep", "-o", out, "-f"), USE, "expected a trace")
         expect(tool("sweep", self.traces[0]), USE, "-o FILE")
         expect(tool(*self.args("/nowhere/x.h5")), FILES, "/nowhere/x.h5")
 
@@ -284,7 +284,7 @@ class Sweeps:
         os.remove(out)
         expect(tool(*self.args(out)), FILES, "--resume continues it")
         expect(tool(*self.args(out, "--resume", "--check")), USE,
-               "do not mix")
+               "must not be mixed")
         with open(journal, "wb") as file:
             file.write(b"not ours\n")
         expect(tool(*self.args(out, "--resume")), INPUT, "something else")
@@ -367,7 +367,8 @@ class Sweeps:
             rows = table[:]
             rows["peak_reserved_bytes"][0] += 512
             table[:] = rows
-        expect(tool("merge", out, *self.parts, other), INPUT, "disagree")
+        expect(tool("merge", out, *self.parts, other), INPUT,
+               "different results")
         with h5py.File(other, "r+") as file:
             file.attrs["version"] = "0.0.1"
         expect(tool("merge", out, *self.parts, other), INPUT, "0.0.1")
