@@ -253,7 +253,7 @@ class Sweeps:
         expect(tool(*self.args(out)), FILES, "exists")
         expect(tool(*self.args(out, "--resume")), DONE, "is complete")
         expect(tool("sweep", self.traces[0], "-o", out, "--resume"), FILES,
-               "something else")
+               "another command")
         expect(tool(*self.args(out, "-f")), DONE)
         self.same(out)
         expect(tool("sweep", "-", "-o", out, "-f"), USE, "stdin")
@@ -271,7 +271,7 @@ class Sweeps:
         whole = read(journal)
         os.remove(journal)
         expect(tool("sweep", *bad, *GRID, "-o", out, "--resume"), FILES,
-               "something else")
+               "another command")
         for cut in (1, 100, len(whole) // 2):
             with open(journal, "wb") as file:
                 file.write(whole[:-cut] + b"x" * (cut // 2))

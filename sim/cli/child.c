@@ -49,7 +49,7 @@ static void execute(const struct child *c, char **argv, int report)
 
     if (c->mask)
         sigprocmask(SIG_SETMASK, c->mask, NULL);
-    signal(SIGXFSZ, SIG_DFL); /* main() ignores it, and exec keeps that */
+    signal(SIGXFSZ, SIG_DFL); /* main() ignores SIGXFSZ; exec would keep that */
     apply(c->settings);
     if (!c->output || redirect(c->output))
         execvp(argv[0], argv);
