@@ -143,8 +143,9 @@ static const char *check_one(const struct range *r, const struct range *last)
         if (below[i] && below[i]->widest > widest)
             widest = below[i]->widest;
     }
-    return r->widest == widest ? NULL
-                               : "a range does not know the widest below it";
+    return r->widest == widest
+               ? NULL
+               : "a range does not store the widest size below it";
 }
 
 /* On entry *last is the range before the tree, NULL if there is none; on return

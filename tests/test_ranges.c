@@ -141,7 +141,7 @@ static void a_set_that_is_damaged_is_found(void **state)
     DAMAGE(ranges[1].at, 9, ranges_check(&set),
            "ranges are not in order, or overlap");
     DAMAGE(ranges[1].widest, 99, ranges_check(&set),
-           "a range does not know the widest below it");
+           "a range does not store the widest size below it");
     DAMAGE(set.root->rank, 0, ranges_check(&set),
            "a range has a higher rank than the one above it");
 }

@@ -380,7 +380,7 @@ enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size)
 }
 
 /* PyTorch creates 32 streams when it uses the first one. The driver allocates 2
- * MiB for every two of them, at the addresses that any request would get. This
+ * MiB for every two streams, at the addresses that any request would get. This
  * memory belongs to the driver and is not part of the capacity. */
 void driver_side_streams(struct arena *a)
 {

@@ -58,7 +58,7 @@ struct frag_breakdown run_breakdown(const struct run *r, frag_size reserved)
 
 /* --------------------------------------------------------- the peak --- */
 
-/* A slot as it was before a block came or went. */
+/* The state of a slot before its block was allocated or freed. */
 struct slot_before {
     struct frag_block block;
     uint32_t id, tag;

@@ -97,7 +97,7 @@ enum frag_err run_refused(struct run *r, const struct frag_request *req,
                      r->policy->name, r->event, frag_err_text(err));
 }
 
-/* --------------------------------------------------- frees that come late */
+/* ------------------------------------------------------- late frees --- */
 
 static enum frag_err open_queue(struct run *r)
 {

@@ -27,7 +27,7 @@ struct frag_serve {
     struct frag_device_trace trace; /* its columns are the row */
     struct serve_row row;
     struct live live;     /* slots of live blocks, by address */
-    uint32_t *free_slots; /* a stack with room for all */
+    uint32_t *free_slots; /* a stack, with room for every slot */
     uint32_t free_count;
 };
 
