@@ -36,8 +36,8 @@ struct canvas {
     bool is_live[26];
 };
 
-/* Opens "name" or "name:params"; `before` (may be NULL) are parameters that
- * come first if the policy has any. */
+/* Opens "name" or "name:params". `before` (may be NULL) holds parameters that
+ * come first, if the policy has any. */
 static inline void canvas_heap(struct canvas *c, const char *spec,
                                const char *before)
 {
@@ -157,7 +157,7 @@ static inline void canvas_draw(const struct canvas *c, char *text)
     *text = '\0';
 }
 
-/* Plays the script and compares the drawing. */
+/* Runs the script and compares the drawing. */
 static inline void canvas_check(const struct picture *p, frag_size unit,
                                 const char *before)
 {
@@ -173,7 +173,7 @@ static inline void canvas_check(const struct picture *p, frag_size unit,
 
 enum { MAX_PICTURES = 256 };
 
-/* Each row a test; `test` finds its row as its state. */
+/* Makes one test of each row; `test` receives its row as its state. */
 static inline int run_pictures(const char *group, const struct picture *rows,
                                size_t count, CMUnitTestFunction test)
 {

@@ -38,7 +38,8 @@ static const struct {
     {"compact", compact_check},
 };
 
-/* What is broken inside; NULL: nothing, or nobody looks. */
+/* A description of the damage inside the heap; NULL if there is none, or if the
+ * policy has no check. */
 static inline const char *state_check(const struct frag_heap *heap)
 {
     for (size_t i = 0; i < sizeof(policy_checks) / sizeof(*policy_checks); i++)

@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The call ends its process; a build without assertions cannot tell. */
+/* Checks that the call ends its process. A build without assertions skips
+ * this. */
 static inline void expect_abort(void (*call)(void))
 {
 #ifdef NDEBUG
@@ -35,14 +36,14 @@ static inline void expect_abort(void (*call)(void))
 #endif
 }
 
-/* The check finds just that. */
+/* Checks that the check reports exactly this damage. */
 static inline void expect_text(const char *found, const char *words)
 {
     assert_string_equal(found ? found : "nothing", words);
 }
 
-/* With the value in the field the call answers the words; without it nothing
- * is broken, before and after. */
+/* With the wrong value in the field, the check must return the message; before
+ * and after, it must report nothing. */
 #define DAMAGE(field, value, call, words) \
     do {                                  \
         __typeof__(field) was_ = (field); \

@@ -19,7 +19,7 @@ enum { FAULTY_RANGES = 4096 };
 struct held {
     frag_addr addr;
     frag_size size;
-    uint64_t birth; /* how many ranges were taken before it */
+    uint64_t birth; /* number of ranges acquired before it */
     bool mapped;
 };
 
@@ -27,11 +27,11 @@ struct faulty {
     struct frag_backend base;
     struct frag_backend *inner;
     frag_size limit;     /* bytes in segments and physical allocations */
-    frag_size used;      /* of them */
+    frag_size used;      /* bytes in use of the limit */
     frag_size va;        /* bytes of address space reserved */
-    uint64_t fail_at;    /* the call that fails, counted from 1; 0: none */
-    enum frag_err error; /* what it fails with */
-    uint64_t calls;      /* so far that could have failed so */
+    uint64_t fail_at;    /* the call that must fail, counted from 1; 0: none */
+    enum frag_err error; /* the error of that call */
+    uint64_t calls;      /* calls so far that could have failed with it */
     bool closing;
     void (*on_synchronize)(void *user); /* may be NULL */
     void *user;
@@ -46,7 +46,7 @@ static inline struct faulty *faulty_of(struct frag_backend *mem)
     return (struct faulty *)mem;
 }
 
-/* The answer of the next call that may fail with any error. */
+/* The result of the next call, if it may fail with any error. */
 static inline enum frag_err faulty_turn(struct faulty *f)
 {
     if (f->closing)
@@ -55,7 +55,7 @@ static inline enum frag_err faulty_turn(struct faulty *f)
     return f->calls == f->fail_at ? f->error : FRAG_OK;
 }
 
-/* Likewise where only a device error is possible. */
+/* The same for a call that can only fail with a device error. */
 static inline enum frag_err faulty_device_turn(struct faulty *f)
 {
     return f->error == FRAG_DEVICE ? faulty_turn(f) : FRAG_OK;
@@ -71,7 +71,8 @@ static inline void faulty_hold(struct faulty *f, frag_addr addr, frag_size size,
     f->held[f->count++] = (struct held){addr, size, f->births++, mapped};
 }
 
-/* Forgets the ranges of [addr, addr + size), which must be whole ones. */
+/* Removes the ranges of [addr, addr + size) from the list; they must be whole
+ * ranges. */
 static inline void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
                                bool mapped)
 {
@@ -229,7 +230,8 @@ static const struct frag_backend_ops faulty_ops = {
     .now = faulty_now,
 };
 
-/* In front of inner, watching, without limit or fault. */
+/* Opens the backend in front of `inner`, without a limit and without a
+ * fault. */
 static inline void faulty_init(struct faulty *f, struct frag_backend *inner)
 {
     memset(f, 0, sizeof(*f));

@@ -25,7 +25,7 @@ struct script {
     struct frag_future_request requests[MOST];
 };
 
-/* What is live at once at most: no plan is lower. */
+/* The most bytes that are live at once: no plan is lower. */
 static inline frag_size load_of(const struct script *s)
 {
     frag_size most = 0;
@@ -76,7 +76,7 @@ static inline void close_desk(struct desk *d)
     frag_arena_close(d->arena);
 }
 
-/* Asks for all and frees all, as the script says. */
+/* Makes all requests and frees of the script. */
 static inline void run(struct desk *d, const struct script *s)
 {
     const struct frag_policy *p = d->heap.policy;
@@ -140,7 +140,7 @@ static inline frag_size extent(const struct desk *d, const struct script *s)
     return high - low;
 }
 
-/* An instance of minimalloc; skips the test where it is not to be had. */
+/* An instance of minimalloc; skips the test if the file is absent. */
 static inline void read_instance(const char *name, struct script *s)
 {
     char path[512];

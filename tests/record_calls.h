@@ -11,8 +11,8 @@
 
 enum { LOG_CALLS = 64, LOG_ROOM = RECORD_HEADER + LOG_CALLS * 64 };
 
-/* Writes the header and calls (ended by a kind above all) to `log` and returns
- * its bytes. */
+/* Writes the header and the calls to `log` and returns the number of bytes. The
+ * list of calls ends with a kind above all others. */
 #define CALLS_END                 \
     {                             \
         .kind = RECORD_KIND_COUNT \
@@ -52,7 +52,7 @@ static inline enum frag_err import_log(const unsigned char *log, size_t size,
     return err;
 }
 
-/* Each kind of call, and what can be odd about it. */
+/* Each kind of call, with its special cases. */
 static const struct record_call all_kinds[] = {
     {.kind = RECORD_POOL, .other = 0x60, .bytes = 1},
     {.kind = RECORD_POOL, .other = 0x70, .device = 1},

@@ -26,7 +26,8 @@ struct shadow {
     unsigned char *bytes[SHADOW_PHYS]; /* by handle */
     struct shadow_map maps[SHADOW_MAPS];
     size_t count;
-    uint64_t copies, spoils; /* so far; the one that changes a byte, from 1 */
+    uint64_t copies, spoils; /* copies so far; the number of the copy that
+                              * changes a byte, from 1 */
     frag_addr queued[SHADOW_COPIES]; /* sources since the last synchronize */
     size_t queued_count;
 };
@@ -47,7 +48,7 @@ static inline unsigned char *shadow_at(struct shadow *s, frag_addr addr)
     return NULL;
 }
 
-/* The bytes of a range, in stretches that lie in one map each. */
+/* The bytes of a range, in parts that each lie in one map. */
 static inline frag_size shadow_stretch(struct shadow *s, frag_addr addr,
                                        frag_size size)
 {
@@ -59,7 +60,8 @@ static inline frag_size shadow_stretch(struct shadow *s, frag_addr addr,
     return size;
 }
 
-/* What a block of that name has in a quantum of it: no two chunks alike. */
+/* The byte that a block of that name has in a quantum of it; no two chunks are
+ * alike. */
 static inline unsigned char shadow_byte(unsigned char value, frag_size quantum)
 {
     return (unsigned char)(value + quantum / 61);

@@ -12,13 +12,13 @@
 
 enum { MAX_SUBJECTS = 64, MAX_PROPERTIES = 16 };
 
-/* A policy under parameters, NULL for its defaults: the state of a test. */
+/* A policy with parameters (NULL: its defaults), the state of a test. */
 struct subject {
     const struct frag_policy *policy;
     const char *params;
 };
 
-/* Parameters to be tested beside each policy's defaults. */
+/* Parameters to be tested in addition to each policy's defaults. */
 struct setting {
     const char *policy, *params;
 };

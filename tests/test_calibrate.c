@@ -359,7 +359,7 @@ static void too_few_sizes_are_refused(void **state)
 
 /* ---- files ---- */
 
-static void the_costs_kept_are_fitted_to_the_calls_kept(void **state)
+static void the_kept_costs_are_the_regression_of_the_kept_calls(void **state)
 {
     struct frag_costs_regression found;
     struct frag_timings t;
@@ -439,7 +439,7 @@ int main(void)
         cmocka_unit_test(two_sizes_far_off_do_not_bend_the_line),
         cmocka_unit_test(no_cost_is_negative),
         cmocka_unit_test(too_few_sizes_are_refused),
-        cmocka_unit_test(the_costs_kept_are_fitted_to_the_calls_kept),
+        cmocka_unit_test(the_kept_costs_are_the_regression_of_the_kept_calls),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(a_broken_file_is_refused_with_its_line),
     };

@@ -6,7 +6,7 @@
 
 #include "traces/trace.h"
 
-/* Names what differs first, NULL if nothing does. */
+/* Names the first difference, or NULL. */
 #define SAME(a, b, count)                                           \
     do {                                                            \
         if (!(a) != !(b))                                           \

@@ -47,7 +47,7 @@ static inline uint64_t random_next(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* Mostly small, in bytes that are no multiple of anything. */
+/* Mostly small sizes, which are not multiples of any unit. */
 static inline frag_size random_size(uint64_t *rng)
 {
     static const frag_size tops[] = {
@@ -61,8 +61,8 @@ static inline frag_size random_size(uint64_t *rng)
     return 1 + random_next(rng) % top;
 }
 
-/* `steps` random ones, then a free of all that is live. With `size` all
- * requests are of that size. */
+/* Makes `steps` random requests and frees, then frees all live blocks. If
+ * `size` is set, all requests have that size. */
 static inline void script_make(struct script *s, uint64_t seed, size_t steps,
                                frag_size size)
 {
@@ -106,17 +106,17 @@ static inline void script_make(struct script *s, uint64_t seed, size_t steps,
 /* How a script is run. */
 struct traffic_options {
     frag_size capacity; /* of the device; 0: unlimited */
-    frag_size scale;    /* sizes, the device and granularity are multiplied */
-    uint32_t mask;      /* owners are ids exclusive-or this */
+    frag_size scale;    /* factor for sizes, the device and the granularity */
+    uint32_t mask;      /* owners are ids XOR this value */
     bool one_stream;
 };
 
-/* What a policy answered to a step, whatever the addresses were. */
+/* The answer of a policy to a step, without the addresses. */
 struct answer {
     enum frag_err err;
     uint64_t birth;     /* of the range that the block starts in */
     frag_size at, size; /* in that range */
-    frag_size used;     /* taken from the device after the step */
+    frag_size used;     /* bytes held from the device after the step */
 };
 
 struct live {
@@ -159,7 +159,8 @@ static inline void traffic_synchronized(void *user)
             traffic_free(t, &t->live[i]);
 }
 
-/* NOMEM where the heap cannot be opened: then nothing is to be closed. */
+/* Returns FRAG_NOMEM if the heap cannot be opened; then nothing is to be
+ * closed. */
 static inline enum frag_err traffic_open(struct traffic *t,
                                          const struct frag_policy *policy,
                                          const char *params,
@@ -194,7 +195,7 @@ static inline enum frag_err traffic_open(struct traffic *t,
     return FRAG_OK;
 }
 
-/* What is left on the device afterwards, or NULL. */
+/* Describes memory that is left on the device afterwards, or NULL. */
 static inline const char *traffic_close(struct traffic *t)
 {
     const char *fault = t->fault ? t->fault : t->mem.misuse;
@@ -234,7 +235,7 @@ static inline const char *judge_block(const struct traffic *t,
     return NULL;
 }
 
-/* Everything, now and then; in between the block that changed. */
+/* Checks everything from time to time; in between, only the changed block. */
 enum { JUDGE_EVERY = 8 };
 
 static inline const char *judge(const struct traffic *t)
@@ -329,7 +330,7 @@ static inline void traffic_note(struct traffic *t, const struct step *step,
     }
 }
 
-/* Runs steps [from, to) until a fault; answers how many were run. */
+/* Runs steps [from, to) until a fault; returns how many were run. */
 static inline size_t traffic_run(struct traffic *t, const struct script *s,
                                  size_t from, size_t to)
 {

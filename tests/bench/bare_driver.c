@@ -41,7 +41,8 @@ int cuStreamIsCapturing(void *stream, int *status)
     return 0;
 }
 
-/* What hands something out does so, all else ignores what it is told. */
+/* A call that allocates returns a constant; the other calls ignore their
+ * arguments. */
 #define TAKES(name, type, ...)                  \
     int name(type *out, __VA_ARGS__)            \
     {                                           \

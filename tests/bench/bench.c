@@ -21,8 +21,8 @@ enum { MOST = 32, MOST_ROUNDS = 99 };
 
 /* ------------------------------------------------------ the empty policy */
 
-/* Increasing addresses in one segment, over and over, and no bookkeeping: what
- * is left is the loop. */
+/* The policy allocates increasing addresses in one segment, starts again at its
+ * end, and keeps no lists: the time that remains is that of the loop. */
 struct empty {
     frag_addr start, next, end;
 };

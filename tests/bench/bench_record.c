@@ -113,7 +113,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Ns of processor time a call, in whatever threads. */
+/* Nanoseconds of processor time per call, over all threads. */
 static double time_calls(const struct row *row, const struct bare_calls *cu)
 {
     struct work w = {row, cu};

@@ -9,17 +9,19 @@
 
 #include "real/device/driver.h"
 
-/* Work is queued on the stream, as a kernel of the program's would be. */
+/* Queues work on the stream, as a kernel of the program does. */
 void fake_cuda_queue(cu_stream stream);
-/* With FAKE_CUDA_LAZY: all that is queued on the stream so far is done. */
+/* With FAKE_CUDA_LAZY: finishes all work that is queued on the stream so
+ * far. */
 void fake_cuda_finish(cu_stream stream);
-/* How often the stream was made to wait for all that was then queued on the
- * other. */
+/* How often the stream was made to wait for all work then queued on the other
+ * stream. */
 uint64_t fake_cuda_waits(cu_stream stream, cu_stream other);
-/* How often the device was waited for; events that are held. */
+/* How often the program waited for the device; the number of existing
+ * events. */
 uint64_t fake_cuda_synchronizes(void);
 uint64_t fake_cuda_events(void);
-/* The next call of that name fails. The name is borrowed until then. */
+/* Makes the next call of that name fail. The name is borrowed until then. */
 void fake_cuda_fail(const char *name);
 
 #endif

@@ -52,19 +52,21 @@ EXPORT uint64_t fake_cuda_synchronizes(void);
 EXPORT uint64_t fake_cuda_events(void);
 EXPORT void fake_cuda_fail(const char *);
 
-/* Something held: a physical allocation, a reservation or a mapping. */
+/* An object that the program holds: a physical allocation, a reservation or a
+ * mapping. */
 struct held {
     struct held *next;
-    uint64_t at; /* address; of a physical allocation its handle */
+    uint64_t at; /* address; for a physical allocation, its handle */
     size_t size;
-    size_t offset;       /* in the file: of an allocation, of a mapping */
-    struct held *memory; /* that is mapped */
-    unsigned uses;       /* mappings, and 1 until it is released */
+    size_t offset;       /* offset in the file, of an allocation or a mapping */
+    struct held *memory; /* the mapped allocation */
+    unsigned uses;       /* number of mappings, plus 1 until it is released */
     bool released, open; /* open: access was granted */
-    bool is_segment;     /* of a reservation: made by cuMemAlloc */
+    bool is_segment;     /* of a reservation: cuMemAlloc made it */
 };
 
-/* Work is counted: an event is some, and so is what a test queues. */
+/* Work is a counter: an event counts as work, and so does work that a test
+ * queues. */
 struct stream {
     struct stream *next;
     cu_stream name;
@@ -76,7 +78,7 @@ struct event {
     uint64_t when;
 };
 
-/* That a stream was made to wait for another. */
+/* A wait of one stream for another. */
 struct wait {
     struct wait *next;
     cu_stream stream, other;
@@ -85,7 +87,7 @@ struct wait {
 static struct {
     pthread_mutex_t lock;
     int file;
-    size_t capacity, used, end; /* end: of the file's used part */
+    size_t capacity, used, end; /* end: of the used part of the file */
     struct held *memory, *reservations, *maps;
     uint64_t calls, fail_at, copies, corrupt_at;
     int fail_with, contexts;
@@ -95,7 +97,7 @@ static struct {
     struct stream *streams;
     struct wait *waits;
     uint64_t events, synchronizes;
-    const char *fails; /* the name of the call that has to, or NULL */
+    const char *fails; /* the name of the call that must fail, or NULL */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
 static __thread int depth; /* contexts pushed by this thread */
@@ -123,7 +125,7 @@ static uint64_t setting(const char *name, uint64_t usual)
     return text && *text ? strtoull(text, NULL, 10) : usual;
 }
 
-/* Whether this call is the one that has to fail. */
+/* Whether this call must fail. */
 static bool fails(const char *name, cu_result *code)
 {
     const bool named = fake.fails && !strcmp(fake.fails, name);
@@ -157,7 +159,7 @@ __attribute__((destructor)) static void at_end(void)
         _exit(FAULTY);
 }
 
-/* ---- what is held ---- */
+/* ---- held objects ---- */
 
 static struct held *add(struct held **list, struct held h)
 {
@@ -186,7 +188,7 @@ static struct held *at(struct held *list, uint64_t address)
     return list;
 }
 
-/* What holds [address, address + size) whole. */
+/* Finds the object that contains all of [address, address + size). */
 static struct held *around(struct held *list, uint64_t address, size_t size)
 {
     while (list && (address < list->at || address - list->at > list->size ||
@@ -222,8 +224,8 @@ static void start(void)
     fake.corrupt_at = setting("FAKE_CUDA_CORRUPT_COPY", 0);
 }
 
-/* Physical memory: its part of the file is never used again, so what is left
- * in freed memory is found by nobody. */
+/* Physical memory. Its part of the file is never used again, so no later block
+ * can find the contents of freed memory. */
 static cu_result take_memory(size_t size, struct held **out)
 {
     if (size > fake.capacity - fake.used)
@@ -277,9 +279,9 @@ static void hide(uint64_t address, size_t size)
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-/* ---- the entry points: start, errors, devices, contexts ---- */
+/* ---- functions: start, errors, devices, contexts ---- */
 
-/* Every call below that can fail begins so. */
+/* Every call below that can fail begins with this macro. */
 #define ENTER()                           \
     cu_result result_ = CU_SUCCESS;       \
                                           \
@@ -561,7 +563,7 @@ cu_result cuMemMap(cu_address address, size_t size, size_t offset,
     LEAVE(map(address, size, offset, handle, flags));
 }
 
-/* Both take whole mappings, one or several in a row. */
+/* Both functions accept only whole mappings, one or several in a row. */
 static cu_result each_map(cu_address address, size_t size,
                           void (*act)(struct held *), const char *name)
 {
@@ -669,7 +671,7 @@ cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
     LEAVE(CU_SUCCESS);
 }
 
-/* ---- streams and events: all work is done at once, or lazily ---- */
+/* ---- streams and events: work finishes at once, or lazily ---- */
 
 #define OPAQUE(type) (type)(uintptr_t)++ fake.handles
 
@@ -720,7 +722,7 @@ static void note_wait(cu_stream stream, const struct event *e)
     struct wait *w;
 
     if (!e->stream || e->when < e->stream->queued)
-        return; /* there is later work */
+        return; /* the stream has later work */
     w = made(sizeof(*w));
     *w = (struct wait){fake.waits, stream, e->stream->name};
     fake.waits = w;

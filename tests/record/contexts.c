@@ -23,14 +23,15 @@ static void *make_context(void)
     return context;
 }
 
-/* Two blocks that went at once, the lower address first. */
+/* Two blocks that were freed together, the lower address first. */
 static void expect_both_free(u64 a, unsigned number_a, u64 b, unsigned number_b)
 {
     expect_free(a < b ? number_a : number_b);
     expect_free(a < b ? number_b : number_a);
 }
 
-/* What is a context's goes with it, what is in stream order stays. */
+/* Memory of a context is freed with it; memory allocated in stream order
+ * stays. */
 void run_contexts(void)
 {
     void *primary, *other;
@@ -49,14 +50,14 @@ void run_contexts(void)
     MUST(cu.cuCtxSynchronize());
     MUST(cu.cuCtxDestroy_v2(other));
     expect_both_free(b, 2, c, 3);
-    if (cu.cuCtxDestroy_v2(NULL) == 0) /* fails, and nothing goes */
+    if (cu.cuCtxDestroy_v2(NULL) == 0) /* fails, and frees nothing */
         exit(9);
 
     MUST(cu.cuCtxSetCurrent(primary));
     MUST(cu.cuMemFreeAsync(in_order, NULL));
     expect_free(4);
     MUST(cu.cuDevicePrimaryCtxRelease_v2(0));
-    mark(1 << 20); /* is there yet: block 5 */
+    mark(1 << 20); /* still exists: block 5 */
     MUST(cu.cuMemAlloc_v2(&b, 4 << 20));
     expect_alloc(4 << 20, NULL);
     MUST(cu.cuMemFree_v2(b));
@@ -99,7 +100,7 @@ void run_arrays(void)
     expect_free(1);
 }
 
-/* Nothing of a graph is in the trace: it is not launched. */
+/* The trace has no memory of a graph that is not launched. */
 void run_graphs(void)
 {
     struct graph_memory memory = {.props = {.type = 1, .location_type = 1},
@@ -121,8 +122,8 @@ void run_graphs(void)
     expect_free(2);
 }
 
-/* The pool that was set is the one that is taken from; of one that was
- * destroyed the device's own. */
+/* Requests use the pool that was set; if it was destroyed, the device's own
+ * pool. */
 static void use_pools(void)
 {
     struct props props = {.type = 1, .location_type = 1};
@@ -173,7 +174,7 @@ static void use_memory_of_others(void)
     MUST(cu.cuMemFree_v2(at));
 }
 
-/* What the trace cannot hold, and must say. */
+/* Calls that the trace cannot hold and must mention. */
 static void use_what_is_not_recorded(void)
 {
     const struct array_3d_like packed = {64, 64, 0, BC1, 4, 0},
@@ -211,8 +212,9 @@ static void take_by(void *found)
     expect_alloc(4096, NULL);
 }
 
-/* Other ways to the driver: its file by name, no library in particular, and the
- * first cuGetProcAddress; in an environment that is empty by then. */
+/* Other ways to find the driver: its file by name, dlsym without a library, and
+ * the first version of cuGetProcAddress, in an environment that is empty by
+ * then. */
 void run_ways(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW), *found;

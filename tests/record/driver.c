@@ -16,7 +16,7 @@
 
 static struct block {
     u64 at, size;
-    int device, context; /* 0: it stays when contexts go */
+    int device, context; /* 0: it outlives contexts */
     bool used;
 } blocks[BLOCKS];
 static int block_count;
@@ -28,7 +28,7 @@ struct context contexts[CONTEXTS] = {[1] = {.device = 0}, [2] = {.device = 1}};
 static int context_count = 1 + DEVICES;
 __thread int current;
 
-/* A fork finds no call half done. */
+/* fork waits until no call is half done. */
 static void hold(void)
 {
     pthread_mutex_lock(&lock);
@@ -83,8 +83,8 @@ int take_here(u64 *out, u64 size)
     return take(out, size, contexts[current].device, current);
 }
 
-/* Every now and then a call takes its time, before memory is handed out and
- * after it was given back: another thread is sure to come in between. */
+/* From time to time a call pauses, before it allocates memory and after it
+ * frees memory, so that another thread runs in between. */
 static void linger(void)
 {
     static __thread unsigned calls;
@@ -146,15 +146,15 @@ int cuMemAllocPitch_v2(u64 *out, size_t *pitch, size_t width, size_t rows,
     LOCKED(take_here(out, *pitch * rows));
 }
 
-/* Calls the exported name, so that under the recorder one call of the program
- * is two: the inner must not be recorded. */
+/* Calls the exported name. Under the recorder, one call of the program is then
+ * two calls, and the inner one must not be recorded. */
 int cuMemAllocManaged(u64 *out, size_t size, unsigned flags);
 int cuMemAllocManaged(u64 *out, size_t size, unsigned flags)
 {
     return flags == 1 ? cuMemAlloc_v2(out, size) : INVALID_VALUE;
 }
 
-/* ---- what is done with blocks: nothing ---- */
+/* ---- work on blocks: none ---- */
 
 int cuMemsetD32Async(u64 at, unsigned value, size_t count, void *stream);
 int cuMemsetD32Async(u64 at, unsigned value, size_t count, void *stream)
@@ -179,7 +179,7 @@ int cuInit(unsigned flags)
     return (int)flags;
 }
 
-/* All that was taken in it goes with it. */
+/* Frees all memory that was allocated in the context. */
 static void end_context(int context)
 {
     for (int i = 0; i < block_count; i++)
@@ -219,7 +219,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
     LOCKED(release_context(device));
 }
 
-/* Who has retained it still has. */
+/* Other retains of the context stay valid. */
 static int reset(int device)
 {
     end_context(1 + device);
@@ -309,9 +309,9 @@ int cuMemGetInfo_v2(size_t *is_left, size_t *total)
     return 0;
 }
 
-/* ---- entry points by name, as the runtime asks for them ---- */
+/* ---- functions by name, as the runtime looks them up ---- */
 
-/* A version that nobody knows yet: of CUDA 99. */
+/* A version that does not exist yet: of CUDA 99. */
 int cuMemAlloc_v9(u64 *out, size_t size, int mood);
 int cuMemAlloc_v9(u64 *out, size_t size, int mood)
 {

@@ -43,18 +43,18 @@ extern struct context {
 } contexts[CONTEXTS];
 extern __thread int current; /* 0: none */
 
-/* A block of the device; context 0: it stays when contexts go. */
+/* A block of the device; context 0: it outlives contexts. */
 int take(u64 *out, u64 size, int device, int context);
 
-/* Of the thread's context. */
+/* The device of the thread's context. */
 int take_here(u64 *out, u64 size);
 
 int give(u64 at);
 
-/* No more than an address. */
+/* Returns an address without memory. */
 int take_address(u64 *out, u64 size);
 
-/* A block of no bytes, to be freed as any other. */
+/* A block of no bytes, which is freed like any other. */
 int show_block(u64 *out);
 
 #pragma GCC visibility pop

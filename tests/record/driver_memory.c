@@ -9,7 +9,8 @@ struct array_like {
     unsigned format, channels, flags;
 };
 
-/* It takes more than its elements do, and nothing if they are mapped later. */
+/* An array needs more memory than its elements, and none if its memory is
+ * mapped later. */
 static int make_array(void **array, const struct array_like *like)
 {
     const u64 rows =
@@ -204,7 +205,7 @@ int cuMemAddressFree(u64 at, size_t size)
     return at && size ? 0 : INVALID_VALUE;
 }
 
-/* ---- memory of others ---- */
+/* ---- imported memory ---- */
 
 int cuMemImportFromShareableHandle(u64 *handle, void *shared, int type);
 int cuMemImportFromShareableHandle(u64 *handle, void *shared, int type)
@@ -255,7 +256,7 @@ int cuIpcCloseMemHandle(u64 at)
     return at ? 0 : INVALID_VALUE;
 }
 
-/* ---- what the recorder has no words for ---- */
+/* ---- calls that the recorder cannot describe ---- */
 
 int cuGreenCtxDestroy(void *context);
 int cuGreenCtxDestroy(void *context)

@@ -15,13 +15,14 @@ enum form { BLOCK, IN_ORDER, ARRAY, PHYSICAL, FOREIGN, GRAPH };
 static struct held {
     enum form form;
     u64 at;        /* address or handle */
-    void *context; /* that it goes with, or NULL */
+    void *context; /* the context that frees it, or NULL */
     unsigned number;
     bool is_there;
 } held[HELD];
 static int held_count;
 
-static void *contexts[CONTEXTS]; /* NULL: not there; the first is primary */
+static void *contexts[CONTEXTS]; /* NULL: does not exist; the first one is
+                                  * primary */
 static int here;
 static u64 random_state;
 
@@ -43,7 +44,7 @@ static void *find(const char *name)
     return dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
 }
 
-/* ---- taking ---- */
+/* ---- allocations ---- */
 
 static void take_block(void)
 {
@@ -104,7 +105,7 @@ static void take_from_others(void)
     hold(FOREIGN, at, NULL, 0);
 }
 
-/* A launch would take it, and a free in stream order give it back. */
+/* A launch would allocate it, and a free in stream order would release it. */
 static void take_in_graph(void)
 {
     struct graph_memory memory = {.bytes = 1 << 20};
@@ -128,7 +129,7 @@ static void (*const takes[])(void) = {
     take_physical, take_from_others, take_in_graph, take_too_much,
 };
 
-/* ---- giving back ---- */
+/* ---- frees ---- */
 
 static void give(struct held *h)
 {
@@ -166,8 +167,8 @@ static void give_any(void)
     }
 }
 
-/* What goes with a context goes lowest address first, then arrays by their
- * handles. */
+/* The memory of a context is freed in the order of addresses, then arrays in
+ * the order of handles. */
 static void expect_all_gone(const void *context)
 {
     for (;;) {
@@ -216,7 +217,7 @@ static void destroy(void)
     go_to(0);
 }
 
-/* Of two holds on the primary context one goes: it stays. */
+/* One of two retains of the primary context is released: the context stays. */
 static void hold_and_let_go(void)
 {
     void *again;

@@ -120,7 +120,7 @@ static void run_blocks(void)
     size_t pitch;
 
     for (int round = 0; round < 3; round++) {
-        errno = ENOTTY; /* is the program's, whatever the recorder does */
+        errno = ENOTTY; /* is the program's own, also under the recorder */
         MUST(cu.cuMemAlloc_v2(&at[0], 3000000));
         MUST(errno != ENOTTY);
         expect_alloc(3000000, NULL);
@@ -166,7 +166,7 @@ static void run_streams(void)
     expect_free(3);
 }
 
-/* A block that tells what came before it from what came after. */
+/* A block that separates earlier requests from later ones. */
 void mark(size_t bytes)
 {
     u64 at;
@@ -190,7 +190,7 @@ static void run_virtual(void)
     if (cu.cuMemCreate(&no, too_much, &props, 0) != 2)
         exit(9);
     expect_failure(too_much);
-    /* Memory is there as long as a handle or a mapping is. */
+    /* Memory exists as long as a handle or a mapping does. */
     MUST(cu.cuMemRelease(page[0]));
     MUST(cu.cuMemMap(at + 3ull * PAGE, PAGE, 0, page[1], 0));
     mark(1);
@@ -228,7 +228,7 @@ static void run_reset(void)
     expect_alloc(1 << 20, NULL);
 }
 
-/* The device of a block is the one that it was taken from. */
+/* The device of a block is the device that allocated it. */
 static void run_devices(void)
 {
     struct props props = {.type = 1, .location_type = 1, .location_id = 1};
@@ -348,8 +348,8 @@ static void *churn(void *arguments)
     return NULL;
 }
 
-/* Eight threads, each so many rounds of an alloc and a free, in turns of so
- * many forms. */
+/* Eight threads, each with a number of rounds of an alloc and a free, by
+ * several kinds of calls in turn. */
 static void churn_all(int rounds, int form_count)
 {
     pthread_t threads[THREADS];
@@ -411,7 +411,8 @@ static void run_fork(void)
     pthread_join(thread, NULL);
 }
 
-/* Dies as the kernel ends a program: nothing is flushed, nothing returned. */
+/* Ends as if the kernel killed the program: nothing is flushed, nothing is
+ * released. */
 static void run_kill(void)
 {
     u64 at;
@@ -424,7 +425,7 @@ static void run_kill(void)
     kill(getpid(), SIGKILL);
 }
 
-/* Takes memory until there is none, and gives up as programs do. */
+/* Allocates memory until there is none, and gives up as programs do. */
 static void run_out(void)
 {
     u64 at;
@@ -458,7 +459,7 @@ static void run_wait(void)
         pause();
 }
 
-/* Prints ns a call, to see what recording costs. */
+/* Prints ns per call, to show the cost of recording. */
 static void run_speed(void)
 {
     enum { CALLS = 20000 };

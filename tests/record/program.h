@@ -32,7 +32,7 @@ struct graph_memory { /* CUDA_MEM_ALLOC_NODE_PARAMS */
     u64 at;
 };
 
-/* Function, the name cuGetProcAddress has for it, arguments. */
+/* Function, its name for cuGetProcAddress, arguments. */
 #define API(X)                                                                 \
     X(cuInit, "cuInit", (unsigned))                                            \
     X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))    \
@@ -97,15 +97,15 @@ extern struct api {
 
 static const size_t too_much = (size_t)1 << 50;
 
-/* Makes device 0's primary context the thread's. */
+/* Makes device 0's primary context current to the thread. */
 void start(void);
 
-/* What the trace must hold; a block has its number, from 1. */
+/* Prints the requests that the trace must hold; blocks are numbered from 1. */
 unsigned expect_alloc(u64 bytes, void *stream);
 void expect_free(unsigned block);
 void expect_failure(u64 bytes);
 
-/* A block that tells what came before it from what came after. */
+/* A block that separates earlier requests from later ones. */
 void mark(size_t bytes);
 
 void run_contexts(void);

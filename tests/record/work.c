@@ -9,8 +9,9 @@
 
 enum { BLOCKS = 16 }; /* a step */
 
-/* One step of a program: sixteen blocks of 1 to 64 MiB and 1 KiB, each written
- * and copied on the device, given back as the next comes. */
+/* One step of a program: sixteen blocks of 1 to 64 MiB and 1 KiB. Each block is
+ * written and copied on the device, and freed when the next one is
+ * allocated. */
 static void step(void)
 {
     enum { MIB = 1 << 20, PASSES = 8 };
@@ -66,7 +67,7 @@ static void say_end(unsigned steps)
            steps * BLOCKS);
 }
 
-/* A step a line, and what it took. */
+/* Runs one step for each line of input, and prints its time. */
 void run_work(void)
 {
     unsigned steps = 1;
@@ -89,8 +90,8 @@ static void use(const struct calls *c)
     cu.cuMemFree_v2 = c->free;
 }
 
-/* Those of the recorder, which is asked for them and not loaded before the
- * program: so the driver's are still at hand. */
+/* Looks up the recorder's functions. The recorder is opened with dlopen and not
+ * loaded before the program, so the driver's own functions stay available. */
 static struct calls of_recorder(void)
 {
     const char *name = getenv("FRAG_RECORDER");
@@ -106,9 +107,10 @@ static struct calls of_recorder(void)
     return c;
 }
 
-/* Three steps a line, of the driver's calls twice and of the recorder's, in
- * each order equally often, and what each took: two processes differ by more
- * than the recorder takes. Says how many requests the recorder has had. */
+/* Runs three steps for each line of input: two with the driver's functions and
+ * one with the recorder's, in each order equally often, and prints their times.
+ * (Two processes differ by more than the cost of the recorder.) Prints at the
+ * end how many requests went through the recorder. */
 void run_both(void)
 {
     enum { SIDES = 3, ORDERS = 6 };

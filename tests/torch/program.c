@@ -124,7 +124,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* What is timed is what was asked for while it was asked for. */
+/* Only calls made while the timing is on are counted. */
 static void timed_alone(void)
 {
     struct block b;
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
     if (torch.alloc(0, 0, NULL))
         fail("a request for nothing was served");
     torch.free(NULL, 0, 0, NULL);
-    if (argc > 2) /* a request of so many bytes, which may be refused */
+    if (argc > 2) /* a single request of that size, which may be refused */
         return !torch.alloc((ssize_t)strtoll(argv[2], NULL, 10), 0, NULL);
     if (torch.timed_calls() || torch.timed_ns())
         fail("nobody asked for times");
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     timed_alone();
-    torch.empty_cache(); /* frees that waited for streams are done now */
+    torch.empty_cache(); /* frees that waited for streams are complete now */
     if (torch.peak_reserved(0) < torch.peak_allocated(0) ||
         !torch.peak_allocated(0) || torch.reserved(1) ||
         torch.driver_calls(1) || !torch.driver_ns(0))

@@ -120,13 +120,13 @@ static void meet(int n)
         take(i, MIB);
 }
 
-/* ---- what PyTorch has ---- */
+/* ---- symbols of PyTorch ---- */
 
 static jmp_buf caught;
 static bool is_caught;
 static char message[256];
 
-/* This throws there. */
+/* PyTorch's function throws. */
 void torch_check_fail(
     const char *, const char *, uint32_t,
     const char *) __asm__("_ZN3c106detail14torchCheckFailEPKcS2_jS2_")
@@ -142,7 +142,7 @@ void torch_check_fail(const char *function, const char *file, uint32_t line,
     longjmp(caught, 1);
 }
 
-/* The request is refused with words that begin so. */
+/* The request must fail with a message that begins with these words. */
 static void refused(int stream, ssize_t size, const char *words)
 {
     is_caught = true;
@@ -164,7 +164,7 @@ static void memory_of_another_stream_is_waited_for(void)
     give(1, a);
     NEED(take(1, MIB) == a);
     give(1, a);
-    b = take(2, MIB); /* stream 2 is new: it comes after all there is */
+    b = take(2, MIB); /* stream 2 is new: it runs after all work so far */
     NEED(b == a);
     NEED(fake.waits(at(2), at(1)) == 1);
     give(2, b);
@@ -187,7 +187,8 @@ static void memory_of_another_stream_is_waited_for(void)
     NEED(torch.reserved(0) > torch.peak_allocated(0));
 }
 
-/* Where a stream cannot be made to wait the device is waited for instead. */
+/* If a stream cannot be made to wait, the library waits for the device
+ * instead. */
 static void a_wait_that_fails_is_one_for_the_device(void)
 {
     static const char *const calls[] = {"cuEventCreate", "cuEventRecord",
@@ -200,7 +201,7 @@ static void a_wait_that_fails_is_one_for_the_device(void)
         const uint64_t before = fake.synchronizes();
 
         give(from, a);
-        if (i == 0) /* a stream that no other has waited for has no event */
+        if (i == 0) /* a stream for which no other has waited has no event */
             give(3, take(3, MIB));
         fake.fail(calls[i]);
         NEED(take(i == 0 ? 4 : to, 4 * MIB) == a);
@@ -208,8 +209,8 @@ static void a_wait_that_fails_is_one_for_the_device(void)
     }
 }
 
-/* Of the memory of two free blocks one is made, at addresses of its own: from
- * then on addresses do not tell whose memory it was. */
+/* The policy makes one block of the memory of two free blocks, at new
+ * addresses. From then on, addresses do not identify memory. */
 static void aliases_make_a_stream_wait_for_all(void)
 {
     void *a, *b, *c, *d;
@@ -246,7 +247,7 @@ static void streams_beyond_the_table_wait_for_the_device(void)
             "fragsim, the device failed: it cannot wait for a stream");
 }
 
-/* ---- frees that are late ---- */
+/* ---- late frees ---- */
 
 static void a_block_is_free_when_its_streams_are_done(void)
 {
@@ -272,7 +273,7 @@ static void a_block_is_free_when_its_streams_are_done(void)
     fake.finish(at(2));
     NEED(take(1, MIB) == a);
     NEED(fake.events() == events);
-    give(1, a); /* what was noted of it went with it */
+    give(1, a); /* its notes were removed with it */
     NEED(take(1, MIB) == a);
     torch.record_stream(a, at(2));
     torch.record_stream(a, at(3));
@@ -283,7 +284,7 @@ static void a_block_is_free_when_its_streams_are_done(void)
     NEED(take(1, MIB) == a);
 }
 
-/* Then it is memory that its own stream has used. */
+/* Then it is memory last used by its own stream. */
 static void a_late_block_is_of_its_own_stream(void)
 {
     uint64_t before;
@@ -334,7 +335,7 @@ static void a_full_device_waits_for_late_frees(void)
     NEED(fake.waits(at(2), at(1)) == waits);
 }
 
-/* A policy that waits for the device has the late frees done. */
+/* If a policy waits for the device, late frees complete. */
 static void a_wait_of_the_policy_is_one_for_streams(void)
 {
     uint64_t events, waits;
@@ -346,7 +347,7 @@ static void a_wait_of_the_policy_is_one_for_streams(void)
     torch.record_stream(a, at(2));
     give(1, a);
     NEED(fake.events() == events + 1);
-    give(1, take(1, MIB)); /* which no other stream has waited for */
+    give(1, take(1, MIB)); /* for which no other stream has waited */
     waits = fake.waits(at(3), at(1));
     take(3, 8 * MIB);
     NEED(fake.synchronizes() > 0);
@@ -398,7 +399,7 @@ static void live_memory_is_not_remapped(void)
     NEED(torch.reserved(0) == 8 * MIB);
 }
 
-/* And the next request is served. */
+/* The next request is served. */
 static void a_refusal_is_thrown_and_caught(void)
 {
     refused(1, 64 * MIB, "CUDA out of memory. fragsim, best_fit: no room");
@@ -411,7 +412,8 @@ static void a_device_that_is_none_ends_it(void)
     NEED(false);
 }
 
-/* A child has no device: what it frees it has not, and it writes no results. */
+/* A forked child has no device: its frees are ignored, and it writes no
+ * results. */
 static void a_child_leaves_all_to_its_parent(void)
 {
     void *a = take(1, MIB);
