@@ -60,7 +60,7 @@ static frag_phys create(struct frag_backend *mem, frag_size size)
 
 /* ------------------------------------------------- the driver's addresses */
 
-/* In MiB: a base relative to the first one, and the size asked for. */
+/* In MiB: the base relative to the first base, and the requested size. */
 struct base {
     int64_t at;
     uint64_t size;
@@ -130,8 +130,8 @@ static bool lies_as_recorded(const yajl_val bases)
     return same;
 }
 
-/* A run of ordinary segments of which none was given back: its bases then say
- * all that the driver was asked. */
+/* A run of ordinary segments without a release, so its bases show all requests
+ * to the driver. */
 static bool is_growing_run(const yajl_val job)
 {
     const char *conf[] = {"conf", NULL}, *freed[] = {"device_free", NULL};
@@ -169,9 +169,9 @@ static bool read_line(struct frag_source *source, char **line, size_t *room)
     }
 }
 
-/* 109 runs of the real allocator on an H200 took segments and gave none back.
- * The other 30 leave the rule where the process had mapped or unmapped host
- * memory in between, which no run records. */
+/* 109 runs of the real allocator on an H200 allocated segments and released
+ * none. The other 30 runs deviate from the rule where the process had mapped or
+ * unmapped host memory in between, which no run records. */
 static void most_recorded_runs_lie_as_predicted_from_first_to_last(void **state)
 {
     const char *const path = FRAG_SHARED_DIR "/oracle/oracle.jsonl.xz";
@@ -564,8 +564,8 @@ static void held_memory_is_in_use_and_in_nobodys_way(void **state)
     frag_arena_close(mem);
 }
 
-/* Whatever the driver's rule gives never overlaps what it gave before, and all
- * of it comes back. */
+/* Ranges returned by the driver's rule never overlap earlier ones, and all of
+ * them are released. */
 static void random_traffic_never_overlaps_and_leaves_nothing(void **state)
 {
     enum { LIVE = 64, STEPS = 20000 };

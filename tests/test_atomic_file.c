@@ -27,7 +27,7 @@ static struct frag_error error;
 static bool file_fails, folder_fails;
 static int file_syncs, folder_syncs; /* the latter after the rename */
 
-/* In place of the C library's. */
+/* Replaces the C library's function. */
 int fsync(int fd)
 {
     struct stat at;
@@ -218,7 +218,8 @@ static void a_name_that_cannot_be_written_is_refused(void **state)
     (void)state;
     snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
     snprintf(none, sizeof(none), "%s/none/file", folder);
-    /* By way of a link: a failure of this test would replace the device. */
+    /* The path is a link: if this test failed, it would replace the link and
+     * not the device. */
     snprintf(device, sizeof(device), "%s/full", folder);
     assert_int_equal(symlink("/dev/full", device), 0);
     assert_int_equal(mkfifo(pipe, 0600), 0);

@@ -24,13 +24,14 @@ static const struct picture pictures[] = {
     {"bfc", ROOM, "a4 b4",                  "aaaabbbb...."},
     {"bfc", ROOM, "a4 b5",                  "aaaabbbbbbbb"},
     {"bfc", ROOM, "a1 b1 c2",               "abcc........"},
-    /* Or cut where 2 units (512 B) or more would be left, if split says so. */
+    /* Or it is split if 2 units (512 B) or more remain and `split' allows
+     * it. */
     {"bfc:split=512", ROOM, "a4 b6",        "aaaabbbbbb.."},
     {"bfc:split=512", ROOM, "a4 b7",        "aaaabbbbbbbb"},
     /* 1/16 of 8 KiB is 512 B. */
     {"bfc:limit=8KiB,fragmentation=0.0625", ROOM, "a4 b6", "aaaabbbbbb.."},
     {"bfc:limit=8KiB,fragmentation=0.0625", ROOM, "a4 b7", "aaaabbbbbbbb"},
-    /* What was granted whole comes back whole. */
+    /* A block that was allocated whole is freed whole. */
     {"bfc", ROOM, "a4 b5 -b c4",            "aaaacccc...."},
 
     /* The tightest hole; of equals the lowest; its low part. */
@@ -52,8 +53,8 @@ static const struct picture pictures[] = {
     {"bfc", ROOM, "a12 b24 c1",
      "c...............................................|aaaaaaaaaaaa|"
      "bbbbbbbbbbbbbbbbbbbbbbbb"},
-    /* Doubled for a request that is larger, and then not once more: 12 becomes
-     * 24 for a and stays so for b. */
+    /* The region size doubles for a larger request, and not a second time: 12
+     * grows to 24 for a and stays 24 for b. */
     {"bfc", ROOM, "a20 b20",
      "aaaaaaaaaaaaaaaaaaaaaaaa|bbbbbbbbbbbbbbbbbbbbbbbb"},
     /* After 12 comes 24, doubled to 48 for b; so has c's. */

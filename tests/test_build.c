@@ -122,8 +122,7 @@ static const struct row {
     {"aA rA aA rA aB rB aC", 0, "a0 f0 a0 f0 a0 f0 a0"},
     {"aA aB rA aC rB aA", 0, "a0 a1 f0 a0 f1 a1"},
     {"aA cA aA cA aB cB aC", 0, "a0 f0 a0 f0 a0 f0 a0"},
-    /* An action belongs to the event that comes next, also when a request was
-     * held back. */
+    /* An action belongs to the next event, also when a request was delayed. */
     {"sA:2048 aA rA sB:2048 aB cA", 0, "(s) a0 q0 (s) a1 f0"},
     {"sA:2048 aA rA cA fA:2048 sB:2048 aB", UINT64_MAX,
      "(s) a0 f0 (f) E (s) a0"},
@@ -152,7 +151,8 @@ static const struct row {
     /* Before an oom. */
     {"sA:2048 aA rA cA fA:2048 o2048", 4096, "(s) a0 f0 (f) (o) a0 f0"},
     {"sA:2048 aA rA cA fA:2048 o1024", 4096, "(s) a0 f0 (f) E (o) a0 f0"},
-    /* No limit known but an oom: the highest reserved is the bound. */
+    /* No limit is known, but there is an OOM: the highest reserved value is the
+     * bound. */
     {"sA:4096 aA rA cA fA:4096 sB:2048 aB o9999", 0,
      "(s) a0 f0 (f) (s) a0 (o) a1 f1"},
     {"sA:4096 sB:2048 aA rA cA fB:2048 aB fA:4096 sD:2048 aC o9", 0,
@@ -216,7 +216,7 @@ static void broken_sequences_are_refused(void **state)
     }
 }
 
-/* What PyTorch 2.11 answered on an H200. */
+/* The results of PyTorch 2.11 on an H200. */
 static void sizes_are_rounded_as_pytorch_does(void **state)
 {
     static const struct {

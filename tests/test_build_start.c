@@ -122,7 +122,8 @@ static void what_no_entry_made_was_there_before(void **state)
     const struct frag_device_trace *d;
 
     (void)state;
-    /* At first: 4 units live to the end, 2 free, 2 live and freed later. */
+    /* At the start: 4 units live until the end, 2 are free, 2 are live and
+     * freed later. */
     put(b, FRAG_ENTRY_ALLOC, BASE + 4 * 512, 700);
     put_free(b, BASE + 6 * 512, 600);
     put_free(b, BASE + 4 * 512, 700);
@@ -157,8 +158,8 @@ static void actions_are_undone(void **state)
     struct frag_trace *t;
 
     (void)state;
-    /* Held before: 0, and 1 (returned). Not held: 2 (taken), 3 (taken and
-     * returned), 4 (taken twice). */
+    /* Held before: 0, and 1 (released). Not held: 2 (allocated), 3 (allocated
+     * and released), 4 (allocated twice). */
     put(b, FRAG_ENTRY_SEGMENT_ALLOC, BASE + 2 * SEGMENT, SEGMENT);
     put(b, FRAG_ENTRY_SEGMENT_ALLOC, BASE + 4 * SEGMENT, SEGMENT);
     put(b, FRAG_ENTRY_SEGMENT_FREE, BASE + 4 * SEGMENT, SEGMENT);
@@ -289,7 +290,8 @@ static void a_block_with_a_missing_alloc_is_left_out(void **state)
     frag_trace_close(t);
 }
 
-/* No completion was recorded, as none came: not as they are left out. */
+/* No completion was recorded because none happened, not because completions
+ * were left out. */
 static void a_free_that_is_pending_at_the_end_stays_so(void **state)
 {
     struct frag_build *b = begin();

@@ -66,8 +66,8 @@ static void the_arenas_model_comes_out(void **state)
     frag_arena_close(mem);
 }
 
-/* An arena on which of every 16 calls eight take 400 ns more and one a
- * millisecond. */
+/* An arena with uneven calls: of every 16 calls, eight last 400 ns longer and
+ * one lasts a millisecond longer. */
 struct uneven {
     struct frag_backend base;
     struct frag_backend_ops ops;
@@ -111,7 +111,8 @@ static enum frag_err uneven_reserve(struct frag_backend *mem, frag_size size,
     return FRAG_OOM;
 }
 
-/* It ends at the first reservation; the segments were timed before. */
+/* The calibration ends at the first reservation; the segments were timed
+ * before. */
 static void a_round_is_the_mean_of_its_usual_calls(void **state)
 {
     struct frag_backend *arena = arena_of(&frag_costs_h200);
@@ -173,7 +174,7 @@ static void it_ends_when_told_to(void **state)
     frag_arena_close(mem);
 }
 
-/* Of the arena with costs that are half, and three times, of its own. */
+/* The expected costs are once, half, and three times those of the arena. */
 static void the_pace_is_what_calls_take_over_what_they_should(void **state)
 {
     struct frag_backend *mem = arena_of(&frag_costs_h200);
@@ -223,7 +224,7 @@ static void a_pace_that_fails_holds_nothing(void **state)
     frag_arena_close(inner);
 }
 
-/* Whatever call fails, everything is given back and the words name a call. */
+/* Whichever call fails, all memory is released and the message names a call. */
 static void nothing_is_held_after_a_failure(void **state)
 {
     struct frag_backend *inner = arena_of(&frag_costs_h200);
@@ -255,7 +256,7 @@ static void nothing_is_held_after_a_failure(void **state)
     frag_arena_close(inner);
 }
 
-/* ---- fitting ---- */
+/* ---- regression ---- */
 
 static void add(struct frag_timings *t, int call, uint32_t round,
                 frag_size bytes, double ns)

@@ -162,10 +162,10 @@ static void fill(struct frag_heap *heap, struct crowd *crowd, frag_size size,
     }
 }
 
-/* Blocks of a size, then every second one freed and blocks of twice the size in
- * their stead, and so on: no hole ever serves the next size. At most `live`
- * bytes are live. Answers how many were held in the end, when nothing had been
- * given back. */
+/* Allocates blocks of one size, frees every second one, allocates blocks of
+ * twice the size in their place, and so on: no hole ever fits the next size. At
+ * most `live` bytes are live. Returns the bytes held at the end, when nothing
+ * has been released. */
 static frag_size attack(const char *name, const char *params, frag_size live)
 {
     static struct crowd crowd;

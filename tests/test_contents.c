@@ -221,8 +221,8 @@ static void a_device_that_cannot_read_is_its_own_error(void **state)
     }
 }
 
-/* Any call of the device fails, once: where the run cannot go on that is what
- * it says, and every live block has its memory then. */
+/* Each call of the device fails once. If the run cannot continue, it returns
+ * that error, and every live block has its memory then. */
 static void a_call_that_fails_is_no_fault_of_the_policy(void **state)
 {
     static struct traffic_trace t;
@@ -316,7 +316,7 @@ static enum frag_err moves_half(struct frag_heap *heap, struct actor *s)
     return move(heap, s, BLOCK / 2);
 }
 
-/* Its addresses get the spare memory, which has so much of what it held. */
+/* Its addresses get the spare memory, which has a part of the old contents. */
 static enum frag_err remap(struct frag_heap *heap, struct actor *s,
                            frag_size kept)
 {
@@ -353,7 +353,7 @@ static enum frag_err copies_under(struct frag_heap *heap, struct actor *s)
                 page(s, B) + PLACE, BLOCK / 2);
 }
 
-/* A copy from the block, and one to what is free before it. */
+/* A copy from the block, and a copy to the free memory before it. */
 static enum frag_err copies_beside(struct frag_heap *heap, struct actor *s)
 {
     return copy(heap, page(s, A), page(s, A) + PLACE, PLACE);

@@ -34,8 +34,8 @@ static void the_default_is_the_fitted_file(void **state)
 
 enum { MAX_SIZES = 256 };
 
-/* What a call of one size took in the least of its rounds but the warm-up: what
- * disturbs a call only ever adds to it. */
+/* The time of a call of one size: the least of its rounds except the warm-up,
+ * since a disturbance can only add time. */
 struct least {
     int call;
     unsigned long long bytes;
@@ -87,7 +87,7 @@ static size_t read_calls(struct least *sizes)
     return count;
 }
 
-/* How far the file says that the line of each call is off at most. */
+/* The largest deviation from the line of each call, as stated in the file. */
 static void read_worst(double worst[FRAG_DRIVER_CALL_COUNT])
 {
     FILE *in = fopen(DATA, "r");
@@ -105,9 +105,9 @@ static void read_worst(double worst[FRAG_DRIVER_CALL_COUNT])
     assert_int_equal(count, FRAG_DRIVER_CALL_COUNT);
 }
 
-/* Of each call and size the model is off by at most what the file says of the
- * call, and by that at one size: the file has three decimals, and a cost whole
- * nanoseconds. */
+/* For each call and size, the model deviates by at most the value in the file,
+ * and at one size by exactly that value. The file has three decimals, and a
+ * cost has whole nanoseconds. */
 static void the_model_is_as_far_off_as_its_file_says(void **state)
 {
     double worst[FRAG_DRIVER_CALL_COUNT], found[FRAG_DRIVER_CALL_COUNT] = {0};

@@ -12,13 +12,13 @@
 
 /* ---- what a device answered ---- */
 
-/* Sizes, places and reserved memory in MiB, as the driver gave them for the
- * same calls (cuMemAllocFromPoolAsync, cuMemFreeAsync, CU_MEMPOOL_ATTR_
- * RESERVED_MEM_CURRENT; H200, driver 580.159.04, CUDA 13.0, a fresh pool for
- * each). "!" is a synchronization under the release threshold 0; all others ran
- * under one that never binds, but for those that name theirs. Rows with
- * opportunistic=no ran while both streams were busy. Blocks whose places hang
- * on ties, which are ours, are not compared. */
+/* Sizes, addresses and reserved memory in MiB, as the driver returned them for
+ * the same calls (cuMemAllocFromPoolAsync, cuMemFreeAsync, CU_MEMPOOL_ATTR_
+ * RESERVED_MEM_CURRENT; H200, driver 580.159.04, CUDA 13.0, a new pool for each
+ * row). "!" is a synchronization under the release threshold 0; all other rows
+ * ran under a threshold that has no effect, except those that name theirs. Rows
+ * with opportunistic=no ran while both streams were busy. Blocks whose
+ * addresses depend on ties, which fragsim decides itself, are not compared. */
 static const struct answer {
     const char *policy, *script, *places;
     unsigned reserved;
@@ -40,7 +40,7 @@ static const struct answer {
     {"cuda_async", "a40 b40 c40 -a e60",              "e120",           160},
     {"cuda_async", "a48 b48 c32 -a d64",              "d128",           160},
     {"cuda_async", "a64 b64 c64 -b d65",              "d192",           224},
-    /* Not those that are free in part only. */
+    /* Not those that are only partly free. */
     {"cuda_async", "a20 b20 c20 d20 e16 -a -c f40",   "e80 f96",        160},
     /* A hole without memory is as good as one with it. */
     {"cuda_async", "a40 b40 c40 -a e60 f4",           "e120 f0",        192},
@@ -160,7 +160,7 @@ static const struct picture pictures[] = {
     /* clang-format off */
     {"cuda_async", ROOM, "a1 b2",                     "abb."},
     {"cuda_async", ROOM, "a1 b4",                     "abbb|b..."},
-    /* Of equal holes the lowest, its low part. */
+    /* Among equal holes it uses the lowest one, and its low part. */
     {"cuda_async", ROOM, "a2 b1 c2 d3 -a -c e2",      "eeb.|.ddd"},
     {"cuda_async", ROOM, "a2 b1 c2 d3 -c -a e2",      "eeb.|.ddd"},
     {"cuda_async", ROOM, "a2 b1 c2 d3 -a -c e1",      "e.b.|.ddd"},
@@ -173,13 +173,13 @@ static const struct picture pictures[] = {
     {"cuda_async", ROOM, "a8 b4 c8 d4 -a -c e9",
      "....|bbbb|dddd|eeee|eeee|e..."},
     {"cuda_async", ROOM, "a4 b4 c8 d4 -a -c e9",      "bbbb|dddd|eeee|eeee|e..."},
-    /* What the block's own place has stays there. */
+    /* Memory that is already mapped at the block's own address stays there. */
     {"cuda_async", ROOM, "a4 b4 c4 -a ! -b e8", "eeee|eeee|cccc"},
     /* A device that is full: nothing is remapped in vain. */
     {"cuda_async", 12,   "a4 b4 c4 -b d5",            "aaaa|....|cccc"},
     {"cuda_async", 16,   "a4 b4 c4 -b d5",            "aaaa|cccc|dddd|d..."},
     {"cuda_async", 3,    "a1",                        ""},
-    /* Other streams' holes serve there, if internal says so. */
+    /* Holes of other streams are used too, if `internal' allows it. */
     {"cuda_async:opportunistic=no", 4, "a4@0 -a b4@1", "bbbb"},
     {"cuda_async:opportunistic=no,internal=no", 4, "a4@0 -a b4@1", "...."},
     {"cuda_async:opportunistic=no", 8, "a4@0 b4@1 -a -b c8@2", "cccc|cccc"},

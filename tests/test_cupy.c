@@ -32,11 +32,11 @@ static const struct picture pictures[] = {
     {"cupy", ROOM, "a6 -a b2 c2 d2 -b -c e4", "eeeedd"},
     {"cupy", ROOM, "a6 -a b2 c2 d2 -b -d -c e6", "eeeeee"},
     {"cupy", ROOM, "a2 b2 -a -b c4",        "cccc|..|.."},
-    /* Trim returns what is whole, of every stream, and keeps what is cut. */
+    /* Trim releases whole segments of every stream and keeps split ones. */
     {"cupy", ROOM, "a4@1 b2 -a -b !",       ""},
     {"cupy", ROOM, "a4 b2 -a c1 -b !",      "c..."},
     {"cupy", ROOM, "a4 -a b1 -b !",         ""},
-    /* A full device: what is whole goes first, of every stream. */
+    /* On a full device, whole segments of every stream are released first. */
     {"cupy", 6,    "a4@1 -a b6@2",          "bbbbbb"},
     {"cupy", 6,    "a4 b2 -b c3",           "aaaa"},
     {"cupy", 6,    "a4 -a b1 c3 d3",        "bccc"},

@@ -116,7 +116,7 @@ static void a_tree_that_is_not_in_order_is_found(void **state)
            "holes are not in the order of addresses, or overlap");
 }
 
-/* Of two holes one must be above: the other way round is a fault. */
+/* One of two holes must be above the other: the reverse order is a fault. */
 static void a_tree_of_the_wrong_shape_is_found(void **state)
 {
     unsigned faults = 0;
@@ -160,7 +160,7 @@ static void a_ring_that_is_broken_is_found(void **state)
     }
 }
 
-/* The ring of the only equals takes in the rest, or loses one. */
+/* The ring of the only equal holes gets the other holes, or loses one. */
 static void a_ring_of_others_than_equals_is_found(void **state)
 {
     struct hole *first, *second, *rest;

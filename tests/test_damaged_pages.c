@@ -153,7 +153,7 @@ static void a_loan_that_is_not_one_is_found(void **state)
     canvas_close(&canvas);
 }
 
-/* A used tile says that it is a loan: nobody's. */
+/* A used tile is marked as a loan without a lender. */
 static void every_policy_of_pages_is_checked(void **state)
 {
     static const struct {

@@ -55,7 +55,7 @@ enum fault { DEVICE_FULL, DEVICE_BROKEN, HOST_FULL, FAULTS };
 static const char *const fault_names[FAULTS] = {
     "the device is full", "the device is broken", "the host is full"};
 
-/* What happens after the failure. */
+/* The actions after the failure. */
 enum sequel { GO_ON, CLOSE };
 
 enum { STEPS = 160 };
@@ -164,7 +164,8 @@ static void check(const struct subject *s, enum fault fault, frag_size capacity)
             o.failed = false;
             run_ordeal(&o, &script);
         }
-        assert_true(o.k > 2); /* a policy may take all it will in one call */
+        assert_true(o.k > 2); /* a policy may allocate all its memory in one
+                               * call */
     }
 }
 
@@ -215,7 +216,7 @@ static void a_crowd_survives_a_full_host(void **state)
             o.subject->policy->free(&t.heap, &blocks[i]);
         assert_null(traffic_close(&t));
     }
-    assert_true(o.k > 1); /* the host was asked for something */
+    assert_true(o.k > 1); /* the host received a request for memory */
 }
 
 static void parameters_survive_a_full_host(void **state)

@@ -61,7 +61,7 @@ static uint32_t dice(uint32_t *state, uint32_t sides)
     return (*state >> 8) % sides;
 }
 
-/* Slots at random: an empty one is asked for, a full one is freed. */
+/* Slots in random order: an empty slot is allocated, a full one is freed. */
 static void random_trace(struct columns *c, uint32_t seed)
 {
     bool live[SLOTS] = {false};
@@ -99,7 +99,7 @@ static void assert_span(const struct frag_capacity_span *s, frag_size from,
     assert_int_equal(frag_capacity_survives(s), first_oom == FRAG_NEVER);
 }
 
-/* A device gives whole units of 2 MiB: 4 for 3, and then 6 for 5. */
+/* A device allocates whole units of 2 MiB: 4 for 3, and then 6 for 5. */
 static void direct_staircase(void **state)
 {
     struct columns c;
@@ -140,8 +140,9 @@ static void first_ends_the_walk(void **state)
     free(s.items);
 }
 
-/* Two fill 40 MiB; the third waits for the release of one. From 40 to 60 the
- * device refuses and is asked again: one more span, which survives as well. */
+/* Two segments fill 40 MiB; the third waits for the release of one. From 40 to
+ * 60 MiB the device refuses and receives the request again: one more span,
+ * which also survives. */
 static void a_retry_is_a_span(void **state)
 {
     struct columns c;

@@ -191,7 +191,8 @@ static void a_set_that_is_damaged_is_found(void **state)
     free(set);
 }
 
-/* Of two equals one must be above: the other way round is a fault. */
+/* One of two equal blocks must be above the other: the reverse order is a
+ * fault. */
 static void a_set_of_the_wrong_shape_is_found(void **state)
 {
     struct free_set *set = calloc(1, sizeof(*set));

@@ -285,8 +285,9 @@ static void training_keeps_weights_and_states_between_steps(void **state)
 
 /* ---- inference ---- */
 
-/* One request at a time, chunks of one token: each cache is made while the last
- * one is still live, and is a token larger, or it is the next request's. */
+/* One request at a time, in chunks of one token. Each cache is allocated while
+ * the last one is still live. It is one token larger, or it belongs to the next
+ * request. */
 static void a_cache_grows_by_a_chunk_while_the_old_one_is_live(void **state)
 {
     struct frag_trace *t = made("inference",
@@ -331,8 +332,8 @@ static void fitted_requests_keep_size_and_lifetime_together(void **state)
     (void)state;
     snprintf(params, sizeof(params), "allocs=500,trace=%s", trace_path);
     t = made("fitted", params, 1);
-    /* In the trace each of 100 bytes lives for 3 requests, but the last three,
-     * which end with it: 3, 2 and 1. */
+    /* In the trace each block of 100 bytes lives for 3 requests. The last three
+     * end with the trace: after 3, 2 and 1 requests. */
     for (uint64_t k = 0; k < t->devices->count; k++) {
         if (t->devices->op[k] == FRAG_FREE) {
             frees++;

@@ -28,8 +28,8 @@ static enum frag_err opened(const char *text, struct frag_trace **t)
     return frag_trace_open(path, NULL, t, &error);
 }
 
-/* A log, and the events that it must become: "+1:8" allocates 8 bytes in slot
- * 1, "-1" frees it. */
+/* A log, and the events that must result: "+1:8" allocates 8 bytes in slot 1,
+ * "-1" frees it. */
 static const struct row {
     const char *name, *log, *events;
 } rows[] = {

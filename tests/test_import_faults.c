@@ -18,7 +18,7 @@
 
 enum { LINES = 300, MOST = 40 };
 
-/* What is imported: a file, or a text. */
+/* The input of an import: a file, or a text. */
 struct input {
     const struct frag_importer *importer;
     const char *path, *text;
@@ -117,7 +117,7 @@ static void nor_is_it_in_a_text(void **state)
     } rows[] = {
         {&frag_importer_csv, "op,id,bytes,stream\n", "alloc,%d,%d,0\n"},
         {&frag_importer_android, "", "7: malloc 0x%d %d\n"},
-        /* Of odd sizes, which a note tells of. */
+        /* With odd sizes, which a note mentions. */
         {&frag_importer_static, "id,lower,upper,size\n", "%d,0,9,%d\n"},
     };
     char text[(LINES + 1) * MOST];

@@ -46,8 +46,8 @@
         .kind = RECORD_UNMAP, .address = (at), .bytes = (size) \
     }
 
-/* Calls, and the events of device 0 and the notes that they must become:
- * "+1:8" allocates 8 bytes in slot 1, "-1" frees it, "|" begins a note. */
+/* Calls, and the events of device 0 and the notes that must result: "+1:8"
+ * allocates 8 bytes in slot 1, "-1" frees it, "|" begins a note. */
 static const struct row {
     const char *name, *events;
     struct record_call calls[10];
@@ -373,7 +373,7 @@ static void the_log_cut_anywhere_is_whole_or_an_error(void **state)
     }
 }
 
-/* Where all_kinds has its last call. */
+/* The position of the last call in all_kinds. */
 enum { LAST = (sizeof(all_kinds) / sizeof(*all_kinds) - 2) * 64 };
 
 static void what_is_wrong_is_said_with_its_place(void **state)

@@ -61,7 +61,7 @@ static const struct {
     {"id,lower,upper,size\n,0,1,512\n", 512, "+1 -1 "},
     /* A column `end` is inclusive. */
     {"id,lower,end,size\n0,0,4,512\n1,4,5,1024\n", 512, "+1 +2 -1 -2 "},
-    /* Sizes that are no multiples: a unit becomes 512 bytes. */
+    /* Sizes that are not multiples: a unit is 512 bytes then. */
     {"id,lower,upper,size\n0,0,1,3\n1,2,3,1024\n", 512, "+3 -3 +1024 -1024 "},
     /* Other columns, wherever they are. */
     {"id,hint,lower,upper,size,offset\n0,,0,1,512,7\n1,x,1,2,1024,\n", 512,
@@ -170,7 +170,7 @@ static const struct {
     {"id,lower,upper,end,size\n0,4,9,9,512\n", "a known format"},
     {"id,lower,size\n0,4,512\n", "a known format"},
     {"id,lower,upper,size,size\n0,4,9,512,512\n", "a known format"},
-    /* What was found is cut at 60 characters. */
+    /* The quoted input is cut at 60 characters. */
     {"id,lower,upper,size\n0,4,9,"
      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
      "\n",

@@ -367,7 +367,8 @@ static size_t pickle_it(const char *text, enum manner manner,
     return (size_t)(p.to - bytes);
 }
 
-/* Imports the value in one manner; what the builder wrote down or the error. */
+/* Imports the value in one manner; returns the calls to the builder or the
+ * error. */
 static char *imported(const char *text, enum manner manner,
                       const struct frag_read_options *opts)
 {
@@ -525,7 +526,7 @@ static void stacks_are_told_once_and_shared(void **state)
                  "entry 0 alloc 2 2 0 0\n");
 }
 
-/* More frames that differ in their line alone than any cache of them holds. */
+/* More frames that differ only in their line than any cache of frames holds. */
 static void frames_that_differ_in_the_line_are_different(void **state)
 {
     enum { LINES = 6000 };
@@ -887,7 +888,7 @@ static void public_snapshots_are_read(void **state)
     }
 }
 
-/* What Python's own unpickler makes of the same files. */
+/* The result of Python's own unpickler for the same files. */
 static void python_reads_the_same(void **state)
 {
     char command[2000];

@@ -36,7 +36,7 @@ static const struct {
 static char folder[] = "/tmp/frag_journal_XXXXXX";
 static char path[64];
 
-/* What an opening was told. */
+/* The entries that an opened journal reported. */
 struct seen {
     int count;
     uint64_t offsets[RECORDS + 1];
@@ -260,7 +260,7 @@ static void a_new_one_replaces(void **state)
     journal_close(j);
 }
 
-/* In a child, where files may have so many bytes. */
+/* In a child process with a limit on the size of files. */
 static int fill(rlim_t limit)
 {
     const struct rlimit small = {limit, limit};
@@ -275,7 +275,7 @@ static int fill(rlim_t limit)
         return 3;
     if (journal_put(j, 1, big, sizeof(big), NULL, NULL) != FRAG_IO)
         return 4;
-    /* What is small enough still fits where the large one was cut off. */
+    /* A small entry still fits at the place where the large one was cut off. */
     if (journal_put(j, records[0].kind, records[0].text,
                     strlen(records[0].text), NULL, NULL) != FRAG_OK)
         return 5;

@@ -341,7 +341,7 @@ static void no_two_blocks_share_memory(void **state)
 
     (void)state;
     assert_int_equal(put(l, 1, 0x8200, 0xe00),
-                     FRAG_OK); /* what is free of it */
+                     FRAG_OK); /* the free bytes of it */
     is_fault(l, put(l, 2, 0x8000, 0x200),
              "at 0x8000 shares memory with the one at 0x1e00");
     l = open_mapped(); /* the other way round, and the second page of a block */
@@ -595,7 +595,7 @@ static void what_is_not_broken_passes(void **state)
     assert_string_equal(e.text, "");
 }
 
-/* The memory a policy kept is given back to the device in any case. */
+/* Memory that a policy kept is released to the device in any case. */
 static void an_unchecked_run_gives_back_what_the_policy_kept(void **state)
 {
     struct frag_error e = {""};

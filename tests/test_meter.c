@@ -93,7 +93,7 @@ static void memory_created_for_a_map_that_fails_is_no_peak(void **state)
     assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &a), FRAG_OK);
     assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);
     assert_int_equal(m.ops.phys_release(&m.base, a, 2 * MIB), FRAG_OK);
-    assert_false(meter_settle(&m)); /* refused, but not asked again */
+    assert_false(meter_settle(&m)); /* refused, and not requested again */
     assert_int_equal(m.reserved_peak, 0);
     assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &a), FRAG_OK);
     assert_int_equal(m.ops.phys_create(&m.base, 2 * MIB, &b), FRAG_OOM);

@@ -14,8 +14,9 @@
 #define SEGMENT (2 * FRAG_MIB)
 #define BLOCK   FRAG_MIB
 
-/* Its first block lies in a segment. With its second request it takes a second
- * segment, moves the first block there and grants what that left. */
+/* The policy's first block lies in a segment. At the second request it
+ * allocates a second segment, moves the first block there, and allocates the
+ * second block in the freed memory. */
 struct mover {
     frag_addr first, second;
 };
@@ -63,7 +64,8 @@ static const struct frag_policy mover = {.name = "mover",
                                          .alloc = mover_alloc,
                                          .free = mover_free};
 
-/* Two blocks, of the streams and pools given; where bytes are free then. */
+/* Allocates two blocks with the given streams and pools; returns where bytes
+ * are free then. */
 static struct frag_breakdown peak_of(const frag_stream stream[2],
                                      const frag_pool pool[2])
 {

@@ -22,7 +22,7 @@ struct bytes {
     size_t count;
 };
 
-/* What became of the mutations. */
+/* The results of the mutations. */
 struct tally {
     unsigned valid, refused;
 };
@@ -124,7 +124,8 @@ static struct tally try_mutations(const char *name, bool unpacked,
     uint32_t x = 12345;
 
     for (unsigned i = 0; i < times; i++) {
-        /* Of its own size, so that the sanitizers see each byte beyond. */
+        /* In a buffer of exactly its size, so that the sanitizers detect each
+         * access beyond. */
         struct bytes b = {malloc(whole.count), whole.count};
 
         memcpy(b.at, whole.at, whole.count);

@@ -60,8 +60,8 @@ static void drop(struct world *w)
     free(w);
 }
 
-/* Hands the units out and uses them at once: whoever used them before must be
- * known to be done. */
+/* Allocates the units and uses them at once: the work of their last users must
+ * be known to be done. */
 static void take(struct world *w, struct block *b, int at, int units,
                  frag_stream stream)
 {

@@ -22,7 +22,7 @@ enum { K_OTHER, K_ROOT, K_ANY, K_ROWS, K_ROW, K_NAMES, K_NAME, KIND_COUNT };
 
 static const char *const words[] = {"rows", "names", "size", "frames"};
 
-/* What a reader was given, as text. */
+/* The values that a reader received, as text. */
 struct heard {
     struct pickle *p;
     char text[4000];

@@ -27,7 +27,7 @@ static const struct picture pictures[] = {
     {"worst_fit", ROOM, "a12 b12 -a !",            "bbbbbbbbbbbb"},
     {"worst_fit", 16,   "a12 -a b13",              "bbbbbbbbbbbbb..."},
 
-    /* Of equals the last or the first that was freed, */
+    /* Among equals, the last or the first one freed, */
     {"best_fit:ties=lifo", ROOM, "a2 b1 c2 d1 e2 f4 -a -e -c g2 h2", "..bggdhhffff"},
     {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f4 -e -c -a g2 h2", "..bhhdggffff"},
     {"best_fit:ties=lifo", ROOM, "a2 b1 c2 d1 e2 f4 -a -e -c g2 h2 i2", "iibggdhhffff"},
@@ -39,11 +39,11 @@ static const struct picture pictures[] = {
     /* or coalesced; */
     {"best_fit:ties=lifo", ROOM, "a1 b1 c1 d2 e1 f6 -d -a -b g2", "ggc..effffff"},
     {"best_fit:ties=fifo", ROOM, "a1 b1 c1 d2 e1 f6 -d -a -b g2", "..cggeffffff"},
-    /* one that is coalesced is none of them any more. */
+    /* and a coalesced hole is no longer one of them. */
     {"best_fit:ties=lifo", ROOM, "a2 b1 c2 d1 e2 f1 g3 -a -c -e -b h2", ".....dhhfggg"},
     {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f1 g3 -a -c -e -b h2", ".....dhhfggg"},
     {"best_fit:ties=fifo", ROOM, "a2 b1 c2 d1 e2 f1 g3 -e -c -a -b h2 i2", "ii...dhhfggg"},
-    /* The tightest comes before any of them. */
+    /* The tightest hole comes before all of them. */
     {"best_fit:ties=lifo", ROOM, "a2 b1 c3 d6 -a -c e2", "eeb...dddddd"},
     {"best_fit:ties=fifo", ROOM, "a3 b1 c2 d6 -a -c e2", "...beedddddd"},
     {"best_fit:ties=lifo", ROOM, "a12 b12 -a !",   "bbbbbbbbbbbb"},
@@ -86,13 +86,14 @@ static const struct picture pictures[] = {
     {"tlsf:second_levels=2", ROOM, "a3 b5",        "aaabbbbbb..."},
     {"tlsf:second_levels=2", ROOM, "a7 b4",        "aaaaaaaabbbb"},
     {"tlsf:second_levels=1", ROOM, "a3 b5",        "aaaabbbbbbbb"},
-    /* One list has holes of 4 and 5: the last comer, not the tightest. */
+    /* One list has holes of 4 and 5: the last one added is used, not the
+     * tightest. */
     {"tlsf:second_levels=2", ROOM, "a4 b1 c2 d3 e2 -c -d -a f4", "ffffb.....ee"},
     {"tlsf:second_levels=2", ROOM, "a4 b1 c2 d3 e2 -a -c -d f4", "....bffff.ee"},
     {"tlsf:second_levels=2", ROOM, "a4 b1 c2 d3 e2 -c -d -a f3 g1", "fffgb.....ee"},
     {"tlsf:second_levels=2", ROOM, "a4 b1 c2 d3 e2 -c -d f5", "aaaab.....ee|ffffff......"},
-    /* What a split leaves is the last comer of its list, if it stays there
-     * too. */
+    /* The rest of a split is the last one added to its list, if it stays in
+     * that list. */
     {"tlsf:second_levels=1", ROOM, "a2 b1 c8 d1 -a -c e1 f2 g2", "e.bffgg....d"},
     {"tlsf:second_levels=1", ROOM, "a4 b1 c1 d4 e2 -a -d -b f4", "ffff.c....ee"},
     /* A last list from 1 up: not rounded, the first that is large enough. */
@@ -107,12 +108,12 @@ static const struct picture pictures[] = {
     {"buddy", ROOM, "a1 b2 c1",                    "acbb............"},
     {"buddy", ROOM, "a5 b4 c2",                    "aaaaaaaabbbbcc.."},
     {"buddy", ROOM, "a4@1 -a b2@2",                "bb.............."},
-    /* Of equals the last one freed, split off or merged. */
+    /* Among equals, the last one freed, split off or merged. */
     {"buddy", ROOM, "a1 b1 c1 d1 e4 f8 -b -d g1",  "a.cgeeeeffffffff"},
     {"buddy", ROOM, "a1 b1 c1 d1 e4 f8 -d -b g1",  "agc.eeeeffffffff"},
     {"buddy", ROOM, "a2 b2 c4 d8 -b -c e1 f2",     "aae.ff..dddddddd"},
     {"buddy", ROOM, "a1 b1 c2 d2 e2 f8 -d -a -b g2", "ggcc..eeffffffff"},
-    /* Buddies merge, whoever is freed first; other neighbours never. */
+    /* Buddies merge in any order of frees; other neighbours never do. */
     {"buddy", ROOM, "a4 b4 c4 d4 -a -b e8",        "eeeeeeeeccccdddd"},
     {"buddy", ROOM, "a4 b4 c4 d4 -b -a e8",        "eeeeeeeeccccdddd"},
     {"buddy", ROOM, "a4 b4 c4 d4 -b -c e8",        "aaaa........dddd|eeeeeeee........"},
@@ -164,7 +165,8 @@ static const struct picture pictures[] = {
     {"slab:slab=2KiB", ROOM, "a1 b2 c4 -a -b d4",  "....ddddcccc"},
     {"slab:slab=2KiB", ROOM, "a1 b2 c4 -b -a d4",  "dddd....cccc"},
     {"slab:slab=2KiB", ROOM, "a1 b1 -a c4",        ".b..cccc...."},
-    /* What is larger than a slab has a segment, and leaves it to its class. */
+    /* A request larger than a slab has its own segment, which later serves its
+     * size class. */
     {"slab:slab=2KiB", ROOM, "a5 b1",              "aaaaa|b..........."},
     {"slab:slab=2KiB", ROOM, "a5 -a b1",           ".....|b..........."},
     {"slab:slab=2KiB", ROOM, "a5 -a b5",           "bbbbb"},

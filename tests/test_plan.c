@@ -122,7 +122,7 @@ static void spread(struct script *s)
     }
 }
 
-/* Times become the indices of events. */
+/* Times are replaced by the indices of events. */
 static void compress(struct script *s)
 {
     uint64_t times[2 * MOST];
@@ -307,8 +307,9 @@ static void without_requests_there_is_nothing_to_plan(void **state)
 
 /* ---- known instances ---- */
 
-/* The optimum of those that are found quickly; the others by the first passes
- * alone, whose plans only have to be valid. test_plan_known.c asks for more. */
+/* The optimum of the instances that are solved quickly. The others run the
+ * first passes only, and their plans only have to be valid. test_plan_known.c
+ * requires more. */
 static void instances_of_minimalloc_are_solved(void **state)
 {
     static const struct {

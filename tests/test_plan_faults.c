@@ -27,7 +27,8 @@ static void check(const char *fault, uint64_t k)
 
 enum { FORETOLD = 40 };
 
-/* Blocks that live for one to four others, of sizes that take a search. */
+/* Blocks that each live for one to four later requests, with sizes that need a
+ * search. */
 static void foretell(struct frag_future_request *requests)
 {
     for (uint64_t i = 0; i < FORETOLD; i++)

@@ -16,7 +16,7 @@ struct known {
     frag_size height; /* bytes, at most */
 };
 
-/* C is the optimum; D and J are what the search finds. */
+/* C is the optimum; D and J are the results of the search. */
 static const struct known rows[] = {
     {"A", 1048576}, {"B", 1048576}, {"C", 1039360}, {"D", 1033216},
     {"E", 1048576}, {"F", 1048576}, {"G", 1048576}, {"H", 1048576},

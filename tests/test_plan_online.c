@@ -122,7 +122,8 @@ static frag_size held_mib(void)
     return t.mem.used / FRAG_MIB;
 }
 
-/* Segments are of a plan, what is mapped is the rest's. */
+/* Segments belong to a plan; mapped memory belongs to the policy for the
+ * rest. */
 static size_t count_segments(void)
 {
     size_t count = 0;
@@ -310,7 +311,7 @@ static void a_late_block_keeps_its_place(void **state)
     late = ask(A, sizes[A]);
     assert_int_equal(late, usual.at[A]);
     ask(B, sizes[B]);
-    t.live[KEPT] = t.live[A]; /* A is held on to */
+    t.live[KEPT] = t.live[A]; /* A stays live */
     t.live[A].is_live = false;
     ask(C, sizes[C]);
     ask(D, sizes[D]);
@@ -360,7 +361,8 @@ static void a_place_in_the_step_is_found_again(void **state)
     for (int i = 0; i < 5; i++)
         long_step(0);
     assert_int_equal(held_mib(), 40);
-    long_step(2); /* from 2 on nobody was awaited, from 17 on known again */
+    long_step(2); /* from 2 on no request was expected, from 17 on the place is
+                   * known again */
     trim();
     assert_int_equal(held_mib(), 0);
     long_step(0);
@@ -453,7 +455,7 @@ static void trim_returns_an_empty_segment(void **state)
     end();
 }
 
-/* The call in which the device is asked for the segment, from a first run. */
+/* The call that requests the segment from the device, found in a first run. */
 static uint64_t segment_call(void)
 {
     uint64_t calls = 0;
@@ -548,7 +550,7 @@ static void no_two_blocks_meet_whatever_comes(void **state)
     }
 }
 
-/* It may be told the future, and does not look. */
+/* The policy may receive the future, and does not use it. */
 static void the_future_changes_nothing(void **state)
 {
     static const struct frag_future_request lie = {.size = 1, .frees_at = 1};

@@ -11,8 +11,8 @@
 
 /* ---- pictures ---- */
 
-/* Segments have 12 units unless the policy says otherwise, larger ones come in
- * granules of 4, and the device has `room` units.
+/* Segments have 12 units unless the policy has another size; larger ones are
+ * multiples of 4 units, and the device has `room` units.
  */
 enum { UNIT = 512, ROOM = 64 };
 
@@ -90,7 +90,7 @@ static const struct picture pictures[] = {
     {"size_class", ROOM, "a2 b2 c2 -a -b d2",      "..ddcc......"},
     {"size_class", ROOM, "a2 b2 c2 -b -a d2",      "dd..cc......"},
     {"size_class", ROOM, "a4@1 -a b4@2",           "bbbb........"},
-    /* What a full segment has left is cut, the largest class first. */
+    /* The rest of a full segment is split, the largest class first. */
     {"size_class:subdivisions=1", ROOM, "a8 b8 c4", "aaaaaaaacccc|bbbbbbbb...."},
     {"size_class:subdivisions=1", ROOM, "a4 b1 c8 d4 e2 f1", "aaaabddddeef|cccccccc...."},
     {"size_class:subdivisions=1", ROOM, "a8 b8 c2", "aaaaaaaa....|bbbbbbbbcc.."},

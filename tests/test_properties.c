@@ -92,7 +92,7 @@ static void random_traffic_is_served_by_the_contract(void **state)
     }
 }
 
-/* Of one seed, as the checks look at every page of a span. */
+/* Only one seed, since the checks read every page of a span. */
 static void invariants_hold_after_each_step(void **state)
 {
     static struct script script;
@@ -237,8 +237,8 @@ static void double_sizes(const struct subject *s, char *text, size_t room)
     }
 }
 
-/* For policies whose sizes are all parameters: those with a grammar of their
- * own have constants in them. */
+/* For policies whose sizes are all parameters: policies with their own grammar
+ * of settings contain constants. */
 static void doubling_all_sizes_doubles_the_picture(void **state)
 {
     const struct traffic_options opts = {.scale = 1};
@@ -254,9 +254,9 @@ static void doubling_all_sizes_doubles_the_picture(void **state)
                "doubling changes the picture");
 }
 
-/* The most that is held while no more than n blocks of one size are live is
- * what n fresh ones take. Not so where trim returns parts of segments: that
- * leaves granules half in use. */
+/* While at most n blocks of one size are live, a policy holds at most the
+ * memory of n new blocks. This does not hold if trim releases parts of
+ * segments, since granules stay half in use. */
 static void one_size_leaves_no_external_waste(void **state)
 {
     static const frag_size sizes[] = {1,

@@ -114,7 +114,8 @@ static void check_counts(const char *name, const struct frag_device_trace *d,
 #undef EQUAL
 }
 
-/* Live at the end, by the events, is what the final snapshot says. */
+/* The blocks that are live at the end of the events are those of the final
+ * snapshot. */
 static void check_end(const char *name, const struct frag_device_trace *d)
 {
     const struct frag_layout *end = &d->recorded.end;
@@ -207,9 +208,9 @@ static bool overlap(frag_addr a, frag_size n, frag_addr b, frag_size m)
     return n && m && a < b + m && b < a + n;
 }
 
-/* The public snapshot whose recording began late: no alloc lands on a block
- * that the start says is live, as none of those is ever freed; and no two
- * live blocks overlap. */
+/* The public snapshot whose recording began late: no alloc overlaps a block
+ * that is live at the start, since none of those is ever freed; and no two live
+ * blocks overlap. */
 static void the_start_leaves_room_for_every_answer(void **state)
 {
     const char *path =

@@ -20,9 +20,9 @@ enum { SLOTS = 24, EVENTS = 1500, SEGMENT = 4 << 20, LIVE = 64, STREAMS = 2 };
 
 /* ------------------------------------------------- the policy under test */
 
-/* First fit over segments of 4 MiB, by brute force; on a miss it waits for the
- * device, gives back empty segments, and asks again. What it does is visible
- * to the judge. */
+/* First fit over segments of 4 MiB, by brute force. On a miss it waits for the
+ * device, releases empty segments, and requests memory again. The judge sees
+ * all its actions. */
 struct toy_block {
     frag_addr addr;
     frag_size size;
@@ -677,9 +677,9 @@ static bool run_part(const struct script *s, uint64_t count,
     return ran;
 }
 
-/* The picture of a peak is put off. A run that ends with the peak takes it on
- * the spot, so a longer one has to come to the same. Who knows the future is
- * another policy in a shorter run. */
+/* The snapshot of a peak is delayed. A run that ends at the peak makes it at
+ * once, so a longer run must have the same snapshot. A policy that knows the
+ * future behaves differently in a shorter run. */
 static void what_follows_a_peak_does_not_change_it(void **state)
 {
     static const frag_size capacities[] = {FRAG_UNLIMITED, 40 * MIB, 16 * MIB};
@@ -900,7 +900,8 @@ a_synchronize_completes_pending_frees_within_the_request(void **state)
     frag_arena_close(mem);
 
     mem = spec.mem = device(4 * MIB);
-    spec.params = "wait=no"; /* the device refuses and is asked again */
+    spec.params = "wait=no"; /* the device refuses and receives the request
+                              * again */
     run = replay(&spec);
     assert_int_equal(run.summary.num_alloc_retries, 2);
     assert_int_equal(run.summary.num_ooms, 2);

@@ -44,7 +44,7 @@ static const struct picture pictures[] = {
     POOL("", 10, "a8 b2",         "aaaaaaaa|bb"),   /* 8, 4 no, 2 */
     POOL("", 10, "a8 b3",         "aaaaaaaa"),      /* 8, 4, 3 no */
     POOL("", 10, "a8 b3 c2",      "aaaaaaaa|cc"),
-    /* With a maximum of 20: half of what is left of it. */
+    /* With a maximum of 20: half of the remaining memory. */
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1",       "a..."),
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b4",    "a...|bbbb...."), /* max(4, 16 / 2) */
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9",    "a...|bbbbbbbbb"), /* max(9, 8) */
@@ -70,7 +70,8 @@ static const struct picture pictures[] = {
     POOL("initial=1KiB", ROOM, "a1@1 -a b2@1",              ".bb."),
     POOL("initial=3KiB", ROOM, "a4 b1 c3@1 -c d4",          "aaaab...dddd"),
     POOL("initial=3KiB", ROOM, "a4 b1 c3@1 -c d1@1",        "aaaabd......"),
-    /* One's own first, though another's is tighter. */
+    /* The stream's own block first, though another stream's block is
+     * tighter. */
     POOL("initial=3KiB", ROOM, "a4 b1 c3@1 d4 -c -d e3",    "aaaab...eee."),
     /* Then the others in turn, though a later one's is tighter; the rest stays
      * where it was. */
@@ -82,31 +83,33 @@ static const struct picture pictures[] = {
     POOL("initial=3KiB", ROOM, "a4 b1 c3@1 -c d7",          "aaaabddddddd"),
     POOL("initial=3KiB", ROOM, "a4 b1 c3@1 -c d6 e1",       "aaaabdddddde"),
     POOL("initial=1KiB", ROOM, "a2 b2@1 -a -b c4@2",        "cccc"),
-    /* One after the other, until it is enough: 3's list [6, 9) stays its own. */
+    /* One list after the other, until there is enough: 3's list [6, 9) stays
+     * its own. */
     POOL("initial=3KiB", ROOM, "a3@1 b3@2 c3@3 d3 -a -b -c -d e6@1",    "eeeeee......"),
     POOL("initial=3KiB", ROOM, "a3@1 b3@2 c3@3 d3 -a -b -c -d e6@1 f2@1", "eeeeee...ff."),
     POOL("initial=3KiB", ROOM, "a3@1 b3@2 c3@3 d3 -a -b -c -d e6@1 f4@1", "eeeeeeffff.."),
-    /* What is merged stays merged, even if it was not enough. */
+    /* Merged blocks stay merged, even if they were not enough. */
     POOL("initial=1KiB", 4, "a2 b2@1 -a -b c5 d3@1",        "ddd."),
 #undef POOL
 
 #define BINS(room, log, memory) \
     {"rmm_binning", "smallest=512,largest=1KiB,blocks=2", room, log, memory}
-    /* Bins of 2 and 4 units are stocked with 2 blocks each: the pool takes 4,
-     * then max(8, 4). Larger requests are the pool's own. */
+    /* Bins of 2 and 4 units are stocked with 2 blocks each: the pool allocates
+     * 4, then max(8, 4). The pool serves larger requests itself. */
     BINS(ROOM, "a1",               "aa..|........"),
     BINS(ROOM, "a2",               "aa..|........"),
     BINS(ROOM, "a3",               "....|aaaa...."),
     BINS(ROOM, "a4 b4",            "....|aaaabbbb"),
     BINS(ROOM, "a5",               "aaaaa.......|....|........"),
     BINS(ROOM, "a5 -a b6",         "bbbbbb......|....|........"),
-    /* A queue: what was freed first is taken first. */
+    /* A queue: the block that was freed first is allocated first. */
     BINS(ROOM, "a1 -a b1",         "..bb|........"),
     BINS(ROOM, "a1 b1 -a -b c1",   "cc..|........"),
     BINS(ROOM, "a1 b1 -b -a c1",   "..cc|........"),
     BINS(ROOM, "a1 b1 -a -b c1 d1", "ccdd|........"),
     BINS(ROOM, "a1 b1 c1 d1 -a -b -c e1 f1 g1", "ggdd........|eeff|........"),
-    /* An empty bin takes 2 more blocks from the pool, whose rest is free. */
+    /* An empty bin allocates 2 more blocks from the pool, whose rest is
+     * free. */
     BINS(ROOM, "a1 b1 c1",         "cc..........|aabb|........"),
     BINS(ROOM, "a1 b1 c1 d8",      "cc..dddddddd|aabb|........"),
     BINS(12,   "a1 b1 c1",         "aabb|........"),
@@ -138,15 +141,16 @@ static const struct picture pictures[] = {
     ARENA("a4 -a b4",              "bbbb...................."),
     ARENA("a4 -a b4@1",            "....bbbb................"),
     ARENA("a1 b5",                 "a...bbbbb..............."),
-    /* A free superblock of 6 is not cut to 5: less than 4 would be left. What
-     * is left inside goes to the next who needs it, and the rest with it. */
+    /* A free superblock of 6 is not split to 5, since less than 4 would remain.
+     * The memory that remains inside goes to the next arena that needs it, and
+     * the rest with it. */
     ARENA("a9 b9 c5 d1@1",         "aaaaaaaaabbbbbbbbbcccccd"),
     ARENA("a9 b9 c5 d1 -a -c e1",  ".........bbbbbbbbbe....d"),
     ARENA("a9 b9 c5 d1@1 -a -c e1", "e........bbbbbbbbb.....d"),
     ARENA("a21 b1@1",              "aaaaaaaaaaaaaaaaaaaaab.."),
     ARENA("a21 b1@1 -a c4@2",      "cccc.................b.."),
     ARENA("a20 b1@1 -a c1@2 d1@1", "c...................bd.."),
-    /* Of the global arena, free superblocks are coalesced: up, down, both. */
+    /* The global arena coalesces free superblocks: up, down, both. */
     ARENA("a5 b5 -b c12",          "aaaaacccccccccccc......."),
     ARENA("a5 b5 c14 -a -b d10",   "ddddddddddcccccccccccccc"),
     ARENA("a5 b5 -a -b c10",       "cccccccccc.............."),
@@ -158,7 +162,7 @@ static const struct picture pictures[] = {
     ARENA("a1 -a b24",             "bbbbbbbbbbbbbbbbbbbbbbbb"),
     ARENA("a1 b1@1 -b c20",        "a...cccccccccccccccccccc"),
     ARENA("a1 b21",                "a......................."),
-    /* One that is in use is passed on with what lives in it. */
+    /* A superblock in use is passed on with its live blocks. */
     ARENA("a1 b21 c1@1",           "ac......................"),
     ARENA("a1 b21 c1@1 -a d1",     ".c..d..................."),
     ARENA("a17 b1 c9 d5",          "aaaaaaaaaaaaaaaaabddddd."),

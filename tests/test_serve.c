@@ -25,7 +25,7 @@ static struct frag_error error;
 
 /* ---- a trace as a program ---- */
 
-/* What the program knows of a block. */
+/* The program's knowledge of a block. */
 struct held {
     frag_addr addr; /* 0: none */
     uint32_t ticket;
@@ -139,8 +139,8 @@ static struct frag_summary served(const struct frag_device_trace *d,
              params ? params : "", (unsigned long long)a.field,               \
              (unsigned long long)b.field)
 
-/* Events that are no call of the program (frees of what was refused, streams
- * noted) are counted by a replay only; what is a mean over them differs. */
+/* Events that are not calls of the program (frees of refused requests, noted
+ * streams) are counted by a replay only, so a mean over events differs. */
 static void compare(const struct frag_device_trace *d,
                     const struct frag_policy *policy, const char *params,
                     frag_size capacity)

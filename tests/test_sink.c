@@ -26,7 +26,7 @@ static bool was_named; /* the file had its name by then */
 static bool folder_fails;
 static bool folder_synced; /* after the file had its name */
 
-/* In place of the C library's. */
+/* Replaces the C library's function. */
 int fsync(int fd)
 {
     struct stat at;

@@ -295,8 +295,8 @@ static void the_pickle_in_a_zip_is_found(void **state)
         free(both.at);
         free(all.at);
     }
-    /* As PyTorch writes it: stored, no size in front. What follows comes too;
-     * the pickle knows its end. */
+    /* As PyTorch writes it: stored, without a size in front. The bytes after it
+     * are passed on too; the pickle knows its end. */
     struct bytes open = zip_entry("a/data.pkl", text, 0, 8);
     expect_unpacked(open, text);
     free(open.at);

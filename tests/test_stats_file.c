@@ -33,7 +33,7 @@ static enum frag_err opened(const char *text, struct frag_stats_file **file)
     return opened_bytes(text, strlen(text), file);
 }
 
-/* ABSENT: frag_stats_file_get says false. */
+/* ABSENT: frag_stats_file_get returns false. */
 #define ABSENT UINT64_MAX
 
 static void a_counter_is_found_by_device_and_name(void **state)
@@ -123,7 +123,7 @@ static void what_is_no_such_object_is_refused(void **state)
                      FRAG_IO);
 }
 
-/* So many brackets, behind a comment, which the tree's parser takes. */
+/* That number of brackets behind a comment, which the tree's parser accepts. */
 static enum frag_err nested(size_t brackets, struct frag_stats_file **file)
 {
     char *text = malloc(2 * brackets + 32);

@@ -88,8 +88,8 @@ static void expect_all(struct attempt *a, uint64_t recalled)
     assert_int_equal(rows, n.cells);
 }
 
-/* Sweeps what the journal does not hold with the k-th request failing; whether
- * there was a k-th. */
+/* Sweeps the cells that the journal does not hold, with the k-th request
+ * failing. Returns whether there was a k-th request. */
 static bool sweep_with(uint64_t k, uint64_t recalled)
 {
     struct frag_error e = {""};

@@ -117,7 +117,8 @@ static bool occupies(const struct game *g, const struct object *o, uint64_t at,
     return (at - o->block.addr / g->word) % step < o->size / g->word;
 }
 
-/* What keeping the objects on those words would pin, less what they use. */
+/* The words that stay pinned if the objects on those words are kept, minus the
+ * words that they use. */
 static uint64_t gain(const struct game *g, uint64_t at, uint64_t step)
 {
     uint64_t sum = 0;
@@ -128,7 +129,8 @@ static uint64_t gain(const struct game *g, uint64_t at, uint64_t step)
     return sum;
 }
 
-/* As many objects of `size` words as M allows. False if the policy refused. */
+/* Allocates as many objects of `size` words as M allows. Returns false if the
+ * policy refused. */
 static bool fill(struct game *g, uint64_t size)
 {
     while (g->live + size * g->word <= (frag_size)LIVE * g->word)
@@ -165,7 +167,7 @@ static bool has_segment(const struct frag_policy *policy)
     return false;
 }
 
-/* Whether one segment is all that the policy takes and no block of it moves, by
+/* Whether the policy allocates one segment only and never moves a block, by
  * copy or by map. */
 static bool is_bound(const struct frag_policy *policy)
 {
@@ -206,8 +208,8 @@ static void robson_drives_it_to_his_bound(void **state)
     close_game(&g);
 }
 
-/* Twice M words are enough, well below the bound; of words that are no less
- * than what the device maps or gives at once. */
+/* Twice M words are enough, well below the bound; the words are at least as
+ * large as the device's units of mapping and allocation. */
 static void robson_does_not_hurt_who_moves(void **state)
 {
     static struct game g;
@@ -226,7 +228,7 @@ static void robson_does_not_hurt_who_moves(void **state)
 
 enum { EQUALS = 96, CHURN = 3000 };
 
-/* What `EQUALS` fresh blocks of one size took is enough for them forever. */
+/* The memory of `EQUALS` new blocks of one size is enough for them forever. */
 static void churn(struct game *g, frag_size size)
 {
     uint64_t rng = size;

@@ -206,8 +206,8 @@ static void the_same_trace_gives_the_same_bytes(void **state)
     frag_trace_close(t);
 }
 
-/* Rounds of the stream, what is live freed between them; against the columns
- * of the trace that was repeated. */
+/* Rounds of the stream, with live blocks freed in between, compared with the
+ * columns of the repeated trace. */
 static void check_round(const struct frag_device_trace *d,
                         const struct frag_device_trace *many, uint64_t at)
 {

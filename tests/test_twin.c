@@ -18,7 +18,7 @@
 
 enum { DEVICE, ARENA, SIDES };
 
-/* One price a call, no two alike. */
+/* One cost for each call, no two equal. */
 static struct frag_costs prices;
 
 struct pair {
@@ -28,7 +28,7 @@ struct pair {
     frag_phys other;                    /* of the device alone */
 };
 
-static unsigned told[SIDES]; /* the sum of streams that a side was told of */
+static unsigned told[SIDES]; /* the sum of the streams that a side received */
 static frag_addr copied_to, copied_from; /* by the device, last */
 
 static void tell_device(struct frag_backend *mem, frag_stream stream)
@@ -196,8 +196,8 @@ static enum frag_err take_step(struct frag_backend *m, struct things *t,
     return FRAG_INVALID;
 }
 
-/* What is held at the device's address of a step, by the twin's names, is held
- * by the arena at the same place of its own reservation. */
+/* For each address that the device returned in a step, under the twin's names,
+ * the arena holds the same memory at the same place of its own reservation. */
 static void maps_are_alike(const struct pair *p, const struct things *t)
 {
     const struct faulty *d = &p->side[DEVICE], *a = &p->side[ARENA];
@@ -245,8 +245,8 @@ static void both_have_the_same_at_every_step(void **state)
     close_pair(&p);
 }
 
-/* By the two lists of prices. The model's copy is over when the device has
- * waited, which has a price there as well. */
+/* By the two lists of costs. The model's copy ends when the device has waited,
+ * which also has a cost there. */
 static void every_call_is_charged_on_both_sides(void **state)
 {
     struct frag_twin_cost sum[FRAG_DRIVER_CALL_COUNT] = {{0}};
@@ -281,8 +281,9 @@ static void every_call_is_charged_on_both_sides(void **state)
     close_pair(&p);
 }
 
-/* The device has 3 GiB. Two are taken and given back, then two again: a GiB of
- * them has to be cleared first, less what was while the other calls went on. */
+/* The device has 3 GiB. Two are allocated and released, then two again: one GiB
+ * of these must be cleared first, minus the part that was cleared during the
+ * other calls. */
 static void memory_just_given_back_is_waited_for(void **state)
 {
     const frag_time clear = FRAG_CLEAR_NS_PER_MIB * (frag_time)1024;
@@ -318,7 +319,7 @@ static void memory_just_given_back_is_waited_for(void **state)
     close_pair(&p);
 }
 
-/* More than the device says that it has, but none of it is to be cleared. */
+/* More than the device reports, but none of it has to be cleared. */
 static void what_was_never_used_is_not_waited_for(void **state)
 {
     struct frag_twin_cost cost;
@@ -340,7 +341,7 @@ static void what_was_never_used_is_not_waited_for(void **state)
 
 /* ---------------------------------------------------------- refusals --- */
 
-/* The arena has 64 MiB; what it refuses the device is not asked for. */
+/* The arena has 64 MiB; a request that it refuses does not reach the device. */
 static void the_arena_is_asked_first_for_memory(void **state)
 {
     const struct frag_backend_ops *ops;
@@ -425,7 +426,8 @@ static void a_call_that_the_device_fails_can_be_made_again(void **state)
     }
 }
 
-/* Likewise of the arena, while it is asked first: then the device is not. */
+/* The same for the arena, which receives the call first: then the device does
+ * not receive it. */
 static void what_the_arena_fails_the_device_is_not_asked(void **state)
 {
     static const struct step asked[] = {
@@ -452,7 +454,7 @@ static void what_the_arena_fails_the_device_is_not_asked(void **state)
         assert_int_equal(take_step(p.twin, &t, &asked[i]), FRAG_OK);
         are_alike(&p);
     }
-    close_pair(&p); /* which frees the books of what is held */
+    close_pair(&p); /* which frees the list of held memory */
 }
 
 static void what_was_not_taken_cannot_be_given(void **state)
@@ -484,7 +486,7 @@ static void what_was_not_taken_cannot_be_given(void **state)
 
 /* ------------------------------------------------------- the rest --- */
 
-/* The capacity is what the arena allows, the granularity what the device can.
+/* The capacity is that of the arena, the granularity that of the device.
  */
 static void it_says_of_each_side_what_is_its_own(void **state)
 {

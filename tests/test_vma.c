@@ -16,7 +16,8 @@ static const char BLOCKS[] = "block=16KiB";
 
 static const struct picture pictures[] = {
     /* clang-format off */
-    /* The first block: an eighth, or what is at least twice the request. */
+    /* The first block: an eighth of the block size, or the size that is at
+     * least twice the request. */
     {"vma", ROOM, "a4",                     "aaaa...."},
     {"vma", ROOM, "a5",                     "aaaaa..........."},
     {"vma", ROOM, "a8",                     "aaaaaaaa........"},
@@ -53,15 +54,15 @@ static const struct picture pictures[] = {
     {"vma", 15,   "a8 -a",                  "........"},
     {"vma", 7,    "a8",                     ""},
 
-    /* The next larger piece, before the rest of the block, before a piece of
-     * just the size. */
+    /* The next larger chunk, before the rest of the block, before a chunk of
+     * exactly the size. */
     {"vma", ROOM, "a2 b1 -a c2",            "..bcc..."},
     {"vma", ROOM, "a2 b1 c3 d1 -a -c e2",   "..bee.d."},
     {"vma", ROOM, "a2 b1 c5 -a d2",         "ddbccccc"},
     {"vma", ROOM, "a1 b1 c2 -a d1",         ".bccd..."},
     {"vma:strategy=min_time", ROOM, "a2 b1 -a c2", "..bcc..."},
     {"vma:strategy=min_time", ROOM, "a2 b1 c3 d1 -a -c e2", "..bee.d."},
-    /* The piece of the size, before the rest, before the next larger one. */
+    /* The chunk of that size, before the rest, before the next larger one. */
     {"vma:strategy=min_memory", ROOM, "a2 b1 -a c2", "ccb....."},
     {"vma:strategy=min_memory", ROOM, "a2 b1 c3 d1 -a -c e2", "eeb...d."},
     {"vma:strategy=min_memory", ROOM, "a3 b1 c2 d1 -a -c e2", "...beed."},
@@ -70,7 +71,7 @@ static const struct picture pictures[] = {
     {"vma:strategy=min_offset", ROOM, "a3 b1 c2 d1 -a -c e2", "ee.b..d."},
     {"vma:strategy=min_offset", ROOM, "a2 b1 -a c2", "ccb....."},
     {"vma:strategy=min_offset", ROOM, "a2 b1 -a c3", "..bccc.."},
-    /* Of equals the last freed. */
+    /* Among equals, the last one freed. */
     {"vma", ROOM, "a1 b1 c1 d1 e4 -a -c f1", ".bfdeeee"},
     {"vma", ROOM, "a1 b1 c1 d1 e4 -c -a f1", "fb.deeee"},
     {"vma", ROOM, "a3 b1 c3 d1 -a -c e2",   "...bee.d"},
@@ -81,12 +82,13 @@ static const struct picture pictures[] = {
     {"vma", ROOM, "a2 b2 c2 d2 -a -c -b e6", "eeeeeedd"},
     {"vma", ROOM, "a2 b2 c4 -c -b e6",      "aaeeeeee"},
     {"vma", ROOM, "a2 b2 c4 -b -c e6",      "aaeeeeee"},
-    /* The rest is in no list: a larger piece comes first. */
+    /* The rest is in no list: a larger chunk comes first. */
     {"vma", ROOM, "a5 b1 c7 d3 -d -a e2",   "ee...bccccccc..."},
     {"vma", ROOM, "a4@1 -a b8@2/1",         "bbbbbbbb"},
 
-    /* One empty block is kept, a second one goes; so does one in the last place
-     * when another block has a free that does not empty it. */
+    /* One empty block is kept, a second one is released. An empty block in the
+     * last place is also released when another block has a free that does not
+     * empty it. */
     {"vma", ROOM, "a4 -a",                  "........"},
     {"vma", ROOM, "a4 b4 c4 -a -b",         "........|cccc............"},
     {"vma", ROOM, "a4 b4 c4 -a -b -c",      "........"},

@@ -27,7 +27,8 @@ static const struct picture pictures[] = {
     {"expandable", ROOM, "a3 b1 c2 d2 -a -c e2",   "...b|eedd"},
     {"expandable", ROOM, "a2 b1 c2 d3 -c -a e2",   "eeb.|.ddd"},
     {"expandable", ROOM, "a4 b4 -a c2",            "cc..|bbbb"},
-    /* In it the low end, or the high one if more whole pages stay free. */
+    /* In that hole, the low end, or the high end if more whole pages stay
+     * free. */
     {"expandable", ROOM, "a1 b11 -b d3",           "addd|....|...."},
     {"expandable", ROOM, "a1 b11 -b d4",           "addd|d...|...."},
     {"expandable", ROOM, "a3 b11 c2 -b d2",        "aaa.|....|....|ddcc"},
@@ -46,8 +47,8 @@ static const struct picture pictures[] = {
     {"expandable", ROOM, "a6 b8 c5 d5 -b ! e7",    "aaaa|aaee|eeee|e.cc|cccd|dddd"},
     {"expandable", ROOM, "a6 b8 c5 d5 -b ! e8",    "aaaa|aaee|eeee|eecc|cccd|dddd"},
     {"expandable", ROOM, "a6 b8 c5 d5 -b ! e9",    "aaaa|aa..|..cc|cccd|dddd|eeee|eeee|e..."},
-    /* Where a page is saved, the smallest tile that saves one is continued,
-     * from below or from above; else the largest. */
+    /* If this saves a page, the smallest tile that saves one is continued, from
+     * below or from above; otherwise the largest one. */
     {"expandable", ROOM, "a7 b8 c1 -b ! e5",       "aaaa|aaae|eeee|...c"},
     {"expandable", ROOM, "a5 b8 c3 -b ! e5",       "aaaa|a...|eeee|eccc"},
     {"expandable", ROOM, "a5 b8 c3 -b ! e4",       "aaaa|aeee|e...|.ccc"},
@@ -81,7 +82,7 @@ static const struct picture pictures[] = {
     {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d e8", "....|bbbb|....|eeee|eeee"},
     {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d e4", "eeee|bbbb|....|....|...."},
     {"stitch:fragment=512", 12, "a4 b4 c4 -a -c d8 -d !", "bbbb"},
-    /* What is missing is created and stitched to it. */
+    /* Missing memory is created and stitched to it. */
     {"stitch:fragment=512", 12, "a4 b4 -a c8",     "....|bbbb|....|cccc|cccc"},
     {"stitch:fragment=512", 8, "a4 b4 -a c8",      "bbbb"},
     {"stitch:fragment=512,pool=0", 12, "a4 b4 c4 -a -c d8 -d -b e12", "....|....|....|eeee|eeee|eeee"},
@@ -94,8 +95,8 @@ static const struct picture pictures[] = {
     {"remap", ROOM, "a4 b4 c4 -a -c d8",           "bbbb|dddd|dddd"},
     {"remap", ROOM, "a4 b4 c4 d4 -a -c e8",        "bbbb|dddd|eeee|eeee"},
     {"remap", ROOM, "a4 b4 -a c9",                 "bbbb|cccc|cccc|c..."},
-    /* One that has them all, the tightest; else the largest, of equals the
-     * highest; its highest pages. */
+    /* The tightest hole that has all pages; otherwise the largest, and among
+     * equals the highest; its highest pages. */
     {"remap", ROOM, "a12 b4 c10 -a -c d14",        "....|....|bbbb|dddd|dddd|dddd|dd.."},
     {"remap", ROOM, "a8 b4 c4 d4 e10 -a -c -e f13", "....|....|bbbb|dddd|ffff|ffff|ffff|f..."},
     {"remap", ROOM, "a4 b4 c4 d4 e10 -a -c -e f13", "bbbb|....|dddd|ffff|ffff|ffff|f..."},
@@ -180,7 +181,7 @@ static void memory_is_as_drawn(void **state)
 static const struct traffic *at_work;
 static bool has_waited; /* in this step */
 
-/* What the shadow does, where a program is at work. */
+/* Actions of the shadow while a program runs. */
 static enum frag_err wait_at_work(struct frag_backend *mem)
 {
     has_waited = true;
@@ -254,8 +255,8 @@ static void check_contents(struct traffic *t, struct shadow *s,
             fail_msg("%s: block %zu has lost its contents", name, i);
 }
 
-/* Where nothing is meshed, also none goes for an instant, and nothing before
- * the device was waited for. */
+/* If nothing is meshed, no memory is unmapped even for a moment, and none
+ * before a wait for the device. */
 static void follow_contents(const struct frag_policy *policy,
                             const char *params, uint64_t seed)
 {
