@@ -151,7 +151,7 @@ def main():
         orders(folder)
         writes(folder)
         names_by_process(folder)
-    refuses("too long", FRAGSIM_OUTPUT="x" * 5000)
+    refuses("at most 4095 characters", FRAGSIM_OUTPUT="x" * 5000)
     refuses("there is no policy", FRAGSIM_POLICY="no_such")
     refuses("segment", FRAGSIM_POLICY="best_fit:segment=x")
     refuses("moves blocks", FRAGSIM_POLICY="compact")

@@ -423,7 +423,7 @@ static void a_broken_file_is_refused_with_its_line(void **state)
     refused(HEAD "map,1,2\n", ":3: expected call,bytes,round,ns");
     refused(HEAD "map,1,2,3,4\n", ":3: expected call,bytes,round,ns");
     refused(HEAD "map,-1,2,3\n", ":3: expected call,bytes,round,ns");
-    refused(HEAD "map,1,2,3\nmalloc,1,2,3\n", ":4: \"malloc\" is no driver");
+    refused(HEAD "map,1,2,3\nmalloc,1,2,3\n", ":4: \"malloc\" is not a driver");
     assert_int_equal(frag_timings_read("/nonexistent", &t, NULL), FRAG_IO);
 }
 
