@@ -1,4 +1,5 @@
-/* checks.h - checks of the policies whose state is in no header.
+/* checks.h - checks of invariants, for the policies whose state is private to
+ * one source file.
  *
  * Each function returns NULL or a text that names the broken invariant; see
  * mechanism/check.h. Only tests call them. Other policies declare their checks

@@ -34,7 +34,7 @@ FRAG_BEGIN_DECLS
 enum frag_needs {
     FRAG_NEEDS_VMM = 1 << 0,    /* the backend's virtual memory calls; a heap on
                                    a backend without them is not opened */
-    FRAG_NEEDS_FUTURE = 1 << 1, /* heap->future; see there for a run without */
+    FRAG_NEEDS_FUTURE = 1 << 1, /* heap->future, if it is known: see there */
     FRAG_NEEDS_MOVES = 1 << 2,  /* heap->moved; refused for a running program,
                                    which has the addresses of its blocks */
 };
@@ -64,9 +64,7 @@ enum {
                              "Device Memory Accesses") */
 };
 
-/* All requests of the trace, in the order in which they arrive. Repeated
- * replays request the whole trace again; live blocks are freed between two
- * repetitions. */
+/* One request of the trace. */
 struct frag_future_request {
     frag_size size;     /* requested bytes */
     uint64_t allocs_at; /* index of the event that requests the block */
@@ -76,6 +74,9 @@ struct frag_future_request {
     frag_pool pool;
 };
 
+/* All requests of the trace, in the order in which they arrive. Repeated
+ * replays request the whole trace again; live blocks are freed between two
+ * repetitions. */
 struct frag_future {
     size_t count;
     const struct frag_future_request *requests;
@@ -99,7 +100,7 @@ struct frag_heap {
     void *user; /* the caller's; passed to moved */
 };
 
-/* The kind of a parameter sets the type of its value in the state. */
+/* The kind of a parameter determines the type of its value in the state. */
 enum frag_param_kind {
     FRAG_PARAM_SIZE,   /* frag_size, read by frag_size_parse; FRAG_UNLIMITED is
                           written "inf" */

@@ -30,7 +30,8 @@ enum frag_call {
 /* How the reserved bytes are used after one event. The parts sum to the
  * reserved bytes; in the breakdown of the peak, they sum to peak_reserved.
  *
- * The three free parts are seen from the request of that event. A segment or
+ * The three free parts are classified relative to the stream and the pool of
+ * the request of that event. A segment or
  * reservation belongs to the stream and pool of the first block that was
  * allocated in it. Before its first block, it counts as belonging to the
  * stream and pool of the request. An event without a request counts as stream

@@ -158,8 +158,9 @@ struct frag_pool_id {
  *   EMPTY_CACHE     none
  */
 struct frag_device_trace {
-    uint32_t device;  /* number of the device */
-    uint32_t slots;   /* peak number of live blocks; every id is less */
+    uint32_t device; /* number of the device */
+    uint32_t
+        slots; /* peak number of live or pending blocks; every id is less */
     uint64_t count;   /* number of events */
     uint64_t initial; /* the first `initial` events are ALLOCs that rebuild the
                          blocks that were live before the recording began */

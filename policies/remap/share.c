@@ -47,7 +47,8 @@ struct share_search {
     struct sharing best;
 };
 
-/* Compares a head and a tail of these sizes with the best; one may be NULL. */
+/* Makes a head and a tail of these sizes the best sharing if they are better
+ * than the best so far. One of the two may be NULL. */
 static void consider(struct share_search *s, struct page_tile *head,
                      frag_size head_size, struct page_tile *tail,
                      frag_size tail_size)

@@ -1,5 +1,5 @@
 /* observe.c - PyTorch's counters, and the blocks as PyTorch's snapshot shows
- * them. Only validation uses it; torch.h has the interface.
+ * them. Only validation uses this file; torch.h has the interface.
  */
 #include "policies/torch/state.h"
 

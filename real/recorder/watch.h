@@ -2,9 +2,9 @@
  * until it is in the log. Private to real/recorder/.
  *
  * A call that releases memory claims its place in the log before it is passed
- * on; all other calls claim it after they return (traces/record_log.h explains
- * why). A call that the driver makes inside another call is passed on but not
- * recorded. Only the thread that began a watch may use it.
+ * on; all other calls claim their place after they return (traces/record_log.h
+ * explains why). A call that the driver makes inside another call is passed on
+ * but not recorded. Only the thread that began a watch may use it.
  */
 #ifndef FRAG_REAL_RECORDER_WATCH_H
 #define FRAG_REAL_RECORDER_WATCH_H

@@ -1,6 +1,7 @@
-/* order.c - the set of freed address ranges, and for each pair of streams how
- * many frees of one the other runs after. It calls `wait` and never CUDA
- * itself. */
+/* order.c - decides when a stream must wait before it may use memory that
+ * another stream freed. It stores the freed address ranges and, for each pair
+ * of streams, which frees of one the other has already waited for. It calls
+ * `wait` and never CUDA itself. */
 #include "real/torch/order.h"
 
 #include <stdlib.h>

@@ -61,8 +61,8 @@ void frag_arena_close(struct frag_backend *arena); /* NULL is allowed */
  * ordinary segment, or, if `expandable`, a reservation that is mapped granule
  * by granule. INVALID if the range is empty, is not below 2^62, overlaps held
  * memory or a chunk of the simulated driver, or, if `expandable`, is not whole
- * granules; OOM; NOMEM. On error no memory is held, but the arena may never
- * again choose these addresses for a segment. */
+ * granules; OOM; NOMEM. On error no memory is held, but from then on the
+ * arena might not choose these addresses for a segment. */
 enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
                               frag_size size, bool expandable);
 

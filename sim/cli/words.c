@@ -57,7 +57,7 @@ const struct word words[] = {
     {"first OOM", "index of the event of the first OOM, from 0", NULL},
     {"retries",
      "requests that were not met at the first attempt: the device refused and "
-     "the policy tried again, or the policy waited and returned cached memory",
+     "was asked again, or the policy waited for it and returned cached memory",
      NULL},
     {"driver calls",
      "calls of the device's driver that allocate, free, map or unmap memory, "
@@ -78,8 +78,8 @@ const struct word words[] = {
      "needs beyond its blocks",
      NULL},
     {"safe from",
-     "the capacity from which on no capacity fails, printed with --frontier; "
-     "a policy can fail at a capacity above fits from",
+     "the smallest capacity at and above which no run fails, printed with "
+     "--frontier; a policy can fail at a capacity above fits from",
      NULL},
 
     {"saves",
@@ -91,7 +91,7 @@ const struct word words[] = {
      "`fragsim compare', driver calls of the run",
      NULL},
     {"within bounds",
-     "yes if the setting meets every request at --capacity and keeps "
+     "yes if the setting meets every request at --capacity and stays within "
      "--max-calls-ratio and --max-seconds on every trace",
      NULL},
     {"settings", "value of PYTORCH_CUDA_ALLOC_CONF", NULL},

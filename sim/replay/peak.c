@@ -1,4 +1,5 @@
-/* peak.c - takes the picture of a moment, and that of the peak of reserved.
+/* peak.c - keeps how the reserved bytes are used at the peak of reserved. A
+ * picture is that breakdown after one event (picture.h).
  *
  * A program that fills its memory sets a new peak with every segment, and only
  * the last peak counts. The picture of a peak is therefore postponed until an

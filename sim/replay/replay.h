@@ -30,8 +30,8 @@ struct frag_run {
                                           defaults filled in */
 };
 
-/* Functions that observe a run, for validation. They slow the loop down. Each
- * function may be NULL. */
+/* Functions that observe a run, for validation and figures. They slow the loop
+ * down. Each function may be NULL. */
 struct frag_replay_watch {
     void *user; /* first argument of each function */
     /* Called once, after the heap was opened and before the first event. */

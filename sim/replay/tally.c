@@ -1,5 +1,6 @@
-/* tally.c - folds the numbers of a window of events into peaks, means and the
- * series. The functions that run at every event are inline in tally.h. */
+/* tally.c - sums the bytes after each event up to peaks, means and the series.
+ * A window is the events since the reserved bytes changed last. The functions
+ * that run at every event are inline in tally.h. */
 #include "sim/replay/tally.h"
 
 static void raise_to(frag_size *most, frag_size x)

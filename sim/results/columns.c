@@ -1,6 +1,6 @@
 /* columns.c - the tables of columns: name, type, units, meaning and formula of
- * every number in a result. Result files store these texts, so they keep their
- * bytes. */
+ * every number in a result. Result files store these texts, so a change of
+ * a text changes the bytes of every result file. */
 #include "sim/results/columns.h"
 
 #include <string.h>

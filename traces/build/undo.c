@@ -2,8 +2,8 @@
  *
  * The address space is divided into parts at both ends of every range that an
  * action or a final segment has. A part was reserved at the start if the first
- * action on it returned it, or if no action touched it and a final segment
- * contains it.
+ * action on it returned it to the device, or if no action touched it and a
+ * final segment contains it.
  *
  * The actions, and after them the final segments, mark their parts in order. A
  * part keeps its first mark. A marked part refers to the next part, so that

@@ -1,5 +1,5 @@
-/* cells.c - formats fields of data files; counts characters, not bytes, of
- * UTF-8. */
+/* cells.c - formats the fields of the data files that gnuplot reads; counts
+ * characters, not bytes, of UTF-8. */
 #include "sim/cli/figures/cells.h"
 
 #include <inttypes.h>

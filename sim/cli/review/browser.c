@@ -1,4 +1,5 @@
-/* browser.c - runs Chromium without a window, with a temporary profile. */
+/* browser.c - prints the review page as PDF: runs Chromium without a window,
+ * with a temporary profile. */
 #include "sim/cli/review/browser.h"
 
 #include <errno.h>

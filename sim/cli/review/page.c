@@ -1,4 +1,5 @@
-/* page.c - writes the page of a review, part by part. */
+/* page.c - writes the HTML page of `fragsim report`, part by part: the verdict,
+ * the figures and the commands. */
 #include "sim/cli/review/page.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/review/html.h"

@@ -222,7 +222,8 @@ static const struct option_row options[] = {
                            "searched; - is stdout"),
     OUTPUT_CSV_OPTION(AT),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
-    {"jobs", 'j', "N", "number of threads (default: one for each processor)",
+    {"jobs", 'j', "N", "number of threads (default: the processors that the "
+                       "process may use)",
      OPTION_NUMBER, AT(jobs), NULL},
     CELL_MODEL_OPTIONS(AT),
     {0},

@@ -207,8 +207,8 @@ const struct verb verb_replay = {
     .args = "TRACE...",
     .summary = "replay traces against policies, each at every capacity",
     .about =
-        "The command prints a table of peak memory, fragmentation and OOM "
-        "points, with one row for each trace, device, policy and capacity. A "
+        "The command prints a table of peak memory, fragmentation and OOMs, "
+        "with one row for each trace, device, policy and capacity. A "
         "request that the device cannot meet is counted and skipped. Such an "
         "OOM is a result, not an error, and does not change the exit code.\n\n"
         "A policy is NAME or NAME:PARAMS. The text after `torch:' has the "

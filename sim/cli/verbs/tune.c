@@ -371,8 +371,8 @@ static const struct option_row options[] = {
                             "(default: 400)",
      OPTION_NUMBER, AT(evaluations), NULL},
     {"no-hold-out", 0, NULL,
-     "do not test the search: by default it is repeated without a part of the "
-     "traces, and its result is run on that part",
+     "skip the hold-out test, which repeats the search without a part of the "
+     "traces and runs the setting that it finds on that part",
      OPTION_SWITCH, AT(no_hold_out), NULL},
     {"verify-with", 0, "FILE",
      "write files for a run on a real device that verifies the figures: jobs "
@@ -381,7 +381,8 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(verify), NULL},
     OUTPUT_JSON_OPTION(AT, "the result as JSON; - is stdout"),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
-    {"jobs", 'j', "N", "number of threads (default: one for each processor)",
+    {"jobs", 'j', "N", "number of threads (default: the processors that the "
+                       "process may use)",
      OPTION_NUMBER, AT(jobs), NULL},
     CELL_MODEL_OPTIONS(AT),
     {0},

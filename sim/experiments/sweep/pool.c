@@ -1,5 +1,5 @@
-/* pool.c - the threads of a sweep, and the main thread, which writes the
- * journal. */
+/* pool.c - the threads of a sweep. Workers open traces and run cells within the
+ * memory budget; the main thread writes the finished cells to the journal. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-/* search.c - the grid, the annealing and the coordinate descent of the search.
- */
+/* search.c - searches for the best settings of PyTorch's allocator: first a
+ * grid of settings, then simulated annealing, then a coordinate descent. */
 #define _GNU_SOURCE /* tdestroy, twalk_r */
 #include "sim/experiments/tune/search.h"
 

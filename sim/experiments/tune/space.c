@@ -1,5 +1,5 @@
-/* space.c - the axes of the settings, the places on each axis, and the text of
- * a point. */
+/* space.c - the space of settings that tune searches: the values of each
+ * setting, and the PYTORCH_CUDA_ALLOC_CONF text of a point in that space. */
 #include "sim/experiments/tune/space.h"
 
 #include <stdarg.h>
