@@ -10,18 +10,31 @@
  * Source: Knuth, The Art of Computer Programming, vol. 1, section 2.5, exercise
  * 6: the roving pointer.
  */
-#include "policies/mechanism/fit.h"
+#include "policies/mechanism/fit_steps.h"
 
 struct next_fit {
     struct address_fit base;
-    frag_addr rover; /* where the next search starts */
+    frag_addr rover;          /* where the next search starts */
+    const struct block *last; /* the live block that ends there, or NULL */
 };
+
+/* A hole that begins at the rover is the lowest one that the search can find.
+ * It follows `last`, so that no search is needed. */
+static struct hole *at_rover(const struct next_fit *n, frag_size size)
+{
+    struct block *above = n->last ? n->last->next : NULL;
+
+    return above && !is_used(above) && above->hole.size >= size ? &above->hole
+                                                                : NULL;
+}
 
 static struct hole *next(struct fit *fit, frag_size size)
 {
     const struct next_fit *n = (struct next_fit *)fit;
-    struct hole *found = holes_lowest(n->base.holes, size, n->rover);
+    struct hole *found = at_rover(n, size);
 
+    if (!found)
+        found = holes_lowest(n->base.holes, size, n->rover);
     return found ? found : holes_lowest(n->base.holes, size, 0);
 }
 
@@ -33,7 +46,18 @@ static enum frag_err next_fit_alloc(struct frag_heap *heap,
 
     FRAG_TRY(fit_alloc(heap, req, out));
     n->rover = out->addr + out->size;
+    n->last = out->node;
     return FRAG_OK;
+}
+
+static void next_fit_free(struct frag_heap *heap,
+                          const struct frag_block *block)
+{
+    struct next_fit *n = heap->state;
+
+    if (block->node == n->last)
+        n->last = NULL;
+    fit_free(heap, block);
 }
 
 static enum frag_err init(struct frag_heap *heap)
@@ -58,6 +82,6 @@ const struct frag_policy frag_policy_next_fit = {
     .init = init,
     .fini = fit_fini,
     .alloc = next_fit_alloc,
-    .free = fit_free,
+    .free = next_fit_free,
     .trim = fit_trim,
 };

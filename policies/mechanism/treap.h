@@ -81,12 +81,12 @@ static inline TREAP_NODE **treap_toward(TREAP_NODE *t, const TREAP_NODE *n)
 /* Removes n from the tree t and returns the new root. */
 static inline TREAP_NODE *treap_without(TREAP_NODE *t, const TREAP_NODE *n)
 {
-    TREAP_NODE **link;
-
     if (t == n)
         return treap_joined(t->low, t->high);
-    link = treap_toward(t, n);
-    *link = treap_without(*link, n);
+    if (n->at < t->at)
+        t->low = treap_without(t->low, n);
+    else
+        t->high = treap_without(t->high, n);
     return treap_measured(t);
 }
 
