@@ -9,7 +9,7 @@
 
 void ranges_add(struct ranges *t, struct range *r)
 {
-    treap_insert(&t->root, r);
+    treap_insert(&t->root, r, r->at);
 }
 
 void ranges_remove(struct ranges *t, struct range *r)

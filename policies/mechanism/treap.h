@@ -8,9 +8,9 @@
  * tree is the pointer to its root; NULL is an empty tree. No function here
  * allocates or fails.
  *
- * The rank of a node is a hash of its address and size at the time when it is
- * inserted. It is stored, so the same calls always build the same tree, at
- * whatever host addresses the nodes are.
+ * The rank of a node is a hash of a number that the caller passes when it
+ * inserts the node. The rank is stored, so the same calls always build the same
+ * tree, at whatever host addresses the nodes are.
  *
  * Source: Seidel and Aragon, Randomized Search Trees, Algorithmica 16, 1996.
  */
@@ -111,12 +111,14 @@ treap_first_touched(TREAP_NODE **tree, const TREAP_NODE *n, uint64_t size)
     return link;
 }
 
-/* Inserts n; the caller has set n->at and n->size. */
-static inline void treap_insert(TREAP_NODE **tree, TREAP_NODE *n)
+/* Inserts n; the caller has set n->at and n->size. The rank of n is a hash of
+ * `seed`, which should differ between the nodes of a tree and depend on the
+ * node alone. */
+static inline void treap_insert(TREAP_NODE **tree, TREAP_NODE *n, uint64_t seed)
 {
     TREAP_NODE **link = tree;
 
-    n->rank = treap_mixed(n->at + n->size * 0x9e3779b97f4a7c15u);
+    n->rank = treap_mixed(seed);
     while (*link && (*link)->rank >= n->rank) {
         if ((*link)->widest < n->size)
             (*link)->widest = n->size;
