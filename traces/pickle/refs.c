@@ -1,5 +1,7 @@
-/* refs.c - the references of a pickle: stores stack values in the memo as codes
- * of 32 bits, and restores values from codes. */
+/* refs.c - the references of a pickle. A pickle numbers the values that it uses
+ * again and keeps them in a table, its memo. This file stores a value of the
+ * stack in the memo as a code of 32 bits, and restores the value from its code.
+ */
 #include <inttypes.h>
 #include <string.h>
 
