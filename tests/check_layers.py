@@ -29,6 +29,7 @@ ROOMS = {
     "traces/bytes": ([], "traces"),
     "traces/pickle": ([], "traces/bytes +"),
     "traces/build": ([], "traces"),
+    "traces/steps": ([], "traces"),
     "traces/file": ([], "traces/bytes +"),
     "traces/export": ([], "traces/bytes +"),
     "traces/import/torch": ([], "traces/build traces/pickle +"),

@@ -1,0 +1,318 @@
+/* test_steps.c - tests the search for steps, and the completion of the traces
+ * of dead jobs, on a training loop whose needs are known (dead_job.h) and on
+ * recordings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/dead_job.h"
+#include "traces/steps/align.h"
+#include "traces/steps/complete.h"
+#include "traces/steps/predict.h"
+
+static struct frag_error error;
+
+/* ---- naive figures ---- */
+
+/* The most bytes that live blocks request, by counting. */
+static frag_size peak_of(const struct frag_device_trace *d, uint64_t until)
+{
+    frag_size *held = calloc(d->slots + 1, sizeof(*held));
+    frag_size live = 0, peak = 0;
+
+    for (uint64_t i = 0; i < until; i++) {
+        if (d->op[i] == FRAG_ALLOC)
+            live += held[d->id[i]] = d->bytes[i];
+        else if (d->op[i] == FRAG_FREE)
+            live -= held[d->id[i]];
+        if (live > peak)
+            peak = live;
+    }
+    free(held);
+    return peak;
+}
+
+static struct frag_trace *completed(const struct job *j, uint64_t further,
+                                    struct frag_completion *c)
+{
+    const struct frag_completion_options options = {.further = further};
+    struct frag_trace *t = job_trace(j);
+
+    assert_non_null(t);
+    assert_int_equal(frag_trace_complete(t, &options, c, &error), FRAG_OK);
+    return t;
+}
+
+/* ---- steps ---- */
+
+static void steps_are_found_without_marks(void **state)
+{
+    const struct job j = {.steps = 20, .varies = true, .dies_in = UINT64_MAX};
+    struct frag_trace *t = job_trace(&j);
+    struct frag_steps s;
+
+    (void)state;
+    assert_int_equal(
+        frag_steps_find(t, t->devices, t->devices->count, NULL, &s, &error),
+        FRAG_OK);
+    assert_int_equal(s.source, FRAG_STEPS_PERIOD);
+    assert_null(s.mark);
+    assert_in_range(s.count, 18, 20);
+    for (uint64_t i = 0; i < s.count; i++)
+        assert_int_equal(s.items[i].to - s.items[i].from,
+                         s.items[0].to - s.items[0].from);
+    assert_true(s.likeness > 0.99);
+    frag_steps_close(&s);
+    frag_trace_close(t);
+}
+
+static void marks_win(void **state)
+{
+    const struct job j = {
+        .steps = 9, .varies = true, .marks = true, .dies_in = UINT64_MAX};
+    struct frag_trace *t = job_trace(&j);
+    struct frag_steps s;
+
+    (void)state;
+    assert_int_equal(
+        frag_steps_find(t, t->devices, t->devices->count, NULL, &s, &error),
+        FRAG_OK);
+    assert_int_equal(s.source, FRAG_STEPS_MARKS);
+    assert_string_equal(s.mark, "Optimizer.step#7");
+    assert_int_equal(s.count, 8);
+    for (uint64_t i = 0; i < s.count; i++)
+        assert_int_equal(s.items[i].live, s.live_after);
+    frag_steps_close(&s);
+    assert_int_equal(
+        frag_steps_find(t, t->devices, t->devices->count, "nobody", &s, &error),
+        FRAG_INVALID);
+    assert_non_null(strstr(error.text, "no mark named \"nobody\""));
+    frag_trace_close(t);
+}
+
+static void noise_has_no_steps(void **state)
+{
+    struct frag_build *b = frag_build_open("noise", "test");
+    struct frag_trace *t;
+    struct frag_steps s;
+    uint64_t seed = 12345;
+    bool live[64] = {false};
+
+    (void)state;
+    for (uint64_t i = 0; i < 4000; i++) {
+        uint64_t id;
+
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        id = seed >> 58;
+        assert_int_equal(frag_build_event(b, 0,
+                                          live[id] ? FRAG_FREE : FRAG_ALLOC, id,
+                                          1 + (seed >> 40), 0, i, &error),
+                         FRAG_OK);
+        live[id] = !live[id];
+    }
+    assert_int_equal(frag_build_finish(b, NULL, &t, &error), FRAG_OK);
+    frag_build_close(b);
+    assert_int_equal(
+        frag_steps_find(t, t->devices, t->devices->count, NULL, &s, &error),
+        FRAG_OK);
+    assert_int_equal(s.source, FRAG_STEPS_NONE);
+    assert_int_equal(s.count, 0);
+    frag_steps_close(&s);
+    frag_trace_close(t);
+}
+
+/* ---- completion ---- */
+
+static void a_living_job_is_left_alone(void **state)
+{
+    const struct job j = {.steps = 6, .dies_in = UINT64_MAX};
+    struct frag_completion c;
+    struct frag_trace *t = completed(&j, 0, &c);
+    struct frag_trace *same = job_trace(&j);
+
+    (void)state;
+    assert_int_equal(c.reach, FRAG_REACH_WHOLE);
+    assert_int_equal(t->devices->count, same->devices->count);
+    assert_int_equal(t->note_count, same->note_count);
+    frag_trace_close(t);
+    frag_trace_close(same);
+}
+
+static void nothing_is_promised_without_a_step(void **state)
+{
+    const struct job j = {.steps = 6, .dies_in = 0, .dies_at = 9};
+    struct frag_completion c;
+    struct frag_trace *t = completed(&j, 0, &c);
+
+    (void)state;
+    assert_int_equal(c.reach, FRAG_REACH_NO_STEP);
+    assert_int_equal(c.steps, 0);
+    assert_non_null(strstr(t->notes[t->note_count - 1], "not known"));
+    frag_trace_close(t);
+}
+
+/* The completed trace of a job needs what the job needs that did not die, at
+ * whatever request it died, with equal and with varying shapes. */
+static void a_dead_job_needs_what_a_living_one_needs(void **state)
+{
+    struct job living = {.steps = 25, .dies_in = UINT64_MAX};
+
+    (void)state;
+    for (int kind = 0; kind < 8; kind++) {
+        struct frag_trace *whole;
+        frag_size peak;
+
+        living.varies = kind & 1;
+        living.leaks = kind & 2;
+        living.marks = kind & 4;
+        whole = job_trace(&living);
+        peak = peak_of(whole->devices, whole->devices->count);
+        for (unsigned at = 4; at < 18; at++) {
+            struct job dead = living;
+            struct frag_completion c;
+            struct frag_trace *t;
+            frag_size found;
+
+            dead.dies_in = 19;
+            dead.dies_at = at;
+            t = completed(&dead, 5, &c);
+            assert_int_equal(c.reach, FRAG_REACH_COMPLETED);
+            assert_true(c.finished);
+            assert_int_equal(c.added_steps, 5);
+            assert_in_range(c.steps, 18, 19);
+            found = peak_of(t->devices, t->devices->count);
+            assert_int_equal(found, c.peak);
+            /* a leak keeps 256 KiB a step, and the largest shape returns every
+             * five steps */
+            assert_in_range(found, peak - (5 << 18), peak + (5 << 18));
+            if (!living.leaks)
+                assert_int_equal(found, peak);
+            assert_in_range(c.growth, living.leaks ? 256 << 10 : 0,
+                            living.leaks ? 256 << 10 : 0);
+            frag_trace_close(t);
+        }
+        frag_trace_close(whole);
+    }
+}
+
+static void growth_is_carried_on(void **state)
+{
+    const struct job j = {
+        .steps = 30, .leaks = true, .dies_in = 20, .dies_at = 5};
+    frag_size peaks[2];
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        struct frag_completion c;
+        struct frag_trace *t = completed(&j, 10 + 100 * k, &c);
+
+        peaks[k] = c.peak;
+        assert_non_null(
+            strstr(t->notes[t->note_count - 1], "grows by 256 KiB"));
+        frag_trace_close(t);
+    }
+    assert_int_equal(peaks[1] - peaks[0], 100 * (256 << 10));
+}
+
+static void the_events_before_death_are_kept(void **state)
+{
+    const struct job j = {
+        .steps = 12, .varies = true, .dies_in = 8, .dies_at = 7};
+    struct frag_completion c;
+    struct frag_trace *was = job_trace(&j), *t = completed(&j, 0, &c);
+    const struct frag_device_trace *a = was->devices, *b = t->devices;
+
+    (void)state;
+    assert_in_range(c.event, 1, a->count - 1);
+    for (uint64_t i = 0; i <= c.event; i++) {
+        assert_int_equal(a->op[i], b->op[i]);
+        assert_int_equal(a->id[i], b->id[i]);
+        assert_int_equal(a->bytes[i], b->bytes[i]);
+        assert_int_equal(a->time[i], b->time[i]);
+    }
+    for (uint64_t i = 1; i < b->count; i++)
+        assert_true(b->time[i] >= b->time[i - 1]);
+    assert_int_equal(c.added_events, b->count - c.event - 1);
+    assert_false(b->recorded.has_actions);
+    frag_trace_close(was);
+    frag_trace_close(t);
+}
+
+static void reach_adds_nothing(void **state)
+{
+    const struct job j = {.steps = 12, .dies_in = 8, .dies_at = 7};
+    struct frag_completion c;
+    struct frag_trace *was = job_trace(&j), *t = job_trace(&j);
+
+    (void)state;
+    assert_int_equal(frag_trace_reach(t, NULL, &c, &error), FRAG_OK);
+    assert_int_equal(c.reach, FRAG_REACH_CUT);
+    assert_int_equal(t->devices->count, was->devices->count);
+    assert_in_range(c.steps, 7, 8);
+    assert_true(t->note_count > was->note_count);
+    frag_trace_close(was);
+    frag_trace_close(t);
+}
+
+/* ---- its parts ---- */
+
+static void alignment_keeps_order(void **state)
+{
+    const struct aligned a[] = {{0, 0, 100, 5}, {1, 0, 7, 9}, {2, 0, 300, 2}};
+    const struct aligned b[] = {
+        {0, 0, 200, 5}, {1, 0, 5000, 1}, {2, 0, 7, 9}, {3, 0, 600, 2}};
+    uint32_t pair[3];
+
+    (void)state;
+    assert_int_equal(align(a, 3, b, 4, pair, &error), FRAG_OK);
+    assert_int_equal(pair[0], 0);
+    assert_int_equal(pair[1], 2);
+    assert_int_equal(pair[2], 3);
+    assert_int_equal(align(a, 3, b, 0, pair, &error), FRAG_OK);
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(pair[k], UINT32_MAX);
+}
+
+static void sizes_follow_the_shape(void **state)
+{
+    struct sizes known[] = {
+        {{10, 20, 30}, 50},     /* the shape: now 5 times the first */
+        {{7, 7, 7}, 7},         /* does not depend on it */
+        {{100, 200, 300}, 500}, /* ten times the shape */
+    };
+    struct prediction p = {.step_count = 3};
+
+    (void)state;
+    predict_learn(&p, known, 3);
+    assert_int_equal(predict_size(&p, (frag_size[6]){10, 20, 30}), 50);
+    assert_int_equal(predict_size(&p, (frag_size[6]){9, 9, 9}), 9);
+    /* 4 * shape + 1000 */
+    assert_int_equal(predict_size(&p, (frag_size[6]){1040, 1080, 1120}), 1200);
+    /* no function of anything: the ratio of all */
+    assert_int_equal(predict_size(&p, (frag_size[6]){11, 4000, 17}), 55);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_are_found_without_marks),
+        cmocka_unit_test(marks_win),
+        cmocka_unit_test(noise_has_no_steps),
+        cmocka_unit_test(a_living_job_is_left_alone),
+        cmocka_unit_test(nothing_is_promised_without_a_step),
+        cmocka_unit_test(a_dead_job_needs_what_a_living_one_needs),
+        cmocka_unit_test(growth_is_carried_on),
+        cmocka_unit_test(the_events_before_death_are_kept),
+        cmocka_unit_test(reach_adds_nothing),
+        cmocka_unit_test(alignment_keeps_order),
+        cmocka_unit_test(sizes_follow_the_shape),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

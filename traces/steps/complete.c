@@ -1,0 +1,335 @@
+/* complete.c - decides whether a job died, finishes its last step and repeats
+ * its complete steps. */
+#include "traces/steps/complete.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "traces/steps/finish.h"
+#include "traces/steps/notes.h"
+#include "traces/storage.h"
+
+enum { SLOPES = 256 }; /* boundaries that are compared, the last ones */
+
+/* The share of the peak by which the live bytes at two boundaries may differ.
+ */
+static const double same_live = 0.01;
+
+/* ---- death ---- */
+
+/* The event of the request that ended the job; FRAG_NEVER if none did. */
+static uint64_t fatal_request(const struct frag_device_trace *d)
+{
+    const struct frag_recorded *r = &d->recorded;
+    uint64_t event = FRAG_NEVER;
+
+    for (uint64_t i = 0; i < r->action_count; i++)
+        if (r->actions[i].action == FRAG_OOM_REPORTED)
+            event = r->actions[i].event;
+    if (event >= d->count || d->op[event] != FRAG_ALLOC)
+        return FRAG_NEVER;
+    for (uint64_t i = event + 1; i < d->count; i++)
+        if (d->op[i] == FRAG_ALLOC)
+            return FRAG_NEVER; /* the job went on */
+    return event;
+}
+
+/* ---- repetition ---- */
+
+/* Makes counterparts for the blocks that are live where a step begins: a block
+ * that the step leaves live is its own counterpart; the others are paired with
+ * live blocks that no later step will free otherwise. */
+static enum frag_err match_start(struct extension *x, const struct frag_step *s,
+                                 bool *own, struct block_list *of)
+{
+    const struct blocks *b = x->blocks;
+
+    for (uint32_t k = 0; k < b->count; k++) {
+        x->counterpart[k] = UINT32_MAX;
+        if (!block_is_live(b, k, s->from))
+            continue;
+        own[k] = b->lives[k].free >= s->to && x->made[k].state != BLOCK_GONE;
+        if (own[k])
+            x->counterpart[k] = k;
+        else if (b->lives[k].free < s->to)
+            FRAG_TRY(block_list_add(of, extension_block(x, k), x->error));
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err list_live(struct extension *x, const bool *own,
+                               struct block_list *with)
+{
+    for (uint32_t k = 0; k < x->made_count; k++) {
+        const struct extension_block *m = &x->made[k];
+
+        if (m->state == BLOCK_GONE || (k < x->blocks->count && own[k]))
+            continue;
+        FRAG_TRY(block_list_add(with, extension_block(x, k), x->error));
+    }
+    return FRAG_OK;
+}
+
+/* Frees the blocks that were added and that no block of this step corresponds
+ * to: what one step leaves behind is not known to recur. */
+static enum frag_err free_lone(struct extension *x,
+                               const struct block_list *with, const bool *lone)
+{
+    for (uint64_t k = 0; k < with->count; k++)
+        if (lone[k] && with->items[k].block >= x->blocks->count)
+            FRAG_TRY(extension_free(x, with->items[k].block));
+    return FRAG_OK;
+}
+
+static enum frag_err match(struct extension *x, const struct frag_step *s,
+                           bool grows)
+{
+    bool *own = calloc((size_t)x->blocks->count + 1, sizeof(*own));
+    bool *lone = NULL;
+    struct block_list of = {0}, with = {0};
+    enum frag_err err = own ? match_start(x, s, own, &of)
+                            : frag_no_memory(x->error, "the live blocks");
+
+    if (err == FRAG_OK)
+        err = list_live(x, own, &with);
+    if (err == FRAG_OK) {
+        lone = calloc((size_t)with.count + 1, sizeof(*lone));
+        err = lone ? extension_pair(x, &of, &with, lone)
+                   : frag_no_memory(x->error, "the live blocks");
+    }
+    if (err == FRAG_OK && !grows)
+        err = free_lone(x, &with, lone);
+    free(own);
+    free(lone);
+    free(of.items);
+    free(with.items);
+    return err;
+}
+
+static enum frag_err repeat_step(struct extension *x, const struct frag_step *s,
+                                 bool grows)
+{
+    FRAG_TRY(match(x, s, grows));
+    for (uint64_t i = s->from; i < s->to; i++)
+        FRAG_TRY(extension_play(x, i, x->from->bytes[i]));
+    return FRAG_OK;
+}
+
+/* ---- figures ---- */
+
+/* Live bytes at boundary i of the steps. */
+static double live_at(const struct frag_steps *s, uint64_t i)
+{
+    return (double)(i < s->count ? s->items[i].live : s->live_after);
+}
+
+/* The growth of the live bytes a step: the median of the slopes between all
+ * pairs of boundaries (Theil and Sen), which neither the first step, in which a
+ * program sets itself up, nor a step that ends elsewhere can spoil. */
+static enum frag_err find_growth(const struct frag_steps *s, int64_t *growth,
+                                 struct frag_error *e)
+{
+    const uint64_t last = s->count, first = last > SLOPES ? last - SLOPES : 0;
+    const uint64_t n = last - first;
+    double *slopes = malloc((size_t)(n * (n + 1) / 2) * sizeof(*slopes));
+    size_t count = 0;
+
+    if (!slopes)
+        return frag_no_memory(e, "the steps");
+    for (uint64_t i = first; i < last; i++)
+        for (uint64_t k = i + 1; k <= last; k++)
+            slopes[count++] = (live_at(s, k) - live_at(s, i)) / (double)(k - i);
+    gsl_sort(slopes, 1, count);
+    *growth = s->count > 1
+                  ? (int64_t)gsl_stats_median_from_sorted_data(slopes, 1, count)
+                  : 0;
+    free(slopes);
+    return FRAG_OK;
+}
+
+/* The first of the complete steps that are repeated: they are as many of the
+ * last steps as possible, after which the live bytes have grown by no more than
+ * the growth of that many steps. Repeating the steps in which a program sets
+ * itself up would set it up again. */
+static uint64_t first_repeated(const struct frag_steps *s,
+                               const struct frag_completion *c)
+{
+    uint64_t first = 0;
+
+    while (first + 1 < s->count &&
+           fabs(live_at(s, s->count) - live_at(s, first) -
+                (double)(s->count - first) * (double)c->growth) >
+               same_live * (double)c->most_peak)
+        first++;
+    return first;
+}
+
+static enum frag_err describe(const struct frag_steps *s,
+                              struct frag_completion *c, struct frag_error *e)
+{
+    c->source = s->source;
+    c->mark = s->mark;
+    c->likeness = s->likeness;
+    c->steps = s->count;
+    if (!s->count)
+        return FRAG_OK;
+    c->least_peak = s->items[0].peak;
+    for (uint64_t i = 0; i < s->count; i++) {
+        if (s->items[i].peak < c->least_peak)
+            c->least_peak = s->items[i].peak;
+        if (s->items[i].peak > c->most_peak)
+            c->most_peak = s->items[i].peak;
+    }
+    return find_growth(s, &c->growth, e);
+}
+
+/* The most bytes that live blocks request in the extension. */
+static enum frag_err find_peak(const struct extension *x, frag_size *peak)
+{
+    frag_size *held = calloc((size_t)x->out.slots + 1, sizeof(*held));
+    frag_size live = 0;
+
+    if (!held)
+        return frag_no_memory(x->error, "the peak of the trace");
+    *peak = 0;
+    for (uint64_t i = 0; i < x->out.count; i++) {
+        if (x->op[i] == FRAG_ALLOC)
+            live += held[x->id[i]] = x->bytes[i];
+        else if (x->op[i] == FRAG_FREE)
+            live -= held[x->id[i]];
+        *peak = live > *peak ? live : *peak;
+    }
+    free(held);
+    return FRAG_OK;
+}
+
+/* ---- one device ---- */
+
+static uint64_t further_steps(const struct frag_completion_options *options,
+                              uint64_t steps)
+{
+    if (options && options->further)
+        return options->further;
+    return steps < FRAG_FURTHER_LEAST  ? FRAG_FURTHER_LEAST
+           : steps > FRAG_FURTHER_MOST ? FRAG_FURTHER_MOST
+                                       : steps;
+}
+
+static enum frag_err extend(struct extension *x, const struct frag_steps *s,
+                            const struct frag_completion_options *options,
+                            struct frag_completion *c)
+{
+    const uint64_t further = further_steps(options, s->count);
+    const uint64_t first = first_repeated(s, c);
+
+    FRAG_TRY(finish_step(x, s, &c->finished));
+    FRAG_TRY(find_peak(x, &c->finished_peak));
+    for (; c->added_steps < further; c->added_steps++)
+        FRAG_TRY(repeat_step(
+            x, &s->items[first + c->added_steps % (s->count - first)],
+            first + 1 < s->count));
+    c->added_events = x->out.count - x->blocks->events;
+    return find_peak(x, &c->peak);
+}
+
+/* Gives the columns of the extension to the trace. NOMEM: those that were not
+ * given are still the extension's. */
+static enum frag_err give(struct extension *x, struct frag_trace *t,
+                          struct frag_device_trace *d)
+{
+    void **const columns[] = {
+        (void **)&x->op,     (void **)&x->id,   (void **)&x->bytes,
+        (void **)&x->stream, (void **)&x->pool, (void **)&x->time,
+        (void **)&x->stack,
+    };
+    const struct frag_device_trace out = x->out;
+    enum frag_err err;
+
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+        if (!storage_keep(t, *columns[i]))
+            return frag_no_memory(x->error, "the completed trace");
+        *columns[i] = NULL;
+    }
+    *d = out;
+    d->recorded = (struct frag_recorded){.start = out.recorded.start};
+    while (d->mark_count &&
+           d->marks[d->mark_count - 1].event > x->blocks->events)
+        d->mark_count--;
+    err = frag_trace_check(d, t->path, x->error);
+    return err == FRAG_NOMEM ? frag_no_memory(x->error, "the completed trace")
+                             : err;
+}
+
+static enum frag_err complete(struct frag_trace *t, struct frag_device_trace *d,
+                              const struct frag_completion_options *options,
+                              const struct frag_steps *steps,
+                              struct frag_completion *c, struct frag_error *e)
+{
+    struct extension x;
+    struct blocks blocks;
+    enum frag_err err;
+
+    FRAG_TRY(blocks_open(d, c->event + 1, &blocks, e));
+    err = extension_open(&x, d, &blocks, e);
+    if (err == FRAG_OK)
+        err = extend(&x, steps, options, c);
+    if (err == FRAG_OK)
+        err = give(&x, t, d);
+    extension_close(&x);
+    blocks_close(&blocks);
+    return err;
+}
+
+/* Describes the device; completes it if `o` is not NULL and it can be. */
+static enum frag_err treat_device(struct frag_trace *t,
+                                  struct frag_device_trace *d,
+                                  const struct frag_completion_options *o,
+                                  const char *mark, struct frag_completion *c,
+                                  struct frag_error *e)
+{
+    struct frag_steps steps;
+    enum frag_err err;
+
+    *c = (struct frag_completion){.reach = FRAG_REACH_WHOLE,
+                                  .event = fatal_request(d)};
+    if (c->event == FRAG_NEVER) {
+        c->event = 0;
+        return FRAG_OK;
+    }
+    c->request = d->bytes[c->event];
+    FRAG_TRY(frag_steps_find(t, d, c->event, mark, &steps, e));
+    err = describe(&steps, c, e);
+    c->reach = !steps.count ? FRAG_REACH_NO_STEP
+               : o          ? FRAG_REACH_COMPLETED
+                            : FRAG_REACH_CUT;
+    if (err == FRAG_OK && c->reach == FRAG_REACH_COMPLETED)
+        err = complete(t, d, o, &steps, c, e);
+    if (err == FRAG_OK)
+        err = completion_note(t, d, c, e);
+    frag_steps_close(&steps);
+    return err;
+}
+
+enum frag_err frag_trace_complete(struct frag_trace *t,
+                                  const struct frag_completion_options *options,
+                                  struct frag_completion *out,
+                                  struct frag_error *e)
+{
+    static const struct frag_completion_options defaults = {0};
+    const struct frag_completion_options *o = options ? options : &defaults;
+
+    for (uint32_t i = 0; i < t->device_count; i++)
+        FRAG_TRY(treat_device(t, &t->devices[i], o, o->mark, &out[i], e));
+    return FRAG_OK;
+}
+
+enum frag_err frag_trace_reach(struct frag_trace *t, const char *mark,
+                               struct frag_completion *out,
+                               struct frag_error *e)
+{
+    for (uint32_t i = 0; i < t->device_count; i++)
+        FRAG_TRY(treat_device(t, &t->devices[i], NULL, mark, &out[i], e));
+    return FRAG_OK;
+}

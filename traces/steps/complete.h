@@ -1,0 +1,91 @@
+/* complete.h - completes the trace of a job that died.
+ *
+ * A recording of a job that ran out of memory ends where the job died: the step
+ * in which it died is cut off, and what the next steps would have needed is
+ * missing. A setting that only has to survive such a recording may fail a
+ * moment later. A completed trace goes on: the step in which the job died is
+ * finished like a complete step, with sizes that are predicted from its own
+ * beginning (predict.h), and complete steps are then repeated, in their order.
+ * Blocks that a step leaves behind accumulate as they did in the recording.
+ *
+ * A completed trace is a prediction. It is as good as the assumption that later
+ * steps are like the recorded ones: paper/dead.md compares it with complete
+ * runs.
+ */
+#ifndef FRAG_TRACES_STEPS_COMPLETE_H
+#define FRAG_TRACES_STEPS_COMPLETE_H
+
+#include "traces/steps/steps.h"
+
+FRAG_BEGIN_DECLS
+
+/* How far the recording of a device reaches. */
+enum frag_reach {
+    FRAG_REACH_WHOLE,     /* the job did not die of a failed request */
+    FRAG_REACH_CUT,       /* it died, after complete steps; nothing was added */
+    FRAG_REACH_COMPLETED, /* it died, after complete steps; the trace was
+                             completed */
+    FRAG_REACH_NO_STEP,   /* it died before a step was complete: what it would
+                             have needed is not known */
+};
+
+struct frag_completion {
+    enum frag_reach reach;
+
+    /* The remaining members are 0 if reach is FRAG_REACH_WHOLE. */
+    uint64_t event;    /* the failed request */
+    frag_size request; /* its bytes */
+    frag_size live;    /* bytes requested by the blocks that were live then */
+
+    /* The complete steps of the recording; source NONE if there are none. */
+    enum frag_steps_source source;
+    const char *mark;
+    double likeness;
+    uint64_t steps;
+    frag_size least_peak, most_peak; /* of their peaks */
+    int64_t growth; /* of the live bytes, a step: the median; 0 for one step */
+
+    bool finished; /* the step in which the job died was finished; otherwise no
+                      complete step continues it plausibly, and it ends where
+                      the job died */
+    frag_size finished_peak; /* most bytes requested until the end of that step
+                              */
+    uint64_t added_steps;    /* whole steps, after it */
+    uint64_t added_events;
+    frag_size peak; /* most bytes requested in the completed trace */
+};
+
+struct frag_completion_options {
+    uint64_t further; /* whole steps to add; 0: FRAG_FURTHER_STEPS */
+    const char *mark; /* as for frag_steps_find */
+};
+
+/* The whole steps that are added by default: as many as the recording has,
+ * within these bounds. */
+enum { FRAG_FURTHER_LEAST = 3, FRAG_FURTHER_MOST = 32 };
+
+/* Finds out how far the recording of each device reaches, and completes those
+ * on which the job died. The completed device keeps its recorded events up to
+ * the failed request; the failed request is then met, and the events after it
+ * (the frees of a program that ends) are replaced. It has no recorded answers,
+ * and its marks end with the recording. Other devices are unchanged. A job died
+ * on a device if its recording reports a failed request and has no ALLOC after
+ * it.
+ *
+ * Adds notes that say how far the recording reaches and what was added. *out
+ * has a row for each device. options may be NULL.
+ * INVALID as frag_steps_find, NOMEM; on error some devices may be completed. */
+enum frag_err frag_trace_complete(struct frag_trace *t,
+                                  const struct frag_completion_options *options,
+                                  struct frag_completion *out,
+                                  struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The same without completing anything: *out says how far the recording of each
+ * device reaches, and the notes say that the trace ends where the job died. */
+enum frag_err frag_trace_reach(struct frag_trace *t, const char *mark,
+                               struct frag_completion *out,
+                               struct frag_error *e) FRAG_MUST_CHECK;
+
+FRAG_END_DECLS
+
+#endif

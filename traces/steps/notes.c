@@ -1,0 +1,138 @@
+/* notes.c - the sentences about how far a recording reaches. */
+#include "traces/steps/notes.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "traces/storage.h"
+
+/* Peaks of steps are equal if they differ by less: relative. */
+static const double same_peak = 0.01;
+
+/* Growth below this share of the peak, a step, is not mentioned. */
+static const double no_growth = 1e-3;
+
+enum { AHEAD = 100 }; /* steps for which the chance of a larger one is stated */
+
+struct notes {
+    struct frag_trace *trace;
+    uint32_t device;
+    struct frag_error *error;
+};
+
+static enum frag_err add(const struct notes *n, const char *format, ...)
+    FRAG_PRINTF(2, 3);
+
+/* Adds a sentence, after "device N: ". */
+static enum frag_err add(const struct notes *n, const char *format, ...)
+{
+    struct frag_trace *t = n->trace;
+    const char **all = storage_array(t, t->note_count + 1, sizeof(*all));
+    char text[512];
+    size_t used =
+        (size_t)snprintf(text, sizeof(text), "device %" PRIu32 ": ", n->device);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + used, sizeof(text) - used, format, args);
+    va_end(args);
+    if (all && t->note_count)
+        memcpy(all, t->notes, t->note_count * sizeof(*all));
+    if (all)
+        all[t->note_count] = storage_text(t, text, strlen(text));
+    if (!all || !all[t->note_count])
+        return frag_no_memory(n->error, "the notes");
+    t->notes = all;
+    t->note_count++;
+    return FRAG_OK;
+}
+
+static enum frag_err note_death(const struct notes *n,
+                                const struct frag_completion *c)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    frag_size_format(c->request, size);
+    if (!c->steps)
+        return add(n,
+                   "the job died at event %" PRIu64
+                   ", when it asked for %s, before a step was complete: what a "
+                   "step needs is not known, so nothing that is said about "
+                   "this recording is a promise for the job",
+                   c->event, size);
+    return add(n,
+               "the job died at event %" PRIu64
+               ", when it asked for %s, in the "
+               "step after %" PRIu64 " complete step%s (found by %s%s)",
+               c->event, size, c->steps, c->steps == 1 ? "" : "s",
+               c->mark ? "the marks " : "the period of the events",
+               c->mark ? c->mark : "");
+}
+
+static enum frag_err note_added(const struct notes *n,
+                                const struct frag_completion *c)
+{
+    if (c->reach == FRAG_REACH_CUT)
+        return add(n, "the trace ends where the job died: a setting that "
+                      "survives it may fail in the next moment");
+    return add(
+        n,
+        "the trace was completed: the step in which the job died %s, and "
+        "%" PRIu64 " steps like the complete ones follow",
+        c->finished ? "was finished like a complete one"
+                    : "is unlike the complete ones and ends where the job died",
+        c->added_steps);
+}
+
+static enum frag_err note_peaks(const struct notes *n,
+                                const struct frag_completion *c)
+{
+    const uint64_t seen = c->steps + c->finished;
+    const frag_size most =
+        c->finished_peak > c->most_peak ? c->finished_peak : c->most_peak;
+    char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
+
+    frag_size_format(c->least_peak, low);
+    frag_size_format(most, high);
+    if (c->steps == 1)
+        return add(n, "only one step was complete: whether steps differ, and "
+                      "whether their memory grows, is not known");
+    if ((double)(most - c->least_peak) < same_peak * (double)most)
+        return add(n, "every step asks for %s at its peak", high);
+    return add(
+        n,
+        "steps ask for %s to %s at their peaks: a later step may ask for "
+        "more (if steps are independent, one of the next %d does with a "
+        "probability of %.0f %%)",
+        low, high, AHEAD, 100 * (double)AHEAD / (double)(AHEAD + seen));
+}
+
+static enum frag_err note_growth(const struct notes *n,
+                                 const struct frag_completion *c)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if ((double)c->growth < no_growth * (double)c->most_peak)
+        return FRAG_OK;
+    return add(n,
+               "live memory grows by %s a step: with more steps any capacity "
+               "is exceeded",
+               frag_size_format((frag_size)c->growth, size));
+}
+
+enum frag_err completion_note(struct frag_trace *t,
+                              const struct frag_device_trace *d,
+                              const struct frag_completion *c,
+                              struct frag_error *e)
+{
+    const struct notes n = {t, d->device, e};
+
+    FRAG_TRY(note_death(&n, c));
+    if (!c->steps)
+        return FRAG_OK;
+    FRAG_TRY(note_added(&n, c));
+    FRAG_TRY(note_peaks(&n, c));
+    return note_growth(&n, c);
+}
