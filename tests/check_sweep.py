@@ -77,7 +77,8 @@ def same_runs(one, other):
         found = {}
         with h5py.File(path) as file:
             for run in file["runs"].values():
-                key = run.attrs["trace"], run.attrs["capacity_bytes"]
+                # NaN (unlimited) does not equal itself; its text does.
+                key = run.attrs["trace"], str(run.attrs["capacity_bytes"])
                 found[key] = {
                     f"{group}/{name}": data[:].tolist()
                     for group in ("series", "oom", "segments")

@@ -172,6 +172,51 @@ static void a_file_reads_back_as_it_was_measured(void **state)
     frag_results_unload(&loaded);
 }
 
+static void an_optional_number_reads_back(void **state)
+{
+    static const uint64_t numbers[] = {0,          1,          (1ull << 53) - 1,
+                                       1ull << 53, 1ull << 63, FRAG_NEVER};
+    enum { COUNT = sizeof(numbers) / sizeof(*numbers) };
+    struct frag_results *r;
+    struct frag_loaded loaded;
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(frag_results_open(path, &maker, &r, &e), FRAG_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct frag_run run = {.summary.first_oom_event = numbers[i]};
+        struct frag_run_identity id = identity;
+
+        id.capacity = numbers[i];
+        assert_int_equal(frag_results_add(r, &id, &run, &e), FRAG_OK);
+    }
+    assert_int_equal(frag_results_commit(r, 0, &e), FRAG_OK);
+    assert_int_equal(frag_results_load(path, &loaded, &e), FRAG_OK);
+    assert_int_equal(loaded.count, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(loaded.runs[i].capacity == numbers[i]);
+        assert_true(loaded.runs[i].run.summary.first_oom_event == numbers[i]);
+    }
+    frag_results_unload(&loaded);
+}
+
+static void only_a_count_or_none_is_an_optional_number(void **state)
+{
+    static const double none[] = {NAN, -NAN, -1};
+    static const double wrong[] = {-2, 0.5, -0.5, 0x1p64, INFINITY, -INFINITY};
+    uint64_t n = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        assert_false(frag_optional_count(wrong[i], &n));
+    assert_true(n == 7);
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+        n = 7;
+        assert_true(frag_optional_count(none[i], &n));
+        assert_true(n == UINT64_MAX);
+    }
+}
+
 static void equal_runs_make_equal_bytes(void **state)
 {
     const struct frag_run run = measured();
@@ -218,7 +263,9 @@ static void h5dump_reads_the_same_numbers(void **state)
         {"-d", "/summary", "first_fit:segment=20MiB,x="},
         {"-d", "/summary", "STRSIZE 3;"}, /* as wide as "a b" */
         {"-d", "/summary", "1005,"},
-        {"-d", "/summary", "H5T_STD_I64LE \"first_oom_event\""},
+        {"-d", "/summary", "H5T_STD_I64LE \"num_ooms\""},
+        {"-d", "/summary", "H5T_IEEE_F64LE \"first_oom_event\""},
+        {"-d", "/summary", "H5T_IEEE_F64LE \"capacity_bytes\""},
         {"-a", "/summary/units", "\"byte\""},
         {"-a", "/summary/formula", "1 - peak_allocated_bytes"},
         {"-d", "/runs/1/oom/request", "(0): 512, 1024"},
@@ -230,7 +277,7 @@ static void h5dump_reads_the_same_numbers(void **state)
         {"-p -d", "/runs/0/oom/event", "CONTIGUOUS"},
         {"-a", "/runs/0/trace_sha256", "e3b0c442"},
         {"-a", "/runs/0/trace_notes", "sizes are uncertain"},
-        {"-a", "/runs/0/capacity_bytes", "(0): -1"},
+        {"-a", "/runs/0/capacity_bytes", "(0): nan"},
         {"-a", "/history", "2023-11-14T22:13:20Z: fragsim replay"},
         {"-a", "/ended", "2023-11-14T22:14:20Z"},
         {"-a", "/schema_version", FRAG_RESULTS_SCHEMA},
@@ -390,7 +437,7 @@ static char *as_text(bool json, const struct frag_run *run)
 static void json_has_nulls_and_escapes(void **state)
 {
     static const char *const expected[] = {
-        "\"schema_version\": \"" FRAG_RESULTS_SCHEMA "\"",
+        "\"schema_version\": \"" FRAG_JSON_SCHEMA "\"",
         "\"tool\": \"fragsim 0.1.0 (0123abc)\"",
         "\"command\": \"fragsim replay \\\"a b.csv\\\"\"",
         "\"policy\": \"first_fit:segment=20MiB,x=\\\"1\\\"\"",
@@ -475,6 +522,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_promised_columns_come_first),
         cmocka_unit_test(a_file_reads_back_as_it_was_measured),
+        cmocka_unit_test(an_optional_number_reads_back),
+        cmocka_unit_test(only_a_count_or_none_is_an_optional_number),
         cmocka_unit_test(equal_runs_make_equal_bytes),
         cmocka_unit_test(h5dump_reads_the_same_numbers),
         cmocka_unit_test(an_empty_file_is_a_good_file),

@@ -73,8 +73,10 @@ static void print_table(FILE *out, const char *title,
 
 static const char results_text[] =
     "A result file is HDF5. /summary is a table with one row for each run; its "
-    "columns are those of JSON and CSV. Counts are signed; -1 means none (null "
-    "in JSON, empty in CSV). /runs/N has the run's provenance as attributes, "
+    "columns are those of JSON and CSV. A number that is none (an unlimited "
+    "capacity, the first OOM of a run without one) is NaN; it is null in JSON "
+    "and empty in CSV. In files of schema_version 1 it is -1; every command "
+    "reads them too. /runs/N has the run's provenance as attributes, "
     "and the groups series, oom and segments with one dataset for each column. "
     "Every column has the attributes units and long_name; a computed column "
     "also has the attribute formula.";

@@ -3,6 +3,7 @@
  * a text changes the bytes of every result file. */
 #include "sim/results/columns.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SUMMARY(field) offsetof(struct frag_result_row, summary.field)
@@ -10,12 +11,13 @@
 #define AT_PEAK(part)  SUMMARY(at_peak.part)
 #define ROW(field)     offsetof(struct frag_result_row, field)
 
-#define TEXT    FRAG_COLUMN_TEXT
-#define COUNT   FRAG_COLUMN_COUNT
-#define COUNT32 FRAG_COLUMN_COUNT32
-#define ADDRESS FRAG_COLUMN_ADDRESS
-#define REAL    FRAG_COLUMN_REAL
-#define END     FRAG_COLUMN_END
+#define TEXT     FRAG_COLUMN_TEXT
+#define COUNT    FRAG_COLUMN_COUNT
+#define COUNT32  FRAG_COLUMN_COUNT32
+#define OPTIONAL FRAG_COLUMN_OPTIONAL
+#define ADDRESS  FRAG_COLUMN_ADDRESS
+#define REAL     FRAG_COLUMN_REAL
+#define END      FRAG_COLUMN_END
 
 /* clang-format off */
 const struct frag_column frag_summary_columns[] = {
@@ -27,8 +29,8 @@ const struct frag_column frag_summary_columns[] = {
      "policy as it was asked for", NULL},
     {"params", TEXT, ROW(params), "",
      "its parameters, defaults filled in", NULL},
-    {"capacity_bytes", COUNT, ROW(capacity), "byte",
-     "memory the device could give; none if unlimited", NULL},
+    {"capacity_bytes", OPTIONAL, ROW(capacity), "byte",
+     "memory the device could give; none (NaN) if unlimited", NULL},
     {"backend", TEXT, ROW(backend), "",
      "memory under the policy", NULL},
     {"events", COUNT, SUMMARY(events), "1",
@@ -59,8 +61,8 @@ const struct frag_column frag_summary_columns[] = {
      "peak_reserved_bytes / peak_requested_bytes"},
     {"num_ooms", COUNT, SUMMARY(num_ooms), "1",
      "requests that could not be met", NULL},
-    {"first_oom_event", COUNT, SUMMARY(first_oom_event), "1",
-     "index of the first such event, from 0; none if there is none", NULL},
+    {"first_oom_event", OPTIONAL, SUMMARY(first_oom_event), "1",
+     "index of the first such event, from 0; none (NaN) if all were met", NULL},
     {"num_alloc_retries", COUNT, SUMMARY(num_alloc_retries), "1",
      "requests not met at first: refused and asked again, or met after "
      "waiting and giving memory back", NULL},
@@ -79,7 +81,8 @@ const struct frag_column frag_summary_columns[] = {
     {"modelled_device_seconds", REAL, SUMMARY(modelled_device_seconds), "s",
      "time the backend's calls would take by its cost model", NULL},
     {"ns_per_event", REAL, SUMMARY(ns_per_event), "ns",
-     "wall time of the replay loop alone for each event", NULL},
+     "wall time of the replay loop alone for each event; none (NaN) if not "
+     "measured", NULL},
 
     {"external_at_peak", REAL, SUMMARY(external_at_peak), "1",
      "external fragmentation at the event of peak reserved",
@@ -139,6 +142,9 @@ const struct frag_column frag_summary_columns[] = {
 };
 
 #define POINT(field) offsetof(struct frag_point, field)
+
+/* A time that is not recorded is 0 and not NaN: nanoseconds since the epoch
+ * exceed 2^53, so a double cannot store them. */
 
 const struct frag_column frag_series_columns[] = {
     {"event", COUNT, POINT(event), "1",
@@ -225,6 +231,22 @@ const struct frag_column frag_segment_columns[] = {
     {NULL, END, 0, NULL, NULL, NULL},
 };
 /* clang-format on */
+
+double frag_optional_real(uint64_t n)
+{
+    return n == UINT64_MAX ? NAN : (double)n;
+}
+
+bool frag_optional_count(double x, uint64_t *n)
+{
+    if (isnan(x) || x == -1)
+        *n = UINT64_MAX;
+    else if (x >= 0 && x <= 0x1p63 && x == floor(x))
+        *n = (uint64_t)x;
+    else
+        return false;
+    return true;
+}
 
 size_t frag_column_count(const struct frag_column *columns)
 {

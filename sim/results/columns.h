@@ -13,16 +13,19 @@
 
 #include "sim/results/results.h"
 
-/* The type of a field in a row. A count of UINT64_MAX (never, unlimited) and a
- * real that is NAN mean "none": null in JSON, an empty field in CSV, -1 and NAN
- * in HDF5. Counts are signed in HDF5, so that -1 differs from every count. */
+/* The type of a field in a row. An optional count of UINT64_MAX (never,
+ * unlimited) and a real that is NAN mean "none": null in JSON, an empty field
+ * in CSV, NAN in HDF5. The same holds for a count in JSON and CSV, for the
+ * tables of commands, which are not written to HDF5. */
 enum frag_column_kind {
-    FRAG_COLUMN_TEXT,    /* const char * */
-    FRAG_COLUMN_COUNT,   /* uint64_t, < 2^63 or UINT64_MAX */
-    FRAG_COLUMN_COUNT32, /* uint32_t */
-    FRAG_COLUMN_ADDRESS, /* uint64_t, any value */
-    FRAG_COLUMN_REAL,    /* double */
-    FRAG_COLUMN_END,     /* marks the end of a table */
+    FRAG_COLUMN_TEXT,     /* const char * */
+    FRAG_COLUMN_COUNT,    /* uint64_t, < 2^63; signed in HDF5 */
+    FRAG_COLUMN_COUNT32,  /* uint32_t; signed, 64 bits in HDF5 */
+    FRAG_COLUMN_OPTIONAL, /* uint64_t, < 2^63 or UINT64_MAX; a double in HDF5:
+                             exact up to 2^53 */
+    FRAG_COLUMN_ADDRESS,  /* uint64_t, any value */
+    FRAG_COLUMN_REAL,     /* double */
+    FRAG_COLUMN_END,      /* marks the end of a table */
 };
 
 struct frag_column {
@@ -55,6 +58,12 @@ void frag_row_json(struct frag_json *j, const struct frag_column *columns,
 void frag_row_csv(FILE *out, const struct frag_column *columns,
                   const void *row);
 void frag_header_csv(FILE *out, const struct frag_column *columns);
+
+/* The number of an optional count as HDF5 stores it, and the count of a number
+ * that was read. NAN, and -1 in files of schema 1, is UINT64_MAX. The second
+ * function returns false, and *n is untouched, if no count is stored as x. */
+double frag_optional_real(uint64_t n);
+bool frag_optional_count(double x, uint64_t *n);
 
 /* Number of columns before FRAG_COLUMN_END. */
 size_t frag_column_count(const struct frag_column *columns);

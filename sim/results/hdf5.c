@@ -71,7 +71,7 @@ static bool put_identity(const struct frag_results *r, hid_t at,
            put_text(&r->put, at, "policy_name", id->policy_used->name) &&
            put_text(&r->put, at, "policy_source", id->policy_used->source) &&
            put_text(&r->put, at, "params", run->params) &&
-           put_count(at, "capacity_bytes", id->capacity) &&
+           put_real(at, "capacity_bytes", frag_optional_real(id->capacity)) &&
            put_count(at, "device_total_bytes", id->total) &&
            put_text(&r->put, at, "backend", id->backend) &&
            put_count(at, "seed", id->seed) &&

@@ -76,26 +76,13 @@ static bool get_texts(hid_t at, const char *name, char ***texts,
     return done;
 }
 
-/* Whether the attribute equals `expected`, where both are compared up to their
- * first character `end`. */
-static bool has_text(hid_t at, const char *name, const char *expected, char end)
-{
-    const char stop[] = {end, '\0'};
-    size_t length = strcspn(expected, stop);
-    char *text = get_text(at, name);
-    bool same = text && strcspn(text, stop) == length &&
-                !memcmp(text, expected, length);
-
-    free(text);
-    return same;
-}
-
-/* The HDF5 type of a field in memory. Counts are read as signed numbers, so
- * that -1 (none) is stored as UINT64_MAX. */
+/* The HDF5 type of a field in memory. An optional count is read as a double,
+ * also from a file of schema 1, and then becomes a count (settle). */
 static hid_t memory_type(enum frag_column_kind kind)
 {
     switch (kind) {
     case FRAG_COLUMN_REAL:
+    case FRAG_COLUMN_OPTIONAL:
         return H5T_NATIVE_DOUBLE;
     case FRAG_COLUMN_COUNT32:
         return H5T_NATIVE_UINT32;
@@ -117,6 +104,25 @@ static hssize_t rows_of(hid_t data)
     if (space >= 0)
         H5Sclose(space);
     return count;
+}
+
+/* Replaces the doubles that were read for optional counts by the counts. False
+ * if one of them is no count. */
+static bool settle(const struct frag_column *columns, char *rows,
+                   size_t row_size, size_t count)
+{
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END; c++)
+        for (size_t i = 0; c->kind == FRAG_COLUMN_OPTIONAL && i < count; i++) {
+            char *at = rows + i * row_size + c->offset;
+            uint64_t n;
+            double x;
+
+            memcpy(&x, at, sizeof(x));
+            if (!frag_optional_count(x, &n))
+                return false;
+            memcpy(at, &n, sizeof(n));
+        }
+    return true;
 }
 
 /* -- the summary --------------------------------------------------------- */
@@ -145,7 +151,9 @@ static enum frag_err get_summary(hid_t file, struct frag_result_row **rows,
         table = calloc((size_t)n + 1, sizeof(*table));
         err = table ? FRAG_CORRUPT : FRAG_NOMEM;
         if (table &&
-            H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, table) >= 0) {
+            H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, table) >= 0 &&
+            settle(frag_summary_columns, (char *)table, sizeof(*table),
+                   (size_t)n)) {
             *rows = table;
             *count = (uint64_t)n;
             table = NULL;
@@ -215,8 +223,10 @@ static void *get_table(hid_t run, const char *name,
         done = rows && values;
         *err = done ? FRAG_CORRUPT : FRAG_NOMEM;
     }
-    for (; done && columns->kind != FRAG_COLUMN_END; columns++)
-        done = get_column(group, columns, rows, row_size, (size_t)n, values);
+    for (const struct frag_column *c = columns;
+         done && c->kind != FRAG_COLUMN_END; c++)
+        done = get_column(group, c, rows, row_size, (size_t)n, values);
+    done = done && settle(columns, rows, row_size, (size_t)n);
     if (group >= 0)
         H5Gclose(group);
     free(values);
@@ -340,18 +350,41 @@ static enum frag_err get_runs(hid_t file, const struct frag_result_row *rows,
     return err;
 }
 
-/* Describes why the file is not a result file; NULL if it is one. */
-static const char *fault(hid_t file)
+static enum frag_err check_schema(hid_t file, const char *path,
+                                  struct frag_error *e)
 {
-    if (!has_text(file, "schema_name", "fragsim-results", '\0'))
-        return "expected a fragsim result file, found another HDF5 file";
-    if (!has_text(file, "schema_version", FRAG_RESULTS_SCHEMA, '.'))
-        return "expected the schema_version " FRAG_RESULTS_SCHEMA
-               ", found another one; use the fragsim that wrote the file";
+    char *name = get_text(file, "schema_name");
+    char *version = get_text(file, "schema_version");
+    enum frag_err err = FRAG_OK;
+
+    if (!name || strcmp(name, "fragsim-results") != 0)
+        err = frag_fail(
+            e, FRAG_CORRUPT,
+            "%s: expected a fragsim result file, found another HDF5 file",
+            path);
+    else if (!version || (strncmp(version, "1.", 2) != 0 &&
+                          strncmp(version, FRAG_RESULTS_SCHEMA, 2) != 0))
+        err = frag_fail(e, FRAG_CORRUPT,
+                        "%s: expected a schema_version up to "
+                        "" FRAG_RESULTS_SCHEMA ", found \"%s\"; use the "
+                        "fragsim that wrote the file, or a later one",
+                        path, version ? version : "");
+    free(version);
+    free(name);
+    return err;
+}
+
+/* Checks that the file is a result file, and complete. */
+static enum frag_err check_file(hid_t file, const char *path,
+                                struct frag_error *e)
+{
+    FRAG_TRY(check_schema(file, path, e));
     if (H5Aexists(file, "complete") <= 0)
-        return "the file is incomplete: the attribute `complete` is missing; "
-               "repeat the command that wrote it";
-    return NULL;
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: the file is incomplete: the attribute `complete` "
+                         "is missing; repeat the command that wrote it",
+                         path);
+    return FRAG_OK;
 }
 
 /* Reads the attributes that describe the program that made the file. */
@@ -371,18 +404,21 @@ static enum frag_err load(hid_t file, const char *path,
                           struct frag_loaded *loaded, struct frag_error *e)
 {
     struct frag_result_row *rows = NULL;
-    const char *wrong = fault(file);
     enum frag_err err;
     uint64_t count;
 
-    if (wrong)
-        return frag_fail(e, FRAG_CORRUPT, "%s: %s", path, wrong);
+    FRAG_TRY(check_file(file, path, e));
     if (!get_provenance(file, loaded))
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: an attribute is missing: version, commit or "
                          "command of the program that made the file",
                          path);
     err = get_summary(file, &rows, &count);
+    if (err == FRAG_CORRUPT)
+        return frag_fail(e, err,
+                         "%s: /summary is missing, or a number in it is "
+                         "malformed; repeat the command that wrote the file",
+                         path);
     if (err == FRAG_OK)
         err = get_runs(file, rows, loaded, count);
     free(rows);

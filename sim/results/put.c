@@ -67,6 +67,11 @@ bool put_count(hid_t at, const char *name, uint64_t value)
     return put_scalar(at, name, H5T_STD_I64LE, &value);
 }
 
+bool put_real(hid_t at, const char *name, double value)
+{
+    return put_scalar(at, name, H5T_IEEE_F64LE, &value);
+}
+
 bool put_texts(const struct put *p, hid_t at, const char *name,
                const char *const *values, uint64_t count)
 {
@@ -87,6 +92,7 @@ hid_t put_type(enum frag_column_kind kind)
 {
     switch (kind) {
     case FRAG_COLUMN_REAL:
+    case FRAG_COLUMN_OPTIONAL:
         return H5T_IEEE_F64LE;
     case FRAG_COLUMN_ADDRESS:
         return H5T_STD_U64LE;
@@ -95,22 +101,31 @@ hid_t put_type(enum frag_column_kind kind)
     }
 }
 
-/* Copies one field of all rows to an array of 8-byte values. UINT64_MAX of a
- * count is read as -1. */
+/* The 8 bytes that the file stores for a number of a row. */
+static uint64_t stored(const struct frag_column *c, const char *row)
+{
+    uint64_t value = 0;
+    uint32_t narrow;
+    double real;
+
+    if (c->kind == FRAG_COLUMN_COUNT32) {
+        memcpy(&narrow, row + c->offset, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&value, row + c->offset, sizeof(value));
+    if (c->kind == FRAG_COLUMN_OPTIONAL) {
+        real = frag_optional_real(value);
+        memcpy(&value, &real, sizeof(value));
+    }
+    return value;
+}
+
+/* Copies one field of all rows to an array of 8-byte values. */
 static void gather(const struct frag_column *c, const char *rows,
                    size_t row_size, size_t count, uint64_t *values)
 {
-    for (size_t i = 0; i < count; i++) {
-        const char *at = rows + i * row_size + c->offset;
-        uint32_t narrow;
-
-        if (c->kind == FRAG_COLUMN_COUNT32) {
-            memcpy(&narrow, at, sizeof(narrow));
-            values[i] = narrow;
-        } else {
-            memcpy(&values[i], at, sizeof(*values));
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        values[i] = stored(c, rows + i * row_size);
 }
 
 /* The creation properties of a column of `count` rows; the caller closes them.
@@ -296,11 +311,14 @@ static char *pack(const struct put_table *t)
         for (size_t i = 0; i < t->count; i++) {
             const struct frag_result_row *row = &t->rows[i];
             char *to = packed + i * t->row_size + at;
+            uint64_t value;
 
-            if (c->kind == FRAG_COLUMN_TEXT)
+            if (c->kind == FRAG_COLUMN_TEXT) {
                 memcpy(to, text_of(row, c), strlen(text_of(row, c)));
-            else
-                memcpy(to, (const char *)row + c->offset, wide);
+                continue;
+            }
+            value = stored(c, (const char *)row);
+            memcpy(to, &value, sizeof(value));
         }
         at += wide;
     }

@@ -22,13 +22,14 @@ struct put {
 bool put_open(struct put *p);
 void put_close(struct put *p);
 
-/* Add an attribute to the object `at`: one text, an array of texts, one
- * count. */
+/* Add an attribute to the object `at`: one text, an array of texts, one count,
+ * one number that may be NAN. */
 bool put_text(const struct put *p, hid_t at, const char *name,
               const char *value);
 bool put_texts(const struct put *p, hid_t at, const char *name,
                const char *const *values, uint64_t count);
 bool put_count(hid_t at, const char *name, uint64_t value);
+bool put_real(hid_t at, const char *name, double value);
 
 /* Creates a group; the caller closes it. Negative on failure. */
 hid_t put_group(const struct put *p, hid_t at, const char *name);

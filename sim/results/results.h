@@ -16,8 +16,10 @@
  *               a sweep are bare unless details were requested.
  *   attributes of the root: what made the file. `complete` is written last.
  *
- * Counts are signed 64-bit numbers; -1 means none (never, unlimited). The bytes
- * of the file depend on the rows and the provenance only.
+ * A number is a signed 64-bit number or a double. Only a double can be none,
+ * and none is NaN: columns that may have no value (capacity_bytes: unlimited,
+ * first_oom_event: no OOM) are doubles. The bytes of the file depend on the
+ * rows and the provenance only.
  */
 #ifndef FRAG_SIM_RESULTS_RESULTS_H
 #define FRAG_SIM_RESULTS_RESULTS_H
@@ -30,9 +32,13 @@
 
 FRAG_BEGIN_DECLS
 
-/* Version of the layout of the file and of the JSON text. A reader rejects a
- * file whose number before the point differs. */
-#define FRAG_RESULTS_SCHEMA "1.0"
+/* Versions of the layout of the file and of the JSON text. The number after the
+ * point grows if something is added. The number before the point grows if a
+ * program that reads the earlier layout would read wrong values.
+ * frag_results_load reads the files of version 2, and of version 1, in which
+ * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
+#define FRAG_RESULTS_SCHEMA "2.0"
+#define FRAG_JSON_SCHEMA    "1.0"
 
 /* The inputs of a run. All texts are borrowed. */
 struct frag_run_identity {
@@ -122,9 +128,9 @@ struct frag_loaded {
 };
 
 /* Reads a result file into *out, which frag_results_unload frees. IO if the
- * file cannot be opened, CORRUPT if it is not a result file, is incomplete, or
- * has a schema version that this reader does not support; NOMEM. On error *out
- * is untouched. */
+ * file cannot be opened, CORRUPT if it is not a result file, is incomplete, has
+ * a schema version that this reader does not support, or has a number that
+ * cannot be one; NOMEM. On error *out is untouched. */
 enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void frag_results_unload(struct frag_loaded *loaded);

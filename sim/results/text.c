@@ -68,7 +68,7 @@ void frag_results_json_open(struct frag_json *j, FILE *out,
     *j = (struct frag_json){.out = out};
     snprintf(tool, sizeof(tool), "fragsim %s (%s)", p->version, p->commit);
     frag_json_object(j, NULL);
-    frag_json_text(j, "schema_version", FRAG_RESULTS_SCHEMA);
+    frag_json_text(j, "schema_version", FRAG_JSON_SCHEMA);
     frag_json_line(j, 1);
     frag_json_text(j, "tool", tool);
     frag_json_line(j, 1);

@@ -45,6 +45,21 @@ struct comparison {
 
 /* -- one cell ------------------------------------------------------------ */
 
+static bool is_count(enum frag_column_kind kind)
+{
+    return kind == FRAG_COLUMN_COUNT || kind == FRAG_COLUMN_OPTIONAL;
+}
+
+enum { COUNT_TEXT = 24 };
+
+static const char *count_text(uint64_t n, char text[COUNT_TEXT])
+{
+    if (n == UINT64_MAX)
+        return "none";
+    snprintf(text, COUNT_TEXT, "%" PRIu64, n);
+    return text;
+}
+
 /* Every count in a row of the results must be equal; times may differ. */
 static void judge(struct compared *c, const struct frag_summary *real)
 {
@@ -53,18 +68,18 @@ static void judge(struct compared *c, const struct frag_summary *real)
     const struct frag_result_row right = frag_result_row(&c->id, &b);
 
     for (const struct frag_column *k = frag_summary_columns; k->name; k++) {
+        char text[2][COUNT_TEXT];
         uint64_t x, y;
 
-        if (k->kind != FRAG_COLUMN_COUNT || c->differs)
+        if (!is_count(k->kind) || c->differs)
             continue;
         memcpy(&x, (const char *)&left + k->offset, sizeof(x));
         memcpy(&y, (const char *)&right + k->offset, sizeof(y));
         if (x == y)
             continue;
         c->differs = true;
-        snprintf(c->difference, sizeof(c->difference),
-                 "%s %" PRId64 ", simulated %" PRId64, k->name, (int64_t)y,
-                 (int64_t)x);
+        snprintf(c->difference, sizeof(c->difference), "%s %s, simulated %s",
+                 k->name, count_text(y, text[0]), count_text(x, text[1]));
     }
 }
 

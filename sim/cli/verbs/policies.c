@@ -109,7 +109,7 @@ static void json_all(FILE *out, const struct frag_policy *const *list)
     struct frag_json j = {.out = out};
 
     frag_json_object(&j, NULL);
-    frag_json_text(&j, "schema_version", FRAG_RESULTS_SCHEMA);
+    frag_json_text(&j, "schema_version", FRAG_JSON_SCHEMA);
     frag_json_array(&j, "policies");
     for (; *list; list++)
         json_policy(&j, *list);
