@@ -81,9 +81,12 @@ static const char results_text[] =
     "Every column has the attributes units and long_name; a computed column "
     "also has the attribute formula.";
 
+/* README.md has the same lines; tests/check_pandas.py runs them. */
 static const char python_text[] =
-    "import h5py, pandas; f = h5py.File(\"results.h5\"); "
-    "pandas.DataFrame(f[\"summary\"][:])";
+    "import h5py, pandas\n"
+    "df = pandas.DataFrame(h5py.File(\"results.h5\")[\"summary\"][:])\n"
+    "df = df.apply(lambda column: column.str.decode(\"utf-8\", \"replace\")\n"
+    "              if column.dtype == object else column)";
 
 static const struct {
     const char *title;
@@ -97,6 +100,16 @@ static const struct {
 };
 
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
+
+static void print_lines(FILE *out, const char *text)
+{
+    while (*text) {
+        const int n = (int)strcspn(text, "\n");
+
+        fprintf(out, "  %.*s\n", n, text);
+        text += n + (text[n] == '\n');
+    }
+}
 
 /* Prints a paragraph, indented, on lines of at most 79 characters. */
 static void print_paragraph(FILE *out, const char *text)
@@ -129,7 +142,9 @@ static void print_words(FILE *out)
 
 static void print_results(FILE *out)
 {
-    fprintf(out, "%s\n\n  %s\n\n", results_text, python_text);
+    fprintf(out, "%s\n\n", results_text);
+    print_lines(out, python_text);
+    fputc('\n', out);
     for (size_t i = 0; i < TABLES; i++)
         print_table(out, tables[i].title, tables[i].columns);
 }
