@@ -3,6 +3,19 @@
  *
  * This header only defines the types and their meaning. The meter (sim/meter/)
  * and the engine (sim/replay/) count and compute the numbers.
+ *
+ * Four sums describe memory after each event. A block is live from the event
+ * that allocates it until the client frees it, at its FREE_REQUESTED or its
+ * FREE. It is pending from its FREE_REQUESTED until its memory is reusable: at
+ * its FREE, or earlier if the policy waits for the device.
+ *   requested  bytes that the client requested for live blocks
+ *   allocated  bytes that the policy allocated for these blocks
+ *   active     allocated, plus the bytes of pending blocks
+ *   reserved   bytes that the policy holds from the device
+ * So requested <= allocated <= active <= reserved, after every event and for
+ * the peaks. A request that failed is skipped with its frees, and counts in
+ * none of them. PyTorch's counter requested_bytes differs: it includes pending
+ * blocks, although PyTorch's allocated_bytes does not.
  */
 #ifndef FRAG_SIM_MEASURES_H
 #define FRAG_SIM_MEASURES_H
@@ -55,7 +68,8 @@ struct frag_oom {
     uint64_t event;  /* index of the event */
     frag_time time;  /* time of the event in ns; 0 if the trace has no times */
     frag_size bytes; /* requested size */
-    frag_size requested, allocated, active, reserved; /* at that moment */
+    frag_size requested, allocated, active, reserved; /* at that moment, without
+                                                         this request */
     frag_size total_free;                             /* reserved - active */
     frag_size largest_free; /* largest free range inside one segment */
     uint32_t stream, pool;  /* of the request */
@@ -106,10 +120,13 @@ struct frag_summary {
      * events; the ratio at the first event of peak requested; the ratio at the
      * first event of peak reserved. 0 if nothing was requested. */
     double overhead_average, overhead_at_live_peak, overhead_at_held_peak;
-    frag_size lower_bound; /* largest sum of live requests, pending ones
-                              included, where each served request is rounded up
-                              to FRAG_QUANTUM. No policy can reserve less, even
-                              if it moves blocks */
+    frag_size lower_bound; /* largest sum of the served requests of live blocks,
+                              each rounded up to FRAG_QUANTUM. A pending block
+                              does not count: a policy that waits for the device
+                              can reuse its memory. No policy that serves these
+                              requests can reserve less, even if it moves
+                              blocks. Runs that serve every request of a trace
+                              have the same lower bound */
     double gap_to_bound;   /* peak_reserved / lower_bound - 1; 0 if no request
                               was served */
     uint64_t optimal;      /* 1 if peak_reserved equals lower_bound and every

@@ -31,6 +31,12 @@ static void walk_actions(const struct frag_device_trace *d, struct facts *f)
     }
 }
 
+/* A block that the client has freed is not live, even if it is pending. */
+static bool ends_life(uint8_t op)
+{
+    return op == FRAG_FREE || op == FRAG_FREE_REQUESTED;
+}
+
 static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
                         struct facts *f)
 {
@@ -43,8 +49,9 @@ static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
             sizes[d->id[i]] = d->bytes[i];
             live += d->bytes[i];
             blocks++;
-        } else if (d->op[i] == FRAG_FREE) {
+        } else if (ends_life(d->op[i]) && sizes[d->id[i]]) {
             live -= sizes[d->id[i]];
+            sizes[d->id[i]] = 0; /* the FREE after a FREE_REQUESTED */
             blocks--;
         }
         if (live > f->peak_requested)

@@ -8,6 +8,7 @@
 struct facts {
     uint64_t ops[FRAG_OP_COUNT];         /* events by enum frag_op */
     uint64_t actions[FRAG_ACTION_COUNT]; /* by enum frag_action */
+    /* A block is live from its ALLOC until its FREE_REQUESTED or FREE. */
     frag_size peak_requested; /* maximum of the bytes that live blocks
                                  requested */
     uint64_t peak_live;       /* maximum number of live blocks */

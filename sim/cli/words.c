@@ -6,7 +6,9 @@
 #include <stddef.h>
 
 const struct word words[] = {
-    {"requested", "bytes that the program requested for its live blocks",
+    {"requested",
+     "bytes that the program requested for its live blocks; a block is live "
+     "until the program frees it",
      "Memory"},
     {"allocated",
      "bytes that the policy granted to live blocks: requested plus rounding",
@@ -30,8 +32,9 @@ const struct word words[] = {
     {"peak reserved", "largest value of reserved over all events", NULL},
     {"lower bound",
      "the least memory that any policy needs for the served requests: the "
-     "largest sum, over all events, of live requests, each rounded up to 512 "
-     "bytes",
+     "largest sum, over all events, of the requests of live blocks, each "
+     "rounded up to 512 bytes; a freed block does not count, even if another "
+     "stream still uses it, because a policy can wait for that stream",
      NULL},
     {"gap", "peak reserved / lower bound - 1", NULL},
     {"optimal",

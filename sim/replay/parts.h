@@ -108,7 +108,6 @@ struct run {
     uint64_t
         aside;     /* ns of the loop that were spent on pictures and OOM rows */
     uint64_t loop; /* ns spent in the loop, `aside` included */
-    frag_size requested_pending; /* the pending part of tally.requested */
     frag_size requested_at_peak,
         allocated_at_peak; /* at the peak of reserved */
 };
@@ -193,7 +192,18 @@ void run_settle_peak(struct run *r);
  * picture is postponed. */
 void run_note_slot(struct run *r, uint32_t id);
 
-/* Removes the block of a slot from the tally, when the block is freed. */
+/* Removes the block of a slot from the tally's live blocks, when the client
+ * frees it. The block keeps its memory until run_drop. */
+static inline void run_release(struct run *r, uint32_t id)
+{
+    const struct run_slot *s = &r->slots[id];
+
+    r->tally.requested -= s->requested;
+    r->tally.quanta -= frag_quanta(s->requested);
+    r->tally.allocated -= s->block.size;
+}
+
+/* Removes the block of a slot from its segment, when its memory is reusable. */
 static inline void run_drop(struct run *r, uint32_t id)
 {
     struct run_slot *s = &r->slots[id];
@@ -202,8 +212,6 @@ static inline void run_drop(struct run *r, uint32_t id)
     if (__builtin_expect(r->peak.postponed, 0))
         run_note_slot(r, id);
     tally_clear(&r->tally, g, s->block.size);
-    r->tally.requested -= s->requested;
-    r->tally.quanta -= frag_quanta(s->requested);
 }
 
 /* Adds the block of a slot to the tally, when the block was allocated. */

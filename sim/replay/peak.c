@@ -47,8 +47,8 @@ struct frag_breakdown run_breakdown(const struct run *r, frag_size reserved)
     const struct picture *p = &r->picture;
 
     return (struct frag_breakdown){
-        .requested = t->requested - r->requested_pending,
-        .rounding = t->allocated - (t->requested - r->requested_pending),
+        .requested = t->requested,
+        .rounding = t->allocated - t->requested,
         .pending = t->pending,
         .free_here = p->here,
         .free_stream = p->other_stream,

@@ -141,9 +141,8 @@ enum frag_err run_request_free(struct run *r, uint32_t id)
         return FRAG_OK;
     FRAG_TRY(open_queue(r));
     tally_fold(&r->tally, r->event);
-    r->tally.allocated -= s->block.size;
+    run_release(r, id);
     r->tally.pending += s->block.size;
-    r->requested_pending += s->requested;
     r->tags[id] = tag_of(SLOT_PENDING, segment);
     enqueue(&r->pending, id);
     if (r->policy->free_requested)
@@ -160,7 +159,6 @@ enum frag_err run_complete(struct run *r, uint32_t id)
     dequeue(&r->pending, id);
     run_drop(r, id);
     r->tally.pending -= s->block.size;
-    r->requested_pending -= s->requested;
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     if (err == FRAG_OK)
         r->policy->free(&r->heap, &s->block);

@@ -56,7 +56,7 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
     if (careful)
         FRAG_TRY(run_prove_free(r, id));
     run_drop(r, id);
-    r->tally.allocated -= s->block.size;
+    run_release(r, id);
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     r->policy->free(&r->heap, &s->block);
     if (RARE(r->meter.changes != r->seen)) {

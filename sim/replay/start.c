@@ -183,7 +183,7 @@ enum frag_err run_drain(struct run *r)
         if (state_of(r->tags[id]) == SLOT_LIVE) {
             FRAG_TRY(run_prove_free(r, id));
             run_drop(r, id);
-            r->tally.allocated -= b->size;
+            run_release(r, id);
             r->policy->free(&r->heap, b);
         } else if (state_of(r->tags[id]) == SLOT_PENDING &&
                    run_complete(r, id) != FRAG_OK) {

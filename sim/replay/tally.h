@@ -7,14 +7,13 @@
  * never divides, and every number is exact.
  *
  * The counters, in bytes:
- *   requested  requested for live blocks, pending ones included; decreases when
- *              the free is completed
- *   allocated  allocated for live blocks, without pending ones
+ *   requested  requested for live blocks; a block is live from its ALLOC until
+ *              the client frees it
+ *   allocated  allocated for live blocks
  *   pending    allocated for blocks that the client has freed, but that are not
  *              yet reusable; active = allocated + pending
  *   split      free bytes in ordinary segments that hold a live block
- *   quanta     as requested, but with each request rounded up to whole quanta;
- *              no policy can reserve less
+ *   quanta     as requested, but with each request rounded up to whole quanta
  */
 #ifndef FRAG_SIM_REPLAY_TALLY_H
 #define FRAG_SIM_REPLAY_TALLY_H
