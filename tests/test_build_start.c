@@ -147,8 +147,12 @@ static void what_no_entry_made_was_there_before(void **state)
     assert_int_equal(d->recorded.start.blocks[0].slot, d->id[0]);
     assert_true(d->recorded.start.blocks[1].requested == FRAG_SIZE_UNKNOWN);
     assert_int_equal(d->recorded.start.segments[0].is_small, 1);
-    assert_true(noted(t, "2 blocks and 1 segments"));
-    assert_true(noted(t, "1 of these blocks are freed later"));
+    assert_true(
+        noted(t, "2 blocks (2.539 KiB) were live and 1 segments (2 MiB)"));
+    assert_true(noted(t, "the need that is stated for this trace is a lower "
+                         "bound"));
+    assert_true(noted(t, "1 of the blocks that were live before the first "
+                         "entry are freed later"));
     frag_trace_close(t);
 }
 
@@ -208,7 +212,8 @@ static void blocks_in_no_known_segment_are_not_in_the_start(void **state)
     assert_start(t, "");
     assert_int_equal(t->devices[0].initial, 1);
     assert_int_equal(t->devices[0].recorded.addr[0], BASE + 512);
-    assert_true(noted(t, "1 of these blocks lie in no known segment"));
+    assert_true(noted(t, "1 of the blocks that were live before the first "
+                         "entry lie in no known segment"));
     frag_trace_close(t);
 }
 

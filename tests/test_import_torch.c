@@ -417,10 +417,10 @@ static void expect_error(const char *text, const char *expected)
     }
 }
 
-#define NO_HISTORY                                                   \
-    "note the snapshot has no trace entries; call "                  \
-    "torch.cuda.memory._record_memory_history() before the program " \
-    "allocates\n"
+#define NO_HISTORY                                                     \
+    "note the snapshot has no history: it shows what was held at one " \
+    "moment, not what the job requested; call "                        \
+    "torch.cuda.memory._record_memory_history() before the job allocates\n"
 
 static void an_entry_of_each_action_is_fed(void **state)
 {

@@ -28,6 +28,30 @@ enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
     return input_no_device(t->path, wanted, e);
 }
 
+static bool has_history(const struct frag_device_trace *device)
+{
+    return device->count > device->initial;
+}
+
+enum frag_err input_has_history(const struct input *in, struct frag_error *e)
+{
+    if (has_history(in->device))
+        return FRAG_OK;
+    for (uint32_t i = 0; i < in->trace->device_count; i++)
+        if (has_history(&in->trace->devices[i]))
+            return frag_fail(e, FRAG_CORRUPT,
+                             "%s: device %" PRIu32 " has no history; --device "
+                             "%" PRIu32 " selects a device that has one",
+                             in->trace->path, in->device->device,
+                             in->trace->devices[i].device);
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s: the snapshot has no history: it shows what was held "
+                     "at one moment, not what the job requests; record with "
+                     "torch.cuda.memory._record_memory_history() before the "
+                     "job starts",
+                     in->trace->path);
+}
+
 enum frag_err input_each_device(const struct frag_trace *t, const char *name,
                                 uint64_t wanted, input_visit *visit, void *user,
                                 struct frag_error *e)

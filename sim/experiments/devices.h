@@ -25,6 +25,11 @@ struct input {
     const char *name; /* of the trace, without folders and suffixes */
 };
 
+/* CORRUPT if no event of the device was recorded: such a trace shows what was
+ * held at one moment, but not what the job needs. */
+enum frag_err input_has_history(const struct input *in,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+
 typedef enum frag_err input_visit(void *user, const struct input *in,
                                   struct frag_error *e);
 

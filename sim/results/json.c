@@ -111,6 +111,15 @@ void frag_json_text(struct frag_json *j, const char *key, const char *text)
     quote(j->out, text);
 }
 
+void frag_json_texts(struct frag_json *j, const char *key,
+                     const char *const *texts, size_t count)
+{
+    frag_json_array(j, key);
+    for (size_t i = 0; i < count; i++)
+        frag_json_text(j, NULL, texts[i]);
+    frag_json_end(j);
+}
+
 void frag_json_number(struct frag_json *j, const char *key, uint64_t n)
 {
     begin(j, key);

@@ -40,6 +40,9 @@ void frag_json_text(struct frag_json *j, const char *key, const char *text);
 void frag_json_number(struct frag_json *j, const char *key, uint64_t n);
 /* As frag_json_number, but UINT64_MAX means none and is written as null. */
 void frag_json_count(struct frag_json *j, const char *key, uint64_t n);
+/* Writes an array of texts. */
+void frag_json_texts(struct frag_json *j, const char *key,
+                     const char *const *texts, size_t count);
 /* Writes the shortest decimal number that reads back as x; null if x is not
  * finite. */
 void frag_json_real(struct frag_json *j, const char *key, double x);

@@ -137,7 +137,8 @@ void frag_results_unload(struct frag_loaded *loaded);
 
 /* The rows of the summary as text. The JSON text is one object;
  * frag_results_json_open writes it up to and including the start of its array
- * of results. A number that is none (see columns.h) is null in JSON and an
+ * of results. Each row also has the notes of its trace, as the array `notes`.
+ * A number that is none (see columns.h) is null in JSON and an
  * empty field in CSV. The caller checks ferror(out) for write errors. */
 void frag_results_json_open(struct frag_json *j, FILE *out,
                             const struct frag_provenance *p);

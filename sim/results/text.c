@@ -86,6 +86,7 @@ void frag_results_json_row(struct frag_json *j,
     frag_json_line(j, 2);
     frag_json_object(j, NULL);
     frag_row_json(j, frag_summary_columns, &row);
+    frag_json_texts(j, "notes", id->trace.notes, id->trace.note_count);
     frag_json_end(j);
 }
 

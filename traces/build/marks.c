@@ -46,7 +46,7 @@ enum frag_err build_marks(struct frag_build *b, struct device_build *d)
         d->mark_count = 0;
         return frag_build_note(b,
                                "device %" PRIu32 ": marks are left out, "
-                               "because the entries have no times",
+                               "because no entry has a time",
                                d->device);
     }
     qsort(d->marks, (size_t)d->mark_count, sizeof(*d->marks), by_time);

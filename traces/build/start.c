@@ -230,33 +230,84 @@ static enum frag_err prepend(struct device_build *d)
     return FRAG_OK;
 }
 
+/* What was held before the first entry, in bytes: requested for the early
+ * blocks, and segments. */
+struct early_sums {
+    frag_size requested, segments;
+    uint64_t guessed, lost; /* early blocks */
+};
+
+static struct early_sums sum_early(const struct device_build *d)
+{
+    struct early_sums sums = {0};
+
+    for (uint64_t i = 0; i < d->early_count; i++) {
+        sums.requested += d->events.bytes[i];
+        sums.guessed += !d->early[i].exact && d->early[i].placed;
+        sums.lost += !d->early[i].placed;
+    }
+    for (uint64_t i = 0; i < d->start_segment_count; i++)
+        sums.segments += d->start_segments[i].size;
+    return sums;
+}
+
+/* The early part of a device that has entries: the need of the job before the
+ * first entry is unknown. */
+static enum frag_err note_late(struct frag_build *b,
+                               const struct device_build *d,
+                               const struct early_sums *sums)
+{
+    char requested[FRAG_SIZE_TEXT], held[FRAG_SIZE_TEXT];
+
+    FRAG_TRY(frag_build_note(
+        b,
+        "device %" PRIu32 ": the recording lacks the beginning of the job: "
+        "before the first entry, %" PRIu64 " blocks (%s) were live and %" PRIu64
+        " segments (%s) were held",
+        d->device, d->early_count, frag_size_format(sums->requested, requested),
+        d->start_segment_count, frag_size_format(sums->segments, held)));
+    return frag_build_note(
+        b,
+        "device %" PRIu32 ": the peak before the recording began is not known, "
+        "so the need that is stated for this trace is a lower bound",
+        d->device);
+}
+
+static enum frag_err note_held(struct frag_build *b,
+                               const struct device_build *d,
+                               const struct early_sums *sums)
+{
+    char requested[FRAG_SIZE_TEXT], held[FRAG_SIZE_TEXT];
+
+    return frag_build_note(
+        b,
+        "device %" PRIu32 ": no event was recorded; %" PRIu64 " blocks (%s) "
+        "were live and %" PRIu64 " segments (%s) were held when the snapshot "
+        "was taken",
+        d->device, d->early_count, frag_size_format(sums->requested, requested),
+        d->start_segment_count, frag_size_format(sums->segments, held));
+}
+
 static enum frag_err note_start(struct frag_build *b,
                                 const struct device_build *d)
 {
-    uint64_t guessed = 0, lost = 0;
+    const struct early_sums sums = sum_early(d);
 
-    for (uint64_t i = 0; i < d->early_count; i++) {
-        guessed += !d->early[i].exact && d->early[i].placed;
-        lost += !d->early[i].placed;
-    }
-    FRAG_TRY(frag_build_note(
-        b,
-        "device %" PRIu32 ": the recording began late or lost its beginning; "
-        "%" PRIu64 " blocks and %" PRIu64 " segments were live before it",
-        d->device, d->early_count, d->start_segment_count));
-    if (guessed)
+    FRAG_TRY(d->entries ? note_late(b, d, &sums) : note_held(b, d, &sums));
+    if (sums.guessed)
         FRAG_TRY(frag_build_note(
             b,
-            "device %" PRIu32 ": %" PRIu64 " of these blocks are freed later; "
-            "their sizes are uncertain (each is the rounded request)",
-            d->device, guessed));
-    if (lost)
-        FRAG_TRY(frag_build_note(b,
-                                 "device %" PRIu32 ": %" PRIu64
-                                 " of these blocks lie in no known "
-                                 "segment; they are allocated first but are "
-                                 "missing in the start layout",
-                                 d->device, lost));
+            "device %" PRIu32 ": %" PRIu64 " of the blocks that were live "
+            "before the first entry are freed later; their sizes are uncertain "
+            "(each is the rounded request)",
+            d->device, sums.guessed));
+    if (sums.lost)
+        FRAG_TRY(frag_build_note(
+            b,
+            "device %" PRIu32 ": %" PRIu64 " of the blocks that were live "
+            "before the first entry lie in no known segment; they are "
+            "allocated first but are missing in the start layout",
+            d->device, sums.lost));
     return FRAG_OK;
 }
 

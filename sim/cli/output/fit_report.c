@@ -221,7 +221,8 @@ static void add_steps_to_json(struct frag_json *j, const struct row *row,
     frag_json_end(j);
 }
 
-static void add_to_json(struct fit_report *r, const struct row *row,
+static void add_to_json(struct fit_report *r, const struct fit_subject *on,
+                        const struct row *row,
                         const struct frag_capacity_spans *spans)
 {
     struct frag_json *j = &r->writer;
@@ -229,6 +230,7 @@ static void add_to_json(struct fit_report *r, const struct row *row,
     frag_json_line(j, 2);
     frag_json_object(j, NULL);
     frag_row_json(j, row_columns, row);
+    frag_json_texts(j, "notes", on->read->notes, on->read->note_count);
     if (r->frontier_wanted && spans->count)
         add_steps_to_json(j, row, spans);
     frag_json_end(j);
@@ -242,7 +244,7 @@ void fit_report_add(struct fit_report *r, const struct fit_subject *on,
 
     add_to_table(&r->table, &row);
     if (r->json.out)
-        add_to_json(r, &row, spans);
+        add_to_json(r, on, &row, spans);
     if (r->csv.out)
         frag_row_csv(r->csv.out, row_columns, &row);
     for (size_t i = 0; r->frontier.out && i < spans->count; i++) {

@@ -24,7 +24,8 @@ struct fit_report {
 struct fit_subject {
     const char *trace, *policy;
     uint32_t device;
-    frag_size total; /* as in struct frag_capacity_spec */
+    frag_size total;               /* as in struct frag_capacity_spec */
+    const struct frag_trace *read; /* for its notes */
 };
 
 /* json, csv and frontier are paths, "-" for stdout, or NULL for no such output.

@@ -85,6 +85,17 @@ static void print_case(const struct tune_search *s, size_t i, FILE *out)
                 best->first_oom);
 }
 
+/* Prints the notes of the trace of case i, unless the case before has the same
+ * trace. */
+static void print_notes(const struct tune_search *s, size_t i, FILE *out)
+{
+    const struct frag_trace *t = s->cases[i].trace;
+
+    for (uint32_t k = 0;
+         (!i || s->cases[i - 1].trace != t) && k < t->note_count; k++)
+        fprintf(out, "# note on %s: %s\n", s->cases[i].name, t->notes[k]);
+}
+
 static void print_held_out(const struct tune_held_out *h, FILE *out)
 {
     if (h->found.first_oom != FRAG_NEVER)
@@ -148,6 +159,8 @@ void tune_print(const struct tune_answer *a, FILE *out)
     const struct tune_trial *best = s->trials[0];
 
     for (size_t i = 0; i < s->case_count; i++)
+        print_notes(s, i, out);
+    for (size_t i = 0; i < s->case_count; i++)
         print_case(s, i, out);
     for (size_t i = 0; i < a->held_out_count; i++)
         print_held_out(&a->held_out[i], out);
@@ -188,6 +201,8 @@ static void json_cases(struct frag_json *j, const struct tune_search *s)
         frag_json_number(j, "device", s->cases[i].device->device);
         json_result(j, "default", &s->base[i]);
         json_result(j, "best", &s->trials[0]->results[i]);
+        frag_json_texts(j, "notes", s->cases[i].trace->notes,
+                        s->cases[i].trace->note_count);
         frag_json_end(j);
     }
     frag_json_end(j);

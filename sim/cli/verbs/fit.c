@@ -137,10 +137,12 @@ static enum frag_err fit_device(void *user, const struct input *in,
 {
     struct search *s = user;
 
+    FRAG_TRY(input_has_history(in, e));
     for (size_t i = 0; i < s->policy_count; i++) {
         const struct policy_choice *policy = &s->policies[i];
         const struct fit_subject on = {in->name, policy->text,
-                                       in->device->device, s->settings.total};
+                                       in->device->device, s->settings.total,
+                                       in->trace};
         struct frag_capacity_spec spec = {
             .trace = in->device,
             .costs = &s->settings.costs,
@@ -167,7 +169,8 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
 {
     const struct values *v = s->values;
     const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  v->cell.limit, false, &s->progress};
+                                  v->cell.limit, !v->common.quiet,
+                                  &s->progress};
     enum frag_err err;
 
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
@@ -248,7 +251,10 @@ const struct verb verb_fit = {
         "expandable segments. Such a policy is run at every 2 MiB instead, "
         "and the output's `step_bytes' is 2 MiB. With --total, the device "
         "reports the same total at every capacity; a policy that reads only "
-        "the total is then searched to the byte.",
+        "the total is then searched to the byte.\n\n"
+        "If the recording lacks the beginning of the job, the notes on stderr "
+        "and in the JSON say so, and the capacity is a lower bound. A snapshot "
+        "without history is refused.",
     .example = "fragsim fit snapshot.pickle -p torch -p "
                "torch:expandable_segments:True",
     .options = options,

@@ -194,10 +194,7 @@ static void json_trace(struct frag_json *j, const struct frag_trace *t)
     frag_json_number(j, "bytes", t->file_bytes);
     frag_json_text(j, "settings", t->settings);
     frag_json_line(j, 3);
-    frag_json_array(j, "notes");
-    for (uint32_t i = 0; i < t->note_count; i++)
-        frag_json_text(j, NULL, t->notes[i]);
-    frag_json_end(j);
+    frag_json_texts(j, "notes", t->notes, t->note_count);
     frag_json_line(j, 3);
     frag_json_array(j, "devices");
 }

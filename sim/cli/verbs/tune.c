@@ -127,13 +127,13 @@ static enum frag_err add_case(void *user, const struct input *in,
     struct tuning *t = user;
     char *name;
 
-    (void)e;
+    FRAG_TRY(input_has_history(in, e));
     if (!GROW(t->cases, t->case_room, t->case_count + 1))
         return FRAG_NOMEM;
     name = strdup(in->name);
     if (!name)
         return FRAG_NOMEM;
-    t->cases[t->case_count++] = (struct tune_case){name, in->device};
+    t->cases[t->case_count++] = (struct tune_case){name, in->device, in->trace};
     return FRAG_OK;
 }
 

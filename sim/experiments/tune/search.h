@@ -21,6 +21,7 @@
 struct tune_case {
     const char *name;
     const struct frag_device_trace *device;
+    const struct frag_trace *trace; /* of the device; for its notes */
 };
 
 /* One run, up to its first OOM. */

@@ -131,9 +131,11 @@ static enum frag_err note_missing(struct import *in, struct frag_error *e)
         FRAG_TRY(frag_build_device(in->build, 0, e));
     if (!in->has_entries)
         FRAG_TRY(frag_build_note(in->build,
-                                 "the snapshot has no trace entries; call "
+                                 "the snapshot has no history: it shows what "
+                                 "was held at one moment, not what the job "
+                                 "requested; call "
                                  "torch.cuda.memory._record_memory_history() "
-                                 "before the program allocates"));
+                                 "before the job allocates"));
     return FRAG_OK;
 }
 

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""check_notes.py: checks that an incomplete recording is not taken for a whole.
+
+From a bundled recording it makes one that lost its beginning and snapshots
+without history. Every command that answers from a trace passes on the notes of
+its reader, in text and in JSON, and states that the need is a lower bound. fit
+and tune refuse a device without history, with exit 3 and the remedy.
+Environment: FRAGSIM (the tool; default build/fragsim).
+"""
+import copy
+import json
+import lzma
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+WHOLE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
+FIRST = ("device 0: the recording lacks the beginning of the job: before the "
+         "first entry, 648 blocks (3.709 GiB) were live and 189 segments "
+         "(8.734 GiB) were held")
+BOUND = ("device 0: the peak before the recording began is not known, so the "
+         "need that is stated for this trace is a lower bound")
+REMEDY = ("record with torch.cuda.memory._record_memory_history() before the "
+          "job starts")
+TUNE = ["--no-hold-out", "--evaluations", "0"]
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == code, \
+        f"{arguments}: exit {done.returncode}, not {code}: {done.stderr}"
+    return done
+
+
+def make_traces():
+    """late: the last 3,000 entries. bare: no entries. half: device 1 has no
+    entries."""
+    with lzma.open(WHOLE) as file:
+        snapshot = pickle.load(file)
+    entries = snapshot["device_traces"][0]
+    both = snapshot["segments"] + [
+        dict(copy.deepcopy(segment), device=1)
+        for segment in snapshot["segments"]]
+    for name, changes in {
+            "late": {"device_traces": [entries[-3000:]]},
+            "bare": {"device_traces": [[]]},
+            "half": {"device_traces": [entries, []], "segments": both},
+    }.items():
+        with open(name + ".pickle", "wb") as file:
+            pickle.dump({**snapshot, **changes}, file)
+
+
+def notes_of(trace):
+    text = run("info", "-q", trace, "--json", "-").stdout
+    return json.loads(text)["results"][0]["notes"]
+
+
+def rows_of(*arguments):
+    return json.loads(run(*arguments).stdout)["results"]
+
+
+def check_late():
+    notes = notes_of("late.pickle")
+    assert notes[:2] == [FIRST, BOUND], notes
+    assert not any("\n" in note for note in notes)
+    said = [f"late.pickle: {note}\n" for note in notes]
+    for verb in ("fit", "replay"):
+        done = run(verb, "late.pickle")
+        assert done.stderr.startswith("".join(said)), done.stderr
+        row = rows_of(verb, "-q", "late.pickle", "--json", "-")[0]
+        assert row["notes"] == notes, row
+    text = run("tune", "-q", "late.pickle", *TUNE).stdout
+    assert text.startswith(
+        "".join(f"# note on late: {note}\n" for note in notes)), text
+    best = rows_of("tune", "-q", "late.pickle", *TUNE, "--json", "-")[0]
+    assert best["cases"][0]["notes"] == notes, best
+    run("sweep", "-q", "late.pickle", "-o", "late.h5", "--json", "late.json")
+    with open("late.json", encoding="utf-8") as file:
+        assert json.load(file)["results"][0]["notes"] == notes
+
+
+def check_whole():
+    assert notes_of(WHOLE) == []
+    for verb, more in ("fit", []), ("replay", []), ("tune", TUNE):
+        done = run(verb, WHOLE, *more)
+        assert "lower bound" not in done.stderr + done.stdout
+        row = rows_of(verb, "-q", WHOLE, *more, "--json", "-")[0]
+        assert row.get("cases", [row])[0]["notes"] == [], row
+
+
+def check_bare():
+    for verb, more in ("fit", []), ("tune", TUNE):
+        done = run(verb, "-q", "bare.pickle", *more, code=3)
+        assert not done.stdout and REMEDY in done.stderr, done
+    done = run("replay", "bare.pickle")
+    assert "the snapshot has no history: it shows what was held" in done.stderr
+    assert "no event was recorded; 3 blocks (65 MiB)" in done.stderr
+
+
+def check_half():
+    done = run("fit", "-q", "half.pickle", code=3)
+    assert "device 1 has no history; --device 0 selects" in done.stderr, done
+    row = rows_of("fit", "-q", "half.pickle", "--device", "0", "--json", "-")[0]
+    whole = rows_of("fit", "-q", WHOLE, "--json", "-")[0]
+    assert row["fit_bytes"] == whole["fit_bytes"]
+    assert not any("lower bound" in note for note in row["notes"]), row
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print(f"check_notes: no tool at {FRAGSIM}; skipped")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        make_traces()
+        check_late()
+        check_whole()
+        check_bare()
+        check_half()
+        os.chdir(ROOT)
+    print("every answer has its notes")
+    return 0
+
+
+if __name__ == "__main__":
+    FRAGSIM = os.path.abspath(FRAGSIM)
+    sys.exit(main())
