@@ -33,7 +33,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 KILLS = 20
 GRID = ["-p", "torch", "-p", "best_fit", "-p", "cuda_async", "--param",
-        "best_fit:segment=2MiB..8MiB*2", "-c", "inf,1.2x,0.7x"]
+        "best_fit:segment=5MiB..20MiB*2", "-c", "inf,1.2x,0.7x"]
 DONE, NO, USE, INPUT, FILES = 0, 1, 2, 3, 4
 # Its shadow memory is larger than any limit here.
 SANITIZED = "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "")
@@ -127,7 +127,7 @@ class Sweeps:
         """Compares with `replay`, which uses other code."""
         rows = [{}, {}]
         policies = ["torch", "cuda_async"] + [
-            f"best_fit:segment={n}MiB" for n in (2, 4, 8)]
+            f"best_fit:segment={n}MiB" for n in (5, 10, 20)]
         done = expect(tool("replay", *self.traces, "-q", "--csv", "-", "-c",
                            "inf,1.2x,0.7x",
                            *[w for p in policies for w in ("-p", p)]), DONE)

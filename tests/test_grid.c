@@ -154,11 +154,29 @@ static void parameters_go_to_those_who_have_them(void **state)
         &(const struct grid_source){&traces, &policies, &capacities, &params,
                                     NULL},
         "a direct 8;a best_fit:ties=fifo,segment=1MiB 8;"
-        "a best_fit:ties=fifo,segment=2MiB 8;"
+        "a best_fit:ties=fifo,segment=2MiB 8;a best_fit:ties=fifo 8;"
         "a torch:max_split_size_mb:20,garbage_collection_threshold:0.5 8;"
         "a torch:max_split_size_mb:20,garbage_collection_threshold:0.6 8;"
         "a torch:max_split_size_mb:40,garbage_collection_threshold:0.5 8;"
-        "a torch:max_split_size_mb:40,garbage_collection_threshold:0.6 8;");
+        "a torch:max_split_size_mb:40,garbage_collection_threshold:0.6 8;"
+        "a torch 8;");
+}
+
+/* The policy without parameters is the baseline of its combinations. A
+ * combination that has its parameters takes its place. */
+static void a_grid_has_the_plain_policy_once(void **state)
+{
+    const struct texts traces = TEXTS("a"), capacities = TEXTS("8");
+    const struct texts policies = TEXTS("best_fit");
+    const struct texts with_default = TEXTS("segment=1MiB,20MiB");
+
+    (void)state;
+    expect_cells(&(const struct grid_source){&traces, &policies, &capacities,
+                                             &with_default, NULL},
+                 "a best_fit:segment=1MiB 8;a best_fit:segment=20MiB 8;");
+    expect_cells(&(const struct grid_source){&traces, &policies, &capacities,
+                                             &none, NULL},
+                 "a best_fit 8;");
 }
 
 static void wrong_grids_are_refused(void **state)
@@ -206,8 +224,8 @@ static void a_file_adds_to_the_options(void **state)
     expect_cells(
         &(const struct grid_source){&traces, &none, &none, &none, good},
         "a best_fit:segment=1MiB 1024;a best_fit:segment=2MiB 1024;"
-        "b c#d best_fit:segment=1MiB 1024;"
-        "b c#d best_fit:segment=2MiB 1024;");
+        "a best_fit 1024;b c#d best_fit:segment=1MiB 1024;"
+        "b c#d best_fit:segment=2MiB 1024;b c#d best_fit 1024;");
     write_file(bad, "policy direct\npolicies direct\n");
     expect_words(&(const struct grid_source){&traces, &none, &none, &none, bad},
                  ":2: expected \"trace\", \"policy\", \"capacity\" or");
@@ -336,6 +354,7 @@ int main(void)
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(the_capacity_changes_fastest),
         cmocka_unit_test(parameters_go_to_those_who_have_them),
+        cmocka_unit_test(a_grid_has_the_plain_policy_once),
         cmocka_unit_test(wrong_grids_are_refused),
         cmocka_unit_test(a_file_adds_to_the_options),
         cmocka_unit_test(shards_share_all_cells),

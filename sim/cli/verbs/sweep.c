@@ -340,7 +340,8 @@ static const struct option_row options[] = {
     CELL_GRID_OPTIONS(AT),
     {"param", 0, "[POLICY:]KEY=VALUE,...",
      "values of a parameter: a list, or a range a..b:step or a..b*factor; "
-     "several parameters make all combinations, for each policy that has them",
+     "several parameters make all combinations, for each policy that has them; "
+     "the policy itself, with the defaults, runs too, as their baseline",
      OPTION_LIST, AT(params), NULL},
     {"grid", 0, "FILE",
      "file that adds to the grid, one line each: trace PATH, policy TEXT, "

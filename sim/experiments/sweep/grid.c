@@ -220,11 +220,28 @@ static enum frag_err add_policy(struct reading *r, char *text,
     return policy_choice_read(text, &g->policies[g->policy_count++], e);
 }
 
+/* Adds the policy without the parameters of the axes, as the baseline of its
+ * combinations, which are the policies from `first` on. If one of them has
+ * equal parameters, that one is the baseline, and nothing is added. */
+static enum frag_err add_plain(struct reading *r,
+                               const struct policy_choice *base, size_t first,
+                               struct frag_error *e)
+{
+    char *text;
+
+    for (size_t i = first; i < r->grid.policy_count; i++)
+        if (!strcmp(r->grid.policies[i].params->text, base->params->text))
+            return FRAG_OK;
+    text = strdup(base->text);
+    return text ? add_policy(r, text, e) : no_memory(e);
+}
+
 /* Adds the policy with every combination of the axes that apply to it. */
 static enum frag_err combine_all(struct reading *r,
                                  const struct policy_choice *base,
                                  struct frag_error *e)
 {
+    const size_t first = r->grid.policy_count;
     uint64_t count = 1;
 
     for (size_t i = 0; i < r->params.count; i++)
@@ -245,7 +262,7 @@ static enum frag_err combine_all(struct reading *r,
             return no_memory(e);
         FRAG_TRY(add_policy(r, one, e));
     }
-    return FRAG_OK;
+    return add_plain(r, base, first, e);
 }
 
 static enum frag_err expand(struct reading *r, const char *text,

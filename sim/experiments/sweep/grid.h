@@ -39,11 +39,12 @@ struct shard {
 #define GRID_CELLS_MAX ((uint64_t)10000000)
 
 /* Reads a grid. Each policy gets every combination of the values of the
- * parameters that it has; a parameter that no policy has is an error. A line of
- * the file is "trace PATH", "policy TEXT", "capacity LIST" or "param TEXT"; it
- * may be empty, and # begins a comment. INVALID names the text, and the file
- * and line if the text is in the file; IO; NOMEM. The caller frees *out, on
- * error too. */
+ * parameters that it has, and is also taken without them, unless a combination
+ * equals that; a parameter that no policy has is an error. A line of the file
+ * is "trace PATH", "policy TEXT", "capacity LIST" or "param TEXT"; it may be
+ * empty, and # begins a comment. INVALID names the text, and the file and line
+ * if the text is in the file; IO; NOMEM. The caller frees *out, on error too.
+ */
 enum frag_err grid_read(const struct grid_source *source, struct grid *out,
                         struct frag_error *e) FRAG_MUST_CHECK;
 void grid_free(struct grid *grid); /* zeroed is fine */
