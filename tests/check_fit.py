@@ -36,6 +36,7 @@ CASES = [
     ("resnet_varres", "best_fit", None),
     ("moe_train", "torch", None),
     ("t5_varlen", EXPANDABLE, H200),
+    ("multistream", "torch", None),
 ]
 SAME = ("first_oom_event", "peak_reserved_bytes", "num_alloc_retries")
 

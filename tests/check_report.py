@@ -3,8 +3,9 @@
 
 The page must be well-formed, refer to nothing outside of itself, hold the
 numbers of the runs (computed anew from the JSON of the same replay), escape
-texts that come from files, and have the same bytes each time. A failure must
-leave no file. If Chromium is installed, the page is also opened, sorted by a
+texts that come from files, and have the same bytes each time. It shows the
+notes of the traces, recommends no policy that knows the future, and names the
+capacities that no policy can survive. A failure must leave no file. If Chromium is installed, the page is also opened, sorted by a
 click and printed. Skipped without gnuplot.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
@@ -23,9 +24,11 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 BUNDLED = os.path.join(ROOT, "traces", "bundled")
 # A name that is markup if it is not escaped.
 HOSTILE = "<img src=x onerror=alert(1)>&'quoted'"
-TRACES = ["gpt2_train", "cudagraph", HOSTILE]
+LATE = "late_start"
+TRACES = ["gpt2_train", "cudagraph", HOSTILE, LATE]
 POLICIES = ["torch", "torch:expandable_segments:True", "tlsf", "direct",
             "compact", "plan"]
+BOUNDS = ["plan"]
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
@@ -102,7 +105,7 @@ def replay(folder):
         out = os.path.join(folder, f"part{part}.h5")
         policies = [a for p in POLICIES for a in ("-p", p)]
         run("replay", "-q", *(t + ".pickle.xz" for t in traces), *policies,
-            "-c", "1.02x,1.1x,inf", "-o", out, "--json", out + ".json",
+            "-c", "0.9x,1.02x,1.1x,inf", "-o", out, "--json", out + ".json",
             cwd=folder)
         with open(out + ".json", encoding="utf-8") as file:
             rows += json.load(file)["results"]
@@ -114,17 +117,43 @@ def near(a, b):
     return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
+def bounds_of(rows):
+    """The bound of each trace, from its runs that serve every request."""
+    return {r["trace_sha256"]: r["lower_bound_bytes"] for r in rows
+            if not r["num_ooms"]}
+
+
+def is_possible(row, rows):
+    return (row["capacity_bytes"] or math.inf) >= \
+        bounds_of(rows)[row["trace_sha256"]]
+
+
+def limited_runs(rows, policy):
+    """The runs of a policy on limited devices that some policy can survive."""
+    return [r for r in rows if r["policy"] == policy and
+            r["capacity_bytes"] is not None and is_possible(r, rows)]
+
+
 def check_policies(page, rows):
-    """The ranked table agrees with the rows."""
+    """The tables of candidates and of bounds agree with the rows."""
+    ranked, bounds = page.rows("policies"), page.rows("bounds")
+    assert sorted(c[1] for c in bounds) == BOUNDS
+    assert sorted(c[1] for c in ranked) == sorted(set(POLICIES) - set(BOUNDS))
+    for found in ranked, bounds:
+        check_table(found, rows)
+    saves = {c[1]: c[6] for c in ranked + bounds}
+    assert saves["torch"] == 0
+    means = {c[1]: c[3] for c in ranked + bounds}
+    assert all(near(saves[p], 1 - means[p] / means["torch"]) for p in POLICIES)
+
+
+def check_table(found, rows):
     free = [r for r in rows if r["capacity_bytes"] is None]
-    found = page.rows("policies")
-    assert len(found) == len(POLICIES)
     order = []
     for cells in found:
         policy = cells[1]
         mine = [r for r in free if r["policy"] == policy]
-        limited = [r for r in rows if r["policy"] == policy and
-                   r["capacity_bytes"] is not None]
+        limited = limited_runs(rows, policy)
         ratios = [r["peak_reserved_bytes"] / r["lower_bound_bytes"]
                   for r in mine]
         survived = sum(r["num_ooms"] == 0 for r in limited)
@@ -140,10 +169,7 @@ def check_policies(page, rows):
         assert cells[9] == sum(r["bytes_moved"] for r in mine), cells
         order.append((-survived, mean, seconds))
     assert order == sorted(order), order
-    saves = {c[1]: c[6] for c in found}
-    assert saves["torch"] == 0
-    means = {c[1]: c[3] for c in found}
-    assert all(near(saves[p], 1 - means[p] / means["torch"]) for p in POLICIES)
+    assert [cells[0] for cells in found] == list(range(1, len(found) + 1))
 
 
 def check_runs(page, rows):
@@ -170,8 +196,7 @@ def check_verdict(page, text, rows):
     assert match, words[:600]
     choice = match[1]
     assert choice not in ("plan", "direct"), choice
-    limited = [r for r in rows if r["policy"] == choice and
-               r["capacity_bytes"] is not None]
+    limited = limited_runs(rows, choice)
     assert int(match[2]) == sum(r["num_ooms"] == 0 for r in limited)
     assert int(match[3]) == len(limited)
     assert "PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True'" in text
@@ -179,6 +204,73 @@ def check_verdict(page, text, rows):
         assert name in words
     for row in rows:
         assert row["trace_sha256"] in text and row["params"] in words
+
+
+def check_notes(folder, page, text):
+    """The notes of the late recording are at the top and at its trace; its
+    recorded time begins with its first entry."""
+    done = subprocess.run(
+        [FRAGSIM, "info", "-q", LATE + ".pickle.xz", "--json", "-"],
+        capture_output=True, text=True, check=True, cwd=folder)
+    notes = json.loads(done.stdout)["results"][0]["notes"]
+    words = re.sub(r"\s+", " ", "".join(page.text))
+    assert any("is a lower bound" in note for note in notes), notes
+    for note in notes:
+        assert words.count(note) >= 2, note
+        assert words.count(LATE + ": " + note) == 1, note
+    assert words.index(notes[0]) < words.index("Policies, ranked")
+    assert words.count("Notes on this trace") == 2, "late_start, cudagraph"
+    assert re.search(r"\d+ notes on the traces: what the numbers", words)
+    assert re.search(r"of the recorded \d\.\d+ s", words), words[:1500]
+
+
+def check_impossible(page, rows):
+    """A capacity below the bound is named, and is no failure of a policy."""
+    words = re.sub(r"\s+", " ", "".join(page.text))
+    hopeless = [r for r in rows if not is_possible(r, rows)]
+    assert f"{len(hopeless)} of {len(rows)} runs are at a capacity" in words
+    assert len(hopeless) >= len(TRACES) * len(POLICIES)
+    for row in page.rows("ooms"):
+        capacity, remedy = row[1], row[-1]
+        is_hopeless = any(r["capacity_bytes"] == capacity for r in hopeless)
+        assert remedy.endswith("no allocator can help") == is_hopeless, row
+        assert is_hopeless or remedy == "another policy may fit", row
+    counts = [row[-1] for row in page.rows("traces")]
+    assert sum(counts) == len(hopeless), counts
+
+
+def check_baselines(folder):
+    """The baseline is torch, else its equal, else the first candidate."""
+    def words_of(*policies, more=(), code=0):
+        chosen = [w for p in policies for w in ("-p", p)]
+        run("replay", "-q", "-f", LATE + ".pickle.xz", *chosen, "-o", "b.h5",
+            cwd=folder)
+        said = run("report", "-q", "-f", "b.h5", "-o", "b.html", *more,
+                   cwd=folder, code=code)
+        if code:
+            return said
+        with open(os.path.join(folder, "b.html"), encoding="utf-8") as file:
+            return re.sub(r"\s+", " ", "".join(Page(file.read()).text))
+
+    equal = "torch:expandable_segments:False"
+    grid = "torch:max_split_size_mb:20"
+    assert "The baseline is torch, PyTorch with its default settings." in \
+        words_of(equal, "best_fit", "torch")
+    assert f"The baseline is {equal}, whose settings are PyTorch's" in \
+        words_of(grid, equal)
+    words = words_of("plan", grid)
+    assert f"The baseline is {grid}: the results have no run of plain torch;" \
+        in words, words[:500]
+    assert "add -p torch to" in words and "Use plan" not in words
+    assert "bound, not a policy" in words_of(
+        "plan", grid, more=("--baseline", "plan"), code=2)
+    assert "knows the future" in words_of("plan", code=2)
+    run("sweep", "-q", "-f", LATE + ".pickle.xz", "--param",
+        "max_split_size_mb=20,100", "-o", "b.h5", cwd=folder)
+    run("report", "-q", "-f", "b.h5", "-o", "b.html", cwd=folder)
+    assert b"The baseline is <code>torch</code>" in read(folder, "b.html")
+    for name in ("b.h5", "b.html"):
+        os.unlink(os.path.join(folder, name))
 
 
 def check_page(folder, files, rows):
@@ -198,6 +290,8 @@ def check_page(folder, files, rows):
     check_policies(page, rows)
     check_runs(page, rows)
     check_verdict(page, text, rows)
+    check_notes(folder, page, text)
+    check_impossible(page, rows)
     # frontier, Pareto and heat map, then two figures a trace.
     assert text.count("<svg") == 3 + 2 * len(TRACES), text.count("<svg")
     words = run("report", "-q", *files, "-o", "review.html", code=4,
@@ -216,9 +310,8 @@ def check_slowdown(folder, files, rows):
     with open(path, encoding="utf-8") as file:
         words = re.sub(r"\s+", " ", "".join(Page(file.read()).text))
     os.unlink(path)
-    survived = {p: sum(r["num_ooms"] == 0 for r in rows if r["policy"] == p and
-                       r["capacity_bytes"] is not None)
-                for p in POLICIES if p != "plan"}
+    survived = {p: sum(r["num_ooms"] == 0 for r in limited_runs(rows, p))
+                for p in POLICIES if p not in BOUNDS}
     match = re.search(r"Use (\S+)\. It survives (\d+) of", words)
     assert survived[match[1]] == int(match[2]) == max(survived.values()), match
     assert f"tlsf survives {survived['tlsf']}" in words
@@ -379,6 +472,7 @@ def main():
         files, rows = replay(folder)
         check_page(folder, files, rows)
         check_slowdown(folder, files, rows)
+        check_baselines(folder)
         check_faults(folder, files)
         check_scratch(folder, files)
         if browser:

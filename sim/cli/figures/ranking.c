@@ -32,6 +32,29 @@ static size_t policy_of(struct ranking *g, const struct frag_loaded_run *r)
     return i;
 }
 
+static frag_size larger(frag_size a, frag_size b)
+{
+    return a > b ? a : b;
+}
+
+/* Raises what the subject asks for to what this run shows. At an OOM, the
+ * request that failed would have been live beside those that were served. */
+static void learn_need(struct subject *s, const struct frag_loaded_run *r)
+{
+    const struct frag_run *m = &r->run;
+
+    s->asked = larger(s->asked, m->summary.peak_requested);
+    for (uint64_t i = 0; i < m->oom_count; i++)
+        s->asked = larger(s->asked, m->ooms[i].requested + m->ooms[i].bytes);
+    s->bound = larger(s->bound, m->summary.lower_bound);
+    s->bound = larger(s->bound, s->asked);
+}
+
+bool is_impossible(const struct ranking *g, const struct entry *e)
+{
+    return e->run->capacity < g->subjects[e->subject].bound;
+}
+
 static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
 {
     size_t i = 0;
@@ -40,8 +63,7 @@ static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
         i++;
     if (i == g->subject_count)
         g->subjects[g->subject_count++] = (struct subject){.first = r};
-    if (r->run.summary.peak_requested > g->subjects[i].asked)
-        g->subjects[i].asked = r->run.summary.peak_requested;
+    learn_need(&g->subjects[i], r);
     return i;
 }
 
@@ -89,7 +111,7 @@ static void add(struct ranking *r, size_t i)
     const struct entry *e = &r->entries[i];
     struct standing *s = &r->rows[e->policy];
 
-    if (e->run->capacity != FRAG_UNLIMITED) {
+    if (e->run->capacity != FRAG_UNLIMITED && !is_impossible(r, e)) {
         s->limited++;
         s->survived += e->run->run.summary.num_ooms == 0;
     }

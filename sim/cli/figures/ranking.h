@@ -2,7 +2,9 @@
  *
  * A subject is one device of one trace. The memory of policies is compared by
  * their run with the largest capacity on each subject (unlimited, if there is
- * such a run). Runs on limited devices show which policies survive.
+ * such a run). Runs on limited devices show which policies survive. A run whose
+ * capacity is below the lower bound of its subject is impossible: no policy can
+ * survive there, so the run counts for no policy.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_RANKING_H
 #define FRAG_SIM_CLI_FIGURES_RANKING_H
@@ -18,8 +20,8 @@ struct standing {
                                             peak over lower bound */
     size_t subjects;                     /* subjects on which it has a run */
     size_t failed;   /* subjects whose roomiest run has an OOM */
-    size_t limited;  /* runs on a limited device */
-    size_t survived; /* runs on a limited device without an OOM */
+    size_t limited;  /* runs on a limited device that are not impossible */
+    size_t survived; /* those of them without an OOM */
     uint64_t ooms;   /* sum over the roomiest runs */
     double memory;   /* geometric mean over subjects of peak reserved / lower
                         bound; a subject with nothing served counts as 1 */
@@ -34,8 +36,12 @@ struct standing {
 /* One device of one trace. */
 struct subject {
     const struct frag_loaded_run *first;
-    frag_size asked; /* highest peak requested of its runs; a run that serves
-                        every request has it */
+    frag_size asked; /* highest peak requested of its runs, with the request
+                        that failed at an OOM; a run that serves every request
+                        has it */
+    frag_size bound; /* the least memory that any policy needs to serve every
+                        request, as far as the runs show it: at least `asked`,
+                        and exact if one run served every request */
 };
 
 /* A run, with the indices of its policy and subject, and its place in the
@@ -63,6 +69,10 @@ int standing_compare(const void *left, const void *right);
 
 /* Peak reserved / lower bound; 1 if nothing was served. */
 double peak_over_bound(const struct frag_loaded_run *r);
+
+/* Whether no policy can survive a run: its capacity is below the bound of its
+ * subject. */
+bool is_impossible(const struct ranking *g, const struct entry *e);
 
 bool is_same_subject(const struct frag_loaded_run *a,
                      const struct frag_loaded_run *b);

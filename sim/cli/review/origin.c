@@ -85,10 +85,14 @@ void page_provenance(struct page *p)
     }
     html_text(out, r->command);
     fputs("</pre>\n<h2>Words</h2>\n<p><b>Requested</b>: bytes that the "
-          "program requested for its live blocks. <b>Allocated</b>: bytes that "
-          "the policy granted for them. <b>Reserved</b>: bytes that the policy "
-          "holds from the device. <b>Lower bound</b>: the peak of all live "
-          "requests, each rounded up to 512 bytes; no policy can reserve less. "
+          "program requested for its live blocks; a block is live until the "
+          "program frees it. <b>Allocated</b>: bytes that the policy granted "
+          "for them. <b>Reserved</b>: bytes that the policy "
+          "holds from the device. <b>Lower bound</b>: the peak of the requests "
+          "of "
+          "live blocks, each rounded up to 512 bytes; no policy that serves "
+          "them can reserve less. <b>Impossible</b>: a run whose capacity is "
+          "below the lower bound. "
           "<b>Driver calls</b>: the time that the driver calls of a run take "
           "by a cost model, which comes from measured calls. <b>OOM</b>: a "
           "request that the device could not meet; the run skips it and "

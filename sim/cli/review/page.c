@@ -49,6 +49,8 @@ static enum frag_err put_page(struct page *p, struct frag_error *e)
 {
     html_open(p->out, "Policy review");
     page_verdict(p);
+    page_notes(p);
+    page_impossible(p);
     page_policies(p);
     FRAG_TRY(put_parts(p, e));
     FRAG_TRY(page_traces(p, e));

@@ -24,8 +24,19 @@ enum frag_err page_figure(struct page *p, const struct figure *f,
                           const struct selection *s, const char *caption,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The recommendation in words and tiles; the ranked table of policies; the
- * source of the numbers. */
+/* The name of a run's trace, with its device unless that is 0. */
+void page_trace_name(FILE *out, const struct frag_loaded_run *r);
+/* The same as a link to the subject's part of the page. */
+void page_trace_link(FILE *out, const struct review *r, size_t subject);
+
+/* The notes of all traces; those of one trace; the capacities that no policy
+ * can survive. Each is a box, or nothing if there are none. */
+void page_notes(struct page *p);
+void page_trace_notes(struct page *p, size_t subject);
+void page_impossible(struct page *p);
+
+/* The recommendation in words and tiles; the ranked table of policies, and that
+ * of the bounds; the source of the numbers. */
 void page_verdict(struct page *p);
 void page_policies(struct page *p);
 void page_provenance(struct page *p);

@@ -5,15 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds from the first event of a run to its last; 0 if the trace has no
- * times or the run no series. */
+#include "policies/policy.h"
+
+/* Seconds from the first point of a run's series to its last; 0 if the trace
+ * has no times or the run no series. Events that rebuild the state before the
+ * recording have no time. */
 static double duration(const struct frag_loaded_run *r)
 {
     const struct frag_run *m = &r->run;
+    uint64_t first = 0;
 
-    if (!m->point_count)
+    while (first < m->point_count && !m->points[first].time)
+        first++;
+    if (first == m->point_count)
         return 0;
-    return (double)(m->points[m->point_count - 1].time - m->points[0].time) /
+    return (double)(m->points[m->point_count - 1].time -
+                    m->points[first].time) /
            1e9;
 }
 
@@ -62,28 +69,91 @@ static bool is_affordable(const struct review *r, const struct standing *s)
     return s->is_whole && !s->is_offline && review_extra(r, s) <= r->slowdown;
 }
 
-static enum frag_err find_baseline(struct review *r, struct frag_error *e)
+static void set_baseline(struct review *r, const struct standing *s,
+                         enum review_baseline kind)
 {
-    const char *name = r->baseline_name ? r->baseline_name : "torch";
-    const char *first = r->ranking.rows[0].first->policy;
+    if (r->baseline)
+        return;
+    r->baseline = s;
+    r->baseline_kind = kind;
+}
+
+static enum frag_err named_baseline(struct review *r, struct frag_error *e)
+{
+    const char *name = r->baseline_name;
 
     for (size_t i = 0; i < r->ranking.count; i++)
         if (!strcmp(r->order[i].first->policy, name))
-            r->baseline = &r->order[i];
-    if (!r->baseline && r->baseline_name)
+            set_baseline(r, &r->order[i], BASELINE_NAMED);
+    if (!r->baseline)
         return frag_fail(e, FRAG_INVALID,
                          "--baseline: the results have no run of %s; they have "
                          "one of %s",
-                         name, first);
-    for (size_t i = 0; !r->baseline; i++)
-        if (!strcmp(r->order[i].first->policy, first))
-            r->baseline = &r->order[i];
+                         name, r->ranking.rows[0].first->policy);
+    if (r->baseline->is_offline)
+        return frag_fail(e, FRAG_INVALID,
+                         "--baseline: %s knows the future: it is a bound, not "
+                         "a policy that can run; name another one",
+                         name);
     return FRAG_OK;
+}
+
+/* Whether a run is of torch with these parameters on every trace. */
+static bool has_params(const struct frag_loaded_run *run, const char *params)
+{
+    return !strncmp(run->policy, "torch:", 6) && !strcmp(run->params, params);
+}
+
+/* The candidate whose runs came first. */
+static const struct standing *first_candidate(const struct review *r)
+{
+    const struct standing *first = NULL;
+
+    for (size_t i = 0; i < r->ranking.count; i++)
+        if (!r->order[i].is_offline && (!first || r->order[i].row < first->row))
+            first = &r->order[i];
+    return first;
+}
+
+static enum frag_err usual_baseline(struct review *r, struct frag_error *e)
+{
+    struct frag_params *plain;
+
+    FRAG_TRY(frag_params_read(frag_policy_find("torch"), "", &plain, e));
+    for (size_t i = 0; i < r->ranking.count; i++)
+        if (!strcmp(r->order[i].first->policy, "torch"))
+            set_baseline(r, &r->order[i], BASELINE_PLAIN);
+    for (size_t i = 0; i < r->ranking.count; i++)
+        if (has_params(r->order[i].first, plain->text))
+            set_baseline(r, &r->order[i], BASELINE_EQUAL);
+    free(plain);
+    set_baseline(r, first_candidate(r), BASELINE_FIRST);
+    if (r->baseline)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_INVALID,
+                     "every policy of the results knows the future: such a "
+                     "policy is a bound and cannot be recommended; add runs of "
+                     "another policy, for example -p torch");
+}
+
+static enum frag_err find_baseline(struct review *r, struct frag_error *e)
+{
+    return r->baseline_name ? named_baseline(r, e) : usual_baseline(r, e);
+}
+
+static size_t count_impossible(const struct ranking *g)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < g->run_count; i++)
+        count += is_impossible(g, &g->entries[i]);
+    return count;
 }
 
 /* Selects the first policy of each kind in r->order. */
 static void choose(struct review *r)
 {
+    r->impossible = count_impossible(&r->ranking);
     for (size_t i = 0; i < r->ranking.count; i++) {
         const struct standing *s = &r->order[i];
 

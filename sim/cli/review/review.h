@@ -4,8 +4,9 @@
  * The question is always the same: which policy or setting fits where others
  * fail, what does it save, and what does it cost? Policies are ordered by the
  * number of failed runs on limited devices, then by memory, then by modelled
- * seconds. A policy that knows the future is shown but never chosen; the same
- * holds for a policy whose driver calls add too much to the recorded time.
+ * seconds. A policy whose driver calls add too much to the recorded time is
+ * shown but never chosen. A policy that knows the future is a bound, not a
+ * candidate: it is shown apart, never chosen, and never the baseline.
  */
 #ifndef FRAG_SIM_CLI_REVIEW_REVIEW_H
 #define FRAG_SIM_CLI_REVIEW_REVIEW_H
@@ -13,13 +14,22 @@
 #include "sim/cli/figures/ranking.h"
 #include "sim/cli/output/progress.h"
 
+/* Why a policy is the baseline. */
+enum review_baseline {
+    BASELINE_NAMED, /* the user named it */
+    BASELINE_PLAIN, /* it is torch */
+    BASELINE_EQUAL, /* its parameters are those of torch */
+    BASELINE_FIRST, /* it is the first candidate; the results lack torch */
+};
+
 struct review {
     /* Input; borrowed. */
     const struct texts *paths;
     const struct result_files *files;
     const char *command;       /* command line that writes the page */
-    const char *baseline_name; /* policy to compare with; NULL: torch, or the
-                                  first policy if torch has no run */
+    const char *baseline_name; /* policy to compare with; NULL: torch, else a
+                                  policy with the parameters of torch, else the
+                                  first candidate */
     double slowdown; /* driver time that a choice may add to the baseline's, as
                         a share of the recorded time */
     struct progress *progress;
@@ -30,6 +40,7 @@ struct review {
     struct standing *order; /* copies of ranking.rows, the best first */
     /* Pointers into order. */
     const struct standing *baseline;
+    enum review_baseline baseline_kind;
     const struct standing *choice;  /* best within the slowdown; the baseline
                                        if there is none */
     const struct standing *setting; /* best within the slowdown that is a
@@ -38,11 +49,13 @@ struct review {
     const struct standing *ceiling; /* best that can run, at any cost; may be
                                        NULL */
     double recorded; /* s, sum over subjects; 0: the traces have no times */
-    bool is_limited; /* at least one run is on a limited device */
+    bool is_limited; /* at least one run is on a limited device and possible */
+    size_t impossible; /* runs that no policy can survive */
 };
 
-/* Fills the output members. INVALID if there are no runs or no run of
- * baseline_name; NOMEM. On error nothing need be freed. */
+/* Fills the output members. INVALID if there are no runs of candidates or of
+ * baseline_name, or if that policy knows the future; NOMEM. On error nothing
+ * need be freed. */
 enum frag_err review_make(struct review *r,
                           struct frag_error *e) FRAG_MUST_CHECK;
 void review_free(struct review *r);

@@ -12,8 +12,7 @@ enum { BARS = 14 }; /* policies in a breakdown: the first of the ranking */
 /* Calls `use` with each run of a subject: policies in the order of the ranking,
  * the runs of a policy by capacity, the largest first. */
 static void for_runs(struct page *p, size_t subject,
-                     void (*use)(struct page *p,
-                                 const struct frag_loaded_run *r))
+                     void (*use)(struct page *p, const struct entry *e))
 {
     const struct ranking *g = &p->review->ranking;
 
@@ -21,20 +20,13 @@ static void for_runs(struct page *p, size_t subject,
         for (size_t k = 0; k < g->run_count; k++)
             if (g->entries[k].subject == subject &&
                 g->entries[k].policy == p->review->order[i].row)
-                use(p, g->entries[k].run);
+                use(p, &g->entries[k]);
 }
 
 static const struct frag_loaded_run *
 roomiest(const struct review *r, const struct standing *s, size_t subject)
 {
     return r->ranking.cells[s->row * r->ranking.subject_count + subject];
-}
-
-static void put_name(FILE *out, const struct frag_loaded_run *r)
-{
-    html_text(out, r->trace);
-    if (r->device)
-        fprintf(out, ", device %" PRIu64, r->device);
 }
 
 static void put_capacity(FILE *out, const struct frag_loaded_run *r)
@@ -59,13 +51,23 @@ static void count_fits(FILE *out, const struct review *r,
         const struct entry *e = &r->ranking.entries[k];
 
         if (e->subject != subject || e->policy != s->row ||
-            e->run->capacity == FRAG_UNLIMITED)
+            e->run->capacity == FRAG_UNLIMITED || is_impossible(&r->ranking, e))
             continue;
         runs++;
         survived += e->run->run.summary.num_ooms == 0;
     }
     fprintf(out, "<td data-v=\"%zu\">%zu of %zu</td>", survived, survived,
             runs);
+}
+
+static size_t count_impossible(const struct review *r, size_t subject)
+{
+    size_t count = 0;
+
+    for (size_t k = 0; k < r->ranking.run_count; k++)
+        count += r->ranking.entries[k].subject == subject &&
+                 is_impossible(&r->ranking, &r->ranking.entries[k]);
+    return count;
 }
 
 static void put_peak(FILE *out, const struct frag_loaded_run *r)
@@ -82,9 +84,9 @@ static void overview_row(struct page *p, size_t subject)
     const struct subject *s = &r->ranking.subjects[subject];
     FILE *out = p->out;
 
-    fprintf(out, "<tr><td class=\"l\"><a href=\"#trace-%zu\">", subject);
-    put_name(out, s->first);
-    fputs("</a></td>", out);
+    fputs("<tr><td class=\"l\">", out);
+    page_trace_link(out, r, subject);
+    fputs("</td>", out);
     html_count(out, s->first->run.summary.events);
     html_size(out, s->asked);
     put_peak(out, roomiest(r, r->baseline, subject));
@@ -93,6 +95,8 @@ static void overview_row(struct page *p, size_t subject)
         count_fits(out, r, r->baseline, subject);
         count_fits(out, r, r->choice, subject);
     }
+    if (r->impossible)
+        html_count(out, count_impossible(r, subject));
     fputs("</tr>\n", out);
 }
 
@@ -111,6 +115,8 @@ static void overview(struct page *p)
         out);
     if (r->is_limited)
         fputs("<th>baseline<br>survives</th><th>choice<br>survives</th>", out);
+    if (r->impossible)
+        fputs("<th>impossible<br>runs</th>", out);
     fputs("</tr></thead><tbody>\n", out);
     for (size_t i = 0; i < r->ranking.subject_count; i++)
         overview_row(p, i);
@@ -119,8 +125,9 @@ static void overview(struct page *p)
 
 /* -- runs and OOMs ------------------------------------------------------- */
 
-static void run_row(struct page *p, const struct frag_loaded_run *r)
+static void run_row(struct page *p, const struct entry *e)
 {
+    const struct frag_loaded_run *r = e->run;
     const struct frag_summary *m = &r->run.summary;
     FILE *out = p->out;
 
@@ -157,8 +164,24 @@ static bool is_compared(const struct review *r,
            !strcmp(run->policy, r->choice->first->policy);
 }
 
-static void oom_row(struct page *p, const struct frag_loaded_run *r)
+/* Whether another policy could have served the run. */
+static void put_remedy(FILE *out, const struct ranking *g,
+                       const struct entry *e)
 {
+    char size[FRAG_SIZE_TEXT];
+
+    if (is_impossible(g, e))
+        fprintf(out,
+                "<td class=\"l bad\">none: the job asks for %s, no allocator "
+                "can help</td>",
+                frag_size_format(g->subjects[e->subject].bound, size));
+    else
+        fputs("<td class=\"l\">another policy may fit</td>", out);
+}
+
+static void oom_row(struct page *p, const struct entry *e)
+{
+    const struct frag_loaded_run *r = e->run;
     const struct frag_oom *o = r->run.ooms;
     FILE *out = p->out;
 
@@ -177,6 +200,7 @@ static void oom_row(struct page *p, const struct frag_loaded_run *r)
     html_size(out, o->reserved);
     html_size(out, o->allocated);
     html_size(out, o->largest_free);
+    put_remedy(out, &p->review->ranking, e);
     fputs("</tr>\n", out);
 }
 
@@ -194,7 +218,8 @@ static void put_ooms_of(struct page *p, size_t subject)
           "<div class=\"wide\"><table class=\"sort ooms\"><thead><tr>"
           "<th class=\"l\">policy</th><th>capacity</th><th>OOMs</th>"
           "<th>first at event</th><th>of the run</th><th>request</th>"
-          "<th>reserved</th><th>allocated</th><th>largest free</th></tr>"
+          "<th>reserved</th><th>allocated</th><th>largest free</th>"
+          "<th class=\"l\">remedy</th></tr>"
           "</thead><tbody>\n",
           p->out);
     for_runs(p, subject, oom_row);
@@ -284,12 +309,13 @@ static enum frag_err part(struct page *p, size_t subject, struct frag_error *e)
     char size[FRAG_SIZE_TEXT];
 
     fprintf(p->out, "<h2 class=\"page\" id=\"trace-%zu\">", subject);
-    put_name(p->out, s->first);
+    page_trace_name(p->out, s->first);
     fprintf(p->out,
             "</h2>\n<p class=\"soft\">%" PRIu64 " events, peak requested %s, "
             "SHA-256 <code>%.64s</code></p>\n",
             m->events, frag_size_format(s->asked, size),
             s->first->trace_sha256);
+    page_trace_notes(p, subject);
     FRAG_TRY(timelines(p, subject, e));
     FRAG_TRY(bars(p, subject, e));
     put_ooms_of(p, subject);

@@ -191,6 +191,17 @@ static void put_tiles(FILE *out, const struct review *r)
     fputs("</div>\n", out);
 }
 
+/* How the baseline was found, after its name. */
+static const char *const baselines[] = {
+    [BASELINE_NAMED] = "",
+    [BASELINE_PLAIN] = ", PyTorch with its default settings",
+    [BASELINE_EQUAL] = ", whose settings are PyTorch's defaults",
+    [BASELINE_FIRST] =
+        ": the results have no run of plain <code>torch</code>; to compare "
+        "with PyTorch's default settings, add <code>-p torch</code> to the "
+        "command that made them",
+};
+
 void page_verdict(struct page *p)
 {
     const struct review *r = p->review;
@@ -209,7 +220,7 @@ void page_verdict(struct page *p)
             "cost? The baseline is ",
             r->files->files[0].version);
     put_policy(out, r->baseline);
-    fputs(".</p>\n", out);
+    fprintf(out, "%s.</p>\n", baselines[r->baseline_kind]);
     say_choice(out, r);
     put_tiles(out, r);
     say_setting(out, r);
@@ -237,12 +248,11 @@ static const char *needs(const struct standing *s)
     return p->needs & FRAG_NEEDS_VMM ? "virtual memory" : "";
 }
 
-static void put_row(FILE *out, const struct review *r, size_t rank)
+static void put_row(FILE *out, const struct review *r, const struct standing *s,
+                    size_t rank)
 {
-    const struct standing *s = &r->order[rank];
-
     fprintf(out, "<tr%s><td data-v=\"%zu\">%zu</td><td class=\"l w\">",
-            s == r->choice ? " class=\"choice\"" : "", rank + 1, rank + 1);
+            s == r->choice ? " class=\"choice\"" : "", rank, rank);
     put_policy(out, s);
     fputs("</td>", out);
     if (r->is_limited)
@@ -265,18 +275,16 @@ static void put_row(FILE *out, const struct review *r, size_t rank)
     fprintf(out, "<td class=\"l\">%s</td></tr>\n", needs(s));
 }
 
-void page_policies(struct page *p)
+/* The table of the candidates, or of the bounds. */
+static void put_table(FILE *out, const struct review *r, const char *id,
+                      bool is_offline)
 {
-    const struct review *r = p->review;
-    FILE *out = p->out;
+    size_t rank = 0;
 
-    fputs("<h2>Policies, ranked</h2>\n<p>Ordered by the runs that they "
-          "survive, then by memory, then by the time of their driver calls. "
-          "Memory is compared on the largest device. Click a heading to sort."
-          "</p>\n<div class=\"wide\">"
-          "<table class=\"sort\" id=\"policies\"><thead><tr><th>#</th>"
-          "<th class=\"l\">policy</th>",
-          out);
+    fprintf(out,
+            "<div class=\"wide\"><table class=\"sort\" id=\"%s\"><thead><tr>"
+            "<th>#</th><th class=\"l\">policy</th>",
+            id);
     if (r->is_limited)
         fputs("<th>survives</th>", out);
     fputs("<th>peak over<br>bound, mean</th><th>worst</th><th class=\"l\">"
@@ -287,6 +295,35 @@ void page_policies(struct page *p)
     fputs("<th>moved</th><th class=\"l\">needs</th></tr></thead><tbody>\n",
           out);
     for (size_t i = 0; i < r->ranking.count; i++)
-        put_row(out, r, i);
+        if (r->order[i].is_offline == is_offline)
+            put_row(out, r, &r->order[i], ++rank);
     fputs("</tbody></table></div>\n", out);
+}
+
+static bool has_bounds(const struct review *r)
+{
+    for (size_t i = 0; i < r->ranking.count; i++)
+        if (r->order[i].is_offline)
+            return true;
+    return false;
+}
+
+void page_policies(struct page *p)
+{
+    const struct review *r = p->review;
+    FILE *out = p->out;
+
+    fputs("<h2>Policies, ranked</h2>\n<p>Ordered by the runs that they "
+          "survive, then by memory, then by the time of their driver calls. "
+          "Memory is compared on the largest device. Click a heading to sort."
+          "</p>\n",
+          out);
+    put_table(out, r, "policies", false);
+    if (!has_bounds(r))
+        return;
+    fputs("<h3>Bounds</h3>\n<p>These policies know every request of the trace "
+          "in advance. A running program cannot use them. They show what a "
+          "plan of all addresses saves.</p>\n",
+          out);
+    put_table(out, r, "bounds", true);
 }

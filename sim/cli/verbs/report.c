@@ -117,8 +117,9 @@ static const struct option_row options[] = {
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      AT(force), NULL},
     {"baseline", 0, "POLICY",
-     "policy with which the others are compared (default: torch, or the first "
-     "policy)",
+     "policy with which the others are compared; it must not know the future "
+     "(default: torch, else a policy with torch's default parameters, else the "
+     "first one)",
      OPTION_TEXT, AT(baseline), NULL},
     {"slowdown", 0, "RATIO",
      "upper bound on the time that the driver calls of a recommended policy "
@@ -136,7 +137,12 @@ const struct verb verb_report = {
         "The page states which policy or setting survives where others fail, "
         "what it saves and what it costs. It ranks the policies, and shows "
         "which policy survives at which capacity, memory against its cost in "
-        "time, and each policy on each trace. For each trace it shows memory "
+        "time, and each policy on each trace. Policies that know the future "
+        "are "
+        "bounds and stand apart. A capacity that no policy can survive, "
+        "because "
+        "the job asks for more, is named and counts for no policy. For each "
+        "trace the page shows the notes of its reader, memory "
         "over events, the composition of the peak, and where runs fail. It "
         "ends with the provenance of the results and the commands that make "
         "the page again.\n\n"
