@@ -131,6 +131,10 @@ struct frag_summary {
                               was served */
     uint64_t optimal;      /* 1 if peak_reserved equals lower_bound and every
                               request was served, else 0 */
+    frag_size demand; /* as lower_bound, but a request that failed counts too,
+                         until the client frees it. No policy can serve every
+                         request of the trace with less. All runs of a trace
+                         have the same demand, unless they stop at an OOM */
     uint64_t peak_reserved_event; /* first event of peak reserved */
     uint64_t num_ooms;            /* requests that failed with FRAG_OOM */
     uint64_t first_oom_event;     /* FRAG_NEVER if no request failed */

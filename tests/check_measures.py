@@ -82,7 +82,9 @@ def check_trace(path):
             assert row["peak_requested_bytes"] <= asked, (row, asked)
     assert len(bounds) == 1, bounds
     assert asked in {row["capacity_bytes"] for row in rows}
-    assert all(row["lower_bound_bytes"] <= max(bounds) for row in rows)
+    for row in rows:
+        assert row["lower_bound_bytes"] <= row["demand_bytes"], row
+        assert row["demand_bytes"] == max(bounds), row
     return len(rows), sum(row["num_ooms"] > 0 for row in rows)
 
 

@@ -269,6 +269,14 @@ def check_baselines(folder):
         "max_split_size_mb=20,100", "-o", "b.h5", cwd=folder)
     run("report", "-q", "-f", "b.h5", "-o", "b.html", cwd=folder)
     assert b"The baseline is <code>torch</code>" in read(folder, "b.html")
+    # A sweep keeps no OOMs; its runs show the demand of the job nevertheless.
+    run("sweep", "-q", "-f", LATE + ".pickle.xz", "-c", "0.98x", "-o", "b.h5",
+        cwd=folder)
+    run("report", "-q", "-f", "b.h5", "-o", "b.html", cwd=folder)
+    page = Page(read(folder, "b.html").decode())
+    assert "1 of 1 runs are at a capacity that no policy can survive" in \
+        "".join(page.text)
+    assert not re.search(r"survives \d+ of \d+", "".join(page.text))
     for name in ("b.h5", "b.html"):
         os.unlink(os.path.join(folder, name))
 

@@ -288,7 +288,8 @@ static struct script *new_script(uint64_t seed)
 struct now {
     frag_size requested, allocated; /* of live blocks, without pending ones */
     frag_size pending, reserved, split;
-    frag_size quanta; /* requested, each in steps of 512 */
+    frag_size quanta;  /* requested, each in steps of 512 */
+    frag_size refused; /* the same, of failed requests */
     frag_size largest, unusable, here, stream, pool; /* free, for the request */
 };
 
@@ -297,7 +298,7 @@ struct judge {
     const struct toy *toy;
     const struct frag_backend *mem;
     struct {
-        bool live, pending;
+        bool live, pending, refused;
         frag_addr addr;
         frag_size size, requested;
     } block[SLOTS];
@@ -322,6 +323,7 @@ static void note_op(struct judge *j, uint64_t i, const struct frag_block *b)
     if (s->op[i] == FRAG_ALLOC) {
         j->failed[i] = b == NULL;
         j->block[id].live = b != NULL;
+        j->block[id].refused = b == NULL;
         j->block[id].pending = false;
         j->block[id].requested = s->bytes[i];
         if (b) {
@@ -329,9 +331,11 @@ static void note_op(struct judge *j, uint64_t i, const struct frag_block *b)
             j->block[id].size = b->size;
         }
     } else if (s->op[i] == FRAG_FREE) {
-        j->block[id].live = false;
+        j->block[id].live = j->block[id].refused = false;
     } else if (s->op[i] == FRAG_FREE_REQUESTED && j->block[id].live) {
         j->block[id].pending = true;
+    } else if (s->op[i] == FRAG_FREE_REQUESTED) {
+        j->block[id].refused = false;
     }
 }
 
@@ -393,6 +397,8 @@ static struct now look(const struct judge *j, uint64_t event)
 
     look_for_gaps(j, &n, event);
     for (int id = 0; id < SLOTS; id++) {
+        if (j->block[id].refused)
+            n.refused += (j->block[id].requested + 511) / 512 * 512;
         if (!j->block[id].live)
             continue;
         if (j->block[id].pending) {
@@ -442,7 +448,7 @@ static void is_close(double a, double b)
 
 struct verdict {
     struct now peak; /* of each number */
-    frag_size active;
+    frag_size active, demand;
     uint64_t reserved_event, live_event, ooms, first_oom;
     double fragmentation, reserved_area, requested_area;
 };
@@ -470,6 +476,7 @@ static struct verdict sum_up(const struct judge *j)
         v.requested_area += (double)n->requested;
         if (j->failed[i] && v.ooms++ == 0)
             v.first_oom = i;
+        raise_to(&v.demand, n->quanta + n->refused);
     }
     return v;
 }
@@ -510,6 +517,7 @@ static void judge_summary(const struct judge *j, const struct frag_summary *s)
              1 - (double)peak->allocated / (double)peak->reserved);
     is_close(s->overhead, (double)v.peak.reserved / (double)v.peak.requested);
     assert_int_equal(s->lower_bound, v.peak.quanta);
+    assert_int_equal(s->demand, v.demand);
     assert_int_equal(s->optimal, v.peak.quanta == v.peak.reserved && !v.ooms);
     is_close(s->gap_to_bound,
              (double)v.peak.reserved / (double)v.peak.quanta - 1);

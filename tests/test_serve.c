@@ -165,6 +165,11 @@ static void compare(const struct frag_device_trace *d,
     SAME(at_peak.free_stream);
     for (int i = 0; i < FRAG_CALL_COUNT; i++)
         SAME(calls[i]);
+    if (!b.num_ooms) { /* the trace frees refused requests, a program does not
+                        */
+        SAME(demand);
+    }
+    assert_true(a.demand >= a.lower_bound && a.demand <= b.demand);
     if (a.events == b.events) {
         SAME(first_oom_event);
         SAME(peak_reserved_event);

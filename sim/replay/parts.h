@@ -31,10 +31,12 @@ struct run_slot {
 
 /* The tag of a slot holds its state and the segment that contains its block. */
 enum slot_state {
-    SLOT_FREE, /* no block: the slot is free, its request failed, or its free
-                  was completed early. Further events of it are skipped */
+    SLOT_FREE, /* no block: the slot is free, or its free was completed early.
+                  Further events of it are skipped */
     SLOT_LIVE,
     SLOT_PENDING, /* freed by the client, but not yet reusable */
+    SLOT_REFUSED, /* no block: its request failed. The client's free is skipped
+                     and ends the demand */
 };
 
 enum { TAG_SHIFT = 30 };
@@ -137,7 +139,7 @@ enum frag_err run_refused(struct run *r, const struct frag_request *req,
                           enum frag_err err);
 /* Handles event i, which is neither an ALLOC nor a FREE. */
 enum frag_err run_rare(struct run *r, uint64_t i);
-/* Handles a FREE of a slot that is pending or free. */
+/* Handles a FREE of a slot that is not live. */
 enum frag_err run_free_odd(struct run *r, uint32_t id);
 /* Handles the client's free of a live block that queued work still uses.
  * NOMEM. */

@@ -91,7 +91,8 @@ enum frag_err run_prove_end(struct run *r)
     if (!r->filled)
         return FRAG_OK;
     for (uint32_t id = 0; id < r->trace->slots; id++)
-        if (state_of(r->tags[id]) != SLOT_FREE)
+        if (state_of(r->tags[id]) == SLOT_LIVE ||
+            state_of(r->tags[id]) == SLOT_PENDING)
             FRAG_TRY(verify(r, id, "by the end"));
     return FRAG_OK;
 }

@@ -72,7 +72,10 @@ static enum frag_err refused(struct run *r, const struct frag_request *req)
 {
     struct frag_summary *s = &r->out.summary;
 
-    r->tags[req->owner] = tag_of(SLOT_FREE, METER_NOWHERE);
+    r->tags[req->owner] = tag_of(SLOT_REFUSED, METER_NOWHERE);
+    r->slots[req->owner].requested = req->size;
+    r->tally.refused += frag_quanta(req->size);
+    tally_raise(&r->tally);
     if (s->num_ooms++ == 0)
         s->first_oom_event = r->event;
     r->stop = r->spec->stop_at_oom;
@@ -132,11 +135,21 @@ static void dequeue(struct slot_queue *q, uint32_t id)
         q->last = l.prev;
 }
 
+/* The client frees the block that its failed request would have had. */
+static void forget_refused(struct run *r, uint32_t id)
+{
+    r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
+    r->tally.refused -= frag_quanta(r->slots[id].requested);
+    tally_raise(&r->tally);
+}
+
 enum frag_err run_request_free(struct run *r, uint32_t id)
 {
     struct run_slot *s = &r->slots[id];
     uint32_t segment = r->tags[id] & TAG_SEGMENT;
 
+    if (state_of(r->tags[id]) == SLOT_REFUSED)
+        forget_refused(r, id);
     if (state_of(r->tags[id]) != SLOT_LIVE)
         return FRAG_OK;
     FRAG_TRY(open_queue(r));
@@ -176,6 +189,8 @@ void run_synchronized(void *user)
 
 enum frag_err run_free_odd(struct run *r, uint32_t id)
 {
+    if (state_of(r->tags[id]) == SLOT_REFUSED)
+        forget_refused(r, id);
     if (state_of(r->tags[id]) == SLOT_PENDING) {
         if (run_complete(r, id) != FRAG_OK)
             return run_fault(r);

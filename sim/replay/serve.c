@@ -180,6 +180,15 @@ static enum frag_err step_row(struct frag_serve *s, struct serve_row row,
     return err;
 }
 
+/* Returns the slot of a request that failed: the program knows that it has no
+ * block, and will not free it. */
+static void forget_slot(struct frag_serve *s, uint32_t id)
+{
+    if (state_of(s->run.tags[id]) == SLOT_REFUSED)
+        (void)run_free_odd(&s->run, id); /* fails for pending slots only */
+    return_slot(s, id);
+}
+
 enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
                                frag_stream stream, frag_time time,
                                struct frag_served *out, struct frag_error *e)
@@ -204,7 +213,7 @@ enum frag_err frag_serve_alloc(struct frag_serve *s, frag_size size,
     if (err == FRAG_OK)
         *out = (struct frag_served){slot->block.addr, slot->block.size};
     else
-        return_slot(s, row.id);
+        forget_slot(s, row.id);
     return err;
 }
 

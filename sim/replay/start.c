@@ -191,6 +191,8 @@ enum frag_err run_drain(struct run *r)
         }
         r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     }
+    r->tally.refused = 0;
+    tally_raise(&r->tally);
     run_absorb(r, false);
     run_peak(r, 0, 0);
     return FRAG_OK;

@@ -46,6 +46,7 @@ static void summarize(struct run *r, uint64_t events)
     s->end_reserved = t->reserved;
     s->peak_inactive_split = t->peak_split;
     s->lower_bound = t->peak_quanta;
+    s->demand = t->demand;
     s->optimal = s->peak_reserved == s->lower_bound && !s->num_ooms;
     for (int i = 0; i < FRAG_CALL_COUNT; i++)
         s->calls[i] = m->calls[i];

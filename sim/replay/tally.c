@@ -29,6 +29,16 @@ void tally_open(struct tally *t)
     start_window(t, 0);
 }
 
+void tally_raise(struct tally *t)
+{
+    frag_size left;
+
+    raise_to(&t->peak_quanta, t->quanta);
+    raise_to(&t->demand, t->quanta + t->refused);
+    left = t->demand - t->refused;
+    t->quanta_mark = left < t->peak_quanta ? left : t->peak_quanta;
+}
+
 static void fold_point(const struct tally *t, struct frag_point *p)
 {
     raise_to(&p->requested_max, t->requested_max);

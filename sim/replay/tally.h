@@ -14,6 +14,8 @@
  *              yet reusable; active = allocated + pending
  *   split      free bytes in ordinary segments that hold a live block
  *   quanta     as requested, but with each request rounded up to whole quanta
+ *   refused    as quanta, of the requests that failed and that the client has
+ *              not freed yet
  */
 #ifndef FRAG_SIM_REPLAY_TALLY_H
 #define FRAG_SIM_REPLAY_TALLY_H
@@ -21,7 +23,8 @@
 #include "sim/meter/meter.h"
 
 struct tally {
-    frag_size requested, allocated, split, quanta;
+    frag_size requested, allocated, split, quanta, refused;
+    frag_size quanta_mark; /* a larger `quanta' is a new peak or demand */
 
     /* Over the events of the window, after each event. */
     frag_size requested_max, allocated_min, allocated_max, split_max;
@@ -31,7 +34,7 @@ struct tally {
 
     /* Over all windows of the run so far. */
     frag_size peak_requested, peak_allocated, peak_active, peak_split;
-    frag_size peak_quanta;
+    frag_size peak_quanta, demand; /* of quanta, and of quanta + refused */
     frag_size reserved_at_live_peak;
     double fragmentation_sum, reserved_area, requested_area;
     struct frag_point *point; /* the current bucket; NULL: none is open */
@@ -42,6 +45,9 @@ struct tally {
 #define TALLY_WINDOW ((uint64_t)1 << 16)
 
 void tally_open(struct tally *t);
+/* Raises peak_quanta and demand to the current sums. Called after a change of
+ * `refused', and when `quanta' exceeds its mark. */
+void tally_raise(struct tally *t);
 /* Ends the window before `event`, with which the next window starts. */
 void tally_fold(struct tally *t, uint64_t event);
 /* Starts a bucket of the series at `event`. The caller has called
@@ -79,8 +85,8 @@ static inline frag_size frag_quanta(frag_size size)
 static inline void tally_quanta(struct tally *t, frag_size size)
 {
     t->quanta += frag_quanta(size);
-    if (t->quanta > t->peak_quanta)
-        t->peak_quanta = t->quanta;
+    if (t->quanta > t->quanta_mark)
+        tally_raise(t);
 }
 
 /* Counts an event that has ended. */

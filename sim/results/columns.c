@@ -133,6 +133,10 @@ const struct frag_column frag_summary_columns[] = {
     {"optimal", COUNT, SUMMARY(optimal), "1",
      "1 if all were served and no policy can reserve less, else 0",
      "peak_reserved_bytes == lower_bound_bytes and num_ooms == 0"},
+    {"demand_bytes", COUNT, SUMMARY(demand), "byte",
+     "least memory that any policy needs for all requests, failed ones included",
+     "as lower_bound_bytes, over live blocks and failed requests that are not "
+     "freed yet"},
     {"device_total_bytes", COUNT, ROW(total), "byte",
      "memory of the device as it reports it", NULL},
     {"seed", COUNT, ROW(seed), "1",

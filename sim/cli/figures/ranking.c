@@ -37,17 +37,10 @@ static frag_size larger(frag_size a, frag_size b)
     return a > b ? a : b;
 }
 
-/* Raises what the subject asks for to what this run shows. At an OOM, the
- * request that failed would have been live beside those that were served. */
-static void learn_need(struct subject *s, const struct frag_loaded_run *r)
+static void learn_need(struct subject *s, const struct frag_summary *m)
 {
-    const struct frag_run *m = &r->run;
-
-    s->asked = larger(s->asked, m->summary.peak_requested);
-    for (uint64_t i = 0; i < m->oom_count; i++)
-        s->asked = larger(s->asked, m->ooms[i].requested + m->ooms[i].bytes);
-    s->bound = larger(s->bound, m->summary.lower_bound);
-    s->bound = larger(s->bound, s->asked);
+    s->asked = larger(s->asked, m->peak_requested);
+    s->bound = larger(s->bound, larger(m->demand, m->lower_bound));
 }
 
 bool is_impossible(const struct ranking *g, const struct entry *e)
@@ -63,7 +56,7 @@ static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
         i++;
     if (i == g->subject_count)
         g->subjects[g->subject_count++] = (struct subject){.first = r};
-    learn_need(&g->subjects[i], r);
+    learn_need(&g->subjects[i], &r->run.summary);
     return i;
 }
 

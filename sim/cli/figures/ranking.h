@@ -36,12 +36,10 @@ struct standing {
 /* One device of one trace. */
 struct subject {
     const struct frag_loaded_run *first;
-    frag_size asked; /* highest peak requested of its runs, with the request
-                        that failed at an OOM; a run that serves every request
-                        has it */
-    frag_size bound; /* the least memory that any policy needs to serve every
-                        request, as far as the runs show it: at least `asked`,
-                        and exact if one run served every request */
+    frag_size asked; /* highest peak requested of its runs; a run that serves
+                        every request has it */
+    frag_size bound; /* highest demand of its runs: no policy serves every
+                        request with less */
 };
 
 /* A run, with the indices of its policy and subject, and its place in the
