@@ -54,7 +54,8 @@ part_costs() {
 
 # shellcheck disable=SC2086
 part_contents() {
-    compare contents "$1" "$2" "$3" "$4" $all -p plan -c 1.02x,0.9x --check \
+    compare contents "$1" "$2" "$3" "$4" $all \
+        -p plan:effort=16000000 -c 1.02x,0.9x --check \
         --repeat 1
 }
 

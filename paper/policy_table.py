@@ -2,8 +2,8 @@
 """policy_table.py [-j N]: replays the default recordings of ../shared with every
 policy.
 
-Each recording is replayed by every policy with its default parameters (and by
-torch with expandable segments) at unlimited capacity, and at the midpoint
+Each recording is replayed by every policy with its default parameters (by plan
+with more effort, and by torch also with expandable segments) at unlimited capacity, and at the midpoint
 between the lower bound (the peak of the live requests) and the peak reserved of
 PyTorch's default. Writes data/policies.csv (one row for each recording, policy
 and capacity) and policies.md (the table made from it) beside this file.
@@ -28,6 +28,9 @@ COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
            "modelled_device_seconds", "bytes_moved"]
 # Variants in common use besides a policy's defaults.
 EXTRA = ["torch:expandable_segments:True"]
+# The table names these policies without their parameters. `plan` has eight
+# times its default effort.
+PARAMS = {"plan": "effort=16000000"}
 MIB = 2 ** 20
 READING = """
 `direct` sends every request to the driver and `plan` knows the future. They set
@@ -64,9 +67,12 @@ def policies():
 def replay(path, names, capacity):
     command = [FRAGSIM, "replay", "-q", path, "--json", "-", "-c", capacity]
     for name in names:
-        command += ["-p", name]
+        command += ["-p", f"{name}:{PARAMS[name]}" if name in PARAMS else name]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)["results"]
+    rows = json.loads(done.stdout)["results"]
+    for name, row in zip(names, rows):
+        row["policy"] = name
+    return rows
 
 
 def measure(path, names):

@@ -80,6 +80,12 @@ struct frag_future_request {
 struct frag_future {
     size_t count;
     const struct frag_future_request *requests;
+    /* A policy whose init works long on the future calls this at least ten
+     * times a second, with the work that is done and the most work that there
+     * will be, in a unit of the policy. If it returns true, init undoes what it
+     * did and returns CANCELLED. NULL: nobody listens. */
+    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    void *user; /* first argument of progress */
 };
 
 /* One policy that runs on one backend. */

@@ -57,7 +57,8 @@ static inline void open_desk(struct desk *d, const struct script *s,
                                             .rule = FRAG_RULE_HOSTILE};
 
     memset(d, 0, sizeof(*d));
-    d->future = (struct frag_future){s->count, s->requests};
+    d->future =
+        (struct frag_future){.count = s->count, .requests = s->requests};
     d->arena = frag_arena_open(&opts);
     assert_non_null(d->arena);
     faulty_init(&d->mem, d->arena);

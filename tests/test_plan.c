@@ -305,6 +305,95 @@ static void without_requests_there_is_nothing_to_plan(void **state)
     close_desk(&d);
 }
 
+/* ---- progress ---- */
+
+struct listener {
+    uint64_t calls, last, total;
+    uint64_t patience; /* the call that cancels; 0: none */
+    bool falls;        /* the work done became less, or more than the total */
+};
+
+static bool listen(void *user, uint64_t done, uint64_t total)
+{
+    struct listener *l = user;
+
+    l->falls = l->falls || done < l->last || done > total;
+    l->last = done;
+    l->total = total;
+    return ++l->calls == l->patience;
+}
+
+/* Opens `plan` on blocks of random sizes that live for `life` requests each. */
+static enum frag_err open_listening(struct listener *l, uint32_t count,
+                                    uint64_t life, const char *params)
+{
+    struct frag_future_request *asked = calloc(count, sizeof(*asked));
+    struct frag_backend *arena =
+        frag_arena_open(&(const struct frag_arena_options){
+            .capacity = FRAG_UNLIMITED, .rule = FRAG_RULE_HOSTILE});
+    const struct frag_future future = {.count = count,
+                                       .requests = asked,
+                                       .progress = l ? listen : NULL,
+                                       .user = l};
+    struct frag_error e = {""};
+    uint64_t rng = 7;
+    struct frag_heap heap;
+    enum frag_err err;
+
+    assert_non_null(asked);
+    assert_non_null(arena);
+    for (uint32_t i = 0; i < count; i++)
+        asked[i] = (struct frag_future_request){
+            .size = (1 + next(&rng) % 1000) * UNIT,
+            .allocs_at = 2 * (uint64_t)i,
+            .frees_at = 2 * (i + 1 + next(&rng) % life) + 1};
+    err = frag_heap_open_with(&heap, frag_policy_find("plan"), arena, params,
+                              &future, &e);
+    if (err == FRAG_OK)
+        frag_heap_close(&heap);
+    else
+        assert_string_equal(e.text, "plan: the run was interrupted");
+    assert_int_equal(frag_arena_used(arena), 0);
+    frag_arena_close(arena);
+    free(asked);
+    return err;
+}
+
+/* Blocks for the search, and more than the search accepts. */
+static const uint32_t counts[] = {600, 4000};
+
+static void a_listener_hears_how_far_the_plan_is(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        struct listener l = {0};
+
+        assert_int_equal(open_listening(&l, counts[i], 120, "effort=200000"),
+                         FRAG_OK);
+        assert_false(l.falls);
+        assert_in_range(l.calls, 200000 / 20000, 200000 / 1000);
+        assert_in_range(l.last, 190000, l.total);
+        assert_in_range(l.total, 200000, 210000);
+        assert_int_equal(open_listening(NULL, counts[i], 120, "effort=20000"),
+                         FRAG_OK);
+    }
+}
+
+/* Whichever call cancels, it is the last one. */
+static void a_listener_can_cancel_the_plan(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+        for (uint64_t patience = 1; patience < 40; patience += 3) {
+            struct listener l = {.patience = patience};
+
+            assert_int_equal(
+                open_listening(&l, counts[i], 120, "effort=1000000000"),
+                FRAG_CANCELLED);
+            assert_int_equal(l.calls, patience);
+        }
+}
+
 /* ---- known instances ---- */
 
 /* The optimum of the instances that are solved quickly. The others run the
@@ -324,7 +413,8 @@ static void instances_of_minimalloc_are_solved(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         read_instance(rows[i].name, &s);
-        open_desk(&d, &s, rows[i].height ? "" : "effort=0", FRAG_UNLIMITED);
+        open_desk(&d, &s, rows[i].height ? "effort=16000000" : "effort=0",
+                  FRAG_UNLIMITED);
         run(&d, &s);
         judge(&d, &s);
         if (rows[i].height)
@@ -347,6 +437,8 @@ int main(void)
         cmocka_unit_test(a_full_device_is_asked_once),
         cmocka_unit_test(a_small_device_gives_all_it_has),
         cmocka_unit_test(without_requests_there_is_nothing_to_plan),
+        cmocka_unit_test(a_listener_hears_how_far_the_plan_is),
+        cmocka_unit_test(a_listener_can_cancel_the_plan),
         cmocka_unit_test(instances_of_minimalloc_are_solved),
     };
 

@@ -42,7 +42,7 @@ static void foretell(struct frag_future_request *requests)
 static bool plan_with_a_failure(uint64_t k)
 {
     struct frag_future_request requests[FORETOLD];
-    const struct frag_future future = {FORETOLD, requests};
+    const struct frag_future future = {.count = FORETOLD, .requests = requests};
     const struct frag_policy *plan = frag_policy_find("plan");
     const struct traffic_options opts = {.scale = 1};
     bool failed;

@@ -554,7 +554,7 @@ static void no_two_blocks_meet_whatever_comes(void **state)
 static void the_future_changes_nothing(void **state)
 {
     static const struct frag_future_request lie = {.size = 1, .frees_at = 1};
-    const struct frag_future future = {1, &lie};
+    const struct frag_future future = {.count = 1, .requests = &lie};
     struct places known, unknown;
 
     (void)state;

@@ -1021,6 +1021,76 @@ static void give_segment(struct frag_heap *heap, const struct frag_block *b)
                      FRAG_OK);
 }
 
+/* A policy that works on the future until its listener cancels. */
+static enum frag_err work_on_future(struct frag_heap *heap)
+{
+    const struct frag_future *f = heap->future;
+
+    for (uint64_t done = 0; done < UINT64_MAX; done++)
+        if (f->progress(f->user, done, UINT64_MAX))
+            return FRAG_CANCELLED;
+    return FRAG_OK;
+}
+
+struct preparation {
+    uint64_t events, total; /* of the last call of progress */
+    uint64_t prepared;      /* calls of preparing */
+    uint64_t calls;
+};
+
+static bool stop_at_third(void *user, uint64_t done, uint64_t total)
+{
+    struct preparation *p = user;
+
+    p->events = done;
+    p->total = total;
+    return ++p->calls == 3;
+}
+
+static bool stop_preparing(void *user, uint64_t done, uint64_t total)
+{
+    struct preparation *p = user;
+
+    assert_true(done < total && total == UINT64_MAX);
+    return ++p->prepared == 2;
+}
+
+static void the_work_before_the_first_event_can_be_cancelled(void **state)
+{
+    static const struct frag_policy worker = {.name = "worker",
+                                              .summary = "works",
+                                              .source = "this test",
+                                              .needs = FRAG_NEEDS_FUTURE,
+                                              .init = work_on_future,
+                                              .alloc = toy_alloc,
+                                              .free = toy_free};
+    struct script *s = new_script(5);
+    struct frag_backend *mem = device(FRAG_UNLIMITED);
+    struct preparation p = {.events = 1};
+    struct frag_error e = {""};
+    struct frag_run run;
+    struct frag_replay spec = {.trace = &s->trace,
+                               .policy = &worker,
+                               .mem = mem,
+                               .repeat = 2,
+                               .progress = stop_at_third,
+                               .user = &p};
+
+    (void)state;
+    assert_int_equal(frag_replay(&spec, &run, &e), FRAG_CANCELLED);
+    assert_string_equal(e.text, "worker: the run was interrupted");
+    assert_int_equal(p.calls, 3);
+    assert_int_equal(p.events, 0);
+    assert_int_equal(p.total, 2 * EVENTS);
+    spec.preparing = stop_preparing;
+    assert_int_equal(frag_replay(&spec, &run, &e), FRAG_CANCELLED);
+    assert_int_equal(p.prepared, 2);
+    assert_int_equal(p.calls, 3);
+    assert_int_equal(frag_arena_used(mem), 0);
+    frag_arena_close(mem);
+    free(s);
+}
+
 static void an_offline_policy_is_told_all_before_it_starts(void **state)
 {
     static const struct frag_policy seer = {.name = "seer",
@@ -1127,6 +1197,7 @@ int main(void)
             a_synchronize_completes_pending_frees_within_the_request),
         cmocka_unit_test(of_equal_peaks_the_first_counts),
         cmocka_unit_test(a_cancelled_run_says_so_and_leaves_nothing),
+        cmocka_unit_test(the_work_before_the_first_event_can_be_cancelled),
         cmocka_unit_test(an_offline_policy_is_told_all_before_it_starts),
         cmocka_unit_test(a_policy_whose_needs_the_device_lacks_is_refused),
         cmocka_unit_test(an_empty_trace_is_an_empty_run),

@@ -25,6 +25,7 @@ struct bucket {
 
 struct greedy {
     const struct problem *p;
+    struct plan_listener *listener;
     uint32_t width; /* sections in a group */
     uint32_t bucket_count;
     struct bucket *buckets;
@@ -36,13 +37,15 @@ struct greedy {
  * count as one step. */
 enum { BUCKETS = 1024, NARROWEST = 16, STEP_ROWS = 64 };
 
-struct greedy *plan_greedy_open(const struct problem *p)
+struct greedy *plan_greedy_open(const struct problem *p,
+                                struct plan_listener *listener)
 {
     struct greedy *g = calloc(1, sizeof(*g));
 
     if (!g)
         return NULL;
     g->p = p;
+    g->listener = listener;
     g->width = p->sections / BUCKETS + 1;
     if (g->width < NARROWEST)
         g->width = NARROWEST;
@@ -161,15 +164,29 @@ static bool place(struct greedy *g, const struct item *item, uint64_t *offset)
     return true;
 }
 
-bool plan_greedy(struct greedy *g, const uint32_t *order, uint64_t *offsets,
-                 uint64_t *steps)
+static uint64_t steps_for(const struct greedy *g, uint32_t items)
 {
+    return items + g->rows_read / STEP_ROWS;
+}
+
+enum frag_err plan_greedy(struct greedy *g, const uint32_t *order,
+                          uint64_t *offsets, uint64_t *steps)
+{
+    uint64_t told = 0;
+
     g->rows_read = 0;
     for (uint32_t k = 0; k < g->bucket_count; k++)
         g->buckets[k].count = 0;
-    for (uint32_t n = 0; n < g->p->count; n++)
+    for (uint32_t n = 0; n < g->p->count; n++) {
         if (!place(g, &g->p->items[order[n]], &offsets[order[n]]))
-            return false;
-    *steps = g->p->count + g->rows_read / STEP_ROWS;
-    return true;
+            return FRAG_NOMEM;
+        *steps = steps_for(g, n + 1);
+        if (*steps - told < TELL_STEPS)
+            continue;
+        if (!plan_tell(g->listener, *steps - told))
+            return FRAG_CANCELLED;
+        told = *steps;
+    }
+    *steps = steps_for(g, g->p->count);
+    return plan_tell(g->listener, *steps - told) ? FRAG_OK : FRAG_CANCELLED;
 }

@@ -107,6 +107,7 @@ struct making {
     uint64_t *trial; /* offsets of the plan being made */
     struct made_plan *best;
     uint64_t steps; /* steps left */
+    struct plan_listener listener;
 };
 
 /* The largest weight first; among equals, the earliest request first. */
@@ -149,10 +150,11 @@ static void spend(struct making *m, uint64_t steps)
 
 static bool done(const struct making *m)
 {
-    return m->best->height == m->load || !m->steps;
+    return m->best->height == m->load || !m->steps || m->listener.stopped;
 }
 
-/* Sorts m->ranks by weight and makes one greedy pass in that order. NOMEM. */
+/* Sorts m->ranks by weight and makes one greedy pass in that order. NOMEM,
+ * CANCELLED. */
 static enum frag_err pass(struct making *m, struct greedy *g)
 {
     uint64_t steps;
@@ -160,8 +162,7 @@ static enum frag_err pass(struct making *m, struct greedy *g)
     qsort(m->ranks, m->p.count, sizeof(*m->ranks), by_weight);
     for (uint32_t n = 0; n < m->p.count; n++)
         m->order[n] = m->ranks[n].item;
-    if (!plan_greedy(g, m->order, m->trial, &steps))
-        return FRAG_NOMEM;
+    FRAG_TRY(plan_greedy(g, m->order, m->trial, &steps));
     spend(m, steps);
     return FRAG_OK;
 }
@@ -223,7 +224,7 @@ static enum verdict try_seeds(struct making *m, struct plan_search *s,
     const uint64_t share = (uint64_t)FIRST_SHARE << (round < 32 ? round : 32);
     enum verdict found = UNKNOWN;
 
-    for (uint64_t k = 0; k < SEARCH_ORDERS && m->steps && found == UNKNOWN;
+    for (uint64_t k = 0; k < SEARCH_ORDERS && !done(m) && found == UNKNOWN;
          k++) {
         uint64_t left = share < m->steps ? share : m->steps;
 
@@ -251,10 +252,10 @@ static void halve(struct making *m, struct plan_search *s, uint64_t low,
 }
 
 /* Searches for a plan of the bound's height with half of the steps, then for
- * any lower plan with the others. NOMEM. */
+ * any lower plan with the others. NOMEM, CANCELLED. */
 static enum frag_err search(struct making *m)
 {
-    struct plan_search *s = plan_search_open(&m->p);
+    struct plan_search *s = plan_search_open(&m->p, &m->listener);
     const uint64_t rest = m->steps / 2;
     uint64_t low = m->load;
 
@@ -267,12 +268,12 @@ static enum frag_err search(struct making *m)
     for (uint64_t round = 0; !done(m) && low < m->best->height; round++)
         halve(m, s, low, round);
     plan_search_close(s);
-    return FRAG_OK;
+    return m->listener.stopped ? FRAG_CANCELLED : FRAG_OK;
 }
 
 static enum frag_err make_best(struct making *m)
 {
-    struct greedy *g = plan_greedy_open(&m->p);
+    struct greedy *g = plan_greedy_open(&m->p, &m->listener);
     enum frag_err err = g ? try_orders(m, g) : FRAG_NOMEM;
 
     if (err == FRAG_OK && m->p.count > SEARCH_ITEMS)
@@ -295,7 +296,9 @@ enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
 {
     const size_t n = f->count + 1;
     struct made_plan best = {.height = UINT64_MAX};
-    struct making m = {.best = &best, .steps = effort};
+    struct making m = {.best = &best,
+                       .steps = effort,
+                       .listener = {.future = f, .most = effort}};
     enum frag_err err = FRAG_NOMEM;
 
     if (f->count >= UINT32_MAX)

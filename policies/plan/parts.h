@@ -6,6 +6,7 @@
  * greedy.c        places one block after the other, each at the lowest offset
  * search.c        searches depth-first for a plan below a given height
  * pile.c          the state of that search: items piled up from offset 0
+ * listener.c      tells a listener how many steps are used
  *
  * plan_online.c, step.c and history.c are policy plan_online. step.c makes the
  * plan of one period with plan_make.
@@ -41,24 +42,40 @@ struct made_plan {
 /* Finds the lowest plan for all requests that `effort` steps allow. One step is
  * one item placed by a greedy pass, 64 items that the pass compared with it, or
  * one section that the search visited. The first greedy pass is made even if
- * `effort` is too small for it. NOMEM; UNSUPPORTED for UINT32_MAX requests or
- * more. */
+ * `effort` is too small for it. f->progress is called with steps. NOMEM;
+ * UNSUPPORTED for UINT32_MAX requests or more; CANCELLED. */
 enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
                         struct made_plan *out) FRAG_MUST_CHECK;
+
+/* --- listener.c --- */
+
+/* Counts the steps of a plan for the listener of its future. */
+struct plan_listener {
+    const struct frag_future *future; /* its progress may be NULL */
+    uint64_t used, most;              /* steps */
+    bool stopped;                     /* the listener cancelled the plan */
+};
+
+enum { TELL_STEPS = 4096 }; /* steps between two calls: a few milliseconds */
+
+/* Counts further steps and calls the listener. False if the plan is cancelled.
+ */
+bool plan_tell(struct plan_listener *l, uint64_t steps);
 
 /* --- greedy.c --- */
 
 struct greedy;
 
-/* Returns NULL if the host has no memory. Borrows p. */
-struct greedy *plan_greedy_open(const struct problem *p);
+/* Returns NULL if the host has no memory. Borrows p and listener. */
+struct greedy *plan_greedy_open(const struct problem *p,
+                                struct plan_listener *listener);
 void plan_greedy_close(struct greedy *g); /* g may be NULL */
 
 /* Places the items in the given order, each at the lowest offset where it
  * overlaps none of those placed before. *steps is the number of steps used.
- * False if the host has no memory. */
-bool plan_greedy(struct greedy *g, const uint32_t *order, uint64_t *offsets,
-                 uint64_t *steps) FRAG_MUST_CHECK;
+ * NOMEM, CANCELLED. */
+enum frag_err plan_greedy(struct greedy *g, const uint32_t *order,
+                          uint64_t *offsets, uint64_t *steps) FRAG_MUST_CHECK;
 
 /* --- search.c --- */
 
@@ -70,8 +87,9 @@ enum {
     FIRST_SHARE = 80000, /* steps for each seed of the first round */
 };
 
-/* Returns NULL if the host has no memory. Borrows p. */
-struct plan_search *plan_search_open(const struct problem *p);
+/* Returns NULL if the host has no memory. Borrows p and listener. */
+struct plan_search *plan_search_open(const struct problem *p,
+                                     struct plan_listener *listener);
 void plan_search_close(struct plan_search *s); /* s may be NULL */
 
 enum verdict { FITS, DOES_NOT_FIT, UNKNOWN };
@@ -79,8 +97,8 @@ enum verdict { FITS, DOES_NOT_FIT, UNKNOWN };
 /* Searches for offsets that place all items below `ceiling` (quanta). The
  * search visits at most *steps sections and counts *steps down. `seed` selects
  * the order in which choices are tried. FITS: the offsets are filled in.
- * DOES_NOT_FIT: no such offsets exist. UNKNOWN: the steps were used up, or the
- * host has no memory. Deterministic. */
+ * DOES_NOT_FIT: no such offsets exist. UNKNOWN: the steps were used up, the
+ * listener cancelled the plan, or the host has no memory. Deterministic. */
 enum verdict plan_search(struct plan_search *s, uint64_t ceiling, uint64_t seed,
                          uint64_t *steps, uint64_t *offsets);
 

@@ -18,7 +18,9 @@
  *   - If there are many, more greedy passes follow. Blocks that ended above the
  *     bound move forward in the order.
  * Blocks of equal weight keep the order of their requests. The effort is
- * counted in steps, not in seconds, so a plan never depends on the machine.
+ * counted in steps, not in seconds, so a plan never depends on the machine. The
+ * default takes at most four seconds on recordings of up to 300,000 events;
+ * eight times as much lowers the peak of few of them, by less than 0.01 %.
  *
  * Policy best_fit serves all other requests: those that differ from the future,
  * all of them if no future is known, and all of them if the device has no room
@@ -182,12 +184,12 @@ static const struct frag_param params[] = {
     {.name = "effort",
      .kind = FRAG_PARAM_NUMBER,
      .offset = offsetof(struct planner, effort),
-     .init = "16000000",
+     .init = "2000000",
      .min = 0,
      .max = 0x1p50,
      .help =
          "steps spent on a lower plan; a step is a block placed or a section "
-         "of the trace searched"},
+         "of the trace searched; a million of them takes about half a second"},
     SEGMENT_PARAM(struct planner, segment),
     {.name = NULL},
 };

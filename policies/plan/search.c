@@ -25,6 +25,8 @@ struct plan_search {
     uint32_t *choices; /* stack of items to try */
     size_t choice_count;
     enum rule rule;
+    struct plan_listener *listener;
+    uint64_t told; /* steps that were left when the listener was last called */
 };
 
 enum { FAILED_BITS = 18 };
@@ -206,6 +208,15 @@ static bool branch(struct plan_search *s, struct plan_stretch r)
     return found || (*s->pile.steps && try_gap(s, r, k));
 }
 
+/* Tells the listener which steps were used since it was last called. If it
+ * cancels the plan, no step is left. */
+static void tell(struct plan_search *s)
+{
+    if (!plan_tell(s->listener, s->told - *s->pile.steps))
+        *s->pile.steps = 0;
+    s->told = *s->pile.steps;
+}
+
 /* Solves one stretch, unless its state failed before or no step is left. */
 static bool solve_one(struct plan_search *s, struct plan_stretch r)
 {
@@ -215,6 +226,8 @@ static bool solve_one(struct plan_search *s, struct plan_stretch r)
     if (*known == h || !*s->pile.steps)
         return false;
     --*s->pile.steps;
+    if (s->told - *s->pile.steps >= TELL_STEPS)
+        tell(s);
     if (branch(s, r))
         return true;
     if (*s->pile.steps)
@@ -281,12 +294,15 @@ static bool make_storage(struct plan_search *s, const struct problem *p)
     return s->weight && s->failed && s->choices;
 }
 
-struct plan_search *plan_search_open(const struct problem *p)
+struct plan_search *plan_search_open(const struct problem *p,
+                                     struct plan_listener *listener)
 {
     struct plan_search *s = calloc(1, sizeof(*s));
 
-    if (s && make_storage(s, p))
+    if (s && make_storage(s, p)) {
+        s->listener = listener;
         return s;
+    }
     plan_search_close(s);
     return NULL;
 }
@@ -329,12 +345,14 @@ enum verdict plan_search(struct plan_search *s, uint64_t ceiling, uint64_t seed,
     pile_reset(&s->pile, ceiling, steps);
     memset(s->failed, 0, sizeof(*s->failed) << FAILED_BITS);
     s->choice_count = 0;
+    s->told = *steps;
     weigh(s, p, seed);
     s->rule = (enum rule)(seed / 4 % RULES);
     for (uint32_t k = 0; k < p->sections; k++)
         if (s->pile.columns[k].rest > ceiling)
             return DOES_NOT_FIT;
     fits = solve(s, (struct plan_stretch){0, p->sections});
+    plan_tell(s->listener, s->told - *steps);
     if (s->pile.no_memory)
         return UNKNOWN;
     if (fits)

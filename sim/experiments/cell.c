@@ -108,6 +108,7 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             .max_ooms = s->ooms,
             .progress = tick,
             .user = user,
+            .preparing = s->preparing,
         },
         out, e);
 

@@ -49,6 +49,9 @@ struct cell_settings {
                         equal files */
     uint64_t points; /* of the series; 0: no series */
     uint64_t ooms;   /* upper bound on the rows of OOMs */
+    /* frag_replay's preparing, with the user of the run; NULL: its progress is
+     * called instead. */
+    bool (*preparing)(void *user, uint64_t done, uint64_t total);
 };
 
 /* The settings that make results comparable, as the text

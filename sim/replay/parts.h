@@ -92,6 +92,7 @@ struct run {
                        in the trace */
     bool stop;      /* the run ends after this event */
     bool foresees;  /* the policy receives the future */
+    uint64_t next_call;  /* time of the next call of progress, run_clock ns */
     uint64_t moves_seen; /* summary.num_moves at the last run_absorb */
 
     struct frag_ledger *ledger; /* NULL: the run is not checked */
@@ -121,6 +122,23 @@ static inline uint64_t run_clock(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Number of events of all repetitions. */
+static inline uint64_t run_total(const struct run *r)
+{
+    return r->trace->count * (r->spec->repeat ? r->spec->repeat : 1);
+}
+
+/* Whether a tenth of a second has passed since this was last true. */
+static inline bool run_is_due(struct run *r)
+{
+    const uint64_t now = run_clock();
+
+    if (now < r->next_call)
+        return false;
+    r->next_call = now + 100000000;
+    return true;
 }
 
 /* Runs row 0 of the trace as the next event. For a trace whose only row is

@@ -156,8 +156,7 @@ enum frag_err run_next(struct run *r)
 /* The progress of a run, in events of all repetitions. */
 struct course {
     uint64_t done, total;
-    uint64_t bucket;    /* events in a bucket of the series; 0: no series */
-    uint64_t next_call; /* time of the next call of progress, in ns */
+    uint64_t bucket; /* events in a bucket of the series; 0: no series */
 };
 
 static frag_time time_at(const struct run *r, uint64_t i)
@@ -196,17 +195,10 @@ static uint64_t stretch(const struct course *c, uint64_t left)
     return c->bucket ? least(events, c->bucket - c->done % c->bucket) : events;
 }
 
-static enum frag_err report_progress(struct run *r, struct course *c)
+static enum frag_err report_progress(struct run *r, const struct course *c)
 {
-    enum { TENTH = 100000000 };
-    uint64_t now;
-
-    if (!r->spec->progress)
+    if (!r->spec->progress || (!run_is_due(r) && c->done < c->total))
         return FRAG_OK;
-    now = run_clock();
-    if (now < c->next_call && c->done < c->total)
-        return FRAG_OK;
-    c->next_call = now + TENTH;
     return r->spec->progress(r->spec->user, c->done, c->total)
                ? frag_fail(r->error, FRAG_CANCELLED, "%s: cancelled",
                            r->policy->name)
@@ -249,7 +241,7 @@ static enum frag_err run_all(struct run *r)
 {
     const uint64_t repeat = r->spec->repeat ? r->spec->repeat : 1;
     const bool adopts = r->spec->watch && r->spec->watch->adopt_start;
-    struct course c = {.total = r->trace->count * repeat};
+    struct course c = {.total = run_total(r)};
     uint64_t from = 0;
 
     FRAG_TRY(open_series(r, &c));

@@ -87,7 +87,12 @@ struct frag_replay {
      * and the total number. If it returns true, the run ends with
      * FRAG_CANCELLED. May be NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
-    void *user; /* first argument of progress */
+    void *user; /* first argument of progress and preparing */
+    /* Called in the same way before the first event, while a policy that knows
+     * the future prepares: with the work that is done and the most work that
+     * there will be, in a unit of the policy. NULL: progress is called instead,
+     * with no event done. */
+    bool (*preparing)(void *user, uint64_t done, uint64_t total);
 };
 
 /* Runs the trace and fills *out, which frag_run_free frees.

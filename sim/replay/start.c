@@ -32,6 +32,19 @@ static enum frag_err find_frees(struct run *r)
     return FRAG_OK;
 }
 
+/* The progress of r->future. */
+static bool prepares(void *run, uint64_t done, uint64_t total)
+{
+    struct run *r = run;
+    const struct frag_replay *spec = r->spec;
+
+    if (!run_is_due(r))
+        return false;
+    if (spec->preparing)
+        return spec->preparing(spec->user, done, total);
+    return spec->progress && spec->progress(spec->user, 0, run_total(r));
+}
+
 /* Lists all ALLOCs of the trace: the future that the policy reads before it
  * starts. */
 static enum frag_err list_requests(struct run *r)
@@ -44,8 +57,10 @@ static enum frag_err list_requests(struct run *r)
     r->future_requests = malloc((count + 1) * sizeof(*r->future_requests));
     if (!r->future_requests)
         return FRAG_NOMEM;
-    r->future =
-        (struct frag_future){.count = count, .requests = r->future_requests};
+    r->future = (struct frag_future){.count = count,
+                                     .requests = r->future_requests,
+                                     .progress = prepares,
+                                     .user = r};
     count = 0;
     for (uint64_t i = 0; i < t->count; i++)
         if (t->op[i] == FRAG_ALLOC)

@@ -34,11 +34,27 @@ void progress_step(struct progress *p, size_t step, size_t steps,
     p->steps = steps;
     p->unit = unit;
     p->scale = scale;
+    p->drawer = pthread_self();
+    p->preparing = false;
+    p->done = 0;
+    p->next = 0;
     p->started = progress_clock();
     snprintf(p->label, sizeof(p->label), "%s", label);
 }
 
-static void draw(struct progress *p, double share, double rate, double left)
+/* Counts the work of a tick; a new count starts its own clock. Returns the
+ * seconds since then. */
+static double count(struct progress *p, bool preparing, uint64_t done,
+                    uint64_t now)
+{
+    if (preparing != p->preparing || done < p->done)
+        p->started = now;
+    p->preparing = preparing;
+    p->done = done;
+    return (double)(now - p->started) / 1e9;
+}
+
+static void draw(struct progress *p, double share, double seconds)
 {
     enum { WIDE = 24 };
     char bar[WIDE + 1];
@@ -46,24 +62,49 @@ static void draw(struct progress *p, double share, double rate, double left)
     for (int i = 0; i < WIDE; i++)
         bar[i] = i < share * WIDE ? '#' : '.';
     bar[WIDE] = '\0';
-    fprintf(stderr, "\r\033[K%.40s [%s] %3.0f%%  %.1f M%s/s  %.0f s left",
-            p->label, bar, 100 * share, rate, p->unit, left);
+    fprintf(stderr, "\r\033[K%.40s [%s] %3.0f%%  ", p->label, bar, 100 * share);
+    if (p->preparing)
+        fprintf(stderr, "preparing, %.0f s", seconds);
+    else
+        fprintf(stderr, "%.1f M%s/s  %.0f s left",
+                (double)p->done * p->scale / seconds / 1e6, p->unit,
+                seconds * (1 - share) / share);
     if (p->steps > 1)
         fprintf(stderr, "  (%zu of %zu)", p->step, p->steps);
     fflush(stderr);
     p->drawn = true;
 }
 
+static void show(struct progress *p, bool preparing, uint64_t done,
+                 uint64_t total)
+{
+    enum { TENTH = 100000000 };
+    const uint64_t now = progress_clock();
+    const double share = total ? (double)done / (double)total : 0;
+    const double seconds = count(p, preparing, done, now);
+
+    if (now < p->next || share <= 0 || (seconds <= 0 && !preparing))
+        return;
+    p->next = now + TENTH;
+    draw(p, share, seconds);
+}
+
+static bool tick(struct progress *p, bool preparing, uint64_t done,
+                 uint64_t total)
+{
+    if (p->shown && pthread_equal(p->drawer, pthread_self()))
+        show(p, preparing, done, total);
+    return cli_interrupted();
+}
+
 bool progress_tick(void *progress, uint64_t done, uint64_t total)
 {
-    struct progress *p = progress;
-    double seconds = (double)(progress_clock() - p->started) / 1e9;
-    double share = total ? (double)done / (double)total : 0;
+    return tick(progress, false, done, total);
+}
 
-    if (p->shown && share > 0 && seconds > 0)
-        draw(p, share, (double)done * p->scale / seconds / 1e6,
-             seconds * (1 - share) / share);
-    return cli_interrupted();
+bool progress_prepare(void *progress, uint64_t done, uint64_t total)
+{
+    return tick(progress, true, done, total);
 }
 
 void progress_clear(struct progress *p)

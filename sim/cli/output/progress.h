@@ -1,7 +1,11 @@
-/* progress.h - a progress bar on stderr, if stderr is a terminal. Its callback
- * also tells a long loop that the user interrupted it. */
+/* progress.h - a progress bar on stderr, if stderr is a terminal. Its callbacks
+ * also tell a long loop that the user interrupted it. Several threads may call
+ * them at once; only the thread that began the step draws the bar, so it shows
+ * the part of the work that this thread does. */
 #ifndef FRAG_SIM_CLI_OUTPUT_PROGRESS_H
 #define FRAG_SIM_CLI_OUTPUT_PROGRESS_H
+
+#include <pthread.h>
 
 #include "sim/cli/options.h"
 
@@ -12,7 +16,11 @@ struct progress {
     double scale;     /* units for each count of `done` */
     char label[64];   /* of the step */
     size_t step, steps;
-    uint64_t started; /* start of the step, progress_clock ns */
+    pthread_t drawer; /* the thread that began the step */
+    bool preparing;   /* the last call was of progress_prepare */
+    uint64_t done;    /* of the last call */
+    uint64_t started; /* start of this count of `done`, progress_clock ns */
+    uint64_t next;    /* the earliest time of the next drawing */
 };
 
 /* The bar is shown unless --quiet or CI is set or TERM is dumb. */
@@ -25,6 +33,9 @@ void progress_step(struct progress *p, size_t step, size_t steps,
 /* The progress callback of frag_replay and frag_trace_open; `progress` is a
  * struct progress. Draws the bar; returns true if the user interrupted. */
 bool progress_tick(void *progress, uint64_t done, uint64_t total);
+/* The callback `preparing` of frag_replay: the same for the work of a policy
+ * before the first event, which may end before `done` reaches `total`. */
+bool progress_prepare(void *progress, uint64_t done, uint64_t total);
 /* Removes the bar from the terminal. */
 void progress_clear(struct progress *p);
 

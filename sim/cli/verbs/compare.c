@@ -308,6 +308,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
     FRAG_TRY(frag_cuda_open(&options, &s->device, e));
     if (!s->real.total)
         s->real.total = s->device->total;
+    s->real.preparing = progress_prepare;
     s->simulated = s->real;
     s->real.backend = &cell_cuda_backend;
     s->cells = calloc(s->policy_count * s->capacity_count, sizeof(*s->cells));

@@ -127,9 +127,10 @@ static enum frag_err fit_policy(struct search *s,
 
 static void announce(struct search *s, const struct fit_subject *on, size_t i)
 {
-    if (s->progress.shown)
-        fprintf(stderr, "%s, %s (%zu of %zu)\n", on->trace, on->policy, i + 1,
-                s->policy_count);
+    char label[64];
+
+    snprintf(label, sizeof(label), "%.30s %.30s", on->trace, on->policy);
+    progress_step(&s->progress, i + 1, s->policy_count, " events", 1, label);
 }
 
 static enum frag_err fit_device(void *user, const struct input *in,
@@ -148,8 +149,9 @@ static enum frag_err fit_device(void *user, const struct input *in,
             .costs = &s->settings.costs,
             .rule = s->settings.rule,
             .total = s->settings.total,
-            .progress = stop_tick,
-            .user = &s->on.stop,
+            .progress = progress_tick,
+            .user = &s->progress,
+            .preparing = progress_prepare,
         };
         enum frag_err err;
         struct frag_params *params;

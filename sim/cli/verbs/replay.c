@@ -161,6 +161,7 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
     FRAG_TRY(capacity_choices_read(&v->cell.capacities, &plan->capacities,
                                    &plan->capacity_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
+    plan->settings.preparing = progress_prepare;
     plan->settings.points =
         v->outputs.hdf5 ? v->points : 0; /* only result files contain series */
     return FRAG_OK;

@@ -33,16 +33,18 @@ static enum frag_err replay(const struct frag_capacity_spec *spec,
 {
     struct frag_run run;
 
-    FRAG_TRY(frag_replay(&(const struct frag_replay){.trace = spec->trace,
-                                                     .policy = spec->policy,
-                                                     .params = spec->params,
-                                                     .prepared = spec->prepared,
-                                                     .mem = arena,
-                                                     .stop_at_oom = true,
-                                                     .repeat = 1,
-                                                     .progress = spec->progress,
-                                                     .user = spec->user},
-                         &run, e));
+    FRAG_TRY(
+        frag_replay(&(const struct frag_replay){.trace = spec->trace,
+                                                .policy = spec->policy,
+                                                .params = spec->params,
+                                                .prepared = spec->prepared,
+                                                .mem = arena,
+                                                .stop_at_oom = true,
+                                                .repeat = 1,
+                                                .progress = spec->progress,
+                                                .user = spec->user,
+                                                .preparing = spec->preparing},
+                    &run, e));
     *out = run.summary;
     frag_run_free(&run);
     return FRAG_OK;

@@ -36,6 +36,7 @@ struct frag_capacity_spec {
     /* As in struct frag_replay. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
+    bool (*preparing)(void *user, uint64_t done, uint64_t total);
 };
 
 /* The capacities from ... to - 1, in bytes, and their outcome. */
