@@ -16,10 +16,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "policies/policy.h"
 #include "sim/arena/arena.h"
-#include "tests/faulty.h"
+#include "sim/experiments/contract/faulty.h"
 
 struct picture {
     const char *policy; /* "name" or "name:params" */

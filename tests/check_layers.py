@@ -63,15 +63,16 @@ ROOMS = {
     "sim/experiments": ([], "sim/results sim/validate traces/bytes "
                             "traces/import policies/list.c +"),
     "sim/experiments/capacity": ([], "sim/experiments +"),
+    "sim/experiments/contract": ([], "sim/experiments traces/gen +"),
     "sim/experiments/tune": ([], "sim/experiments +"),
     "sim/experiments/sweep": ([], "sim/experiments +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
-    "sim/cli": ([], "sim/experiments/capacity sim/experiments/tune "
-                    "sim/experiments/sweep real/device traces/gen "
-                    "traces/export +"),
+    "sim/cli": ([], "sim/experiments/capacity sim/experiments/contract "
+                    "sim/experiments/tune sim/experiments/sweep "
+                    "real/device traces/gen traces/export +"),
     "sim/cli/output": ([], "sim/cli +"),
     "sim/cli/figures": ([], "sim/cli/output +"),
     "sim/cli/review": ([], "sim/cli/figures +"),

@@ -14,7 +14,7 @@
 
 #include "policies/policy.h"
 #include "sim/arena/arena.h"
-#include "tests/faulty.h"
+#include "sim/experiments/contract/faulty.h"
 #include "traces/trace.h"
 
 enum { UNIT = 512, MOST = 512 };

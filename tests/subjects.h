@@ -40,15 +40,12 @@ static inline const char *subject_text(const struct subject *s, char text[128])
     return text;
 }
 
-/* Both tables end with a NULL. */
-static inline int run_properties(const char *group,
-                                 const struct setting *settings,
-                                 const struct property *properties)
+/* Lists every registered policy with its defaults, then the settings, whose
+ * table ends with a NULL. Returns the number of subjects. */
+static inline size_t list_subjects(const struct setting *settings,
+                                   struct subject subjects[MAX_SUBJECTS])
 {
-    static struct subject subjects[MAX_SUBJECTS];
-    static char names[MAX_SUBJECTS * MAX_PROPERTIES][256];
-    static struct CMUnitTest tests[MAX_SUBJECTS * MAX_PROPERTIES];
-    size_t count = 0, n = 0;
+    size_t count = 0;
 
     for (size_t i = 0; frag_policies[i]; i++) {
         assert_true(count < MAX_SUBJECTS);
@@ -59,6 +56,20 @@ static inline int run_properties(const char *group,
         subjects[count++] = (struct subject){frag_policy_find(settings->policy),
                                              settings->params};
     }
+    return count;
+}
+
+/* Both tables end with a NULL. */
+static inline int run_properties(const char *group,
+                                 const struct setting *settings,
+                                 const struct property *properties)
+{
+    static struct subject subjects[MAX_SUBJECTS];
+    static char names[MAX_SUBJECTS * MAX_PROPERTIES][256];
+    static struct CMUnitTest tests[MAX_SUBJECTS * MAX_PROPERTIES];
+    const size_t count = list_subjects(settings, subjects);
+    size_t n = 0;
+
     for (size_t i = 0; i < count; i++)
         for (const struct property *p = properties; p->name; p++, n++) {
             char text[128];

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "sim/experiments/contract/traffic.h"
 #include "tests/canvas.h"
-#include "tests/traffic.h"
 
 /* Units of 256 bytes: the first region has 12. */
 enum { UNIT = 256, ROOM = 256 };

@@ -15,7 +15,7 @@
 #include "real/device/calibrate.h"
 #include "real/device/regression.h"
 #include "sim/arena/arena.h"
-#include "tests/faulty.h"
+#include "sim/experiments/contract/faulty.h"
 
 #define DATA FRAG_SOURCE_DIR "/real/data/nvidia-h200-"
 

@@ -10,9 +10,10 @@
 
 #include <cmocka.h>
 
+#include "sim/arena/arena.h"
+#include "sim/experiments/contract/traffic.h"
 #include "sim/replay/replay.h"
 #include "tests/shadow.h"
-#include "tests/traffic.h"
 #include "traces/trace.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
+#include "sim/experiments/contract/traffic.h"
 #include "tests/failing_malloc.h"
 #include "tests/subjects.h"
-#include "tests/traffic.h"
 
 /* ---- subjects and faults ---- */
 
@@ -110,7 +110,7 @@ static void suffer(const struct ordeal *o, struct traffic *t,
                    const struct step *step, size_t i)
 {
     const enum frag_err err = traffic_step(t, step);
-    const char *wrong = judge(t);
+    const char *wrong = traffic_judge(t);
 
     if (wrong)
         complain(o, wrong, i);

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "sim/experiments/contract/traffic.h"
 #include "tests/failing_malloc.h"
-#include "tests/traffic.h"
 
 static struct traffic t;
 
@@ -113,13 +113,13 @@ static void suffer(const struct step *step, enum fault fault, uint64_t k)
 {
     const enum frag_err err = traffic_step(&t, step);
 
-    check(judge(&t), k);
+    check(traffic_judge(&t), k);
     if (err == FRAG_OK)
         return;
     assert_true(has_failed(fault, k));
     calls_to_failure = 0;
     assert_int_equal(traffic_step(&t, step), FRAG_OK);
-    check(judge(&t), k);
+    check(traffic_judge(&t), k);
 }
 
 /* Runs the script while the k-th call fails; true if none did. */

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#include "tests/traffic.h"
+#include <string.h>
+
+#include "sim/experiments/contract/traffic.h"
 
 /* ---- a program ---- */
 
@@ -32,7 +34,7 @@ static void act(const struct step *step)
     const char *fault;
 
     traffic_step(&t, step);
-    fault = judge(&t);
+    fault = traffic_judge(&t);
     if (fault)
         fail_msg("%s", fault);
 }

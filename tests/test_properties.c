@@ -1,6 +1,6 @@
-/* test_properties.c - tests properties of every registered policy under random
- * traffic, on an arena that is as hostile as a device can be: segments touch,
- * and addresses never come back. */
+/* test_properties.c - tests the contract, and further properties, of every
+ * registered policy under random traffic, on an arena that is as hostile as a
+ * device can be: segments touch, and addresses never come back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,10 @@
 
 #include <cmocka.h>
 
+#include "sim/experiments/contract/contract.h"
+#include "sim/experiments/contract/traffic.h"
 #include "tests/checks.h"
 #include "tests/subjects.h"
-#include "tests/traffic.h"
 
 enum { STEPS = 1200, SEEDS = 3 };
 
@@ -79,7 +80,8 @@ static void run_script(struct traffic *t, const struct subject *s,
         fail_at(s, fault, seed, step);
 }
 
-static void random_traffic_is_served_by_the_contract(void **state)
+/* The scripts of the contract need more memory than its small device has. */
+static void random_traffic_fills_the_device(void **state)
 {
     static struct script script;
     static struct traffic t;
@@ -111,47 +113,6 @@ static void invariants_hold_after_each_step(void **state)
             fail_at(s, fault, 1, i);
     }
     assert_null(traffic_close(&t));
-}
-
-static void all_freed_and_trimmed_is_all_returned(void **state)
-{
-    static struct script script;
-    static struct traffic t;
-    const struct traffic_options opts = {.capacity = CAPACITY, .scale = 1};
-    const struct subject *s = *state;
-
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        script_make(&script, seed, STEPS, 0);
-        assert_int_equal(traffic_open(&t, s->policy, s->params, &opts),
-                         FRAG_OK);
-        traffic_run(&t, &script, 0, script.count);
-        if (s->policy->trim)
-            s->policy->trim(&t.heap);
-        if (s->policy->trim && frag_arena_used(t.arena))
-            fail_at(s, "trim keeps memory that nobody needs", seed,
-                    script.count);
-        assert_null(traffic_close(&t));
-    }
-}
-
-static void closing_midway_returns_everything(void **state)
-{
-    static struct script script;
-    static struct traffic t;
-    const struct traffic_options opts = {.capacity = CAPACITY, .scale = 1};
-    const struct subject *s = *state;
-
-    script_make(&script, 5, STEPS, 0);
-    for (size_t stop = 0; stop < STEPS; stop += 113) {
-        const char *fault;
-
-        assert_int_equal(traffic_open(&t, s->policy, s->params, &opts),
-                         FRAG_OK);
-        traffic_run(&t, &script, 0, stop);
-        fault = traffic_close(&t);
-        if (fault)
-            fail_at(s, fault, 5, stop);
-    }
 }
 
 /* The first step at which the answers differ, or count. */
@@ -189,23 +150,6 @@ static void check_same(const struct subject *s, const struct subject *other,
         if (same < script.count)
             fail_at(s, fault, seed, same);
     }
-}
-
-static void the_same_calls_give_the_same_answers(void **state)
-{
-    const struct traffic_options opts = {.capacity = CAPACITY, .scale = 1};
-
-    check_same(*state, *state, &opts, &opts, 1,
-               "the second run answers otherwise");
-}
-
-static void renaming_the_owners_changes_nothing(void **state)
-{
-    const struct traffic_options opts = {.capacity = CAPACITY, .scale = 1};
-    const struct traffic_options renamed = {
-        .capacity = CAPACITY, .scale = 1, .mask = 0x5a5a5a5a};
-
-    check_same(*state, *state, &opts, &renamed, 1, "names matter");
 }
 
 /* The resolved parameters with every size twice as large. */
@@ -459,16 +403,55 @@ static void worst_fit_takes_the_hole_that_a_scan_finds(void **state)
 }
 
 static const struct property properties[] = {
-    PROPERTY(random_traffic_is_served_by_the_contract),
+    PROPERTY(random_traffic_fills_the_device),
     PROPERTY(invariants_hold_after_each_step),
-    PROPERTY(all_freed_and_trimmed_is_all_returned),
-    PROPERTY(closing_midway_returns_everything),
-    PROPERTY(the_same_calls_give_the_same_answers),
-    PROPERTY(renaming_the_owners_changes_nothing),
     PROPERTY(doubling_all_sizes_doubles_the_picture),
     PROPERTY(one_size_leaves_no_external_waste),
     {NULL, NULL},
 };
+
+/* ---- the contract of every policy ---- */
+
+struct pair {
+    const struct contract_property *property;
+    struct contract_subject subject;
+};
+
+static void is_kept(void **state)
+{
+    const struct pair *p = *state;
+    struct frag_error why = {""};
+
+    if (contract_test(p->property, &p->subject, &why) != FRAG_OK)
+        fail_msg("%s:%s: %s", p->subject.policy->name,
+                 p->subject.params ? p->subject.params : "", why.text);
+}
+
+static int run_contract(void)
+{
+    static struct subject subjects[MAX_SUBJECTS];
+    static struct pair pairs[MAX_SUBJECTS * MAX_PROPERTIES];
+    static char names[MAX_SUBJECTS * MAX_PROPERTIES][256];
+    static struct CMUnitTest tests[MAX_SUBJECTS * MAX_PROPERTIES];
+    const size_t count = list_subjects(settings, subjects);
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        for (const struct contract_property *p = contract_properties; p->name;
+             p++, n++) {
+            char text[128];
+
+            assert_true(n < MAX_SUBJECTS * MAX_PROPERTIES);
+            snprintf(names[n], sizeof(names[n]), "%s: %s",
+                     subject_text(&subjects[i], text), p->name);
+            pairs[n] =
+                (struct pair){p, {subjects[i].policy, subjects[i].params}};
+            tests[n] = (struct CMUnitTest){.name = names[n],
+                                           .test_func = is_kept,
+                                           .initial_state = &pairs[n]};
+        }
+    return _cmocka_run_group_tests("contract", tests, n, NULL, NULL);
+}
 
 int main(void)
 {
@@ -480,5 +463,5 @@ int main(void)
     };
 
     return cmocka_run_group_tests_name("fits", tests, NULL, NULL) +
-           run_properties("properties", settings, properties);
+           run_contract() + run_properties("properties", settings, properties);
 }

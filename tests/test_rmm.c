@@ -10,11 +10,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "policies/policy.h"
 #include "sim/arena/arena.h"
-#include "tests/faulty.h"
-#include "tests/traffic.h"
+#include "sim/experiments/contract/faulty.h"
+#include "sim/experiments/contract/traffic.h"
 
 /* ---- pictures ---- */
 

@@ -19,9 +19,11 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <string.h>
 
+#include "sim/arena/arena.h"
+#include "sim/experiments/contract/traffic.h"
 #include "tests/subjects.h"
-#include "tests/traffic.h"
 
 enum {
     WORD = 512,

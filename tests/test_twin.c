@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "sim/arena/arena.h"
+#include "sim/experiments/contract/faulty.h"
 #include "sim/twin.h"
-#include "tests/faulty.h"
 
 #define MIB      FRAG_MIB
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

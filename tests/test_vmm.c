@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
+#include "sim/experiments/contract/traffic.h"
 #include "tests/canvas.h"
 #include "tests/checks.h"
 #include "tests/shadow.h"
-#include "tests/traffic.h"
 
 enum { ROOM = 64 };
 

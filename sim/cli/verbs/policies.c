@@ -1,17 +1,19 @@
 /* policies.c - the command policies: lists the policies, their parameters,
- * needs and sources, from the policies' own tables. */
+ * needs and sources, from the policies' own tables, or tests whether they keep
+ * the contract. */
 #include <math.h>
 #include <string.h>
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
 #include "sim/experiments/choices.h"
+#include "sim/experiments/contract/contract.h"
 #include "traces/bytes/sink.h"
 
 struct values {
     struct common common;
     const char *json;
-    bool force;
+    bool force, test;
 };
 
 static const struct need {
@@ -130,14 +132,96 @@ static enum frag_err write_json(const struct values *v,
     return sink_commit(&sink, e);
 }
 
+/* -- --test -------------------------------------------------------------- */
+
+/* Prints a line for the property. CONTRACT if the policy lacks it; the reason
+ * is then on the line below. */
+static enum frag_err print_property(const struct contract_property *p,
+                                    const struct contract_subject *s,
+                                    struct frag_error *e)
+{
+    struct frag_error why = {""};
+    enum frag_err err;
+
+    /* A policy that crashes has its property on the terminal. */
+    printf("    %-60s ", p->name);
+    fflush(stdout);
+    err = contract_test(p, s, &why);
+    puts(err == FRAG_OK ? "pass" : "FAIL");
+    if (err == FRAG_CONTRACT)
+        printf("        %s\n", why.text);
+    else if (err != FRAG_OK)
+        *e = why;
+    fflush(stdout); /* before words on stderr */
+    return err;
+}
+
+/* CONTRACT if the policy lacks a property. */
+static enum frag_err test_policy(const struct contract_subject *s,
+                                 const char *text, struct frag_error *e)
+{
+    size_t lacking = 0;
+
+    puts(text);
+    for (const struct contract_property *p = contract_properties; p->name;
+         p++) {
+        const enum frag_err err = print_property(p, s, e);
+
+        if (err != FRAG_OK && err != FRAG_CONTRACT)
+            return err;
+        lacking += err == FRAG_CONTRACT;
+    }
+    return lacking
+               ? frag_fail(e, FRAG_CONTRACT, "%s lacks %zu of these properties",
+                           text, lacking)
+               : FRAG_OK;
+}
+
+static enum frag_err test_one(const char *text, struct frag_error *e)
+{
+    struct policy_choice choice;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(text, &choice, e));
+    err = test_policy(
+        &(const struct contract_subject){choice.policy, choice.given}, text, e);
+    policy_choice_free(&choice);
+    return err;
+}
+
+static enum frag_err test_all(struct frag_error *e)
+{
+    for (const struct frag_policy *const *p = frag_policies; *p; p++)
+        FRAG_TRY(test_policy(&(const struct contract_subject){*p, NULL},
+                             (*p)->name, e));
+    return FRAG_OK;
+}
+
+static int test(const struct call *call, const struct values *v)
+{
+    struct frag_error e = {""};
+
+    if (v->json)
+        return cli_misuse(call, "--test prints no JSON: leave out --json");
+    return cli_fail(call,
+                    v->common.args.count ? test_one(v->common.args.items[0], &e)
+                                         : test_all(&e),
+                    &e);
+}
+
+/* -- the command --------------------------------------------------------- */
+
 static int policies_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
     const struct frag_policy *one[] = {NULL, NULL};
     const struct frag_policy *const *list = frag_policies;
     struct frag_error e = {""};
-    int code = cli_may_write(call, v->json, v->force);
+    int code;
 
+    if (v->test)
+        return test(call, v);
+    code = cli_may_write(call, v->json, v->force);
     if (code != EXIT_DONE)
         return code;
     if (v->common.args.count) {
@@ -159,18 +243,29 @@ static const struct option_row options[] = {
      offsetof(struct values, json), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
+    {"test", 0, NULL,
+     "test whether the policy keeps the contract of policies/policy.h: one "
+     "line for each property, and exit code 1 if one is lacking",
+     OPTION_SWITCH, offsetof(struct values, test), NULL},
     {0},
 };
 
 const struct verb verb_policies = {
     .name = "policies",
-    .args = "[NAME|FILE.so]",
+    .args = "[NAME|FILE.so][:PARAMS]",
     .summary = "list the policies, their parameters and sources",
     .about =
         "The option -p of `fragsim replay' and of other commands accepts NAME "
         "or NAME:PARAMS. It also accepts a policy in a shared library of your "
         "own, by the name of the file: ./FILE.so or ./FILE.so:PARAMS. The "
-        "installed header policies/policy.h explains how to write one.",
+        "installed header policies/policy.h explains how to write one.\n\n"
+        "Every run of a policy in a shared library is checked as with --check: "
+        "a block that is not aligned, lies outside of the memory that the "
+        "policy holds, or overlaps a live block ends the command with exit "
+        "code 1. --no-check turns this off. `fragsim policies --test "
+        "./FILE.so' tests the policy without a trace: it makes random "
+        "requests, replays generated traces, and lets the device refuse "
+        "calls.",
     .example = "fragsim policies",
     .options = options,
     .size = sizeof(struct values),

@@ -1,44 +1,12 @@
-/* traffic.h - random requests for any policy, and a judge of its answers.
- *
- * A script is made before it runs. So the same script can run twice, with other
- * block numbers, or at another scale, and each request knows when its block
- * will be freed. The judge compares each answer with all live blocks and all
- * held memory, one by one, and shares no code with any policy.
- */
-#ifndef FRAG_TESTS_TRAFFIC_H
-#define FRAG_TESTS_TRAFFIC_H
+/* traffic.c - makes scripts of random requests, runs them, and judges the
+ * answers. */
+#include "sim/experiments/contract/traffic.h"
 
-#include "policies/policy.h"
+#include <string.h>
+
 #include "sim/arena/arena.h"
-#include "tests/faulty.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-enum { MAX_LIVE = 96, MAX_STEPS = 2048 };
-
-enum step_kind {
-    STEP_ALLOC,
-    STEP_FREE,
-    STEP_REQUEST_FREE,
-    STEP_TRIM,
-    STEP_NONE
-};
-
-struct step {
-    enum step_kind kind;
-    uint32_t id; /* below MAX_LIVE */
-    frag_size size;
-    uint64_t frees_at;
-    frag_stream stream;
-};
-
-struct script {
-    size_t count;
-    struct step steps[MAX_STEPS];
-};
-
-static inline uint64_t random_next(uint64_t *state)
+uint64_t random_next(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;
 
@@ -47,8 +15,7 @@ static inline uint64_t random_next(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* Mostly small sizes, which are not multiples of any unit. */
-static inline frag_size random_size(uint64_t *rng)
+frag_size random_size(uint64_t *rng)
 {
     static const frag_size tops[] = {
         4 * FRAG_KIB, 4 * FRAG_KIB,  512 * FRAG_KIB, 512 * FRAG_KIB,
@@ -61,10 +28,7 @@ static inline frag_size random_size(uint64_t *rng)
     return 1 + random_next(rng) % top;
 }
 
-/* Makes `steps` random requests and frees, then frees all live blocks. If
- * `size` is set, all requests have that size. */
-static inline void script_make(struct script *s, uint64_t seed, size_t steps,
-                               frag_size size)
+void script_make(struct script *s, uint64_t seed, size_t steps, frag_size size)
 {
     uint32_t ids[MAX_LIVE];
     size_t alloc_at[MAX_LIVE], live = 0;
@@ -103,54 +67,21 @@ static inline void script_make(struct script *s, uint64_t seed, size_t steps,
     }
 }
 
-/* How a script is run. */
-struct traffic_options {
-    frag_size capacity; /* of the device; 0: unlimited */
-    frag_size scale;    /* factor for sizes, the device and the granularity */
-    uint32_t mask;      /* owners are ids XOR this value */
-    bool one_stream;
-};
-
-/* The answer of a policy to a step, without the addresses. */
-struct answer {
-    enum frag_err err;
-    uint64_t birth;     /* of the range that the block starts in */
-    frag_size at, size; /* in that range */
-    frag_size used;     /* bytes held from the device after the step */
-};
-
-struct live {
-    struct frag_block block;
-    frag_size requested;
-    bool is_live, is_pending;
-};
-
-struct traffic {
-    struct traffic_options opts;
-    struct frag_heap heap;
-    struct faulty mem;
-    struct frag_backend *arena;
-    struct live live[MAX_LIVE];
-    size_t ooms;
-    const char *fault;
-    struct answer answers[MAX_STEPS];
-};
-
-static inline void traffic_moved(void *user, uint32_t owner,
-                                 const struct frag_block *block)
+static void traffic_moved(void *user, uint32_t owner,
+                          const struct frag_block *block)
 {
     struct traffic *t = user;
 
     t->live[owner ^ t->opts.mask].block = *block;
 }
 
-static inline void traffic_free(struct traffic *t, struct live *l)
+static void traffic_free(struct traffic *t, struct live *l)
 {
     t->heap.policy->free(&t->heap, &l->block);
     l->is_live = l->is_pending = false;
 }
 
-static inline void traffic_synchronized(void *user)
+static void traffic_synchronized(void *user)
 {
     struct traffic *t = user;
 
@@ -159,12 +90,9 @@ static inline void traffic_synchronized(void *user)
             traffic_free(t, &t->live[i]);
 }
 
-/* Returns FRAG_NOMEM if the heap cannot be opened; then nothing is to be
- * closed. */
-static inline enum frag_err traffic_open(struct traffic *t,
-                                         const struct frag_policy *policy,
-                                         const char *params,
-                                         const struct traffic_options *opts)
+enum frag_err traffic_open(struct traffic *t, const struct frag_policy *policy,
+                           const char *params,
+                           const struct traffic_options *opts)
 {
     const struct frag_arena_options arena = {
         .capacity =
@@ -195,8 +123,7 @@ static inline enum frag_err traffic_open(struct traffic *t,
     return FRAG_OK;
 }
 
-/* Describes memory that is left on the device afterwards, or NULL. */
-static inline const char *traffic_close(struct traffic *t)
+const char *traffic_close(struct traffic *t)
 {
     const char *fault = t->fault ? t->fault : t->mem.misuse;
 
@@ -214,14 +141,12 @@ static inline const char *traffic_close(struct traffic *t)
 
 /* ---- the judge ---- */
 
-static inline bool overlaps(const struct frag_block *a,
-                            const struct frag_block *b)
+static bool overlaps(const struct frag_block *a, const struct frag_block *b)
 {
     return a->addr < b->addr + b->size && b->addr < a->addr + a->size;
 }
 
-static inline const char *judge_block(const struct traffic *t,
-                                      const struct live *l)
+static const char *judge_block(const struct traffic *t, const struct live *l)
 {
     if (l->block.addr % FRAG_ALIGNMENT || l->block.size % FRAG_ALIGNMENT)
         return "a block is not aligned";
@@ -238,7 +163,7 @@ static inline const char *judge_block(const struct traffic *t,
 /* Checks everything from time to time; in between, only the changed block. */
 enum { JUDGE_EVERY = 8 };
 
-static inline const char *judge(const struct traffic *t)
+const char *traffic_judge(const struct traffic *t)
 {
     frag_size granted = 0;
 
@@ -256,8 +181,8 @@ static inline const char *judge(const struct traffic *t)
 
 /* ---- running ---- */
 
-static inline struct frag_request traffic_request(const struct traffic *t,
-                                                  const struct step *step)
+static struct frag_request traffic_request(const struct traffic *t,
+                                           const struct step *step)
 {
     return (struct frag_request){
         .size = step->size * t->opts.scale,
@@ -267,8 +192,7 @@ static inline struct frag_request traffic_request(const struct traffic *t,
     };
 }
 
-static inline enum frag_err traffic_alloc(struct traffic *t,
-                                          const struct step *step)
+static enum frag_err traffic_alloc(struct traffic *t, const struct step *step)
 {
     const struct frag_request req = traffic_request(t, step);
     struct live *l = &t->live[step->id];
@@ -281,8 +205,7 @@ static inline enum frag_err traffic_alloc(struct traffic *t,
     return err;
 }
 
-static inline enum frag_err traffic_step(struct traffic *t,
-                                         const struct step *step)
+enum frag_err traffic_step(struct traffic *t, const struct step *step)
 {
     const struct frag_policy *policy = t->heap.policy;
     struct live *l = &t->live[step->id];
@@ -311,8 +234,8 @@ static inline enum frag_err traffic_step(struct traffic *t,
     return FRAG_OK;
 }
 
-static inline void traffic_note(struct traffic *t, const struct step *step,
-                                enum frag_err err, struct answer *a)
+static void traffic_note(struct traffic *t, const struct step *step,
+                         enum frag_err err, struct answer *a)
 {
     const struct live *l = &t->live[step->id];
 
@@ -330,9 +253,8 @@ static inline void traffic_note(struct traffic *t, const struct step *step,
     }
 }
 
-/* Runs steps [from, to) until a fault; returns how many were run. */
-static inline size_t traffic_run(struct traffic *t, const struct script *s,
-                                 size_t from, size_t to)
+size_t traffic_run(struct traffic *t, const struct script *s, size_t from,
+                   size_t to)
 {
     size_t i;
 
@@ -342,12 +264,10 @@ static inline size_t traffic_run(struct traffic *t, const struct script *s,
         if (err != FRAG_OK && err != FRAG_OOM)
             t->fault = "the run ended with an error";
         else if (i % JUDGE_EVERY == 0 || i + 1 == to)
-            t->fault = judge(t);
+            t->fault = traffic_judge(t);
         else if (t->live[s->steps[i].id].is_live)
             t->fault = judge_block(t, &t->live[s->steps[i].id]);
         traffic_note(t, &s->steps[i], err, &t->answers[i]);
     }
     return i;
 }
-
-#endif

@@ -1,53 +1,15 @@
-/* faulty.h - a backend in front of another backend, for tests: it keeps its own
- * list of the held memory, can limit the device's size, and fails at a chosen
- * call.
- *
- * It allocates no memory itself, so tests that make malloc fail see only the
- * policy's calls. Calls that release memory do not fail while `closing` is set,
- * since the caller that closes a heap has no later call to retry in.
- */
-#ifndef FRAG_TESTS_FAULTY_H
-#define FRAG_TESTS_FAULTY_H
-
-#include "policies/device/backend.h"
+/* faulty.c - the calls of a backend that watches, limits and fails. */
+#include "sim/experiments/contract/faulty.h"
 
 #include <string.h>
 
-enum { FAULTY_RANGES = 4096 };
-
-/* Memory that the policy holds: a segment, or one map. */
-struct held {
-    frag_addr addr;
-    frag_size size;
-    uint64_t birth; /* number of ranges acquired before it */
-    bool mapped;
-};
-
-struct faulty {
-    struct frag_backend base;
-    struct frag_backend *inner;
-    frag_size limit;     /* bytes in segments and physical allocations */
-    frag_size used;      /* bytes in use of the limit */
-    frag_size va;        /* bytes of address space reserved */
-    uint64_t fail_at;    /* the call that must fail, counted from 1; 0: none */
-    enum frag_err error; /* the error of that call */
-    uint64_t calls;      /* calls so far that could have failed with it */
-    bool closing;
-    void (*on_synchronize)(void *user); /* may be NULL */
-    void *user;
-    size_t count;
-    uint64_t births;
-    const char *misuse; /* what the policy did wrong, or NULL */
-    struct held held[FAULTY_RANGES];
-};
-
-static inline struct faulty *faulty_of(struct frag_backend *mem)
+static struct faulty *faulty_of(struct frag_backend *mem)
 {
     return (struct faulty *)mem;
 }
 
 /* The result of the next call, if it may fail with any error. */
-static inline enum frag_err faulty_turn(struct faulty *f)
+static enum frag_err faulty_turn(struct faulty *f)
 {
     if (f->closing)
         return FRAG_OK;
@@ -56,13 +18,13 @@ static inline enum frag_err faulty_turn(struct faulty *f)
 }
 
 /* The same for a call that can only fail with a device error. */
-static inline enum frag_err faulty_device_turn(struct faulty *f)
+static enum frag_err faulty_device_turn(struct faulty *f)
 {
     return f->error == FRAG_DEVICE ? faulty_turn(f) : FRAG_OK;
 }
 
-static inline void faulty_hold(struct faulty *f, frag_addr addr, frag_size size,
-                               bool mapped)
+static void faulty_hold(struct faulty *f, frag_addr addr, frag_size size,
+                        bool mapped)
 {
     if (f->count == FAULTY_RANGES) {
         f->misuse = "more ranges held than the test can watch";
@@ -73,8 +35,8 @@ static inline void faulty_hold(struct faulty *f, frag_addr addr, frag_size size,
 
 /* Removes the ranges of [addr, addr + size) from the list; they must be whole
  * ranges. */
-static inline void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
-                               bool mapped)
+static void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
+                        bool mapped)
 {
     frag_size dropped = 0;
 
@@ -93,8 +55,8 @@ static inline void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
         f->misuse = "gave back what it did not hold";
 }
 
-static inline enum frag_err
-faulty_segment_alloc(struct frag_backend *mem, frag_size size, frag_addr *addr)
+static enum frag_err faulty_segment_alloc(struct frag_backend *mem,
+                                          frag_size size, frag_addr *addr)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -107,8 +69,8 @@ faulty_segment_alloc(struct frag_backend *mem, frag_size size, frag_addr *addr)
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_segment_free(struct frag_backend *mem,
-                                                frag_addr addr, frag_size size)
+static enum frag_err faulty_segment_free(struct frag_backend *mem,
+                                         frag_addr addr, frag_size size)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -119,8 +81,8 @@ static inline enum frag_err faulty_segment_free(struct frag_backend *mem,
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_va_reserve(struct frag_backend *mem,
-                                              frag_size size, frag_addr *addr)
+static enum frag_err faulty_va_reserve(struct frag_backend *mem, frag_size size,
+                                       frag_addr *addr)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -130,8 +92,8 @@ static inline enum frag_err faulty_va_reserve(struct frag_backend *mem,
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_va_free(struct frag_backend *mem,
-                                           frag_addr addr, frag_size size)
+static enum frag_err faulty_va_free(struct frag_backend *mem, frag_addr addr,
+                                    frag_size size)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -141,8 +103,8 @@ static inline enum frag_err faulty_va_free(struct frag_backend *mem,
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_phys_create(struct frag_backend *mem,
-                                               frag_size size, frag_phys *phys)
+static enum frag_err faulty_phys_create(struct frag_backend *mem,
+                                        frag_size size, frag_phys *phys)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -154,8 +116,8 @@ static inline enum frag_err faulty_phys_create(struct frag_backend *mem,
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_phys_release(struct frag_backend *mem,
-                                                frag_phys phys, frag_size size)
+static enum frag_err faulty_phys_release(struct frag_backend *mem,
+                                         frag_phys phys, frag_size size)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -165,8 +127,8 @@ static inline enum frag_err faulty_phys_release(struct frag_backend *mem,
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_map(struct frag_backend *mem, frag_addr addr,
-                                       frag_size size, frag_phys phys)
+static enum frag_err faulty_map(struct frag_backend *mem, frag_addr addr,
+                                frag_size size, frag_phys phys)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -176,8 +138,8 @@ static inline enum frag_err faulty_map(struct frag_backend *mem, frag_addr addr,
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_unmap(struct frag_backend *mem,
-                                         frag_addr addr, frag_size size)
+static enum frag_err faulty_unmap(struct frag_backend *mem, frag_addr addr,
+                                  frag_size size)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -187,9 +149,8 @@ static inline enum frag_err faulty_unmap(struct frag_backend *mem,
     return FRAG_OK;
 }
 
-static inline enum frag_err faulty_copy(struct frag_backend *mem, frag_addr dst,
-                                        frag_addr src, frag_size size,
-                                        frag_stream stream)
+enum frag_err faulty_copy(struct frag_backend *mem, frag_addr dst,
+                          frag_addr src, frag_size size, frag_stream stream)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -197,7 +158,7 @@ static inline enum frag_err faulty_copy(struct frag_backend *mem, frag_addr dst,
     return f->inner->ops->copy(f->inner, dst, src, size, stream);
 }
 
-static inline enum frag_err faulty_synchronize(struct frag_backend *mem)
+static enum frag_err faulty_synchronize(struct frag_backend *mem)
 {
     struct faulty *f = faulty_of(mem);
 
@@ -208,14 +169,14 @@ static inline enum frag_err faulty_synchronize(struct frag_backend *mem)
     return FRAG_OK;
 }
 
-static inline frag_time faulty_now(struct frag_backend *mem)
+static frag_time faulty_now(struct frag_backend *mem)
 {
     struct faulty *f = faulty_of(mem);
 
     return f->inner->ops->now(f->inner);
 }
 
-static const struct frag_backend_ops faulty_ops = {
+const struct frag_backend_ops faulty_ops = {
     .name = "faulty",
     .segment_alloc = faulty_segment_alloc,
     .segment_free = faulty_segment_free,
@@ -230,9 +191,7 @@ static const struct frag_backend_ops faulty_ops = {
     .now = faulty_now,
 };
 
-/* Opens the backend in front of `inner`, without a limit and without a
- * fault. */
-static inline void faulty_init(struct faulty *f, struct frag_backend *inner)
+void faulty_init(struct faulty *f, struct frag_backend *inner)
 {
     memset(f, 0, sizeof(*f));
     f->base = *inner;
@@ -242,10 +201,7 @@ static inline void faulty_init(struct faulty *f, struct frag_backend *inner)
     f->error = FRAG_OOM;
 }
 
-/* Whether all of [addr, addr + size) lies in one segment or in maps that follow
- * one another. */
-static inline bool faulty_holds(const struct faulty *f, frag_addr addr,
-                                frag_size size)
+bool faulty_holds(const struct faulty *f, frag_addr addr, frag_size size)
 {
     const frag_addr end = addr + size;
 
@@ -261,5 +217,3 @@ static inline bool faulty_holds(const struct faulty *f, frag_addr addr,
     }
     return false;
 }
-
-#endif
