@@ -3,9 +3,9 @@
 policy.
 
 Each recording is replayed by every policy with its default parameters (by plan
-with more effort, and by torch also with expandable segments) at unlimited capacity, and at the midpoint
-between the lower bound (the peak of the live requests) and the peak reserved of
-PyTorch's default. Writes data/policies.csv (one row for each recording, policy
+with more effort, and by torch also with expandable segments) at unlimited
+capacity, and at the midpoint between the lower bound (the peak of the live
+requests) and the peak reserved of PyTorch's default. Writes data/policies.csv (one row for each recording, policy
 and capacity) and policies.md (the table made from it) beside this file.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # check_plugin.sh: checks that the policy in tests/plugin, built with the files
-# of `cmake --install`, is replayed by the installed tool, and that a file which
-# is not a policy is refused with its reason.
+# of `cmake --install`, is replayed and tested by the installed tool, that one
+# which breaks its contract is found, and that a file which is not a policy is
+# refused with its reason.
 # Environment: FRAG_BUILD_DIR (default build), FRAG_INSTALL_CFLAGS.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -67,6 +68,103 @@ same "its parameters" \
     "bump         one region, emptied as a whole
     region=64MiB"
 
+# A sweep names the plugin by nothing, by the policy's name, or by its file.
+for named in "" bump: ./bump.so:; do
+    "$fragsim" sweep small.csv -q -f -p ./bump.so -p best_fit \
+        --param "${named}region=40MiB,64MiB" -o sweep.h5 --csv sweep.csv -f
+    same "rows of a sweep over ${named}region" \
+        "$(columns policy,num_ooms <sweep.csv | grep -v best_fit)" \
+        "policy,num_ooms
+./bump.so:region=40MiB,1
+./bump.so:region=64MiB,0"
+done
+
+# Every property of the example holds, with parameters too.
+for policy in ./bump.so ./bump.so:region=1MiB; do
+    "$fragsim" policies --test "$policy" >properties
+    same "the tested policy" "$(head -1 properties)" "$policy"
+    same "properties of $policy" \
+        "$(tail -n +2 properties | grep -vc ' pass$')" 0
+    [ "$(tail -n +2 properties | wc -l)" -ge 10 ]
+done
+
+# Each fault of broken.c is found by a property and, if it is one of a block, by
+# the ledger of a run that does not ask for it.
+wrong=
+for table in "" -DWRONG_TABLE; do
+    # shellcheck disable=SC2086
+    cc $flags $table -shared -fPIC -Iprefix/include/fragsim plugin/broken.c \
+        -o "broken$wrong.so"
+    wrong=_table
+done
+
+# lacks POLICY PROPERTY: the test of the policy fails, and names the property.
+lacks() {
+    local code=0
+    "$fragsim" policies --test "$1" >properties 2>words || code=$?
+    same "exit code of the test of $1" "$code" 1
+    grep -q "^    $2.* FAIL$" properties || {
+        echo "$1: found no failure of: $2"
+        cat properties
+        exit 1
+    }
+    same "words of the test of $1" "$(cat words)" \
+        "fragsim policies: $1 lacks $(grep -c ' FAIL$' properties) of these properties"
+}
+
+"$fragsim" policies --test ./broken.so >properties
+same "faults without a fault" "$(grep -c FAIL properties)" 0
+blocks="blocks are aligned, inside held memory, and do not overlap"
+for fault in overlap misaligned outside short; do
+    lacks ./broken.so:fault=$fault "$blocks"
+    lacks ./broken.so:fault=$fault "the ledger accepts replays"
+done
+lacks ./broken_table.so "parameters are complete"
+lacks ./broken.so:fault=eager "an empty trace is served"
+lacks ./broken.so:fault=keep "trim returns all memory"
+lacks ./broken.so:fault=lose "closing returns all memory"
+lacks ./broken.so:fault=change "the same calls have the same answers"
+lacks ./broken.so:fault=owner "the owners of blocks do not matter"
+lacks ./broken.so:fault=give_up "a request that the device cannot meet"
+lacks ./broken.so:fault=invent "a refused device call harms"
+
+# caught FAULT WORDS: replay, fit and a sweep end with the words of the ledger;
+# with --no-check they print numbers.
+caught() {
+    local policy=./broken.so:fault=$1 code said verb
+    for verb in replay fit "sweep -o broken.h5 -f"; do
+        code=0
+        # shellcheck disable=SC2086
+        said=$("$fragsim" $verb small.csv -q -p "$policy" 2>&1) || code=$?
+        same "exit code of $verb with $policy" "$code" 1
+        case $said in
+        *"broken: event "*"$2"*) ;;
+        *) same "words of $verb with $policy" "$said" "$2" ;;
+        esac
+        # shellcheck disable=SC2086
+        "$fragsim" $verb small.csv -q -p "$policy" --no-check >numbers
+    done
+}
+caught overlap "overlaps a live block"
+caught misaligned "is not aligned to 256 bytes"
+caught outside "is not inside memory that is held"
+caught short "is smaller than the request"
+
+# checked OPTIONS...: whether the run in a result file was checked.
+checked() {
+    "$fragsim" replay small.csv -q -f -o run.h5 "$@" >table
+    h5dump -a /runs/0/checked run.h5 | sed -n 's/.*(0): //p'
+}
+same "a plugin is checked" "$(checked -p ./bump.so)" 1
+same "a plugin with --no-check" "$(checked -p ./bump.so --no-check)" 0
+same "a policy of the tool" "$(checked -p best_fit)" 0
+same "a policy of the tool with --check" "$(checked -p best_fit --check)" 1
+code=0
+said=$("$fragsim" replay small.csv -p ./bump.so --check --no-check 2>&1) || code=$?
+same "exit code of both options" "$code" 2
+same "words for both options" "$said" \
+    "fragsim replay: --check and --no-check contradict each other: give one of them"
+
 # refused POLICY WORDS...: fragsim exits for wrong use, and prints only WORDS.
 refused() {
     local policy=$1 said code=0
@@ -118,4 +216,4 @@ same "exit code of torch:a/b.so" "$code" 2
 case $said in
 *dlopen* | *"shared object"*) same "torch:a/b.so" "$said" "PyTorch's words" ;;
 esac
-echo "built by the installed package, replayed, and impostors refused"
+echo "built by the installed package, replayed and tested; faults and impostors found"

@@ -39,7 +39,7 @@ static enum frag_err open_parts(const struct cell_settings *s,
                         &p->arena, e));
     if (frag_twin_open(p->device, p->arena, &p->twin) != FRAG_OK)
         return frag_no_memory(e, "the device's books");
-    if (!s->check)
+    if (s->check != CELL_CHECK_ALL)
         return FRAG_OK;
     FRAG_TRY(frag_pattern_open(p->device, &p->pattern, e));
     p->checks = (struct frag_contents){p->pattern, fill, verify};

@@ -23,11 +23,17 @@ enum frag_err cell_settings_read(const struct cell_values *v,
         .rule = v->rule,
         .gpu = v->gpu < INT_MAX ? (int)v->gpu : INT_MAX,
         .stop_at_oom = v->stop_at_oom,
-        .check = v->check,
+        .check = v->check      ? CELL_CHECK_ALL
+                 : v->no_check ? CELL_CHECK_NONE
+                               : CELL_CHECK_PLUGINS,
         .timed = !cli_is_reproducible(),
         .ooms = CELL_OOMS,
     };
 
+    if (v->check && v->no_check)
+        return frag_fail(e, FRAG_INVALID,
+                         "--check and --no-check contradict each other: give "
+                         "one of them");
     if (v->costs)
         FRAG_TRY(frag_costs_read(v->costs, &s.costs, e));
     *out = s;

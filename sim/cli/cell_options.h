@@ -18,7 +18,7 @@ struct cell_values {
     uint64_t gpu;     /* number of the GPU, for the cuda backend */
     unsigned backend; /* index of its word in CELL_DEVICE_OPTIONS */
     unsigned rule;    /* enum frag_address_rule */
-    bool stop_at_oom, check;
+    bool stop_at_oom, check, no_check;
 };
 
 #define CELL_DEFAULTS              \
@@ -65,16 +65,23 @@ struct cell_values {
      OPTION_CHOICE, AT(cell.rule), "driver|hostile"}
 
 /* CONTENTS names what --check verifies in addition: "" or CELL_CONTENTS. */
+#define CELL_CHECK_OPTIONS(AT, CONTENTS)                                       \
+    {"check", 0, NULL,                                                         \
+     "verify every block that the policy allocates: it is aligned, lies "      \
+     "inside allocated device memory, and overlaps no live block "             \
+     "(slower)" CONTENTS ". A policy in a shared library is always verified "  \
+     "in this way, unless --no-check is given",                                \
+     OPTION_SWITCH, AT(cell.check), NULL},                                     \
+    {"no-check", 0, NULL,                                                      \
+     "do not verify the policies in shared libraries either (faster)",         \
+     OPTION_SWITCH, AT(cell.no_check), NULL}
+
 #define CELL_RUN_OPTIONS(AT, CONTENTS)                                         \
     {"stop-at-oom", 0, NULL,                                                   \
      "end a run at the first request that cannot be met; by default the "      \
      "request and its free are skipped, and the run continues",                \
      OPTION_SWITCH, AT(cell.stop_at_oom), NULL},                               \
-    {"check", 0, NULL,                                                         \
-     "verify every block that the policy allocates: it is aligned, lies "      \
-     "inside allocated device memory, and overlaps no live block "             \
-     "(slower)" CONTENTS,                                                      \
-     OPTION_SWITCH, AT(cell.check), NULL}
+    CELL_CHECK_OPTIONS(AT, CONTENTS)
 
 #define CELL_CONTENTS                                                          \
     "; with --backend cuda, also that blocks keep their contents"
@@ -91,8 +98,8 @@ struct cell_values {
 /* clang-format on */
 
 /* Makes the settings from the options, and reads the file of the costs: IO,
- * CORRUPT. points is 0, ooms is CELL_OOMS, and timed is true unless
- * SOURCE_DATE_EPOCH is set. */
+ * CORRUPT. INVALID if options contradict each other. points is 0, ooms is
+ * CELL_OOMS, and timed is true unless SOURCE_DATE_EPOCH is set. */
 enum frag_err cell_settings_read(const struct cell_values *v,
                                  struct cell_settings *out,
                                  struct frag_error *e) FRAG_MUST_CHECK;

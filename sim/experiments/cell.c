@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "sim/arena/arena.h"
+#include "sim/experiments/plugin.h"
 
 enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
                          frag_size total, struct frag_backend **out,
@@ -49,6 +50,7 @@ const struct cell_backend cell_arena_backend = {
 char *cell_settings_text(const struct cell_settings *s, frag_size limit)
 {
     static const char *const rules[] = {"driver", "hostile"};
+    static const char *const checks[] = {"plugins", "all", "none"};
     char costs[16] = "h200", *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -61,12 +63,19 @@ char *cell_settings_text(const struct cell_settings *s, frag_size limit)
     fprintf(out, "backend=%s,address_rule=%s,costs=%s,", s->backend->name,
             rules[s->rule], costs);
     fprintf(out, "total=%" PRIu64 ",limit=%" PRIu64 ",", s->total, limit);
-    fprintf(out, "stop_at_oom=%d,check=%d,points=%" PRIu64 ",ooms=%" PRIu64,
-            s->stop_at_oom, s->check, s->points, s->ooms);
+    fprintf(out, "stop_at_oom=%d,check=%s,points=%" PRIu64 ",ooms=%" PRIu64,
+            s->stop_at_oom, checks[s->check], s->points, s->ooms);
     if (fclose(out) == 0)
         return text;
     free(text);
     return NULL;
+}
+
+bool cell_is_checked(const struct cell_settings *s,
+                     const struct frag_policy *policy)
+{
+    return s->check == CELL_CHECK_ALL ||
+           (s->check == CELL_CHECK_PLUGINS && plugin_made(policy));
 }
 
 /* A failed device is the cause of every later error of the run, and makes its
@@ -100,7 +109,7 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             .trace = trace,
             .prepared = params,
             .mem = m->mem,
-            .check = s->check,
+            .check = cell_is_checked(s, params->policy),
             .contents = m->contents,
             .stop_at_oom = s->stop_at_oom,
             .repeat = 1,
@@ -131,6 +140,7 @@ enum frag_err cell_run(const struct cell_settings *s,
     id->backend = s->backend->name;
     id->total = m.mem->total;
     id->stopped_at_oom = s->stop_at_oom;
+    id->checked = cell_is_checked(s, params->policy);
     err = cell_replay(s, &m, trace, params, tick, user, out, e);
     s->backend->close(&m);
     return err;

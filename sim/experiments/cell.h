@@ -36,6 +36,13 @@ struct cell_backend {
 /* The simulated device. */
 extern const struct cell_backend cell_arena_backend;
 
+/* Which runs the ledger checks (frag_replay's check). */
+enum cell_check {
+    CELL_CHECK_PLUGINS, /* those of policies in shared libraries */
+    CELL_CHECK_ALL,     /* and the contents of blocks, if the backend has any */
+    CELL_CHECK_NONE,
+};
+
 /* The settings that all cells of a grid share; read only while cells run. */
 struct cell_settings {
     const struct cell_backend *backend;
@@ -44,7 +51,8 @@ struct cell_settings {
                         H200's memory if the capacity is unlimited */
     unsigned rule;   /* enum frag_address_rule */
     int gpu;         /* number of the GPU; ignored by the arena */
-    bool stop_at_oom, check;
+    bool stop_at_oom;
+    enum cell_check check;
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */
     uint64_t points; /* of the series; 0: no series */
@@ -61,11 +69,15 @@ struct cell_settings {
  * no memory. */
 char *cell_settings_text(const struct cell_settings *s, frag_size limit);
 
+/* Whether the ledger checks the runs of this policy. */
+bool cell_is_checked(const struct cell_settings *s,
+                     const struct frag_policy *policy);
+
 /* Runs a cell on fresh memory. *id contains the policy and the capacity;
- * cell_run sets its backend, total and stopped_at_oom. tick and user are
- * frag_replay's progress. Errors of frag_replay and of the backend's open; the
- * caller frees *out. Cells share constant data only, so several threads may run
- * one cell each. */
+ * cell_run sets its backend, total, stopped_at_oom and checked. tick and user
+ * are frag_replay's progress. Errors of frag_replay and of the backend's open;
+ * the caller frees *out. Cells share constant data only, so several threads may
+ * run one cell each. */
 enum frag_err
 cell_run(const struct cell_settings *s, const struct frag_device_trace *trace,
          struct frag_run_identity *id, const struct frag_params *params,

@@ -61,3 +61,8 @@ enum frag_err plugin_load(const char *path, const struct frag_policy **out,
     *out = plugin->policy;
     return FRAG_OK;
 }
+
+bool plugin_made(const struct frag_policy *policy)
+{
+    return frag_policy_find(policy->name) != policy;
+}

@@ -16,4 +16,7 @@ bool plugin_is_meant(const char *name);
 enum frag_err plugin_load(const char *path, const struct frag_policy **out,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Whether the policy comes from a shared library: it is not registered. */
+bool plugin_made(const struct frag_policy *policy);
+
 #endif

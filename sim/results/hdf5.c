@@ -75,7 +75,8 @@ static bool put_identity(const struct frag_results *r, hid_t at,
            put_count(at, "device_total_bytes", id->total) &&
            put_text(&r->put, at, "backend", id->backend) &&
            put_count(at, "seed", id->seed) &&
-           put_count(at, "stopped_at_oom", id->stopped_at_oom);
+           put_count(at, "stopped_at_oom", id->stopped_at_oom) &&
+           put_count(at, "checked", id->checked);
 }
 
 static bool put_run(const struct frag_results *r, hid_t at,

@@ -283,6 +283,7 @@ static bool get_identity(hid_t at, struct frag_loaded_run *r)
     r->trace_bytes = get_count(at, "trace_bytes");
     r->trace_events = get_count(at, "trace_events");
     r->stopped_at_oom = get_count(at, "stopped_at_oom");
+    r->checked = H5Aexists(at, "checked") > 0 && get_count(at, "checked");
     r->bare = H5Lexists(at, "series", H5P_DEFAULT) == 0;
     return get_texts(at, "trace_notes", &r->trace_notes, &r->note_count);
 }

@@ -51,8 +51,9 @@ struct frag_run_identity {
     const char *backend; /* name of the backend, for example "arena" */
     uint64_t seed;
     bool stopped_at_oom; /* the run was set to end at its first OOM */
-    bool bare; /* write the summary row and the attributes only: no series,
-                  OOMs or segments */
+    bool bare;    /* write the summary row and the attributes only: no series,
+                     OOMs or segments */
+    bool checked; /* the ledger checked every answer of the policy */
 };
 
 /* Compares two runs as strcmp does. The order is that of the runs in a merged
@@ -116,6 +117,7 @@ struct frag_loaded_run {
     frag_size capacity, total;
     uint64_t seed;
     bool stopped_at_oom, bare; /* bare: no series, OOMs or segments */
+    bool checked;              /* false if the file does not say so */
     struct frag_run run;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/arena/arena.h"
+#include "sim/experiments/plugin.h"
 #include "traces/grow.h"
 
 enum { OOMS = 1000 }; /* OOMs kept; a figure has no room for more marks */
@@ -268,6 +269,7 @@ static enum frag_err replay(struct recorder *r, struct frag_run *out,
             .watch = &watch,
             .prepared = v->params,
             .mem = &r->base,
+            .check = plugin_made(v->params->policy),
             .repeat = 1,
             .max_ooms = OOMS,
             .progress = tick,

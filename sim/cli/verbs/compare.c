@@ -160,7 +160,7 @@ static enum frag_err run_and_time(struct comparison *s, struct compared *c,
                                   const struct frag_params *params,
                                   frag_size room, struct frag_error *e)
 {
-    const bool is_timed = !settings->check;
+    const bool is_timed = settings->check == CELL_CHECK_NONE;
     struct frag_summary summary;
     double before = 0, after = 0;
     frag_time started;
@@ -186,7 +186,7 @@ static enum frag_err run_real(struct comparison *s, struct compared *c,
     struct cell_memory m;
     enum frag_err err;
 
-    settings.check = check;
+    settings.check = check ? CELL_CHECK_ALL : CELL_CHECK_NONE;
     wait_until_clear(s);
     FRAG_TRY(frag_cuda_free_bytes(s->device, &before));
     FRAG_TRY(settings.backend->open(&settings, c->id.capacity, &m, e));

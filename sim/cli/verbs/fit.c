@@ -149,6 +149,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
             .costs = &s->settings.costs,
             .rule = s->settings.rule,
             .total = s->settings.total,
+            .check = cell_is_checked(&s->settings, policy->policy),
             .progress = progress_tick,
             .user = &s->progress,
             .preparing = progress_prepare,
@@ -230,6 +231,7 @@ static const struct option_row options[] = {
     {"jobs", 'j', "N", "number of threads (default: the processors that the "
                        "process may use)",
      OPTION_NUMBER, AT(jobs), NULL},
+    CELL_CHECK_OPTIONS(AT, ""),
     CELL_MODEL_OPTIONS(AT),
     {0},
 };

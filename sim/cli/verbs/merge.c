@@ -107,6 +107,7 @@ static void fill_row(struct row *row, const char *file,
         .seed = r->seed,
         .stopped_at_oom = r->stopped_at_oom,
         .bare = r->bare,
+        .checked = r->checked,
     };
     snprintf(row->id.trace.sha256, sizeof(row->id.trace.sha256), "%s",
              r->trace_sha256);

@@ -91,6 +91,7 @@ static char *make_command(const struct values *v)
     fputs(c->rule ? " --address-rule hostile" : "", out);
     fputs(c->stop_at_oom ? " --stop-at-oom" : "", out);
     fputs(c->check ? " --check" : "", out);
+    fputs(c->no_check ? " --no-check" : "", out);
     if (v->details)
         fprintf(out, " --details --points %" PRIu64, v->points);
     if (fclose(out) == 0)

@@ -33,6 +33,7 @@ struct frag_capacity_spec {
     enum frag_address_rule rule;
     frag_size total; /* that the device reports at every capacity; 0: it
                         reports the capacity */
+    bool check;      /* as in struct frag_replay */
     /* As in struct frag_replay. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;

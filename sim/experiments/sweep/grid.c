@@ -11,8 +11,9 @@
 
 /* One parameter and its values. */
 struct axis {
-    const char *text; /* the whole text of the parameter */
-    char policy[64];  /* "": every policy that has the parameter */
+    const char *text;     /* the whole text of the parameter */
+    const char *policy;   /* of the text: a policy's name or file */
+    size_t policy_length; /* bytes; 0: every policy that has the parameter */
     char key[64];
     struct values_of values;
     bool used;
@@ -140,8 +141,8 @@ static enum frag_err read_axis(const char *text, struct axis *axis,
 
     axis->text = text;
     if (colon && equals && colon < equals) {
-        snprintf(axis->policy, sizeof(axis->policy), "%.*s",
-                 (int)(colon - text < 63 ? colon - text : 63), text);
+        axis->policy = text;
+        axis->policy_length = (size_t)(colon - text);
         key = colon + 1;
     }
     if (!equals || equals == key || equals - key > 63)
@@ -167,10 +168,22 @@ static bool has_param(const struct frag_policy *policy, const char *key)
     return false;
 }
 
-static bool applies(const struct axis *axis, const struct frag_policy *policy)
+/* Whether the axis names the policy: by the policy's name, or by the text
+ * before its parameters, such as the file of a plugin. */
+static bool is_named(const struct axis *axis, const struct policy_choice *p)
 {
-    return (!*axis->policy || !strcmp(axis->policy, policy->name)) &&
-           has_param(policy, axis->key);
+    const size_t n = axis->policy_length;
+    const size_t text = strcspn(p->text, ":");
+
+    return (strlen(p->policy->name) == n &&
+            !memcmp(axis->policy, p->policy->name, n)) ||
+           (text == n && !memcmp(axis->policy, p->text, n));
+}
+
+static bool applies(const struct axis *axis, const struct policy_choice *p)
+{
+    return (!axis->policy_length || is_named(axis, p)) &&
+           has_param(p->policy, axis->key);
 }
 
 /* The policy's text with combination `index` of the axes that apply to it; the
@@ -192,7 +205,7 @@ static char *combine(const struct reading *r, const struct policy_choice *base,
     for (size_t i = 0; i < r->params.count; i++) {
         const struct axis *a = &r->axes[i];
 
-        if (!applies(a, base->policy))
+        if (!applies(a, base))
             continue;
         count /= a->values.count;
         fprintf(out, "%s%s%c%s", sep, a->key, assign,
@@ -245,7 +258,7 @@ static enum frag_err combine_all(struct reading *r,
     uint64_t count = 1;
 
     for (size_t i = 0; i < r->params.count; i++)
-        if (applies(&r->axes[i], base->policy)) {
+        if (applies(&r->axes[i], base)) {
             r->axes[i].used = true;
             count *= r->axes[i].values.count;
             if (count > GRID_CELLS_MAX)

@@ -39,6 +39,7 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
         .backend = s->spec->settings->backend->name,
         .stopped_at_oom = s->spec->settings->stop_at_oom,
         .bare = !s->spec->settings->points,
+        .checked = cell_is_checked(s->spec->settings, policy->policy),
     };
 }
 
