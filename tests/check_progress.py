@@ -2,10 +2,10 @@
 """check_progress.py: checks what a command shows on a terminal while a policy
 prepares, and that Ctrl-C ends it at once.
 
-`plan` with an effort of hours runs under replay and fit, on a pseudo-terminal.
-The progress line must name the trace and the policy and say "preparing" with a
-share that rises; after Ctrl-C the command must end with exit code 130 and leave
-no output. Without a terminal nothing but the error may be written.
+`plan` with an effort of hours runs under replay, fit and plot, on a
+pseudo-terminal. The progress line must name the run (or the figure) and say
+"preparing" for a second; after Ctrl-C the command must end with exit code 130
+and leave no output. Without a terminal nothing but the error may be written.
 Environment: FRAGSIM (default build/fragsim).
 """
 import os
@@ -24,8 +24,8 @@ TOOL = os.environ.get("FRAGSIM", str(ROOT / "build/fragsim"))
 TRACE = str(ROOT / "traces/bundled/multistream.pickle.xz")
 LONG = "plan:effort=1000000000000"
 PATIENCE = 60  # seconds; the machine may be busy
-LINE = re.compile(r"multistream plan\S* .*?\[[#.]{24}\] +(\d+)%  preparing, "
-                  r"(\d+) s")
+LINE = re.compile(r"(?:multistream plan\S*|map) .*?\[[#.]{24}\] +(\d+)%  "
+                  r"preparing, (\d+) s")
 
 
 def fail(words):
@@ -91,10 +91,15 @@ def elsewhere(command):
 
 
 def main():
-    for verb in ("replay", "fit"):
-        command = [TOOL, verb, TRACE, "-p", LONG]
-        on_a_terminal(command)
-        elsewhere(command)
+    with tempfile.TemporaryDirectory() as folder:
+        figure = os.path.join(folder, "map.svg")
+        for words in (["replay", TRACE], ["fit", TRACE],
+                      ["plot", TRACE, "map", "-o", figure]):
+            command = [TOOL, *words, "-p", LONG]
+            on_a_terminal(command)
+            elsewhere(command)
+            if os.path.exists(figure):
+                fail("plot left its file")
     print("a policy that prepares shows it, and Ctrl-C ends it")
 
 
