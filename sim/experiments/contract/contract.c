@@ -167,32 +167,38 @@ static enum frag_err names_do_not_matter(struct contract_bench *b,
 
 /* ------------------------------------------------- a full device --- */
 
-static enum frag_err large_request_is_refused(struct contract_bench *b,
-                                              const struct contract_subject *s,
-                                              struct frag_error *why)
+static bool ends_the_run(enum frag_err err)
+{
+    return err != FRAG_OK && err != FRAG_OOM;
+}
+
+/* Requests more than the small device has between two small requests. Returns
+ * the fault, or NULL. */
+static const char *overfill(struct traffic *t)
 {
     static const struct step small = {.id = 0, .size = 5 * FRAG_KIB},
                              large = {.id = 1, .size = 1024 * FRAG_GIB},
                              next = {.id = 2, .size = 7 * FRAG_KIB};
-    struct traffic *t = &b->a;
-    const char *fault = NULL;
-    enum frag_err err;
 
-    FRAG_TRY(open_traffic(t, s, &small_device, why));
-    err = traffic_step(t, &small);
-    if (err == FRAG_OK || err == FRAG_OOM) {
-        err = traffic_step(t, &large);
-        if (err != FRAG_OOM)
-            fault = "a device of 96 MiB is asked for 1 TiB, and the answer is "
-                    "no OOM";
-        else if (traffic_step(t, &next) == FRAG_NOMEM)
-            fault = "the request after an OOM ends the run";
-        else
-            fault = traffic_judge(t);
-    }
-    if (fault && !t->fault)
-        t->fault = fault;
-    fault = traffic_close(t);
+    if (ends_the_run(traffic_step(t, &small)))
+        return "a request of 5 KiB ends the run";
+    if (traffic_step(t, &large) != FRAG_OOM)
+        return "a device of 96 MiB is asked for 1 TiB, and the answer is no "
+               "OOM";
+    if (ends_the_run(traffic_step(t, &next)))
+        return "the request after an OOM ends the run";
+    return traffic_judge(t);
+}
+
+static enum frag_err large_request_is_refused(struct contract_bench *b,
+                                              const struct contract_subject *s,
+                                              struct frag_error *why)
+{
+    const char *fault;
+
+    FRAG_TRY(open_traffic(&b->a, s, &small_device, why));
+    b->a.fault = overfill(&b->a);
+    fault = traffic_close(&b->a);
     return fault ? frag_fail(why, FRAG_CONTRACT, "%s", fault) : FRAG_OK;
 }
 
