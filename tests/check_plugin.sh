@@ -153,12 +153,21 @@ caught short "is smaller than the request"
 # checked OPTIONS...: whether the run in a result file was checked.
 checked() {
     "$fragsim" replay small.csv -q -f -o run.h5 "$@" >table
-    h5dump -a /runs/0/checked run.h5 | sed -n 's/.*(0): //p'
+    "$python" -c 'import h5py
+print(h5py.File("run.h5")["/runs/0"].attrs["checked"])'
 }
-same "a plugin is checked" "$(checked -p ./bump.so)" 1
-same "a plugin with --no-check" "$(checked -p ./bump.so --no-check)" 0
-same "a policy of the tool" "$(checked -p best_fit)" 0
-same "a policy of the tool with --check" "$(checked -p best_fit --check)" 1
+python=
+for one in python3 /usr/bin/python3; do
+    "$one" -c 'import h5py' 2>/dev/null && python=$one && break
+done
+if [ "$python" ]; then
+    same "a plugin is checked" "$(checked -p ./bump.so)" 1
+    same "a plugin with --no-check" "$(checked -p ./bump.so --no-check)" 0
+    same "a policy of the tool" "$(checked -p best_fit)" 0
+    same "a policy of the tool with --check" "$(checked -p best_fit --check)" 1
+else
+    echo "h5py is missing; the attribute of result files is not read"
+fi
 code=0
 said=$("$fragsim" replay small.csv -p ./bump.so --check --no-check 2>&1) || code=$?
 same "exit code of both options" "$code" 2

@@ -50,6 +50,7 @@ static const struct frag_run_identity identity = {
     .total = FRAG_GIB,
     .backend = "arena",
     .seed = 7,
+    .checked = true,
 };
 
 static struct frag_point points[POINTS];
@@ -161,6 +162,7 @@ static void a_file_reads_back_as_it_was_measured(void **state)
         assert_string_equal(r->params, run.params);
         assert_int_equal(r->device, 3);
         assert_true(r->capacity == FRAG_UNLIMITED);
+        assert_true(r->checked && !r->stopped_at_oom);
         assert_true(isnan(r->run.summary.fragmentation_mean));
         run.summary.fragmentation_mean = r->run.summary.fragmentation_mean;
         assert_memory_equal(&r->run.summary, &run.summary, sizeof(run.summary));
@@ -278,6 +280,7 @@ static void h5dump_reads_the_same_numbers(void **state)
         {"-a", "/runs/0/trace_sha256", "e3b0c442"},
         {"-a", "/runs/0/trace_notes", "sizes are uncertain"},
         {"-a", "/runs/0/capacity_bytes", "(0): nan"},
+        {"-a", "/runs/0/checked", "(0): 1"},
         {"-a", "/history", "2023-11-14T22:13:20Z: fragsim replay"},
         {"-a", "/ended", "2023-11-14T22:14:20Z"},
         {"-a", "/schema_version", FRAG_RESULTS_SCHEMA},
