@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "traces/grow.h"
+#include "traces/printable.h"
 
 static const char header[] = "call,bytes,round,ns";
 
@@ -78,8 +79,8 @@ static enum frag_err read_line(struct reader *r, const char *text,
                                struct frag_error *e)
 {
     if (*text == '#' && !*r->into->about)
-        snprintf(r->into->about, sizeof(r->into->about), "%s",
-                 text + strspn(text, "# "));
+        printable_text(r->into->about, sizeof(r->into->about),
+                       text + strspn(text, "# "));
     if (*text == '#' || !*text)
         return FRAG_OK;
     if (r->has_header)

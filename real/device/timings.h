@@ -17,7 +17,8 @@ struct frag_timing {
 };
 
 struct frag_timings {
-    char about[256]; /* device, driver and date, in one line */
+    char about[240]; /* device, driver and date: printable, and short enough for
+                        a comment of a file of costs */
     struct frag_timing *rows;
     size_t count, room;
 };

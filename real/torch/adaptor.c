@@ -18,6 +18,7 @@
 #include "real/torch/settings.h"
 #include "sim/results/results.h"
 #include "sim/version.h"
+#include "traces/printable.h"
 
 enum { DEVICES = 64 };
 
@@ -82,7 +83,7 @@ static void at_exit(void)
         return;
     pthread_mutex_lock(&lock);
     if (write_results(&e) != FRAG_OK)
-        fprintf(stderr, "fragsim: %s\n", e.text);
+        printable_line(stderr, "fragsim: %s", e.text);
     pthread_mutex_unlock(&lock);
 }
 
@@ -90,7 +91,7 @@ static void at_exit(void)
 
 static void die(const char *words)
 {
-    fprintf(stderr, "fragsim: %s\n", words);
+    printable_line(stderr, "fragsim: %s", words);
     abort();
 }
 

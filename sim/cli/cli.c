@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "sim/version.h"
+#include "traces/printable.h"
 
 const struct verb *verb_find(const struct verb *const *verbs, const char *name)
 {
@@ -37,13 +38,13 @@ static int exit_code(enum frag_err err)
 
 int cli_misuse(const struct call *call, const char *format, ...)
 {
+    char words[PRINTABLE_LINE];
     va_list args;
 
-    fprintf(stderr, "fragsim %s: ", call->verb->name);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(words, sizeof(words), format, args);
     va_end(args);
-    fputc('\n', stderr);
+    printable_line(stderr, "fragsim %s: %s", call->verb->name, words);
     return EXIT_USE;
 }
 
@@ -100,7 +101,7 @@ int cli_fail(const struct call *call, enum frag_err err,
         words = "interrupted";
     }
     if (err != FRAG_OK)
-        fprintf(stderr, "fragsim %s: %s\n", call->verb->name, words);
+        printable_line(stderr, "fragsim %s: %s", call->verb->name, words);
     return exit_code(err);
 }
 
@@ -120,8 +121,8 @@ int cli_may_write(const struct call *call, const char *path, bool force)
 
     if (!path || force || stat(path, &at) < 0 || !S_ISREG(at.st_mode))
         return EXIT_DONE;
-    fprintf(stderr, "fragsim %s: %s exists; -f overwrites it\n",
-            call->verb->name, path);
+    printable_line(stderr, "fragsim %s: %s exists; -f overwrites it",
+                   call->verb->name, path);
     return EXIT_FILES;
 }
 
@@ -131,35 +132,76 @@ int cli_may_replace(const struct call *call, const char *path, bool force)
 
     if (!path || stat(path, &at) < 0 || S_ISREG(at.st_mode))
         return cli_may_write(call, path, force);
-    fprintf(stderr, "fragsim %s: %s: expected a regular file\n",
-            call->verb->name, path);
+    printable_line(stderr, "fragsim %s: %s: expected a regular file",
+                   call->verb->name, path);
     return EXIT_FILES;
+}
+
+/* A writer of characters that may only count them. */
+struct quoted {
+    char *out; /* NULL: the characters are only counted */
+    size_t n;
+};
+
+static void put(struct quoted *q, const char *text, size_t n)
+{
+    if (q->out)
+        memcpy(q->out + q->n, text, n);
+    q->n += n;
+}
+
+/* Between single quotes, where only a single quote is special. */
+static void quote_plainly(struct quoted *q, const char *arg)
+{
+    for (; *arg; arg++)
+        put(q, *arg == '\'' ? "'\\''" : arg, *arg == '\'' ? 4 : 1);
+}
+
+/* Between $' and ', where a backslash and three octal digits are a byte. */
+static void quote_bytes(struct quoted *q, const char *arg)
+{
+    for (; *arg; arg++) {
+        const unsigned char c = (unsigned char)*arg;
+        char octal[8];
+
+        snprintf(octal, sizeof(octal), "\\%03o", c);
+        if (c < 0x20 || c >= 0x7f || c == '\'' || c == '\\')
+            put(q, octal, 4);
+        else
+            put(q, arg, 1);
+    }
 }
 
 size_t cli_quote(const char *arg, char *out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
                                 "UVWXYZ0123456789_-./:=,@+%";
-    size_t n = 0;
+    struct quoted q = {.out = out};
 
     if (*arg && !arg[strspn(arg, plain)]) {
-        if (out)
-            memcpy(out, arg, strlen(arg));
-        return strlen(arg);
+        put(&q, arg, strlen(arg));
+    } else if (printable_is(arg)) {
+        put(&q, "'", 1);
+        quote_plainly(&q, arg);
+        put(&q, "'", 1);
+    } else {
+        put(&q, "$'", 2);
+        quote_bytes(&q, arg);
+        put(&q, "'", 1);
     }
-#define PUT(c) ((void)(out ? (out[n] = (c)) : 0), n++)
-    PUT('\'');
-    for (; *arg; arg++) {
-        PUT(*arg);
-        if (*arg == '\'') {
-            PUT('\\');
-            PUT('\'');
-            PUT('\'');
-        }
+    return q.n;
+}
+
+char *cli_quoted(const char *arg)
+{
+    const size_t n = cli_quote(arg, NULL);
+    char *quoted = malloc(n + 1);
+
+    if (quoted) {
+        cli_quote(arg, quoted);
+        quoted[n] = '\0';
     }
-    PUT('\'');
-#undef PUT
-    return n;
+    return quoted;
 }
 
 void cli_json_open(const struct call *call, struct frag_json *j, FILE *out)

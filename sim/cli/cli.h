@@ -69,9 +69,10 @@ struct verb {
 /* The verb of that name in `verbs` (ended by NULL); NULL if there is none. */
 const struct verb *verb_find(const struct verb *const *verbs, const char *name);
 
-/* Prints "fragsim VERB: MESSAGE" to stderr and returns the exit code of err.
- * MESSAGE is the text of e, or the description of err if e is NULL or empty.
- * For FRAG_OK nothing is printed. After a signal MESSAGE is "interrupted". */
+/* Prints "fragsim VERB: MESSAGE" to stderr, in its printable form, and returns
+ * the exit code of err. MESSAGE is the text of e, or the description of err if
+ * e is NULL or empty. For FRAG_OK nothing is printed. After a signal MESSAGE is
+ * "interrupted". */
 int cli_fail(const struct call *call, enum frag_err err,
              const struct frag_error *e);
 /* The same for wrong use; returns EXIT_USE. */
@@ -100,8 +101,12 @@ int cli_may_write(const struct call *call, const char *path, bool force);
 int cli_may_replace(const struct call *call, const char *path, bool force);
 
 /* The length of `arg` quoted for a shell. If `out` is not NULL, writes the
- * quoted text there, without a terminating 0. */
+ * quoted text there, without a terminating 0. The quoted text is printable: an
+ * argument that is not is written as $'...' with octal escapes, which bash, zsh
+ * and ksh read. */
 size_t cli_quote(const char *arg, char *out);
+/* The quoted text, to be freed. NULL if the host has no memory. */
+char *cli_quoted(const char *arg);
 
 /* Writes the beginning of the object that `--json` prints, up to its list of
  * results. */

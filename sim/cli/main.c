@@ -7,6 +7,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
 #include "sim/experiments/nearest.h"
+#include "traces/printable.h"
 
 static const struct verb *const verbs[] = {
 #define VERB(name) &verb_##name,
@@ -43,10 +44,10 @@ static int unknown(const char *name)
     for (size_t i = 0; verbs[i]; i++)
         names[i] = verbs[i]->name;
     near = nearest_name(name, names);
-    fprintf(stderr, "fragsim: there is no command \"%s\"", name);
-    if (near)
-        fprintf(stderr, "; did you mean \"%s\"?", near);
-    fputs("\nTry `fragsim help'.\n", stderr);
+    printable_line(stderr, "fragsim: there is no command \"%s\"%s%s%s", name,
+                   near ? "; did you mean \"" : "", near ? near : "",
+                   near ? "\"?" : "");
+    fputs("Try `fragsim help'.\n", stderr);
     return EXIT_USE;
 }
 

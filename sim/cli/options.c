@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "traces/printable.h"
 
 enum {
     LONG_ONLY = 256, /* first argp key of options without a short option */
@@ -33,6 +34,9 @@ struct parser {
     struct argp_option options[ROWS_MAX];
     char name[NAME_MAX_], doc[4096];
     struct argp argp;
+    char **given;     /* the arguments */
+    char **printable; /* their printable forms, which argp reads */
+    int count;
 };
 
 static void add_rows(struct parser *p, size_t *count,
@@ -104,11 +108,23 @@ static bool read_ratio(const char *text, double *out)
     return true;
 }
 
-/* Stores one value. Returns NULL, or a description of the expected text if
- * `text` is not valid. */
-static const char *store(void *at, const struct option_row *row, char *text,
-                         struct argp_state *state)
+/* The given text at a place in the printable forms. Before the place is the
+ * name of an option or nothing, which is the same in both. */
+static char *given_text(const struct parser *p, char *form)
 {
+    for (int i = 0; i < p->count; i++)
+        if (form >= p->printable[i] &&
+            form <= p->printable[i] + strlen(p->printable[i]))
+            return p->given[i] + (form - p->printable[i]);
+    return form;
+}
+
+/* Stores one value, whose printable form is `text`. Returns NULL, or a
+ * description of the expected text if `text` is not valid. */
+static const char *store(const struct parser *p, const struct option_row *row,
+                         char *text, struct argp_state *state)
+{
+    void *at = place(p, row);
     int index;
 
     switch (row->kind) {
@@ -116,10 +132,10 @@ static const char *store(void *at, const struct option_row *row, char *text,
         *(bool *)at = true;
         return NULL;
     case OPTION_TEXT:
-        *(const char **)at = text;
+        *(const char **)at = given_text(p, text);
         return *text ? NULL : "a text that is not empty";
     case OPTION_LIST:
-        append(at, text, state);
+        append(at, given_text(p, text), state);
         return *text ? NULL : "a text that is not empty";
     case OPTION_SIZE:
         return frag_size_parse(text, at) == FRAG_OK
@@ -140,7 +156,7 @@ static const char *store(void *at, const struct option_row *row, char *text,
 static void set(const struct parser *p, const struct option_row *row,
                 char *text, struct argp_state *state)
 {
-    const char *expected = store(place(p, row), row, text, state);
+    const char *expected = store(p, row, text, state);
 
     if (expected)
         argp_error(state, "--%s: expected %s, found \"%s\"", row->name,
@@ -164,7 +180,7 @@ static error_t on_key(int key, char *text, struct argp_state *state)
     if (key == ARGP_KEY_ARG) {
         if (common->args.count == p->verb->args_max)
             argp_error(state, "\"%s\" is one argument too many", text);
-        append(&common->args, text, state);
+        append(&common->args, given_text(p, text), state);
         return 0;
     }
     if (key == ARGP_KEY_END)
@@ -194,14 +210,38 @@ static void prepare(struct parser *p, const struct verb *verb, void *values)
                             .doc = p->doc};
 }
 
+/* Copies the arguments: argp and getopt print parts of them in messages, and
+ * reorder their array. false if the host has no memory. */
+static bool copy_arguments(struct parser *p, int argc, char **argv, char **read)
+{
+    p->given = argv;
+    p->count = argc;
+    p->printable = read + argc + 1;
+    for (int i = 0; i < argc; i++) {
+        read[i] = p->printable[i] = printable_copy(argv[i]);
+        if (!read[i])
+            return false;
+    }
+    return true;
+}
+
 void options_parse(const struct verb *verb, int argc, char **argv, void *values)
 {
+    const size_t room = 2 * ((size_t)argc + 1);
+    char **read = calloc(room, sizeof(*read));
     struct parser p;
 
     prepare(&p, verb, values);
     argp_err_exit_status = EXIT_USE;
     argv[0] = p.name;
-    argp_parse(&p.argp, argc, argv, 0, NULL, &p);
+    if (!read || !copy_arguments(&p, argc, argv, read)) {
+        printable_line(stderr, "%s: %s", p.name, frag_err_text(FRAG_NOMEM));
+        exit(EXIT_FILES);
+    }
+    argp_parse(&p.argp, argc, read, 0, NULL, &p);
+    for (int i = 0; i < argc; i++)
+        free(p.printable[i]);
+    free(read);
 }
 
 void options_help(const struct verb *verb)

@@ -6,48 +6,26 @@
 #include <math.h>
 
 #include "traces/number.h"
-
-/* Number of bytes of the UTF-8 character at text; 0 if the bytes are not
- * UTF-8. */
-static size_t utf8_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char mask, lead;
-        size_t length;
-    } forms[] = {
-        {0x80, 0x00, 1}, {0xe0, 0xc0, 2}, {0xf0, 0xe0, 3}, {0xf8, 0xf0, 4}};
-
-    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-        size_t n = 1;
-
-        if ((text[0] & forms[i].mask) != forms[i].lead)
-            continue;
-        while (n < forms[i].length && (text[n] & 0xc0) == 0x80)
-            n++;
-        return n == forms[i].length ? n : 0;
-    }
-    return 0;
-}
+#include "traces/printable.h"
 
 /* Writes a quoted string. File names may contain any bytes; a byte that is not
  * part of a UTF-8 character is written as U+FFFD. */
 static void quote(FILE *out, const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
+    uint32_t code;
 
     fputc('"', out);
-    while (*at) {
-        size_t n = utf8_length(at);
+    while (*text) {
+        const size_t n = utf8_read(text, &code);
 
-        if (*at == '"' || *at == '\\')
-            fprintf(out, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f)
-            fprintf(out, "\\u%04x", *at);
-        else if (n)
-            fwrite(at, 1, n, out);
-        else
+        if (!n)
             fputs("\\ufffd", out);
-        at += n ? n : 1;
+        else if (!printable_code(code))
+            fprintf(out, "\\u%04x", (unsigned)code);
+        else
+            fprintf(out, code == '"' || code == '\\' ? "\\%.*s" : "%.*s",
+                    (int)n, text);
+        text += n ? n : 1;
     }
     fputc('"', out);
 }

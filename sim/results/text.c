@@ -5,6 +5,7 @@
 
 #include "sim/results/columns.h"
 #include "traces/number.h"
+#include "traces/printable.h"
 
 /* The address of the field of a row that a column describes. */
 static const void *field(const struct frag_result_row *row,
@@ -100,19 +101,23 @@ void frag_results_json_close(struct frag_json *j)
 
 /* ---- CSV ---- */
 
-/* Writes a text as in RFC 4180: quoted if it contains a comma, a quote or a
- * line break. */
+/* Writes the printable form of a text, because people look at CSV, and because
+ * readers of CSV expect UTF-8. As in RFC 4180, it is quoted if it contains a
+ * comma or a quote; it contains no line break. */
 static void put_csv_text(FILE *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
+    char form[PRINTABLE_ROOM];
+
+    if (!strpbrk(text, ",\"")) {
+        printable_put(out, text);
         return;
     }
     fputc('"', out);
-    for (; *text; text++) {
+    while (*text) {
         if (*text == '"')
             fputc('"', out);
-        fputc(*text, out);
+        text += printable_character(text, form);
+        fputs(form, out);
     }
     fputc('"', out);
 }

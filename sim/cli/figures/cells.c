@@ -3,6 +3,9 @@
 #include "sim/cli/figures/cells.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+#include "traces/printable.h"
 
 /* Whether a byte begins a UTF-8 character: bytes 10xxxxxx continue one. */
 static bool is_first(char c)
@@ -12,11 +15,29 @@ static bool is_first(char c)
 
 static size_t letters_in(const char *text)
 {
+    char form[PRINTABLE_ROOM];
     size_t n = 0;
 
-    for (; *text; text++)
-        n += is_first(*text);
+    while (*text) {
+        text += printable_character(text, form);
+        for (const char *at = form; *at; at++)
+            n += is_first(*at);
+    }
     return n;
+}
+
+/* Whether a figure cannot show the character: a double quote begins or ends a
+ * field for gnuplot, and gnuplot does not escape "]]>", which XML forbids. */
+static bool is_blank(const char *text, const char *at)
+{
+    return *at == '"' || (at - text >= 2 && !strncmp(at - 2, "]]>", 3));
+}
+
+/* gnuplot reads a backslash in a field as the beginning of an escape. */
+static void put_letter(FILE *out, char c)
+{
+    fputs(c == '\\' ? "\\" : "", out);
+    fputc(c, out);
 }
 
 /* Keeps two thirds from the beginning and one third from the end: names differ
@@ -26,14 +47,20 @@ void put_short(FILE *out, const char *text, size_t letters)
     size_t all = letters_in(text), n = 0;
     size_t head = all > letters ? letters - letters / 3 : all;
     size_t tail = all > letters ? all - letters / 3 : all;
+    char form[PRINTABLE_ROOM];
+    size_t length;
 
-    for (; *text; text++) {
-        n += is_first(*text);
-        if (n <= head || n > tail)
-            fputc((unsigned char)*text < 0x20 || *text == '"' ? ' ' : *text,
-                  out);
-        else if (n == head + 1 && is_first(*text))
-            fputs("\u2026", out);
+    for (const char *at = text; *at; at += length) {
+        length = printable_character(at, form);
+        if (is_blank(text, at))
+            strcpy(form, " ");
+        for (const char *c = form; *c; c++) {
+            n += is_first(*c);
+            if (n <= head || n > tail)
+                put_letter(out, *c);
+            else if (n == head + 1 && is_first(*c))
+                fputs("\u2026", out);
+        }
     }
 }
 

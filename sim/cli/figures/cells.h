@@ -7,9 +7,10 @@
 
 #include "sim/cli/figures/selection.h"
 
-/* Text of a field. Control characters and double quotes turn into spaces. If
- * the text has more than 84 (put_short: `letters`) characters, an ellipsis
- * replaces its middle. */
+/* The printable form of a text as a field, written so that gnuplot shows it.
+ * Double quotes, and the last letter of "]]>", turn into spaces. If the form
+ * has more than 84 (put_short: `letters`) characters, an ellipsis replaces its
+ * middle. */
 void put_cell(FILE *out, const char *text);
 void put_short(FILE *out, const char *text, size_t letters);
 

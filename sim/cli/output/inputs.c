@@ -6,6 +6,7 @@
 
 #include "sim/cli/cli.h"
 #include "traces/name.h"
+#include "traces/printable.h"
 
 enum frag_err input_open(const char *path, frag_size limit,
                          struct progress *progress, struct frag_trace **out,
@@ -24,7 +25,7 @@ enum frag_err input_open(const char *path, frag_size limit,
 void input_say_notes(const char *path, const struct frag_trace *t)
 {
     for (uint32_t i = 0; i < t->note_count; i++)
-        fprintf(stderr, "%s: %s\n", path, t->notes[i]);
+        printable_line(stderr, "%s: %s", path, t->notes[i]);
 }
 
 static enum frag_err visit_file(const struct inputs *in, const char *path,

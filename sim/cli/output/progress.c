@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
+#include "traces/printable.h"
 
 uint64_t progress_clock(void)
 {
@@ -39,7 +40,7 @@ void progress_step(struct progress *p, size_t step, size_t steps,
     p->done = 0;
     p->next = 0;
     p->started = progress_clock();
-    snprintf(p->label, sizeof(p->label), "%s", label);
+    printable_text(p->label, sizeof(p->label), label);
 }
 
 /* Counts the work of a tick; a new count starts its own clock. Returns the
@@ -62,7 +63,7 @@ static void draw(struct progress *p, double share, double seconds)
     for (int i = 0; i < WIDE; i++)
         bar[i] = i < share * WIDE ? '#' : '.';
     bar[WIDE] = '\0';
-    fprintf(stderr, "\r\033[K%.40s [%s] %3.0f%%  ", p->label, bar, 100 * share);
+    fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  ", p->label, bar, 100 * share);
     if (p->preparing)
         fprintf(stderr, "preparing, %.0f s", seconds);
     else

@@ -14,7 +14,7 @@ struct progress {
     bool drawn;       /* the bar is on the terminal */
     const char *unit; /* of the rate: " events", "B" */
     double scale;     /* units for each count of `done` */
-    char label[64];   /* of the step */
+    char label[41];   /* of the step, printable */
     size_t step, steps;
     pthread_t drawer; /* the thread that began the step */
     bool preparing;   /* the last call was of progress_prepare */

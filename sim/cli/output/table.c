@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "traces/grow.h"
+#include "traces/printable.h"
 
 void table_cell(struct table *t, bool alarm, const char *format, ...)
 {
@@ -19,7 +20,7 @@ void table_cell(struct table *t, bool alarm, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    t->cells[t->count] = (struct table_cell){strdup(text), alarm};
+    t->cells[t->count] = (struct table_cell){printable_copy(text), alarm};
     t->missing = !t->cells[t->count].text;
     t->count += !t->missing;
 }

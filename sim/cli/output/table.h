@@ -23,7 +23,8 @@ struct table {
     } * cells;
 };
 
-/* Adds the next cell; at most 767 bytes of text are kept. */
+/* Adds the next cell: the printable form of the text, of which at most 767
+ * bytes are kept. */
 void table_cell(struct table *t, bool alarm, const char *format, ...)
     FRAG_PRINTF(3, 4);
 void table_size(struct table *t, frag_size size); /* in IEC units */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/printable.h"
+
 /* Dark and light colours and one accent. In print each trace begins a page. */
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#16181d;--soft:#5b6270;--line:#d9dde3;"
@@ -104,21 +106,38 @@ static const char script[] =
     "  });\n"
     "});\n";
 
-void html_text(FILE *out, const char *text)
+/* Writes the characters from text up to end. */
+static void put_text(FILE *out, const char *text, const char *end)
 {
     static const char special[] = "&<>\"'";
     static const char *const written[] = {"&amp;", "&lt;", "&gt;", "&quot;",
                                           "&#39;"};
 
-    for (; *text; text++) {
+    char form[PRINTABLE_ROOM];
+
+    while (text < end) {
         const char *found = strchr(special, *text);
 
-        if (found)
-            fputs(written[found - special], out);
-        else if ((unsigned char)*text >= 0x20 || *text == '\n')
-            fputc(*text, out);
-        else
-            fputc(' ', out);
+        text += printable_character(text, form);
+        fputs(found ? written[found - special] : form, out);
+    }
+}
+
+void html_text(FILE *out, const char *text)
+{
+    put_text(out, text, text + strlen(text));
+}
+
+void html_lines(FILE *out, const char *text)
+{
+    for (;;) {
+        const char *end = text + strcspn(text, "\n");
+
+        put_text(out, text, end);
+        fputc('\n', out);
+        if (!*end)
+            return;
+        text = end + 1;
     }
 }
 

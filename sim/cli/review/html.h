@@ -15,8 +15,11 @@
 void html_open(FILE *out, const char *title);
 void html_close(FILE *out);
 
-/* Writes text with & < > " ' escaped and control characters as spaces. */
+/* Writes the printable form of text with & < > " ' escaped. */
 void html_text(FILE *out, const char *text);
+/* The same for a text of several lines, each of which ends with a line break in
+ * the output. */
+void html_lines(FILE *out, const char *text);
 
 /* A table cell that shows a text and is sorted by its number. */
 void html_size(FILE *out, frag_size size);    /* "8.73 GiB" */

@@ -79,11 +79,9 @@ void page_provenance(struct page *p)
     fputs("<h2>How to repeat it</h2>\n<p>Run these commands where the traces "
           "are. Equal inputs produce equal numbers.</p>\n<pre>",
           out);
-    for (size_t i = 0; i < r->files->count; i++) {
-        html_text(out, r->files->files[i].command);
-        fputc('\n', out);
-    }
-    html_text(out, r->command);
+    for (size_t i = 0; i < r->files->count; i++)
+        html_lines(out, r->files->files[i].command);
+    html_lines(out, r->command);
     fputs("</pre>\n<h2>Words</h2>\n<p><b>Requested</b>: bytes that the "
           "program requested for its live blocks; a block is live until the "
           "program frees it. <b>Allocated</b>: bytes that the policy granted "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "policies/policy.h"
+#include "traces/printable.h"
 
 /* Seconds from the first point of a run's series to its last; 0 if the trace
  * has no times or the run no series. Events that rebuild the state before the
@@ -53,7 +54,8 @@ const char *review_setting(const struct standing *s)
 
     if (!strcmp(policy, "cuda_async"))
         return "backend:cudaMallocAsync";
-    if (!strncmp(policy, "torch:", 6))
+    if (!strncmp(policy, "torch:", 6) && printable_is(policy) &&
+        !strchr(policy, '\''))
         return policy + 6;
     return NULL;
 }

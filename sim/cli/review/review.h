@@ -65,7 +65,8 @@ void review_free(struct review *r);
 double review_extra(const struct review *r, const struct standing *s);
 
 /* The value of PYTORCH_CUDA_ALLOC_CONF that selects s, such as
- * "expandable_segments:True"; NULL if s is not a setting of PyTorch. */
+ * "expandable_segments:True"; NULL if s is not a setting of PyTorch. It can be
+ * printed between single quotes. */
 const char *review_setting(const struct standing *s);
 
 /* Writes the page. Runs gnuplot for each figure: IO if it is missing. CANCELLED

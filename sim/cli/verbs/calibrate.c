@@ -9,6 +9,7 @@
 #include "real/device/cuda.h"
 #include "real/device/regression.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/gnuplot.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
@@ -130,13 +131,14 @@ static void put_points(FILE *out, const struct frag_costs_regression *f,
         if (i) /* gnuplot reads each call as a separate block */
             fputs("\n\n", out);
         costs.call[i] = c->cost;
-        for (size_t k = 0; k < c->count; k++)
-            fprintf(out, "%s\t%.0f\t%.1f\t%.1f\t%s\n",
-                    frag_driver_call_names[i], (double)c->at[k].bytes,
-                    c->at[k].ns,
+        for (size_t k = 0; k < c->count; k++) {
+            fprintf(out, "%s\t%.0f\t%.1f\t%.1f\t", frag_driver_call_names[i],
+                    (double)c->at[k].bytes, c->at[k].ns,
                     (double)frag_cost_ns(&costs, (enum frag_driver_call)i,
-                                         c->at[k].bytes),
-                    about);
+                                         c->at[k].bytes));
+            put_cell(out, about);
+            fputc('\n', out);
+        }
     }
 }
 

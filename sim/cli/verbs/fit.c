@@ -14,6 +14,7 @@
 #include "sim/experiments/capacity/search.h"
 #include "sim/experiments/choices.h"
 #include "traces/grow.h"
+#include "traces/printable.h"
 
 struct values {
     struct common common;

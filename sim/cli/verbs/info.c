@@ -7,6 +7,7 @@
 #include "sim/cli/output/inputs.h"
 #include "traces/bytes/sink.h"
 #include "traces/facts.h"
+#include "traces/printable.h"
 
 struct values {
     struct common common;
@@ -78,7 +79,7 @@ static enum frag_err look(const struct frag_device_trace *d,
 
 static void line(FILE *out, const char *label, const char *text)
 {
-    fprintf(out, "  %-26s %s\n", label, text);
+    printable_line(out, "  %-26s %s", label, text);
 }
 
 static void print_counts(FILE *out, const char *label, const uint64_t *counts,
@@ -128,7 +129,7 @@ static void print_trace(FILE *out, const struct frag_trace *t)
     const char *settings = t->settings ? t->settings : "not recorded";
     char size[FRAG_SIZE_TEXT];
 
-    fprintf(out, "%s\n", t->path);
+    printable_line(out, "%s", t->path);
     line(out, "format", t->format ? t->format : "unknown");
     line(out, "file size", frag_size_format(t->file_bytes, size));
     line(out, "SHA-256", t->sha256);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "traces/printable.h"
 
 struct values {
     struct common common;
@@ -287,8 +288,8 @@ static int merge_run(const struct call *call, const void *values)
     if (err == FRAG_OK)
         err = write_all(&m, &e);
     if (err == FRAG_OK && !v->common.quiet)
-        fprintf(stderr, "%zu runs of %zu files; written to %s\n", m.row_count,
-                m.loaded_count, m.paths->items[0]);
+        printable_line(stderr, "%zu runs of %zu files; written to %s",
+                       m.row_count, m.loaded_count, m.paths->items[0]);
     free(m.rows);
     for (size_t i = 0; i < m.loaded_count; i++)
         frag_results_unload(&m.loaded[i]);

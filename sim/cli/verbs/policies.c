@@ -9,6 +9,7 @@
 #include "sim/experiments/choices.h"
 #include "sim/experiments/contract/contract.h"
 #include "traces/bytes/sink.h"
+#include "traces/printable.h"
 
 struct values {
     struct common common;
@@ -51,21 +52,22 @@ static void print_param(FILE *out, const struct frag_param *p)
 {
     char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
 
-    fprintf(out, "    %s=%s\n        %s", p->name, p->init, p->help);
+    printable_line(out, "    %s=%s", p->name, p->init);
     if (p->choices)
-        fprintf(out, " (%s)", p->choices);
+        printable_line(out, "        %s (%s)", p->help, p->choices);
     else if (has_range(p))
-        fprintf(out, " (%s to %s)", bound(p, p->min, low),
-                bound(p, p->max, high));
-    fputc('\n', out);
+        printable_line(out, "        %s (%s to %s)", p->help,
+                       bound(p, p->min, low), bound(p, p->max, high));
+    else
+        printable_line(out, "        %s", p->help);
 }
 
 static void print_policy(FILE *out, const struct frag_policy *p, bool details)
 {
-    fprintf(out, "%-12s %s\n", p->name, p->summary);
+    printable_line(out, "%-12s %s", p->name, p->summary);
     if (!details)
         return;
-    fprintf(out, "    source: %s\n", p->source);
+    printable_line(out, "    source: %s", p->source);
     for (size_t i = 0; i < NEEDS; i++)
         if (p->needs & needs[i].flag)
             fprintf(out, "    needs: %s\n", needs[i].text);

@@ -11,6 +11,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/program.h"
+#include "traces/printable.h"
 #include "traces/record_log.h"
 #include "traces/trace.h"
 
@@ -94,7 +95,7 @@ static void name_log(const struct recording *r, int i, char path[ROOM])
 static void say_notes(const char *name, const struct frag_trace *t)
 {
     for (uint32_t i = 0; i < t->note_count; i++)
-        fprintf(stderr, "%s: %s\n", name, t->notes[i]);
+        printable_line(stderr, "%s: %s", name, t->notes[i]);
 }
 
 /* Reads the trace of a log. If it has no events, *out stays NULL and its notes
@@ -188,9 +189,9 @@ static void say(const struct values *v, const char *name,
     if (v->common.quiet)
         return;
     for (uint32_t i = 0; i < t->device_count; i++)
-        fprintf(stderr, "%s: device %u, %llu events\n", name,
-                (unsigned)t->devices[i].device,
-                (unsigned long long)t->devices[i].count);
+        printable_line(stderr, "%s: device %u, %llu events", name,
+                       (unsigned)t->devices[i].device,
+                       (unsigned long long)t->devices[i].count);
     say_notes(name, t);
 }
 
@@ -261,9 +262,10 @@ static int convert(const struct call *call, const struct values *v,
     if (code == EXIT_DONE && !(v->keep && r->count))
         remove_logs(r);
     else
-        fprintf(stderr,
-                "fragsim %s: the logs are in %s; every command can read them\n",
-                call->verb->name, r->folder);
+        printable_line(
+            stderr,
+            "fragsim %s: the logs are in %s; every command can read them",
+            call->verb->name, r->folder);
     close_all(r);
     return code == EXIT_DONE ? status : code;
 }

@@ -13,6 +13,7 @@
 #include "sim/experiments/choices.h"
 #include "sim/version.h"
 #include "traces/facts.h"
+#include "traces/printable.h"
 
 struct values {
     struct common common;
@@ -114,12 +115,13 @@ static void say_totals(const struct plan *plan, const struct report *r,
 
     if (plan->values->common.quiet)
         return;
-    fprintf(stderr,
-            "%" PRIu64 " run%s, %" PRIu64 " with an OOM; %.1f M events in "
-            "%.2f s%s%s\n",
-            r->runs, r->runs == 1 ? "" : "s", r->failed_runs,
-            (double)r->events / 1e6, seconds, out ? "; written to " : "",
-            out ? out : "");
+    printable_line(stderr,
+                   "%" PRIu64 " run%s, %" PRIu64
+                   " with an OOM; %.1f M events in "
+                   "%.2f s%s%s",
+                   r->runs, r->runs == 1 ? "" : "s", r->failed_runs,
+                   (double)r->events / 1e6, seconds, out ? "; written to " : "",
+                   out ? out : "");
 }
 
 static enum frag_err run_all(struct plan *plan, struct frag_error *e)

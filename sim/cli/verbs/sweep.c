@@ -11,6 +11,7 @@
 #include "sim/cli/output/sweep_output.h"
 #include "sim/cli/threads.h"
 #include "sim/experiments/sweep/budget.h"
+#include "traces/printable.h"
 
 enum { FAULTS_SHOWN = 20 };
 
@@ -42,17 +43,10 @@ struct plan {
 
 static void put_word(FILE *out, const char *option, const char *text)
 {
-    char *quoted;
-    size_t n;
+    char *quoted = text ? cli_quoted(text) : NULL;
 
-    if (!text)
-        return;
-    n = cli_quote(text, NULL);
-    quoted = malloc(n + 1);
-    if (quoted) {
-        cli_quote(text, quoted);
-        fprintf(out, " %s%.*s", option, (int)n, quoted);
-    }
+    if (quoted)
+        fprintf(out, " %s%s", option, quoted);
     free(quoted);
 }
 
@@ -139,8 +133,11 @@ static void list_cells(const struct plan *plan)
     for (; i < shard_end(&plan->shard, grid_cells(g)); i++) {
         struct grid_cell c = grid_cell(g, i);
 
-        printf("%" PRIu64 "\t%s\t%s\t", i + 1, g->traces.items[c.trace],
-               g->policies[c.policy].text);
+        printf("%" PRIu64 "\t", i + 1);
+        printable_put(stdout, g->traces.items[c.trace]);
+        putchar('\t');
+        printable_put(stdout, g->policies[c.policy].text);
+        putchar('\t');
         list_capacity(&g->capacities[c.capacity]);
     }
 }
@@ -155,11 +152,10 @@ static enum frag_err open_journal(struct plan *plan, struct frag_error *e)
         sweep_output_journal(&plan->output, plan->sweep, &plan->journal, e));
     dropped = journal_dropped(plan->journal);
     if (dropped && !plan->values->common.quiet)
-        fprintf(stderr,
-                "%s: the last %" PRIu64
-                " bytes are an incomplete entry; its work "
-                "is done again\n",
-                plan->output.journal_path, dropped);
+        printable_line(stderr,
+                       "%s: the last %" PRIu64
+                       " bytes are an incomplete entry; its work is done again",
+                       plan->output.journal_path, dropped);
     return FRAG_OK;
 }
 
@@ -170,12 +166,12 @@ static void say_totals(const struct plan *plan, uint64_t started)
 
     if (plan->values->common.quiet)
         return;
-    fprintf(stderr,
-            "%" PRIu64 " cell%s, %" PRIu64 " of them found in the journal; "
-            "%.1f M events in %.2f s; written to %s\n",
-            n.done + n.recalled, n.done + n.recalled == 1 ? "" : "s",
-            n.recalled, (double)n.events / 1e6, seconds,
-            plan->values->outputs.hdf5);
+    printable_line(
+        stderr,
+        "%" PRIu64 " cell%s, %" PRIu64 " of them found in the journal; "
+        "%.1f M events in %.2f s; written to %s",
+        n.done + n.recalled, n.done + n.recalled == 1 ? "" : "s", n.recalled,
+        (double)n.events / 1e6, seconds, plan->values->outputs.hdf5);
 }
 
 /* Prints the errors; returns the exit code of the first one. */
@@ -187,7 +183,7 @@ static int say_faults(const struct plan *plan, const char *faults,
     const char *at = faults;
 
     for (int i = 0; at && i < FAULTS_SHOWN; i++) {
-        fprintf(stderr, "%.*s\n", (int)strcspn(at, "\n"), at);
+        printable_line(stderr, "%.*s", (int)strcspn(at, "\n"), at);
         at = strchr(at, '\n');
         at += at != NULL;
     }
@@ -209,10 +205,10 @@ static int stopped(const struct plan *plan, enum frag_err err,
     const int code = cli_fail(plan->call, err, e);
     const struct sweep_counts n = sweep_counts(plan->sweep);
 
-    fprintf(stderr,
-            "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume "
-            "continues\n",
-            n.done + n.recalled, n.cells, plan->output.journal_path);
+    printable_line(stderr,
+                   "%" PRIu64 " of %" PRIu64 " cells are kept in %s; --resume "
+                   "continues",
+                   n.done + n.recalled, n.cells, plan->output.journal_path);
     return code;
 }
 
@@ -303,7 +299,7 @@ static int prepare_and_run(struct plan *plan)
         return cli_fail(plan->call, err, &e);
     if (complete) {
         if (!v->common.quiet)
-            fprintf(stderr, "%s is complete\n", v->outputs.hdf5);
+            printable_line(stderr, "%s is complete", v->outputs.hdf5);
         return EXIT_DONE;
     }
     code = sweep_output_exists(plan->call, &plan->output);

@@ -10,6 +10,7 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/validate/validate.h"
 #include "traces/bytes/sink.h"
+#include "traces/printable.h"
 
 struct values {
     struct common common;
@@ -149,30 +150,31 @@ static void show_json(struct frag_json *j, const char *path, uint32_t device,
 static void show_text(FILE *out, const char *path, uint32_t device,
                       const struct frag_validation *r)
 {
+    printable_line(out, "%s, device %" PRIu32 ": %s", path, device,
+                   r->exact ? "exact" : "DIFFERS");
     fprintf(out,
-            "%s, device %" PRIu32 ": %s\n"
             "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
             " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
             ", OOMs %" PRIu64 " of %" PRIu64 ", counters %" PRIu64
             " of %" PRIu64 "\n",
-            path, device, r->exact ? "exact" : "DIFFERS",
             r->segment_events_matched, r->segment_events, r->addresses_matched,
             r->allocs, r->blocks_matched, r->blocks, r->ooms_matched,
             r->ooms_recorded, r->stats_matched, r->stat_count);
     if (r->first.found)
-        fprintf(out, "  first at event %" PRIu64 ": recorded %s, replayed %s\n",
-                r->first.event, r->first.expected, r->first.replayed);
+        printable_line(out,
+                       "  first at event %" PRIu64 ": recorded %s, replayed %s",
+                       r->first.event, r->first.expected, r->first.replayed);
     if (r->cause.found && !r->exact)
-        fprintf(out,
-                "  first address that differs, at event %" PRIu64
-                ": recorded %s, replayed %s\n",
-                r->cause.event, r->cause.expected, r->cause.replayed);
+        printable_line(out,
+                       "  first address that differs, at event %" PRIu64
+                       ": recorded %s, replayed %s",
+                       r->cause.event, r->cause.expected, r->cause.replayed);
     for (uint64_t i = 0; i < r->stat_count; i++)
         if (r->stats[i].determined &&
             r->stats[i].recorded != r->stats[i].replayed)
-            fprintf(out, "  %s: recorded %" PRIu64 ", replayed %" PRIu64 "\n",
-                    r->stats[i].name, r->stats[i].recorded,
-                    r->stats[i].replayed);
+            printable_line(out, "  %s: recorded %" PRIu64 ", replayed %" PRIu64,
+                           r->stats[i].name, r->stats[i].recorded,
+                           r->stats[i].replayed);
 }
 
 /* -- the command --------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 #include "traces/grow.h"
+#include "traces/printable.h"
 
 /* -- open and close ------------------------------------------------------ */
 
@@ -226,7 +227,7 @@ static void say_faults(const struct sweep *s, const struct sweep_trace *trace,
 
     if (trace->err != FRAG_OK) {
         *first = *first == FRAG_OK ? trace->err : *first;
-        fprintf(out, "%s\n", words_of(trace->words, trace->err));
+        printable_line(out, "%s", words_of(trace->words, trace->err));
     }
     for (size_t i = 0; i < trace->count; i++) {
         const struct sweep_cell *c = &trace->cells[i];
@@ -234,10 +235,10 @@ static void say_faults(const struct sweep *s, const struct sweep_trace *trace,
         if (c->err == FRAG_OK)
             continue;
         *first = *first == FRAG_OK ? c->err : *first;
-        fprintf(out, "%s, %s at %s: %s\n", trace->path,
-                s->spec->grid->policies[c->policy].text,
-                frag_size_format(c->capacity, size),
-                words_of(c->words, c->err));
+        printable_line(out, "%s, %s at %s: %s", trace->path,
+                       s->spec->grid->policies[c->policy].text,
+                       frag_size_format(c->capacity, size),
+                       words_of(c->words, c->err));
     }
 }
 
