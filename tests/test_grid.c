@@ -142,7 +142,7 @@ static void the_capacity_changes_fastest(void **state)
 
 static void parameters_go_to_those_who_have_them(void **state)
 {
-    const struct texts traces = TEXTS("a"), capacities = TEXTS("8");
+    const struct texts traces = TEXTS("a"), capacities = TEXTS("8B");
     const struct texts policies =
         TEXTS("direct", "best_fit:ties=fifo", "torch");
     const struct texts params =

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/experiments/choices.h"
 #include "traces/printable.h"
 
 enum {
@@ -119,6 +120,15 @@ static char *given_text(const struct parser *p, char *form)
     return form;
 }
 
+static void store_size(frag_size *at, const char *name, const char *text,
+                       struct argp_state *state)
+{
+    struct frag_error e;
+
+    if (size_choice_read(name, text, false, at, &e) != FRAG_OK)
+        argp_error(state, "%s", e.text);
+}
+
 /* Stores one value, whose printable form is `text`. Returns NULL, or a
  * description of the expected text if `text` is not valid. */
 static const char *store(const struct parser *p, const struct option_row *row,
@@ -138,9 +148,8 @@ static const char *store(const struct parser *p, const struct option_row *row,
         append(at, given_text(p, text), state);
         return *text ? NULL : "a text that is not empty";
     case OPTION_SIZE:
-        return frag_size_parse(text, at) == FRAG_OK
-                   ? NULL
-                   : "a size such as 24GiB, or inf";
+        store_size(at, row->name, text, state);
+        return NULL;
     case OPTION_NUMBER:
         return read_number(text, at) ? NULL : "a number";
     case OPTION_RATIO:

@@ -1,6 +1,7 @@
 /* choices.c - reads policies and capacities from their texts. */
 #include "sim/experiments/choices.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -183,6 +184,53 @@ enum frag_err policy_choice_params(const struct policy_choice *p,
     return *out ? FRAG_OK : frag_no_memory(e, "settings");
 }
 
+/* A number without a unit below 1 MiB, such as the 24 of a user who means 24
+ * GiB: names the two texts that may have been meant. */
+static enum frag_err no_unit(const char *option, const char *text, int length,
+                             bool may_be_share, frag_size size,
+                             struct frag_error *e)
+{
+    const bool is_large = size >= 1024; /* a number of MiB, as in nvidia-smi */
+    char other[96];
+
+    if (is_large || !may_be_share)
+        snprintf(other, sizeof(other), " or %.*s%s", length, text,
+                 is_large ? "KiB" : "MiB");
+    else
+        snprintf(other, sizeof(other),
+                 ", or %.*sx, i.e. %.*s times the trace's peak requested",
+                 length, text, length, text);
+    return frag_fail(e, FRAG_INVALID,
+                     "--%s: %.*s is %" PRIu64 " byte%s; did you mean "
+                     "%.*s%s%s? A size in bytes ends with B",
+                     option, length, text, size, size == 1 ? "" : "s", length,
+                     text, is_large ? "MiB" : "GiB", other);
+}
+
+enum frag_err size_choice_read(const char *option, const char *text,
+                               bool may_be_share, frag_size *out,
+                               struct frag_error *e)
+{
+    char *end;
+    const double number = strtod(text, &end);
+    const bool has_unit = end[strspn(end, " ")] != '\0';
+    frag_size size;
+
+    if (frag_size_parse(text, &size) != FRAG_OK ||
+        (!size && (has_unit || !(number > 0))))
+        return frag_fail(
+            e, FRAG_INVALID,
+            "--%s: expected a size such as 24GiB,%s or inf, found "
+            "\"%s\"",
+            option,
+            may_be_share ? " a share of peak requested such as 0.9x," : "",
+            text);
+    if (!has_unit && size < FRAG_MIB)
+        return no_unit(option, text, (int)(end - text), may_be_share, size, e);
+    *out = size;
+    return FRAG_OK;
+}
+
 static enum frag_err capacity_read(const char *text,
                                    struct capacity_choice *out,
                                    struct frag_error *e)
@@ -195,11 +243,7 @@ static enum frag_err capacity_read(const char *text,
         *out = (struct capacity_choice){0, share};
         return FRAG_OK;
     }
-    if (frag_size_parse(text, &c.bytes) != FRAG_OK || !c.bytes)
-        return frag_fail(e, FRAG_INVALID,
-                         "--capacity: expected a size such as 24GiB, a share "
-                         "of peak requested such as 0.9x, or inf, found \"%s\"",
-                         text);
+    FRAG_TRY(size_choice_read("capacity", text, true, &c.bytes, e));
     *out = c;
     return FRAG_OK;
 }

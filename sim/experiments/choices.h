@@ -46,6 +46,15 @@ enum frag_err policy_choice_params(const struct policy_choice *p,
                                    struct frag_params **out,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Reads the size that an option of the command line holds, by
+ * frag_size_parse. INVALID, with the name of the option, if the text is no
+ * size, if the size is 0, or if it is a number below 1 MiB without a unit: the
+ * message then names what may have been meant, with may_be_share also a share
+ * of peak requested. On error *out is untouched. */
+enum frag_err size_choice_read(const char *option, const char *text,
+                               bool may_be_share, frag_size *out,
+                               struct frag_error *e) FRAG_MUST_CHECK;
+
 /* A capacity: "24GiB", "inf", or "0.9x" (a share of the trace's peak
  * requested). */
 struct capacity_choice {

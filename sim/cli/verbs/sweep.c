@@ -79,9 +79,9 @@ static char *make_command(const struct values *v)
     if (c->device != INPUT_ANY_DEVICE)
         fprintf(out, " --device %" PRIu64, c->device);
     if (c->total)
-        fprintf(out, " --total %" PRIu64, c->total);
+        fprintf(out, " --total %" PRIu64 "B", c->total);
     if (c->limit)
-        fprintf(out, " --limit %" PRIu64, c->limit);
+        fprintf(out, " --limit %" PRIu64 "B", c->limit);
     fputs(c->rule ? " --address-rule hostile" : "", out);
     fputs(c->stop_at_oom ? " --stop-at-oom" : "", out);
     fputs(c->check ? " --check" : "", out);
