@@ -88,6 +88,12 @@ static const char python_text[] =
     "df = df.apply(lambda column: column.str.decode(\"utf-8\", \"replace\")\n"
     "              if column.dtype == object else column)";
 
+static const char names_text[] =
+    "A file name or another text of an input may hold any bytes. In tables, "
+    "messages, CSV, pages and figures it is printable: a line break is written "
+    "as \\n, another control character as \\x1b or \\u009b. JSON and HDF5 hold "
+    "the exact text.";
+
 static const struct {
     const char *title;
     const struct frag_column *columns;
@@ -144,7 +150,7 @@ static void print_results(FILE *out)
 {
     fprintf(out, "%s\n\n", results_text);
     print_lines(out, python_text);
-    fputc('\n', out);
+    fprintf(out, "\n%s\n\n", names_text);
     for (size_t i = 0; i < TABLES; i++)
         print_table(out, tables[i].title, tables[i].columns);
 }
@@ -308,7 +314,9 @@ static void column_section(FILE *out)
     section(out, "RESULT FILE", results_text);
     fputs(".PP\n.EX\n", out);
     roff(out, python_text);
-    fputs("\n.EE\n", out);
+    fputs("\n.EE\n.PP\n", out);
+    roff(out, names_text);
+    fputc('\n', out);
     for (size_t i = 0; i < TABLES; i++) {
         fprintf(out, ".SS \"");
         roff(out, tables[i].title);
