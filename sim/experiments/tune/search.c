@@ -1,5 +1,6 @@
 /* search.c - searches for the best settings of PyTorch's allocator: first a
- * grid of settings, then simulated annealing, then a coordinate descent. */
+ * grid of settings, then simulated annealing, then coordinate descents, without
+ * a limit and with a limit on the number of knobs. */
 #define _GNU_SOURCE /* tdestroy, twalk_r */
 #include "sim/experiments/tune/search.h"
 
@@ -9,8 +10,9 @@
 #include <string.h>
 
 enum {
-    CHAINS = 4
-}; /* for any number of threads, so that the result is the same */
+    CHAINS = 4, /* for any number of threads, so that the result is the same */
+    RUNGS = 3,  /* the numbers of knobs for which a descent runs are 1 ... */
+};
 
 /* ---- points in parallel ---- */
 
@@ -37,6 +39,8 @@ static int best_first(const void *a, const void *b)
 /* Tries all points of the batch, and sorts the trials, the best first. */
 static enum frag_err try_all(struct batch *b, struct frag_error *e)
 {
+    if (b->s->done + b->count > b->s->planned)
+        b->s->planned = b->s->done + b->count;
     FRAG_TRY(parallel_run(&b->s->on, b->count, try_one, b, e));
     qsort(b->trials, b->count, sizeof(*b->trials), best_first);
     return FRAG_OK;
@@ -96,6 +100,7 @@ static enum frag_err try_grid(struct tune_search *s,
 
     while (tune_grid(&s->space, room, &p))
         room++;
+    s->planned = room + s->evaluations;
     err = open_batch(&b, s, room, e);
     if (err == FRAG_OK) {
         for (; b.count < room; b.count++)
@@ -183,29 +188,36 @@ static const struct tune_trial *best_of(const struct chain *c, bool vmm)
 
 /* ---- coordinate descent ---- */
 
-/* Adds all points that differ from p in one axis, and those in which all axes
- * of the divisions move together. */
-static void add_neighbours(struct batch *b, const struct tune_point *p)
+/* Adds the point, settled, if it has at most so many knobs. */
+static void add_point(struct batch *b, struct tune_point p, unsigned knobs)
 {
+    tune_settle(&b->s->space, &p);
+    if (tune_size(&p).knobs <= knobs)
+        b->points[b->count++] = p;
+}
+
+/* Adds all points of at most so many knobs that differ from p in one axis, and
+ * those in which all axes of the divisions move together. */
+static void add_neighbours(struct batch *b, const struct tune_point *p,
+                           unsigned knobs)
+{
+    struct tune_point next;
+
     for (size_t axis = 0; axis < TUNE_AXES; axis++)
         for (size_t k = 0; k < tune_axis_places(axis); k++) {
-            struct tune_point *next = &b->points[b->count++];
-
-            *next = *p;
-            next->at[axis] = (uint8_t)k;
-            tune_settle(&b->s->space, next);
+            next = *p;
+            next.at[axis] = (uint8_t)k;
+            add_point(b, next, knobs);
         }
     for (size_t k = 0; k < tune_axis_places(TUNE_DIVISIONS); k++) {
-        struct tune_point *next = &b->points[b->count++];
-
-        *next = *p;
-        tune_set_divisions(next, (uint8_t)k);
-        tune_settle(&b->s->space, next);
+        next = *p;
+        tune_set_divisions(&next, (uint8_t)k);
+        add_point(b, next, knobs);
     }
 }
 
 static enum frag_err descend(struct tune_search *s, const struct tune_trial *at,
-                             struct frag_error *e)
+                             unsigned knobs, struct frag_error *e)
 {
     size_t room = tune_axis_places(TUNE_DIVISIONS);
     bool better = true;
@@ -219,13 +231,75 @@ static enum frag_err descend(struct tune_search *s, const struct tune_trial *at,
     err = open_batch(&b, s, room, e);
     while (err == FRAG_OK && better) {
         b.count = 0;
-        add_neighbours(&b, &at->point);
+        add_neighbours(&b, &at->point, knobs);
         err = try_all(&b, e);
-        better = err == FRAG_OK && tune_compare(b.trials[0], at) < 0;
+        better = err == FRAG_OK && b.count && tune_compare(b.trials[0], at) < 0;
         at = better ? b.trials[0] : at;
     }
     close_batch(&b);
     return err;
+}
+
+/* ---- fewer knobs ---- */
+
+struct best_within {
+    unsigned knobs;
+    const struct tune_trial *best;
+};
+
+static void see_within(const void *node, VISIT visit, void *user)
+{
+    const struct tune_trial *t = *(struct tune_trial *const *)node;
+    struct best_within *w = user;
+
+    if ((visit == preorder || visit == leaf) && t->size.knobs <= w->knobs &&
+        (!w->best || tune_compare(t, w->best) < 0))
+        w->best = t;
+}
+
+/* The best trial with at most so many knobs. */
+static const struct tune_trial *best_within(const struct tune_search *s,
+                                            unsigned knobs)
+{
+    struct best_within w = {.knobs = knobs};
+
+    twalk_r(s->known, see_within, &w);
+    return w.best;
+}
+
+/* Tries the best point without each subset of its settings. */
+static enum frag_err try_subsets(struct tune_search *s, struct frag_error *e)
+{
+    const struct tune_point *best = &best_within(s, TUNE_MOST_KNOBS)->point;
+    struct batch b;
+    enum frag_err err = open_batch(&b, s, 1 << TUNE_KNOB_COUNT, e);
+
+    for (unsigned out = 0; err == FRAG_OK && out < 1 << TUNE_KNOB_COUNT;
+         out++) {
+        struct tune_point p = *best;
+        unsigned changed = 0;
+
+        for (int k = 0; k < TUNE_KNOB_COUNT; k++) {
+            changed |= (unsigned)tune_changes(best, (enum tune_knob)k) << k;
+            if (out >> k & 1)
+                tune_reset(&p, (enum tune_knob)k);
+        }
+        if (!(out & ~changed))
+            add_point(&b, p, TUNE_MOST_KNOBS);
+    }
+    if (err == FRAG_OK)
+        err = try_all(&b, e);
+    close_batch(&b);
+    return err;
+}
+
+static enum frag_err try_fewer_knobs(struct tune_search *s,
+                                     struct frag_error *e)
+{
+    FRAG_TRY(try_subsets(s, e));
+    for (unsigned knobs = 1; knobs <= RUNGS; knobs++)
+        FRAG_TRY(descend(s, best_within(s, knobs), knobs, e));
+    return FRAG_OK;
 }
 
 /* ---- all of it ---- */
@@ -294,7 +368,8 @@ enum frag_err tune_search_run(struct tune_search *s, struct frag_error *e)
     FRAG_TRY(try_grid(s, chain.at, e));
     FRAG_TRY(parallel_run(&s->on, CHAINS, anneal, &chain, e));
     for (int vmm = 0; vmm < 2; vmm++)
-        FRAG_TRY(descend(s, best_of(&chain, vmm), e));
+        FRAG_TRY(descend(s, best_of(&chain, vmm), TUNE_MOST_KNOBS, e));
+    FRAG_TRY(try_fewer_knobs(s, e));
     return list_trials(s, e);
 }
 
@@ -308,4 +383,5 @@ void tune_search_close(struct tune_search *s)
     s->base = NULL;
     s->trials = NULL;
     s->trial_count = 0;
+    s->best = NULL;
 }

@@ -5,9 +5,13 @@
  * the grid, then coordinate descent, which tries every place of every axis
  * until no change is better. Settings with and without expandable segments are
  * searched separately, with half of the effort each, because the best of one
- * kind does not help with the other kind. The result depends on the traces, the
- * goal, the space, the seed and the number of evaluations, but not on the
- * number of threads. No setting that was tried is better than the result.
+ * kind does not help with the other kind. Last, coordinate descents with at
+ * most 1, 2, ... knobs show what each further knob saves. The result depends on
+ * the traces, the goal, the space, the seed and the number of evaluations, but
+ * not on the number of threads.
+ *
+ * The search finds the best setting; choose.h chooses a simpler one that is
+ * almost as good.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_TUNE_SEARCH_H
 #define FRAG_SIM_EXPERIMENTS_TUNE_SEARCH_H
@@ -53,6 +57,17 @@ struct tune_trial {
     double value;   /* mean over the cases of ln(peak / default's peak) */
     double seconds; /* over all cases */
     uint64_t calls;
+    bool survives; /* no case runs out of memory */
+    struct tune_size size;
+};
+
+/* Tells how far a search is: `done` of about `total` runs of a setting on all
+ * cases, and the saving of the best setting so far; `total` grows while the
+ * search runs. Calls come from any thread, one at a time. told is NULL if
+ * nobody wants to know. */
+struct tune_progress {
+    void (*told)(void *user, uint64_t done, uint64_t total, double saving);
+    void *user;
 };
 
 struct tune_search {
@@ -65,6 +80,7 @@ struct tune_search {
     uint64_t seed,
         evaluations; /* evaluations: of the annealing, over all its chains */
     struct parallel on;
+    struct tune_progress progress;
 
     /* Output. */
     struct tune_result *base;   /* the default's at unlimited capacity */
@@ -74,6 +90,8 @@ struct tune_search {
     /* Used while the search runs. */
     pthread_mutex_t lock;
     void *known; /* tree of the trials by their texts */
+    uint64_t done, planned;
+    const struct tune_trial *best; /* NULL: none yet */
 };
 
 /* Runs the torch policy with the settings `text` on one case. Errors of
@@ -84,14 +102,17 @@ enum frag_err tune_run(const struct cell_settings *settings,
                        struct tune_result *out,
                        struct frag_error *e) FRAG_MUST_CHECK;
 
+/* The saving of a trial over all cases: 1 - the mean ratio of its peak to the
+ * default's. NAN if a case runs out of memory. */
+double tune_saving(const struct tune_trial *t);
+
 /* Runs the search. It also sets the classes and the reference of the space.
  * Errors of cell_run. The caller closes s, on error too. */
 enum frag_err tune_search_run(struct tune_search *s,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void tune_search_close(struct tune_search *s);
 
-/* Finds or runs the trial of a settled point; s owns it. A trial that is run
- * after the search is not in `trials`. */
+/* Finds or runs the trial of a settled point; s owns it. */
 enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
                        const struct tune_trial **out,
                        struct frag_error *e) FRAG_MUST_CHECK;

@@ -6,14 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policies/torch/versions.h"
+
 const char *const tune_knob_names[TUNE_KNOB_COUNT] = {
-#define X(upper, name, caveat) name,
+#define X(upper, name, weight, caveat) name,
     TUNE_KNOBS(X)
 #undef X
 };
 
 const char *const tune_knob_caveats[TUNE_KNOB_COUNT] = {
-#define X(upper, name, caveat) caveat,
+#define X(upper, name, weight, caveat) caveat,
+    TUNE_KNOBS(X)
+#undef X
+};
+
+static const unsigned weights[TUNE_KNOB_COUNT] = {
+#define X(upper, name, weight, caveat) weight,
     TUNE_KNOBS(X)
 #undef X
 };
@@ -82,6 +90,17 @@ size_t tune_axis_places(size_t axis)
     return places[tune_axis_knob(axis)].count;
 }
 
+void tune_restrict(struct tune_space *space, unsigned version)
+{
+    for (int k = 0; k < TUNE_KNOB_COUNT; k++) {
+        const struct torch_setting *s = torch_setting_find(tune_knob_names[k]);
+
+        if (s->since > version)
+            space->allowed[k] = false;
+        space->least[k] = torch_setting_least(s, version);
+    }
+}
+
 static uint16_t value_of(const struct tune_point *p, size_t axis)
 {
     return places[tune_axis_knob(axis)].values[p->at[axis]];
@@ -92,6 +111,9 @@ void tune_settle(const struct tune_space *space, struct tune_point *p)
     for (size_t i = 0; i < TUNE_AXES; i++)
         if (!space->allowed[tune_axis_knob(i)])
             p->at[i] = 0;
+    for (size_t i = 0; i < TUNE_AXES; i++)
+        while (p->at[i] && value_of(p, i) < space->least[tune_axis_knob(i)])
+            p->at[i]++;
     /* PyTorch users report failed assertions and lost data with both settings
      * on. */
     if (p->at[TUNE_EXPANDABLE])
@@ -119,8 +141,9 @@ static void FRAG_PRINTF(2, 3) put(char *text, const char *format, ...)
 }
 
 /* Writes one number if all classes are equal, else a list. The first entry of a
- * list also sets the classes below it; the last entry, ">", sets those above.
- */
+ * list also sets the classes below it. The last entry, ">", sets those above
+ * the entry before it; older versions of PyTorch let it set that entry too, so
+ * both have the same value. */
 static void put_divisions(char *text, const struct tune_point *p)
 {
     const uint8_t *at = p->at + AT_DIVISIONS;
@@ -136,7 +159,7 @@ static void put_divisions(char *text, const struct tune_point *p)
     }
     while (at[last - 1] == at[TUNE_CLASSES - 1])
         last--;
-    for (unsigned k = first; k < last; k++)
+    for (unsigned k = first; k <= last; k++)
         put(list, "%u:%u", 1u << k, 1u << at[k]);
     put(text, "%s:[%s,>:%u]", tune_knob_names[TUNE_DIVISIONS], list,
         1u << at[last]);
@@ -184,6 +207,37 @@ bool tune_changes(const struct tune_point *p, enum tune_knob knob)
         if (tune_axis_knob(i) == knob && p->at[i])
             return true;
     return false;
+}
+
+static unsigned intervals(const struct tune_point *p)
+{
+    unsigned count = 1;
+
+    for (unsigned k = 1; k < TUNE_CLASSES; k++)
+        count += p->at[AT_DIVISIONS + k] != p->at[AT_DIVISIONS + k - 1];
+    return count;
+}
+
+struct tune_size tune_size(const struct tune_point *p)
+{
+    struct tune_size size = {0, 0};
+
+    for (int k = 0; k < TUNE_KNOB_COUNT; k++) {
+        const unsigned count = !tune_changes(p, (enum tune_knob)k) ? 0
+                               : k == TUNE_DIVISIONS ? intervals(p)
+                                                     : 1;
+
+        size.knobs += count;
+        size.weight += count * weights[k];
+    }
+    return size;
+}
+
+void tune_reset(struct tune_point *p, enum tune_knob knob)
+{
+    for (size_t i = 0; i < TUNE_AXES; i++)
+        if (tune_axis_knob(i) == knob)
+            p->at[i] = 0;
 }
 
 /* ---- steps ---- */

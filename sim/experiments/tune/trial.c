@@ -66,9 +66,11 @@ static double excess(const struct tune_search *s, size_t i,
 
 static void judge(const struct tune_search *s, struct tune_trial *t)
 {
+    t->survives = true;
     for (size_t i = 0; i < s->case_count; i++) {
         const struct tune_result *r = &t->results[i];
 
+        t->survives = t->survives && r->first_oom == FRAG_NEVER;
         t->excess += excess(s, i, r);
         t->value += log(((double)r->peak + 1) / ((double)s->base[i].peak + 1));
         t->seconds += r->seconds;
@@ -89,6 +91,7 @@ static struct tune_trial *new_trial(const struct tune_search *s,
     if (!t)
         return NULL;
     t->point = *p;
+    t->size = tune_size(p);
     t->results = (struct tune_result *)(t + 1);
     t->text = strcpy((char *)(t + 1) + results, text);
     return t;
@@ -100,6 +103,19 @@ static int by_text(const void *a, const void *b)
                   ((const struct tune_trial *)b)->text);
 }
 
+static void tell(struct tune_search *s, const struct tune_trial *t)
+{
+    const bool better = t && (!s->best || tune_compare(t, s->best) < 0);
+
+    s->done++;
+    s->best = better ? t : s->best;
+    if (s->progress.told)
+        s->progress.told(s->progress.user, s->done,
+                         s->planned > s->done ? s->planned : s->done,
+                         s->best && s->best->excess <= 0 ? tune_saving(s->best)
+                                                         : 0);
+}
+
 /* Adds the trial to the tree. If another thread added the same settings first,
  * frees the trial and returns that thread's. NULL if the host has no memory. */
 static const struct tune_trial *enter(struct tune_search *s,
@@ -109,6 +125,7 @@ static const struct tune_trial *enter(struct tune_search *s,
 
     pthread_mutex_lock(&s->lock);
     found = tsearch(t, &s->known, by_text);
+    tell(s, found ? *found : NULL);
     pthread_mutex_unlock(&s->lock);
     if (!found || *found != t)
         free(t);
@@ -122,6 +139,7 @@ static const struct tune_trial *look_up(struct tune_search *s, const char *text)
 
     pthread_mutex_lock(&s->lock);
     found = tfind(&key, &s->known, by_text);
+    s->done += found != NULL;
     pthread_mutex_unlock(&s->lock);
     return found ? *found : NULL;
 }
@@ -150,6 +168,11 @@ enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
     judge(s, t);
     *out = enter(s, t);
     return *out ? FRAG_OK : frag_no_memory(e, "the settings tried");
+}
+
+double tune_saving(const struct tune_trial *t)
+{
+    return t->survives ? 1 - exp(t->value) : NAN;
 }
 
 int tune_compare(const struct tune_trial *a, const struct tune_trial *b)

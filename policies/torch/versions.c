@@ -1,0 +1,79 @@
+/* versions.c - the table of PyTorch's settings and versions.
+ *
+ * Sources, with the marks of an allocator specification: [S] the strings of
+ * libc10 in the released packages, [R] the source of c10/cuda at the time,
+ * [P] a pull request, whose merge lies between two release branches, [I]
+ * inferred. Releases 2.0, 2.1, 2.6, 2.9, 2.10 and 2.11 are of March 2023,
+ * October 2023, January 2025, October 2025, January 2026 and March 2026; a
+ * branch leaves main about six weeks before its release.
+ *
+ *   max_split_size_mb             before 2.0: #44742 (2021) [P]
+ *   garbage_collection_threshold, roundup_power2_divisions with one number
+ *                                 before 2.0: the parser without lists has both
+ * [R] roundup_power2_divisions with a list 2.0: #87290, October and November
+ * 2022 [P] expandable_segments           2.1: #96995 and #99275, April 2023 [P]
+ *   max_non_split_rounding_mb     2.6: #136174, September 2024, after the
+ *                                 branch of 2.5 [P]; in libc10 of 2.9 [S]
+ *   per_process_memory_fraction   2.10: #161035 was under review on 9 September
+ *                                 2025, after the branch of 2.9 [P], and 2.11
+ *                                 has it [R]; so 2.10 [I]
+ *   large_segment_size_mb         2.11: #172056, January 2026 [P]; in libc10 of
+ *                                 2.11, and not in those of 2.10 and 2.9 [S]
+ *
+ * The parser in c10/cuda/CUDAAllocatorConfig.cpp wanted more than 20 MiB for
+ * the two sizes [R]; that in c10/core/AllocatorConfig.cpp wants 20 or more, and
+ * libc10 has it since 2.9 [S]. Which of the two the CUDA allocator of 2.9 used
+ * is not known, so 2.9 counts as old. The old parser also began the fill of ">"
+ * in a list at the last interval named, and not above it [R].
+ *
+ * PYTORCH_CUDA_ALLOC_CONF is read by all versions. PYTORCH_ALLOC_CONF is new in
+ * 2.9 [S], whose CUDA allocator ignored settings in it (issue #183387).
+ */
+#include "policies/torch/versions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ABOVE_LARGE_SEGMENT = 21, RELAXED = 10 };
+
+const struct torch_setting torch_known_settings[] = {
+    {"expandable_segments", 1, 0, 0},
+    {"large_segment_size_mb", 11, 0, 0},
+    {"max_split_size_mb", 0, ABOVE_LARGE_SEGMENT, RELAXED},
+    {"max_non_split_rounding_mb", 6, ABOVE_LARGE_SEGMENT, RELAXED},
+    {"roundup_power2_divisions", 0, 0, 0},
+    {"garbage_collection_threshold", 0, 0, 0},
+    {"per_process_memory_fraction", 10, 0, 0},
+    {NULL, 0, 0, 0},
+};
+
+const struct torch_setting *torch_setting_find(const char *name)
+{
+    for (const struct torch_setting *s = torch_known_settings; s->name; s++)
+        if (!strcmp(s->name, name))
+            return s;
+    return NULL;
+}
+
+unsigned torch_setting_least(const struct torch_setting *setting,
+                             unsigned version)
+{
+    return version < setting->relaxed ? setting->least_mib : 0;
+}
+
+enum frag_err torch_version_read(const char *text, unsigned *version,
+                                 struct frag_error *e)
+{
+    const bool is_two =
+        text[0] == '2' && text[1] == '.' && text[2] >= '0' && text[2] <= '9';
+    char *end = NULL;
+    unsigned long minor = is_two ? strtoul(text + 2, &end, 10) : 0;
+
+    if (!is_two || (*end && *end != '.' && *end != '+') || minor > TORCH_NEWEST)
+        return frag_fail(e, FRAG_INVALID,
+                         "\"%.40s\" is not a version of PyTorch whose settings "
+                         "are known; those versions are 2.%d to 2.%d",
+                         text, TORCH_OLDEST, TORCH_NEWEST);
+    *version = (unsigned)minor;
+    return FRAG_OK;
+}

@@ -1,0 +1,35 @@
+/* need.c - the peak of the live requests of a trace. */
+#include "sim/experiments/tune/need.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "policies/policy.h"
+
+enum frag_err tune_need(const struct frag_device_trace *trace,
+                        struct tune_need *out, struct frag_error *e)
+{
+    frag_size *sizes = calloc((size_t)trace->slots + 1, sizeof(*sizes));
+    struct tune_need need = {0, 0};
+    frag_size live = 0;
+
+    if (!sizes)
+        return frag_no_memory(e, "%" PRIu32 " block sizes", trace->slots);
+    for (uint64_t i = 0; i < trace->count && need.bytes != FRAG_UNLIMITED;
+         i++) {
+        frag_size *size = &sizes[trace->id[i]];
+
+        if (trace->op[i] == FRAG_FREE)
+            live -= *size;
+        if (trace->op[i] != FRAG_ALLOC)
+            continue;
+        *size = frag_round_up(trace->bytes[i], FRAG_QUANTUM);
+        live = *size < trace->bytes[i] || live + *size < live ? FRAG_UNLIMITED
+                                                              : live + *size;
+        if (live > need.bytes)
+            need = (struct tune_need){live, i};
+    }
+    free(sizes);
+    *out = need;
+    return FRAG_OK;
+}
