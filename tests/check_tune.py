@@ -2,11 +2,14 @@
 """check_tune.py: compares the results of `fragsim tune` with `fragsim replay`.
 
 It uses an artificial trace whose optimum is known. `replay` must confirm the
-figures of the best setting and of the held-out half. The best setting must be
-no worse than any point of this script's own grid, the bounds must hold, and the
-same seed must give the same bytes on any number of threads. The streams of
---verify-with must be those of the trace, and the example script must find the
-setting that fits.
+figures of the best and the chosen setting and of the held-out half. The best
+setting must be no worse than any point of this script's own grid, and the first
+rung of the ladder no worse than any single setting. The choice must follow
+--tolerance and --simplest, the bounds must hold, and the same seed must give the
+same bytes on any number of threads. No export line may appear without a setting
+within the bounds. The streams of --verify-with must be those of the trace, a
+terminal must see the progress of the search, and the example script must find
+the setting that fits.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import csv
@@ -14,6 +17,8 @@ import io
 import itertools
 import json
 import os
+import pty
+import re
 import struct
 import subprocess
 import sys
@@ -96,12 +101,28 @@ def known_answer(folder):
                f"growing {options}: best {case['best']}")
         expect("expandable" not in answer["best"]["settings"]
                or "--no-vmm" not in options, f"growing {options}: uses VMM")
-    answer = tune(path, "--capacity", "100MiB", code=1)
-    expect(not answer["best"]["within_bounds"], "100 MiB: within the bounds")
+    nothing_fits(path)
     answer = tune(path, "--no-vmm", "--without", "roundup_power2_divisions",
                   "--without", "max_split_size_mb", "--no-hold-out")
     expect(answer["best"]["settings"] == "",
            f"nothing helps, and it found {answer['best']['settings']}")
+
+
+def nothing_fits(path):
+    """The requests ask for 127 MiB. All settings reserve at least 128."""
+    answer = tune(path, "--capacity", "127MiB", code=1)
+    expect(answer["chosen"] is None and not answer["best"]["within_bounds"]
+           and not answer["impossible"], f"127 MiB: {answer['chosen']}")
+    answer = tune(path, "--capacity", "126MiB", code=1)
+    expect(answer["impossible"] == [{
+        "trace": "growing", "device": 0, "asked_bytes": 127 * MIB,
+        "event": 10}] and answer["settings_tried"] == 0,
+        f"126 MiB: {answer['impossible']}, {answer['settings_tried']} tried")
+    for capacity in ("127MiB", "126MiB"):
+        lines = run("tune", "-q", path, "-c", capacity, "--no-hold-out",
+                    code=1).splitlines()
+        expect(lines and all(line.startswith("#") for line in lines),
+               f"{capacity}: a line for the shell: {lines[-1:]}")
 
 
 def between_the_grid(folder):
@@ -150,6 +171,126 @@ def no_worse(name, *options, vmm=True):
     return answer
 
 
+KNOBS = {"expandable_segments": ["True"],
+         "large_segment_size_mb": [12, 14, 16, 18, 22, 24, 32, 64, 128, 512],
+         "max_split_size_mb": [20, 32, 64, 128, 512, 1024],
+         "roundup_power2_divisions": [2, 4, 8, 16, 32, 64]}
+
+
+def one_knob():
+    return [f"{knob}:{value}" for knob, values in KNOBS.items()
+            for value in values]
+
+
+def choices(name):
+    """The choice is replayed, follows the tolerance, and is on the ladder."""
+    path = bundled(name)
+    answer = tune(path, "--no-hold-out", "--evaluations", "100")
+    case, chosen, best = answer["cases"][0], answer["chosen"], answer["best"]
+    rows = replay(path, [chosen["settings"], *one_knob()])
+    expect(figures(rows[0]) == case["chosen"], f"{name}: chosen {case}")
+    lost = best["saving_ratio"] - chosen["saving_ratio"]
+    spared = best["knobs"] - chosen["knobs"]
+    expect(lost <= max(0.01 * best["saving_ratio"], 0.001 * spared),
+           f"{name}: {chosen} gives up {lost}")
+    ladder = answer["ladder"]
+    for rung in (chosen, best):
+        expect(rung in ladder, f"{name}: {rung} is not on the ladder")
+    expect(ladder[0]["settings"] == "" and ladder[-1] == best,
+           f"{name}: ladder {ladder}")
+    expect(all(a["knobs"] <= b["knobs"] for a, b in
+               itertools.pairwise(ladder)), f"{name}: ladder {ladder}")
+    least = min(figures(row)["peak_reserved_bytes"] for row in rows[1:])
+    base = case["default"]["peak_reserved_bytes"]
+    first = max(r["saving_ratio"] for r in ladder if r["knobs"] <= 1)
+    if len(ladder) > 1 and ladder[1]["knobs"] == 1:
+        expect(first >= 1 - least / base - 1e-9,
+               f"{name}: one knob saves {1 - least / base}, not {first}")
+    exact = tune(path, "--no-hold-out", "--evaluations", "100", "--tolerance",
+                 "0")
+    expect(exact["best"] == best and exact["chosen"]["saving_ratio"] ==
+           best["saving_ratio"], f"{name}: tolerance 0: {exact['chosen']}")
+
+
+def simplest(folder):
+    """The default reserves 20 + 12 MiB. It does not survive 28, but one knob
+    does, and saves as much as two. At 32 MiB it is the simplest itself."""
+    path = os.path.join(folder, "four.csv")
+    write_events(path, [("alloc", 1, 5 * MIB, 0), ("alloc", 2, 5 * MIB, 0),
+                        ("alloc", 3, 5 * MIB, 0), ("free", 2, 0, 0),
+                        ("alloc", 4, 12 * MIB, 0)])
+    options = ("--simplest", "--no-hold-out", "--evaluations", "0", "-c")
+    chosen = tune(path, *options, "28MiB")["chosen"]
+    rows = replay(path, [chosen["settings"], ""], "28MiB")
+    expect(chosen["knobs"] == 1 and not rows[0]["first_oom_event"] and
+           rows[1]["first_oom_event"], f"simplest at 28 MiB: {chosen}")
+    chosen = tune(path, *options, "32MiB")["chosen"]
+    expect(chosen["settings"] == "", f"simplest at 32 MiB: {chosen}")
+    chosen = tune(path, *options[1:], "32MiB")["chosen"]
+    expect(chosen["knobs"] == 1, f"not the simplest at 32 MiB: {chosen}")
+
+
+def versions(folder):
+    known = {"2.0": set(KNOBS) - {"expandable_segments",
+                                  "large_segment_size_mb"},
+             "2.6": set(KNOBS) - {"large_segment_size_mb"} |
+             {"max_non_split_rounding_mb"},
+             "2.10.0+cu128": set(KNOBS) - {"large_segment_size_mb"} |
+             {"max_non_split_rounding_mb"},
+             "2.11": set(KNOBS) | {"max_non_split_rounding_mb"}}
+    used = set()
+    for version, names in known.items():
+        answer = tune(bundled("multistream"), "--torch-version", version,
+                      "--evaluations", "60")
+        jobs = os.path.join(folder, "versions." + version)
+        text = run("tune", "-q", bundled("multistream"), "--torch-version",
+                   version, "--evaluations", "60", "--verify-with", jobs)
+        found = set(re.findall(r"([a-z_0-9]+_[a-z_0-9]+):[T0-9\[]", text))
+        expect(found and found <= names, f"{version}: {found - names}")
+        expect("max_split_size_mb:20," not in text + "," or version > "2.9"
+               or version.startswith(("2.10", "2.11")), f"{version}: split 20")
+        expect(answer["chosen"]["settings"] in text, f"{version}: {answer}")
+        used |= found
+    expect(used >= {"expandable_segments", "large_segment_size_mb"},
+           f"the versions used only {used}")
+
+
+def on_a_terminal(*arguments):
+    """What a command writes to a terminal on stderr."""
+    leader, follower = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k != "CI"}
+    with subprocess.Popen([FRAGSIM, *map(str, arguments)], stderr=follower,
+                          stdout=subprocess.DEVNULL,
+                          env={**environment, "TERM": "xterm"}) as process:
+        os.close(follower)
+        seen = b""
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError: # the other end is closed
+                part = b""
+            if not part:
+                break
+            seen += part
+        process.wait()
+    os.close(leader)
+    return seen.decode()
+
+
+def progress():
+    seen = on_a_terminal("tune", bundled("gpt2_train"), "--evaluations", "40")
+    counts = [int(n) for n in re.findall(r"(\d+) of \d+ tries, saves", seen)]
+    savings = [float(x) for x in re.findall(r"saves (\d+\.\d) %", seen)]
+    expect(len(counts) > 1 and counts[-1] > counts[0] and max(savings) > 5,
+           f"progress: {counts[:9]}, {savings[:9]}")
+    expect(sum(b < a for a, b in itertools.pairwise(counts)) == 1,
+           f"the hold-out test counts on: {counts[-9:]}")
+    expect("(1 of 2)" in seen and "(2 of 2)" in seen,
+           f"progress of the hold-out test: {seen[-200:]}")
+    seen = on_a_terminal("tune", "-q", bundled("leak"), "--evaluations", "0")
+    expect(seen == "", f"--quiet: {seen[:80]}")
+
+
 def pareto(answer):
     front = answer["pareto"]
     for a, b in itertools.permutations(front, 2):
@@ -181,7 +322,7 @@ def held_out(folder):
     write_events(rest, [*live.values(), *events[len(events) // 2:]])
     found = tune(whole, "--no-vmm")["held_out"][0]
     expect(found["settings"] ==
-           tune(first, "--no-vmm", "--no-hold-out")["best"]["settings"],
+           tune(first, "--no-vmm", "--no-hold-out")["chosen"]["settings"],
            f"the first half alone gives another setting than {found}")
     rows = replay(rest, ["", found["settings"]])
     expect(figures(rows[0]) == found["default"], f"held out: {found}")
@@ -207,8 +348,8 @@ def verify(folder):
     expect([(r["conf"], r["cap"], r["predicted"]["peak_reserved"])
             for r in rows] ==
            [("", 0, case["default"]["peak_reserved_bytes"]),
-            (answer["best"]["settings"], 0,
-             case["best"]["peak_reserved_bytes"])], f"jobs: {rows}")
+            (answer["chosen"]["settings"], 0,
+             case["chosen"]["peak_reserved_bytes"])], f"jobs: {rows}")
     with open(rows[0]["events"], "rb") as file:
         stream = list(struct.iter_unpack("<IIQQ", file.read()))
     path = os.path.join(folder, "streams.csv")
@@ -253,8 +394,13 @@ def main():
         pareto(no_worse("multistream"))
         no_worse("gpt2_train", "--max-calls-ratio", "0.01")
         no_worse("leak", "--max-calls-ratio", "0.01", "--no-vmm", vmm=False)
+        for name in ("multistream", "gpt2_train", "leak"):
+            choices(name)
+        simplest(folder)
+        versions(folder)
         held_out(folder)
         determinism()
+        progress()
         verify(folder)
         example(folder)
     for fault in faults[:10]:

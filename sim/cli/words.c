@@ -89,6 +89,11 @@ const struct word words[] = {
      "1 - peak reserved / peak reserved of PyTorch's default, over several "
      "traces by the geometric mean of the ratio",
      "fragsim tune"},
+    {"knobs",
+     "settings that differ from PyTorch's default; a list of "
+     "roundup_power2_divisions counts once for each of its intervals",
+     NULL},
+    {"more", "the column saves minus that of the row above", NULL},
     {"calls",
      "in `fragsim tune', driver calls minus those of PyTorch's default; in "
      "`fragsim compare', driver calls of the run",

@@ -11,7 +11,7 @@ cp small.csv other.csv
     fragsim replay small.csv other.csv -q | head -n 1
     fragsim fit small.csv other.csv -q --frontier frontier.csv | head -n 1
     fragsim tune small.csv -q --no-hold-out --evaluations 0 |
-        sed -n 's/^#   saves/saves/p'
+        sed -n 's/^#   \(saves\|knobs\)/\1/p'
     fragsim info -q "$trace" | sed '1,/^device/d; s/^  \(.*[^ ]\)   *.*/\1/'
     fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{

@@ -5,9 +5,11 @@
 
 #include "sim/experiments/tune/search.h"
 
-/* Writes the jobs of all cases to `path`, and the event stream of each case to
- * PATH.TRACE.DEVICE.events. Errors of tune_verify_check; IO, NOMEM. */
+/* Writes the jobs of all cases, of the default and of `trial`, to `path`, and
+ * the event stream of each case to PATH.TRACE.DEVICE.events. Errors of
+ * tune_verify_check; IO, NOMEM. */
 enum frag_err tune_files_write(const char *path, const struct tune_search *s,
+                               const struct tune_trial *trial,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

@@ -5,27 +5,38 @@
 
 #include <stdio.h>
 
-#include "sim/experiments/tune/search.h"
+#include "sim/experiments/tune/hold_out.h"
+#include "sim/experiments/tune/need.h"
 #include "sim/results/json.h"
 
-/* A setting that a search without one part of the traces found, with its
- * results on that part. */
-struct tune_held_out {
-    char *name;               /* of the part; owned */
-    char *text;               /* the setting; owned */
-    struct tune_result base;  /* PyTorch's default on that part */
-    struct tune_result found; /* the setting on that part */
+/* Requests of a case that no allocator can meet at the capacity. */
+struct tune_impossible {
+    size_t of; /* index of the case */
+    struct tune_need need;
 };
 
 struct tune_answer {
-    const struct tune_search *search; /* finished */
-    const struct tune_held_out *held_out;
-    size_t held_out_count;
+    const struct tune_search *search; /* finished; not run if some cases are
+                                         impossible */
+    const struct tune_trial *chosen;  /* NULL: nothing is within the bounds */
+    struct tune_held_outs held_out;   /* borrowed */
+    const struct tune_impossible *impossible;
+    size_t impossible_count;
 };
 
-/* Prints comment lines and, last, the line to export. */
+/* The setting whose results are shown: the chosen one, or the nearest if none
+ * is within the bounds. The search has run. */
+const struct tune_trial *tune_shown(const struct tune_answer *a);
+
+/* Prints comment lines and, last, the line that exports the chosen setting. If
+ * there is no such setting, every line is a comment. */
 void tune_print(const struct tune_answer *a, FILE *out);
 /* Adds one object to the list of results. */
 void tune_print_json(const struct tune_answer *a, struct frag_json *j);
+
+/* Whether trial i survives every case and no other surviving trial is at least
+ * as good in both memory and seconds. Of equal trials the first is on the
+ * front. */
+bool tune_is_front(const struct tune_search *s, size_t i);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/versions.h"
 #include "sim/arena/arena.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
@@ -14,49 +15,79 @@
 #include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/threads.h"
-#include "sim/experiments/tune/split.h"
 #include "traces/bytes/sink.h"
 #include "traces/grow.h"
 #include "traces/name.h"
 
 enum { EVALUATIONS = 400 };
+static const double TOLERANCE = 0.01;
 
 struct values {
     struct common common;
     struct cell_values cell;
     struct texts without;
     struct outputs outputs;
-    const char *max_calls, *max_seconds, *verify;
+    const char *max_calls, *max_seconds, *tolerance, *torch_version, *verify;
     frag_size capacity;
     uint64_t seed, evaluations, jobs;
-    bool no_vmm, fraction, no_hold_out;
+    bool no_vmm, fraction, no_hold_out, simplest;
 };
 
 struct tuning {
     const struct call *call;
     const struct values *values;
     struct progress progress;
+    size_t searches; /* that began */
     struct cell_settings settings;
     struct tune_search search;
+    struct tune_rule rule;
+    const struct tune_trial *chosen; /* NULL: nothing is within the bounds */
 
     struct frag_trace **traces;
     size_t trace_count;
     struct tune_case *cases; /* their names are owned */
     size_t case_count;
     uint64_t case_room;
-    struct tune_held_out *held_out;
-    size_t held_out_count;
+    struct tune_held_outs held_out;
+    struct tune_impossible *impossible;
+    size_t impossible_count;
 };
+
+/* ---- progress ---- */
+
+static void begin_progress(void *user, const struct tune_search *s)
+{
+    struct tuning *t = user;
+    const size_t searches = 1 + (t->values->no_hold_out ? 0 : t->case_count);
+    double events = 0;
+
+    for (size_t i = 0; i < s->case_count; i++)
+        events += (double)s->cases[i].device->count;
+    progress_step(&t->progress, ++t->searches, searches, " events", events,
+                  "tune");
+}
+
+static void tell_progress(void *user, uint64_t done, uint64_t total,
+                          double saving)
+{
+    struct tuning *t = user;
+    struct progress *p = &t->progress;
+
+    snprintf(p->label, sizeof(p->label),
+             "%" PRIu64 " of %" PRIu64 " tries, saves %.1f %%", done, total,
+             100 * saving);
+    (void)progress_tick(p, done, total); /* the search asks for a stop itself */
+}
 
 /* ---- options ---- */
 
+/* Reads a number; *bound is unchanged if the option is not given. */
 static enum frag_err read_bound(const char *option, const char *text,
                                 double *bound, struct frag_error *e)
 {
     char *end;
     double x;
 
-    *bound = INFINITY;
     if (!text)
         return FRAG_OK;
     x = strtod(text, &end);
@@ -89,6 +120,37 @@ static enum frag_err forbid(struct tune_space *space, const char *name,
                      name, known);
 }
 
+static enum frag_err restrict_to(struct tune_space *space, const char *text,
+                                 struct frag_error *e)
+{
+    struct frag_error why;
+    unsigned version;
+    enum frag_err err = torch_version_read(text, &version, &why);
+
+    if (err != FRAG_OK)
+        return frag_fail(e, err, "--torch-version: %s", why.text);
+    tune_restrict(space, version);
+    return FRAG_OK;
+}
+
+static enum frag_err read_space(const struct values *v,
+                                const struct cell_settings *settings,
+                                struct tune_space *space, struct frag_error *e)
+{
+    for (int k = 0; k < TUNE_KNOB_COUNT; k++)
+        space->allowed[k] = true;
+    space->allowed[TUNE_EXPANDABLE] = !v->no_vmm;
+    space->allowed[TUNE_GC] = space->allowed[TUNE_LIMIT] = v->fraction;
+    for (size_t i = 0; i < v->without.count; i++)
+        FRAG_TRY(forbid(space, v->without.items[i], e));
+    if (v->torch_version)
+        FRAG_TRY(restrict_to(space, v->torch_version, e));
+    space->total = settings->total                 ? settings->total
+                   : v->capacity != FRAG_UNLIMITED ? v->capacity
+                                                   : FRAG_H200_TOTAL;
+    return FRAG_OK;
+}
+
 static enum frag_err read_options(struct tuning *t, struct frag_error *e)
 {
     const struct values *v = t->values;
@@ -98,25 +160,19 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
     t->settings.stop_at_oom = true;
     *s = (struct tune_search){
         .settings = &t->settings,
-        .goal = {.capacity = v->capacity},
+        .goal = {v->capacity, INFINITY, INFINITY},
         .seed = v->seed,
         .on = cli_threads(t->call, v->jobs, v->common.quiet),
         .evaluations = v->evaluations,
+        .progress = {begin_progress, tell_progress, t},
     };
+    t->rule.tolerance = v->simplest ? INFINITY : TOLERANCE;
+    FRAG_TRY(read_bound("tolerance", v->tolerance, &t->rule.tolerance, e));
     FRAG_TRY(read_bound("max-calls-ratio", v->max_calls,
                         &s->goal.max_calls_ratio, e));
     FRAG_TRY(
         read_bound("max-seconds", v->max_seconds, &s->goal.max_seconds, e));
-    for (int k = 0; k < TUNE_KNOB_COUNT; k++)
-        s->space.allowed[k] = true;
-    s->space.allowed[TUNE_EXPANDABLE] = !v->no_vmm;
-    s->space.allowed[TUNE_GC] = s->space.allowed[TUNE_LIMIT] = v->fraction;
-    for (size_t i = 0; i < v->without.count; i++)
-        FRAG_TRY(forbid(&s->space, v->without.items[i], e));
-    s->space.total = t->settings.total               ? t->settings.total
-                     : v->capacity != FRAG_UNLIMITED ? v->capacity
-                                                     : FRAG_H200_TOTAL;
-    return FRAG_OK;
+    return read_space(v, &t->settings, &s->space, e);
 }
 
 /* ---- the traces ---- */
@@ -168,85 +224,32 @@ static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* ---- held out ---- */
+/* ---- the search ---- */
 
-/* Runs the same search on `cases`, and then runs its best settings on `part`.
- */
-static enum frag_err hold_out(struct tuning *t, const struct tune_case *cases,
-                              size_t count, const struct tune_case *part,
-                              const char *name, struct frag_error *e)
+/* Finds the cases whose requests exceed the capacity with any allocator. */
+static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
 {
-    struct tune_held_out *h = &t->held_out[t->held_out_count];
-    struct tune_search s = t->search;
-    enum frag_err err;
-
-    s.cases = cases;
-    s.case_count = count;
-    s.space.reference = 0;
-    s.base = NULL;
-    s.trials = NULL;
-    s.trial_count = 0;
-    s.known = NULL;
-    err = tune_search_run(&s, e);
-    if (err == FRAG_OK) {
-        *h = (struct tune_held_out){.name = strdup(name),
-                                    .text = strdup(s.trials[0]->text)};
-        t->held_out_count++;
-        err = h->name && h->text ? FRAG_OK : FRAG_NOMEM;
-    }
-    if (err == FRAG_OK)
-        err = tune_run(&t->settings, &s.on.stop, part, FRAG_UNLIMITED, "",
-                       &h->base, e);
-    if (err == FRAG_OK)
-        err = tune_run(&t->settings, &s.on.stop, part, s.goal.capacity, h->text,
-                       &h->found, e);
-    tune_search_close(&s);
-    return err;
-}
-
-/* Holds out the second half of the only trace. */
-static enum frag_err hold_out_half(struct tuning *t, struct frag_error *e)
-{
-    struct tune_halves halves;
-    struct tune_case first = t->cases[0], rest = t->cases[0];
-    enum frag_err err;
-
-    err = tune_split(t->cases[0].device, &halves, e);
-    if (err == FRAG_UNSUPPORTED)
-        return FRAG_OK; /* the trace is too short to hold out a part */
-    FRAG_TRY(err);
-    first.device = &halves.first;
-    rest.device = &halves.rest;
-    err = hold_out(t, &first, 1, &rest, "the second half", e);
-    tune_halves_close(&halves);
-    return err;
-}
-
-/* Holds out each of several traces in turn. */
-static enum frag_err hold_out_each(struct tuning *t, struct frag_error *e)
-{
-    struct tune_case *others = calloc(t->case_count, sizeof(*others));
-    enum frag_err err = others ? FRAG_OK : FRAG_NOMEM;
-
-    for (size_t i = 0; err == FRAG_OK && i < t->case_count; i++) {
-        for (size_t k = 0, n = 0; k < t->case_count; k++)
-            if (k != i)
-                others[n++] = t->cases[k];
-        err = hold_out(t, others, t->case_count - 1, &t->cases[i],
-                       t->cases[i].name, e);
-    }
-    free(others);
-    return err;
-}
-
-static enum frag_err validate(struct tuning *t, struct frag_error *e)
-{
-    if (t->values->no_hold_out)
-        return FRAG_OK;
-    t->held_out = calloc(t->case_count, sizeof(*t->held_out));
-    if (!t->held_out)
+    t->impossible = calloc(t->case_count, sizeof(*t->impossible));
+    if (!t->impossible)
         return FRAG_NOMEM;
-    return t->case_count == 1 ? hold_out_half(t, e) : hold_out_each(t, e);
+    for (size_t i = 0; i < t->case_count; i++) {
+        struct tune_need need;
+
+        FRAG_TRY(tune_need(t->cases[i].device, &need, e));
+        if (need.bytes > t->values->capacity)
+            t->impossible[t->impossible_count++] =
+                (struct tune_impossible){i, need};
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err search(struct tuning *t, struct frag_error *e)
+{
+    FRAG_TRY(tune_search_run(&t->search, e));
+    t->chosen = tune_choose(&t->search, &t->rule);
+    return t->values->no_hold_out
+               ? FRAG_OK
+               : tune_hold_out(&t->search, &t->rule, &t->held_out, e);
 }
 
 /* ---- all of it ---- */
@@ -268,8 +271,13 @@ static enum frag_err say_json(const struct tuning *t,
 /* Writes the JSON, and then the text unless the JSON went to stdout. */
 static enum frag_err say(const struct tuning *t, struct frag_error *e)
 {
-    const struct tune_answer answer = {&t->search, t->held_out,
-                                       t->held_out_count};
+    const struct tune_answer answer = {
+        .search = &t->search,
+        .chosen = t->chosen,
+        .held_out = t->held_out,
+        .impossible = t->impossible,
+        .impossible_count = t->impossible_count,
+    };
     const char *json = t->values->outputs.json;
     struct sink sink;
 
@@ -284,35 +292,46 @@ static enum frag_err say(const struct tuning *t, struct frag_error *e)
 
 static enum frag_err tune_all(struct tuning *t, struct frag_error *e)
 {
+    enum frag_err err;
+
     FRAG_TRY(read_options(t, e));
     FRAG_TRY(open_traces(t, e));
-    FRAG_TRY(tune_search_run(&t->search, e));
-    FRAG_TRY(validate(t, e));
+    FRAG_TRY(find_impossible(t, e));
+    if (t->impossible_count)
+        return say(t, e);
+    err = search(t, e);
+    progress_clear(&t->progress);
+    FRAG_TRY(err);
     if (t->values->verify)
-        FRAG_TRY(tune_files_write(t->values->verify, &t->search, e));
+        FRAG_TRY(tune_files_write(t->values->verify, &t->search,
+                                  t->chosen ? t->chosen : t->search.trials[0],
+                                  e));
     return say(t, e);
 }
 
 static void close_all(struct tuning *t)
 {
     tune_search_close(&t->search);
-    for (size_t i = 0; i < t->held_out_count; i++) {
-        free(t->held_out[i].name);
-        free(t->held_out[i].text);
-    }
+    tune_held_outs_close(&t->held_out);
     for (size_t i = 0; i < t->case_count; i++)
         free((void *)(uintptr_t)t->cases[i].name);
     for (size_t i = 0; i < t->trace_count; i++)
         frag_trace_close(t->traces[i]);
-    free(t->held_out);
+    free(t->impossible);
     free(t->cases);
     free(t->traces);
 }
 
-static int check_outputs(const struct call *call, const struct values *v)
+static int check_options(const struct call *call, const struct values *v)
 {
     struct outputs o = v->outputs;
 
+    if (v->simplest && v->tolerance)
+        return cli_misuse(call, "--simplest allows any saving; leave out "
+                                "--tolerance");
+    if (v->simplest && v->capacity == FRAG_UNLIMITED)
+        return cli_misuse(call, "--simplest looks for a setting that survives "
+                                "a capacity; give --capacity");
     if (sink_is_stdout(v->verify))
         return cli_misuse(call, "--verify-with writes several files, and not "
                                 "to stdout");
@@ -325,18 +344,15 @@ static int tune_run_verb(const struct call *call, const void *values)
     struct tuning t = {.call = call, .values = values};
     struct frag_error e = {""};
     enum frag_err err;
-    int code = check_outputs(call, t.values);
-    bool within = false;
+    int code = check_options(call, t.values);
 
     if (code != EXIT_DONE)
         return code;
     t.progress = progress_start(&t.values->common);
     cli_catch_signals();
     err = tune_all(&t, &e);
-    if (err == FRAG_OK)
-        within = t.search.trials[0]->excess <= 0;
     close_all(&t);
-    return err == FRAG_OK && !within ? EXIT_NO : cli_fail(call, err, &e);
+    return err == FRAG_OK && !t.chosen ? EXIT_NO : cli_fail(call, err, &e);
 }
 
 /* clang-format off */
@@ -353,6 +369,19 @@ static const struct option_row options[] = {
      "upper bound on extra seconds in the driver, compared with the default "
      "settings, by the cost model (default: no bound)",
      OPTION_TEXT, AT(max_seconds), NULL},
+    {"tolerance", 0, "R",
+     "choose the simplest setting beside which no other saves more than R of "
+     "the best saving, nor more than R / 10 of the default's peak for each "
+     "knob that it has more; 0: the best setting (default: 0.01, that is 1 %)",
+     OPTION_TEXT, AT(tolerance), NULL},
+    {"simplest", 0, NULL,
+     "choose the simplest setting that survives the capacity and stays within "
+     "the bounds, whatever it saves",
+     OPTION_SWITCH, AT(simplest), NULL},
+    {"torch-version", 0, "VERSION",
+     "use only settings and values that this version of PyTorch knows, such "
+     "as 2.6; the placement stays that of 2.11 (default: those of 2.11)",
+     OPTION_TEXT, AT(torch_version), NULL},
     {"no-vmm", 0, NULL,
      "use no settings that need the driver's virtual memory calls: no "
      "expandable segments",
@@ -400,13 +429,22 @@ const struct verb verb_tune = {
         "stay within the bounds. The search is a coarse grid, then simulated "
         "annealing, then coordinate descent. The same seed finds the same "
         "settings.\n\n"
+        "Of the settings found, the command chooses the simplest that saves "
+        "almost as much as the best; --tolerance says how much. The simpler of "
+        "two settings has fewer knobs: each setting that differs from "
+        "PyTorch's default is one, and a list of roundup_power2_divisions is "
+        "one for each of its intervals. With equally many, a switch is simpler "
+        "than a size, a size than a rounding of requests, and that than a "
+        "memory limit.\n\n"
         "The output is comments and one line that exports the variable, so "
-        "that a shell can source it. The comments state what the settings "
-        "save, what they cost, how they do on steps (or, with several traces, "
-        "on whole traces) that were held out of the search, what they cannot "
-        "be combined with, and which settings no other setting beats in both "
-        "memory and time. The exit code is 1 if no settings are within the "
-        "bounds.",
+        "that a shell can source it. The comments state what the setting "
+        "saves, what it costs, how it does on steps (or, with several traces, "
+        "on whole traces) that were held out of the search, what it cannot "
+        "be combined with, what each further knob saves, and which settings "
+        "no other setting beats in both memory and time.\n\n"
+        "If no setting is within the bounds, the exit code is 1 and every line "
+        "is a comment. The command does not search if the requests of the job "
+        "alone exceed the capacity, because then no allocator can help.",
     .example = "fragsim tune snapshot.pickle --capacity 24GiB "
                "--max-calls-ratio 0.01",
     .options = options,

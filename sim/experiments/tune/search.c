@@ -360,6 +360,8 @@ enum frag_err tune_search_run(struct tune_search *s, struct frag_error *e)
     struct chain chain = {.s = s};
 
     pthread_mutex_init(&s->lock, NULL);
+    if (s->progress.began)
+        s->progress.began(s->progress.user, s);
     s->base = calloc(s->case_count, sizeof(*s->base));
     if (!s->base)
         return frag_no_memory(e, "the default's runs");

@@ -61,11 +61,15 @@ struct tune_trial {
     struct tune_size size;
 };
 
-/* Tells how far a search is: `done` of about `total` runs of a setting on all
- * cases, and the saving of the best setting so far; `total` grows while the
- * search runs. Calls come from any thread, one at a time. told is NULL if
- * nobody wants to know. */
+struct tune_search;
+
+/* Tells how far a search is. `began` is called when it starts, on its thread.
+ * `told` is called after a setting was run: `done` of about `total` tries are
+ * done, those of a setting that is already known included, and `saving` is that
+ * of the best setting so far; `total` may grow. These calls come from any
+ * thread, one at a time. Both are NULL if nobody wants to know. */
 struct tune_progress {
+    void (*began)(void *user, const struct tune_search *s);
     void (*told)(void *user, uint64_t done, uint64_t total, double saving);
     void *user;
 };

@@ -82,10 +82,11 @@ static const struct tune_trial *trial_of(const struct tune_search *s,
     return NULL;
 }
 
-void tune_verify_jobs(const struct tune_search *s, size_t i, const char *events,
-                      FILE *out)
+void tune_verify_jobs(const struct tune_search *s,
+                      const struct tune_trial *trial, size_t i,
+                      const char *events, FILE *out)
 {
-    const struct tune_trial *const trials[] = {trial_of(s, ""), s->trials[0]};
+    const struct tune_trial *const trials[] = {trial_of(s, ""), trial};
 
     for (size_t k = 0; k < 2; k++)
         put_job(out, events, trials[k]->text, s, i, &trials[k]->results[i]);

@@ -22,9 +22,10 @@ enum frag_err tune_verify_check(const struct tune_search *s,
 /* Writes the event stream of a case. */
 void tune_verify_events(const struct tune_case *of, FILE *out);
 
-/* Writes the two jobs of case i: the default settings and the best trial. The
- * event stream of the case is in the file `events`. */
-void tune_verify_jobs(const struct tune_search *s, size_t i, const char *events,
-                      FILE *out);
+/* Writes the two jobs of case i: the default settings and `trial`. The event
+ * stream of the case is in the file `events`. */
+void tune_verify_jobs(const struct tune_search *s,
+                      const struct tune_trial *trial, size_t i,
+                      const char *events, FILE *out);
 
 #endif

@@ -1,0 +1,143 @@
+/* tune_json.c - the answer of `tune` as JSON. */
+#include "sim/cli/output/tune_report.h"
+
+static void json_result(struct frag_json *j, const char *key,
+                        const struct tune_result *r)
+{
+    frag_json_object(j, key);
+    frag_json_number(j, "peak_reserved_bytes", r->peak);
+    frag_json_number(j, "driver_calls", r->calls);
+    frag_json_real(j, "modelled_device_seconds", r->seconds);
+    frag_json_count(j, "first_oom_event", r->first_oom);
+    frag_json_end(j);
+}
+
+static void json_case_name(struct frag_json *j, const struct tune_case *c)
+{
+    frag_json_text(j, "trace", c->name);
+    frag_json_number(j, "device", c->device->device);
+}
+
+static void json_cases(struct frag_json *j, const struct tune_answer *a)
+{
+    const struct tune_search *s = a->search;
+
+    frag_json_line(j, 3);
+    frag_json_array(j, "cases");
+    for (size_t i = 0; i < s->case_count && !a->impossible_count; i++) {
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        json_case_name(j, &s->cases[i]);
+        json_result(j, "default", &s->base[i]);
+        json_result(j, "best", &s->trials[0]->results[i]);
+        if (a->chosen)
+            json_result(j, "chosen", &a->chosen->results[i]);
+        else
+            frag_json_null(j, "chosen");
+        frag_json_texts(j, "notes", s->cases[i].trace->notes,
+                        s->cases[i].trace->note_count);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void json_impossible(struct frag_json *j, const struct tune_answer *a)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "impossible");
+    for (size_t i = 0; i < a->impossible_count; i++) {
+        const struct tune_impossible *k = &a->impossible[i];
+
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        json_case_name(j, &a->search->cases[k->of]);
+        frag_json_number(j, "asked_bytes", k->need.bytes);
+        frag_json_number(j, "event", k->need.event);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+static void json_held_out(struct frag_json *j, const struct tune_answer *a)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "held_out");
+    for (size_t i = 0; i < a->held_out.count; i++) {
+        const struct tune_held_out *h = &a->held_out.parts[i];
+
+        frag_json_line(j, 4);
+        frag_json_object(j, NULL);
+        frag_json_text(j, "part", h->name);
+        frag_json_text(j, "settings", h->text);
+        json_result(j, "default", &h->base);
+        json_result(j, "found", &h->found);
+        frag_json_end(j);
+    }
+    frag_json_end(j);
+}
+
+/* t may be NULL. */
+static void json_trial(struct frag_json *j, const char *key,
+                       const struct tune_trial *t)
+{
+    if (!t) {
+        frag_json_null(j, key);
+        return;
+    }
+    frag_json_object(j, key);
+    frag_json_text(j, "settings", t->text);
+    frag_json_number(j, "knobs", t->size.knobs);
+    frag_json_real(j, "saving_ratio", tune_saving(t));
+    frag_json_number(j, "driver_calls", t->calls);
+    frag_json_real(j, "modelled_device_seconds", t->seconds);
+    frag_json_bool(j, "within_bounds", !(t->excess > 0));
+    frag_json_end(j);
+}
+
+static void json_front(struct frag_json *j, const struct tune_search *s)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "pareto");
+    for (size_t i = 0; i < s->trial_count; i++)
+        if (tune_is_front(s, i)) {
+            frag_json_line(j, 4);
+            json_trial(j, NULL, s->trials[i]);
+        }
+    frag_json_end(j);
+}
+
+static void json_ladder(struct frag_json *j, const struct tune_answer *a)
+{
+    struct tune_ladder l = {.count = 0};
+
+    if (!a->impossible_count)
+        l = tune_ladder(a->search, a->chosen);
+    frag_json_line(j, 3);
+    frag_json_array(j, "ladder");
+    for (size_t i = 0; i < l.count; i++) {
+        frag_json_line(j, 4);
+        json_trial(j, NULL, l.rungs[i]);
+    }
+    frag_json_end(j);
+}
+
+void tune_print_json(const struct tune_answer *a, struct frag_json *j)
+{
+    const struct tune_search *s = a->search;
+
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    json_trial(j, "chosen", a->chosen);
+    frag_json_line(j, 3);
+    json_trial(j, "best", s->trial_count ? s->trials[0] : NULL);
+    frag_json_line(j, 3);
+    frag_json_count(j, "capacity_bytes", s->goal.capacity);
+    frag_json_number(j, "settings_tried", s->trial_count);
+    frag_json_number(j, "seed", s->seed);
+    json_impossible(j, a);
+    json_cases(j, a);
+    json_held_out(j, a);
+    json_ladder(j, a);
+    json_front(j, s);
+    frag_json_end(j);
+}
