@@ -2,7 +2,7 @@
 """tune_table.py [-j N] [--jobs FOLDER | --table]: runs `fragsim tune` on every
 default recording of ../shared: without a bound, with at most 1 % more driver
 calls than the default, and with this bound but without the driver's virtual
-memory calls.
+memory calls. --tolerance 0 makes it choose the best setting, not a simpler one.
 
 Writes data/tune.csv (one row for each recording and search) and tune.md beside
 this file. --jobs FOLDER also writes FOLDER/jobs.jsonl and the event streams,
@@ -50,7 +50,8 @@ GIB = 2 ** 30
 def tune(path, options, jobs):
     """The result of one search. Also writes the jobs, except for a trace with
     private pools."""
-    command = [FRAGSIM, "tune", "-q", "-j", "1", path, "--json", "-", *options]
+    command = [FRAGSIM, "tune", "-q", "-j", "1", path, "--tolerance", "0",
+               "--json", "-", *options]
     if jobs:
         done = subprocess.run(command + ["-f", "--verify-with", jobs],
                               capture_output=True, text=True, check=False)
@@ -68,11 +69,11 @@ def saving(found, base):
 
 def row_of(search, answer):
     case = answer["cases"][0]
-    base, best = case["default"], case["best"]
+    base, best = case["default"], case["chosen"]
     row = {"trace": case["trace"], "search": search,
            "saving_ratio": saving(best, base), "held_out_saving_ratio": "",
            "settings_tried": answer["settings_tried"],
-           "settings": answer["best"]["settings"]}
+           "settings": answer["chosen"]["settings"]}
     for held_out in answer["held_out"]:
         row["held_out_saving_ratio"] = saving(held_out["found"],
                                               held_out["default"])
