@@ -56,8 +56,6 @@ NAMES = [
 KINDS = {0x61c, 0x200e, 0x200f, *range(0x2028, 0x202f), *range(0x2066, 0x206a)}
 SHORT = {0x09: "\\t", 0x0a: "\\n", 0x0d: "\\r"}
 HAS_GNUPLOT = shutil.which("gnuplot") is not None
-# The comments of tune are not escaped yet: the check demands that it fails.
-PENDING = {"tune"}
 
 
 def form(name):
@@ -204,17 +202,6 @@ def check_tune(name, trace):
         assert done.returncode == 0 and not done.stderr, done
         assert b"PYTORCH_CUDA_ALLOC_CONF=" in done.stdout, done.stdout
         assert not re.search(rb"^EVIL", done.stdout, re.M), done.stdout
-
-
-def check_tune_or_pending(name, trace):
-    if "tune" not in PENDING or form(name) == name.decode(errors="replace"):
-        check_tune(name, trace)
-        return
-    try:
-        check_tune(name, trace)
-    except (AssertionError, UnicodeDecodeError):
-        return
-    raise AssertionError("tune escapes names now: remove it from PENDING")
 
 
 def check_sweep(name, trace):
@@ -453,7 +440,7 @@ def check_name(name):
     shutil.copy(BUNDLED, trace)
     check_rows(name, trace)
     check_trace(name, trace)
-    check_tune_or_pending(name, trace)
+    check_tune(name, trace)
     check_sweep(name, trace)
     check_errors(name, trace)
     check_misuse(name, trace)
