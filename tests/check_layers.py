@@ -74,7 +74,8 @@ ROOMS = {
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),
     "sim/cli/output": ([], "sim/cli +"),
-    "sim/cli/figures": ([], "sim/cli/output +"),
+    "sim/cli/gnuplot": ([], "sim/cli +"),
+    "sim/cli/figures": ([], "sim/cli/output sim/cli/gnuplot +"),
     "sim/cli/review": ([], "sim/cli/figures +"),
     "sim/cli/verbs": ([], "sim/cli/review +"),
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs +"),

@@ -2,7 +2,7 @@
  * script. list.h lists the figures. */
 #include "sim/cli/figures/figure.h"
 
-#include "sim/cli/figures/gnuplot.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 
 /* The source of a figure: runs or a trace; the other pointer is NULL. */
 struct source {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "sim/cli/child.h"
-#include "sim/cli/figures/pdf.h"
+#include "sim/cli/gnuplot/pdf.h"
 #include "sim/cli/scratch.h"
 
 static const char *const browsers[] = {"chromium", "chromium-browser",

@@ -10,7 +10,7 @@
 #include "real/device/regression.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/cells.h"
-#include "sim/cli/figures/gnuplot.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/table.h"

@@ -6,7 +6,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/gnuplot.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/inputs.h"
 #include "traces/facts.h"
 #include "traces/name.h"

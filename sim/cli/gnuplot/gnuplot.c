@@ -1,7 +1,7 @@
 /* gnuplot.c - finds and copies the script, opens the data files and runs
  * gnuplot.
  */
-#include "sim/cli/figures/gnuplot.h"
+#include "sim/cli/gnuplot/gnuplot.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "sim/cli/child.h"
-#include "sim/cli/figures/pdf.h"
+#include "sim/cli/gnuplot/pdf.h"
 #include "sim/cli/scratch.h"
 #include "traces/bytes/atomic_file.h"
 

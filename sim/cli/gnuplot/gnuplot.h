@@ -4,8 +4,8 @@
  * If the user requests it (--keep), the folder stays, so that the user can edit
  * the script and run it by hand.
  */
-#ifndef FRAG_SIM_CLI_FIGURES_GNUPLOT_H
-#define FRAG_SIM_CLI_FIGURES_GNUPLOT_H
+#ifndef FRAG_SIM_CLI_GNUPLOT_GNUPLOT_H
+#define FRAG_SIM_CLI_GNUPLOT_GNUPLOT_H
 
 #include <stdio.h>
 

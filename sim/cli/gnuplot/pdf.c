@@ -1,6 +1,6 @@
 /* pdf.c - overwrites the dates of a PDF in place; the length does not change.
  */
-#include "sim/cli/figures/pdf.h"
+#include "sim/cli/gnuplot/pdf.h"
 
 #include <stdio.h>
 #include <string.h>
