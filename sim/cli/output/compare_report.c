@@ -186,7 +186,7 @@ enum frag_err compare_report_open(struct compare_report *r,
 
     *r = (struct compare_report){
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
-        .table = {.columns = HEADS, .right = "lrlrrrrlrrrr", .optional = 2},
+        .table = {.columns = HEADS, .right = "nrprrrrlrrrr", .optional = 2},
     };
     if (json)
         err = sink_open(&r->json, json, e);

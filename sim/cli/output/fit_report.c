@@ -266,7 +266,7 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
                      !sink_is_stdout(frontier),
         .frontier_wanted = frontier != NULL,
         .table = {.columns = frontier ? HEADS : HEADS - 1,
-                  .right = "lrlrrrrrrr",
+                  .right = "nrprrrrrrr",
                   .optional = 2},
     };
     if (json)

@@ -22,7 +22,7 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
     *r = (struct report){
         .provenance = p,
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
-        .table = {.columns = HEADS, .right = "lrlrrrrrrrr", .optional = 2},
+        .table = {.columns = HEADS, .right = "nrprrrrrrrr", .optional = 2},
     };
     if (file)
         err = frag_results_open(file, p, &r->file, e);

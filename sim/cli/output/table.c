@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/output/brief.h"
 #include "traces/grow.h"
 #include "traces/printable.h"
 
@@ -20,7 +21,8 @@ void table_cell(struct table *t, bool alarm, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    t->cells[t->count] = (struct table_cell){printable_copy(text), alarm};
+    t->cells[t->count] =
+        (struct table_cell){printable_copy(text), NULL, alarm};
     t->missing = !t->cells[t->count].text;
     t->count += !t->missing;
 }
@@ -32,12 +34,17 @@ void table_size(struct table *t, frag_size size)
     table_cell(t, false, "%s", frag_size_format(size, text));
 }
 
+static const char *shown(const struct table_cell *cell)
+{
+    return cell->brief ? cell->brief : cell->text;
+}
+
 static size_t width(const struct table *t, size_t column)
 {
     size_t most = 0;
 
     for (size_t i = column; i < t->count; i += t->columns) {
-        size_t n = strlen(t->cells[i].text);
+        size_t n = brief_letters(shown(&t->cells[i]));
 
         most = n > most ? n : most;
     }
@@ -59,23 +66,59 @@ static void put(const struct table *t, size_t i, FILE *out, bool color)
     const struct table_cell *cell = &t->cells[i];
     size_t column = i % t->columns;
     bool last = column + 1 == t->columns;
-    int pad = (int)(width(t, column) - strlen(cell->text));
+    int pad = (int)(width(t, column) - brief_letters(shown(cell)));
     const char *style = i < t->columns ? "\033[1m" : "\033[31m";
     bool styled = color && (i < t->columns || cell->alarm);
 
     if (t->right[column] == 'r')
         fprintf(out, "%*s", pad, "");
-    fprintf(out, "%s%s%s", styled ? style : "", cell->text,
+    fprintf(out, "%s%s%s", styled ? style : "", shown(cell),
             styled ? "\033[0m" : "");
     if (t->right[column] != 'r' && !last)
         fprintf(out, "%*s", pad, "");
     fputs(last ? "\n" : "  ", out);
 }
 
-enum frag_err table_print(const struct table *t, FILE *out, bool color)
+/* Letters that the names of a column may have; 0: it has no names. */
+static size_t letters_of(char kind)
+{
+    return kind == 'n' ? 32 : kind == 'p' ? 60 : 0;
+}
+
+static enum frag_err add_names(const struct table *t, size_t column,
+                               struct briefs *names)
+{
+    for (size_t i = column + t->columns; i < t->count; i += t->columns)
+        FRAG_TRY(briefs_add(names, t->cells[i].text, ""));
+    return FRAG_OK;
+}
+
+/* Sets the short forms of the names of a column. */
+static enum frag_err shorten(struct table *t, size_t column)
+{
+    struct briefs names = {0};
+    enum frag_err err = add_names(t, column, &names);
+
+    if (err == FRAG_OK)
+        briefs_make(&names, letters_of(t->right[column]));
+    for (size_t i = column + t->columns; err == FRAG_OK && i < t->count;
+         i += t->columns) {
+        struct table_cell *cell = &t->cells[i];
+
+        cell->brief = strdup(briefs_text(&names, cell->text, ""));
+        err = cell->brief ? FRAG_OK : FRAG_NOMEM;
+    }
+    briefs_free(&names);
+    return err;
+}
+
+enum frag_err table_print(struct table *t, FILE *out, bool color)
 {
     if (t->missing)
         return FRAG_NOMEM;
+    for (size_t i = 0; i < t->columns; i++)
+        if (letters_of(t->right[i]))
+            FRAG_TRY(shorten(t, i));
     for (size_t i = 0; i < t->count; i++)
         if (!is_left_out(t, i % t->columns))
             put(t, i, out, color);
@@ -84,7 +127,9 @@ enum frag_err table_print(const struct table *t, FILE *out, bool color)
 
 void table_free(struct table *t)
 {
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; i < t->count; i++) {
         free(t->cells[i].text);
+        free(t->cells[i].brief);
+    }
     free(t->cells);
 }

@@ -12,14 +12,17 @@
 
 struct table {
     size_t columns;
-    const char *right; /* one letter for each column: 'r' aligns it right */
+    const char *right; /* one letter for each column: 'r' aligns it right; 'n'
+                          and 'p' are names of traces and policies, which are
+                          shortened to 32 and 60 letters and stay distinct */
     size_t optional;   /* number of leading columns that are left out if all
                           their cells below the heading are equal */
     bool missing;      /* an allocation failed */
     size_t count, room;
     struct table_cell {
         char *text;
-        bool alarm; /* printed red if the table is coloured */
+        char *brief; /* of a long name, made by table_print; else NULL */
+        bool alarm;  /* printed red if the table is coloured */
     } * cells;
 };
 
@@ -29,9 +32,9 @@ void table_cell(struct table *t, bool alarm, const char *format, ...)
     FRAG_PRINTF(3, 4);
 void table_size(struct table *t, frag_size size); /* in IEC units */
 
-/* Prints the table; the first row is the heading, bold if coloured. NOMEM if a
- * cell could not be added; then nothing is printed. */
-enum frag_err table_print(const struct table *t, FILE *out,
+/* Shortens the names and prints the table; the first row is the heading, bold
+ * if coloured. NOMEM if a cell could not be added; then nothing is printed. */
+enum frag_err table_print(struct table *t, FILE *out,
                           bool color) FRAG_MUST_CHECK;
 void table_free(struct table *t);
 
