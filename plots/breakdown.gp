@@ -3,10 +3,18 @@
 # in:  PREFIX.tsv  label, note, requested, rounding, pending, free_here,
 #                  free_stream, free_pool, unusable, trace: bytes that sum to
 #                  peak reserved; one row for each run, the first on top
+#      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
+#                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='breakdown'; out='breakdown.svg'" breakdown.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
+
+note = ""; rule = ""; noted = 0
+stats in.".note.tsv" skip 1 using \
+    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
 
 trace = ""
 stats in.".tsv" skip 1 using (trace = strcol(10), \
@@ -31,9 +39,10 @@ do for [k=1:7] {
 
 wide = 1000
 left = 24.0
-right = 8.4*notes + 16
+suffix = out[strlen(out)-2:]
+right = (suffix eq "svg" ? 8.4 : 9.8)*notes + 16
 # The legend: the parts that occur, in rows as wide as the figure.
-letter = 8.2
+letter = suffix eq "svg" ? 8.2 : 9.6
 array at_x[7]; array at_y[7]
 x = left; lines = 1
 do for [k=1:7] {
@@ -49,8 +58,10 @@ do for [k=1:7] {
     }
 }
 head = 44.0 + 24*lines
-high = head + 60*n + 66
-suffix = out[strlen(out)-2:]
+step = n <= 24 ? 60.0 : 36.0
+small = n <= 24 ? "" : ",11"
+foot = 62.0 + 40*noted
+high = int(head + step*n + foot + 4)
 if (suffix eq "png") {
     set terminal pngcairo size wide,high font "Helvetica,13" background "white"
 } else { if (suffix eq "pdf") {
@@ -60,11 +71,17 @@ if (suffix eq "png") {
     set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
+if (noted) {
+    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
+        font ",11" textcolor "#111111"
+    set label 902 rule noenhanced at screen 24.0/wide, \
+        screen 14.0/high left font ",11" textcolor "#555555"
+}
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - 20.0/wide
 set tmargin at screen 1 - head/high
-set bmargin at screen 62.0/high
+set bmargin at screen foot/high
 set border 2 linecolor "#555555"
 set tics nomirror textcolor "#333333"
 set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
@@ -81,7 +98,7 @@ set label 1 "Parts of peak reserved: ".trace noenhanced \
     textcolor "#111111"
 do for [k=1:7] {
     if (total[k] > 0) {
-        y = high - 28 - 24*at_y[k]
+        y = high - 28.0 - 24*at_y[k]
         set object 10+k rectangle from screen at_x[k]/wide, screen (y-6)/high \
             to screen (at_x[k]+14)/wide, screen (y+6)/high \
             fillcolor rgb ink[k] fillstyle solid 1.0 noborder front
@@ -100,4 +117,5 @@ plot for [k=1:7] in.".tsv" skip 1 using \
      in.".tsv" skip 1 using ((sum [c=3:9] column(c))/unit):(-$0 - 0.12):2 \
          with labels left offset 0.8,0 noenhanced textcolor "#333333", \
      in.".tsv" skip 1 using (0):(-$0 + 0.29):1 \
-         with labels left offset 0.3,0 noenhanced textcolor "#111111"
+         with labels left offset 0.3,0 noenhanced font small \
+         textcolor "#111111"

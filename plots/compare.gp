@@ -2,10 +2,18 @@
 #              requested.
 # in:  PREFIX.tsv  label, note, requested, reserved, ooms, trace: peaks in
 #                  bytes; one row for each run, the first on top
+#      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
+#                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='compare'; out='compare.svg'" compare.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
+
+note = ""; rule = ""; noted = 0
+stats in.".note.tsv" skip 1 using \
+    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
 
 trace = ""
 stats in.".tsv" skip 1 using (trace = strcol(6), $4) nooutput
@@ -18,10 +26,13 @@ most = STATS_max > most ? STATS_max : most
 unit = most < 2**30 ? 2.0**20 : 2.0**30
 
 wide = 1000
-high = 156 + 64*n
+step = n <= 24 ? 64.0 : 37.0
+small = n <= 24 ? "" : ",11"
+foot = 68.0 + 40*noted
+high = int(88 + foot + step*n)
 left = 24.0
-right = 8.4*notes + 16
 suffix = out[strlen(out)-2:]
+right = (suffix eq "svg" ? 8.4 : 9.8)*notes + 16
 if (suffix eq "png") {
     set terminal pngcairo size wide,high font "Helvetica,13" background "white"
 } else { if (suffix eq "pdf") {
@@ -31,6 +42,12 @@ if (suffix eq "png") {
     set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
+if (noted) {
+    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
+        font ",11" textcolor "#111111"
+    set label 902 rule noenhanced at screen 24.0/wide, \
+        screen 14.0/high left font ",11" textcolor "#555555"
+}
 
 # Okabe and Ito's palette, which the colour-blind can tell apart.
 fits = "#0072B2"
@@ -39,7 +56,7 @@ failed = "#D55E00"
 set lmargin at screen left/wide
 set rmargin at screen 1 - 20.0/wide
 set tmargin at screen 1 - 74.0/high
-set bmargin at screen 68.0/high
+set bmargin at screen foot/high
 set border 2 linecolor "#555555"
 set tics nomirror textcolor "#333333"
 set grid xtics linecolor "#dddddd" linetype 1 linewidth 1
@@ -68,4 +85,5 @@ plot in.".tsv" skip 1 using ($5 == 0 ? 0.5*$4/unit : NaN):(-$0):(0.0): \
      "" skip 1 using ($4 > $3 ? $4/unit : $3/unit):(-$0 - 0.11):2 \
          with labels left offset 0.8,0 noenhanced textcolor "#333333" notitle, \
      "" skip 1 using (0):(-$0 + 0.31):1 \
-         with labels left offset 0.3,0 noenhanced textcolor "#111111" notitle
+         with labels left offset 0.3,0 noenhanced font small textcolor "#111111" \
+         notitle

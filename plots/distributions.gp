@@ -8,6 +8,8 @@
 #            distributions.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
 
 trace = ""; requests = 0.0
 array kind[2] = ["size", "lifetime"]

@@ -4,19 +4,25 @@
 #                  done, trace: one row for each policy and capacity; done is
 #                  the share of the events before the first OOM, as the mean of
 #                  the runs; share may be empty
+#      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
+#                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='frontier'; out='frontier.svg'" frontier.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
 
-# Shortens a long name: an ellipsis replaces its middle.
-short(s) = strlen(s) > 46 ? s[1:26]."…".s[strlen(s)-18:] : s
+note = ""; rule = ""; noted = 0
+stats in.".note.tsv" skip 1 using \
+    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
+
 trace = ""
 stats in.".tsv" skip 1 using (trace = strcol(10), $1) nooutput
 rows = int(STATS_max) + 1
 stats in.".tsv" skip 1 using 2 nooutput
 columns = int(STATS_max) + 1
-stats in.".tsv" skip 1 using (strlen(short(strcol(3)))) nooutput
+stats in.".tsv" skip 1 using (strlen(strcol(3))) nooutput
 names = STATS_max
 stats in.".tsv" skip 1 using 6 nooutput
 most = STATS_max
@@ -34,17 +40,19 @@ do for [i=1:columns] {
     capacity[i] = c
     multiple[i] = m
 }
+# With several traces a column is a capacity in bytes or a share such as 1.2x.
+is_share = most > 1 && capacity[1][strlen(capacity[1]):] eq "x"
 
 letter = 8.0
 suffix = out[strlen(out)-2:]
-if (suffix ne "svg") { letter = 9.3 }
+if (suffix ne "svg") { letter = 10.0 }
 # With one trace a tile shows where it failed and how often; with several
 # traces, how many survive.
 cell_w = letter*texts + 14 < 96 ? 96.0 : letter*texts + 14
 cell_h = 28.0
 left = letter*names + 28
 head = 116.0
-foot = 24.0
+foot = 24.0 + 40*noted
 wide = int(left + columns*cell_w + 24)
 wide = wide < 760 ? 760 : wide
 right = wide - left - columns*cell_w
@@ -58,6 +66,12 @@ if (suffix eq "png") {
     set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
+if (noted) {
+    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
+        font ",11" textcolor "#111111"
+    set label 902 rule noenhanced at screen 24.0/wide, \
+        screen 14.0/high left font ",11" textcolor "#555555"
+}
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
@@ -73,7 +87,8 @@ set label 1 (most > 1 ? "Survival by capacity: traces without an OOM" : \
     "Survival by capacity: ".trace) noenhanced \
     at screen 24.0/wide, screen 1 - 24.0/high left font ",18" \
     textcolor "#111111"
-set label 2 (most > 1 ? "Capacity relative to each trace's peak requested." : \
+set label 2 (most > 1 ? (is_share ? "Capacity relative to each trace's peak requested." : \
+    "Capacity of the device.") : \
     "Failed runs: share of the events before the first OOM, number of " \
     ."OOMs.") at screen 24.0/wide, screen 1 - 50.0/high left \
     textcolor "#555555"
@@ -102,5 +117,5 @@ plot in.".tsv" skip 1 using 2:($6 > 0 ? $1 : NaN): \
      "" skip 1 using 2:1:(number($6, $7, $8, $9)): \
          (dark($6, $7, $9) ? 0xffffff : 0x111111) \
          with labels textcolor rgb variable, \
-     "" skip 1 using (-0.5):($2 == 0 ? $1 : NaN):(short(strcol(3))) \
+     "" skip 1 using (-0.5):($2 == 0 ? $1 : NaN):(strcol(3)) \
          with labels right offset -0.6,0 noenhanced textcolor "#111111"

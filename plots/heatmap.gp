@@ -2,41 +2,47 @@
 # in:  PREFIX.tsv         row, column, policy, ratio, ooms: one row for each
 #                         tile; ratio 0: no run; the last column is the mean
 #      PREFIX.traces.tsv  column, trace
+#      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
+#                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='heatmap'; out='heatmap.svg'" heatmap.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
 
-# Shortens a long name: an ellipsis replaces its middle.
-short(s) = strlen(s) > 46 ? s[1:26]."…".s[strlen(s)-18:] : s
+note = ""; rule = ""; noted = 0
+stats in.".note.tsv" skip 1 using \
+    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
+
 stats in.".tsv" skip 1 using 1 nooutput
 rows = int(STATS_max) + 1
 stats in.".traces.tsv" skip 1 using 1 nooutput
 columns = int(STATS_max) + 1
-stats in.".tsv" skip 1 using (strlen(short(strcol(3)))) nooutput
+stats in.".tsv" skip 1 using (strlen(strcol(3))) nooutput
 names = STATS_max
 stats in.".traces.tsv" skip 1 using (strlen(strcol(2))) nooutput
-traces = STATS_max > 30 ? 30 : STATS_max
+traces = STATS_max
 array trace[columns]
 do for [i=1:columns] {
     name = ""
     stats in.".traces.tsv" skip 1 every ::i-1::i-1 \
         using (name = strcol(2), 1) nooutput
-    trace[i] = strlen(name) > 30 ? name[1:18]."…".name[strlen(name)-10:] : name
+    trace[i] = name
 }
 
 letter = 8.0
 suffix = out[strlen(out)-2:]
-if (suffix ne "svg") { letter = 9.3 }
+if (suffix ne "svg") { letter = 10.0 }
 cell_w = 46.0
 cell_h = 26.0
 left = letter*names + 28
 head = 84 + 0.72*letter*traces
 right = 24 + 0.75*letter*traces
 right = right < 80 ? 80 : right
-foot = 52.0
+foot = 52.0 + 40*noted
 wide = int(left + (columns + 1.3)*cell_w + right)
-wide = wide < 880 ? 880 : wide
+wide = wide < 980 ? 980 : wide
 right = wide - left - (columns + 1.3)*cell_w
 high = int(head + rows*cell_h + foot)
 if (suffix eq "png") {
@@ -48,6 +54,12 @@ if (suffix eq "png") {
     set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
+if (noted) {
+    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
+        font ",11" textcolor "#111111"
+    set label 902 rule noenhanced at screen 24.0/wide, \
+        screen 14.0/high left font ",11" textcolor "#555555"
+}
 
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
@@ -77,7 +89,7 @@ set label 1 "Peak reserved over the lower bound" \
     textcolor "#111111"
 set label 2 "1.00 is the least that any policy can reserve; the best policy " \
     ."is on top. Right: the geometric mean." \
-    at screen 24.0/wide, screen 22.0/high left textcolor "#555555"
+    at screen 24.0/wide, screen (22.0 + 40*noted)/high left textcolor "#555555"
 do for [i=1:columns] {
     set label 10+i trace[i] noenhanced left rotate by 45 \
         at first i-1, screen 1 - (head - 8)/high textcolor "#333333"
@@ -94,5 +106,5 @@ plot in.".tsv" skip 1 using (place($2)):($4 > 0 && $5 == 0 ? $1 : NaN): \
          with boxxyerror linecolor "#D55E00", \
      "" skip 1 using (place($2)):1:(number($4, $5)):(shade($4) > 0.9 || $5 > 0 ? \
          0xffffff : 0x111111) with labels textcolor rgb variable, \
-     "" skip 1 using (-0.5):($2 == 0 ? $1 : NaN):(short(strcol(3))) \
+     "" skip 1 using (-0.5):($2 == 0 ? $1 : NaN):(strcol(3)) \
          with labels right offset -0.6,0 noenhanced textcolor "#111111"

@@ -1,7 +1,8 @@
 # map.gp - draws the addresses of blocks over events.
-# in:  PREFIX.tsv       trace, policy, color, events, bytes, peak, ooms: one
-# row
+# in:  PREFIX.tsv       trace, policy, color, events, bytes, peak, ooms,
+#                       first_oom, recorded_oom (events; -1: none): one row
 #      PREFIX.ooms.tsv  event of each OOM
+#      PREFIX.streams.tsv  color (from 0), label: the legend of streams
 #      PREFIX.cells     a grid of numbers separated by spaces, one line for each
 #                       row, from the lowest address: -2 not reserved, -1
 #                       reserved and free, else the block's lifetime in events
@@ -10,10 +11,14 @@
 # usage: gnuplot -e "in='map'; out='map.svg'" map.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
 
 trace = ""; policy = ""; color = ""; events = 0.0; bytes = 0.0; ooms = 0.0
+dead = -1; died = -1
 stats in.".tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
-    color = strcol(3), events = $4, bytes = $5, ooms = $7, $6) nooutput
+    color = strcol(3), events = $4, bytes = $5, ooms = $7, \
+    dead = $8, died = $9, $6) nooutput
 peak = STATS_max
 set datafile separator whitespace
 stats in.".cells" matrix using 3 nooutput
@@ -23,9 +28,9 @@ high_n = STATS_size_y
 unit = bytes < 2**30 ? 2.0**20 : 2.0**30
 
 # Each cell of the grid is one pixel.
-left = 84.0
+left = 100.0
 right = 56.0
-head = 116.0
+head = 132.0
 foot = 70.0
 wide = int(left + wide_n + right)
 high = int(head + high_n + foot)
@@ -68,13 +73,16 @@ set label 2 sprintf("peak reserved %.2f %s", peak/unit, \
 low = color eq "size" ? 9 : 0
 most = color eq "stream" ? 7.99 : most > low + 1 ? most : low + 1
 span = most - low
+array stream_ink[8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", \
+    "#56B4E9", "#F0E442", "#000000"]
 if (color eq "stream") {
     set palette defined (-3 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
-        -0.5 "#dedede", -0.5 "#0072B2", 0.5 "#0072B2", 0.5 "#E69F00", \
-        1.5 "#E69F00", 1.5 "#009E73", 2.5 "#009E73", 2.5 "#CC79A7", \
-        3.5 "#CC79A7", 3.5 "#D55E00", 4.5 "#D55E00", 4.5 "#56B4E9", \
-        5.5 "#56B4E9", 5.5 "#F0E442", 6.5 "#F0E442", 6.5 "#000000", \
-        7.5 "#000000") maxcolors 1024
+        -0.5 "#dedede", -0.5 "#0072B2", 0.5 "#0072B2", \
+        0.5 "#E69F00", 1.5 "#E69F00", 1.5 "#009E73", \
+        2.5 "#009E73", 2.5 "#CC79A7", 3.5 "#CC79A7", \
+        3.5 "#D55E00", 4.5 "#D55E00", 4.5 "#56B4E9", \
+        5.5 "#56B4E9", 5.5 "#F0E442", 6.5 "#F0E442", \
+        6.5 "#000000", 7.5 "#000000") maxcolors 1024
     set cbrange [-3:7.5]
 } else {
     set palette defined (-2.5 "#ffffff", -1.5 "#ffffff", -1.5 "#dedede", \
@@ -98,7 +106,7 @@ if (color ne "stream") {
     set label 10 "blocks by ".color.(color eq "lifetime" ? ", events:" : ":") \
         at screen key_x/wide, screen y/high left textcolor "#333333"
     do for [i=0:4] {
-        x = key_x + 235 + i*125
+        x = key_x + 260 + i*125
         set object 10+i rectangle from screen x/wide, screen (y-7)/high \
             to screen (x+20)/wide, screen (y+7)/high \
             fillcolor rgb ink(i) fillstyle solid 1.0 noborder
@@ -106,9 +114,38 @@ if (color ne "stream") {
             at screen (x+28)/wide, screen y/high left textcolor "#333333"
     }
 } else {
-    set label 10 "blocks by stream, one colour each" \
+    set datafile separator tab
+    set label 10 "blocks by stream:" \
         at screen key_x/wide, screen y/high left textcolor "#333333"
+    stats in.".streams.tsv" skip 1 using 1 nooutput
+    do for [i=1:int(STATS_max) + 1] {
+        who = ""
+        stats in.".streams.tsv" skip 1 every ::i-1::i-1 \
+            using (who = strcol(2), 1) nooutput
+        x = key_x + 190 + (i - 1)*96
+        set object 10+i rectangle from screen x/wide, screen (y-7)/high \
+            to screen (x+20)/wide, screen (y+7)/high \
+            fillcolor rgb stream_ink[i] fillstyle solid 1.0 noborder
+        set label 11+i who at screen (x+26)/wide, screen y/high left \
+            textcolor "#333333"
+    }
+    set datafile separator whitespace
 }
+# The points of death: of the replay and of the recorded job.
+if (dead >= 0) {
+    set arrow 1 nohead front from dead, graph 0 to dead, graph 1 \
+        dashtype 3 linewidth 2 linecolor rgb "#D55E00"
+}
+if (died >= 0) {
+    set arrow 2 nohead front from died, graph 0 to died, graph 1 \
+        dashtype 2 linewidth 2 linecolor rgb "#D55E00"
+}
+marks = (dead >= 0 ? "Triangles: requests that failed (OOM); dotted " \
+    ."line: the first of them. " : "").(died >= 0 ? \
+    "Dashed line: the recorded job ran out of memory." : "")
+set label 3 marks \
+    at screen key_x/wide, screen (high - 102.0)/high left font ",11" \
+    textcolor "#D55E00"
 unset key
 unset colorbox
 plot in.".cells" matrix using (($1 + 0.5)*events/wide_n): \

@@ -1,27 +1,36 @@
 # pareto.gp - draws memory against driver time, one point for each policy, and
 #             the front.
-# in:  PREFIX.tsv  policy, memory, seconds, kind, bound, subjects, trace: one
-#                  row for each policy, by seconds; with one subject, memory is
-#                  peak reserved in bytes and bound its lower bound; with
-#                  several, memory is the mean of peak reserved over lower bound
-#                  and bound is 0; kind: front, beaten, failed (an OOM, or not
-#                  on every trace), offline (it knows the future)
+# in:  PREFIX.tsv  policy, memory, seconds, kind, bound, subjects, trace,
+#                  named: one row for each policy, by seconds; with one subject,
+#                  memory is peak reserved in bytes and bound its lower bound;
+#                  with several, memory is the mean of peak reserved over lower
+#                  bound and bound is 0; kind: front, beaten, failed (an OOM, or not
+#                  on every trace), offline (it knows the future); named: 1 if
+#                  there is room for the name
+#      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
+#                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='pareto'; out='pareto.svg'" pareto.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
+
+note = ""; rule = ""; noted = 0
+stats in.".note.tsv" skip 1 using \
+    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
 
 stats in.".tsv" skip 1 using 0 nooutput
 n = int(STATS_records)
 array name[n]; array memory[n]; array seconds[n]; array kind[n]
+array named[n]
 trace = ""; bound = 0.0; subjects = 1
-# Shortens a long name: an ellipsis replaces its middle.
-short(s) = strlen(s) > 46 ? s[1:26]."…".s[strlen(s)-18:] : s
 do for [i=1:n] {
     stats in.".tsv" skip 1 every ::i-1::i-1 using (text = strcol(1), \
         what = strcol(4), bound = $5, subjects = int($6), trace = strcol(7), \
-        s = $3, $2) nooutput
-    name[i] = short(text)
+        has_name = $8, s = $3, $2) nooutput
+    name[i] = text
+    named[i] = int(has_name)
     memory[i] = STATS_max
     seconds[i] = s
     kind[i] = what
@@ -50,24 +59,30 @@ from_x = from_x - 0.06*span_x; span_x = 1.12*span_x
 from_y = from_y - 0.09*span_y; span_y = 1.17*span_y
 
 wide = 1000
-high = 670
-left = 100.0; right = 24.0; head = 84.0; foot = 80.0
+left = 100.0; right = 24.0; head = 84.0; foot = 80.0 + 40*noted
+high = int(670 + 40*noted)
 letter = 8.0
 size = 0.8
 suffix = out[strlen(out)-2:]
 if (suffix eq "png") {
     set terminal pngcairo size wide,high font "Helvetica,13" background "white"
     size = 1.5
-    letter = 9.3
+    letter = 10.0
 } else { if (suffix eq "pdf") {
     set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
         background "white"
     size = 0.8
-    letter = 9.3
+    letter = 10.0
 } else {
     set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
+if (noted) {
+    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
+        font ",11" textcolor "#111111"
+    set label 902 rule noenhanced at screen 24.0/wide, \
+        screen 14.0/high left font ",11" textcolor "#555555"
+}
 
 # Okabe and Ito's palette, which the colour-blind can tell apart.
 best = "#0072B2"
@@ -105,7 +120,7 @@ if (log_x) {
 array parts[9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0]
 if (log_y) {
     set ytics ()
-    do for [k=0:5] {
+    do for [k=-3:5] {
         do for [m=1:9] {
             v = parts[m]*10.0**k
             if (span_y < 0.7 || m == 1 || m == 3 || m == 4 || m == 6 || \
@@ -156,7 +171,7 @@ array front_y[8] = [-1, 0, -1, 1, 0, -1, 1, 1]
 tall = 15.0
 do for [pass=0:1] {
     do for [i=1:n] {
-        if ((kind[i] eq "front") == 1 - pass) {
+        if (named[i] && (kind[i] eq "front") == 1 - pass) {
             width = letter*strlen(name[i])
             placed = 0
             ring = 0

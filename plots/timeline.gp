@@ -1,41 +1,89 @@
 # timeline.gp - draws memory over the events of each run, one panel for each
-#               run.
+#               run; panels of one trace share a scale, unless one run reserves
+#               much more than the others
 # in:  PREFIX.tsv       event, allocated, reserved (bytes): corners of steps;
 #                       one block for each run, separated by two empty lines
 #      PREFIX.ooms.tsv  run (from 0), event, reserved: requests that failed
-#      PREFIX.runs.tsv  label, trace, capacity, events: one row for each run;
-#                       capacity in bytes, -1: unlimited
+#      PREFIX.runs.tsv  label, trace, capacity, events, name, note, peak,
+#                       first_oom: one row for each run; capacity in bytes, -1:
+#                       unlimited; name is that of the run's trace, empty if all
+#                       runs are of one trace; first_oom is an event, -1: none
+#      PREFIX.note.tsv  limited (1: the figure leaves something out), shown,
+#                       rule: the caption
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='timeline'; out='timeline.svg'" timeline.gp
 set datafile separator tab
 set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
 
-label = ""; trace = ""; most = 0.0; capacity = -1.0; events = 0.0
+note = ""; rule = ""; noted = 0
+stats in.".note.tsv" skip 1 using \
+    (note = strcol(2), rule = strcol(3), noted = int($1), 0) nooutput
+
+label = ""; trace = ""; name = ""; text = ""; capacity = -1.0; events = 0.0
+first = -1.0
 stats in.".runs.tsv" skip 1 using 0 nooutput
 n = int(STATS_records)
-array labels[n]
-array capacities[n]
-array lasts[n]
+array labels[n]; array names[n]; array texts[n]
+array capacities[n]; array lasts[n]; array peaks[n]; array deaths[n]
+most = 1.0
 do for [i=1:n] {
     stats in.".runs.tsv" skip 1 every ::i-1::i-1 using \
-        (label = strcol(1), trace = strcol(2), events = $4, $3) nooutput
+        (label = strcol(1), trace = strcol(2), capacity = $3, events = $4, \
+         name = strcol(5), text = strcol(6), first = $8, $7) nooutput
     labels[i] = label
-    capacities[i] = STATS_max
+    names[i] = name
+    texts[i] = text
+    capacities[i] = capacity
     lasts[i] = events
+    deaths[i] = first
+    peaks[i] = STATS_max
+    most = peaks[i] > most ? peaks[i] : most
 }
-stats in.".tsv" using 3 nooutput
-most = STATS_max > 0 ? STATS_max : 1.0
 unit = most < 2**30 ? 2.0**20 : 2.0**30
+# The top of a panel: the highest peak of its trace that is at most four times
+# its own, so that one run that reserves very much does not flatten the others;
+# or a capacity a little above that.
+array tops[n]
+differ = 0
 do for [i=1:n] {
-    if (capacities[i] > most && capacities[i] < 1.5*most) { most = capacities[i] }
+    top = 1.0
+    do for [k=1:n] {
+        if (names[k] eq names[i] && peaks[k] > top && \
+            peaks[k] <= 4*peaks[i]) { top = peaks[k] }
+    }
+    near = top
+    do for [k=1:n] {
+        if (names[k] eq names[i] && capacities[k] > near && \
+            capacities[k] < 1.5*top) { near = capacities[k] }
+    }
+    tops[i] = 1.12*near/unit
+    differ = differ || lasts[i] != lasts[1]
 }
-top = 1.12*most/unit
+# A round distance of labels on an axis up to `top`, `count` or fewer.
+tens(x) = 10.0**floor(log10(x))
+round_up(x) = x <= tens(x) ? tens(x) : x <= 2*tens(x) ? 2*tens(x) : \
+    x <= 5*tens(x) ? 5*tens(x) : 10*tens(x)
+distance(top, count) = round_up(1.0*top/count)
 
-wide = 1000
-head = 84
-foot = 70
-tall = n == 1 ? 420 : n < 4 ? 250 : 190
-high = head + n*tall + foot
+# Few panels are below each other; many make a table.
+columns = n <= 4 ? 1 : n <= 16 ? 2 : 3
+rows = int(ceil(n/real(columns)))
+wide = columns == 1 ? 1000 : columns == 2 ? 1240 : 1440
+titles = names[1] eq "" ? 30.0 : 48.0
+tall = n == 1 ? 420.0 : n < 4 ? 250.0 : columns < 3 ? 190.0 : \
+    rows <= 12 ? 150.0 : 108.0
+head = 112.0
+foot = 70.0 + 40*noted
+left = 92.0; right = 24.0; gap = 64.0
+# The size of the text above a panel.
+small = columns < 3 ? ",11" : ",10"
+# Where the runs have different lengths, each panel has labels of its own.
+below = differ && columns < 3 ? 38.0 : 8.0
+tall = tall + below - 8
+panel = (wide - left - right - gap*(columns - 1))/columns
+high = int(head + rows*tall + foot)
 marks = 1.3
 suffix = out[strlen(out)-2:]
 if (suffix eq "png") {
@@ -48,7 +96,12 @@ if (suffix eq "png") {
     set terminal svg size wide,high font "Helvetica,14" background "white"
 } }
 set output out
-
+if (noted) {
+    set label 901 note noenhanced at screen 24.0/wide, screen 32.0/high left \
+        font ",11" textcolor "#111111"
+    set label 902 rule noenhanced at screen 24.0/wide, \
+        screen 14.0/high left font ",11" textcolor "#555555"
+}
 # Okabe and Ito's palette, which the colour-blind can tell apart.
 reserved = "#0072B2"
 allocated = "#56B4E9"
@@ -61,41 +114,60 @@ set tics nomirror out textcolor "#333333"
 set grid ytics linecolor "#dddddd" linetype 1 linewidth 1
 set grid front
 set style fill solid 1.0 noborder
-set lmargin at screen 0.085
-set rmargin at screen 0.975
-set yrange [0:top]
 set format x ""
-set x2range [0:1]
-set y2range [0:1]
 
-# The legend is drawn with the first panel, above it.
-set label 1 trace noenhanced at screen 0.085, screen 1 - 24.0/high left \
+# The legend and the caption are drawn with the first panel.
+set label 1 trace noenhanced at screen left/wide, screen 1 - 24.0/high left \
     font ",18" textcolor "#111111"
 do for [i=1:n] {
-    set tmargin at screen 1 - (head + (i-1)*tall + 34.0)/high
-    set bmargin at screen 1 - (head + i*tall - 8.0)/high
-    set label 2 labels[i] noenhanced at graph 0, graph 1 offset 0,0.7 left \
-        textcolor "#111111"
-    set ylabel (unit > 2**20 ? "GiB" : "MiB") textcolor "#333333"
+    row = (i - 1)/columns
+    column = (i - 1)%columns
+    x = left + column*(panel + gap)
+    y = high - head - row*tall - titles + 14
+    set lmargin at screen x/wide
+    set rmargin at screen (x + panel)/wide
+    set tmargin at screen y/high
+    set bmargin at screen (high - head - (row + 1)*tall + below)/high
+    # Above a panel: its trace, its policy and capacity, its peak.
+    set label 2 names[i] noenhanced at screen x/wide, screen (y + 28)/high \
+        left font small textcolor "#111111"
+    set label 3 labels[i] noenhanced at screen x/wide, screen (y + 11)/high \
+        left font small textcolor "#111111"
+    set label 4 texts[i] noenhanced at screen (x + panel)/wide, \
+        screen (y + (names[i] eq "" ? 11 : 28))/high right font small \
+        textcolor rgb (deaths[i] < 0 ? "#555555" : failed)
+    set yrange [0:tops[i]]
+    set ytics distance(tops[i], (tall - titles - below)/24)
+    set format y "%g"
+    set ylabel (column == 0 ? (unit > 2**20 ? "GiB" : "MiB") : "") \
+        offset 0.6,0 textcolor "#333333"
     set xrange [0:lasts[i] > 0 ? lasts[i] : 1]
-    if (i == n) {
+    set format x ""
+    set xlabel ""
+    if (i > n - columns || below > 8) {
         # Labels with enough digits that no two are equal.
         lead = lasts[i]/1000.0**floor(log10(lasts[i] + 1)/3)
         set format x (lasts[i] < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
-        set xlabel "event" textcolor "#333333"
     }
+    if (i > n - columns) { set xlabel "event" textcolor "#333333" }
     if (i == 1) {
-        set key at screen 0.975, screen 1 - 54.0/high right top horizontal \
-            maxrows 1 samplen 2 width -2 textcolor "#333333"
+        set key at screen 1 - right/wide, screen 1 - 44.0/high right top \
+            horizontal maxrows 1 samplen 2 width -2 textcolor "#333333"
     } else {
         unset key
     }
     unset arrow
-    if (capacities[i] > 0 && capacities[i]/unit < top) {
+    if (capacities[i] > 0 && capacities[i]/unit < tops[i]) {
         set arrow 1 from graph 0, first capacities[i]/unit \
             to graph 1, first capacities[i]/unit nohead \
             dashtype 2 linewidth 1.5 linecolor "#333333" front
     }
+    if (deaths[i] >= 0) {
+        set arrow 2 from first deaths[i], graph 0 \
+            to first deaths[i], graph 1 nohead \
+            dashtype 3 linewidth 2 linecolor rgb failed front
+    }
+    set datafile commentschars "#"
     plot in.".tsv" index i-1 using 1:($3/unit) with filledcurves y=0 \
              linecolor rgb waste title "not allocated", \
          "" index i-1 using 1:($2/unit) with filledcurves y=0 \
@@ -106,7 +178,11 @@ do for [i=1:n] {
              title "capacity", \
          in.".ooms.tsv" skip 1 using ($1 == i-1 ? $2 : NaN):($3/unit) \
              with points pointtype 11 pointsize marks linecolor rgb failed \
-             title "OOM"
+             title "OOM", \
+         NaN with lines dashtype 3 linewidth 2 linecolor rgb failed \
+             title "first OOM"
     unset label 1
+    unset label 901
+    unset label 902
 }
 unset multiplot

@@ -104,6 +104,15 @@ def inside(path):
     assert seen > 2, f"{path}: {seen} texts"
 
 
+def texts_of(path):
+    """The texts of an SVG; empty if it was not drawn."""
+    if not os.path.exists(path):
+        return []
+    root = xml.parse(path).getroot()
+    return ["".join(t.itertext())
+            for t in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
 def near(a, b):
     return math.isclose(float(a), float(b), rel_tol=1e-6)
 
@@ -127,10 +136,10 @@ def several_runs(folder):
 
 def check_breakdown(folder):
     runs = several_runs(folder)
-    kept = cells(os.path.join(draw(folder, runs, "breakdown"),
+    kept = cells(os.path.join(draw(folder, runs, "breakdown", "--limit", "48"),
                               "breakdown.tsv"))
     assert len(kept) == len(runs.rows)
-    draw(folder, runs, "compare")
+    draw(folder, runs, "compare", "--limit", "48")
     parts = list(kept[0])[2:9]
     for cell, row in zip(kept, runs.rows):
         assert [int(cell[p]) for p in parts] == \
@@ -141,7 +150,8 @@ def check_breakdown(folder):
 def check_timeline(folder):
     """The steps reach the peaks and do not exceed them."""
     runs = several_runs(folder)
-    path = os.path.join(draw(folder, runs, "timeline"), "timeline.tsv")
+    folder_of = draw(folder, runs, "timeline", "--limit", "48")
+    path = os.path.join(folder_of, "timeline.tsv")
     with open(path, encoding="utf-8") as file:
         blocks = file.read().split("\n\n\n")
     assert len(blocks) == len(runs.rows)
@@ -152,6 +162,14 @@ def check_timeline(folder):
         assert max(s[1] for s in steps) == row["peak_allocated_bytes"], row
         assert steps[-1][0] == row["events"]
         assert [s[0] for s in steps] == sorted(s[0] for s in steps)
+    # The point of death is marked: the first OOM of each run.
+    deaths = [int(c["first_oom"])
+              for c in cells(os.path.join(folder_of, "timeline.runs.tsv"))]
+    assert deaths == [-1 if r["first_oom_event"] is None
+                      else r["first_oom_event"] for r in runs.rows]
+    assert max(deaths) >= 0
+    words = texts_of(os.path.join(folder, "timeline-a.svg"))
+    assert not words or "first OOM" in words, words
 
 
 def check_labels(folder):
@@ -354,6 +372,31 @@ def check_map(folder):
               cells(os.path.join(kept, "map.ooms.tsv"))[1:]]
     assert len(events) == limited.rows[0]["num_ooms"]
     assert events[0] == limited.rows[0]["first_oom_event"]
+    facts = cells(os.path.join(kept, "map.tsv"))[0]
+    assert int(facts["first_oom"]) == events[0], facts
+    assert facts["recorded_oom"] == "-1", facts
+    words = texts_of(os.path.join(folder, "map-a.svg"))
+    assert not words or any("the first of them" in w for w in words), words
+
+    # So is the event at which the recorded job died.
+    dead = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
+    kept = draw_from(folder, dead, "map")
+    facts = cells(os.path.join(kept, "map.tsv"))[0]
+    assert facts["first_oom"] == "-1" and facts["ooms"] == "0", facts
+    assert 0.9 < int(facts["recorded_oom"]) / int(facts["events"]) < 1, facts
+    words = texts_of(os.path.join(folder, "map-a.svg"))
+    assert not words or any("ran out of memory" in w for w in words), words
+
+    # A map by stream has a legend: the streams, and a colour each.
+    kept = draw_from(folder,
+                     os.path.join(BUNDLED, "multistream.pickle.xz"), "map",
+                     "--color-by", "stream")
+    legend = cells(os.path.join(kept, "map.streams.tsv"))
+    shown = {v for row in grid(kept) for v in row if v >= 0}
+    assert len(legend) > 1 and shown == {float(l["color"]) for l in legend}
+    assert len({l["label"] for l in legend}) == len(legend), legend
+    words = texts_of(os.path.join(folder, "map-a.svg"))
+    assert not words or {l["label"] for l in legend} <= set(words), words
 
 
 def check_pareto(folder):
@@ -396,6 +439,239 @@ def check_pareto(folder):
         assert int(float(cell["memory"])) == row["peak_reserved_bytes"], cell
         assert int(cell["bound"]) == row["lower_bound_bytes"], cell
         assert cell["kind"] == ("failed" if row["num_ooms"] else "front"), cell
+
+
+# -- many runs ----------------------------------------------------------------
+
+MOST_WIDE, MOST_HIGH = 1800, 2000  # pixels
+LONG = "a_training_job_with_a_long_name_and_seed_{}_on_eight_gpus_of_a_node"
+# Names are data: nothing of them may be read as gnuplot, XML or shell.
+NAMES = ["#1 {Symbol a}^b_c @d &{e}", "it's 'q' `id` $(id) <b>x",
+         "&amp; %d %s \\n \\\\ \\'"]
+LIMITS = {"timeline": 48, "compare": 48, "breakdown": 48, "heatmap": 56,
+          "frontier": 60, "sweep": 36, "pareto": 32}
+
+
+class Grid:
+    """A sweep with details over made-up traces, made once in a folder."""
+
+    def __init__(self, folder, name, traces, *arguments):
+        self.path = os.path.join(folder, name + ".h5")
+        rows = os.path.join(folder, name + ".json")
+        paths = []
+        for seed, trace in enumerate(traces):
+            paths.append(os.path.join(folder, trace + ".h5"))
+            if not os.path.exists(paths[-1]):
+                run("gen", "-q", "training:steps=1", "--seed", str(seed + 1),
+                    "-o", paths[-1])
+        if not os.path.exists(rows):
+            run("sweep", "-q", *paths, *arguments, "-o", self.path, "--json",
+                rows)
+        with open(rows, encoding="utf-8") as file:
+            self.rows = json.load(file)["results"]
+
+
+def many_traces(folder):
+    """324 runs; 24 long names differ in their middle."""
+    return Grid(folder, "traces", [LONG.format(i) for i in range(24)] + NAMES,
+                "-p", "torch", "-p", "tlsf:segment=2MiB", "-p",
+                "tlsf:segment=64MiB", "-p", "direct", "-c", "1x,1.1x,inf",
+                "--details", "--points", "50")
+
+
+def many_policies(folder):
+    """372 runs of one trace."""
+    return Grid(folder, "policies", [LONG.format(0)], "-p", "torch", "-p",
+                "best_fit", "-p", "first_fit", "--param",
+                "segment=2MiB..30MiB:2MiB", "-c",
+                ",".join(f"{1 + i / 50}x" for i in range(12)), "--details",
+                "--points", "50")
+
+
+def few(folder, name, traces, *arguments):
+    return Grid(folder, name, [LONG.format(i) for i in range(traces)], "-p",
+                "torch", "-p", "tlsf:segment=2MiB", "-p", "tlsf", *arguments,
+                "--details", "--points", "50")
+
+
+def size_of(path):
+    """Width and height of a PNG."""
+    with open(path, "rb") as file:
+        head = file.read(24)
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:], "big")
+
+
+def draw_small(folder, runs, figure, *more, formats=(".png", ".svg")):
+    """Draws a figure, and checks the size of the PNG; returns the texts of the
+    SVG, what the tool says, and the folder of the data."""
+    drawn = shutil.which("gnuplot") is not None
+    kept = os.path.join(folder, "kept-" + figure)
+    out = os.path.join(folder, "small-" + figure)
+    for suffix in formats:
+        words = run("plot", runs.path, figure, "-f", "-o", out + suffix,
+                    "--keep", kept, *more, code=(0,) if drawn else (4,))
+    if not drawn:
+        return [], "", kept
+    if ".png" in formats:
+        wide, high = size_of(out + ".png")
+        assert wide <= MOST_WIDE and high <= MOST_HIGH, (figure, wide, high)
+    if ".svg" in formats:
+        inside(out + ".svg")
+    return texts_of(out + ".svg"), words, kept
+
+
+def hinted(texts, words, count):
+    """Checks that figure and tool say what is left out."""
+    if not texts:  # without gnuplot
+        return
+    hint = "choose with --policy, --trace, --capacity or --limit N"
+    assert f"showing {count}" in words and hint in words, words
+    assert any(f"Showing {count}" in t and hint in t for t in texts), texts
+    assert any(t.startswith("Shown: ") for t in texts), texts
+
+
+def check_scale(folder):
+    """Every figure at 3, 30 and 300 runs, and at its highest limit."""
+    traces, policies = many_traces(folder), many_policies(folder)
+    assert len(traces.rows) == 324 and len(policies.rows) == 372
+    for runs, figure, count in (
+            (traces, "timeline", "12 of 324 runs"),
+            (traces, "compare", "24 of 324 runs"),
+            (traces, "breakdown", "24 of 324 runs"),
+            (traces, "heatmap", "24 of 27 traces"),
+            (traces, "sweep", "12 of 81 lines"),
+            (policies, "frontier", "9 of 12 capacities")):
+        hinted(*draw_small(folder, runs, figure)[:2], count)
+        draw_small(folder, runs, figure, "--limit", str(LIMITS[figure]),
+                   formats=(".png",))
+        words = run("plot", runs.path, figure, "-o",
+                    os.path.join(folder, "no.svg"), "--limit",
+                    str(LIMITS[figure] + 1), code=(2,))
+        assert f"at most {LIMITS[figure]} " in words, words
+    for figure, limit, count in (
+            ("frontier", "20", "20 of 31 policies and 9 of 12 capacities"),
+            ("heatmap", "20", "20 of 31 policies"), ("pareto", "4", "4 of ")):
+        hinted(*draw_small(folder, policies, figure, "--limit", limit)[:2],
+               count)
+    for runs in (few(folder, "3", 1, "-c", "1.1x"),
+                 few(folder, "30", 5, "-c", "1x,1.1x")):
+        for figure in LIMITS:
+            words = draw_small(folder, runs, figure, formats=(".png",))[1]
+            assert len(runs.rows) > 3 or not words, words
+
+
+def telling(rows, most):
+    """The runs that a figure of many runs shows, in their order."""
+    def badness(i):
+        row = rows[i]
+        bound = row["lower_bound_bytes"]
+        return row["num_ooms"], row["peak_reserved_bytes"] / bound if bound \
+            else 1.0
+
+    turns = []
+    for trace in dict.fromkeys(r["trace"] for r in rows):
+        mine = [i for i, r in enumerate(rows) if r["trace"] == trace]
+        mine.sort(key=lambda i: (-badness(i)[0], -badness(i)[1], i))
+        first = [i for k, i in enumerate(mine)
+                 if not k or badness(mine[k - 1]) != badness(i)]
+        for again, group in ((0, first), (1, [i for i in mine
+                                              if i not in first])):
+            left, turn = list(group), 0
+            while left:
+                i = left.pop(-1 if turn % 2 else 0)
+                turns.append((again, turn, -badness(i)[0], -badness(i)[1], i))
+                turn += 1
+    return sorted(t[-1] for t in sorted(turns)[:most])
+
+
+def check_choice(folder):
+    """The runs that are shown follow the rule; the options choose others."""
+    runs = many_traces(folder)
+    for most in (12, 30):
+        kept = draw_small(folder, runs, "compare", "--limit", str(most),
+                          formats=(".svg",))[2]
+        found = [int(c["reserved"])
+                 for c in cells(os.path.join(kept, "compare.tsv"))]
+        assert found == [runs.rows[i]["peak_reserved_bytes"]
+                         for i in telling(runs.rows, most)]
+
+    def chosen(*options):
+        kept = draw_small(folder, runs, "breakdown", *options,
+                          formats=(".svg",))[2]
+        return [sum(int(c[p]) for p in list(c)[2:9])
+                for c in cells(os.path.join(kept, "breakdown.tsv"))]
+
+    def expected(wanted):
+        return [r["peak_reserved_bytes"] for r in runs.rows if wanted(r)]
+
+    one = LONG.format(7)
+    assert chosen("--trace", one, "-p", "torch", "-p", "direct") == \
+        expected(lambda r: r["trace"] == one and
+                 r["policy"] in ("torch", "direct"))
+    peaks = {r["trace"]: r["peak_requested_bytes"] for r in runs.rows
+             if r["capacity_bytes"] is None}
+    assert chosen("--trace", "*seed_1?_*", "--policy", "tlsf*=64MiB", "-c",
+                  "1.1x,inf") == \
+        expected(lambda r: "seed_1" in r["trace"] and "_1_" not in r["trace"]
+                 and r["policy"] == "tlsf:segment=64MiB" and
+                 r["capacity_bytes"] != peaks[r["trace"]])
+    for options, hint in (
+            (("-p", "torh"), 'did you mean "torch"'),
+            (("--trace", "nothing"), "--trace: no run"),
+            (("-c", "9TiB"), "no run has the wanted"),
+            (("-c", "much"), "much")):
+        words = run("plot", runs.path, "compare", *options, "-o",
+                    os.path.join(folder, "no.svg"), code=(2,))
+        assert hint in words, words
+
+
+def check_names(folder):
+    """Long names stay distinct, and no name is more than a text."""
+    runs = many_traces(folder)
+    kept = draw_small(folder, runs, "heatmap")[2]
+    columns = [c["trace"] for c in cells(os.path.join(kept,
+                                                      "heatmap.traces.tsv"))]
+    assert len(set(columns)) == 24 and max(map(len, columns)) <= 30, columns
+    for figure in ("compare", "breakdown", "timeline"):
+        texts, _, kept = draw_small(folder, runs, figure, "-p", "direct", "-c",
+                                    "inf", "--limit", "27", formats=(".svg",))
+        file = figure + (".runs.tsv" if figure == "timeline" else ".tsv")
+        rows = cells(os.path.join(kept, file))
+        labels = [r["name" if figure == "timeline" else "label"].replace(
+            "\\\\", "\\") for r in rows]
+        assert len(set(labels)) == 27 and max(map(len, labels)) < 40, labels
+        texts = [t.replace("\xa0", " ") for t in texts]
+        for name in NAMES if texts else []:
+            assert any(t.startswith(name) for t in texts), (name, texts)
+        assert not texts or set(labels) <= set(texts), texts
+    # In the terminal, no column is pushed out; JSON has the full names.
+    done = subprocess.run(
+        [FRAGSIM, "replay", "-q",
+         *(os.path.join(folder, LONG.format(i) + ".h5") for i in range(9))],
+        capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(done) == 10 and len(set(line[:34] for line in done)) == 10, done
+    assert max(map(len, done)) < 160, done
+    assert {r["trace"] for r in runs.rows} == \
+        {LONG.format(i) for i in range(24)} | set(NAMES)
+
+
+def check_legends(folder):
+    """No two lines of a sweep look alike, and none has another one's name."""
+    kept = draw_small(folder, many_traces(folder), "sweep", "--limit", "36",
+                      formats=(".svg",))[2]
+    rows = cells(os.path.join(kept, "sweep.tsv"))
+    names = {r["line"]: r["label"] for r in rows}
+    assert len(names) == len(set(names.values())) == 36, names
+    if not shutil.which("gnuplot"):
+        return
+    with open(os.path.join(kept, "sweep.gp"), encoding="utf-8") as file:
+        looks = [line for line in file if line.startswith(
+            ("array ink", "array shape", "color_of", "shape_of"))]
+    script = "".join(looks) + "do for [i=1:36] " \
+        "{ print color_of(i), shape_of(i) }\n"
+    done = subprocess.run(["gnuplot"], input=script, capture_output=True,
+                          text=True, check=True).stderr.splitlines()
+    assert len(done) == len(set(done)) == 36, done
 
 
 CHECKS = {name[6:]: function for name, function in list(globals().items())

@@ -5,6 +5,7 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/limit.h"
 
 static void put_part(FILE *out, frag_size size)
 {
@@ -40,4 +41,6 @@ static enum frag_err rows(FILE *out, const struct selection *s)
 const struct figure figure_breakdown = {
     .name = "breakdown",
     .files = {{".tsv", rows}},
+    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 24, 48, limit_count_runs,
+                limit_choose_runs}},
 };

@@ -1,30 +1,10 @@
-/* cells.c - formats the fields of the data files that gnuplot reads; counts
- * characters, not bytes, of UTF-8. */
+/* cells.c - formats the fields of the data files that gnuplot reads. */
 #include "sim/cli/figures/cells.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "traces/printable.h"
-
-/* Whether a byte begins a UTF-8 character: bytes 10xxxxxx continue one. */
-static bool is_first(char c)
-{
-    return ((unsigned char)c & 0xC0) != 0x80;
-}
-
-static size_t letters_in(const char *text)
-{
-    char form[PRINTABLE_ROOM];
-    size_t n = 0;
-
-    while (*text) {
-        text += printable_character(text, form);
-        for (const char *at = form; *at; at++)
-            n += is_first(*at);
-    }
-    return n;
-}
 
 /* Whether a figure cannot show the character: a double quote begins or ends a
  * field for gnuplot, and gnuplot does not escape "]]>", which XML forbids. */
@@ -40,33 +20,20 @@ static void put_letter(FILE *out, char c)
     fputc(c, out);
 }
 
-/* Keeps two thirds from the beginning and one third from the end: names differ
- * at their ends at least as often as at their beginnings. */
 void put_short(FILE *out, const char *text, size_t letters)
 {
-    size_t all = letters_in(text), n = 0;
-    size_t head = all > letters ? letters - letters / 3 : all;
-    size_t tail = all > letters ? all - letters / 3 : all;
-    char form[PRINTABLE_ROOM];
-    size_t length;
+    char form[PRINTABLE_LINE], cut[BRIEF_BYTES];
+    const char *brief;
 
-    for (const char *at = text; *at; at += length) {
-        length = printable_character(at, form);
-        if (is_blank(text, at))
-            strcpy(form, " ");
-        for (const char *c = form; *c; c++) {
-            n += is_first(*c);
-            if (n <= head || n > tail)
-                put_letter(out, *c);
-            else if (n == head + 1 && is_first(*c))
-                fputs("\u2026", out);
-        }
-    }
+    printable_text(form, sizeof(form), text);
+    brief = brief_cut(form, letters, cut);
+    for (const char *c = brief; *c; c++)
+        put_letter(out, is_blank(brief, c) ? ' ' : *c);
 }
 
 void put_cell(FILE *out, const char *text)
 {
-    put_short(out, text, 84);
+    put_short(out, text, BRIEF_LETTERS);
 }
 
 void put_size(FILE *out, frag_size size)
@@ -80,13 +47,19 @@ void put_size(FILE *out, frag_size size)
 void put_label(FILE *out, const struct selection *s,
                const struct frag_loaded_run *r)
 {
-    char size[FRAG_SIZE_TEXT];
-
     if (!s->one_trace) {
-        put_short(out, r->trace, 24);
+        put_cell(out, selection_trace(s, r));
         fputs(": ", out);
     }
-    put_short(out, r->policy, s->one_trace ? 56 : 36);
+    put_setting(out, s, r);
+}
+
+void put_setting(FILE *out, const struct selection *s,
+                 const struct frag_loaded_run *r)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    put_cell(out, selection_policy(s, r));
     if (r->device)
         fprintf(out, ", device %" PRIu64, r->device);
     if (r->capacity != FRAG_UNLIMITED)

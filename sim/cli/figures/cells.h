@@ -22,6 +22,10 @@ void put_size(FILE *out, frag_size size);
 void put_label(FILE *out, const struct selection *s,
                const struct frag_loaded_run *r);
 
+/* The same without the trace. */
+void put_setting(FILE *out, const struct selection *s,
+                 const struct frag_loaded_run *r);
+
 /* The name of the trace, or "several traces". */
 void put_trace(FILE *out, const struct selection *s);
 

@@ -3,6 +3,7 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/limit.h"
 
 static enum frag_err rows(FILE *out, const struct selection *s)
 {
@@ -27,4 +28,6 @@ static enum frag_err rows(FILE *out, const struct selection *s)
 const struct figure figure_compare = {
     .name = "compare",
     .files = {{".tsv", rows}},
+    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 24, 48, limit_count_runs,
+                limit_choose_runs}},
 };

@@ -2,14 +2,17 @@
  * other policies fail.
  *
  * With one subject (ranking.h) a column is a capacity in bytes. With several,
- * it is a capacity relative to the subject's peak requested, rounded to a
- * thousandth: a sweep over "1.05x" makes one column. */
+ * it is a capacity in bytes too, or relative to the subject's peak requested
+ * and rounded to a thousandth, whichever makes fewer columns: a sweep over
+ * "1.05x" or over "24GiB" makes one column. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/ranking.h"
+#include "sim/cli/figures/limit.h"
+
+enum { COLUMNS = 9 }; /* capacities for which there is room */
 
 /* Sums over the runs of one policy in one column. */
 struct tile {
@@ -20,6 +23,7 @@ struct tile {
 
 struct frontier {
     struct ranking ranking;
+    bool in_bytes;  /* a column is a capacity in bytes, not a share */
     uint64_t *keys; /* of the columns, ascending; FRAG_UNLIMITED last */
     size_t count;
     struct tile *tiles; /* [policies][columns] */
@@ -34,7 +38,7 @@ static double share(const struct frontier *f, const struct entry *e)
 
 static uint64_t key_of(const struct frontier *f, const struct entry *e)
 {
-    if (e->run->capacity == FRAG_UNLIMITED || f->ranking.subject_count == 1)
+    if (e->run->capacity == FRAG_UNLIMITED || f->in_bytes)
         return e->run->capacity;
     return (uint64_t)(1000 * share(f, e) + 0.5);
 }
@@ -46,16 +50,29 @@ static int by_key(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static void find_columns(struct frontier *f)
+static void find_keys(struct frontier *f, bool in_bytes)
 {
     const struct ranking *r = &f->ranking;
 
+    f->in_bytes = in_bytes;
+    f->count = 0;
     for (size_t i = 0; i < r->run_count; i++)
         f->keys[i] = key_of(f, &r->entries[i]);
     qsort(f->keys, r->run_count, sizeof(*f->keys), by_key);
     for (size_t i = 0; i < r->run_count; i++)
         if (!i || f->keys[i] != f->keys[f->count - 1])
             f->keys[f->count++] = f->keys[i];
+}
+
+static void find_columns(struct frontier *f)
+{
+    size_t shares;
+
+    find_keys(f, false);
+    shares = f->count;
+    find_keys(f, true);
+    if (f->ranking.subject_count > 1 && shares <= f->count)
+        find_keys(f, false);
 }
 
 static void add(struct frontier *f, const struct entry *e)
@@ -139,23 +156,35 @@ static void put_column(FILE *out, const struct frontier *f, size_t column)
 
     if (key == FRAG_UNLIMITED)
         fputs("unlimited\t", out);
-    else if (f->ranking.subject_count > 1)
+    else if (!f->in_bytes)
         fprintf(out, "%.4gx\t", (double)key / 1000);
+    else if (f->ranking.subject_count > 1)
+        fprintf(out, "%s\t", frag_size_format(key, size));
     else
         fprintf(out, "%s\t%.4gx", frag_size_format(key, size),
                 asked ? (double)key / (double)asked : 0.0);
 }
 
+/* The column that is shown at place i of n: the places are evenly spaced from
+ * the first column to the last. */
+static size_t column_at(const struct frontier *f, size_t i, size_t n)
+{
+    return n < 2 ? 0 : i * (f->count - 1) / (n - 1);
+}
+
 static void put_tiles(FILE *out, const struct frontier *f, size_t row,
                       const struct selection *s, const struct place *p)
 {
-    for (size_t i = 0; i < f->count; i++) {
-        const struct tile *t = &f->tiles[p->policy * f->count + i];
+    size_t shown = f->count < s->most[1] ? f->count : s->most[1];
+
+    for (size_t i = 0; i < shown; i++) {
+        size_t column = column_at(f, i, shown);
+        const struct tile *t = &f->tiles[p->policy * f->count + column];
 
         fprintf(out, "%zu\t%zu\t", row, i);
-        put_cell(out, f->ranking.rows[p->policy].first->policy);
+        put_cell(out, selection_policy(s, f->ranking.rows[p->policy].first));
         fputc('\t', out);
-        put_column(out, f, i);
+        put_column(out, f, column);
         fprintf(out, "\t%zu\t%zu\t%" PRIu64 "\t%.6g\t", t->runs, t->survived,
                 t->ooms, t->runs ? t->done / (double)t->runs : 0.0);
         put_trace(out, s);
@@ -163,25 +192,70 @@ static void put_tiles(FILE *out, const struct frontier *f, size_t row,
     }
 }
 
+/* The policies in the order of the figure, to be freed; NULL: no memory. */
+static struct place *find_places(const struct frontier *f)
+{
+    struct place *places = calloc(f->ranking.count, sizeof(*places));
+
+    for (size_t i = 0; places && i < f->ranking.count; i++)
+        places[i] = place(f, i);
+    if (places)
+        qsort(places, f->ranking.count, sizeof(*places), by_place);
+    return places;
+}
+
+/* Sets which of the places are shown. */
+static bool find_shown(const struct frontier *f, const struct place *places,
+                       size_t most, bool *shown)
+{
+    const struct standing **list = calloc(f->ranking.count, sizeof(*list));
+
+    for (size_t i = 0; list && i < f->ranking.count; i++)
+        list[i] = &f->ranking.rows[places[i].policy];
+    if (list)
+        limit_policies(list, f->ranking.count, most, shown);
+    free(list);
+    return list;
+}
+
+static enum frag_err put_rows(FILE *out, const struct selection *s,
+                              const struct frontier *f)
+{
+    struct place *places = find_places(f);
+    bool *shown = calloc(f->ranking.count, sizeof(*shown));
+    bool done = places && shown && find_shown(f, places, s->most[0], shown);
+    size_t row = 0;
+
+    for (size_t i = 0; done && i < f->ranking.count; i++)
+        if (shown[i])
+            put_tiles(out, f, row++, s, &places[i]);
+    free(shown);
+    free(places);
+    return done ? FRAG_OK : FRAG_NOMEM;
+}
+
 static enum frag_err rows(FILE *out, const struct selection *s)
 {
     struct frontier f;
-    struct place *places;
+    enum frag_err err;
 
     FRAG_TRY(frontier_make(s, &f));
-    places = calloc(f.ranking.count, sizeof(*places));
-    for (size_t i = 0; places && i < f.ranking.count; i++)
-        places[i] = place(&f, i);
-    if (places)
-        qsort(places, f.ranking.count, sizeof(*places), by_place);
     fputs("row\tcolumn\tpolicy\tcapacity\tshare\truns\tsurvived\tooms\tdone\t"
           "trace\n",
           out);
-    for (size_t i = 0; places && i < f.ranking.count; i++)
-        put_tiles(out, &f, i, s, &places[i]);
+    err = put_rows(out, s, &f);
     frontier_free(&f);
-    free(places);
-    return places ? FRAG_OK : FRAG_NOMEM;
+    return err;
+}
+
+static enum frag_err count_columns(const struct selection *s, size_t *out)
+{
+    struct frontier f;
+
+    FRAG_TRY(frontier_make(s, &f));
+    *out = f.count;
+    frontier_free(&f);
+    return FRAG_OK;
 }
 
 static const char *lacks(const struct selection *s)
@@ -196,5 +270,12 @@ static const char *lacks(const struct selection *s)
 const struct figure figure_frontier = {
     .name = "frontier",
     .files = {{".tsv", rows}},
+    .limits = {{"policies",
+                "torch and those that survive most, those that know "
+                "the future last",
+                40, 60, limit_count_policies, NULL},
+               {"capacities", "capacities at even distances in their order",
+                COLUMNS, COLUMNS, count_columns, NULL}},
+    .policy_letters = 40,
     .lacks = lacks,
 };

@@ -4,66 +4,182 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
-#include "sim/cli/figures/ranking.h"
+#include "sim/cli/figures/limit.h"
 
-static void put_subject(FILE *out, const struct frag_loaded_run *r)
+enum { TRACES = 24 }; /* columns */
+
+/* The runs in rows and columns. */
+struct heatmap {
+    struct ranking ranking; /* the best policy first */
+    bool *shown;            /* for each policy */
+    struct column {
+        size_t subject;
+        double spread; /* highest ratio / lowest ratio */
+    } * columns;
+    size_t count; /* of columns */
+};
+
+static void put_subject(FILE *out, const struct selection *s,
+                        const struct frag_loaded_run *r)
 {
-    put_cell(out, r->trace);
+    put_cell(out, selection_trace(s, r));
     if (r->device)
         fprintf(out, ", device %" PRIu64, r->device);
 }
 
-/* One row of the file; ratio 0 if r is NULL: there is no run. */
-static void put_run(FILE *out, size_t row, size_t column,
-                    const struct standing *s, const struct frag_loaded_run *r)
+/* -- columns ------------------------------------------------------------- */
+
+/* How much the policies differ on a subject. */
+static double spread(const struct ranking *r, size_t subject)
 {
-    fprintf(out, "%zu\t%zu\t", row, column);
-    put_cell(out, s->first->policy);
-    fprintf(out, "\t%.6g\t%" PRIu64 "\n", r ? peak_over_bound(r) : 0.0,
-            r ? r->run.summary.num_ooms : 0);
+    double low = 0, high = 0;
+
+    for (size_t i = 0; i < r->count; i++) {
+        const struct frag_loaded_run *run =
+            r->cells[i * r->subject_count + subject];
+        double ratio = run ? peak_over_bound(run) : 0;
+
+        low = ratio > 0 && (low <= 0 || ratio < low) ? ratio : low;
+        high = ratio > high ? ratio : high;
+    }
+    return low > 0 ? high / low : 0;
 }
 
-/* The rows of a policy; the last column is the mean. */
-static void put_row(FILE *out, const struct ranking *r, size_t row)
+static int by_spread(const void *left, const void *right)
 {
-    const struct standing *s = &r->rows[row];
+    const struct column *a = left, *b = right;
 
-    for (size_t i = 0; i < r->subject_count; i++)
-        put_run(out, row, i, s, r->cells[s->row * r->subject_count + i]);
-    fprintf(out, "%zu\t%zu\t", row, r->subject_count);
-    put_cell(out, s->first->policy);
-    fprintf(out, "\t%.6g\t0\n", s->is_whole ? s->memory : 0.0);
+    if (a->spread != b->spread)
+        return a->spread > b->spread ? -1 : 1;
+    return a->subject < b->subject ? -1 : 1;
+}
+
+static int by_subject(const void *left, const void *right)
+{
+    const struct column *a = left, *b = right;
+
+    return a->subject < b->subject ? -1 : 1;
+}
+
+/* The columns on which the policies differ most, in the order of the runs. */
+static bool find_columns(struct heatmap *h, size_t most)
+{
+    const struct ranking *r = &h->ranking;
+
+    h->columns = calloc(r->subject_count, sizeof(*h->columns));
+    for (size_t i = 0; h->columns && i < r->subject_count; i++)
+        h->columns[i] = (struct column){i, spread(r, i)};
+    h->count = most < r->subject_count ? most : r->subject_count;
+    if (h->columns) {
+        qsort(h->columns, r->subject_count, sizeof(*h->columns), by_spread);
+        qsort(h->columns, h->count, sizeof(*h->columns), by_subject);
+    }
+    return h->columns;
+}
+
+static void heatmap_free(struct heatmap *h)
+{
+    ranking_free(&h->ranking);
+    free(h->columns);
+    free(h->shown);
+}
+
+/* Sorts the policies, and sets which are shown. */
+static bool find_rows(struct heatmap *h, size_t most)
+{
+    struct ranking *r = &h->ranking;
+    const struct standing **list = calloc(r->count, sizeof(*list));
+
+    h->shown = calloc(r->count, sizeof(*h->shown));
+    qsort(r->rows, r->count, sizeof(*r->rows), standing_compare);
+    for (size_t i = 0; list && i < r->count; i++)
+        list[i] = &r->rows[i];
+    if (list && h->shown)
+        limit_policies(list, r->count, most, h->shown);
+    free(list);
+    return list && h->shown;
+}
+
+static enum frag_err heatmap_make(const struct selection *s,
+                                  struct heatmap *out)
+{
+    struct heatmap h = {.shown = NULL};
+
+    FRAG_TRY(ranking_make(s, &h.ranking));
+    if (!find_columns(&h, s->most[1]) || !find_rows(&h, s->most[0])) {
+        heatmap_free(&h);
+        return FRAG_NOMEM;
+    }
+    *out = h;
+    return FRAG_OK;
+}
+
+/* -- files --------------------------------------------------------------- */
+
+/* The row and column of a tile, and its policy. */
+static void put_place(FILE *out, const struct selection *s, size_t row,
+                      size_t column, const struct standing *p)
+{
+    fprintf(out, "%zu\t%zu\t", row, column);
+    put_cell(out, selection_policy(s, p->first));
+}
+
+/* The tiles of a policy; ratio 0: there is no run. The last column is the mean
+ * over all subjects. */
+static void put_row(FILE *out, const struct selection *s,
+                    const struct heatmap *h, size_t row,
+                    const struct standing *p)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        const struct frag_loaded_run *r =
+            h->ranking.cells[p->row * h->ranking.subject_count +
+                             h->columns[i].subject];
+
+        put_place(out, s, row, i, p);
+        fprintf(out, "\t%.6g\t%" PRIu64 "\n", r ? peak_over_bound(r) : 0.0,
+                r ? r->run.summary.num_ooms : 0);
+    }
+    put_place(out, s, row, h->count, p);
+    fprintf(out, "\t%.6g\t0\n", p->is_whole ? p->memory : 0.0);
 }
 
 static enum frag_err cells(FILE *out, const struct selection *s)
 {
-    struct ranking r;
+    struct heatmap h;
+    size_t row = 0;
 
-    FRAG_TRY(ranking_make(s, &r));
-    qsort(r.rows, r.count, sizeof(*r.rows), standing_compare);
+    FRAG_TRY(heatmap_make(s, &h));
     fputs("row\tcolumn\tpolicy\tratio\tooms\n", out);
-    for (size_t i = 0; i < r.count; i++)
-        put_row(out, &r, i);
-    ranking_free(&r);
+    for (size_t i = 0; i < h.ranking.count; i++)
+        if (h.shown[i])
+            put_row(out, s, &h, row++, &h.ranking.rows[i]);
+    heatmap_free(&h);
     return FRAG_OK;
 }
 
 static enum frag_err traces(FILE *out, const struct selection *s)
 {
-    struct ranking r;
+    struct heatmap h;
 
-    FRAG_TRY(ranking_make(s, &r));
+    FRAG_TRY(heatmap_make(s, &h));
     fputs("column\ttrace\n", out);
-    for (size_t i = 0; i < r.subject_count; i++) {
+    for (size_t i = 0; i < h.count; i++) {
         fprintf(out, "%zu\t", i);
-        put_subject(out, r.subjects[i].first);
+        put_subject(out, s, h.ranking.subjects[h.columns[i].subject].first);
         fputc('\n', out);
     }
-    ranking_free(&r);
+    heatmap_free(&h);
     return FRAG_OK;
 }
 
 const struct figure figure_heatmap = {
     .name = "heatmap",
     .files = {{".tsv", cells}, {".traces.tsv", traces}},
+    .limits = {{"policies", LIMIT_RULE_OF_POLICIES, 40, 56,
+                limit_count_policies, NULL},
+               {"traces",
+                "the traces on which the policies differ most; the "
+                "mean is that of all traces",
+                TRACES, TRACES, limit_count_subjects, NULL}},
+    .policy_letters = 44,
 };

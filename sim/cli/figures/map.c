@@ -39,6 +39,10 @@ struct map {
     frag_size bytes; /* sum over the stretches */
     uint64_t events;
     struct cell *cells; /* [HIGH][WIDE], from the lowest address */
+    struct shade {
+        frag_stream stream;
+        double bytes; /* requested on it */
+    } * shades;       /* [stream_count], the stream with the most bytes first */
 };
 
 /* -- addresses ----------------------------------------------------------- */
@@ -143,9 +147,44 @@ static void draw(struct map *m, const struct span *s, double value)
         }
 }
 
+enum { COLORS = 8 }; /* of streams; if there are more, the last is shared */
+
+static int by_bytes(const void *left, const void *right)
+{
+    const struct shade *a = left, *b = right;
+
+    if (a->bytes < b->bytes || a->bytes > b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->stream < b->stream ? -1 : 1;
+}
+
+static bool find_shades(struct map *m, const struct frag_device_trace *d)
+{
+    m->shades = calloc((size_t)d->stream_count + 1, sizeof(*m->shades));
+    for (uint32_t i = 0; m->shades && i < d->stream_count; i++)
+        m->shades[i].stream = (frag_stream)i;
+    for (uint64_t i = 0; m->shades && i < d->count; i++)
+        if (d->op[i] == FRAG_ALLOC)
+            m->shades[d->stream[i]].bytes += (double)d->bytes[i];
+    if (m->shades)
+        qsort(m->shades, d->stream_count, sizeof(*m->shades), by_bytes);
+    return m->shades;
+}
+
+/* The number of a stream's colour. */
+static double color_of(const struct map *m, frag_stream stream)
+{
+    unsigned i = 0;
+
+    while (i < COLORS - 1 && m->shades[i].stream != stream)
+        i++;
+    return i;
+}
+
 /* The value that determines a block's colour: the logarithm to base 2 of its
- * lifetime or size, or its stream. */
-static double value_of(const struct trace_view *v, const struct span *s)
+ * lifetime or size, or the number of its stream's colour. */
+static double value_of(const struct map *m, const struct trace_view *v,
+                       const struct span *s)
 {
     const struct frag_device_trace *d = v->device;
 
@@ -153,7 +192,7 @@ static double value_of(const struct trace_view *v, const struct span *s)
     case FIGURE_SIZE:
         return log2((double)s->size);
     case FIGURE_STREAM:
-        return d->stream[s->asked] % 8;
+        return color_of(m, d->stream[s->asked]);
     default:
         return log2((double)(s->to > s->asked ? s->to - s->asked : 1));
     }
@@ -176,7 +215,7 @@ static void draw_all(struct map *m, const struct trace_view *v)
         draw(m, &m->track.reserved.items[i], FREE);
     for (size_t i = 0; i < m->track.blocks.count; i++)
         draw(m, &m->track.blocks.items[i],
-             value_of(v, &m->track.blocks.items[i]));
+             value_of(m, v, &m->track.blocks.items[i]));
 }
 
 static void release(void *found)
@@ -186,6 +225,7 @@ static void release(void *found)
     track_free(&m->track);
     free(m->stretches);
     free(m->cells);
+    free(m->shades);
     free(m);
 }
 
@@ -195,7 +235,7 @@ static enum frag_err make(const struct trace_view *v, struct map *m,
     m->events = v->device->count;
     FRAG_TRY(track_make(v, &m->track, e));
     m->cells = calloc((size_t)WIDE * HIGH, sizeof(*m->cells));
-    if (!m->cells || !find_stretches(m))
+    if (!m->cells || !find_stretches(m) || !find_shades(m, v->device))
         return FRAG_NOMEM;
     if (!m->bytes)
         return frag_fail(e, FRAG_INVALID, "%s: the policy reserved no memory",
@@ -219,6 +259,18 @@ static enum frag_err find(const struct trace_view *v, void **found,
 
 /* -- the files ----------------------------------------------------------- */
 
+/* The last event at which the recorded allocator ran out of memory; -1: it did
+ * not, or that is not recorded. */
+static int64_t recorded_oom(const struct frag_device_trace *d)
+{
+    int64_t event = -1;
+
+    for (uint64_t i = 0; i < d->recorded.action_count; i++)
+        if (d->recorded.actions[i].action == FRAG_OOM_REPORTED)
+            event = (int64_t)d->recorded.actions[i].event;
+    return event;
+}
+
 static enum frag_err facts(FILE *out, const struct trace_view *v,
                            const void *found, struct frag_error *e)
 {
@@ -227,15 +279,20 @@ static enum frag_err facts(FILE *out, const struct trace_view *v,
     char size[FRAG_SIZE_TEXT];
 
     (void)e;
-    fputs("trace\tpolicy\tcolor\tevents\tbytes\tpeak\tooms\n", out);
+    fputs("trace\tpolicy\tcolor\tevents\tbytes\tpeak\tooms\tfirst_oom\t"
+          "recorded_oom\n",
+          out);
     put_short(out, v->name, 28);
     fputc('\t', out);
     put_short(out, v->policy->text, 40);
     if (v->capacity != FRAG_UNLIMITED)
         fprintf(out, " on %s", frag_size_format(v->capacity, size));
-    fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+    fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
             colors[v->color], m->events, m->bytes,
             m->track.run.summary.peak_reserved, m->track.run.summary.num_ooms);
+    fprintf(out, "\t%" PRId64 "\t%" PRId64 "\n",
+            (int64_t)m->track.run.summary.first_oom_event,
+            recorded_oom(v->device));
     return FRAG_OK;
 }
 
@@ -250,6 +307,23 @@ static enum frag_err ooms(FILE *out, const struct trace_view *v,
     fputs("event\n-1\n", out);
     for (uint64_t i = 0; i < m->track.run.oom_count; i++)
         fprintf(out, "%" PRIu64 "\n", m->track.run.ooms[i].event);
+    return FRAG_OK;
+}
+
+/* The legend of a map by stream. */
+static enum frag_err streams(FILE *out, const struct trace_view *v,
+                             const void *found, struct frag_error *e)
+{
+    const struct map *m = found;
+    uint32_t count = v->device->stream_count;
+
+    (void)e;
+    fputs("color\tlabel\n", out);
+    for (uint32_t i = 0; i < count && i < COLORS; i++)
+        if (i == COLORS - 1 && count > COLORS)
+            fprintf(out, "%" PRIu32 "\t%" PRIu32 " others\n", i, count - i);
+        else
+            fprintf(out, "%" PRIu32 "\t%" PRIu32 "\n", i, m->shades[i].stream);
     return FRAG_OK;
 }
 
@@ -269,7 +343,10 @@ static enum frag_err cells(FILE *out, const struct trace_view *v,
 
 const struct figure figure_map = {
     .name = "map",
-    .trace_files = {{".tsv", facts}, {".ooms.tsv", ooms}, {".cells", cells}},
+    .trace_files = {{".tsv", facts},
+                    {".ooms.tsv", ooms},
+                    {".streams.tsv", streams},
+                    {".cells", cells}},
     .find = find,
     .release = release,
 };

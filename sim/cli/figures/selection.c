@@ -1,4 +1,5 @@
-/* selection.c - loads result files and selects runs by their numbers. */
+/* selection.c - loads result files, selects runs by their numbers, and makes
+ * their short names. */
 #include "sim/cli/figures/selection.h"
 
 #include <inttypes.h>
@@ -110,8 +111,37 @@ enum frag_err selection_choose(const struct result_files *f,
     return err;
 }
 
+enum { TRACE_LETTERS = 28 };
+
+enum frag_err selection_name(struct selection *s, size_t letters)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct frag_loaded_run *r = s->runs[i];
+
+        FRAG_TRY(briefs_add(&s->traces, r->trace, r->trace_sha256));
+        FRAG_TRY(briefs_add(&s->policies, r->policy, ""));
+    }
+    briefs_make(&s->traces, TRACE_LETTERS);
+    briefs_make(&s->policies, letters);
+    return FRAG_OK;
+}
+
+const char *selection_trace(const struct selection *s,
+                            const struct frag_loaded_run *r)
+{
+    return briefs_text(&s->traces, r->trace, r->trace_sha256);
+}
+
+const char *selection_policy(const struct selection *s,
+                             const struct frag_loaded_run *r)
+{
+    return briefs_text(&s->policies, r->policy, "");
+}
+
 void selection_free(struct selection *s)
 {
+    briefs_free(&s->traces);
+    briefs_free(&s->policies);
     free(s->runs);
     *s = (struct selection){0};
 }

@@ -4,6 +4,7 @@
 #define FRAG_SIM_CLI_FIGURES_SELECTION_H
 
 #include "sim/cli/options.h"
+#include "sim/cli/output/brief.h"
 #include "sim/results/results.h"
 
 /* At least one run. */
@@ -12,6 +13,8 @@ struct selection {
     size_t count;
     uint64_t room;  /* allocated elements of runs */
     bool one_trace; /* all runs are of the same trace */
+    size_t most[2]; /* the figure's limits on what it shows; see figure.h */
+    struct briefs traces, policies; /* short names, by selection_name */
 };
 
 /* Result files in memory. */
@@ -39,6 +42,16 @@ void selection_free(struct selection *s);
 /* Adds a run and updates one_trace. On NOMEM s is unchanged. */
 enum frag_err selection_add(struct selection *s,
                             const struct frag_loaded_run *r) FRAG_MUST_CHECK;
+
+/* Makes the short names of the traces and policies of all runs; a name of a
+ * policy has at most `letters` letters. NOMEM. */
+enum frag_err selection_name(struct selection *s,
+                             size_t letters) FRAG_MUST_CHECK;
+/* The short name of the run's trace or policy. */
+const char *selection_trace(const struct selection *s,
+                            const struct frag_loaded_run *r);
+const char *selection_policy(const struct selection *s,
+                             const struct frag_loaded_run *r);
 
 bool is_same_trace(const struct frag_loaded_run *a,
                    const struct frag_loaded_run *b); /* the device may differ */

@@ -2,7 +2,8 @@
  *
  * The policy is the first one that has runs with several settings. The x axis
  * is its parameter with the most values; runs that differ in anything else are
- * on separate lines. A parameter that a run does not set has its default. */
+ * on separate lines. A parameter that a run does not set has its default. If
+ * there is no room for all lines, those that change most are shown. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +31,11 @@ struct sweep {
     struct part key;
     struct point *points; /* by line, then value */
     size_t count, lines;
+    struct label {
+        char *text;
+        const char *params; /* distinguish lines with equal texts */
+    } * texts;              /* [lines] */
+    struct briefs labels;   /* their short forms */
 };
 
 static bool equal(struct part a, struct part b)
@@ -214,8 +220,94 @@ static int by_line(const void *left, const void *right)
     return a->entry->order < b->entry->order ? -1 : 1;
 }
 
+/* The y value: bytes with one subject, and peak reserved over the lower bound
+ * with several. */
+static double height(const struct sweep *w, const struct point *p)
+{
+    return w->ranking.subject_count == 1
+               ? (double)p->entry->run->run.summary.peak_reserved
+               : peak_over_bound(p->entry->run);
+}
+
+/* -- lines that have room ------------------------------------------------ */
+
+struct span {
+    size_t line;
+    double low, high;
+};
+
+static int by_change(const void *left, const void *right)
+{
+    const struct span *a = left, *b = right;
+    double x = a->high - a->low, y = b->high - b->low;
+
+    if (x < y || x > y)
+        return x > y ? -1 : 1;
+    return a->line < b->line ? -1 : 1;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const struct span *a = left, *b = right;
+
+    return a->line < b->line ? -1 : 1;
+}
+
+static void find_spans(const struct sweep *w, struct span *spans)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        const struct point *p = &w->points[i];
+        struct span *s = &spans[p->line];
+        double y = height(w, p);
+
+        if (!i || p[-1].line != p->line)
+            *s = (struct span){p->line, y, y};
+        s->low = y < s->low ? y : s->low;
+        s->high = y > s->high ? y : s->high;
+    }
+}
+
+/* Keeps the points of the lines in `spans`, and numbers these lines from 0. */
+static void keep_lines(struct sweep *w, const struct span *spans, size_t count)
+{
+    size_t kept = 0, k = 0;
+
+    for (size_t i = 0; i < w->count; i++) {
+        while (k < count && spans[k].line < w->points[i].line)
+            k++;
+        if (k == count || spans[k].line != w->points[i].line)
+            continue;
+        w->points[kept] = w->points[i];
+        w->points[kept++].line = k;
+    }
+    w->count = kept;
+    w->lines = count;
+}
+
+/* Leaves out all but the `most` lines that change most. */
+static enum frag_err limit_lines(struct sweep *w, size_t most)
+{
+    struct span *spans;
+
+    if (w->lines <= most)
+        return FRAG_OK;
+    spans = calloc(w->lines, sizeof(*spans));
+    if (!spans)
+        return FRAG_NOMEM;
+    find_spans(w, spans);
+    qsort(spans, w->lines, sizeof(*spans), by_change);
+    qsort(spans, most, sizeof(*spans), by_number);
+    keep_lines(w, spans, most);
+    free(spans);
+    return FRAG_OK;
+}
+
 static void sweep_free(struct sweep *w)
 {
+    for (size_t i = 0; w->texts && i < w->lines; i++)
+        free(w->texts[i].text);
+    free(w->texts);
+    briefs_free(&w->labels);
     ranking_free(&w->ranking);
     free(w->points);
 }
@@ -247,10 +339,19 @@ static void put_part(FILE *out, struct part p)
     fprintf(out, "%.*s", (int)(p.size < 60 ? p.size : 60), p.text);
 }
 
+/* Whether a run is on a limited device. */
+static bool is_limited(const struct sweep *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->points[i].entry->run->capacity != FRAG_UNLIMITED)
+            return true;
+    return false;
+}
+
 /* The properties that distinguish the line of r: trace, capacity, settings
  * other than those of the first line. */
 static void put_line(FILE *out, const struct sweep *w,
-                     const struct frag_loaded_run *r)
+                     const struct selection *s, const struct frag_loaded_run *r)
 {
     const struct frag_loaded_run *first = w->points[0].entry->run;
     char size[FRAG_SIZE_TEXT];
@@ -258,13 +359,16 @@ static void put_line(FILE *out, const struct sweep *w,
     struct part key, value;
 
     if (w->ranking.subject_count > 1) {
-        put_cell(out, r->trace);
+        put_cell(out, selection_trace(s, r));
         if (r->device)
             fprintf(out, ", device %" PRIu64, r->device);
         gap = ", ";
     }
     if (r->capacity != FRAG_UNLIMITED) {
         fprintf(out, "%son %s", gap, frag_size_format(r->capacity, size));
+        gap = ", ";
+    } else if (is_limited(w)) {
+        fprintf(out, "%sunlimited", gap);
         gap = ", ";
     }
     while (next(&at, &key, &value))
@@ -285,19 +389,46 @@ static size_t index_of(const struct part *list, size_t count, struct part value)
     return i;
 }
 
-/* The y value is bytes with one subject, and peak reserved over the lower bound
- * with several. */
+enum { LABEL = 44 }; /* letters */
+
+/* Makes the short labels of the lines, which differ. */
+static enum frag_err name_lines(struct sweep *w, const struct selection *s)
+{
+    w->texts = calloc(w->lines, sizeof(*w->texts));
+    if (!w->texts)
+        return FRAG_NOMEM;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct frag_loaded_run *r = w->points[i].entry->run;
+        struct label *l = &w->texts[w->points[i].line];
+        size_t size;
+        FILE *out;
+
+        if (l->text)
+            continue;
+        out = open_memstream(&l->text, &size);
+        if (!out)
+            return FRAG_NOMEM;
+        put_line(out, w, s, r);
+        if (fclose(out))
+            return FRAG_NOMEM;
+        l->params = r->params;
+        FRAG_TRY(briefs_add(&w->labels, l->text, l->params));
+    }
+    briefs_make(&w->labels, LABEL);
+    return FRAG_OK;
+}
+
 static void put_point(FILE *out, const struct sweep *w, const struct point *p,
                       size_t x)
 {
     const struct frag_loaded_run *r = p->entry->run;
+    const struct label *l = &w->texts[p->line];
     bool one = w->ranking.subject_count == 1;
 
     fprintf(out, "%zu\t%zu\t%.15g\t%" PRIu64 "\t%" PRIu64 "\t", p->line, x,
-            one ? (double)r->run.summary.peak_reserved : peak_over_bound(r),
-            r->run.summary.num_ooms,
+            height(w, p), r->run.summary.num_ooms,
             one ? r->run.summary.lower_bound : (frag_size)0);
-    put_line(out, w, r);
+    put_cell(out, briefs_text(&w->labels, l->text, l->params));
     fputc('\n', out);
 }
 
@@ -306,8 +437,16 @@ static enum frag_err points(FILE *out, const struct selection *s)
     struct sweep w;
     struct part *list;
     size_t count;
+    enum frag_err err;
 
     FRAG_TRY(sweep_make(s, &w));
+    err = limit_lines(&w, s->most[0]);
+    if (err == FRAG_OK)
+        err = name_lines(&w, s);
+    if (err != FRAG_OK) {
+        sweep_free(&w);
+        return err;
+    }
     list = values(s, name_of(w.points[0].entry->run), w.key, &count);
     fputs("line\tvalue\treserved\tooms\tbound\tlabel\n", out);
     for (size_t i = 0; list && i < w.count; i++)
@@ -341,6 +480,16 @@ static enum frag_err ticks(FILE *out, const struct selection *s)
     return list ? FRAG_OK : FRAG_NOMEM;
 }
 
+static enum frag_err count_lines(const struct selection *s, size_t *out)
+{
+    struct sweep w;
+
+    FRAG_TRY(sweep_make(s, &w));
+    *out = w.lines;
+    sweep_free(&w);
+    return FRAG_OK;
+}
+
 static const char *lacks(const struct selection *s)
 {
     return swept(s) ? NULL
@@ -352,5 +501,7 @@ static const char *lacks(const struct selection *s)
 const struct figure figure_sweep = {
     .name = "sweep",
     .files = {{".tsv", points}, {".values.tsv", ticks}},
+    .limits = {{"lines", "the lines that change most", 12, 36, count_lines,
+                NULL}},
     .lacks = lacks,
 };

@@ -5,6 +5,7 @@
 
 #include "sim/cli/figures/cells.h"
 #include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/limit.h"
 
 /* More steps than a panel has pixels would not be visible. */
 enum { STEPS = 800 };
@@ -74,20 +75,25 @@ static enum frag_err ooms(FILE *out, const struct selection *s)
     return FRAG_OK;
 }
 
+/* The name column is empty if all runs are of one trace. */
 static enum frag_err runs(FILE *out, const struct selection *s)
 {
-    fputs("label\ttrace\tcapacity\tevents\n", out);
+    fputs("label\ttrace\tcapacity\tevents\tname\tnote\tpeak\tfirst_oom\n", out);
     for (size_t i = 0; i < s->count; i++) {
         const struct frag_loaded_run *r = s->runs[i];
+        const struct frag_summary *m = &r->run.summary;
 
-        put_label(out, s, r);
-        fputs(" \u2014 peak ", out);
-        put_size(out, r->run.summary.peak_reserved);
-        put_ooms(out, r->run.summary.num_ooms);
+        put_setting(out, s, r);
         fputc('\t', out);
         put_trace(out, s);
-        fprintf(out, "\t%" PRId64 "\t%" PRIu64 "\n", (int64_t)r->capacity,
-                r->run.summary.events);
+        fprintf(out, "\t%" PRId64 "\t%" PRIu64 "\t", (int64_t)r->capacity,
+                m->events);
+        put_cell(out, s->one_trace ? "" : selection_trace(s, r));
+        fputs("\tpeak ", out);
+        put_size(out, m->peak_reserved);
+        put_ooms(out, m->num_ooms);
+        fprintf(out, "\t%" PRIu64 "\t%" PRId64 "\n", m->peak_reserved,
+                (int64_t)m->first_oom_event);
     }
     return FRAG_OK;
 }
@@ -104,5 +110,7 @@ static const char *lacks(const struct selection *s)
 const struct figure figure_timeline = {
     .name = "timeline",
     .files = {{".tsv", points}, {".ooms.tsv", ooms}, {".runs.tsv", runs}},
+    .limits = {{"runs", LIMIT_RULE_OF_RUNS, 12, 48, limit_count_runs,
+                limit_choose_runs}},
     .lacks = lacks,
 };

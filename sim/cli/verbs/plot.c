@@ -6,6 +6,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
+#include "sim/cli/figures/filter.h"
 #include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/inputs.h"
 #include "traces/facts.h"
@@ -14,24 +15,38 @@
 struct values {
     struct common common;
     struct texts runs;
-    const char *out, *keep, *policy, *capacity;
+    struct wanted wanted;
+    const char *out, *keep;
+    uint64_t limit;  /* 0: the figure's */
     uint64_t device; /* INPUT_ANY_DEVICE: the only one */
     unsigned color;
     bool force;
 };
+
+/* Tells on stderr what the figure leaves out. */
+static void tell(const struct values *v, const struct figure_note *note)
+{
+    if (*note->shown && !v->common.quiet)
+        fprintf(stderr, "fragsim plot: %s\n", note->shown);
+}
 
 static enum frag_err plot(const struct figure *f, const struct values *v,
                           struct frag_error *e)
 {
     const struct texts *args = &v->common.args;
     struct result_files files;
+    struct figure_note note = {"", ""};
     struct selection s = {0};
     enum frag_err err;
 
     FRAG_TRY(result_files_load(args->items, args->count - 1, &files, e));
     err = selection_choose(&files, &v->runs, &s, e);
     if (err == FRAG_OK)
-        err = figure_draw(f, &s, v->out, v->keep, e);
+        err = selection_filter(&s, &v->wanted, e);
+    if (err == FRAG_OK)
+        err = figure_draw(f, &s, v->out, v->keep, v->limit, &note, e);
+    if (err == FRAG_OK)
+        tell(v, &note);
     selection_free(&s);
     result_files_free(&files);
     return err;
@@ -40,15 +55,14 @@ static enum frag_err plot(const struct figure *f, const struct values *v,
 /* -- figures of a trace -------------------------------------------------- */
 
 /* Reads a capacity such as "24GiB" or "0.9x". */
-static enum frag_err find_capacity(const char *text,
+static enum frag_err find_capacity(const struct texts *texts,
                                    const struct frag_device_trace *d,
                                    frag_size *out, struct frag_error *e)
 {
     struct capacity_choice *list = NULL;
     size_t count = 0;
     struct facts facts;
-    enum frag_err err = capacity_choices_read(&(const struct texts){&text, 1},
-                                              &list, &count, e);
+    enum frag_err err = capacity_choices_read(texts, &list, &count, e);
 
     if (err == FRAG_OK && count != 1)
         err = frag_fail(e, FRAG_INVALID,
@@ -89,14 +103,17 @@ static enum frag_err view_trace(const struct figure *f, const struct values *v,
                                 const struct frag_trace *t,
                                 struct trace_view *view, struct frag_error *e)
 {
+    const struct texts *policies = &v->wanted.policies;
     struct policy_choice policy;
     enum frag_err err;
 
-    FRAG_TRY(policy_choice_read(v->policy, &policy, e));
+    FRAG_TRY(policy_choice_read(policies->count ? policies->items[0] : "torch",
+                                &policy, e));
     view->policy = &policy;
     err = input_device(t, v->device, &view->device, e);
     if (err == FRAG_OK)
-        err = find_capacity(v->capacity, view->device, &view->capacity, e);
+        err = find_capacity(&v->wanted.capacities, view->device,
+                            &view->capacity, e);
     if (err == FRAG_OK)
         err = draw_view(f, v, t, view, e);
     policy_choice_free(&policy);
@@ -116,6 +133,11 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
                          "%s is a figure of a trace: "
                          "expected one trace, found several",
                          f->name);
+    if (v->wanted.policies.count > 1)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s is a figure of a trace: "
+                         "expected one --policy, found %zu",
+                         f->name, v->wanted.policies.count);
     FRAG_TRY(input_open(v->common.args.items[0], 0, &progress, &trace, e));
     progress_step(&progress, 0, 0, " events", 1, f->name);
     err = view_trace(f, v, trace, &view, e);
@@ -173,13 +195,24 @@ static const struct option_row options[] = {
     {"run", 0, "N,...", "draw only these runs, by their numbers in /runs "
                         "(default: all)",
      OPTION_LIST, AT(runs), NULL},
+    {"trace", 0, "NAME",
+     "draw only the runs of this trace; NAME may be a pattern such as "
+     "'bert*'; repeat the option for more traces",
+     OPTION_LIST, AT(wanted.traces), NULL},
     {"policy", 'p', "POLICY",
-     "for a figure of a trace: the policy (default: torch)", OPTION_TEXT,
-     AT(policy), NULL},
-    {"capacity", 'c', "SIZE",
-     "for a figure of a trace: memory of the device, such as 24GiB, 0.9x or "
-     "inf (default)",
-     OPTION_TEXT, AT(capacity), NULL},
+     "draw only the runs of this policy, or of those that the pattern "
+     "matches; repeat the option for more policies. For a figure of a trace: "
+     "the policy (default: torch)",
+     OPTION_LIST, AT(wanted.policies), NULL},
+    {"capacity", 'c', "SIZE,...",
+     "draw only the runs on a device of this capacity, such as 24GiB, 0.9x or "
+     "inf. For a figure of a trace: memory of the device (default: inf)",
+     OPTION_LIST, AT(wanted.capacities), NULL},
+    {"limit", 0, "N",
+     "draw at most N runs, policies or lines; the figure says what it leaves "
+     "out and by which rule (default: by the figure, such as 12 runs of a "
+     "timeline)",
+     OPTION_NUMBER, AT(limit), NULL},
     {"device", 0, "N", "for a figure of a trace: number of the device, if "
                        "there are several",
      OPTION_NUMBER, AT(device), NULL},
@@ -207,9 +240,7 @@ const struct verb verb_plot = {
     .example = "fragsim plot results.h5 compare -o compare.svg",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.policy = "torch",
-                                       .capacity = "inf",
-                                       .device = INPUT_ANY_DEVICE},
+    .defaults = &(const struct values){.device = INPUT_ANY_DEVICE},
     .args_min = 2,
     .args_max = SIZE_MAX,
     .run = plot_run,
