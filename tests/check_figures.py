@@ -378,6 +378,12 @@ def check_map(folder):
     words = texts_of(os.path.join(folder, "map-a.svg"))
     assert not words or any("the first of them" in w for w in words), words
 
+    for options in (("--limit", "3"), ("--run", "0"), ("--trace", "x"),
+                    ("-p", "torch", "-p", "direct")):
+        words = run("plot", trace, "map", *options, "-o",
+                    os.path.join(folder, "no.svg"), code=(2,))
+        assert "is a figure of a trace" in words, words
+
     # So is the event at which the recorded job died.
     dead = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
     kept = draw_from(folder, dead, "map")

@@ -133,6 +133,11 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
                          "%s is a figure of a trace: "
                          "expected one trace, found several",
                          f->name);
+    if (v->limit || v->wanted.traces.count || v->runs.count)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s is a figure of a trace: --run, --trace and "
+                         "--limit choose runs of result files",
+                         f->name);
     if (v->wanted.policies.count > 1)
         return frag_fail(e, FRAG_INVALID,
                          "%s is a figure of a trace: "
