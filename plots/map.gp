@@ -59,8 +59,9 @@ set format x (events < 1e4 ? "%g" : lead < 5 ? "%.1s%c" : "%.0s%c")
 set xlabel "event" textcolor "#333333"
 set ylabel "addresses ever reserved, ".(unit > 2**20 ? "GiB" : "MiB") \
     textcolor "#333333"
-set label 1 "Memory map: ".trace.", ".policy noenhanced \
-    at screen 24.0/wide, screen 1 - 24.0/high left font ",18" \
+title = "Memory map: ".trace.", ".policy
+set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
+    font (strlen(title) > 62 ? ",12" : ",18") \
     textcolor "#111111"
 set label 2 sprintf("peak reserved %.2f %s", peak/unit, \
     unit > 2**20 ? "GiB" : "MiB").(ooms > 0 ? sprintf(", %d OOM%s", ooms, \
