@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/nearest.h"
 #include "traces/number.h"
 
 enum { VALUE_TEXT = 64 }; /* room for a value as text */
@@ -221,7 +222,8 @@ static enum frag_err set_value(const struct frag_policy *policy, void *state,
 static enum frag_err unknown(const struct frag_policy *policy, const char *key,
                              struct frag_error *e)
 {
-    char names[256] = "";
+    struct nearest near = nearest_to(key);
+    char hint[NEAREST_HINT], names[256] = "";
     size_t used = 0;
 
     if (!policy->params)
@@ -230,14 +232,15 @@ static enum frag_err unknown(const struct frag_policy *policy, const char *key,
             "%s: unknown parameter %s; the policy has no parameters",
             policy->name, key);
     for (const struct frag_param *p = policy->params; p->name; p++) {
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                 used ? ", " : "", p->name);
-        if (used >= sizeof(names))
-            break;
+        nearest_try(&near, p->name);
+        if (used < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                     used ? ", " : "", p->name);
     }
-    return frag_fail(e, FRAG_INVALID,
-                     "%s: unknown parameter %s; expected one of %s",
-                     policy->name, key, names);
+    nearest_hint(&near, hint);
+    return frag_fail(
+        e, FRAG_INVALID, "%s: unknown parameter %s%s %sxpected one of %s",
+        policy->name, key, *hint ? hint : ";", *hint ? "E" : "e", names);
 }
 
 /* Reads one "key=value"; overwrites the '=' in the text. */

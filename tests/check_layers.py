@@ -42,6 +42,7 @@ ROOMS = {
                            "policies/heap.c", "policies/params.c",
                            "policies/params.h"],
                           "policies/device traces/base.h traces/grow.h "
+                          "traces/nearest.h "
                           "traces/number.h +"),
     "policies/mechanism": ([], "policies/policy.h +"),
     "policies/torch": ([], "policies/mechanism traces/torch_sizes.h +"),

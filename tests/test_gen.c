@@ -148,7 +148,9 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
         const char *name, *params, *words;
     } rows[] = {
         {"stationary", "alocs=1",
-         "stationary: there is no parameter alocs; \"fragsim gen\" lists the "
+         "stationary: there is no parameter alocs; did you mean \"allocs\"?"},
+        {"stationary", "xyzzy=1",
+         "stationary: there is no parameter xyzzy; \"fragsim gen\" lists the "
          "parameters"},
         {"stationary", "allocs",
          "stationary: expected key=value, found "

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/nearest.h"
+
 enum { MAX_TEXT = 1024, MAX_TOKENS = 256 };
 
 /* The text, split at the characters , : [ ] into tokens. White space is
@@ -243,22 +245,37 @@ static const struct key *find_key(const char *name)
     return NULL;
 }
 
+/* Reports a setting such as "expandable_segments=True". */
+static enum frag_err equals_sign(const char *text, struct frag_error *e)
+{
+    const size_t length = strcspn(text, "=");
+
+    return frag_fail(e, FRAG_INVALID,
+                     "\"%.80s\": expected a colon between a setting of PyTorch "
+                     "and its value, found \"=\"; write %.*s:%.40s",
+                     text, (int)(length < 40 ? length : 40), text,
+                     text + length + 1);
+}
+
 static enum frag_err unknown_key(const char *name, struct frag_error *e)
 {
-    char known[400] = "";
+    struct nearest near = nearest_to(name);
+    char hint[NEAREST_HINT], known[400] = "";
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         size_t length = strlen(known);
 
+        nearest_try(&near, keys[i].name);
         if (keys[i].kind <= BACKEND)
             snprintf(known + length, sizeof(known) - length, "%s%s",
                      length ? ", " : "", keys[i].name);
     }
+    nearest_hint(&near, hint);
     return frag_fail(
         e, FRAG_INVALID,
-        "\"%.40s\" is not an allocator setting of PyTorch 2.11; the "
+        "\"%.40s\" is not an allocator setting of PyTorch 2.11%s %s "
         "settings that affect placement are %s",
-        name, known);
+        name, *hint ? hint : ";", *hint ? "The" : "the", known);
 }
 
 static enum frag_err read_backend(const char *word, struct frag_error *e)
@@ -315,6 +332,8 @@ static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
     for (t->at = 0; t->at < t->count;) {
         const struct key *key = find_key(t->token[t->at]);
 
+        if (!key && strchr(t->token[t->at], '='))
+            return equals_sign(t->token[t->at], e);
         if (!key)
             return unknown_key(t->token[t->at], e);
         next_token(t);

@@ -6,7 +6,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
-#include "sim/experiments/nearest.h"
+#include "traces/nearest.h"
 #include "traces/printable.h"
 
 static const struct verb *const verbs[] = {
@@ -39,14 +39,13 @@ static char *command_line(int argc, char **argv)
 
 static int unknown(const char *name)
 {
-    const char *names[sizeof(verbs) / sizeof(*verbs)] = {0}, *near;
+    struct nearest near = nearest_to(name);
+    char hint[NEAREST_HINT];
 
     for (size_t i = 0; verbs[i]; i++)
-        names[i] = verbs[i]->name;
-    near = nearest_name(name, names);
-    printable_line(stderr, "fragsim: there is no command \"%s\"%s%s%s", name,
-                   near ? "; did you mean \"" : "", near ? near : "",
-                   near ? "\"?" : "");
+        nearest_try(&near, verbs[i]->name);
+    printable_line(stderr, "fragsim: there is no command \"%s\"%s", name,
+                   nearest_hint(&near, hint));
     fputs("Try `fragsim help'.\n", stderr);
     return EXIT_USE;
 }

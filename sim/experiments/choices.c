@@ -8,36 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/experiments/nearest.h"
 #include "sim/experiments/plugin.h"
 #include "traces/bytes/sha256.h"
 #include "traces/grow.h"
+#include "traces/nearest.h"
 
 static const char recorded_mark[] = "@recorded";
 
 static enum frag_err unknown(const char *name, struct frag_error *e)
 {
-    enum { NAMES = 64 };
-    const char *names[NAMES + 1] = {0}, *near;
-    char list[256] = "";
-    size_t n = 0, used = 0;
+    struct nearest near = nearest_to(name);
+    char hint[NEAREST_HINT], list[256] = "";
+    size_t used = 0;
 
-    for (; frag_policies[n] && n < NAMES; n++) {
-        names[n] = frag_policies[n]->name;
+    for (size_t i = 0; frag_policies[i]; i++) {
+        nearest_try(&near, frag_policies[i]->name);
         if (used < sizeof(list))
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
-                                     n ? ", " : "", names[n]);
+                                     i ? ", " : "", frag_policies[i]->name);
     }
-    near = nearest_name(name, names);
-    if (near)
-        return frag_fail(e, FRAG_INVALID,
-                         "there is no policy \"%s\"; did you mean \"%s\"? The "
-                         "policies are %s",
-                         name, near, list);
+    nearest_hint(&near, hint);
     return frag_fail(e, FRAG_INVALID,
-                     "there is no policy \"%s\"; the "
-                     "policies are %s",
-                     name, list);
+                     "there is no policy \"%.80s\"%s %s policies are %s", name,
+                     *hint ? hint : ";", *hint ? "The" : "the", list);
 }
 
 enum frag_err policy_named(const char *name, const struct frag_policy **out,

@@ -2,30 +2,53 @@
 #include "sim/experiments/devices.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-enum frag_err input_no_device(const char *path, uint64_t wanted,
-                              struct frag_error *e)
+void input_devices_add(struct input_devices *list, uint32_t device)
 {
-    return frag_fail(e, FRAG_INVALID, "%s: the trace has no device %" PRIu64,
-                     path, wanted);
+    if (list->used < sizeof(list->text))
+        list->used += (size_t)snprintf(
+            list->text + list->used, sizeof(list->text) - list->used,
+            "%s%" PRIu32, list->used ? ", " : "", device);
+}
+
+static struct input_devices devices_of(const struct frag_trace *t)
+{
+    struct input_devices list = {"", 0};
+
+    for (uint32_t i = 0; i < t->device_count; i++)
+        input_devices_add(&list, t->devices[i].device);
+    return list;
+}
+
+enum frag_err input_no_device(const char *path,
+                              const struct input_devices *devices,
+                              uint64_t wanted, struct frag_error *e)
+{
+    return frag_fail(e, FRAG_INVALID,
+                     "%s: the trace has no device %" PRIu64
+                     "; its devices are: %s",
+                     path, wanted, devices->text);
 }
 
 enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
                            const struct frag_device_trace **out,
                            struct frag_error *e)
 {
+    const struct input_devices devices = devices_of(t);
+
     if (wanted == INPUT_ANY_DEVICE && t->device_count != 1)
         return frag_fail(e, FRAG_INVALID,
                          "%s: the trace has %" PRIu32
                          " devices; choose one with "
-                         "--device",
-                         t->path, t->device_count);
+                         "--device: %s",
+                         t->path, t->device_count, devices.text);
     for (uint32_t i = 0; i < t->device_count; i++)
         if (wanted == INPUT_ANY_DEVICE || t->devices[i].device == wanted) {
             *out = &t->devices[i];
             return FRAG_OK;
         }
-    return input_no_device(t->path, wanted, e);
+    return input_no_device(t->path, &devices, wanted, e);
 }
 
 static bool has_history(const struct frag_device_trace *device)
@@ -56,6 +79,7 @@ enum frag_err input_each_device(const struct frag_trace *t, const char *name,
                                 uint64_t wanted, input_visit *visit, void *user,
                                 struct frag_error *e)
 {
+    const struct input_devices devices = devices_of(t);
     bool found = false;
 
     for (uint32_t i = 0; i < t->device_count; i++) {
@@ -66,5 +90,5 @@ enum frag_err input_each_device(const struct frag_trace *t, const char *name,
         FRAG_TRY(visit(user, &in, e));
         found = true;
     }
-    return found ? FRAG_OK : input_no_device(t->path, wanted, e);
+    return found ? FRAG_OK : input_no_device(t->path, &devices, wanted, e);
 }

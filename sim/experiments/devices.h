@@ -14,8 +14,18 @@ enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
                            const struct frag_device_trace **out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Returns INVALID: the trace at that path has no device `wanted`. */
-enum frag_err input_no_device(const char *path, uint64_t wanted,
+/* The numbers of a trace's devices for a message: "0, 1, 2". Empty when zeroed.
+ * What has no room is left out. */
+struct input_devices {
+    char text[128];
+    size_t used;
+};
+void input_devices_add(struct input_devices *list, uint32_t device);
+
+/* Returns INVALID: the trace at that path has no device `wanted`, but these. */
+enum frag_err input_no_device(const char *path,
+                              const struct input_devices *devices,
+                              uint64_t wanted,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
 /* One device of a trace; valid during a visit. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "traces/gen/gen.h"
+#include "traces/nearest.h"
 
 const struct frag_generator *const frag_generators[] = {
 #define GENERATOR(name) &frag_generator_##name,
@@ -114,23 +115,25 @@ static enum frag_err wrong_value(const struct frag_generator *g,
 static enum frag_err set(const struct frag_generator *g, char *word,
                          char *values, struct frag_error *e)
 {
-    char *value = strchr(word, '=');
+    struct nearest near = nearest_to(word);
+    char *value = strchr(word, '='), hint[NEAREST_HINT];
 
     if (!value)
         return frag_fail(e, FRAG_INVALID,
                          "%s: expected key=value, found \"%s\"", g->name, word);
     *value++ = '\0';
     for (const struct frag_gen_param *p = g->params; p->name; p++) {
+        nearest_try(&near, p->name);
         if (strcmp(p->name, word) != 0)
             continue;
         return read_value(p, value, values + p->offset)
                    ? FRAG_OK
                    : wrong_value(g, p, value, e);
     }
-    return frag_fail(e, FRAG_INVALID,
-                     "%s: there is no parameter %s; \"fragsim gen\" lists the "
-                     "parameters",
-                     g->name, word);
+    nearest_hint(&near, hint);
+    return frag_fail(e, FRAG_INVALID, "%s: there is no parameter %s%s", g->name,
+                     word,
+                     *hint ? hint : "; \"fragsim gen\" lists the parameters");
 }
 
 /* Sets all values: first the defaults, then those of the text. The text is cut

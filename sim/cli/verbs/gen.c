@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
-#include "sim/experiments/nearest.h"
 #include "traces/bytes/sink.h"
 #include "traces/gen/generator.h"
+#include "traces/nearest.h"
 
 struct values {
     struct common common;
@@ -28,20 +28,14 @@ static void print_generator(const struct frag_generator *g)
 
 static enum frag_err unknown(const char *name, struct frag_error *e)
 {
-    enum { NAMES = 64 };
-    const char *names[NAMES + 1] = {0}, *near;
+    struct nearest near = nearest_to(name);
+    char hint[NEAREST_HINT];
 
-    for (size_t i = 0; frag_generators[i] && i < NAMES; i++)
-        names[i] = frag_generators[i]->name;
-    near = nearest_name(name, names);
-    if (near)
-        return frag_fail(e, FRAG_INVALID,
-                         "there is no generator \"%s\"; did you mean \"%s\"?",
-                         name, near);
-    return frag_fail(e, FRAG_INVALID,
-                     "there is no generator \"%s\"; `fragsim gen' lists all "
-                     "generators",
-                     name);
+    for (size_t i = 0; frag_generators[i]; i++)
+        nearest_try(&near, frag_generators[i]->name);
+    nearest_hint(&near, hint);
+    return frag_fail(e, FRAG_INVALID, "there is no generator \"%s\"%s", name,
+                     *hint ? hint : "; `fragsim gen' lists all generators");
 }
 
 static enum frag_err generate(const struct values *v, struct frag_error *e)

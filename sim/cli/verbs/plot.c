@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
@@ -11,6 +12,7 @@
 #include "sim/cli/output/inputs.h"
 #include "traces/facts.h"
 #include "traces/name.h"
+#include "traces/nearest.h"
 
 struct values {
     struct common common;
@@ -156,17 +158,27 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
 /* Reports all figures' names, as in "a, b and c". */
 static int no_such_figure(const struct call *call, const char *name)
 {
-    char known[256] = "";
+    struct nearest near = nearest_to(name);
+    char hint[NEAREST_HINT], known[256] = "";
     size_t at = 0;
 
-    for (size_t i = 0; figures[i] && at < sizeof(known); i++)
-        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s",
-                               !i               ? ""
-                               : figures[i + 1] ? ", "
-                                                : " and ",
-                               figures[i]->name);
-    return cli_misuse(call, "there is no figure \"%s\"; the figures are %s",
-                      name, known);
+    for (size_t i = 0; figures[i]; i++) {
+        nearest_try(&near, figures[i]->name);
+        if (at < sizeof(known))
+            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s",
+                                   !i               ? ""
+                                   : figures[i + 1] ? ", "
+                                                    : " and ",
+                                   figures[i]->name);
+    }
+    nearest_hint(&near, hint);
+    if (access(name, F_OK) == 0)
+        return cli_misuse(call,
+                          "%s: expected the name of a figure after the files, "
+                          "found a file; the figures are %s",
+                          name, known);
+    return cli_misuse(call, "there is no figure \"%s\"%s %s figures are %s",
+                      name, *hint ? hint : ";", *hint ? "The" : "the", known);
 }
 
 static int plot_run(const struct call *call, const void *values)

@@ -141,19 +141,21 @@ static enum frag_err make_cells(const struct sweep *s,
     const uint64_t wanted = s->spec->device;
     size_t room = (size_t)(trace->end - trace->first) * on->device_count;
     enum frag_err err = FRAG_OK;
+    struct input_devices devices = {"", 0};
     bool found = false;
 
     trace->cells = calloc(room + 1, sizeof(*trace->cells));
     if (!trace->cells)
         return no_memory(trace, e);
     for (uint32_t i = 0; err == FRAG_OK && i < on->device_count; i++) {
+        input_devices_add(&devices, on->devices[i].device);
         if (wanted != INPUT_ANY_DEVICE && on->devices[i].device != wanted)
             continue;
         err = make_device_cells(s, trace, i, e);
         found = true;
     }
     if (err == FRAG_OK && !found)
-        err = input_no_device(trace->path, wanted, e);
+        err = input_no_device(trace->path, &devices, wanted, e);
     if (err != FRAG_OK)
         drop_cells(trace);
     return err;

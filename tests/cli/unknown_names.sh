@@ -1,0 +1,15 @@
+# Each unknown name has the nearest known one in its message.
+try() {
+    fragsim "$@"
+    echo "$?"
+}
+try replay small.csv -p best-fit
+try replay small.csv -p bfc:fragmantation=yes
+try replay small.csv -p torch:expandable_segment:True
+try replay small.csv -p torch:garbage_collection:0.6
+try replay small.csv -p torch:expandable_segments=True
+try replay small.csv -p torch:qqqqqqq:1
+try gen training:step=5 -o t.h5
+try gen trainig -o t.h5
+try plot small.csv comprae -o c.svg
+try plot small.csv small.csv -o c.svg

@@ -1,0 +1,28 @@
+/* nearest.h - suggests a known name for a misspelt one. */
+#ifndef FRAG_TRACES_NEAREST_H
+#define FRAG_TRACES_NEAREST_H
+
+#include <stddef.h>
+
+/* A search: nearest_to starts it, and nearest_try offers it one known name. */
+struct nearest {
+    const char *name;  /* as the user wrote it; borrowed */
+    const char *found; /* the nearest name so far; NULL: none is near; borrowed
+                        */
+    size_t least;      /* number of changed letters that no longer counts */
+};
+
+/* Starts a search for the known name that needs the fewest changed letters. A
+ * name is near if it needs at most a third of the letters of `name`, rounded
+ * up, or if it begins with `name`, which then has at least 4 letters. Upper and
+ * lower case are the same letter, and so are - and _. */
+struct nearest nearest_to(const char *name);
+void nearest_try(struct nearest *n, const char *known);
+
+enum { NEAREST_HINT = 96 }; /* bytes for the text of nearest_hint */
+
+/* Writes "; did you mean "NAME"?" to `hint`, or "" if no name is near, and
+ * returns `hint`. */
+const char *nearest_hint(const struct nearest *n, char hint[NEAREST_HINT]);
+
+#endif
