@@ -714,8 +714,10 @@ static void what_is_missing_or_of_a_wrong_type_is_named(void **state)
          ": expected a trace entry in a list of trace entries, found an int"},
         {"{'device_traces':[],'device_traces':[]}",
          ": expected the list of device traces once, found a second one"},
-        {"{'a':3}", ": a snapshot, number 0: expected the key 'device_traces'"},
-        {"{}", ": a snapshot, number 0: expected the key 'device_traces'"},
+        {"{'a':3}", ": expected a snapshot, with the key 'segments' or "
+                    "'device_traces'"},
+        {"{}", ": expected a snapshot, with the key 'segments' or "
+               "'device_traces'"},
         {"3",
          ": expected a snapshot or the list of segments, found an integer"},
         {"'x'", ": expected a snapshot or the list of segments, found a text"},

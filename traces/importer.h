@@ -13,6 +13,11 @@ struct frag_source;       /* see traces/bytes/source.h */
 struct frag_build;        /* see traces/build/build.h */
 struct frag_read_options; /* see traces/trace.h */
 
+/* What messages tell a user who has no trace. */
+#define FRAG_RECORD_SNAPSHOT                                                \
+    "record a snapshot: torch.cuda.memory._record_memory_history() before " \
+    "the work, torch.cuda.memory._dump_snapshot(\"run.pickle\") after it"
+
 struct frag_importer {
     const char *name;    /* equals the name of its file or folder */
     const char *summary; /* one line for `fragsim help formats` */

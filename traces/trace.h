@@ -252,7 +252,8 @@ void frag_trace_close(struct frag_trace *trace); /* NULL is fine */
 
 /* The form of a file. Its first bytes on the disk decide the form. */
 enum frag_trace_form {
-    FRAG_FORM_PLAIN,      /* neither form below, or "-", or not readable */
+    FRAG_FORM_PLAIN,      /* neither form below, or not readable, or no regular
+                             file, which can be read only once */
     FRAG_FORM_PACKED,     /* gzip, xz, zstd or zip, whatever is inside */
     FRAG_FORM_TRACE_FILE, /* a trace file. HDF5 reads it, and HDF5 does not
                              support several threads at a time */

@@ -18,6 +18,16 @@ enum frag_err unpack_broken(const struct stage *s, const char *what,
                      s->name, s->below->used, s->ops->name, what);
 }
 
+enum frag_err unpack_cut_short(const struct stage *s, struct frag_error *e)
+{
+    const uint64_t end = s->below->used + s->below->count;
+
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": the file ends at byte %" PRIu64
+                     ", inside its %s data: it is incomplete; copy it again",
+                     s->name, end, end, s->ops->name);
+}
+
 enum frag_err unpack_no_memory(const struct stage *s, struct frag_error *e)
 {
     return frag_no_memory(e, "the unpacking of %s (%s)", s->name, s->ops->name);
@@ -46,7 +56,7 @@ enum frag_err unpack_inflate_step(struct stage *s, z_stream *z,
 
     FRAG_TRY(stage_peek(s->below, 1, e));
     if (!s->below->count)
-        return unpack_broken(s, "the file ends inside it", e);
+        return unpack_cut_short(s, e);
     z->next_in = s->below->at;
     z->avail_in =
         (uInt)(s->below->count < STAGE_BUFFER ? s->below->count : STAGE_BUFFER);
@@ -166,8 +176,6 @@ static void xz_fini(struct stage *s)
 static const char *xz_words(lzma_ret answer)
 {
     switch (answer) {
-    case LZMA_BUF_ERROR:
-        return "the file ends inside it";
     case LZMA_MEMLIMIT_ERROR:
         return "it needs more than 1 GiB of memory";
     case LZMA_OPTIONS_ERROR:
@@ -200,6 +208,8 @@ static enum frag_err xz_fill(struct stage *s, unsigned char *to, size_t room,
         return FRAG_OK;
     if (answer == LZMA_MEM_ERROR)
         return unpack_no_memory(s, e);
+    if (answer == LZMA_BUF_ERROR)
+        return unpack_cut_short(s, e);
     return unpack_broken(s, xz_words(answer), e);
 }
 
@@ -263,7 +273,7 @@ static enum frag_err zstd_fill(struct stage *s, unsigned char *to, size_t room,
             return unpack_broken(s, ZSTD_getErrorName(answer), e);
         if (!in.size && !out.pos) {
             if (!z->between)
-                return unpack_broken(s, "the file ends inside it", e);
+                return unpack_cut_short(s, e);
             s->ended = true;
         }
         if (in.size || out.pos)

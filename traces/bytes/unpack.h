@@ -11,6 +11,9 @@
  * `what` is wrong. */
 enum frag_err unpack_broken(const struct stage *s, const char *what,
                             struct frag_error *e);
+/* The same for a file that ends before its packed form does. The stage below
+ * has ended. */
+enum frag_err unpack_cut_short(const struct stage *s, struct frag_error *e);
 /* Returns NOMEM with a message that names the file and the packed form. */
 enum frag_err unpack_no_memory(const struct stage *s, struct frag_error *e);
 

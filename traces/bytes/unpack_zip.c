@@ -60,7 +60,7 @@ static enum frag_err need(struct stage *s, size_t count, struct frag_error *e)
 {
     FRAG_TRY(stage_peek(s->below, count, e));
     if (s->below->count < count)
-        return unpack_broken(s, "the file ends inside a header", e);
+        return unpack_cut_short(s, e);
     return FRAG_OK;
 }
 
@@ -149,7 +149,7 @@ static enum frag_err zip_read_stored(struct stage *s, unsigned char *to,
         return FRAG_OK;
     FRAG_TRY(stage_peek(s->below, 1, e));
     if (z->sized && !s->below->count)
-        return unpack_broken(s, "the file ends inside an entry", e);
+        return unpack_cut_short(s, e);
     *made = s->below->count < room ? s->below->count : room;
     memcpy(to, s->below->at, *made);
     stage_skip(s->below, *made);
@@ -184,7 +184,7 @@ static enum frag_err zip_pass_over(struct stage *s, struct frag_error *e)
     while (z->left) {
         FRAG_TRY(stage_peek(s->below, 1, e));
         if (!s->below->count)
-            return unpack_broken(s, "the file ends inside an entry", e);
+            return unpack_cut_short(s, e);
         const size_t step =
             s->below->count < z->left ? s->below->count : (size_t)z->left;
         stage_skip(s->below, step);

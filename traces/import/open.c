@@ -1,28 +1,16 @@
 /* open.c - opens any supported input. The content decides the format; the name
  * of the file does not matter. A trace file is not imported: traces/file/ reads
  * it. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "traces/build/build.h"
 #include "traces/bytes/source.h"
 #include "traces/file/trace_file.h"
 #include "traces/import/importers.h"
-
-/* Fails with CORRUPT and the list of the formats. */
-static enum frag_err unknown(const char *path, struct frag_error *e)
-{
-    char known[256] = "";
-    size_t at = 0;
-
-    for (size_t i = 0; frag_importers[i] && at < sizeof(known); i++)
-        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s, ",
-                               frag_importers[i]->name);
-    return frag_fail(e, FRAG_CORRUPT,
-                     "%s:0: expected a known format (%sor a trace file), found "
-                     "none of them; \"fragsim help formats\" describes them",
-                     path, known);
-}
+#include "traces/import/mistaken.h"
 
 /* Finds the first importer that recognizes the first bytes. */
 static enum frag_err recognize(struct frag_source *source, const char *path,
@@ -46,7 +34,23 @@ static enum frag_err recognize(struct frag_source *source, const char *path,
             *found = frag_importers[i];
             return FRAG_OK;
         }
-    return unknown(path, e);
+    return mistaken_explain(source, e);
+}
+
+/* A trace ends where its input ends: bytes after it would be ignored. */
+static enum frag_err expect_end(struct frag_source *source,
+                                struct frag_error *e)
+{
+    const unsigned char *bytes;
+    enum frag_err err;
+
+    if (!frag_source_peek(source, 1, &bytes, &err, e) || err != FRAG_OK)
+        return err;
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected the end of the input after the "
+                     "trace, found more data, such as a second trace; pass "
+                     "each trace as a file of its own",
+                     frag_source_name(source), frag_source_offset(source));
 }
 
 /* Imports the source; on success *out is the trace with the SHA-256 and the
@@ -62,6 +66,7 @@ static enum frag_err import(struct frag_source *source,
     enum frag_err err;
 
     FRAG_TRY(importer->read(source, build, opts, e));
+    FRAG_TRY(expect_end(source, e));
     FRAG_TRY(frag_source_sha256(source, sha256, e));
     err = frag_build_finish(build, opts, &t, e);
     if (err != FRAG_OK)
@@ -96,9 +101,14 @@ close_source:
 enum frag_trace_form frag_trace_form(const char *path)
 {
     unsigned char bytes[8];
-    FILE *file = strcmp(path, "-") != 0 ? fopen(path, "rbe") : NULL;
+    struct stat st;
     size_t count;
+    FILE *file;
 
+    /* A pipe is not opened here: it would lose the bytes that are read. */
+    if (!strcmp(path, "-") || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return FRAG_FORM_PLAIN;
+    file = fopen(path, "rbe");
     if (!file)
         return FRAG_FORM_PLAIN;
     count = fread(bytes, 1, sizeof(bytes), file);

@@ -1,6 +1,7 @@
 /* ops.c - the opcodes of a pickle: those that build plain values are run, all
  * others are refused with a message. Python's module pickletools documents the
  * opcodes. */
+#include "traces/importer.h"
 #include "traces/pickle/reader.h"
 
 enum { TEXT_MAX = 1 << 24 }; /* bytes of one text */
@@ -326,8 +327,9 @@ RUN(call)
 {
     IGNORE;
     return pickle_bad(p,
-                      "expected plain values, found the opcode %s, which calls "
-                      "a function; a snapshot has none",
+                      "expected the plain values of a snapshot, found the "
+                      "opcode %s, which calls a function, as in a checkpoint "
+                      "or a state dict; " FRAG_RECORD_SNAPSHOT,
                       name_of(p));
 }
 

@@ -90,7 +90,10 @@ enum frag_err bytes_refill(struct pickle *p)
 
 enum frag_err bytes_cut_short(const struct pickle *p)
 {
-    return pickle_bad(p, "the file ends inside the pickle: it is truncated");
+    return pickle_bad(p,
+                      "the input ends at byte %" PRIu64 ", inside the pickle: "
+                      "it is incomplete; copy it again or record it again",
+                      p->base + (uint64_t)(p->end - p->start));
 }
 
 /* Reads `size` bytes, more than the window holds, into a buffer. The buffer

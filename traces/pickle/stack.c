@@ -1,6 +1,7 @@
 /* stack.c - the stack of a pickle reader: decides the kind of each container
  * and when it is complete, and passes its members to the callbacks of the
  * schema. */
+#include "traces/importer.h"
 #include "traces/pickle/reader.h"
 
 #include <string.h>
@@ -442,7 +443,8 @@ enum frag_err stack_stop(struct pickle *p)
                           p->count);
     FRAG_TRY(seal_from(p, 0));
     if (v->tag != PICKLE_DONE)
-        return pickle_bad(p, "expected %s or %s, found %s",
+        return pickle_bad(p,
+                          "expected %s or %s, found %s; " FRAG_RECORD_SNAPSHOT,
                           p->schema->kinds[p->schema->root_dict]->name,
                           p->schema->kinds[p->schema->root_list]->name,
                           pickle_describe(p, v));

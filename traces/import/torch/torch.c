@@ -3,6 +3,8 @@
  * the schema of the pickle, the outermost dictionary, and the importer. */
 #include "traces/import/torch/torch.h"
 
+#include <inttypes.h>
+
 static enum frag_err overflows_add(void *user, uint8_t kind,
                                    const struct pickle_value *items,
                                    size_t count, struct frag_error *e)
@@ -58,7 +60,11 @@ static enum frag_err snapshot_seal(void *user, uint8_t kind, uint32_t *result,
     (void)result;
     if (object_has(o, T_SEGMENTS) || object_has(o, T_TRACES))
         return FRAG_OK;
-    return object_bad(in, K_SNAPSHOT, "the key", W_device_traces, "none", e);
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected a snapshot, with the key "
+                     "'segments' or 'device_traces'; found a dictionary of "
+                     "another kind; " FRAG_RECORD_SNAPSHOT,
+                     frag_source_name(in->source), o->where);
 }
 
 static const struct pickle_member members[] = {
