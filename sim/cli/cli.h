@@ -69,6 +69,11 @@ struct verb {
 /* The verb of that name in `verbs` (ended by NULL); NULL if there is none. */
 const struct verb *verb_find(const struct verb *const *verbs, const char *name);
 
+/* The verb that a user probably means by a name that no verb has; NULL if there
+ * is none. */
+const struct verb *verb_meant(const struct verb *const *verbs,
+                              const char *name);
+
 /* Prints "fragsim VERB: MESSAGE" to stderr, in its printable form, and returns
  * the exit code of err. MESSAGE is the text of e, or the description of err if
  * e is NULL or empty. For FRAG_OK nothing is printed. After a signal MESSAGE is

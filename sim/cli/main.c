@@ -3,10 +3,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
-#include "traces/nearest.h"
 #include "traces/printable.h"
 
 static const struct verb *const verbs[] = {
@@ -39,15 +39,55 @@ static char *command_line(int argc, char **argv)
 
 static int unknown(const char *name)
 {
-    struct nearest near = nearest_to(name);
-    char hint[NEAREST_HINT];
+    const struct verb *meant = verb_meant(verbs, name);
 
-    for (size_t i = 0; verbs[i]; i++)
-        nearest_try(&near, verbs[i]->name);
-    printable_line(stderr, "fragsim: there is no command \"%s\"%s", name,
-                   nearest_hint(&near, hint));
-    fputs("Try `fragsim help'.\n", stderr);
+    if (access(name, F_OK) == 0) {
+        printable_line(stderr, "fragsim: expected a command before the file %s",
+                       name);
+        printable_line(stderr, "Try `fragsim replay %s' or `fragsim help'.",
+                       name);
+        return EXIT_USE;
+    }
+    if (*name == '-')
+        printable_line(stderr,
+                       "fragsim: expected a command before the option %s",
+                       name);
+    else if (meant)
+        printable_line(stderr,
+                       "fragsim: there is no command \"%s\"; did you mean "
+                       "\"%s\" (%s)?",
+                       name, meant->name, meant->summary);
+    else
+        printable_line(stderr, "fragsim: there is no command \"%s\"", name);
+    if (*name != '-' && meant)
+        fprintf(stderr, "Try `fragsim %s --help' or `fragsim help'.\n",
+                meant->name);
+    else
+        fputs("Try `fragsim help'.\n", stderr);
     return EXIT_USE;
+}
+
+static bool is_one_of(const char *text, const char *const *list)
+{
+    for (; *list; list++)
+        if (!strcmp(text, *list))
+            return true;
+    return false;
+}
+
+/* Rewrites the ways in which users ask for help to "help [VERB]". */
+static void ask_help(int argc, char **argv)
+{
+    static const char *const flags[] = {"--help", "-h", NULL};
+    static char help[] = "help";
+
+    if (is_one_of(argv[1], flags))
+        argv[1] = help;
+    else if (argc == 3 && !strcmp(argv[2], help) && verb_find(verbs, argv[1]) &&
+             access(help, F_OK) != 0) {
+        argv[2] = argv[1];
+        argv[1] = help;
+    }
 }
 
 static int run(const struct verb *verb, int argc, char **argv, char *command)
@@ -59,6 +99,7 @@ static int run(const struct verb *verb, int argc, char **argv, char *command)
     if (!values)
         return cli_fail(&call, FRAG_NOMEM, NULL);
     memcpy(values, verb->defaults, verb->size);
+    options_check(verb, argc, argv);
     options_parse(verb, argc, argv, values);
     code = verb->run(&call, values);
     options_free(verb, values);
@@ -73,6 +114,8 @@ static int run(const struct verb *verb, int argc, char **argv, char *command)
 
 int main(int argc, char **argv)
 {
+    static const char *const version_flags[] = {"--version", "-V", "version",
+                                                NULL};
     const struct verb *verb;
     char *command;
     int code;
@@ -82,14 +125,11 @@ int main(int argc, char **argv)
         manual_overview(stderr, verbs);
         return EXIT_USE;
     }
-    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+    if (is_one_of(argv[1], version_flags)) {
         cli_version(stdout);
         return EXIT_DONE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        manual_overview(stdout, verbs);
-        return EXIT_DONE;
-    }
+    ask_help(argc, argv);
     verb = verb_find(verbs, argv[1]);
     if (!verb)
         return unknown(argv[1]);

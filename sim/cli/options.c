@@ -143,10 +143,10 @@ static const char *store(const struct parser *p, const struct option_row *row,
         return NULL;
     case OPTION_TEXT:
         *(const char **)at = given_text(p, text);
-        return *text ? NULL : "a text that is not empty";
+        return NULL;
     case OPTION_LIST:
         append(at, given_text(p, text), state);
-        return *text ? NULL : "a text that is not empty";
+        return NULL;
     case OPTION_SIZE:
         store_size(at, row->name, text, state);
         return NULL;
@@ -165,8 +165,12 @@ static const char *store(const struct parser *p, const struct option_row *row,
 static void set(const struct parser *p, const struct option_row *row,
                 char *text, struct argp_state *state)
 {
-    const char *expected = store(p, row, text, state);
+    const char *expected;
 
+    if (row->value && !*text)
+        argp_error(state, "--%s: expected %s, found an empty text", row->name,
+                   row->value);
+    expected = store(p, row, text, state);
     if (expected)
         argp_error(state, "--%s: expected %s, found \"%s\"", row->name,
                    expected, text);

@@ -45,6 +45,11 @@ struct verb;
  * --help ends the process with EXIT_DONE. */
 void options_parse(const struct verb *verb, int argc, char **argv,
                    void *values);
+/* Refuses an option that does not exist, that lacks its value, or that has one
+ * and must not: it names the nearest option on stderr and ends the process with
+ * EXIT_USE. -h, if no option of the verb has that name, prints the help and
+ * ends it with EXIT_DONE. It comes before options_parse. */
+void options_check(const struct verb *verb, int argc, char **argv);
 /* Frees the lists in `values`, not `values` itself. */
 void options_free(const struct verb *verb, void *values);
 

@@ -5,6 +5,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/completion.h"
 #include "sim/cli/manual.h"
+#include "traces/nearest.h"
 
 enum shell { NO_SHELL, BASH, ZSH };
 
@@ -14,15 +15,26 @@ struct values {
     unsigned completion; /* enum shell */
 };
 
+/* `meant` is the nearest name or NULL. */
+static int unknown(const struct call *call, const char *what, const char *name,
+                   const char *meant)
+{
+    if (meant)
+        return cli_misuse(call,
+                          "there is no %s \"%s\"; did you mean \"%s\"? Type "
+                          "`fragsim help %s'",
+                          what, name, meant, meant);
+    return cli_misuse(call, "there is no %s \"%s\"; `fragsim help' lists them",
+                      what, name);
+}
+
 static int print_man(const struct call *call, const char *name)
 {
     const struct verb *verb = name ? verb_find(call->verbs, name) : NULL;
+    const struct verb *meant = name ? verb_meant(call->verbs, name) : NULL;
 
     if (name && !verb)
-        return cli_misuse(call,
-                          "there is no command \"%s\"; `fragsim help' "
-                          "lists them",
-                          name);
+        return unknown(call, "command", name, meant ? meant->name : NULL);
     if (verb)
         manual_verb_page(stdout, verb);
     else
@@ -35,6 +47,7 @@ static int help_run(const struct call *call, const void *values)
     const struct values *v = values;
     const char *name = v->common.args.count ? v->common.args.items[0] : NULL;
     const struct verb *verb;
+    struct nearest near;
 
     if (v->man)
         return print_man(call, name);
@@ -50,15 +63,17 @@ static int help_run(const struct call *call, const void *values)
     verb = verb_find(call->verbs, name);
     if (verb)
         options_help(verb);
-    for (size_t i = 0; topics[i].name; i++)
+    near = nearest_to(name);
+    for (size_t i = 0; topics[i].name; i++) {
+        nearest_try(&near, topics[i].name);
         if (!strcmp(topics[i].name, name)) {
             topics[i].print(stdout);
             return EXIT_DONE;
         }
-    return cli_misuse(call,
-                      "there is no command or topic \"%s\"; `fragsim "
-                      "help' lists them",
-                      name);
+    }
+    verb = verb_meant(call->verbs, name);
+    return unknown(call, "command or topic", name,
+                   near.found || !verb ? near.found : verb->name);
 }
 
 static const struct option_row options[] = {
