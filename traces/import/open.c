@@ -10,6 +10,7 @@
 #include "traces/bytes/source.h"
 #include "traces/file/trace_file.h"
 #include "traces/import/importers.h"
+#include "traces/import/missing.h"
 #include "traces/import/mistaken.h"
 
 /* Finds the first importer that recognizes the first bytes. */
@@ -125,6 +126,7 @@ enum frag_err frag_trace_open(const char *path,
 {
     enum frag_err err;
 
+    FRAG_TRY(missing_check(path, e));
     if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
         err = trace_file_read(path, opts, out, e);
     else

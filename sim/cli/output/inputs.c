@@ -3,10 +3,57 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "policies/policy.h"
 #include "sim/cli/cli.h"
+#include "traces/import/missing.h"
 #include "traces/name.h"
 #include "traces/printable.h"
+
+/* Returns INVALID if the name that no file has is an option's value. */
+static enum frag_err check_meaning(const char *path, struct frag_error *e)
+{
+    char name[64];
+    frag_size size;
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(path, ":@"), path);
+    if (frag_policy_find(name))
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a trace, found the name of a policy; a "
+                         "policy follows -p: -p %s",
+                         path, path);
+    if (frag_size_parse(path, &size) == FRAG_OK)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a trace, found a size; a capacity "
+                         "follows -c: -c %s",
+                         path, path);
+    return FRAG_OK;
+}
+
+/* Finds a wrong name before anything is read. */
+static enum frag_err check_name(const char *path, struct frag_error *e)
+{
+    if (!missing_exists(path))
+        FRAG_TRY(check_meaning(path, e));
+    return missing_check(path, e);
+}
+
+/* Finds all wrong names before the first trace is read, which may take long. */
+static enum frag_err check_names(const struct texts *paths,
+                                 struct frag_error *e)
+{
+    size_t stdins = 0;
+
+    for (size_t i = 0; i < paths->count; i++) {
+        FRAG_TRY(check_name(paths->items[i], e));
+        stdins += !strcmp(paths->items[i], "-");
+    }
+    return stdins <= 1 ? FRAG_OK
+                       : frag_fail(e, FRAG_INVALID,
+                                   "-: expected stdin once, found it %zu times",
+                                   stdins);
+}
 
 enum frag_err input_open(const char *path, frag_size limit,
                          struct progress *progress, struct frag_trace **out,
@@ -16,6 +63,7 @@ enum frag_err input_open(const char *path, frag_size limit,
         .limit = limit, .progress = progress_tick, .user = progress};
     enum frag_err err;
 
+    FRAG_TRY(check_name(path, e));
     progress_step(progress, 0, 0, "B", 1, path);
     err = frag_trace_open(path, &options, out, e);
     progress_clear(progress);
@@ -51,6 +99,7 @@ static enum frag_err visit_file(const struct inputs *in, const char *path,
 enum frag_err inputs_each(const struct inputs *in, input_visit *visit,
                           void *user, struct frag_error *e)
 {
+    FRAG_TRY(check_names(in->paths, e));
     for (size_t i = 0; i < in->paths->count; i++)
         FRAG_TRY(visit_file(in, in->paths->items[i], visit, user, e));
     return FRAG_OK;

@@ -8,7 +8,8 @@
 #include "traces/trace.h"
 
 /* Opens one trace with a progress bar, which is cleared afterwards. limit and
- * errors are those of frag_trace_open. */
+ * errors are those of frag_trace_open; INVALID if no file has that name but a
+ * policy has, or it is a size. */
 enum frag_err input_open(const char *path, frag_size limit,
                          struct progress *progress, struct frag_trace **out,
                          struct frag_error *e) FRAG_MUST_CHECK;
@@ -25,8 +26,9 @@ struct inputs {
     struct progress *progress;
 };
 
-/* Calls `visit` for the devices of all files in order. Each file is closed
- * before the next is opened. Errors of input_open and input_each_device, NOMEM.
+/* Calls `visit` for the devices of all files in order. All names are checked
+ * before the first file is opened; each file is closed before the next is
+ * opened. Errors of input_open and input_each_device, NOMEM.
  */
 enum frag_err inputs_each(const struct inputs *in, input_visit *visit,
                           void *user, struct frag_error *e) FRAG_MUST_CHECK;
