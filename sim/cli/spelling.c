@@ -7,6 +7,7 @@
 
 #include "sim/cli/cli.h"
 #include "traces/nearest.h"
+#include "traces/printable.h"
 
 /* Names under which users look for a command. */
 static const struct guess {
@@ -40,13 +41,14 @@ static _Noreturn void refuse(const struct verb *verb, const char *format, ...)
 
 static _Noreturn void refuse(const struct verb *verb, const char *format, ...)
 {
+    char text[PRINTABLE_LINE];
     va_list args;
 
-    fprintf(stderr, "fragsim %s: ", verb->name);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "\nTry `fragsim %s --help'.\n", verb->name);
+    printable_line(stderr, "fragsim %s: %s", verb->name, text);
+    fprintf(stderr, "Try `fragsim %s --help'.\n", verb->name);
     exit(EXIT_USE);
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -351,27 +352,41 @@ static enum frag_err get_runs(hid_t file, const struct frag_result_row *rows,
     return err;
 }
 
+/* Whether the file calls itself a result file. */
+static bool is_named_results(hid_t file)
+{
+    char *name = get_text(file, "schema_name");
+    bool is = name && !strcmp(name, "fragsim-results");
+
+    free(name);
+    return is;
+}
+
 static enum frag_err check_schema(hid_t file, const char *path,
                                   struct frag_error *e)
 {
-    char *name = get_text(file, "schema_name");
-    char *version = get_text(file, "schema_version");
+    char *version;
     enum frag_err err = FRAG_OK;
 
-    if (!name || strcmp(name, "fragsim-results") != 0)
-        err = frag_fail(
-            e, FRAG_CORRUPT,
-            "%s: expected a fragsim result file, found another HDF5 file",
-            path);
-    else if (!version || (strncmp(version, "1.", 2) != 0 &&
-                          strncmp(version, FRAG_RESULTS_SCHEMA, 2) != 0))
+    if (!is_named_results(file) && H5Lexists(file, "devices", H5P_DEFAULT) > 0)
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: expected a result file, found a trace file; make "
+                         "results of it first: fragsim replay %s -o results.h5",
+                         path, path);
+    if (!is_named_results(file))
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: expected a fragsim result file, found another "
+                         "HDF5 file",
+                         path);
+    version = get_text(file, "schema_version");
+    if (!version || (strncmp(version, "1.", 2) != 0 &&
+                     strncmp(version, FRAG_RESULTS_SCHEMA, 2) != 0))
         err = frag_fail(e, FRAG_CORRUPT,
                         "%s: expected a schema_version up to "
                         "" FRAG_RESULTS_SCHEMA ", found \"%s\"; use the "
                         "fragsim that wrote the file, or a later one",
                         path, version ? version : "");
     free(version);
-    free(name);
     return err;
 }
 
@@ -433,6 +448,34 @@ static enum frag_err load(hid_t file, const char *path,
     return FRAG_OK;
 }
 
+static bool begins_as_hdf5(const char *path)
+{
+    static const char mark[] = {'\x89', 'H',  'D',    'F',
+                                '\r',   '\n', '\x1a', '\n'};
+    char bytes[sizeof(mark)];
+    FILE *file = fopen(path, "rbe");
+    const size_t count = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+
+    if (file)
+        fclose(file);
+    return count == sizeof(mark) && !memcmp(bytes, mark, sizeof(mark));
+}
+
+bool frag_results_is(const char *path)
+{
+    bool is;
+    hid_t file;
+
+    if (!begins_as_hdf5(path))
+        return false;
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    is = file >= 0 && is_named_results(file);
+    if (file >= 0)
+        H5Fclose(file);
+    return is;
+}
+
 /* Reports why HDF5 could not open the file: the file is missing or locked, or
  * is not HDF5. */
 static enum frag_err unopened(const char *path, struct frag_error *e)
@@ -456,8 +499,17 @@ static enum frag_err unopened(const char *path, struct frag_error *e)
                          "%s: the file system cannot lock the file (%s); set "
                          "HDF5_USE_FILE_LOCKING=FALSE",
                          path, strerror(why));
+    if (begins_as_hdf5(path))
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s: expected a complete result file, found one that "
+                         "is damaged or ends too early; copy it again, or "
+                         "repeat the command that wrote it",
+                         path);
     return frag_fail(e, FRAG_CORRUPT,
-                     "%s: expected a fragsim result file, found no HDF5", path);
+                     "%s: expected a fragsim result file, found no HDF5; if it "
+                     "is a trace, make results of it first: fragsim replay %s "
+                     "-o results.h5",
+                     path, path);
 }
 
 enum frag_err frag_results_load(const char *path, struct frag_loaded *out,

@@ -129,6 +129,10 @@ struct frag_loaded {
     struct frag_loaded_run *runs; /* [count] */
 };
 
+/* Returns whether the file at `path` is a result file; false if it cannot be
+ * opened. */
+bool frag_results_is(const char *path);
+
 /* Reads a result file into *out, which frag_results_unload frees. IO if the
  * file cannot be opened, CORRUPT if it is not a result file, is incomplete, has
  * a schema version that this reader does not support, or has a number that

@@ -297,13 +297,33 @@ static enum frag_err read_all_devices(const struct trace_reader *r)
     enum frag_err err;
 
     if (group < 0)
-        return trace_expected(r, "/", "devices", "a group");
+        return trace_expected(r, "/", "devices",
+                              "a group, as a trace file has it; found an HDF5 "
+                              "file of another kind; \"fragsim help formats\" "
+                              "describes a trace file");
     err = read_devices(r, group);
     H5Gclose(group);
     return err;
 }
 
 /* The file as a whole. */
+
+#define RESULTS_SCHEMA "fragsim-results" /* see sim/results/results.h */
+
+/* Fails with CORRUPT; `found` is the schema_name of the file. */
+static enum frag_err other_schema(const struct trace_reader *r,
+                                  const char *attribute, const char *expected,
+                                  const char *found)
+{
+    if (!strcmp(found, RESULTS_SCHEMA))
+        return frag_fail(r->e, FRAG_CORRUPT,
+                         "%s: expected a trace, found a result file; see it "
+                         "with `fragsim report %s -o report.html' or `fragsim "
+                         "plot %s compare -o compare.svg'",
+                         r->path, r->path, r->path);
+    return frag_fail(r->e, FRAG_CORRUPT, "%s:/%s: expected %s, found %.60s",
+                     r->path, attribute, expected, found);
+}
 
 static enum frag_err check_schema(const struct trace_reader *r)
 {
@@ -321,9 +341,7 @@ static enum frag_err check_schema(const struct trace_reader *r)
 
         FRAG_TRY(trace_read_text(r, rows[i].name, &text));
         if (text && strncmp(text, rows[i].want, rows[i].length))
-            err = frag_fail(r->e, FRAG_CORRUPT,
-                            "%s:/%s: expected %s, found %.60s", r->path,
-                            rows[i].name, rows[i].want, text);
+            err = other_schema(r, rows[i].name, rows[i].want, text);
         free(text);
         FRAG_TRY(err);
     }
@@ -392,10 +410,12 @@ static enum frag_err read_file(struct trace_reader *r)
     r->file = H5Fopen(r->path, H5F_ACC_RDONLY, H5P_DEFAULT);
     if (r->file < 0)
         return frag_fail(r->e, FRAG_CORRUPT,
-                         "%s:0: expected a complete HDF5 file; if the file "
+                         "%s:0: expected a complete HDF5 file, found one that "
+                         "is damaged or ends too early, at byte %" PRIu64
+                         "; copy it again or make it again; if the file "
                          "system cannot lock files, set "
                          "HDF5_USE_FILE_LOCKING=FALSE",
-                         r->path);
+                         r->path, r->map_size);
     err = read_all(r);
     H5Fclose(r->file);
     return err;

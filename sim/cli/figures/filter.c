@@ -7,7 +7,7 @@
 
 #include "sim/cli/figures/ranking.h"
 #include "sim/experiments/choices.h"
-#include "sim/experiments/nearest.h"
+#include "traces/nearest.h"
 
 /* -- names --------------------------------------------------------------- */
 
@@ -47,22 +47,19 @@ static enum frag_err no_such_name(const struct selection *s,
                                   const struct names *n, const char *text,
                                   struct frag_error *e)
 {
-    const char **known = calloc(s->count + 1, sizeof(*known));
-    const char *near;
+    struct nearest near = nearest_to(text);
+    char hint[NEAREST_HINT];
 
-    if (!known)
-        return FRAG_NOMEM;
     for (size_t i = 0; i < s->count; i++)
-        known[i] = n->of(s->runs[i]);
-    near = nearest_name(text, known);
-    frag_fail(e, FRAG_INVALID,
-              near ? "%s: no run of the results has \"%s\"; did you mean "
-                     "\"%s\"?"
-                   : "%s: no run of the results has \"%s\"; they have \"%s\", "
+        nearest_try(&near, n->of(s->runs[i]));
+    if (near.found)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: no run of the results has \"%s\"%s", n->option,
+                         text, nearest_hint(&near, hint));
+    return frag_fail(e, FRAG_INVALID,
+                     "%s: no run of the results has \"%s\"; they have \"%s\", "
                      "for example",
-              n->option, text, near ? near : known[0]);
-    free(known);
-    return FRAG_INVALID;
+                     n->option, text, n->of(s->runs[0]));
 }
 
 static enum frag_err check_names(const struct selection *s,

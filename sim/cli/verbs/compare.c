@@ -347,6 +347,28 @@ static int say_wrong(const struct comparison *s)
     return EXIT_NO;
 }
 
+/* Refuses result files, which the user may want to compare. */
+static int refuse_results(const struct call *call, const struct texts *args)
+{
+    char files[512] = "";
+    size_t used = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < args->count; i++) {
+        any = any || frag_results_is(args->items[i]);
+        if (used < sizeof(files))
+            used += (size_t)snprintf(files + used, sizeof(files) - used, "%s ",
+                                     args->items[i]);
+    }
+    if (!any)
+        return EXIT_DONE;
+    return cli_misuse(call,
+                      "expected traces, which are run on a GPU and in the "
+                      "simulation, found result files; to compare results: "
+                      "fragsim plot %scompare -o compare.svg",
+                      files);
+}
+
 static int compare_run(const struct call *call, const void *values)
 {
     struct comparison s = {.call = call, .values = values};
@@ -356,6 +378,9 @@ static int compare_run(const struct call *call, const void *values)
 
     if (!s.values->repeat || s.values->repeat > 1000)
         return cli_misuse(call, "--repeat: expected 1 to 1000");
+    code = refuse_results(call, &s.values->common.args);
+    if (code != EXIT_DONE)
+        return code;
     code = outputs_check(call, &s.values->outputs);
     if (code != EXIT_DONE)
         return code;
