@@ -10,15 +10,15 @@ printf '\200\2}(X\5\0\0\0modelccollections\nOrderedDict\n' >model.pickle
 printf '\200\2}X\1\0\0\0aK\1s.' >dict.pickle
 printf '\200\2K\1.' >number.pickle
 {
-    head -c 200000 /dev/zero | tr '\0' 'x'
+    head -c 262110 /dev/zero | tr '\0' 'x'
     echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB'
-} >train.log
+} | gzip -c >train.log.gz
 printf '<!DOCTYPE html>\n<html><head>\n' >viz.html
 echo '{"workload": "other"}' >other.json
 fragsim replay small.csv -q --json results.json >results
 fragsim replay small.csv -q --csv results.csv >results
 for file in empty.pickle empty.gz three p.json p.json.gz stats.json \
-    model.pickle dict.pickle number.pickle train.log viz.html other.json \
+    model.pickle dict.pickle number.pickle train.log.gz viz.html other.json \
     results.json results.csv; do
     try "$file"
 done

@@ -4,6 +4,7 @@ try() {
     echo "$?"
 }
 try replay small.csv -p best-fit
+try replay small.csv -p RMM-POOL
 try replay small.csv -p bfc:fragmantation=yes
 try replay small.csv -p torch:expandable_segment:True
 try replay small.csv -p torch:garbage_collection:0.6
