@@ -49,9 +49,8 @@ static int unknown(const char *name)
         return EXIT_USE;
     }
     if (*name == '-')
-        printable_line(stderr,
-                       "fragsim: expected a command before the option %s",
-                       name);
+        printable_line(
+            stderr, "fragsim: expected a command before the option %s", name);
     else if (meant)
         printable_line(stderr,
                        "fragsim: there is no command \"%s\"; did you mean "

@@ -21,8 +21,7 @@ void table_cell(struct table *t, bool alarm, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    t->cells[t->count] =
-        (struct table_cell){printable_copy(text), NULL, alarm};
+    t->cells[t->count] = (struct table_cell){printable_copy(text), NULL, alarm};
     t->missing = !t->cells[t->count].text;
     t->count += !t->missing;
 }
