@@ -61,7 +61,7 @@ ROOMS = {
     "sim/replay": ([], "sim/meter +"),
     "sim/results": ([], "sim/replay traces/bytes +"),
     "sim/validate": ([], "sim/replay sim/arena policies/torch +"),
-    "sim/experiments": ([], "sim/results sim/validate traces/bytes "
+    "sim/experiments": ([], "sim/results sim/validate traces/bytes traces/steps "
                             "traces/import policies/list.c +"),
     "sim/experiments/capacity": ([], "sim/experiments +"),
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),

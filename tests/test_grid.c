@@ -166,7 +166,7 @@ static void parameters_go_to_those_who_have_them(void **state)
  * combination that has its parameters takes its place. */
 static void a_grid_has_the_plain_policy_once(void **state)
 {
-    const struct texts traces = TEXTS("a"), capacities = TEXTS("8");
+    const struct texts traces = TEXTS("a"), capacities = TEXTS("8B");
     const struct texts policies = TEXTS("best_fit");
     const struct texts with_default = TEXTS("segment=1MiB,20MiB");
 

@@ -39,3 +39,12 @@ enum frag_err cell_settings_read(const struct cell_values *v,
     *out = s;
     return FRAG_OK;
 }
+
+struct trace_reading cell_reading(const struct cell_values *v)
+{
+    return (struct trace_reading){
+        .kind = v->as_recorded ? READING_RECORDED : READING_COMPLETED,
+        .limit = v->limit,
+        .completion = {.further = v->further, .mark = v->mark},
+    };
+}

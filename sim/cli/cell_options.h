@@ -7,6 +7,7 @@
 #include "sim/cli/options.h"
 #include "sim/experiments/cell.h"
 #include "sim/experiments/devices.h"
+#include "sim/experiments/reading.h"
 
 /* The values of the options below: the member `cell` of the values of a verb.
  * All fields are zero by default, except the device. */
@@ -19,6 +20,9 @@ struct cell_values {
     unsigned backend; /* index of its word in CELL_DEVICE_OPTIONS */
     unsigned rule;    /* enum frag_address_rule */
     bool stop_at_oom, check, no_check;
+    bool as_recorded;
+    uint64_t further; /* 0: the default */
+    const char *mark; /* NULL: the best source of steps */
 };
 
 #define CELL_DEFAULTS              \
@@ -59,6 +63,19 @@ struct cell_values {
      "memory limit that was set in the recorded allocator; it helps to "       \
      "distinguish an empty_cache call from a retry",                           \
      OPTION_SIZE, AT(cell.limit), NULL},                                       \
+    {"as-recorded", 0, NULL,                                                   \
+     "take the trace of a job that died as it was recorded; by default it is " \
+     "completed: the step in which the job died is finished, and steps like "  \
+     "the recorded ones follow",                                               \
+     OPTION_SWITCH, AT(cell.as_recorded), NULL},                               \
+    {"further-steps", 0, "N",                                                  \
+     "whole steps that follow in a completed trace (default: as many as were " \
+     "recorded, but 3 to 32)",                                                 \
+     OPTION_NUMBER, AT(cell.further), NULL},                                   \
+    {"step-mark", 0, "NAME",                                                   \
+     "marks of the recording at whose ends steps begin, without a trailing "   \
+     "number (default: those that fit best, or the period of the events)",     \
+     OPTION_TEXT, AT(cell.mark), NULL},                                        \
     {"address-rule", 0, "RULE",                                                \
      "how the device chooses the addresses of segments: driver (default), or " \
      "hostile, which never uses an address again",                             \
@@ -103,5 +120,8 @@ struct cell_values {
 enum frag_err cell_settings_read(const struct cell_values *v,
                                  struct cell_settings *out,
                                  struct frag_error *e) FRAG_MUST_CHECK;
+
+/* How the commands with CELL_MODEL_OPTIONS read their traces. */
+struct trace_reading cell_reading(const struct cell_values *v);
 
 #endif

@@ -47,10 +47,12 @@ const struct cell_backend cell_arena_backend = {
     .close = arena_close,
 };
 
-char *cell_settings_text(const struct cell_settings *s, frag_size limit)
+char *cell_settings_text(const struct cell_settings *s,
+                         const struct trace_reading *reading)
 {
     static const char *const rules[] = {"driver", "hostile"};
     static const char *const checks[] = {"plugins", "all", "none"};
+    static const char *const readings[] = {"completed", "recorded", "raw"};
     char costs[16] = "h200", *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -62,7 +64,11 @@ char *cell_settings_text(const struct cell_settings *s, frag_size limit)
                  crc32_z(0, (const void *)&s->costs, sizeof(s->costs)));
     fprintf(out, "backend=%s,address_rule=%s,costs=%s,", s->backend->name,
             rules[s->rule], costs);
-    fprintf(out, "total=%" PRIu64 ",limit=%" PRIu64 ",", s->total, limit);
+    fprintf(out, "total=%" PRIu64 ",limit=%" PRIu64 ",", s->total,
+            reading->limit);
+    fprintf(out, "traces=%s,further_steps=%" PRIu64 ",step_mark=%s,",
+            readings[reading->kind], reading->completion.further,
+            reading->completion.mark ? reading->completion.mark : "");
     fprintf(out, "stop_at_oom=%d,check=%s,points=%" PRIu64 ",ooms=%" PRIu64,
             s->stop_at_oom, checks[s->check], s->points, s->ooms);
     if (fclose(out) == 0)

@@ -5,6 +5,7 @@
 #define FRAG_SIM_EXPERIMENTS_CELL_H
 
 #include "policies/device/costs.h"
+#include "sim/experiments/reading.h"
 #include "sim/results/results.h"
 
 enum {
@@ -64,10 +65,11 @@ struct cell_settings {
 
 /* The settings that make results comparable, as the text
  * "backend=arena,address_rule=driver,costs=h200,...". Two cells with the same
- * trace, policy, capacity and text have the same numbers. `limit` is the limit
- * in struct frag_read_options. The caller frees the text; NULL if the host has
+ * trace, policy, capacity and text have the same numbers. They contain how the
+ * traces are read. The caller frees the text; NULL if the host has
  * no memory. */
-char *cell_settings_text(const struct cell_settings *s, frag_size limit);
+char *cell_settings_text(const struct cell_settings *s,
+                         const struct trace_reading *reading);
 
 /* Whether the ledger checks the runs of this policy. */
 bool cell_is_checked(const struct cell_settings *s,

@@ -259,6 +259,11 @@ uint64_t frag_source_size(const struct frag_source *s)
     return s->size;
 }
 
+bool frag_source_knows_end(const struct frag_source *s)
+{
+    return !s->top->open_ended;
+}
+
 const char *frag_source_name(const struct frag_source *s)
 {
     return s->name;

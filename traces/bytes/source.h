@@ -51,6 +51,11 @@ uint64_t frag_source_read(const struct frag_source *s);
 uint64_t frag_source_size(const struct frag_source *s);
 const char *frag_source_name(const struct frag_source *s);
 
+/* Whether bytes after the end of a trace are a mistake. They are not in a zip
+ * whose entry has no size: other entries follow, and the pickle marks its own
+ * end. To be asked when the trace has been read. */
+bool frag_source_knows_end(const struct frag_source *s);
+
 /* Reads the rest of the input and computes the SHA-256 of the file's bytes on
  * the disk, in hex. Called last. IO, CORRUPT, NOMEM. */
 enum frag_err frag_source_sha256(struct frag_source *s, char hex[65],

@@ -38,6 +38,8 @@ struct stage {
     size_t count;            /* bytes of the window */
     uint64_t used;           /* bytes skipped so far: the offset of `at` */
     bool ended;              /* the window is the end of the stage */
+    bool open_ended; /* what is unpacked marks its own end, and other bytes
+                        follow it */
 };
 
 enum { STAGE_BUFFER = 1 << 18 }; /* bytes */

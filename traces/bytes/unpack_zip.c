@@ -120,6 +120,7 @@ static enum frag_err zip_header(struct stage *s, bool *wanted,
     z->check_wanted = (uint32_t)little(h + 14, 4);
     z->left = little(h + 18, 4);
     z->sized = !(z->flags & ZIP_DESCRIPTOR);
+    s->open_ended = !z->sized;
 
     unsigned char sizes[ZIP_HEADER];
     memcpy(sizes, h, sizeof(sizes));

@@ -45,6 +45,8 @@ static enum frag_err expect_end(struct frag_source *source,
     const unsigned char *bytes;
     enum frag_err err;
 
+    if (!frag_source_knows_end(source))
+        return FRAG_OK;
     if (!frag_source_peek(source, 1, &bytes, &err, e) || err != FRAG_OK)
         return err;
     return frag_fail(e, FRAG_CORRUPT,

@@ -55,17 +55,15 @@ static enum frag_err check_names(const struct texts *paths,
                                    stdins);
 }
 
-enum frag_err input_open(const char *path, frag_size limit,
+enum frag_err input_open(const char *path, const struct trace_reading *reading,
                          struct progress *progress, struct frag_trace **out,
                          struct frag_error *e)
 {
-    const struct frag_read_options options = {
-        .limit = limit, .progress = progress_tick, .user = progress};
     enum frag_err err;
 
     FRAG_TRY(check_name(path, e));
     progress_step(progress, 0, 0, "B", 1, path);
-    err = frag_trace_open(path, &options, out, e);
+    err = reading_open(reading, path, progress_tick, progress, out, e);
     progress_clear(progress);
     return err;
 }
@@ -84,7 +82,7 @@ static enum frag_err visit_file(const struct inputs *in, const char *path,
     enum frag_err err = FRAG_NOMEM;
     char *name;
 
-    FRAG_TRY(input_open(path, in->limit, in->progress, &trace, e));
+    FRAG_TRY(input_open(path, &in->reading, in->progress, &trace, e));
     if (in->says_notes)
         input_say_notes(path, trace);
     name = frag_trace_name(path);

@@ -5,12 +5,13 @@
 
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/devices.h"
+#include "sim/experiments/reading.h"
 #include "traces/trace.h"
 
-/* Opens one trace with a progress bar, which is cleared afterwards. limit and
- * errors are those of frag_trace_open; INVALID if no file has that name but a
- * policy has, or it is a size. */
-enum frag_err input_open(const char *path, frag_size limit,
+/* Opens one trace with a progress bar, which is cleared afterwards. Errors of
+ * reading_open; INVALID if no file has that name but a policy has, or it is a
+ * size. */
+enum frag_err input_open(const char *path, const struct trace_reading *reading,
                          struct progress *progress, struct frag_trace **out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
@@ -21,7 +22,7 @@ void input_say_notes(const char *path, const struct frag_trace *t);
 struct inputs {
     const struct texts *paths;
     uint64_t device; /* INPUT_ANY_DEVICE: all */
-    frag_size limit; /* as for frag_trace_open */
+    struct trace_reading reading;
     bool says_notes; /* print the notes of each trace */
     struct progress *progress;
 };

@@ -322,7 +322,7 @@ static enum frag_err compare_all(struct comparison *s, struct frag_error *e)
 {
     const struct values *v = s->values;
     const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  v->cell.limit, false, &s->progress};
+                                  cell_reading(&v->cell), false, &s->progress};
     enum frag_err err;
 
     FRAG_TRY(prepare(s, e));

@@ -12,12 +12,13 @@ struct values {
 
 static enum frag_err convert(const struct values *v, struct frag_error *e)
 {
+    const struct trace_reading raw = {READING_RAW, .limit = v->limit};
     struct progress progress = progress_start(&v->common);
     const struct frag_device_trace *device;
     struct frag_trace *t;
     enum frag_err err;
 
-    FRAG_TRY(input_open(v->common.args.items[0], v->limit, &progress, &t, e));
+    FRAG_TRY(input_open(v->common.args.items[0], &raw, &progress, &t, e));
     err = input_device(t, v->device, &device, e);
     if (err == FRAG_OK)
         err = frag_trace_write_csv(t, device->device, v->out, e);

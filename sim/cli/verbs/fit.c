@@ -173,7 +173,7 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
 {
     const struct values *v = s->values;
     const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  v->cell.limit, !v->common.quiet,
+                                  cell_reading(&v->cell), !v->common.quiet,
                                   &s->progress};
     enum frag_err err;
 

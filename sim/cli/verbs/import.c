@@ -8,17 +8,20 @@ struct values {
     const char *out;
     uint64_t repeat;
     frag_size limit;
+    bool complete;
     bool force;
 };
 
 static enum frag_err convert(const struct values *v, struct frag_error *e)
 {
     const char *path = v->common.args.items[0];
+    const struct trace_reading reading = {
+        v->complete ? READING_COMPLETED : READING_RAW, .limit = v->limit};
     struct progress progress = progress_start(&v->common);
     struct frag_trace *t;
     enum frag_err err;
 
-    FRAG_TRY(input_open(path, v->limit, &progress, &t, e));
+    FRAG_TRY(input_open(path, &reading, &progress, &t, e));
     if (!v->common.quiet)
         input_say_notes(path, t);
     err = cli_interrupted() ? FRAG_CANCELLED
@@ -58,6 +61,9 @@ static const struct option_row options[] = {
      "memory limit that was set in the recorded allocator; it helps to "
      "distinguish an empty_cache call from a retry",
      OPTION_SIZE, offsetof(struct values, limit), NULL},
+    {"complete", 0, NULL,
+     "complete the trace of a job that died, as replay, fit, sweep and tune do",
+     OPTION_SWITCH, offsetof(struct values, complete), NULL},
     {0},
 };
 

@@ -238,9 +238,11 @@ static enum frag_err show_all(const struct call *call, const struct values *v,
     if (v->json)
         cli_json_open(call, &j, sink->out);
     for (size_t i = 0; err == FRAG_OK && i < v->common.args.count; i++) {
+        const struct trace_reading reading = {READING_RECORDED,
+                                              .limit = v->limit};
         struct frag_trace *t;
 
-        err = input_open(v->common.args.items[i], v->limit, &progress, &t, e);
+        err = input_open(v->common.args.items[i], &reading, &progress, &t, e);
         if (err != FRAG_OK)
             break;
         if (i && !v->json)

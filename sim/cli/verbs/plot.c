@@ -126,6 +126,7 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
                                 struct frag_error *e)
 {
     struct progress progress = progress_start(&v->common);
+    const struct trace_reading raw = {READING_RAW, .limit = 0};
     struct trace_view view = {.progress = &progress};
     struct frag_trace *trace;
     enum frag_err err;
@@ -145,7 +146,7 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
                          "%s is a figure of a trace: "
                          "expected one --policy, found %zu",
                          f->name, v->wanted.policies.count);
-    FRAG_TRY(input_open(v->common.args.items[0], 0, &progress, &trace, e));
+    FRAG_TRY(input_open(v->common.args.items[0], &raw, &progress, &trace, e));
     progress_step(&progress, 0, 0, " events", 1, f->name);
     err = view_trace(f, v, trace, &view, e);
     progress_clear(&progress);

@@ -134,7 +134,7 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
         .started = cli_now(),
     };
     const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  v->cell.limit, !v->common.quiet,
+                                  cell_reading(&v->cell), !v->common.quiet,
                                   &plan->progress};
     uint64_t started = progress_clock();
     enum frag_err err;

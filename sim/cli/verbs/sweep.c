@@ -32,6 +32,7 @@ struct plan {
     const struct values *values;
     struct grid grid;
     struct shard shard;
+    struct trace_reading reading;
     struct cell_settings settings;
     struct sweep_output output;
     struct sweep *sweep;
@@ -82,6 +83,10 @@ static char *make_command(const struct values *v)
         fprintf(out, " --total %" PRIu64 "B", c->total);
     if (c->limit)
         fprintf(out, " --limit %" PRIu64 "B", c->limit);
+    fputs(c->as_recorded ? " --as-recorded" : "", out);
+    if (c->further)
+        fprintf(out, " --further-steps %" PRIu64, c->further);
+    put_word(out, "--step-mark ", c->mark);
     fputs(c->rule ? " --address-rule hostile" : "", out);
     fputs(c->stop_at_oom ? " --stop-at-oom" : "", out);
     fputs(c->check ? " --check" : "", out);
@@ -102,6 +107,7 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     if (v->shard)
         FRAG_TRY(shard_read(v->shard, &plan->shard, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
+    plan->reading = cell_reading(&v->cell);
     plan->settings.timed = false; /* times differ between equal runs */
     plan->settings.points = v->details ? v->points : 0;
     plan->settings.ooms = v->details ? CELL_OOMS : 0;
@@ -259,7 +265,7 @@ static int run_plan(struct plan *plan, struct frag_error *e)
         .shard = plan->shard,
         .settings = &plan->settings,
         .device = v->cell.device,
-        .limit = v->cell.limit,
+        .reading = plan->reading,
         .on = cli_threads(plan->call, v->threads, v->common.quiet),
         .memory = v->memory ? v->memory : budget_default(),
         .show = show,
@@ -292,7 +298,7 @@ static int prepare_and_run(struct plan *plan)
     if (err == FRAG_OK)
         err = sweep_output_name(
             &plan->output, &v->outputs, v->resume, make_command(v),
-            cell_settings_text(&plan->settings, v->cell.limit), &e);
+            cell_settings_text(&plan->settings, &plan->reading), &e);
     if (err == FRAG_OK)
         err = sweep_output_is_complete(&plan->output, &complete, &e);
     if (err != FRAG_OK)

@@ -217,10 +217,11 @@ static enum frag_err judge(struct work *w, const struct setting *s,
 static enum frag_err judge_trace(struct work *w, const char *path,
                                  const struct setting *s, struct frag_error *e)
 {
+    const struct trace_reading raw = {READING_RAW, .limit = s->limit};
     enum frag_err err = FRAG_OK;
     struct frag_trace *t;
 
-    FRAG_TRY(input_open(path, s->limit, &w->progress, &t, e));
+    FRAG_TRY(input_open(path, &raw, &w->progress, &t, e));
     if (!w->values->common.quiet)
         input_say_notes(path, t);
     for (uint32_t i = 0; err == FRAG_OK && i < t->device_count; i++)

@@ -15,6 +15,7 @@
 
 #include "sim/experiments/cell.h"
 #include "sim/experiments/parallel.h"
+#include "sim/experiments/reading.h"
 #include "sim/experiments/sweep/grid.h"
 #include "sim/experiments/sweep/journal.h"
 
@@ -35,7 +36,7 @@ struct sweep_spec {
     struct shard shard;
     const struct cell_settings *settings;
     uint64_t device; /* number of the device; INPUT_ANY_DEVICE: all */
-    frag_size limit; /* as in struct frag_read_options */
+    struct trace_reading reading; /* of every trace */
     struct parallel on;
     frag_size memory; /* upper bound in bytes; see budget.h */
     /* Shows progress; NULL: none. The thread in sweep_run calls it from time

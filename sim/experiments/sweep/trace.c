@@ -176,14 +176,15 @@ static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
                                 struct frag_error *e)
 {
     struct stop stop = s->spec->on.stop;
-    const struct frag_read_options options = {
-        .limit = s->spec->limit, .progress = stop_tick, .user = &stop};
+    const struct trace_reading *reading = &s->spec->reading;
     enum frag_err err;
 
     if (frag_trace_form(trace->path) != FRAG_FORM_TRACE_FILE)
-        return frag_trace_open(trace->path, &options, &trace->opened, e);
+        return reading_open(reading, trace->path, stop_tick, &stop,
+                            &trace->opened, e);
     pthread_mutex_lock(&s->hdf5);
-    err = frag_trace_open(trace->path, &options, &trace->opened, e);
+    err =
+        reading_open(reading, trace->path, stop_tick, &stop, &trace->opened, e);
     pthread_mutex_unlock(&s->hdf5);
     return err;
 }

@@ -1,0 +1,40 @@
+/* reading.c - opens a trace, and completes it or says how far it reaches. */
+#include "sim/experiments/reading.h"
+
+#include <stdlib.h>
+
+static enum frag_err treat(const struct trace_reading *reading,
+                           struct frag_trace *t, struct frag_error *e)
+{
+    struct frag_completion *devices =
+        calloc(t->device_count + 1, sizeof(*devices));
+    enum frag_err err;
+
+    if (!devices)
+        return frag_no_memory(e, "the devices of %s", t->path);
+    err = reading->kind == READING_COMPLETED
+              ? frag_trace_complete(t, &reading->completion, devices, e)
+              : frag_trace_reach(t, reading->completion.mark, devices, e);
+    free(devices);
+    return err;
+}
+
+enum frag_err
+reading_open(const struct trace_reading *reading, const char *path,
+             bool (*progress)(void *user, uint64_t done, uint64_t total),
+             void *user, struct frag_trace **out, struct frag_error *e)
+{
+    const struct frag_read_options options = {
+        .limit = reading->limit, .progress = progress, .user = user};
+    enum frag_err err = FRAG_OK;
+    struct frag_trace *t;
+
+    FRAG_TRY(frag_trace_open(path, &options, &t, e));
+    if (reading->kind != READING_RAW)
+        err = treat(reading, t, e);
+    if (err == FRAG_OK)
+        *out = t;
+    else
+        frag_trace_close(t);
+    return err;
+}

@@ -1,0 +1,29 @@
+/* reading.h - how an experiment reads its traces: as they were recorded, or,
+ * for a job that died, completed (traces/steps/complete.h). */
+#ifndef FRAG_SIM_EXPERIMENTS_READING_H
+#define FRAG_SIM_EXPERIMENTS_READING_H
+
+#include "traces/steps/complete.h"
+
+enum reading_kind {
+    READING_COMPLETED, /* the trace of a job that died is completed */
+    READING_RECORDED,  /* notes say how far the recording reaches */
+    READING_RAW,       /* the trace and the notes of its reader */
+};
+
+struct trace_reading {
+    enum reading_kind kind;
+    frag_size limit; /* as in struct frag_read_options */
+    struct frag_completion_options completion;
+};
+
+/* Opens a trace and treats it as its reading says. `progress` and `user` are as
+ * in struct frag_read_options. Errors of frag_trace_open and
+ * frag_trace_complete. */
+enum frag_err
+reading_open(const struct trace_reading *reading, const char *path,
+             bool (*progress)(void *user, uint64_t done, uint64_t total),
+             void *user, struct frag_trace **out,
+             struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif
