@@ -129,7 +129,8 @@ def check_json(name, text):
 
 
 def check_table(name, text):
-    assert form(name) in text, (form(name), text)
+    """A table shortens a long name; its beginning is there."""
+    assert form(name)[:20] in text, (form(name), text)
 
 
 class Tags(HTMLParser):

@@ -162,6 +162,9 @@ struct frag_device_trace {
     uint32_t
         slots; /* peak number of live or pending blocks; every id is less */
     uint64_t count;   /* number of events */
+    uint64_t added;   /* the last `added` events were not recorded: the trace of
+                         a job that died was completed with them, see
+                         traces/steps/complete.h */
     uint64_t initial; /* the first `initial` events are ALLOCs that rebuild the
                          blocks that were live before the recording began */
 

@@ -253,6 +253,7 @@ static enum frag_err give(struct extension *x, struct frag_trace *t,
         *columns[i] = NULL;
     }
     *d = out;
+    d->added = out.count - x->blocks->events;
     d->recorded = (struct frag_recorded){.start = out.recorded.start};
     while (d->mark_count &&
            d->marks[d->mark_count - 1].event > x->blocks->events)

@@ -26,8 +26,8 @@ struct cut {
     struct frag_error *e;
 };
 
-/* Sets c->place. False if no complete step has a request that is preceded by
- * the same events. */
+/* Sets c->place. False if no complete step has a request that can be the failed
+ * one, by its size or by the events before it. */
 bool cut_find_place(struct cut *c);
 
 /* The requests of the chosen step, in order. sizes[i].now is the size of the

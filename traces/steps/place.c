@@ -98,9 +98,8 @@ bool cut_find_place(struct cut *c)
                 c->place = p;
         }
     }
-    if (!c->place.step ||
-        (c->place.alike < LEAST && c->place.alike < c->at - c->from))
+    if (!c->place.step)
         return false;
     settle_place(c, &c->place);
-    return true;
+    return c->place.fits || c->place.alike >= LEAST;
 }

@@ -13,9 +13,11 @@
  * several times a step. */
 static const double least_score = 0.5, least_likeness = 0.5;
 
-/* Marks whose scores differ by less are equally good. Those at which least is
- * live are taken: steps are cut best where little is live. */
-static const double close_score = 0.1;
+/* Candidates of a source whose scores differ by less are equally good. Those at
+ * which least is live are taken: steps are cut best where little is live, which
+ * is where the program goes to its next input. */
+static const double close_score[] = {
+    [FRAG_STEPS_MARKS] = 0.1, [FRAG_STEPS_PERIOD] = 0.03};
 
 /* The most that the steps of a period keep, relative to what they allocate at
  * once. The layers of a forward pass recur too, but keep what they allocate;
@@ -193,25 +195,21 @@ static enum frag_err score_all(struct search *s)
     return FRAG_OK;
 }
 
+/* The candidate of a source with the best score or, of those that are equally
+ * good, with the least live bytes. */
 static const struct bounds *best_of(const struct candidates *c,
                                     enum frag_steps_source source)
 {
-    const struct bounds *best = NULL;
+    const struct bounds *best = NULL, *chosen;
 
     for (uint64_t i = 0; i < c->count; i++)
         if (c->items[i].source == source &&
             (!best || c->items[i].score > best->score))
             best = &c->items[i];
-    return best;
-}
-
-static const struct bounds *best_marks(const struct candidates *c)
-{
-    const struct bounds *best = best_of(c, FRAG_STEPS_MARKS), *chosen = best;
-
+    chosen = best;
     for (uint64_t i = 0; best && i < c->count; i++)
-        if (c->items[i].source == FRAG_STEPS_MARKS &&
-            c->items[i].score >= best->score - close_score &&
+        if (c->items[i].source == source &&
+            c->items[i].score >= best->score - close_score[source] &&
             c->items[i].live < chosen->live)
             chosen = &c->items[i];
     return chosen;
@@ -219,7 +217,7 @@ static const struct bounds *best_marks(const struct candidates *c)
 
 static const struct bounds *choose(const struct candidates *c)
 {
-    const struct bounds *marks = best_marks(c);
+    const struct bounds *marks = best_of(c, FRAG_STEPS_MARKS);
     const struct bounds *period = best_of(c, FRAG_STEPS_PERIOD);
 
     if (period && period->score < least_score)

@@ -53,6 +53,7 @@ static void json_impossible(struct frag_json *j, const struct tune_answer *a)
         json_case_name(j, &a->search->cases[k->of]);
         frag_json_number(j, "asked_bytes", k->need.bytes);
         frag_json_number(j, "event", k->need.event);
+        frag_json_bool(j, "predicted", k->need.predicted);
         frag_json_end(j);
     }
     frag_json_end(j);

@@ -101,8 +101,13 @@ static void print_impossible(const struct tune_answer *a, size_t i, FILE *out)
 
     print_case_name(&a->search->cases[a->impossible[i].of], out);
     fprintf(out,
-            "the job asks for %s at event %" PRIu64 ", %s more than the "
-            "capacity: no allocator can help at %s\n",
+            need->predicted
+                ? "the completed trace asks for %s at event %" PRIu64
+                  ", which is predicted, %s more than the capacity: if the job "
+                  "goes on like this, no allocator can help at %s "
+                  "(--as-recorded judges the recorded events alone)\n"
+                : "the job asks for %s at event %" PRIu64 ", %s more than the "
+                  "capacity: no allocator can help at %s\n",
             size_text(need->bytes, asked), need->event,
             size_text(need->bytes - capacity, more), size_text(capacity, has));
 }

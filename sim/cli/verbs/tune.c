@@ -236,7 +236,7 @@ static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
     for (size_t i = 0; i < t->case_count; i++) {
         struct tune_need need;
 
-        FRAG_TRY(tune_need(t->cases[i].device, &need, e));
+        FRAG_TRY(tune_need(t->cases[i].device, t->values->capacity, &need, e));
         if (need.bytes > t->values->capacity)
             t->impossible[t->impossible_count++] =
                 (struct tune_impossible){i, need};

@@ -7,10 +7,12 @@
 #include "policies/policy.h"
 
 enum frag_err tune_need(const struct frag_device_trace *trace,
-                        struct tune_need *out, struct frag_error *e)
+                        frag_size capacity, struct tune_need *out,
+                        struct frag_error *e)
 {
+    const uint64_t recorded = trace->count - trace->added;
     frag_size *sizes = calloc((size_t)trace->slots + 1, sizeof(*sizes));
-    struct tune_need need = {0, 0};
+    struct tune_need need = {0, 0, false};
     frag_size live = 0;
 
     if (!sizes)
@@ -19,15 +21,19 @@ enum frag_err tune_need(const struct frag_device_trace *trace,
          i++) {
         frag_size *size = &sizes[trace->id[i]];
 
-        if (trace->op[i] == FRAG_FREE)
+        if (i == recorded && need.bytes > capacity)
+            break;
+        if (trace->op[i] == FRAG_FREE || trace->op[i] == FRAG_FREE_REQUESTED) {
             live -= *size;
+            *size = 0;
+        }
         if (trace->op[i] != FRAG_ALLOC)
             continue;
         *size = frag_round_up(trace->bytes[i], FRAG_QUANTUM);
         live = *size < trace->bytes[i] || live + *size < live ? FRAG_UNLIMITED
                                                               : live + *size;
         if (live > need.bytes)
-            need = (struct tune_need){live, i};
+            need = (struct tune_need){live, i, i >= recorded};
     }
     free(sizes);
     *out = need;
