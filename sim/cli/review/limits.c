@@ -5,7 +5,7 @@
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/page.h"
 
-enum { SHOWN = 8 }; /* a box with more lines is closed until a click */
+enum { SHOWN = 16 }; /* a box with more lines is closed until a click */
 
 static const struct frag_loaded_run *first_of(const struct review *r, size_t i)
 {
