@@ -67,11 +67,13 @@ ROOMS = {
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),
     "sim/experiments/tune": ([], "sim/experiments +"),
     "sim/experiments/sweep": ([], "sim/experiments +"),
+    "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
-    "sim/cli": ([], "sim/experiments/capacity sim/experiments/contract "
+    "sim/cli": ([], "sim/answers "
+                    "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),
     "sim/cli/output": ([], "sim/cli +"),
@@ -79,7 +81,8 @@ ROOMS = {
     "sim/cli/figures": ([], "sim/cli/output sim/cli/gnuplot +"),
     "sim/cli/review": ([], "sim/cli/figures +"),
     "sim/cli/verbs": ([], "sim/cli/review +"),
-    "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs +"),
+    "sim/cli/answers": ([], "sim/cli/review +"), # the commands of sim/answers
+    "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.
 MODULES = ("real/recorder", "real/torch")

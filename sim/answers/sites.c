@@ -1,0 +1,102 @@
+/* sites.c - tells the user's frames from those of libraries. */
+#include "sim/answers/sites.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const libraries[] = {
+    "torch/",      "site-packages/", "dist-packages/", "lib/python",
+    "<frozen",     "<string>",       "torchvision/",   "transformers/",
+    "torch_npu/",  "triton/",        "deepspeed/",     "accelerate/",
+    "lightning/",  "importlib",      "threading.py",   "contextlib.py",
+    "functools.py"};
+
+static const char *string_of(const struct frag_trace *t, uint32_t index)
+{
+    return t->strings[index];
+}
+
+static bool is_python(const char *file)
+{
+    const size_t length = strlen(file);
+
+    return length >= 3 && !strcmp(file + length - 3, ".py");
+}
+
+bool site_is_library(const struct frag_trace *t, const struct frag_frame *f)
+{
+    const char *file = string_of(t, f->file);
+
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+        if (strstr(file, libraries[i]))
+            return true;
+    return !is_python(file) && !strstr(file, "ipython") && *file != '<';
+}
+
+const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack)
+{
+    const uint64_t first = stack < t->stack_count ? t->stack_first[stack] : 0;
+    const uint64_t end = stack < t->stack_count ? t->stack_first[stack + 1] : 0;
+
+    for (uint64_t i = first; i < end; i++)
+        if (!site_is_library(t, &t->frames[i]))
+            return &t->frames[i];
+    return first < end ? &t->frames[first] : NULL;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+const char *site_text(const struct frag_trace *t, uint32_t stack,
+                      char text[SITE_TEXT])
+{
+    const struct frag_frame *f = site_of(t, stack);
+
+    if (f)
+        snprintf(text, SITE_TEXT, "%.120s (%.100s:%" PRIu32 ")",
+                 string_of(t, f->function), last_part(string_of(t, f->file)),
+                 f->line);
+    else
+        snprintf(text, SITE_TEXT, "unknown");
+    return text;
+}
+
+bool site_is_same(const struct frag_trace *t, uint32_t a, uint32_t b)
+{
+    const struct frag_frame *x = site_of(t, a), *y = site_of(t, b);
+
+    if (!x || !y)
+        return x == y;
+    return x->file == y->file && x->function == y->function &&
+           x->line == y->line;
+}
+
+static void put_word(const char *text, FILE *out)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text <= ' ' || *text == ';' || *text == 0x7f
+                  ? '_'
+                  : *text,
+              out);
+}
+
+void site_put_folded(const struct frag_trace *t, uint32_t stack, FILE *out)
+{
+    const uint64_t first = stack < t->stack_count ? t->stack_first[stack] : 0;
+    uint64_t i = stack < t->stack_count ? t->stack_first[stack + 1] : 0;
+
+    if (i == first)
+        fputs("unknown", out);
+    while (i-- > first) {
+        const struct frag_frame *f = &t->frames[i];
+
+        put_word(string_of(t, f->function), out);
+        fputs("_(", out);
+        put_word(last_part(string_of(t, f->file)), out);
+        fprintf(out, ":%" PRIu32 ")%s", f->line, i > first ? ";" : "");
+    }
+}
