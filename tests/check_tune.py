@@ -116,7 +116,7 @@ def nothing_fits(path):
     answer = tune(path, "--capacity", "126MiB", code=1)
     expect(answer["impossible"] == [{
         "trace": "growing", "device": 0, "asked_bytes": 127 * MIB,
-        "event": 10}] and answer["settings_tried"] == 0,
+        "event": 10, "predicted": False}] and answer["settings_tried"] == 0,
         f"126 MiB: {answer['impossible']}, {answer['settings_tried']} tried")
     for capacity in ("127MiB", "126MiB"):
         lines = run("tune", "-q", path, "-c", capacity, "--no-hold-out",
