@@ -41,7 +41,8 @@ CAVEATS = (("before a step was complete", "no complete step"),
            ("a later step may ask for more", "steps differ"),
            ("live memory grows", "grows"),
            ("is unlike the complete ones", "unlike"))
-IMPOSSIBLE, NOTHING = "impossible", "nothing survives"
+IMPOSSIBLE, PREDICTED = "impossible", "predicted impossible"
+NOTHING = "nothing survives"
 GIB = 2 ** 30
 
 
@@ -131,7 +132,7 @@ def cut_pairs(folder):
 def step_count(path):
     """The number of optimizer steps that began; None without marks."""
     opener = lzma.open if path.endswith(".xz") else open
-    with opener(path) as file:
+    with opener(path, "rb") as file:
         marks = pickle.load(file).get("external_annotations", [])
     return sum(m["stage"] == "START" and m["name"].startswith("Optimizer.step")
                for m in marks) or None
@@ -149,14 +150,14 @@ def as_long_as(dead, complete):
 def promise(dead, capacity, *options):
     result = run(*TUNE, dead, "-c", f"{capacity}B", *options)[0]
     if result["impossible"]:
-        return IMPOSSIBLE
+        return PREDICTED if result["impossible"][0]["predicted"] else IMPOSSIBLE
     if not result["chosen"]:
         return NOTHING
     return result["chosen"]["settings"]
 
 
 def ooms(complete, setting, capacity):
-    if setting in (IMPOSSIBLE, NOTHING):
+    if setting in (IMPOSSIBLE, PREDICTED, NOTHING):
         return ""
     return replay(complete, policy_of(setting), f"{capacity}B")["num_ooms"]
 
@@ -200,6 +201,8 @@ def within(rows, measure_name, limit=0.02):
 def says(setting, count):
     if setting == IMPOSSIBLE:
         return "no allocator can help"
+    if setting == PREDICTED:
+        return "none can help if the job goes on like this"
     if setting == NOTHING:
         return NOTHING
     return f"`{setting or 'default'}`: " + ("survives" if count == 0
@@ -209,7 +212,7 @@ def says(setting, count):
 def is_true(row, side):
     """Whether what was promised holds on the complete run."""
     capacity = row["capacity_bytes"]
-    if row[f"{side}_promise"] == IMPOSSIBLE:
+    if row[f"{side}_promise"] in (IMPOSSIBLE, PREDICTED):
         return row["requested_bytes"] > capacity
     if row[f"{side}_promise"] == NOTHING:
         return True
