@@ -23,7 +23,6 @@ import json
 import lzma
 import os
 import pickle
-import pty
 import re
 import shutil
 import subprocess
@@ -32,6 +31,8 @@ import tempfile
 import unicodedata
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
+
+import terminal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM", os.path.join(
@@ -407,28 +408,16 @@ def check_plugin(name):
 def on_terminal(*arguments):
     """What the tool writes to a terminal, without its own sequences: the
     progress bar and the colours of a table."""
-    ours, theirs = pty.openpty()
-    env = {k: v for k, v in os.environ.items() if k not in ("CI", "NO_COLOR")}
-    with subprocess.Popen([FRAGSIM, *arguments], stdout=theirs, stderr=theirs,
-                          stdin=subprocess.DEVNULL,
-                          env={**env, "TERM": "xterm"}) as process:
-        os.close(theirs)
-        written = b""
-        while True:
-            try:
-                part = os.read(ours, 1 << 16)
-            except OSError:
-                break
-            if not part:
-                break
-            written += part
-    os.close(ours)
-    assert process.returncode == 0, written
+    code, written = terminal.written([FRAGSIM, *arguments], stdout=True,
+                                     stderr=True)
+    assert code == 0, written
     written = written.replace(b"\r\n", b"\n")
     return re.sub(rb"\r\x1b\[K|\x1b\[(0|1|31)m", b"", written)
 
 
 def check_terminal(name, trace):
+    if not terminal.has_terminals():
+        return
     for arguments in (("replay", trace, "-c", "0.9x,inf"), ("fit", trace),
                       ("replay", trace, "--csv", "-")):
         check_plain(arguments, on_terminal(*arguments), name)

@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+import terminal
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOL = os.environ.get("FRAGSIM", str(ROOT / "build/fragsim"))
 TRACE = str(ROOT / "traces/bundled/multistream.pickle.xz")
@@ -33,18 +35,13 @@ def fail(words):
     sys.exit(1)
 
 
-def environment():
-    env = {k: v for k, v in os.environ.items() if k != "CI"}
-    return dict(env, TERM="xterm")
-
-
 def watch(command, output):
     """Runs the command on a terminal until it has prepared for a second, then
     sends Ctrl-C. Returns the exit code, the text and the seconds to the end."""
     master, slave = pty.openpty()
     text, asked = "", None
     with subprocess.Popen(command, stdout=output, stderr=slave,
-                          env=environment()) as tool:
+                          env=terminal.environment()) as tool:
         os.close(slave)
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
@@ -81,7 +78,7 @@ def on_a_terminal(command):
 
 def elsewhere(command):
     with subprocess.Popen(command, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, env=environment()) as tool:
+                          stderr=subprocess.PIPE, env=terminal.environment()) as tool:
         time.sleep(2)
         tool.send_signal(signal.SIGINT)
         out, err = tool.communicate(timeout=PATIENCE)
@@ -91,6 +88,9 @@ def elsewhere(command):
 
 
 def main():
+    if not terminal.has_terminals():
+        print("check_progress: no pseudo-terminal; skipped")
+        sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         figure = os.path.join(folder, "map.svg")
         for words in (["replay", TRACE], ["fit", TRACE],

@@ -17,12 +17,13 @@ import io
 import itertools
 import json
 import os
-import pty
 import re
 import struct
 import subprocess
 import sys
 import tempfile
+
+import terminal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
@@ -273,27 +274,14 @@ def versions(folder):
 
 def on_a_terminal(*arguments):
     """What a command writes to a terminal on stderr."""
-    leader, follower = pty.openpty()
-    environment = {k: v for k, v in os.environ.items() if k != "CI"}
-    with subprocess.Popen([FRAGSIM, *map(str, arguments)], stderr=follower,
-                          stdout=subprocess.DEVNULL,
-                          env={**environment, "TERM": "xterm"}) as process:
-        os.close(follower)
-        seen = b""
-        while True:
-            try:
-                part = os.read(leader, 65536)
-            except OSError: # the other end is closed
-                part = b""
-            if not part:
-                break
-            seen += part
-        process.wait()
-    os.close(leader)
-    return seen.decode()
+    return terminal.written([FRAGSIM, *map(str, arguments)], stderr=True,
+                            stdout=subprocess.DEVNULL)[1].decode()
 
 
 def progress():
+    if not terminal.has_terminals():
+        print("check_tune: no pseudo-terminal; progress is not checked")
+        return
     seen = on_a_terminal("tune", bundled("gpt2_train"), "--evaluations", "40")
     counts = [int(n) for n in re.findall(r"(\d+) of \d+ tries, saves", seen)]
     savings = [float(x) for x in re.findall(r"saves (\d+\.\d) %", seen)]
