@@ -18,6 +18,9 @@ struct job {
     bool varies, leaks, marks;
     uint64_t dies_in; /* step; UINT64_MAX: it does not die */
     unsigned dies_at; /* request of that step, from 0 */
+    frag_size giant;  /* bytes of that request, if not 0 */
+    frag_size jump;   /* shape of that step, if not 0 */
+    bool goes_on;     /* the program survives the failed request */
 };
 
 struct job_run {
@@ -36,6 +39,8 @@ struct job_run {
 /* The size of the input of a step. */
 static inline frag_size job_shape(const struct job *j, uint64_t step)
 {
+    if (j->jump && step == j->dies_in)
+        return j->jump;
     return j->varies ? 1 + step * 7 % 5 : 3;
 }
 
@@ -58,7 +63,8 @@ static inline frag_addr job_alloc(struct job_run *r, frag_size size)
         return 0;
     if (r->step == r->job->dies_in && r->requests++ == r->job->dies_at) {
         r->dead = true;
-        (void)!job_put(r, FRAG_ENTRY_OOM, 0, size);
+        (void)!job_put(r, FRAG_ENTRY_OOM, 0,
+                       r->job->giant ? r->job->giant : size);
         return 0;
     }
     (void)!job_put(r, FRAG_ENTRY_ALLOC, addr, size);
@@ -132,12 +138,14 @@ static inline struct frag_trace *job_trace(const struct job *j)
         job_alloc(&r, (k + 1) << 18); /* weights */
         job_keep(&r);
     }
-    for (r.step = 0; r.step < j->steps && !r.dead; r.step++)
+    for (r.step = 0; r.step < j->steps && !r.dead; r.step++) {
         job_step(&r);
-    if (r.dead) {
+        if (!r.dead)
+            continue;
         r.dead = false;
         for (unsigned k = r.left_count; k-- > 0;)
             job_free(&r, k);
+        r.dead = !j->goes_on;
     }
     if (frag_build_finish(r.build, NULL, &trace, NULL) != FRAG_OK)
         trace = NULL;

@@ -68,6 +68,9 @@ static void steps_are_found_without_marks(void **state)
         assert_int_equal(s.items[i].to - s.items[i].from,
                          s.items[0].to - s.items[0].from);
     assert_true(s.likeness > 0.99);
+    for (uint64_t i = 1; i < s.count; i++) /* only the weights are live */
+        assert_int_equal(s.items[i].live, (JOB_LAYERS * (JOB_LAYERS + 1) / 2)
+                                              << 18);
     frag_steps_close(&s);
     frag_trace_close(t);
 }
@@ -244,6 +247,101 @@ static void the_events_before_death_are_kept(void **state)
     frag_trace_close(t);
 }
 
+static void a_job_that_goes_on_did_not_die(void **state)
+{
+    const struct job j = {
+        .steps = 9, .dies_in = 6, .dies_at = 7, .goes_on = true};
+    struct frag_completion c;
+
+    (void)state;
+    frag_trace_close(completed(&j, 0, &c));
+    assert_int_equal(c.reach, FRAG_REACH_WHOLE);
+}
+
+/* What a single complete step leaves behind is not taken for growth. */
+static void one_step_shows_no_growth(void **state)
+{
+    const struct job j = {
+        .steps = 9, .marks = true, .leaks = true, .dies_in = 2, .dies_at = 9};
+    frag_size peaks[2];
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        struct frag_completion c;
+        struct frag_trace *t = completed(&j, 5 + 50 * k, &c);
+
+        assert_int_equal(c.steps, 1);
+        assert_int_equal(c.growth, 0);
+        peaks[k] = c.peak;
+        assert_non_null(
+            strstr(t->notes[t->note_count - 1], "only one step was complete"));
+        frag_trace_close(t);
+    }
+    assert_int_equal(peaks[0], peaks[1]);
+}
+
+/* The layers of the first forward pass recur, but are no steps. */
+static void layers_are_no_steps(void **state)
+{
+    struct frag_build *b = frag_build_open("layers", "test");
+    struct frag_trace *t;
+    struct frag_steps s;
+    uint64_t where = 0;
+
+    (void)state;
+    for (uint64_t layer = 0; layer < 12; layer++)
+        for (uint64_t k = 0; k < 20; k++) {
+            const uint64_t id = layer * 100 + k;
+
+            assert_int_equal(frag_build_event(b, 0, FRAG_ALLOC, id, 1 << 20, 0,
+                                              where++, &error),
+                             FRAG_OK);
+            if (k % 5)
+                assert_int_equal(frag_build_event(b, 0, FRAG_FREE, id, 0, 0,
+                                                  where++, &error),
+                                 FRAG_OK);
+        }
+    assert_int_equal(frag_build_finish(b, NULL, &t, &error), FRAG_OK);
+    frag_build_close(b);
+    assert_int_equal(
+        frag_steps_find(t, t->devices, t->devices->count, NULL, &s, &error),
+        FRAG_OK);
+    assert_int_equal(s.count, 0);
+    frag_steps_close(&s);
+    frag_trace_close(t);
+}
+
+/* A step that cannot be finished plausibly ends where the job died. */
+static void implausible_steps_are_not_finished(void **state)
+{
+    const struct job wild[] = {
+        {.steps = 15, .dies_in = 9, .dies_at = 1, .jump = 400},
+        {.steps = 15, .dies_in = 9, .dies_at = 0, .giant = 1ull << 40},
+    };
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        struct frag_completion c;
+
+        frag_trace_close(completed(&wild[k], 3, &c));
+        assert_int_equal(c.reach, FRAG_REACH_COMPLETED);
+        assert_false(c.finished);
+        assert_int_equal(c.added_steps, 3);
+    }
+}
+
+/* A failed request of another size than its counterparts is not learned. */
+static void a_giant_request_teaches_nothing(void **state)
+{
+    const struct job j = {
+        .steps = 15, .dies_in = 9, .dies_at = 8, .giant = 1ull << 36};
+    struct frag_completion c;
+
+    (void)state;
+    frag_trace_close(completed(&j, 3, &c));
+    assert_true(c.peak < (1ull << 36) + (1ull << 30));
+}
+
 static void reach_adds_nothing(void **state)
 {
     const struct job j = {.steps = 12, .dies_in = 8, .dies_at = 7};
@@ -274,6 +372,13 @@ static void alignment_keeps_order(void **state)
     assert_int_equal(pair[0], 0);
     assert_int_equal(pair[1], 2);
     assert_int_equal(pair[2], 3);
+    /* the life tells which of two blocks it is, against the size */
+    assert_int_equal(
+        align((const struct aligned[]){{0, 0, 10, 5}}, 1,
+              (const struct aligned[]){{0, 0, 10, 7}, {1, 0, 20, 5}}, 2, pair,
+              &error),
+        FRAG_OK);
+    assert_int_equal(pair[0], 1);
     assert_int_equal(align(a, 3, b, 0, pair, &error), FRAG_OK);
     for (int k = 0; k < 3; k++)
         assert_int_equal(pair[k], UINT32_MAX);
@@ -294,6 +399,14 @@ static void sizes_follow_the_shape(void **state)
     assert_int_equal(predict_size(&p, (frag_size[6]){9, 9, 9}), 9);
     /* 4 * shape + 1000 */
     assert_int_equal(predict_size(&p, (frag_size[6]){1040, 1080, 1120}), 1200);
+    /* with one step, what outlives it is constant */
+    p = (struct prediction){
+        .step_count = 1, .constant = (frag_size[]){9}, .constant_count = 1};
+    predict_learn(&p, (struct sizes[]){{{10}, 50}}, 1);
+    assert_int_equal(predict_size(&p, (frag_size[6]){9}), 9);
+    assert_int_equal(predict_size(&p, (frag_size[6]){8}), 40);
+    p = (struct prediction){.step_count = 3};
+    predict_learn(&p, known, 3);
     /* no function of anything: the ratio of all */
     assert_int_equal(predict_size(&p, (frag_size[6]){11, 4000, 17}), 55);
 }
@@ -309,6 +422,11 @@ int main(void)
         cmocka_unit_test(a_dead_job_needs_what_a_living_one_needs),
         cmocka_unit_test(growth_is_carried_on),
         cmocka_unit_test(the_events_before_death_are_kept),
+        cmocka_unit_test(a_job_that_goes_on_did_not_die),
+        cmocka_unit_test(one_step_shows_no_growth),
+        cmocka_unit_test(layers_are_no_steps),
+        cmocka_unit_test(implausible_steps_are_not_finished),
+        cmocka_unit_test(a_giant_request_teaches_nothing),
         cmocka_unit_test(reach_adds_nothing),
         cmocka_unit_test(alignment_keeps_order),
         cmocka_unit_test(sizes_follow_the_shape),
