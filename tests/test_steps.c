@@ -316,7 +316,7 @@ static void implausible_steps_are_not_finished(void **state)
 {
     const struct job wild[] = {
         {.steps = 15, .dies_in = 9, .dies_at = 1, .jump = 400},
-        {.steps = 15, .dies_in = 9, .dies_at = 0, .giant = 1ull << 40},
+        {.steps = 15, .marks = true, .dies_in = 9, .giant = 1ull << 40},
     };
 
     (void)state;
