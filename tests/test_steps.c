@@ -315,7 +315,12 @@ static void layers_are_no_steps(void **state)
 static void implausible_steps_are_not_finished(void **state)
 {
     const struct job wild[] = {
-        {.steps = 15, .varies = true, .dies_in = 9, .dies_at = 1, .jump = 400},
+        {.steps = 15,
+         .varies = true,
+         .marks = true,
+         .dies_in = 9,
+         .dies_at = 1,
+         .jump = 400},
         {.steps = 15, .marks = true, .dies_in = 9, .giant = 1ull << 40},
     };
 
