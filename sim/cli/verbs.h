@@ -1,5 +1,5 @@
 /* verbs.h - the list of all commands, in the order of the manual. Command NAME
- * is defined in sim/cli/verbs/NAME.c. The file has no guard: it is included
+ * is defined in sim/cli/verbs/NAME.c or sim/cli/answers/NAME.c. The file has no guard: it is included
  * with different definitions of VERB. */
 VERB(replay)
 VERB(sweep)
@@ -7,6 +7,7 @@ VERB(merge)
 VERB(fit)
 VERB(tune)
 VERB(validate)
+VERB(ranks)
 VERB(info)
 VERB(import)
 VERB(record)

@@ -2,16 +2,12 @@
  * its complete steps. */
 #include "traces/steps/complete.h"
 
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "traces/steps/finish.h"
 #include "traces/steps/notes.h"
 #include "traces/storage.h"
-
-enum { SLOPES = 256 }; /* boundaries that are compared, the last ones */
 
 /* The share of the peak by which the live bytes at two boundaries may differ.
  */
@@ -119,36 +115,6 @@ static enum frag_err repeat_step(struct extension *x, const struct frag_step *s,
 
 /* ---- figures ---- */
 
-/* Live bytes at boundary i of the steps. */
-static double live_at(const struct frag_steps *s, uint64_t i)
-{
-    return (double)(i < s->count ? s->items[i].live : s->live_after);
-}
-
-/* The growth of the live bytes a step: the median of the slopes between all
- * pairs of boundaries (Theil and Sen), which neither the first step, in which a
- * program sets itself up, nor a step that ends elsewhere can spoil. */
-static enum frag_err find_growth(const struct frag_steps *s, int64_t *growth,
-                                 struct frag_error *e)
-{
-    const uint64_t last = s->count, first = last > SLOPES ? last - SLOPES : 0;
-    const uint64_t n = last - first;
-    double *slopes = malloc((size_t)(n * (n + 1) / 2) * sizeof(*slopes));
-    size_t count = 0;
-
-    if (!slopes)
-        return frag_no_memory(e, "the steps");
-    for (uint64_t i = first; i < last; i++)
-        for (uint64_t k = i + 1; k <= last; k++)
-            slopes[count++] = (live_at(s, k) - live_at(s, i)) / (double)(k - i);
-    gsl_sort(slopes, 1, count);
-    *growth = s->count > 1
-                  ? (int64_t)gsl_stats_median_from_sorted_data(slopes, 1, count)
-                  : 0;
-    free(slopes);
-    return FRAG_OK;
-}
-
 /* The first of the complete steps that are repeated: they are as many of the
  * last steps as possible, after which the live bytes have grown by no more than
  * the growth of that many steps. Repeating the steps in which a program sets
@@ -159,7 +125,7 @@ static uint64_t first_repeated(const struct frag_steps *s,
     uint64_t first = 0;
 
     while (first + 1 < s->count &&
-           fabs(live_at(s, s->count) - live_at(s, first) -
+           fabs(frag_steps_live(s, s->count) - frag_steps_live(s, first) -
                 (double)(s->count - first) * (double)c->growth) >
                same_live * (double)c->most_peak)
         first++;
@@ -182,7 +148,7 @@ static enum frag_err describe(const struct frag_steps *s,
         if (s->items[i].peak > c->most_peak)
             c->most_peak = s->items[i].peak;
     }
-    return find_growth(s, &c->growth, e);
+    return frag_steps_growth(s, &c->growth, e);
 }
 
 /* The most bytes that live blocks request in the extension. */

@@ -56,6 +56,20 @@ enum frag_err frag_steps_find(const struct frag_trace *t,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void frag_steps_close(struct frag_steps *s);
 
+/* Live bytes at the beginning of step i, or after the last step if i is the
+ * number of steps. */
+static inline double frag_steps_live(const struct frag_steps *s, uint64_t i)
+{
+    return (double)(i < s->count ? s->items[i].live : s->live_after);
+}
+
+/* The growth of the live bytes a step: the median of the slopes between all
+ * pairs of boundaries (Theil and Sen), which neither the first step, in which a
+ * program sets itself up, nor a step that ends elsewhere can spoil. 0 if there
+ * are fewer than two steps. NOMEM. */
+enum frag_err frag_steps_growth(const struct frag_steps *s, int64_t *growth,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+
 FRAG_END_DECLS
 
 #endif

@@ -1,0 +1,144 @@
+/* ranks.c - the command ranks: compares the memory of the ranks of a
+ * distributed job. The analysis is in sim/answers/ranks.h. */
+#include "sim/answers/ranks.h"
+
+#include "sim/cli/answers/ranks_text.h"
+#include "sim/cli/answers/replay_options.h"
+#include "sim/cli/cell_options.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/outputs.h"
+#include "traces/bytes/sink.h"
+
+struct values {
+    struct common common;
+    struct replay_values replay;
+    struct outputs outputs;
+};
+
+struct visits {
+    struct ranks ranks;
+    struct replay_settings settings;
+    struct progress progress;
+};
+
+static enum frag_err visit(void *user, const struct input *in,
+                           struct frag_error *e)
+{
+    struct visits *v = user;
+
+    progress_step(&v->progress, v->ranks.count + 1, 0, " events", 1, in->name);
+    return ranks_add(&v->ranks, &v->settings, in, e);
+}
+
+static enum frag_err print(const struct call *call, const struct values *v,
+                           const struct ranks *r, struct sink *sink)
+{
+    struct frag_json j;
+
+    if (!v->outputs.json)
+        return ranks_text(r, sink->out, cli_colors(&v->common, stdout));
+    cli_json_open(call, &j, sink->out);
+    ranks_json(r, &j);
+    frag_json_line(&j, 1);
+    frag_json_end(&j);
+    ranks_json_answers(r, &j);
+    frag_json_end(&j);
+    fputc('\n', sink->out);
+    return FRAG_OK;
+}
+
+static enum frag_err write_out(const struct call *call, const struct values *v,
+                               const struct ranks *r, struct frag_error *e)
+{
+    struct sink sink;
+    enum frag_err err;
+
+    FRAG_TRY(sink_open(&sink, v->outputs.json ? v->outputs.json : "-", e));
+    err = print(call, v, r, &sink);
+    if (err == FRAG_OK)
+        return sink_commit(&sink, e);
+    sink_abort(&sink);
+    return err;
+}
+
+static enum frag_err compare(const struct call *call, const struct values *v,
+                             struct frag_error *e)
+{
+    struct visits visits = {.ranks = {.capacity = replay_capacity(&v->replay)},
+                            .progress = progress_start(&v->common)};
+    const struct inputs inputs =
+        replay_inputs(&v->common, &v->replay, &visits.progress);
+    struct cell_settings cell;
+    enum frag_err err;
+
+    FRAG_TRY(cell_settings_read(&(const struct cell_values){0}, &cell, e));
+    visits.settings =
+        (struct replay_settings){&cell, v->replay.policy, v->replay.mark,
+                                 progress_tick, &visits.progress};
+    err = inputs_each(&inputs, visit, &visits, e);
+    progress_clear(&visits.progress);
+    if (err == FRAG_OK)
+        err = write_out(call, v, &visits.ranks, e);
+    ranks_free(&visits.ranks);
+    return err;
+}
+
+static int ranks_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct frag_error e = {""};
+    const int code = outputs_check(call, &v->outputs);
+
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    return cli_fail(call, compare(call, v, &e), &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    REPLAY_OPTIONS(AT, "memory of each device: the answer then says which rank "
+                       "dies first there (default: no capacity is in "
+                       "question)"),
+    OUTPUT_JSON_OPTION(AT, "the same as JSON; - is stdout"),
+    OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_ranks = {
+    .name = "ranks",
+    .args = "TRACE...",
+    .summary = "compare the ranks of a distributed job",
+    .about =
+        "A rank is a device of a trace: each file of one device is a rank, and "
+        "a file of several devices has a rank for each. Ranks are numbered "
+        "from 0 in the order of the files and devices. The table has a row for "
+        "each rank; the peaks are those of the policy at unlimited capacity. "
+        "Below the table are the imbalance, which is the largest value divided "
+        "by the mean, and the rank that dies first: in the recordings, which "
+        "report their OOMs, and with --capacity in a replay on devices of that "
+        "size. Ranks that die are ordered by the recorded times, so the clocks "
+        "of their hosts must agree. The recordings are taken as they are: the "
+        "trace of a job that died is not completed.\n\n"
+        "The column communication is the share of peak requested that buffers "
+        "of the communication hold. Such a buffer has a stack that names nccl, "
+        "c10d, distributed, fsdp, all_reduce, all_gather, reduce_scatter or "
+        "reducer, inside of the first frame that runs a module or belongs to "
+        "the user; or it is on a stream other than the main one, which has the "
+        "most requested bytes. Without stacks the streams alone decide, and "
+        "the share is a guess, printed with a question mark: it misses buffers "
+        "on the main stream, such as the buckets of DDP, and counts copies on "
+        "other streams. Without stacks and with one stream it is not known.\n\n"
+        "An example with two recordings in traces/bundled/: `fragsim ranks "
+        "multistream.pickle.xz leak_frames.pickle.xz -c 1.2GiB' takes them as "
+        "two ranks. Rank 0 has the most memory, and it alone dies at 1.2 GiB.",
+    .example = "fragsim ranks snap_rank0.pickle snap_rank1.pickle -c 80GiB",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.replay = REPLAY_DEFAULTS},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = ranks_run,
+};

@@ -1,0 +1,175 @@
+/* ranks_text.c - prints the ranks of a job as a table and sentences. */
+#include "sim/cli/answers/ranks_text.h"
+
+#include <inttypes.h>
+
+#include "sim/cli/output/table.h"
+#include "traces/printable.h"
+
+static const char *const heads[] = {
+    "rank",   "trace",          "device",        "policy",
+    "events", "peak requested", "peak reserved", "fragmentation",
+    "steps",  "growth a step",  "communication", "recorded OOMs",
+    "OOMs",   "free at peak"};
+
+enum { HEADS = sizeof(heads) / sizeof(*heads), HEADS_OF_CAPACITY = 2 };
+
+/* -- the table ----------------------------------------------------------- */
+
+static void put_growth(struct table *t, const struct replayed_steps *s)
+{
+    char size[FRAG_SIZE_TEXT];
+    const bool shrinks = s->growth < 0;
+    const uint64_t bytes = shrinks ? -(uint64_t)s->growth : (uint64_t)s->growth;
+
+    if (s->count > 1)
+        table_cell(t, false, "%s%s", shrinks ? "-" : "",
+                   frag_size_format(bytes, size));
+    else
+        table_cell(t, false, "-");
+}
+
+static void put_comm(struct table *t, const struct comm *c)
+{
+    if (c->basis == COMM_UNKNOWN || !c->of)
+        table_cell(t, false, "-");
+    else
+        table_cell(t, false, "%.1f %%%s",
+                   100 * (double)c->bytes / (double)c->of,
+                   c->basis == COMM_STREAMS ? " ?" : "");
+}
+
+static void put_rank(struct table *t, const struct ranks *r, size_t i)
+{
+    const struct rank *rank = &r->items[i];
+
+    table_cell(t, false, "%zu", i);
+    table_cell(t, false, "%s", rank->trace);
+    table_cell(t, false, "%" PRIu32, rank->device);
+    table_cell(t, false, "%s", rank->policy);
+    table_cell(t, false, "%" PRIu64, rank->events);
+    table_size(t, rank->peak_requested);
+    table_size(t, rank->peak_reserved);
+    table_cell(t, false, "%.1f %%", 100 * rank->fragmentation);
+    table_cell(t, false, "%" PRIu64, rank->steps.count);
+    put_growth(t, &rank->steps);
+    put_comm(t, &rank->comm);
+    table_cell(t, rank->recorded_ooms > 0, "%" PRIu64, rank->recorded_ooms);
+    if (r->capacity == FRAG_UNLIMITED)
+        return;
+    table_cell(t, rank->ooms > 0, "%" PRIu64, rank->ooms);
+    table_size(t, r->capacity - rank->reserved_there);
+}
+
+static enum frag_err print_table(const struct ranks *r, FILE *out, bool color)
+{
+    struct table t = {.columns = HEADS, .right = "rnrprrrrrrrrrr"};
+    enum frag_err err;
+
+    if (r->capacity == FRAG_UNLIMITED)
+        t.columns -= HEADS_OF_CAPACITY;
+    for (size_t i = 0; i < t.columns; i++)
+        table_cell(&t, false, "%s", heads[i]);
+    for (size_t i = 0; i < r->count; i++)
+        put_rank(&t, r, i);
+    err = table_print(&t, out, color);
+    table_free(&t);
+    return err;
+}
+
+/* -- the sentences ------------------------------------------------------- */
+
+static void print_imbalance(const struct ranks *r, const char *name,
+                            size_t offset, FILE *out)
+{
+    const struct rank_imbalance b = ranks_imbalance(r, offset);
+    char size[FRAG_SIZE_TEXT];
+
+    fprintf(out, "imbalance of %s (max / mean): %.3f", name, b.ratio);
+    if (b.difference)
+        fprintf(out, "; rank %zu has the most, %s more than rank %zu", b.most,
+                frag_size_format(b.difference, size), b.least);
+    fputc('\n', out);
+}
+
+static void print_order(const struct ranks *r, const struct ranks_first *first,
+                        FILE *out)
+{
+    if (first->dying < r->count)
+        fprintf(out, "; %zu of %zu ranks survive", r->count - first->dying,
+                r->count);
+    if (first->dying > 1)
+        fputs(first->by_time ? "; ordered by the recorded times"
+                             : "; ordered by event, because a rank has no "
+                               "times",
+              out);
+    fputc('\n', out);
+}
+
+static void print_first(const struct ranks *r, const char *where, size_t offset,
+                        FILE *out)
+{
+    const struct ranks_first first = ranks_first(r, offset);
+    const struct rank_death *death;
+    char size[FRAG_SIZE_TEXT];
+
+    fprintf(out, "dies first %s: ", where);
+    if (first.rank == RANKS_NONE) {
+        fputs("no rank\n", out);
+        return;
+    }
+    death = rank_death_at(&r->items[first.rank], offset);
+    fprintf(out, "rank %zu, at event %" PRIu64 ", when it requests %s",
+            first.rank, death->event, frag_size_format(death->bytes, size));
+    if (death->time)
+        fprintf(out, ", %.3f s after its first event",
+                (double)death->after / 1e9);
+    print_order(r, &first, out);
+}
+
+/* What the communication of the ranks rests on, at worst. */
+static enum comm_basis basis_of(const struct ranks *r)
+{
+    enum comm_basis least = COMM_STACKS;
+
+    for (size_t i = 0; i < r->count; i++)
+        if (r->items[i].comm.basis < least)
+            least = r->items[i].comm.basis;
+    return least;
+}
+
+static void print_basis(const struct ranks *r, FILE *out)
+{
+    static const char *const lines[] = {
+        [COMM_UNKNOWN] =
+            "communication: a rank without stacks and with a single stream "
+            "shows - : record with stacks to know it",
+        [COMM_STREAMS] =
+            "communication: a guess (?) for ranks without stacks: all blocks "
+            "of streams other than the main one",
+        [COMM_STACKS] =
+            "communication: blocks whose stacks name it, and blocks of streams "
+            "other than the main one",
+    };
+
+    fprintf(out, "%s\n", lines[basis_of(r)]);
+}
+
+enum frag_err ranks_text(const struct ranks *r, FILE *out, bool color)
+{
+    char size[FRAG_SIZE_TEXT], where[64];
+
+    FRAG_TRY(print_table(r, out, color));
+    print_imbalance(r, "peak requested", offsetof(struct rank, peak_requested),
+                    out);
+    print_imbalance(r, "peak reserved", offsetof(struct rank, peak_reserved),
+                    out);
+    print_first(r, "in the recordings", offsetof(struct rank, recorded), out);
+    if (r->capacity != FRAG_UNLIMITED) {
+        snprintf(where, sizeof(where), "at %s",
+                 frag_size_format(r->capacity, size));
+        print_first(r, where, offsetof(struct rank, replayed), out);
+    }
+    print_basis(r, out);
+    return FRAG_OK;
+}

@@ -1,0 +1,15 @@
+/* ranks_text.h - prints the ranks of a job for people. */
+#ifndef FRAG_SIM_CLI_ANSWERS_RANKS_TEXT_H
+#define FRAG_SIM_CLI_ANSWERS_RANKS_TEXT_H
+
+#include <stdio.h>
+
+#include "sim/answers/ranks.h"
+
+/* Prints the table of the ranks, and below it the imbalance, which rank dies
+ * first, and what the share of the communication rests on. NOMEM; then nothing
+ * is printed. */
+enum frag_err ranks_text(const struct ranks *r, FILE *out,
+                         bool color) FRAG_MUST_CHECK;
+
+#endif
