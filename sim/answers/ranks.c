@@ -10,36 +10,6 @@ static const struct rank_death alive = {.event = FRAG_NEVER};
 
 /* -- one rank ------------------------------------------------------------ */
 
-static void rank_free(struct rank *r)
-{
-    for (uint32_t i = 0; r->notes && i < r->note_count; i++)
-        free(r->notes[i]);
-    free(r->notes);
-    free(r->trace);
-    free(r->path);
-    free(r->policy);
-}
-
-static enum frag_err copy_texts(const struct replay_settings *s,
-                                const struct input *in, struct rank *out,
-                                struct frag_error *e)
-{
-    const struct frag_trace *t = in->trace;
-
-    out->trace = strdup(in->name);
-    out->path = strdup(t->path);
-    out->policy = strdup(replayed_policy(t, s->policy));
-    out->notes = calloc((size_t)t->note_count + 1, sizeof(*out->notes));
-    if (!out->trace || !out->path || !out->policy || !out->notes)
-        return frag_no_memory(e, "the ranks");
-    for (; out->note_count < t->note_count; out->note_count++) {
-        out->notes[out->note_count] = strdup(t->notes[out->note_count]);
-        if (!out->notes[out->note_count])
-            return frag_no_memory(e, "the ranks");
-    }
-    return FRAG_OK;
-}
-
 static struct rank_death death_at(const struct frag_device_trace *d,
                                   uint64_t event)
 {
@@ -104,8 +74,8 @@ static enum frag_err measure(const struct replay_settings *s,
                              const struct input *in, frag_size capacity,
                              struct rank *out, struct frag_error *e)
 {
-    FRAG_TRY(copy_texts(s, in, out, e));
-    out->device = in->device->device;
+    FRAG_TRY(
+        subject_copy(in, replayed_policy(in->trace, s->policy), &out->on, e));
     FRAG_TRY(measure_free(s, in, out, e));
     FRAG_TRY(measure_at(s, in, capacity, out, e));
     FRAG_TRY(replayed_steps(s, in, &out->steps, e));
@@ -116,7 +86,7 @@ static enum frag_err measure(const struct replay_settings *s,
 enum frag_err ranks_add(struct ranks *r, const struct replay_settings *s,
                         const struct input *in, struct frag_error *e)
 {
-    struct rank rank = {.trace = NULL};
+    struct rank rank = {.on = {.trace = NULL}};
     enum frag_err err;
 
     if (!GROW(r->items, r->room, r->count + 1))
@@ -125,14 +95,14 @@ enum frag_err ranks_add(struct ranks *r, const struct replay_settings *s,
     if (err == FRAG_OK)
         r->items[r->count++] = rank;
     else
-        rank_free(&rank);
+        subject_free(&rank.on);
     return err;
 }
 
 void ranks_free(struct ranks *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        rank_free(&r->items[i]);
+        subject_free(&r->items[i].on);
     free(r->items);
     *r = (struct ranks){.capacity = FRAG_UNLIMITED};
 }

@@ -6,6 +6,7 @@
 
 #include "sim/answers/comm.h"
 #include "sim/answers/replayed.h"
+#include "sim/answers/subject.h"
 #include "sim/results/json.h"
 
 /* The first request of a rank that failed. */
@@ -17,10 +18,7 @@ struct rank_death {
 };
 
 struct rank {
-    char *trace, *path, *policy; /* owned */
-    char **notes;                /* owned, [note_count] */
-    uint32_t note_count;
-    uint32_t device;
+    struct subject on; /* owned */
     uint64_t events;
     /* Under the policy, at unlimited capacity. */
     frag_size peak_requested, peak_allocated, peak_reserved;

@@ -48,10 +48,7 @@ static void put_rank(struct frag_json *j, const struct ranks *r, size_t i)
     frag_json_line(j, 2);
     frag_json_object(j, NULL);
     frag_json_number(j, "rank", i);
-    frag_json_text(j, "trace", rank->trace);
-    frag_json_text(j, "path", rank->path);
-    frag_json_number(j, "device", rank->device);
-    frag_json_text(j, "policy", rank->policy);
+    subject_json(j, &rank->on);
     frag_json_line(j, 3);
     frag_json_number(j, "events", rank->events);
     frag_json_number(j, "peak_requested_bytes", rank->peak_requested);
@@ -68,8 +65,7 @@ static void put_rank(struct frag_json *j, const struct ranks *r, size_t i)
     frag_json_line(j, 3);
     put_comm(j, &rank->comm);
     frag_json_line(j, 3);
-    frag_json_texts(j, "notes", (const char *const *)rank->notes,
-                    rank->note_count);
+    subject_json_notes(j, &rank->on);
     frag_json_end(j);
 }
 

@@ -22,6 +22,7 @@
       "failure")                                                        \
     X(NO, 1,                                                            \
       "the answer is no: validate or compare found a difference, "      \
+      "check found a rule that does not hold, "                         \
       "--check found a policy that breaks its contract, or tune "       \
       "found no setting within the bounds")                             \
     X(USE, 2,                                                           \

@@ -44,9 +44,9 @@ static void put_rank(struct table *t, const struct ranks *r, size_t i)
     const struct rank *rank = &r->items[i];
 
     table_cell(t, false, "%zu", i);
-    table_cell(t, false, "%s", rank->trace);
-    table_cell(t, false, "%" PRIu32, rank->device);
-    table_cell(t, false, "%s", rank->policy);
+    table_cell(t, false, "%s", rank->on.trace);
+    table_cell(t, false, "%" PRIu32, rank->on.device);
+    table_cell(t, false, "%s", rank->on.policy);
     table_cell(t, false, "%" PRIu64, rank->events);
     table_size(t, rank->peak_requested);
     table_size(t, rank->peak_reserved);
