@@ -39,6 +39,15 @@ command -v gnuplot >/dev/null && { [ -s "$(ls "$folder"/night/*.svg)" ] ||
 rm "$folder/in/notes.txt"
 "$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" \
     2>"$folder/words" || fail "nightly: $(cat "$folder/words")"
+echo "ooms <= 0" >"$folder/rules"
+"$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" \
+    "$folder/rules" 2>"$folder/words" || fail "nightly: $(cat "$folder/words")"
+echo "peak_reserved <= 1MiB" >>"$folder/rules"
+"$root/tests/examples/nightly.sh" "$folder/in" "$folder/night" \
+    "$folder/rules" 2>"$folder/words"
+[ $? -eq 1 ] || fail "nightly: expected exit code 1 for a rule that fails"
+grep -q "peak_reserved.*FAILED" "$folder"/night/*.rules.txt ||
+    fail "nightly: the rule that failed is not named"
 
 command -v parallel >/dev/null || {
     echo "check_examples: without GNU parallel"

@@ -147,6 +147,9 @@ void gate_json(struct frag_json *j, const struct gate *g,
     static const char *const founds[] = {"found_bytes", "found_ratio",
                                          "found_count"};
 
+    char rule[GATE_TEXT];
+
+    frag_json_text(j, "rule", gate_text(g, rule));
     frag_json_text(j, "measure", g->measure->name);
     frag_json_text(j, "relation", sign(g));
     frag_json_real(j, limits[g->measure->unit], g->limit);

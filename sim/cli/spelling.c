@@ -13,13 +13,12 @@
 static const struct guess {
     const char *name, *verb;
 } guesses[] = {
-    {"analyse", "report"}, {"analyze", "report"},  {"bench", "replay"},
-    {"check", "validate"}, {"convert", "import"},  {"diff", "plot"},
-    {"draw", "plot"},      {"generate", "gen"},    {"leaks", "report"},
-    {"list", "policies"},  {"optimize", "tune"},   {"optimise", "tune"},
-    {"run", "replay"},     {"show", "info"},       {"simulate", "replay"},
-    {"stats", "info"},     {"verify", "validate"}, {"view", "report"},
-    {"visualize", "plot"},
+    {"analyse", "report"},  {"analyze", "report"},  {"bench", "replay"},
+    {"convert", "import"},  {"diff", "plot"},       {"draw", "plot"},
+    {"generate", "gen"},    {"leaks", "report"},    {"list", "policies"},
+    {"optimize", "tune"},   {"optimise", "tune"},   {"run", "replay"},
+    {"show", "info"},       {"simulate", "replay"}, {"stats", "info"},
+    {"verify", "validate"}, {"view", "report"},     {"visualize", "plot"},
 };
 
 const struct verb *verb_meant(const struct verb *const *verbs, const char *name)

@@ -130,6 +130,48 @@ const struct word words[] = {
      "agreed",
      NULL},
 
+    {"rank",
+     "a device of a trace, numbered from 0 in the order of the files and "
+     "devices",
+     "fragsim ranks"},
+    {"steps",
+     "complete steps of the recording, by its marks or by the period of its "
+     "events",
+     NULL},
+    {"growth a step",
+     "growth of the live bytes from step to step: the median of the slopes "
+     "between all pairs of boundaries; - for fewer than two steps",
+     NULL},
+    {"communication",
+     "share of peak requested that buffers of the communication between ranks "
+     "hold; ? is a guess from the streams, - is not known",
+     NULL},
+    {"recorded OOMs", "OOMs that the recording reports", NULL},
+    {"free at peak", "capacity - peak reserved of the replay at that capacity",
+     NULL},
+    {"imbalance", "largest value of the ranks / their mean", NULL},
+
+    {"rule", "what the file of rules demands", "fragsim check"},
+    {"found", "the value of the trace; unknown keeps no rule", NULL},
+    {"outcome", "ok if the rule holds, else FAILED", NULL},
+    {"polled every", "period of a monitor that reads the memory of the job",
+     NULL},
+    {"signal", "what the monitor reads: allocated or reserved", NULL},
+    {"true peak", "largest value of the signal over all events", NULL},
+    {"seen at least",
+     "smallest of the peaks that the monitor reads from 100 beginnings, evenly "
+     "spread over a period",
+     NULL},
+    {"missed", "1 - seen at least / true peak", NULL},
+    {"sees peak", "share of the beginnings that read the true peak", NULL},
+    {"warned",
+     "share of the beginnings that read --threshold of the capacity, or more, "
+     "before the first OOM",
+     NULL},
+    {"shortest lead",
+     "least time from that reading to the OOM, over these beginnings", NULL},
+    {"longest lead", "most time from that reading to the OOM", NULL},
+
     {"live before the recording",
      "blocks that were allocated before the recording began; the trace begins "
      "with events that rebuild them",

@@ -1,5 +1,5 @@
-# The glossary has every heading that the tables of replay, fit and tune print,
-# and every label of info and validate. The man page holds it too.
+# The glossary has every heading that the tables of replay, fit, tune, ranks and
+# check print, and every label of info and validate. The man page holds it too.
 fragsim help words | tee words
 fragsim help --man >page
 grep -c '^\.SH WORDS$' page
@@ -12,6 +12,10 @@ cp small.csv other.csv
     fragsim fit small.csv other.csv -q --frontier frontier.csv | head -n 1
     fragsim tune small.csv -q --no-hold-out --evaluations 0 |
         sed -n 's/^#   \(saves\|knobs\)/\1/p'
+    fragsim ranks "$trace" small.csv -c 1GiB -p torch | head -n 1
+    echo 'ooms <= 0' >rules
+    fragsim check "$trace" "$trace" -r rules -c 1GiB --poll 1s |
+        grep '^trace\|^rule\|^polled'
     fragsim info -q "$trace" | sed '1,/^device/d; s/^  \(.*[^ ]\)   *.*/\1/'
     fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{

@@ -1,12 +1,14 @@
 #!/bin/sh
-# nightly.sh RECORDINGS FOLDER: replays every recording of a directory with the
-# settings that might be shipped; for cron. Writes to FOLDER: DATE.h5 with all
-# rows, DATE.csv, and DATE.svg, the peak reserved by policy and trace.
+# nightly.sh RECORDINGS FOLDER [RULES]: replays every recording of a directory
+# with the settings that might be shipped; for cron. Writes to FOLDER: DATE.h5
+# with all rows, DATE.csv, and DATE.svg, the peak reserved by policy and trace.
+# With a file of rules (see `fragsim check --help`), DATE.rules.txt has what was
+# found in each recording, and the exit code is 1 if a rule does not hold.
 #
 # A recording that cannot be read is named and left out (exit 3 or 4). If a
 # night was interrupted, run the script again on the same day: it continues.
 set -u
-recordings=$1 out=$2/$(date +%F)
+recordings=$1 out=$2/$(date +%F) rules=${3-}
 fragsim sweep "$recordings"/* --resume -o "$out.h5" --csv "$out.csv" \
     -c inf,1.1x,1.05x -p torch -p torch:expandable_segments:True \
     -p torch:max_split_size_mb:128 -p torch:garbage_collection_threshold:0.8 \
@@ -14,4 +16,11 @@ fragsim sweep "$recordings"/* --resume -o "$out.h5" --csv "$out.csv" \
 code=$?
 [ -f "$out.h5" ] || exit "$code"
 fragsim plot -q -f "$out.h5" heatmap -o "$out.svg" || exit
+[ -n "$rules" ] || exit "$code"
+for recording in "$recordings"/*; do
+    echo "$recording"
+    fragsim check -q "$recording" --rules "$rules"
+    judged=$?
+    [ "$code" -ne 0 ] || code=$judged
+done >"$out.rules.txt"
 exit "$code"

@@ -205,10 +205,6 @@ const struct verb verb_check = {
         "fails; ooms then counts the reports of the recording, and retries "
         "the allocations of the recording during which segments were returned "
         "to the device.\n\n"
-        "An example: with the rules `capacity 5.05GiB', `ooms <= 0' and "
-        "`fragmentation <= 25%', `fragsim check "
-        "lstm_varlen__cap_below.pickle.xz "
-        "--rules FILE' prints that one OOM was found, and ends with 1.\n\n"
         "With --poll, the answer says what a monitor sees that reads the "
         "allocated or the reserved bytes once in a period. Where it begins is "
         "chance, so 100 beginnings are tried. seen at least is the smallest of "
@@ -216,7 +212,15 @@ const struct verb verb_check = {
         "and sees peak is the share of the beginnings that read the true peak. "
         "With a capacity, warned is the share of the beginnings that read "
         "--threshold of the capacity before the first OOM, and the leads are "
-        "the times from that reading to the OOM. The recording needs times.",
+        "the times from that reading to the OOM. The recording needs times.\n\n"
+        "Examples with a recording in traces/bundled/: with the rules "
+        "`capacity 5.05GiB', `ooms <= 0' and `fragmentation <= 25%', `fragsim "
+        "check lstm_varlen__cap_below.pickle.xz --rules FILE' prints that one "
+        "OOM was found, and ends with 1. `fragsim check "
+        "lstm_varlen__cap_below.pickle.xz -c 5.05GiB --poll 100ms,1s "
+        "--threshold 0.85' shows that a monitor of reserved bytes warns, and "
+        "that one of allocated bytes never does; at the default of 0.9 neither "
+        "does.",
     .example = "fragsim check snapshot.pickle --rules nightly.rules",
     .options = options,
     .size = sizeof(struct values),

@@ -132,8 +132,9 @@ const struct verb verb_ranks = {
         "on the main stream, such as the buckets of DDP, and counts copies on "
         "other streams. Without stacks and with one stream it is not known.\n\n"
         "An example with two recordings in traces/bundled/: `fragsim ranks "
-        "multistream.pickle.xz leak_frames.pickle.xz -c 1.2GiB' takes them as "
-        "two ranks. Rank 0 has the most memory, and it alone dies at 1.2 GiB.",
+        "multistream.pickle.xz leak_frames.pickle.xz -c 700MiB' takes them as "
+        "two ranks. Rank 0 reserves 1.653 times the mean and is the one that "
+        "dies at 700 MiB; rank 1 has 244 MiB left at its peak.",
     .example = "fragsim ranks snap_rank0.pickle snap_rank1.pickle -c 80GiB",
     .options = options,
     .size = sizeof(struct values),
