@@ -20,7 +20,7 @@ static struct frag_error error;
 
 static enum frag_err read_text(const char *text, struct gates *out)
 {
-    char path[] = "/tmp/rules-XXXXXX";
+    char path[] = "/tmp/fragsim-rules-XXXXXX";
     const int file = mkstemp(path);
     enum frag_err err;
 

@@ -89,14 +89,16 @@ static enum frag_err read_policy(struct gates *g, const struct place *at,
 {
     struct policy_choice policy;
     struct frag_error why = {""};
+    enum frag_err err;
 
     if (g->policy)
         return frag_fail(e, FRAG_INVALID,
                          "%s:%zu: expected one policy, found another one: "
                          "\"%.60s\" after \"%.60s\"",
                          at->path, at->line, text, g->policy);
-    if (policy_choice_read(text, &policy, &why) != FRAG_OK)
-        return frag_fail(e, FRAG_INVALID, "%s:%zu: %.300s", at->path, at->line,
+    err = policy_choice_read(text, &policy, &why);
+    if (err != FRAG_OK)
+        return frag_fail(e, err, "%s:%zu: %.300s", at->path, at->line,
                          why.text);
     policy_choice_free(&policy);
     g->policy = strdup(text);

@@ -2,7 +2,7 @@
 # nightly.sh RECORDINGS FOLDER [RULES]: replays every recording of a directory
 # with the settings that might be shipped; for cron. Writes to FOLDER: DATE.h5
 # with all rows, DATE.csv, and DATE.svg, the peak reserved by policy and trace.
-# With a file of rules (see `fragsim check --help`), DATE.rules.txt has what was
+# With a file of rules such as nightly.rules, DATE.rules.txt has what was
 # found in each recording, and the exit code is 1 if a rule does not hold.
 #
 # A recording that cannot be read is named and left out (exit 3 or 4). If a
