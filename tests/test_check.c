@@ -154,6 +154,23 @@ static void facts_are_measured(void **state)
     assert_true(isnan(measure(&brief, FRAG_UNLIMITED).growth));
 }
 
+/* A policy with a limit of its own fails on a device that refuses nothing. */
+static void a_limit_of_the_policy_counts(void **state)
+{
+    const struct job j = {.steps = 3, .dies_in = UINT64_MAX};
+    const struct replay_settings limited = {
+        .cell = &cell, .policy = "torch:per_process_memory_fraction:0.0001"};
+    struct frag_trace *t = job_trace(&j);
+    const struct input in = {t, t->devices, "job"};
+    struct gate_facts f;
+
+    (void)state;
+    assert_int_equal(gates_measure(&limited, &in, FRAG_UNLIMITED, &f, &error),
+                     FRAG_OK);
+    assert_true(f.ooms > 0 && f.retries > 0);
+    frag_trace_close(t);
+}
+
 static void checks_count_what_failed(void **state)
 {
     const struct job leak = {.steps = 20, .leaks = true, .dies_in = UINT64_MAX};
@@ -274,6 +291,7 @@ int main(void)
         cmocka_unit_test(wrong_rules_are_named),
         cmocka_unit_test(a_value_that_is_not_known_keeps_no_rule),
         cmocka_unit_test(facts_are_measured),
+        cmocka_unit_test(a_limit_of_the_policy_counts),
         cmocka_unit_test(checks_count_what_failed),
         cmocka_unit_test(monitors_are_counted),
         cmocka_unit_test(a_trace_without_times_is_refused),

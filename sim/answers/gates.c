@@ -44,23 +44,26 @@ static bool is_refusal(uint32_t action)
            action == FRAG_OOM_REPORTED;
 }
 
+/* Adds what the recording reports to what the replay counted: the larger of
+ * both is taken. */
 static void count_recorded(const struct frag_device_trace *d,
                            struct gate_facts *f)
 {
     const struct frag_recorded *r = &d->recorded;
-    uint64_t last = FRAG_NEVER;
+    uint64_t ooms = 0, retries = 0, last = FRAG_NEVER;
 
-    f->ooms = f->retries = 0;
     for (uint64_t i = 0; i < r->action_count; i++) {
         const struct frag_recorded_action *a = &r->actions[i];
 
-        f->ooms += a->action == FRAG_OOM_REPORTED;
+        ooms += a->action == FRAG_OOM_REPORTED;
         if (!is_refusal(a->action) || a->event == last ||
             a->event >= d->count || d->op[a->event] != FRAG_ALLOC)
             continue;
-        f->retries++;
+        retries++;
         last = a->event;
     }
+    f->ooms = fmax(f->ooms, (double)ooms);
+    f->retries = fmax(f->retries, (double)retries);
 }
 
 enum frag_err gates_measure(const struct replay_settings *s,

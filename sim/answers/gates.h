@@ -64,10 +64,11 @@ const char *gate_text(const struct gate *g, char text[GATE_TEXT]);
 const char *gate_value_text(const struct gate_measure *m, double value,
                             char text[GATE_TEXT]);
 
-/* Measures a device at the capacity. If the capacity is unlimited, no request
- * of the replay fails, and `ooms` and `retries` are those of the recording:
- * its reports, and its allocations during which segments were returned to the
- * device. Errors of replayed_run and replayed_steps. */
+/* Measures a device at the capacity. If the capacity is unlimited, the device
+ * refuses nothing, and `ooms` and `retries` are those of the recording, if it
+ * has more than the replay: its reports, and its allocations during which
+ * segments were returned to the device. Errors of replayed_run and
+ * replayed_steps. */
 enum frag_err gates_measure(const struct replay_settings *s,
                             const struct input *in, frag_size capacity,
                             struct gate_facts *out,
