@@ -176,7 +176,8 @@ static void every_knob_has_a_version(void **state)
     (void)state;
     for (int k = 0; k < TUNE_KNOB_COUNT; k++)
         assert_non_null(torch_setting_find(tune_knob_names[k]));
-    assert_null(torch_setting_find("backend"));
+    assert_null(torch_setting_find("segment_size_mb"));
+    assert_int_equal(torch_setting_find("backend")->since, 0);
     assert_int_equal(torch_setting_find("expandable_segments")->since, 1);
     assert_int_equal(torch_setting_find("max_non_split_rounding_mb")->since, 6);
     assert_int_equal(torch_setting_find("large_segment_size_mb")->since, 11);

@@ -19,6 +19,22 @@
  *                                 has it [R]; so 2.10 [I]
  *   large_segment_size_mb         2.11: #172056, January 2026 [P]; in libc10 of
  *                                 2.11, and not in those of 2.10 and 2.9 [S]
+ *   backend                       2.0: a parser of that time has it [R]
+ *   roundup_bypass_threshold_mb   1.13 only: #85940, September 2022 [P]; the
+ *                                 parser with lists has it no more [R]
+ *   release_lock_on_cudamalloc    2.2: #108367 is of 31 August 2023, and a fork
+ *                                 of October 2023 did not know it [P]
+ *   pinned_use_cuda_host_register 2.2: #108488, September 2023 [P]
+ *   pinned_num_register_threads   2.2: #111545, October 2023 [P]
+ *   pinned_use_background_threads 2.6: #135524 and #136879, September 2024 [P]
+ *   graph_capture_record_stream_reuse
+ *                                 2.9: #158352, before 4 September 2025 [P]
+ *   pinned_reserve_segment_size_mb
+ *                                 2.10: #164501, October 2025 [P]
+ *   throw_on_cudamalloc_oom       2.12: #179473, in its release notes [P]
+ *   pinned_max_cached_size_mb     2.13: used with that release [I]
+ * The names with hip are those of ROCm builds. They are assumed to be as old as
+ * the names with cuda [I].
  *
  * The parser in c10/cuda/CUDAAllocatorConfig.cpp wanted more than 20 MiB for
  * the two sizes [R]; that in c10/core/AllocatorConfig.cpp wants 20 or more, and
@@ -44,6 +60,18 @@ const struct torch_setting torch_known_settings[] = {
     {"roundup_power2_divisions", 0, 0, 0},
     {"garbage_collection_threshold", 0, 0, 0},
     {"per_process_memory_fraction", 10, 0, 0},
+    {"throw_on_cudamalloc_oom", 12, 0, 0},
+    {"backend", 0, 0, 0},
+    {"graph_capture_record_stream_reuse", 9, 0, 0},
+    {"release_lock_on_cudamalloc", 2, 0, 0},
+    {"release_lock_on_hipmalloc", 2, 0, 0},
+    {"pinned_use_cuda_host_register", 2, 0, 0},
+    {"pinned_use_hip_host_register", 2, 0, 0},
+    {"pinned_num_register_threads", 2, 0, 0},
+    {"pinned_use_background_threads", 6, 0, 0},
+    {"pinned_reserve_segment_size_mb", 10, 0, 0},
+    {"pinned_max_cached_size_mb", 13, 0, 0},
+    {"roundup_bypass_threshold_mb", TORCH_NEVER, 0, 0},
     {NULL, 0, 0, 0},
 };
 

@@ -13,6 +13,8 @@
 enum {
     TORCH_OLDEST = 0,  /* versions of PyTorch 2 that the table covers */
     TORCH_NEWEST = 15, /* the newest release when the table was made */
+    TORCH_MODEL = 11,  /* the version whose placement the torch policy models */
+    TORCH_NEVER = 999, /* `since` of a setting that PyTorch 2 does not know */
 };
 
 /* A setting of PYTORCH_CUDA_ALLOC_CONF. */
@@ -24,7 +26,8 @@ struct torch_setting {
     unsigned relaxed;
 };
 
-/* The settings that affect placement; ended by a NULL name. */
+/* All settings, also those without an effect on placement; ended by a NULL
+ * name. */
 extern const struct torch_setting torch_known_settings[];
 
 /* The row of a setting; NULL if the table has none. */
