@@ -68,11 +68,12 @@ ROOMS = {
     "sim/experiments/tune": ([], "sim/experiments +"),
     "sim/experiments/sweep": ([], "sim/experiments +"),
     "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
+    "sim/answers/conf": ([], "sim/answers +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
-    "sim/cli": ([], "sim/answers "
+    "sim/cli": ([], "sim/answers sim/answers/conf "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),

@@ -1,0 +1,156 @@
+/* conf.h - reads a value of PYTORCH_CUDA_ALLOC_CONF, and says what a version of
+ * PyTorch would do with it: what it refuses, what it ignores, what is
+ * dangerous, and which settings are then in force.
+ *
+ * Whether a value is accepted is decided by the torch policy, whose grammar is
+ * that of PyTorch 2.11; which version knows a setting, by
+ * policies/torch/versions.h.
+ */
+#ifndef FRAG_SIM_ANSWERS_CONF_CONF_H
+#define FRAG_SIM_ANSWERS_CONF_CONF_H
+
+#include "policies/torch/versions.h"
+#include "sim/experiments/cell.h"
+
+/* ---- the settings ---- */
+
+/* The form of a value. */
+enum conf_kind {
+    CONF_PLACEMENT, /* read by the torch policy */
+    CONF_BACKEND,   /* native or cudaMallocAsync */
+    CONF_SWITCH,    /* True or False */
+    CONF_NUMBER,    /* a whole number */
+    CONF_POSITIVE,  /* a whole number above 0 */
+    CONF_THREADS,   /* a power of two, at most 128 */
+};
+
+/* One setting. The texts are whole sentences. */
+struct conf_key {
+    const char *name;
+    enum conf_kind kind;
+    bool on_host;              /* a setting of the memory of the host */
+    const char *values, *init; /* the accepted values and the default */
+    const char *effect;        /* what it does */
+    const char *use, *price;   /* when it helps, and what it costs */
+};
+
+/* All settings, ended by a NULL name: those of all versions of PyTorch 2, and
+ * one of PyTorch 1 that is still in use. */
+extern const struct conf_key conf_keys[];
+
+/* The row of a setting; NULL if there is none. */
+const struct conf_key *conf_key_find(const char *name);
+
+/* Writes the versions that know a setting, "PyTorch 2.6 and later". */
+enum { CONF_VERSIONS = 64 };
+const char *conf_key_versions(const struct conf_key *key,
+                              char text[CONF_VERSIONS]);
+
+/* ---- an answer ---- */
+
+/* How serious a finding is; the most serious first. */
+#define CONF_LEVELS(X)  \
+    X(REFUSED, refused) \
+    X(IGNORED, ignored) \
+    X(DANGER, danger)   \
+    X(NOTE, note)
+
+enum conf_level {
+#define X(upper, lower) CONF_##upper,
+    CONF_LEVELS(X)
+#undef X
+        CONF_FINE /* no finding */
+};
+extern const char *const conf_level_names[]; /* "refused", ... */
+
+/* One setting of the text, as the user wrote it but for white space. */
+struct conf_item {
+    const char *key, *value;    /* value is "" if there is none */
+    const struct conf_key *row; /* NULL: an unknown setting */
+    bool refused;               /* PyTorch raises an error */
+    bool overwritten;           /* the same setting follows */
+    bool useless;               /* it has no effect beside the other settings */
+    const char *in_force;       /* the value that the torch policy uses, in
+                                   `used`, up to a comma outside of brackets;
+                                   NULL: the default, or no setting of
+                                   placement */
+};
+
+enum { CONF_FINDING = 512 };
+
+struct conf_finding {
+    enum conf_level level;
+    size_t item; /* index of its setting; SIZE_MAX: of the whole text */
+    char text[CONF_FINDING]; /* whole sentences */
+};
+
+struct conf_answer {
+    const char *text; /* as given; borrowed */
+    unsigned version;
+    struct conf_item *items; /* in the order of the text */
+    size_t item_count;
+    struct conf_finding *findings; /* in the order of the items */
+    size_t finding_count;
+    bool native; /* false: backend:cudaMallocAsync, whose settings of placement
+                    are ignored */
+    char used[FRAG_PARAMS_TEXT]; /* the torch policy's settings, without those
+                                    that are refused */
+    char *canonical; /* the shortest text with the same effect, without what is
+                        refused; "" if only defaults are left */
+    void *words;     /* storage of the items' texts */
+};
+
+/* Reads a text for a version of PyTorch 2 (policies/torch/versions.h). A wrong
+ * setting is a finding, not an error. NOMEM. The caller closes *out, on error
+ * too. */
+enum frag_err conf_read(const char *text, unsigned version,
+                        struct conf_answer *out,
+                        struct frag_error *e) FRAG_MUST_CHECK;
+void conf_close(struct conf_answer *a);
+
+/* The level of the most serious finding. */
+enum conf_level conf_level(const struct conf_answer *a);
+
+/* Adds a finding that is formatted as by printf. false if the host has no
+ * memory. `item` as in struct conf_finding. */
+bool conf_say(struct conf_answer *a, enum conf_level level, size_t item,
+              const char *format, ...) FRAG_PRINTF(4, 5);
+
+/* ---- the environment ---- */
+
+/* The variables that PyTorch reads. It uses the first that is set, and no
+ * other. */
+enum { CONF_VARIABLES = 3 };
+extern const char *const conf_variables[CONF_VARIABLES];
+
+/* Chooses among the values of these variables, each NULL if it is not set. The
+ * index of the one that PyTorch uses; CONF_VARIABLES if it uses none. */
+size_t conf_variable_used(const char *const values[CONF_VARIABLES],
+                          unsigned version);
+
+/* Adds the findings about the variables themselves: those that are set and not
+ * used. `uncached`: PYTORCH_NO_CUDA_MEMORY_CACHING is set. NOMEM. */
+enum frag_err conf_judge_variables(struct conf_answer *a,
+                                   const char *const values[CONF_VARIABLES],
+                                   bool uncached,
+                                   struct frag_error *e) FRAG_MUST_CHECK;
+
+/* ---- a recording ---- */
+
+struct conf_outcome {
+    frag_size peak_reserved;
+    uint64_t ooms, retries, calls; /* calls of the driver */
+    double seconds;                /* modelled time of these calls */
+};
+
+/* Replays a trace with the settings of a (with_default: PyTorch's defaults).
+ * tick and user as for cell_run. UNSUPPORTED if the backend is not PyTorch's
+ * own; errors of cell_run. */
+enum frag_err
+conf_replay(const struct conf_answer *a, bool with_default,
+            const struct cell_settings *settings,
+            const struct frag_device_trace *trace, frag_size capacity,
+            bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
+            struct conf_outcome *out, struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif

@@ -1,0 +1,42 @@
+# A text is explained and judged; the exit code says whether PyTorch refuses or
+# ignores a part of it.
+unset PYTORCH_CUDA_ALLOC_CONF PYTORCH_HIP_ALLOC_CONF PYTORCH_ALLOC_CONF
+unset PYTORCH_NO_CUDA_MEMORY_CACHING
+fragsim conf expandeable_segments:True,max_split_size_mb:64
+echo "exit $?"
+fragsim conf expandable_segments:True >text
+echo "exit $?"
+sed -n 2p text
+
+# Exit codes: 0 for what is dangerous, 1 for what is ignored or refused.
+for text in '' max_split_size_mb:64 garbage_collection_threshold:0.8 backend:async; do
+    fragsim conf "$text" >text
+    echo "$? $(sed -n 2p text)"
+done
+fragsim conf expandable_segments:True --torch-version 2.0 | sed -n 2p
+
+# The environment: the first variable that is set counts.
+export PYTORCH_ALLOC_CONF=max_split_size_mb:600
+fragsim conf | sed -n 1,2p
+fragsim conf - --torch-version 2.9 | sed '/^in force/,$d'
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False
+export PYTORCH_NO_CUDA_MEMORY_CACHING=1
+fragsim conf | sed -n '1,2p; /^the environment/,/^$/p'
+
+# JSON, and a replay.
+trace=$(dirname "$0")/../../traces/bundled/lstm_varlen__cap_below.pickle.xz
+fragsim conf max_split_size_mb:64,foo:1 -q --trace "$trace" -c 24GiB --as-recorded --json - |
+    sed '2,3d; s/"notes": \[.*\], "with_d/"notes": ..., "with_d/' | cut -c1-130
+fragsim conf max_split_size_mb:64 -q --trace "$trace" -c 24GiB --as-recorded |
+    sed -n '/^on the/,$p'
+
+# A text is data: it cannot write to the terminal.
+fragsim conf "$(printf 'a\033[1mb:1')" | sed -n '1p; 5,6p'
+
+# Wrong use.
+fragsim conf --keys -q | grep -c '^[a-z]'
+fragsim conf --keys a:b
+fragsim conf -c 1GiB a:b
+fragsim conf --torch-version 3.0 a:b
+fragsim conf backend:cudaMallocAsync -q --trace "$trace"
+echo "exit $?"
