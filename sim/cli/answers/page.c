@@ -1,0 +1,186 @@
+/* page.c - writes the parts of a page of answers. */
+#include "sim/cli/answers/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cli/review/html.h"
+
+/* Writes a text between two pieces of HTML. */
+static void put_between(struct answer_page *p, const char *before,
+                        const char *text, const char *after)
+{
+    fputs(before, p->out);
+    html_text(p->out, text);
+    fputs(after, p->out);
+}
+
+void answer_page_open(struct answer_page *p, FILE *out, const char *title)
+{
+    *p = (struct answer_page){.out = out};
+    html_open(out, title);
+    put_between(p, "<h1>", title, "</h1>\n");
+}
+
+void answer_page_close(struct answer_page *p)
+{
+    html_close(p->out);
+}
+
+void answer_page_verdict(struct answer_page *p, const char *text)
+{
+    put_between(p, "<p class=\"verdict\">", text, "</p>\n");
+}
+
+void answer_page_section(struct answer_page *p, const char *heading,
+                         const char *id)
+{
+    put_between(p, "<h2 class=\"page\" id=\"", id, "\">");
+    put_between(p, "", heading, "</h2>\n");
+}
+
+void answer_page_links(struct answer_page *p, const char *const links[][2],
+                       size_t count)
+{
+    fputs("<p class=\"screen\">", p->out);
+    for (size_t i = 0; i < count; i++) {
+        put_between(p, i ? " &middot; <a href=\"#" : "<a href=\"#", links[i][0],
+                    "\">");
+        put_between(p, "", links[i][1], "</a>");
+    }
+    fputs("</p>\n", p->out);
+}
+
+void answer_page_paragraph(struct answer_page *p, const char *text)
+{
+    put_between(p, "<p>", text, "</p>\n");
+}
+
+void answer_page_notes(struct answer_page *p, const char *title,
+                       const char *const *notes, size_t count)
+{
+    if (!count)
+        return;
+    put_between(p, "<div class=\"note\"><b>", title, "</b><ul>\n");
+    for (size_t i = 0; i < count; i++)
+        put_between(p, "<li>", notes[i], "</li>\n");
+    fputs("</ul></div>\n", p->out);
+}
+
+/* ---- text ---- */
+
+FILE *answer_page_text(struct answer_page *p)
+{
+    p->text = open_memstream(&p->collected, &p->size);
+    return p->text;
+}
+
+/* Lines keep their width, so that columns stay aligned. */
+static void put_lines(struct answer_page *p)
+{
+    size_t length = p->size;
+
+    while (length && p->collected[length - 1] == '\n')
+        length--;
+    p->collected[length] = '\0';
+    fputs("<div class=\"wide\"><pre style=\"white-space:pre\">", p->out);
+    html_lines(p->out, p->collected);
+    fputs("</pre></div>\n", p->out);
+}
+
+enum frag_err answer_page_text_end(struct answer_page *p, struct frag_error *e)
+{
+    const bool lost = ferror(p->text), closed = !fclose(p->text);
+
+    p->text = NULL;
+    if (closed && !lost)
+        put_lines(p);
+    free(p->collected);
+    p->collected = NULL;
+    return closed && !lost ? FRAG_OK : frag_no_memory(e, "the text of a page");
+}
+
+/* ---- tables ---- */
+
+static bool is_text(char column)
+{
+    return column == 'l' || column == 'c';
+}
+
+void answer_page_table(struct answer_page *p, const char *columns,
+                       const char *const *headings)
+{
+    p->columns = columns;
+    fputs("<div class=\"wide\"><table class=\"sort\">\n<thead><tr>", p->out);
+    for (size_t i = 0; columns[i]; i++)
+        put_between(p, is_text(columns[i]) ? "<th class=\"l\">" : "<th>",
+                    headings[i], "</th>");
+    fputs("</tr></thead>\n<tbody>\n", p->out);
+}
+
+static void put_text_cell(struct answer_page *p, char column, const char *text)
+{
+    if (column == 'c')
+        html_code(p->out, text);
+    else
+        put_between(p, "<td class=\"l\">", text, "</td>");
+}
+
+static void put_number_cell(struct answer_page *p, char column, uint64_t n)
+{
+    if (n == UINT64_MAX)
+        html_none(p->out);
+    else if (column == 's')
+        html_size(p->out, n);
+    else
+        html_count(p->out, n);
+}
+
+static void put_real_cell(struct answer_page *p, char column, double x)
+{
+    if (isnan(x))
+        html_none(p->out);
+    else if (column == 't')
+        html_seconds(p->out, x);
+    else
+        html_ratio(p->out, x);
+}
+
+void answer_page_row(struct answer_page *p, const struct answer_cell *cells)
+{
+    fputs("<tr>", p->out);
+    for (size_t i = 0; p->columns[i]; i++) {
+        const char column = p->columns[i];
+
+        if (is_text(column))
+            put_text_cell(p, column, cells[i].text);
+        else if (column == 'n' || column == 's')
+            put_number_cell(p, column, cells[i].n);
+        else
+            put_real_cell(p, column, cells[i].x);
+    }
+    fputs("</tr>\n", p->out);
+}
+
+void answer_page_table_end(struct answer_page *p)
+{
+    fputs("</tbody></table></div>\n", p->out);
+    p->columns = NULL;
+}
+
+/* ---- figures ---- */
+
+enum frag_err answer_page_figure(struct answer_page *p, const char *path,
+                                 const char *caption, struct frag_error *e)
+{
+    enum frag_err err;
+
+    fputs("<figure>\n", p->out);
+    err = html_svg(p->out, path, ++p->figures, caption, e);
+    if (err == FRAG_OK)
+        put_between(p, "<figcaption class=\"soft\">", caption,
+                    "</figcaption>\n");
+    fputs("</figure>\n", p->out);
+    return err;
+}

@@ -1,0 +1,180 @@
+/* test_answer_page.c - the pages of answers: what is escaped, the parts, the
+ * tables, and several figures on one page. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sim/cli/answers/page.h"
+
+/* A page in memory. */
+struct desk {
+    struct answer_page page;
+    FILE *out;
+    char *text;
+    size_t size;
+};
+
+static void open_desk(struct desk *d, const char *title)
+{
+    d->out = open_memstream(&d->text, &d->size);
+    assert_non_null(d->out);
+    answer_page_open(&d->page, d->out, title);
+}
+
+static void close_desk(struct desk *d)
+{
+    answer_page_close(&d->page);
+    assert_int_equal(fclose(d->out), 0);
+}
+
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+static void assert_has(const struct desk *d, const char *part)
+{
+    if (!strstr(d->text, part))
+        fail_msg("the page has no \"%s\"", part);
+}
+
+static void texts_are_escaped(void **state)
+{
+    static const char *const notes[] = {"<b>note\033[1m</b>"};
+    static const char *const heads[] = {"<head>"};
+    static const char *const links[][2] = {{"why", "<why>"}};
+    const struct answer_cell cell = {.text = "<cell>"};
+    struct frag_error e;
+    struct desk d;
+
+    (void)state;
+    open_desk(&d, "<title>");
+    answer_page_verdict(&d.page, "a < b & \"c\"");
+    answer_page_links(&d.page, links, 1);
+    answer_page_section(&d.page, "<section>", "why");
+    answer_page_paragraph(&d.page, "<paragraph>");
+    answer_page_notes(&d.page, "<notes>", notes, 1);
+    fputs("<pre>\nline  two\n\n", answer_page_text(&d.page));
+    assert_int_equal(answer_page_text_end(&d.page, &e), FRAG_OK);
+    answer_page_table(&d.page, "l", heads);
+    answer_page_row(&d.page, &cell);
+    answer_page_table_end(&d.page);
+    close_desk(&d);
+
+    assert_int_equal(count(d.text, "&lt;title&gt;"), 2);
+    assert_has(&d, "<p class=\"verdict\">a &lt; b &amp; &quot;c&quot;</p>");
+    assert_has(&d, "<a href=\"#why\">&lt;why&gt;</a>");
+    assert_has(&d, "id=\"why\">&lt;section&gt;</h2>");
+    assert_has(&d, "<p>&lt;paragraph&gt;</p>");
+    assert_has(&d, "<b>&lt;notes&gt;</b>");
+    assert_has(&d, "<li>&lt;b&gt;note\\x1b[1m&lt;/b&gt;</li>");
+    assert_has(&d, "white-space:pre\">&lt;pre&gt;\nline  two\n</pre>");
+    assert_has(&d, "<th class=\"l\">&lt;head&gt;</th>");
+    assert_has(&d, "<td class=\"l\">&lt;cell&gt;</td>");
+    free(d.text);
+}
+
+/* Every element that is opened is closed. */
+static void elements_are_closed(void **state)
+{
+    static const char *const names[] = {"main",  "h1",    "h2", "p",  "div",
+                                        "ul",    "pre",   "tr", "td", "th",
+                                        "table", "tbody", "a"};
+    static const char *const heads[] = {"a", "b", "c", "d", "e", "f"};
+    static const char *const links[][2] = {{"a", "A"}, {"b", "B"}};
+    static const struct answer_cell rows[][6] = {
+        {{.text = "x"},
+         {.text = "y:z"},
+         {.n = 3},
+         {.n = 3 * FRAG_GIB},
+         {.x = 1.5},
+         {.x = 0.25}},
+        {{.text = "x"},
+         {.text = "y"},
+         {.n = UINT64_MAX},
+         {.n = FRAG_UNLIMITED},
+         {.x = NAN},
+         {.x = NAN}},
+    };
+    struct frag_error e;
+    struct desk d;
+
+    (void)state;
+    open_desk(&d, "page");
+    answer_page_links(&d.page, links, 2);
+    answer_page_section(&d.page, "A", "a");
+    answer_page_notes(&d.page, "none", NULL, 0);
+    answer_page_table(&d.page, "lcnsxt", heads);
+    answer_page_row(&d.page, rows[0]);
+    answer_page_row(&d.page, rows[1]);
+    answer_page_table_end(&d.page);
+    assert_non_null(answer_page_text(&d.page));
+    assert_int_equal(answer_page_text_end(&d.page, &e), FRAG_OK);
+    close_desk(&d);
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        char open[16], with[16], close[16];
+
+        snprintf(open, sizeof(open), "<%s>", names[i]);
+        snprintf(with, sizeof(with), "<%s ", names[i]);
+        snprintf(close, sizeof(close), "</%s>", names[i]);
+        assert_int_equal(count(d.text, open) + count(d.text, with),
+                         count(d.text, close));
+    }
+    assert_int_equal(count(d.text, "class=\"note\""), 0);
+    assert_int_equal(count(d.text, "\u2013"), 4);
+    assert_has(&d, "<code>y:z</code>");
+    assert_has(&d, ">3.00 GiB</td>");
+    assert_has(&d, ">250 ms</td>");
+    free(d.text);
+}
+
+static void figures_have_ids_of_their_own(void **state)
+{
+    char path[] = "/tmp/page-XXXXXX";
+    const int file = mkstemp(path);
+    static const char svg[] =
+        "<?xml?><svg><title>Gnuplot</title><g id=\"gnuplot_1\"/></svg>";
+    struct frag_error e;
+    struct desk d;
+
+    (void)state;
+    assert_true(file >= 0);
+    assert_int_equal(write(file, svg, sizeof(svg) - 1), sizeof(svg) - 1);
+    close(file);
+    open_desk(&d, "figures");
+    assert_int_equal(answer_page_figure(&d.page, path, "one", &e), FRAG_OK);
+    assert_int_equal(answer_page_figure(&d.page, path, "two", &e), FRAG_OK);
+    unlink(path);
+    assert_int_equal(answer_page_figure(&d.page, path, "three", &e), FRAG_IO);
+    close_desk(&d);
+    assert_has(&d, "id=\"f1gnuplot_1\"");
+    assert_has(&d, "id=\"f2gnuplot_1\"");
+    assert_has(&d, "<title>two</title>");
+    assert_has(&d, "<figcaption class=\"soft\">two</figcaption>");
+    assert_int_equal(count(d.text, "<figure>"), count(d.text, "</figure>"));
+    free(d.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_escaped),
+        cmocka_unit_test(elements_are_closed),
+        cmocka_unit_test(figures_have_ids_of_their_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
