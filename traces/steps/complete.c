@@ -15,8 +15,7 @@ static const double same_live = 0.01;
 
 /* ---- death ---- */
 
-/* The event of the request that ended the job; FRAG_NEVER if none did. */
-static uint64_t fatal_request(const struct frag_device_trace *d)
+uint64_t frag_fatal_request(const struct frag_device_trace *d)
 {
     const struct frag_recorded *r = &d->recorded;
     uint64_t event = FRAG_NEVER;
@@ -260,7 +259,7 @@ static enum frag_err treat_device(struct frag_trace *t,
     enum frag_err err;
 
     *c = (struct frag_completion){.reach = FRAG_REACH_WHOLE,
-                                  .event = fatal_request(d)};
+                                  .event = frag_fatal_request(d)};
     if (c->event == FRAG_NEVER) {
         c->event = 0;
         return FRAG_OK;

@@ -64,13 +64,16 @@ struct frag_completion_options {
  * within these bounds. */
 enum { FRAG_FURTHER_LEAST = 3, FRAG_FURTHER_MOST = 32 };
 
+/* The event of the request of which the job died on this device; FRAG_NEVER if
+ * it did not die there. A job died on a device if its recording reports a
+ * failed request and has no ALLOC after it. */
+uint64_t frag_fatal_request(const struct frag_device_trace *d);
+
 /* Finds out how far the recording of each device reaches, and completes those
  * on which the job died. The completed device keeps its recorded events up to
  * the failed request; the failed request is then met, and the events after it
  * (the frees of a program that ends) are replaced. It has no recorded answers,
- * and its marks end with the recording. Other devices are unchanged. A job died
- * on a device if its recording reports a failed request and has no ALLOC after
- * it.
+ * and its marks end with the recording. Other devices are unchanged.
  *
  * Adds notes that say how far the recording reaches and what was added. *out
  * has a row for each device. options may be NULL.
