@@ -141,24 +141,39 @@ static void sum_group(struct hunt *h, const struct crossing *c, uint64_t n)
         }
 }
 
-/* Fills the members that describe the blocks. */
+/* Whether the block is one of those that leak. */
+static bool is_leaked(const struct crossing *c, const struct leak *leak)
+{
+    return leak->replaced || is_kept(c);
+}
+
+/* Sets the sizes and the place, by the blocks of the examined steps. */
 static void describe(const struct hunt *h, const struct crossing *c, uint64_t n,
                      struct leak *leak)
 {
     leak->first = c->alloc;
     leak->least = UINT64_MAX;
     for (uint64_t i = 0; i < n; i++) {
-        if (c[i].first < h->from || (!leak->replaced && !is_kept(&c[i])))
+        if (c[i].first < h->from || !is_leaked(&c[i], leak))
             continue;
         leak->stack = h->d->stack ? h->d->stack[c[i].alloc] : 0;
         leak->stream = h->d->stream[c[i].alloc];
         leak->least = c[i].bytes < leak->least ? c[i].bytes : leak->least;
         leak->most = c[i].bytes > leak->most ? c[i].bytes : leak->most;
-        if (c[i].last + 1 < h->bounds)
-            continue;
-        leak->blocks++;
-        leak->held += c[i].bytes;
     }
+}
+
+/* Counts the blocks of all complete steps that are live after the last one. The
+ * blocks of the setup are none of the leak. */
+static void count_left(const struct hunt *h, const struct crossing *c,
+                       uint64_t n, struct leak *leak)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (c[i].first && c[i].last + 1 == h->bounds &&
+            is_leaked(&c[i], leak)) {
+            leak->blocks++;
+            leak->held += c[i].bytes;
+        }
 }
 
 static enum frag_err add_leak(struct hunt *h, const struct crossing *c,
@@ -167,6 +182,7 @@ static enum frag_err add_leak(struct hunt *h, const struct crossing *c,
     struct leaks *out = h->out;
 
     describe(h, c, n, leak);
+    count_left(h, c, n, leak);
     if (!GROW(out->items, out->room, out->count + 1))
         return frag_no_memory(h->e, "the leaks");
     out->items[out->count++] = *leak;
@@ -240,8 +256,26 @@ static void add_up(struct leaks *l)
         l->held += l->items[i].held;
     }
     l->verdict = l->count ? LEAKS_FOUND : LEAKS_NONE;
-    l->by_growth = l->died != FRAG_NEVER && l->verdict == LEAKS_FOUND &&
-                   l->held >= l->request;
+}
+
+/* Compares what the job needed when it died with what it had had before. */
+static enum frag_err explain_death(const struct hunt *h)
+{
+    struct leaks *l = h->out;
+    frag_size live;
+    struct blocks b;
+
+    if (l->died == FRAG_NEVER)
+        return FRAG_OK;
+    FRAG_TRY(blocks_open(h->d, l->died, &b, h->e));
+    live = b.live[b.events] + l->request;
+    blocks_close(&b);
+    l->needed = live > l->held ? live - l->held : 0;
+    for (uint64_t i = 0; i < l->steps.count; i++)
+        if (l->steps.items[i].peak > l->served)
+            l->served = l->steps.items[i].peak;
+    l->by_growth = l->count && l->needed <= l->served;
+    return FRAG_OK;
 }
 
 static enum frag_err time_steps(const struct hunt *h)
@@ -298,7 +332,7 @@ static enum frag_err examine(struct hunt *h)
     if (h->d->time)
         FRAG_TRY(time_steps(h));
     add_up(h->out);
-    return FRAG_OK;
+    return explain_death(h);
 }
 
 /* Sets the first step to examine: the second half of the steps, or the last
@@ -309,7 +343,7 @@ static bool choose_steps(struct leaks *out)
     const uint64_t n = out->steps.count;
     const uint64_t needed = GROWTH_LEAST_STEPS + 1;
 
-    if (n < needed + 2)
+    if (n < LEAKS_LEAST_STEPS)
         return false;
     out->from = n / 2 < n - needed ? n / 2 : n - needed;
     for (uint64_t i = out->from; i < n; i++)

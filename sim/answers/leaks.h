@@ -29,6 +29,9 @@ enum leaks_verdict {
     LEAKS_UNKNOWN, /* too few steps, or none were found */
 };
 
+/* The least number of steps that is examined, and two steps before them. */
+enum { LEAKS_LEAST_STEPS = GROWTH_LEAST_STEPS + 3 };
+
 extern const char *const leaks_verdict_names[]; /* "none", "leak", "unknown" */
 
 /* A group that grows. */
@@ -36,8 +39,9 @@ struct leak {
     uint64_t first;        /* ALLOC of its first block that outlives a step */
     uint32_t stack;        /* of its newest kept block; 0 if not recorded */
     frag_stream stream;    /* of that block */
-    frag_size least, most; /* bytes of its blocks that are kept */
-    uint64_t blocks;       /* of them live after the last complete step */
+    frag_size least, most; /* bytes of its kept blocks of the examined steps */
+    uint64_t blocks;       /* its blocks of all complete steps that are live
+                              after the last one */
     frag_size held;        /* bytes of these */
     struct growth growth;  /* of the second half of the steps */
     bool replaced;         /* each step replaces its block by a larger one */
@@ -59,7 +63,11 @@ struct leaks {
     /* Of a job that died of a failed request. */
     uint64_t died;     /* its event; FRAG_NEVER: the job did not die */
     frag_size request; /* its bytes */
-    bool by_growth;    /* the leaks then held at least that much */
+    frag_size needed;  /* they and the bytes requested by the blocks that were
+                          live then, without what the leaks held */
+    frag_size served;  /* most bytes requested in a complete step */
+    bool by_growth;    /* needed is at most served: without the leaks the job
+                          needed no more than it had had before */
 };
 
 /* Examines a device. `mark` is as for frag_steps_find. The caller closes *out.

@@ -126,10 +126,11 @@ static void watch(void *user, uint64_t i, const struct frag_block *block)
 {
     struct watcher *w = user;
     struct step_part *p = &w->table->items[w->part];
+    const bool is_alloc = w->d->op[i] == FRAG_ALLOC;
 
     serve(w, i, block);
-    p->retries += meter_settle(&w->meter);
-    p->ooms += w->d->op[i] == FRAG_ALLOC && !block;
+    p->retries += meter_settle(&w->meter) && is_alloc;
+    p->ooms += is_alloc && !block;
     raise_to(&p->peak_requested, w->requested);
     raise_to(&p->peak_allocated, w->allocated);
     raise_to(&p->peak_reserved, w->meter.reserved_peak);

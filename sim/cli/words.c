@@ -108,6 +108,36 @@ const struct word words[] = {
      "of the setting that was found without it",
      NULL},
 
+    {"step",
+     "an iteration of the program's loop, counted from 1; before and after are "
+     "the events before the first complete step and after the last one",
+     "fragsim steps, fragsim leaks"},
+    {"from event", "index of the first event of the step, from 0", NULL},
+    {"live at begin", "requested, where the step begins", NULL},
+    {"seconds", "time from the beginning of the step to its end, as recorded",
+     NULL},
+    {"leaks at",
+     "the site of a leak: the innermost line of the user's own code in the "
+     "stack of the allocations",
+     NULL},
+    {"stream", "handle of the CUDA stream of the allocations", NULL},
+    {"bytes a step",
+     "median growth a step of what the site holds: the slopes between steps "
+     "that lie half of the examined steps apart",
+     NULL},
+    {"block sizes", "smallest and largest size of the blocks of a leak", NULL},
+    {"left live", "bytes that a leak holds after the last complete step", NULL},
+    {"grows in",
+     "steps in which what the site holds rises, of all that were examined",
+     NULL},
+    {"confidence",
+     "lower bound of the share of steps that grow: Wilson's 95 % interval",
+     NULL},
+    {"kind",
+     "kept: the blocks stay live; replaced: each step replaces its block by a "
+     "larger one",
+     NULL},
+
     {"exact",
      "everything that the trace records and that was compared is equal in the "
      "replay; else DIFFERS is printed",

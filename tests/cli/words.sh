@@ -1,5 +1,5 @@
-# The glossary has every heading that the tables of replay, fit, tune, ranks and
-# check print, and every label of info and validate. The man page holds it too.
+# The glossary has every heading that the tables of the commands print, and every
+# label of info and validate. The man page holds it too.
 fragsim help words | tee words
 fragsim help --man >page
 grep -c '^\.SH WORDS$' page
@@ -16,6 +16,8 @@ cp small.csv other.csv
     echo 'ooms <= 0' >rules
     fragsim check "$trace" "$trace" -r rules -c 1GiB --poll 1s |
         grep '^trace\|^rule\|^polled'
+    fragsim steps -q "$trace" | sed -n '/^ *step /p' | sed 's/^  *//'
+    fragsim leaks -q "$trace" | sed -n '/^leaks at/p'
     fragsim info -q "$trace" | sed '1,/^device/d; s/^  \(.*[^ ]\)   *.*/\1/'
     fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{

@@ -1,0 +1,146 @@
+/* step_options.c - reads the traces of a command about steps, and writes its
+ * answers to one output. */
+#include "sim/cli/answers/step_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "traces/printable.h"
+
+static const char *const sources[] = {"none", "marks", "period"};
+
+enum frag_err step_command_table(struct step_command *c, const struct input *in,
+                                 frag_size capacity, struct step_table *out,
+                                 const char **policy, struct frag_error *e)
+{
+    const char *given = c->values->policy;
+    struct policy_choice choice;
+    struct frag_params *params;
+    enum frag_err err;
+
+    if (!given)
+        given = in->trace->settings ? "torch@recorded" : "torch";
+    FRAG_TRY(policy_choice_read(given, &choice, e));
+    err = policy_choice_params(&choice, in->trace->settings, in->trace->path,
+                               &params, e);
+    if (err == FRAG_OK) {
+        const struct step_spec spec = {
+            .trace = in->trace,
+            .device = in->device,
+            .mark = c->values->cell.mark,
+            .policy = params,
+            .settings = &c->settings,
+            .capacity = capacity,
+            .progress = progress_tick,
+            .user = &c->progress,
+        };
+
+        progress_step(&c->progress, 0, 0, " events", 1, in->name);
+        err = step_table_make(&spec, out, e);
+        progress_clear(&c->progress);
+        free(params);
+    }
+    *policy = given;
+    policy_choice_free(&choice);
+    return err;
+}
+
+void step_source_put(FILE *out, const struct frag_steps *s)
+{
+    fputs(s->source == FRAG_STEPS_PERIOD ? "period of the events"
+                                         : sources[s->source],
+          out);
+    if (!s->mark)
+        return;
+    fputc(' ', out);
+    printable_put(out, s->mark);
+}
+
+void step_source_json(struct frag_json *j, const struct frag_steps *s)
+{
+    frag_json_text(j, "steps_source", sources[s->source]);
+    frag_json_text(j, "mark", s->mark);
+    frag_json_real(j, "likeness", s->likeness);
+    frag_json_number(j, "num_steps", s->count);
+}
+
+void step_notes_put(FILE *out, const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->note_count; i++)
+        printable_line(out, "note: %s", t->notes[i]);
+}
+
+void step_notes_json(struct frag_json *j, const struct frag_trace *t)
+{
+    frag_json_texts(j, "notes", t->notes, t->note_count);
+}
+
+static enum frag_err visit(void *user, const struct input *in,
+                           struct frag_error *e)
+{
+    struct step_command *c = user;
+
+    FRAG_TRY(input_has_history(in, e));
+    progress_clear(&c->progress);
+    if (c->shown++ && !c->json)
+        fputc('\n', c->sink.out);
+    return c->answer(c, in, e);
+}
+
+/* How the traces are read: as they were recorded, since the question is what
+ * happened. */
+static struct trace_reading reading_of(const struct step_values *v)
+{
+    return (struct trace_reading){READING_RECORDED, .limit = v->cell.limit,
+                                  .completion = {.mark = v->cell.mark}};
+}
+
+static enum frag_err answer_all(struct step_command *c, struct frag_error *e)
+{
+    const struct step_values *v = c->values;
+    const struct inputs inputs = {&v->common.args, v->cell.device,
+                                  reading_of(v), false, &c->progress};
+    struct frag_json json;
+
+    c->json = v->json ? &json : NULL;
+    if (c->json)
+        cli_json_open(c->call, c->json, c->sink.out);
+    FRAG_TRY(inputs_each(&inputs, visit, c, e));
+    if (c->json)
+        frag_results_json_close(c->json);
+    return FRAG_OK;
+}
+
+static enum frag_err run(struct step_command *c, struct frag_error *e)
+{
+    const struct step_values *v = c->values;
+    enum frag_err err;
+
+    FRAG_TRY(cell_settings_read(&v->cell, &c->settings, e));
+    FRAG_TRY(sink_open(&c->sink, v->json ? v->json : "-", e));
+    c->color = !v->json && cli_colors(&v->common, stdout);
+    err = answer_all(c, e);
+    if (err == FRAG_OK)
+        return sink_commit(&c->sink, e);
+    sink_abort(&c->sink);
+    return err;
+}
+
+int step_command_run(const struct call *call, const struct step_values *values,
+                     enum frag_err (*answer)(struct step_command *c,
+                                             const struct input *in,
+                                             struct frag_error *e))
+{
+    struct step_command c = {.call = call, .values = values, .answer = answer};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code = cli_may_write(call, values->json, values->force);
+
+    if (code != EXIT_DONE)
+        return code;
+    c.progress = progress_start(&values->common);
+    cli_catch_signals();
+    err = run(&c, &e);
+    progress_clear(&c.progress);
+    return cli_fail(call, err, &e);
+}

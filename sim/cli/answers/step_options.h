@@ -1,0 +1,91 @@
+/* step_options.h - what the commands about the steps of a trace share: their
+ * options, the policy that they replay, and their output. */
+#ifndef FRAG_SIM_CLI_ANSWERS_STEP_OPTIONS_H
+#define FRAG_SIM_CLI_ANSWERS_STEP_OPTIONS_H
+
+#include "sim/answers/step_table.h"
+#include "sim/cli/cell_options.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/experiments/choices.h"
+#include "traces/bytes/sink.h"
+
+/* The values of the options. */
+struct step_values {
+    struct common common;
+    struct cell_values cell; /* device, limit, mark */
+    const char *policy;      /* NULL: torch, with the recorded settings */
+    frag_size capacity;      /* 0: unlimited */
+    const char *json;
+    bool force;
+};
+
+#define STEP_DEFAULTS         \
+    {                         \
+        .cell = CELL_DEFAULTS \
+    }
+
+/* Rows for the table of options of a verb whose values are struct step_values.
+ */
+/* clang-format off */
+#define STEP_AT(field) offsetof(struct step_values, field)
+#define STEP_OPTIONS(CAPACITY)                                                 \
+    {"step-mark", 0, "NAME",                                                   \
+     "marks of the recording at whose ends steps begin, without a trailing "   \
+     "number (default: those that fit best, or the period of the events)",     \
+     OPTION_TEXT, STEP_AT(cell.mark), NULL},                                   \
+    {"policy", 'p', "POLICY",                                                  \
+     "the policy that replays the trace: NAME, NAME:PARAMS, torch@recorded or "\
+     "./FILE.so (default: torch with the settings of the trace)",              \
+     OPTION_TEXT, STEP_AT(policy), NULL},                                      \
+    {"capacity", 'c', "SIZE", CAPACITY, OPTION_SIZE, STEP_AT(capacity), NULL}, \
+    {"json", 0, "FILE", "the same as JSON; - is stdout", OPTION_TEXT,          \
+     STEP_AT(json), NULL},                                                     \
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,          \
+     STEP_AT(force), NULL},                                                    \
+    {"device", 0, "N", "only this device of the trace (default: all)",         \
+     OPTION_NUMBER, STEP_AT(cell.device), NULL},                               \
+    {"limit", 0, "SIZE",                                                       \
+     "memory limit that was set in the recorded allocator, if there was one",  \
+     OPTION_SIZE, STEP_AT(cell.limit), NULL}
+/* clang-format on */
+
+/* A running command. */
+struct step_command {
+    const struct call *call;
+    const struct step_values *values;
+    struct cell_settings settings;
+    struct progress progress;
+    struct sink sink;       /* where the answer goes */
+    struct frag_json *json; /* NULL: as text */
+    bool color;
+    size_t shown; /* devices */
+    /* Answers for one device. */
+    enum frag_err (*answer)(struct step_command *c, const struct input *in,
+                            struct frag_error *e);
+};
+
+/* Runs the command for all traces and devices; returns the exit code. */
+int step_command_run(const struct call *call, const struct step_values *values,
+                     enum frag_err (*answer)(struct step_command *c,
+                                             const struct input *in,
+                                             struct frag_error *e));
+
+/* Makes the table of a device's steps under the policy of the options. *policy
+ * is the text that names it; it lives as long as the options. Errors of
+ * step_table_make and of the choice of the policy. */
+enum frag_err step_command_table(struct step_command *c, const struct input *in,
+                                 frag_size capacity, struct step_table *out,
+                                 const char **policy,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+/* "marks Optimizer.step", "period of the events" or "none". */
+void step_source_put(FILE *out, const struct frag_steps *s);
+/* The members steps_source, mark, likeness and num_steps of an open object. */
+void step_source_json(struct frag_json *j, const struct frag_steps *s);
+
+/* Writes the notes of a trace: as lines, or as the member notes. */
+void step_notes_put(FILE *out, const struct frag_trace *t);
+void step_notes_json(struct frag_json *j, const struct frag_trace *t);
+
+#endif

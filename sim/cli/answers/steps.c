@@ -1,0 +1,54 @@
+/* steps.c - the command steps: what each step of a trace needs. */
+#include "sim/cli/answers/step_options.h"
+#include "sim/cli/answers/steps_text.h"
+
+static enum frag_err answer(struct step_command *c, const struct input *in,
+                            struct frag_error *e)
+{
+    struct steps_subject on = {
+        in, NULL, c->values->capacity ? c->values->capacity : FRAG_UNLIMITED};
+    struct step_table table;
+    enum frag_err err = FRAG_OK;
+
+    FRAG_TRY(step_command_table(c, in, on.capacity, &table, &on.policy, e));
+    if (c->json)
+        steps_json_put(&on, &table, c->json);
+    else
+        err = steps_text_put(&on, &table, c->sink.out, c->color);
+    step_table_close(&table);
+    return err == FRAG_OK ? err : frag_no_memory(e, "the table of steps");
+}
+
+static int steps_run(const struct call *call, const void *values)
+{
+    return step_command_run(call, values, answer);
+}
+
+static const struct option_row options[] = {
+    STEP_OPTIONS("memory of the device (default: inf)"),
+    {0},
+};
+
+const struct verb verb_steps = {
+    .name = "steps",
+    .args = "TRACE...",
+    .summary = "print what each step of a trace needs",
+    .about =
+        "A step is one iteration of a training or serving loop. The command "
+        "finds the steps of a recording by its marks, such as Optimizer.step, "
+        "or by the period of its events, says how alike consecutive steps are, "
+        "and prints for each step its peaks, fragmentation, driver calls and "
+        "time under a policy. The row `before' is the setup before the first "
+        "complete step; the row `after' is a step that the recording cuts "
+        "off, or the end of the program. A peak that grows from step to step "
+        "is a question for `fragsim leaks'.\n\n"
+        "The trace is replayed as it was recorded. If the job died of a failed "
+        "request, its complete steps end before that request.",
+    .example = "fragsim steps snapshot.pickle -c 24GiB",
+    .options = options,
+    .size = sizeof(struct step_values),
+    .defaults = &(const struct step_values)STEP_DEFAULTS,
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = steps_run,
+};

@@ -1,0 +1,12 @@
+# The worked examples of leaks: the sites with stacks, and the sizes without;
+# the time until a device is full; a job that does not leak; one with too few
+# steps to say.
+bundled=$(dirname "$0")/../../traces/bundled
+fragsim leaks -q "$bundled/leak_frames.pickle.xz" -c 80GiB
+fragsim leaks -q "$bundled/leak.pickle.xz" "$bundled/multistream.pickle.xz"
+fragsim leaks -q "$bundled/gpt2_train.pickle.xz"
+fragsim leaks -q small.csv
+fragsim leaks -q "$bundled/leak_cpp.pickle.xz" -c 1GiB -p best_fit --json - |
+    grep -A4 '"results"' | cut -c1-900
+fragsim leaks -q "$bundled/leak_frames.pickle.xz" --step-mark nothing 2>message
+echo "$? $(sed 's,/[^ ]*/bundled,BUNDLED,' message)"
