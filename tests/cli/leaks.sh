@@ -9,4 +9,4 @@ fragsim leaks -q small.csv
 fragsim leaks -q "$bundled/leak_cpp.pickle.xz" -c 1GiB -p best_fit --json - |
     grep -A4 '"results"' | cut -c1-900
 fragsim leaks -q "$bundled/leak_frames.pickle.xz" --step-mark nothing 2>message
-echo "$? $(sed 's,/[^ ]*/bundled,BUNDLED,' message)"
+echo "$? $(sed 's,[^ ]*/bundled,BUNDLED,' message)"

@@ -10,7 +10,7 @@ fragsim steps -q "$bundled/gpt2_train.pickle.xz" --json - |
 for bad in '--step-mark nothing' '-p torch@nothing' '-c 12' '--device 7'; do
     # shellcheck disable=SC2086 # the options are words
     fragsim steps -q "$bundled/gpt2_train.pickle.xz" $bad 2>message
-    echo "$? $(sed 's,/[^ ]*/bundled,BUNDLED,' message)"
+    echo "$? $(sed 's,[^ ]*/bundled,BUNDLED,' message)"
 done
 fragsim steps -q "$bundled/two_streams.pt" | tail -n 3
 echo kept >out.json
