@@ -139,6 +139,13 @@ static void keeps_one(struct loop *l, unsigned step)
     keep(l, 100 * KIB);
 }
 
+/* As a program whose first epoch behaves well. */
+static void keeps_later(struct loop *l, unsigned step)
+{
+    if (step > 12)
+        keep(l, 100 * KIB);
+}
+
 static void keeps_varying(struct loop *l, unsigned step)
 {
     keep(l, (100 + step * 7 % 13 * 3) * KIB);
@@ -172,6 +179,12 @@ static void a_block_a_step_leaks(void **state)
     assert_int_equal(leaks_steps_left(&l, 0, 1000 * KIB), 10);
     assert_int_equal(leaks_steps_left(&l, 1000 * KIB, 1000 * KIB), 0);
     leaks_close(&l);
+}
+
+static void a_leak_that_begins_later_is_found(void **state)
+{
+    (void)state;
+    expect(30, keeps_later, LEAKS_FOUND);
 }
 
 static void sizes_that_vary_leak_together(void **state)
@@ -274,6 +287,13 @@ static void delays(struct loop *l, unsigned step)
         drop_end(l, slots[step - 3]);
 }
 
+/* Frees that no stream completes before the recording ends. */
+static void waits(struct loop *l, unsigned step)
+{
+    (void)step;
+    drop_begin(l, keep(l, 100 * KIB));
+}
+
 /* Keeps blocks in the last two steps only, where a recording may end in the
  * middle of something. */
 static void ends_early(struct loop *l, unsigned step)
@@ -293,6 +313,7 @@ static void no_alarm(void **state)
     expect(30, gathers, LEAKS_NONE);
     expect(30, hands_over, LEAKS_NONE);
     expect(30, delays, LEAKS_NONE);
+    expect(30, waits, LEAKS_NONE);
     expect(30, ends_early, LEAKS_NONE);
 }
 
@@ -320,6 +341,11 @@ static void growth_is_judged(void **state)
     const frag_size rises[] = {0, 1, 2, 3, 4}, few[] = {0, 1, 2, 3};
     const frag_size jump[] = {0, 1, 2, 90, 91, 92, 93, 94};
     const frag_size stops[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9};
+    const frag_size teeth[] = {0,  10, 20, 30, 5,  15, 25, 35,
+                               10, 20, 30, 40, 15, 25, 35, 45};
+    const frag_size rests[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,
+                               9,  10, 11, 12, 13, 14, 15, 16, 17,
+                               18, 19, 20, 20, 20, 20, 20, 20, 20};
     const frag_size falls[] = {0, 2, 4, 6, 8, 10, 12, 5, 7, 9, 11, 13};
 
     (void)state;
@@ -330,6 +356,12 @@ static void growth_is_judged(void **state)
     assert_true(growth_of(jump, 8).grows);
     assert_false(growth_of(stops, 13).grows);
     assert_true(growth_of(stops, 11).grows); /* one step of rest is no end */
+    assert_true(growth_of(teeth, 16).confidence > 0.5);
+    assert_true(growth_of(teeth, 16).slope > 0);
+    assert_false(growth_of(teeth, 16).grows); /* it falls too much */
+    assert_true(growth_of(rests, 27).confidence > 0.5);
+    assert_true(growth_of(rests, 27).slope > 0);
+    assert_false(growth_of(rests, 27).grows); /* it has stopped */
     assert_true(growth_of(falls, 12).grows);
     assert_int_equal(growth_of(falls, 12).rises, 10);
     assert_false(growth_of(rises, 1).grows);
@@ -338,11 +370,22 @@ static void growth_is_judged(void **state)
 
 /* ---- death ---- */
 
+/* The bytes of the block that the FREE at this event frees. */
+static frag_size bytes_of(const struct frag_device_trace *d, uint64_t event)
+{
+    uint64_t i = event;
+
+    while (d->op[i] != FRAG_ALLOC || d->id[i] != d->id[event])
+        i--;
+    return d->bytes[i];
+}
+
 static void a_job_dies_of_growth(void **state)
 {
     const struct job grows = {
         .steps = 20, .leaks = true, .marks = true, .dies_in = 12, .dies_at = 5};
     struct frag_trace *t = job_trace(&grows);
+    frag_size needed = 0;
     struct leaks l;
 
     (void)state;
@@ -354,11 +397,21 @@ static void a_job_dies_of_growth(void **state)
     assert_int_equal(l.request, t->devices->bytes[l.died]);
     assert_true(l.by_growth);
     assert_in_range(l.needed, 1, l.served);
+    for (uint64_t i = 0; i < l.died; i++) /* nothing is pending in this job */
+        needed += t->devices->op[i] == FRAG_ALLOC ? t->devices->bytes[i] : 0;
+    for (uint64_t i = 0; i < l.died; i++)
+        needed -= t->devices->op[i] == FRAG_FREE ? bytes_of(t->devices, i) : 0;
+    assert_int_equal(l.needed, needed + l.request - l.held);
     leaks_close(&l);
     frag_trace_close(t);
 }
 
 /* ---- the table of steps ---- */
+
+static void shrinks(struct loop *l, unsigned step)
+{
+    drop(l, keep(l, (20 - step) * 4096 * KIB));
+}
 
 static struct step_table table_of(const struct frag_trace *t,
                                   const char *policy, frag_size capacity)
@@ -420,6 +473,25 @@ static void the_parts_make_up_the_run(void **state)
     frag_trace_close(t);
 }
 
+/* A policy that returns what is freed: each part has its own peaks. */
+static void each_part_has_its_own_peaks(void **state)
+{
+    struct frag_trace *t = program(12, shrinks);
+    struct step_table table = table_of(t, "direct", FRAG_UNLIMITED);
+
+    (void)state;
+    for (uint64_t i = 1; i < table.count; i++) {
+        const struct step_part *p = &table.items[i];
+
+        assert_int_equal(p->peak_allocated, p->peak_requested);
+        assert_in_range(p->peak_reserved, p->peak_allocated,
+                        p[-1].peak_reserved - 1);
+        assert_true(p->fragmentation >= 0 && p->fragmentation < 0.5);
+    }
+    step_table_close(&table);
+    frag_trace_close(t);
+}
+
 static void failed_requests_are_counted(void **state)
 {
     struct frag_trace *t = program(12, keeps_one);
@@ -439,6 +511,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_a_step_leaks),
+        cmocka_unit_test(a_leak_that_begins_later_is_found),
         cmocka_unit_test(sizes_that_vary_leak_together),
         cmocka_unit_test(a_block_that_is_extended_leaks),
         cmocka_unit_test(no_alarm),
@@ -446,6 +519,7 @@ int main(void)
         cmocka_unit_test(growth_is_judged),
         cmocka_unit_test(a_job_dies_of_growth),
         cmocka_unit_test(the_parts_make_up_the_run),
+        cmocka_unit_test(each_part_has_its_own_peaks),
         cmocka_unit_test(failed_requests_are_counted),
     };
 
