@@ -81,8 +81,16 @@ const struct verb verb_leaks = {
         "interval): it is higher for a longer recording. Bytes are rounded up "
         "to 512 a block.\n\n"
         "The verdict is leak, none, or unknown: seven complete steps are "
-        "needed. The exit code is 0 for each of them.",
-    .example = "fragsim leaks snapshot.pickle -c 80GiB",
+        "needed. The exit code is 0 for each of them. A leak that adds memory "
+        "in less than half of the steps is not found. If the job died of a "
+        "failed request, the command says whether it died of growth: whether "
+        "it would have needed no more than an earlier step if it had not "
+        "leaked.\n\n"
+        "In the example, a recording of the source tree, the program keeps the "
+        "loss and a hidden layer of each step in a list, and with them the "
+        "input of the step: three lines of the function w_leak are named, with "
+        "2 MiB, 1 MiB and 340 KiB a step.",
+    .example = "fragsim leaks traces/bundled/leak_frames.pickle.xz -c 80GiB",
     .options = options,
     .size = sizeof(struct step_values),
     .defaults = &(const struct step_values)STEP_DEFAULTS,

@@ -43,8 +43,12 @@ const struct verb verb_steps = {
         "off, or the end of the program. A peak that grows from step to step "
         "is a question for `fragsim leaks'.\n\n"
         "The trace is replayed as it was recorded. If the job died of a failed "
-        "request, its complete steps end before that request.",
-    .example = "fragsim steps snapshot.pickle -c 24GiB",
+        "request, its complete steps end before that request.\n\n"
+        "In the example, a recording of the source tree, the job died after "
+        "ten complete steps: its inputs vary, the peaks of these steps reach "
+        "from 776 MiB to 3.12 GiB, and the step that it did not finish asks "
+        "for 4.426 GiB.",
+    .example = "fragsim steps traces/bundled/lstm_varlen__cap_below.pickle.xz",
     .options = options,
     .size = sizeof(struct step_values),
     .defaults = &(const struct step_values)STEP_DEFAULTS,
