@@ -6,14 +6,18 @@ Every recording is examined. A program leaks if its name begins with leak, or if
 the file beside the recording says so; the sites are those of the program. A
 missed leak, a false alarm and a wrong site are errors; a recording with too few
 steps has the verdict unknown, which is counted. --table prints the rows as
-JSON. The bundled recordings are examined if there are no others.
+JSON. The bundled recordings are examined if there are no others. A bundled leak
+is also cut in a step, as if the job had died there: it died of growth.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import glob
 import json
+import lzma
 import os
+import pickle
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
@@ -74,11 +78,39 @@ def rows():
         yield from examine(group, path)
 
 
+def check_death():
+    """The job dies of the 2 MiB that it asks for in a late step."""
+    with lzma.open(BUNDLED.replace("*", "leak_frames")) as file:
+        snapshot = pickle.load(file)
+    entries = snapshot["device_traces"][0]
+    at = max(i for i, entry in enumerate(entries)
+             if entry["action"] == "alloc" and entry["size"] == 2 << 20)
+    failed = dict(entries[at], action="oom", device_free=0)
+    del failed["addr"]
+    snapshot["device_traces"][0] = entries[:at] + [failed]
+    snapshot["segments"] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "dead.pickle")
+        with open(path, "wb") as file:
+            pickle.dump(snapshot, file, protocol=2)
+        done = subprocess.run([FRAGSIM, "leaks", "-q", path], check=True,
+                              capture_output=True, text=True).stdout
+        answer = subprocess.run([FRAGSIM, "leaks", "-q", "--json", "-", path],
+                                check=True, capture_output=True,
+                                text=True).stdout
+    assert " of a request of 2 MiB. " in done, done
+    assert "it died of growth." in done, done
+    row, = json.loads(answer)["results"]
+    assert row["died_of_growth"] and row["verdict"] == "leak", answer
+    assert row["died_at_event"] > 0, answer
+
+
 def main():
     table = list(rows())
     if sys.argv[1:] == ["--table"]:
         print(json.dumps(table))
         return
+    check_death()
     faults = [(row["group"], row["name"], fault_of(row)) for row in table
               if fault_of(row)]
     for fault in faults:
