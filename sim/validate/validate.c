@@ -8,6 +8,7 @@
 
 #include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
+#include "sim/validate/anchors.h"
 #include "sim/validate/parts.h"
 
 static void on_opened(void *user, struct frag_heap *heap)
@@ -40,27 +41,6 @@ static void count_recorded(struct checked_run *c)
         if (reserved > v->peak_reserved_recorded)
             v->peak_reserved_recorded = reserved;
     }
-}
-
-/* Lists the recorded base and size of each ordinary segment, in order. */
-static enum frag_err anchors(const struct checked_run *c,
-                             struct frag_arena_options *arena)
-{
-    const struct frag_recorded *r = c->recorded;
-    frag_addr *bases = calloc(r->action_count + 1, sizeof(*bases));
-    frag_size *sizes = calloc(r->action_count + 1, sizeof(*sizes));
-
-    arena->bases = bases;
-    arena->sizes = sizes;
-    if (!bases || !sizes)
-        return FRAG_NOMEM;
-    for (uint64_t i = 0; i < r->action_count; i++) {
-        if (r->actions[i].action != FRAG_SEGMENT_ALLOC)
-            continue;
-        bases[arena->base_count] = r->actions[i].addr;
-        sizes[arena->base_count++] = r->actions[i].size;
-    }
-    return FRAG_OK;
 }
 
 static void set_params(const struct checked_run *c, frag_size total, char *text,
@@ -154,13 +134,12 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     c.observer.action = check_action;
     c.observer.user = &c;
     count_recorded(&c);
-    err = anchors(&c, &arena);
+    err = frag_anchors_make(c.recorded, &arena);
     if (err == FRAG_OK)
         err = run(&c, &arena, e);
     if (err == FRAG_OK)
         err = conclude(&c);
-    free((void *)(uintptr_t)arena.bases);
-    free((void *)(uintptr_t)arena.sizes);
+    frag_anchors_free(&arena);
     free(c.pairs);
     free(c.blocks);
     if (err != FRAG_OK)
