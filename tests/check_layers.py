@@ -69,11 +69,13 @@ ROOMS = {
     "sim/experiments/sweep": ([], "sim/experiments +"),
     "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
     "sim/answers/conf": ([], "sim/answers +"),
+    "sim/answers/explain": ([], "sim/answers +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf "
+    "sim/cli": ([], "sim/answers sim/answers/explain "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),

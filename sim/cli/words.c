@@ -201,6 +201,42 @@ const struct word words[] = {
     {"shortest lead",
      "least time from that reading to the OOM, over these beginnings", NULL},
     {"longest lead", "most time from that reading to the OOM", NULL},
+    {"live", "bytes of the blocks that the program has not freed, as allocated",
+     "fragsim explain"},
+    {"pending",
+     "bytes of blocks that the program freed and another stream still uses",
+     NULL},
+    {"cached",
+     "reserved bytes that no block uses: reserved - live - pending; a hole is "
+     "a range of them between two blocks or at an end of a segment",
+     NULL},
+    {"largest hole", "bytes of the largest hole", NULL},
+    {"not reserved", "limit - reserved", NULL},
+    {"limit",
+     "bytes that the allocator could reserve when the request failed: the "
+     "memory limit of the process, or reserved plus what the device had free",
+     NULL},
+    {"device free",
+     "bytes that the device had free when the request failed, as recorded",
+     NULL},
+    {"outside",
+     "bytes of the device that the allocator neither had reserved nor could "
+     "get: of contexts, of libraries, and of other processes",
+     NULL},
+    {"pool", "number of the memory pool in the trace; 0 is the default pool",
+     NULL},
+    {"stream", "number of the CUDA stream in the trace", NULL},
+    {"blocks",
+     "small: blocks of at most 1 MiB, which have segments of their "
+     "own; large: all others",
+     NULL},
+    {"segments", "ranges that the allocator reserved from the device", NULL},
+    {"served",
+     "yes if the replay with the change meets the request and no other request "
+     "fails before",
+     NULL},
+    {"change",
+     "a text of PYTORCH_CUDA_ALLOC_CONF, or what is done in the replay", NULL},
 
     {"live before the recording",
      "blocks that were allocated before the recording began; the trace begins "

@@ -5,7 +5,8 @@ fragsim help --man >page
 grep -c '^\.SH WORDS$' page
 grep -c '^\.B fits from$' page
 
-trace=$(dirname "$0")/../../traces/bundled/leak.pickle.xz
+bundled=$(dirname "$0")/../../traces/bundled
+trace=$bundled/leak.pickle.xz
 cp small.csv other.csv
 {
     fragsim replay small.csv other.csv -q | head -n 1
@@ -19,6 +20,9 @@ cp small.csv other.csv
     fragsim steps -q "$trace" | sed -n '/^ *step /p' | sed 's/^  *//'
     fragsim leaks -q "$trace" | sed -n '/^leaks at/p'
     fragsim info -q "$trace" | sed '1,/^device/d; s/^  \(.*[^ ]\)   *.*/\1/'
+    fragsim explain -q "$bundled/lstm_varlen__cap_below.pickle.xz" >answer
+    grep -A 1 -e '^by pool' -e '^changes' answer | grep '^  '
+    sed -n '/^memory/,/^by/s/^  \([a-z ]*[a-z]\)   .*/\1/p' answer
     fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{
     n = split($0, heads, /   */)

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""explain_table.py FRAGSIM RECORDED: explains every recording of RECORDED/dev
+and RECORDED/causes that ran out of memory, and prints a Markdown table.
+
+For each recording the table states the cause, its evidence, and the smallest
+change that the replay confirmed. Two checks come with it: the failure must be
+reproduced by the replay, and live and cached bytes must be those that the
+message of PyTorch's own error states ("of the allocated memory ... is allocated
+by PyTorch, and ... is reserved by PyTorch but unallocated").
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+MESSAGE = re.compile(r"allocated memory ([\d.]+) (\w+) is allocated by PyTorch"
+                     r".*? and ([\d.]+) (\w+) is reserved by PyTorch but")
+
+
+def died(folder):
+    """The recordings whose counters contain the text of an error."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        snapshot = path[:-5] + ".pickle.xz"
+        with open(path, encoding="utf-8") as file:
+            facts = json.load(file)
+        if facts.get("oom") and os.path.exists(snapshot):
+            yield snapshot, facts
+
+
+def explain(fragsim, snapshot, *options):
+    done = subprocess.run([fragsim, "explain", snapshot, "-q", "--json", "-",
+                           *options], check=True, capture_output=True)
+    return json.loads(done.stdout)["results"][0]
+
+
+def close(stated, unit, found):
+    """The message has two digits after the point."""
+    size = UNITS[unit]
+    return abs(float(stated) * size - found) <= 0.0051 * size
+
+
+def agrees(answer, facts):
+    found = MESSAGE.search(facts["oom"])
+    active = answer["live_bytes"] + answer["pending_bytes"]
+    return (close(found[1], found[2], answer["live_bytes"])
+            or close(found[1], found[2], active)) and \
+        close(found[3], found[4], answer["reserved_bytes"]
+              - answer["live_bytes"])
+
+
+def size(number):
+    return f"{number / (1 << 20):,.0f} MiB"
+
+
+def row(name, answer, facts):
+    smallest = answer["smallest"]
+    more = [c for c in answer["changes"] if c["kind"] == "capacity"]
+    settings = [c["change"] for c in answer["changes"]
+                if c["kind"] == "setting" and c["served"]]
+    return [name, size(answer["request"]["requested_bytes"]),
+            size(answer["limit_bytes"]), size(answer["requested_bytes"]),
+            size(answer["cached_bytes"]),
+            size(answer["own_largest_hole_bytes"]),
+            "yes" if answer["request"]["reproduced"] else "NO",
+            "yes" if agrees(answer, facts) else "NO", answer["cause"],
+            smallest["change"] if smallest else "none",
+            "; ".join(settings) or "none",
+            more[0]["change"] if more and more[0]["served"] else "none"]
+
+
+HEAD = ["recording", "request", "limit", "live", "cached", "largest own hole",
+        "reproduced", "as PyTorch's message", "cause", "smallest change",
+        "settings that serve it", "capacity that serves it"]
+
+
+def main():
+    fragsim, recorded = sys.argv[1:3]
+    rows = []
+    causes = {}
+    for folder in ("dev", "causes"):
+        for snapshot, facts in died(os.path.join(recorded, folder)):
+            name = os.path.basename(snapshot)[:-len(".pickle.xz")]
+            answer = explain(fragsim, snapshot)
+            rows.append(row(name, answer, facts))
+            if "cause" in facts:
+                causes[name] = (facts["cause"], answer["cause"])
+    print(f"# Why {len(rows)} recordings ran out of memory\n\n"
+          "Made by `paper/explain_table.py` with `fragsim explain`. Each change "
+          "was replayed\nup to the failed request, by the simulated allocator "
+          "at the limit of the recording.\n")
+    for cells in (HEAD, ["---"] * len(HEAD), *rows):
+        print("| " + " | ".join(cells) + " |")
+    print(f"\nReproduced: {sum(r[6] == 'yes' for r in rows)} of {len(rows)}. "
+          "Live and cached bytes as in PyTorch's message: "
+          f"{sum(r[7] == 'yes' for r in rows)} of {len(rows)}. "
+          "A change that serves the request was found for "
+          f"{sum(r[9] != 'none' for r in rows)} of {len(rows)}.")
+    for name, (want, got) in causes.items():
+        print(f"\nKnown cause of {name}: {want}; explained as {got}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,425 @@
+/* cause.c - sums up the state, and decides on the cause. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/answers/explain/parts.h"
+#include "traces/steps/steps.h"
+
+const char *const explain_cause_words[EXPLAIN_CAUSE_COUNT] = {
+#define X(name, word, text) word,
+    EXPLAIN_CAUSES(X)
+#undef X
+};
+
+const char *const explain_cause_texts[EXPLAIN_CAUSE_COUNT] = {
+#define X(name, word, text) text,
+    EXPLAIN_CAUSES(X)
+#undef X
+};
+
+/* ---- totals ---- */
+
+static bool is_held(const struct state_block *b)
+{
+    return b->live || b->pending;
+}
+
+static frag_size larger(frag_size a, frag_size b)
+{
+    return a > b ? a : b;
+}
+
+static bool is_own(const struct explain *x, const struct state_block *b)
+{
+    return b->stream == x->stream && b->pool == x->pool;
+}
+
+static void add_hole(struct explain *x, const struct state_block *b)
+{
+    const bool small = x->rounded <= FRAG_MIB;
+
+    x->cached += b->size;
+    x->holes++;
+    x->largest = larger(x->largest, b->size);
+    if (!is_own(x, b)) {
+        x->other_cached += b->size;
+        x->other_largest = larger(x->other_largest, b->size);
+        return;
+    }
+    x->own_cached += b->size;
+    if (b->is_small == small)
+        x->own_largest = larger(x->own_largest, b->size);
+}
+
+static void add_block(struct explain *x, const struct state_block *b)
+{
+    x->reserved += b->size;
+    if (!is_held(b)) {
+        add_hole(x, b);
+        return;
+    }
+    *(b->live ? &x->live : &x->pending) += b->size;
+    x->requested += b->requested <= b->size ? b->requested : b->size;
+}
+
+static struct explain_space *space_of(struct explain *x,
+                                      const struct state_block *b)
+{
+    uint64_t i = 0;
+
+    while (i < x->space_count &&
+           !(x->spaces[i].pool == b->pool && x->spaces[i].stream == b->stream &&
+             x->spaces[i].is_small == b->is_small))
+        i++;
+    if (i == x->space_count)
+        x->spaces[x->space_count++] = (struct explain_space){
+            .pool = b->pool, .stream = b->stream, .is_small = b->is_small};
+    return &x->spaces[i];
+}
+
+static void add_to_space(struct explain *x, const struct state_block *b)
+{
+    struct explain_space *space = space_of(x, b);
+
+    space->segments += b->addr == b->segment;
+    space->reserved += b->size;
+    if (is_held(b)) {
+        *(b->live ? &space->live : &space->pending) += b->size;
+        return;
+    }
+    space->cached += b->size;
+    space->holes++;
+    space->largest = larger(space->largest, b->size);
+}
+
+static int spaces_by_size(const void *left, const void *right)
+{
+    const struct explain_space *a = left, *b = right;
+
+    if (a->reserved != b->reserved)
+        return a->reserved > b->reserved ? -1 : 1;
+    return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+/* ---- pins ---- */
+
+enum { PIN_PERCENT = 80 }; /* of a segment are free, at least */
+
+static void name_pin(const struct explain *x, struct explain_pin *pin)
+{
+    const struct frag_device_trace *d = x->device;
+
+    if (pin->event == UINT64_MAX)
+        return;
+    if (d->stack)
+        pin->stack = d->stack[pin->event];
+    if (d->time && d->time[pin->event] && x->event < d->count &&
+        d->time[x->event] > d->time[pin->event])
+        pin->lifetime = d->time[x->event] - d->time[pin->event];
+}
+
+/* Adds the segment of the blocks from ... to - 1, if little of it is used. */
+static void add_pin(struct explain *x, const struct state *s, uint64_t from,
+                    uint64_t to)
+{
+    struct explain_pin pin = {
+        .segment = s->blocks[from].segment,
+        .pool = s->blocks[from].pool,
+        .stream = s->blocks[from].stream,
+        .event = UINT64_MAX,
+    };
+
+    for (uint64_t i = from; i < to; i++) {
+        const struct state_block *b = &s->blocks[i];
+
+        pin.size += b->size;
+        if (!is_held(b)) {
+            pin.cached += b->size;
+            continue;
+        }
+        pin.blocks++;
+        if (b->size <= pin.bytes)
+            continue;
+        pin.bytes = b->size;
+        pin.event = b->event;
+    }
+    if (!pin.blocks || pin.cached / PIN_PERCENT <= pin.size / 100)
+        return;
+    name_pin(x, &pin);
+    x->pins[x->pin_count++] = pin;
+}
+
+static int pins_by_cached(const void *left, const void *right)
+{
+    const struct explain_pin *a = left, *b = right;
+
+    if (a->cached != b->cached)
+        return a->cached > b->cached ? -1 : 1;
+    return a->segment < b->segment ? -1 : a->segment > b->segment;
+}
+
+static uint64_t count_segments(const struct state *s)
+{
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < s->count; i = state_segment_end(s, i))
+        count++;
+    return count;
+}
+
+enum frag_err cause_sum(struct explain *x, const struct state *s,
+                        struct frag_error *e)
+{
+    const uint64_t segments = count_segments(s);
+
+    x->spaces = calloc(segments + 1, sizeof(*x->spaces));
+    x->pins = calloc(segments + 1, sizeof(*x->pins));
+    if (!x->spaces || !x->pins)
+        return frag_no_memory(e, "the segments");
+    for (uint64_t i = 0; i < s->count; i++) {
+        add_block(x, &s->blocks[i]);
+        add_to_space(x, &s->blocks[i]);
+    }
+    for (uint64_t i = 0; i < s->count; i = state_segment_end(s, i))
+        add_pin(x, s, i, state_segment_end(s, i));
+    if (x->space_count)
+        qsort(x->spaces, x->space_count, sizeof(*x->spaces), spaces_by_size);
+    if (x->pin_count)
+        qsort(x->pins, x->pin_count, sizeof(*x->pins), pins_by_cached);
+    if (x->limit != FRAG_UNLIMITED && x->limit > x->reserved)
+        x->unreserved = x->limit - x->reserved;
+    return FRAG_OK;
+}
+
+/* ---- growth ---- */
+
+enum { GROWTH_STEPS = 4 }; /* fewer steps show no growth */
+
+bool cause_is_left(const struct frag_steps *steps, const struct state_block *b,
+                   uint64_t *step)
+{
+    if (!b->live)
+        return false;
+    for (uint64_t i = 1; i + 1 < steps->count; i++)
+        if (b->event >= steps->items[i].from && b->event < steps->items[i].to) {
+            *step = i;
+            return true;
+        }
+    return false;
+}
+
+/* What steps left behind. */
+struct left {
+    bool *leaves;     /* [steps] */
+    frag_size *bytes; /* by stack */
+    frag_size sum;
+};
+
+static void add_left(struct explain *x, struct left *left,
+                     const struct frag_steps *steps,
+                     const struct state_block *b)
+{
+    const uint32_t *stacks = x->device->stack;
+    uint64_t step;
+    uint32_t stack;
+
+    if (!cause_is_left(steps, b, &step))
+        return;
+    stack = stacks ? stacks[b->event] : 0;
+    left->leaves[step] = true;
+    left->sum += b->size;
+    left->bytes[stack] += b->size;
+    if (left->bytes[stack] > left->bytes[x->grown_stack])
+        x->grown_stack = stack;
+}
+
+/* Counts it as growth if at least four in five steps left something. */
+static void sum_left(struct explain *x, const struct state *s,
+                     const struct frag_steps *steps, struct left *left)
+{
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < s->count; i++)
+        add_left(x, left, steps, &s->blocks[i]);
+    for (uint64_t i = 0; i < steps->count; i++)
+        count += left->leaves[i];
+    if (steps->count >= GROWTH_STEPS && 5 * count >= 4 * (steps->count - 2))
+        x->grown = left->sum;
+}
+
+enum frag_err cause_growth(struct explain *x, const struct state *s,
+                           struct frag_error *e)
+{
+    struct frag_steps steps;
+    struct left left = {0};
+    enum frag_err err = FRAG_OK;
+
+    FRAG_TRY(frag_steps_find(x->trace, x->device, x->event, NULL, &steps, e));
+    x->steps = steps.count;
+    left.leaves = calloc(steps.count + 1, sizeof(*left.leaves));
+    left.bytes = calloc((size_t)x->trace->stack_count + 1, sizeof(*left.bytes));
+    if (left.leaves && left.bytes)
+        sum_left(x, s, &steps, &left);
+    else
+        err = frag_no_memory(e, "the steps");
+    free(left.leaves);
+    free(left.bytes);
+    frag_steps_close(&steps);
+    return err;
+}
+
+/* ---- the decision ---- */
+
+/* Memory that a process needs on the device for itself: a CUDA context and the
+ * code of its kernels. */
+#define CONTEXT FRAG_GIB
+
+static bool is_outside(const struct explain *x)
+{
+    return x->outside && x->reserved + x->segment + CONTEXT <= x->total &&
+           (x->requested + x->request > x->limit || x->outside > x->cached);
+}
+
+/* The bytes by which a new segment for the request exceeds the limit. */
+static frag_size shortage(const struct explain *x)
+{
+    const frag_size needed = x->reserved + x->segment;
+
+    return needed > x->limit ? needed - x->limit : 0;
+}
+
+static bool is_growth(const struct explain *x)
+{
+    return x->grown && x->grown >= shortage(x) && x->grown >= x->requested / 20;
+}
+
+static bool is_demand(const struct explain *x)
+{
+    return x->requested + x->request > x->limit;
+}
+
+static bool is_cache(const struct explain *x)
+{
+    return x->other_cached > x->own_cached &&
+           (x->unreserved + x->own_cached < x->rounded ||
+            x->other_largest >= x->rounded);
+}
+
+static bool is_fragmentation(const struct explain *x)
+{
+    (void)x;
+    return true;
+}
+
+struct sizes {
+    char request[FRAG_SIZE_TEXT], segment[FRAG_SIZE_TEXT],
+        limit[FRAG_SIZE_TEXT], live[FRAG_SIZE_TEXT], sum[FRAG_SIZE_TEXT],
+        cached[FRAG_SIZE_TEXT], own[FRAG_SIZE_TEXT],
+        own_largest[FRAG_SIZE_TEXT], other[FRAG_SIZE_TEXT],
+        other_largest[FRAG_SIZE_TEXT], unreserved[FRAG_SIZE_TEXT],
+        outside[FRAG_SIZE_TEXT], grown[FRAG_SIZE_TEXT],
+        reserved[FRAG_SIZE_TEXT], total[FRAG_SIZE_TEXT];
+};
+
+static void say_outside(const struct explain *x, const struct sizes *s,
+                        char *text, size_t room)
+{
+    (void)x;
+    snprintf(text, room,
+             "%s of the device's %s are held outside PyTorch's allocator, "
+             "which has reserved only %s; the request of %s would fit without "
+             "them",
+             s->outside, s->total, s->reserved, s->request);
+}
+
+static void say_growth(const struct explain *x, const struct sizes *s,
+                       char *text, size_t room)
+{
+    snprintf(text, room,
+             "%" PRIu64 " steps left blocks of %s behind, which no later step "
+             "freed; the request of %s would fit without them",
+             x->steps, s->grown, s->request);
+}
+
+static void say_demand(const struct explain *x, const struct sizes *s,
+                       char *text, size_t room)
+{
+    (void)x;
+    snprintf(text, room,
+             "the live blocks hold %s; with the request of %s they need %s, "
+             "and the limit is %s",
+             s->live, s->request, s->sum, s->limit);
+}
+
+static void say_cache(const struct explain *x, const struct sizes *s,
+                      char *text, size_t room)
+{
+    (void)x;
+    snprintf(text, room,
+             "%s are free in segments of other streams or pools (largest hole "
+             "%s), %s in those of the request (largest hole %s), and %s are "
+             "not reserved; the request needs %s",
+             s->other, s->other_largest, s->own, s->own_largest, s->unreserved,
+             s->request);
+}
+
+static void say_fragmentation(const struct explain *x, const struct sizes *s,
+                              char *text, size_t room)
+{
+    (void)x;
+    snprintf(text, room,
+             "live blocks and request need %s of %s; %s are free in segments "
+             "and %s are not reserved, but the request of %s finds no hole "
+             "larger than %s in the segments of its stream and pool, and a new "
+             "segment takes %s",
+             s->sum, s->limit, s->cached, s->unreserved, s->request,
+             s->own_largest, s->segment);
+}
+
+/* The first row that holds is the cause. */
+static const struct rule {
+    enum explain_cause cause;
+    bool (*holds)(const struct explain *x);
+    void (*say)(const struct explain *x, const struct sizes *s, char *text,
+                size_t room);
+} rules[] = {
+    {EXPLAIN_OUTSIDE, is_outside, say_outside},
+    {EXPLAIN_GROWTH, is_growth, say_growth},
+    {EXPLAIN_DEMAND, is_demand, say_demand},
+    {EXPLAIN_CACHE, is_cache, say_cache},
+    {EXPLAIN_FRAGMENTATION, is_fragmentation, say_fragmentation},
+};
+
+static void format_sizes(const struct explain *x, struct sizes *s)
+{
+    frag_size_format(x->request, s->request);
+    frag_size_format(x->limit, s->limit);
+    frag_size_format(x->segment, s->segment);
+    frag_size_format(x->requested, s->live);
+    frag_size_format(x->requested + x->request, s->sum);
+    frag_size_format(x->cached, s->cached);
+    frag_size_format(x->own_cached, s->own);
+    frag_size_format(x->own_largest, s->own_largest);
+    frag_size_format(x->other_cached, s->other);
+    frag_size_format(x->other_largest, s->other_largest);
+    frag_size_format(x->unreserved, s->unreserved);
+    frag_size_format(x->outside, s->outside);
+    frag_size_format(x->grown, s->grown);
+    frag_size_format(x->reserved, s->reserved);
+    frag_size_format(x->total, s->total);
+}
+
+void cause_decide(struct explain *x)
+{
+    const struct rule *rule = rules;
+    struct sizes sizes;
+
+    if (!x->failed)
+        return;
+    while (!rule->holds(x))
+        rule++;
+    x->cause = rule->cause;
+    format_sizes(x, &sizes);
+    rule->say(x, &sizes, x->evidence, sizeof(x->evidence));
+}

@@ -1,0 +1,357 @@
+/* explain.c - finds the failed request, the limit at which it failed, and the
+ * state of the allocator then. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/answers/explain/parts.h"
+#include "sim/answers/moment.h"
+#include "traces/torch_sizes.h"
+
+struct work {
+    const struct explain_options *o;
+    struct explain *x;
+    struct attempt base;
+    struct outcome outcome; /* of the base */
+    struct state state;
+    frag_size recorded;      /* reserved at the failure, as recorded */
+    frag_size recorded_peak; /* largest reserved until then, as recorded */
+    uint64_t recorded_ooms;  /* until then */
+    struct frag_error *e;
+};
+
+/* ---- sizes ---- */
+
+/* The segment size for blocks of 1 to 10 MiB that the settings ask for. */
+static frag_size large_segment(const char *settings)
+{
+    static const char key[] = "large_segment_size_mb:";
+    const char *at = strstr(settings, key);
+
+    return at ? strtoull(at + strlen(key), NULL, 10) * FRAG_MIB
+              : TORCH_LARGE_SEGMENT;
+}
+
+static void set_request(struct work *w, uint64_t event, frag_size rounded)
+{
+    const struct frag_device_trace *d = w->o->device;
+    struct explain *x = w->x;
+
+    x->failed = true;
+    x->event = event;
+    x->request = d->bytes[event];
+    x->rounded = rounded ? rounded : torch_round_size(x->request, NULL);
+    x->segment = torch_segment_size(x->rounded, large_segment(x->settings));
+    x->stream = d->stream[event];
+    x->pool = d->pool[event];
+    x->stack = d->stack ? d->stack[event] : 0;
+}
+
+/* ---- the recorded failure ---- */
+
+static const struct frag_recorded_action *
+oom_at(const struct frag_device_trace *d, uint64_t event)
+{
+    const struct frag_recorded *r = &d->recorded;
+
+    for (uint64_t i = r->action_count; i-- > 0;)
+        if (r->actions[i].action == FRAG_OOM_REPORTED &&
+            (event == UINT64_MAX || r->actions[i].event == event))
+            return &r->actions[i];
+    return NULL;
+}
+
+/* Sums up what was reserved until the action. */
+static void sum_recorded(struct work *w,
+                         const struct frag_recorded_action *last)
+{
+    const struct frag_recorded *r = &w->o->device->recorded;
+
+    for (uint64_t i = 0; i < r->start.segment_count; i++)
+        w->recorded += r->start.segments[i].size;
+    w->recorded_peak = w->recorded;
+    for (const struct frag_recorded_action *a = r->actions; a <= last; a++) {
+        if (a->action == FRAG_OOM_REPORTED) {
+            w->recorded_ooms++;
+            continue;
+        }
+        if (a->action == FRAG_SEGMENT_ALLOC || a->action == FRAG_SEGMENT_MAP)
+            w->recorded += a->size;
+        else
+            w->recorded -= a->size;
+        if (w->recorded > w->recorded_peak)
+            w->recorded_peak = w->recorded;
+    }
+}
+
+/* ---- the limit ---- */
+
+static void set_limit(struct work *w, enum explain_limit source,
+                      frag_size limit)
+{
+    w->x->limit_source = source;
+    w->x->limit = limit;
+    w->base.limit = limit;
+    w->base.is_device =
+        source == EXPLAIN_LIMIT_DEVICE || source == EXPLAIN_LIMIT_CAPACITY;
+}
+
+/* The limit that was in force: that of the process if it refused the request,
+ * else what the device had. If neither explains the failure, the process had a
+ * limit that is not known: it allowed what was reserved before, and refused a
+ * segment for the request. */
+static void find_limit(struct work *w, const struct frag_recorded_action *oom)
+{
+    struct explain *x = w->x;
+
+    if (w->o->limit && w->o->limit != FRAG_UNLIMITED &&
+        w->recorded + x->segment > w->o->limit) {
+        set_limit(w, EXPLAIN_LIMIT_GIVEN, w->o->limit);
+        return;
+    }
+    if (oom->device_free < x->segment) {
+        set_limit(w, EXPLAIN_LIMIT_DEVICE, w->recorded + oom->device_free);
+        if (x->total > x->limit)
+            x->outside = x->total - x->limit;
+        return;
+    }
+    x->limit_least = w->recorded_peak;
+    x->limit_most = w->recorded + x->segment - 1;
+    set_limit(w, EXPLAIN_LIMIT_INFERRED,
+              x->limit_least / 2 + x->limit_most / 2);
+}
+
+/* ---- the state ---- */
+
+/* The state if the failure cannot be reproduced: as recorded until the request,
+ * without a limit, and then with the free memory returned, as PyTorch does
+ * before it reports a failure. */
+static enum frag_err run_without_limit(struct work *w)
+{
+    const struct edit edit = {.before = w->x->event, .op = FRAG_EMPTY_CACHE};
+    struct attempt a = w->base;
+    struct outcome out;
+
+    a.limit = FRAG_UNLIMITED;
+    a.is_device = false;
+    a.without_last = true;
+    a.edits = &edit;
+    a.edit_count = 1;
+    return attempt_run(&a, &out, &w->state, w->e);
+}
+
+static frag_size reserved_in(const struct state *s)
+{
+    frag_size sum = 0;
+
+    for (uint64_t i = 0; i < s->count; i++)
+        sum += s->blocks[i].size;
+    return sum;
+}
+
+/* Replays up to the failed request, and compares with the recording. */
+static enum frag_err run_base(struct work *w)
+{
+    FRAG_TRY(attempt_run(&w->base, &w->outcome, &w->state, w->e));
+    w->x->reproduced = !w->outcome.served &&
+                       w->outcome.ooms == w->recorded_ooms &&
+                       reserved_in(&w->state) == w->recorded;
+    return FRAG_OK;
+}
+
+/* Replays at another of the possible limits, unless the last one repeated the
+ * recording. */
+static enum frag_err try_limit(struct work *w, frag_size limit)
+{
+    if (w->x->reproduced)
+        return FRAG_OK;
+    state_close(&w->state);
+    set_limit(w, EXPLAIN_LIMIT_INFERRED, limit);
+    return run_base(w);
+}
+
+/* Not every possible limit repeats the retries before the failure, and with
+ * expandable segments the policy asks for more than it takes. */
+static enum frag_err reproduce(struct work *w)
+{
+    FRAG_TRY(run_base(w));
+    if (w->x->limit_source == EXPLAIN_LIMIT_INFERRED) {
+        FRAG_TRY(try_limit(w, w->x->limit_least));
+        FRAG_TRY(try_limit(w, w->x->limit_most));
+    }
+    if (w->x->reproduced)
+        return FRAG_OK;
+    state_close(&w->state);
+    return run_without_limit(w);
+}
+
+/* ---- the three kinds of failure ---- */
+
+static enum frag_err explain_recorded(struct work *w,
+                                      const struct frag_recorded_action *oom)
+{
+    struct explain *x = w->x;
+
+    set_request(w, oom->event, oom->size);
+    x->device_free = oom->device_free;
+    sum_recorded(w, oom);
+    x->ooms = w->recorded_ooms;
+    find_limit(w, oom);
+    w->base.event = oom->event;
+    return reproduce(w);
+}
+
+/* The state after the last event; no limit is known. */
+static enum frag_err explain_end(struct work *w)
+{
+    w->x->event = w->o->device->count - 1;
+    w->base.event = w->x->event;
+    w->base.limit = FRAG_UNLIMITED;
+    w->base.is_device = false;
+    return attempt_run(&w->base, &w->outcome, &w->state, w->e);
+}
+
+/* The first request that fails in a replay at the capacity. */
+static enum frag_err explain_capacity(struct work *w)
+{
+    const frag_size capacity = w->o->capacity;
+
+    set_limit(w, EXPLAIN_LIMIT_CAPACITY, capacity);
+    w->base.anchored = false;
+    w->base.starts_there = false; /* it may be larger than the capacity */
+    w->base.event = w->o->device->count - 1;
+    FRAG_TRY(attempt_run(&w->base, &w->outcome, NULL, w->e));
+    if (!w->outcome.ooms)
+        return explain_end(w);
+    w->base.event = w->outcome.first_oom;
+    FRAG_TRY(attempt_run(&w->base, &w->outcome, &w->state, w->e));
+    set_request(w, w->base.event, w->outcome.rounded);
+    w->x->ooms = 1;
+    w->x->reproduced = true;
+    return FRAG_OK;
+}
+
+/* A snapshot without history shows what is held at one moment. */
+static enum frag_err explain_snapshot(struct work *w)
+{
+    const struct frag_device_trace *d = w->o->device;
+    const struct frag_layout *layout =
+        d->recorded.has_end ? &d->recorded.end : &d->recorded.start;
+
+    if (!layout->segment_count)
+        return frag_fail(w->e, FRAG_UNSUPPORTED,
+                         "%s: device %" PRIu32 " has neither events nor "
+                         "segments: nothing can be explained; record the job "
+                         "with torch.cuda.memory._record_memory_history()",
+                         w->o->trace->path, d->device);
+    w->x->replayed = false;
+    w->x->event = d->count ? d->count - 1 : 0;
+    FRAG_TRY(state_from_layout(&w->state, layout));
+    state_name(&w->state, NULL, 0);
+    return FRAG_OK;
+}
+
+static enum frag_err at_failure(struct work *w,
+                                const struct frag_recorded_action **oom)
+{
+    const struct frag_device_trace *d = w->o->device;
+    uint64_t event = UINT64_MAX;
+
+    if (w->o->at && strcmp(w->o->at, "oom") != 0)
+        FRAG_TRY(moment_read(d, w->o->at, &event, w->e));
+    *oom = oom_at(d, event);
+    if (w->o->at && !*oom)
+        return frag_fail(w->e, FRAG_INVALID,
+                         "--at: expected an event at which the recording "
+                         "reports an OOM, found \"%.40s\"; without --at the "
+                         "last one is explained",
+                         w->o->at);
+    return FRAG_OK;
+}
+
+static enum frag_err find_state(struct work *w)
+{
+    const struct frag_recorded_action *oom;
+
+    if (w->o->device->count <= w->o->device->initial)
+        return explain_snapshot(w);
+    if (w->o->capacity)
+        return explain_capacity(w);
+    FRAG_TRY(at_failure(w, &oom));
+    return oom ? explain_recorded(w, oom) : explain_end(w);
+}
+
+/* ---- the answer ---- */
+
+static enum frag_err conclude(struct work *w)
+{
+    struct explain *x = w->x;
+
+    FRAG_TRY(cause_sum(x, &w->state, w->e));
+    if (x->replayed)
+        FRAG_TRY(cause_growth(x, &w->state, w->e));
+    cause_decide(x);
+    if (!x->failed)
+        return FRAG_OK;
+    return changes_try(x, &w->base, w->outcome.ooms ? w->outcome.ooms : 1,
+                       &w->state, w->e);
+}
+
+static enum frag_err check_settings(const struct explain *x,
+                                    struct frag_error *e)
+{
+    return frag_policy_resolve(&frag_policy_torch, x->settings, NULL, 0, e);
+}
+
+static bool has_anchors(const struct frag_device_trace *d)
+{
+    return d->recorded.addr && d->recorded.has_actions;
+}
+
+enum frag_err explain_make(const struct explain_options *options,
+                           struct explain *out, struct frag_error *e)
+{
+    const char *settings =
+        options->settings ? options->settings : options->trace->settings;
+    struct explain x = {
+        .trace = options->trace,
+        .device = options->device,
+        .replayed = true,
+        .device_free = FRAG_UNLIMITED,
+        .limit = FRAG_UNLIMITED,
+        .total = options->total,
+        .settings = settings ? settings : "",
+    };
+    struct work w = {
+        .o = options,
+        .x = &x,
+        .base = {.device = options->device,
+                 .settings = x.settings,
+                 .total = options->total,
+                 .starts_there = true,
+                 .anchored = has_anchors(options->device),
+                 .progress = options->progress,
+                 .user = options->user},
+        .e = e,
+    };
+    enum frag_err err = check_settings(&x, e);
+
+    if (err == FRAG_OK)
+        err = find_state(&w);
+    if (err == FRAG_OK)
+        err = conclude(&w);
+    state_close(&w.state);
+    if (err == FRAG_OK)
+        *out = x;
+    else
+        explain_close(&x);
+    return err;
+}
+
+void explain_close(struct explain *x)
+{
+    free(x->spaces);
+    free(x->pins);
+    free(x->changes);
+    *x = (struct explain){0};
+}

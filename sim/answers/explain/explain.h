@@ -1,0 +1,187 @@
+/* explain.h - why a request failed: the state of the allocator at that moment,
+ * the cause with its evidence, what pins memory, and which changes would have
+ * served the request.
+ *
+ * The state comes from an exact replay of PyTorch's allocator with the recorded
+ * settings at the memory limit of the recorded process. Each change is replayed
+ * from the first event up to the failed request: nothing is estimated.
+ */
+#ifndef FRAG_SIM_ANSWERS_EXPLAIN_EXPLAIN_H
+#define FRAG_SIM_ANSWERS_EXPLAIN_EXPLAIN_H
+
+#include <stdio.h>
+
+#include "sim/results/json.h"
+#include "traces/trace.h"
+
+/* The word, and what it means. */
+#define EXPLAIN_CAUSES(X)                                                    \
+    X(NONE, "none", "no request failed")                                     \
+    X(DEMAND, "demand",                                                      \
+      "the live blocks and the request are larger than the limit: no "       \
+      "allocator can serve it")                                              \
+    X(GROWTH, "growth",                                                      \
+      "the live bytes grow from step to step, and without that growth the "  \
+      "request would have fitted")                                           \
+    X(FRAGMENTATION, "fragmentation",                                        \
+      "enough bytes are free, but no hole of the request's stream and pool " \
+      "is large enough")                                                     \
+    X(CACHE, "cache",                                                        \
+      "the free bytes are cached for another stream or pool, which the "     \
+      "request cannot use")                                                  \
+    X(OUTSIDE, "outside", "memory outside PyTorch fills the device")
+
+enum explain_cause {
+#define X(name, word, text) EXPLAIN_##name,
+    EXPLAIN_CAUSES(X)
+#undef X
+        EXPLAIN_CAUSE_COUNT
+};
+
+extern const char *const explain_cause_words[EXPLAIN_CAUSE_COUNT];
+extern const char *const explain_cause_texts[EXPLAIN_CAUSE_COUNT];
+
+/* Where the limit comes from. */
+enum explain_limit {
+    EXPLAIN_LIMIT_NONE,     /* no request failed: no limit is known */
+    EXPLAIN_LIMIT_GIVEN,    /* the caller stated the limit of the process */
+    EXPLAIN_LIMIT_DEVICE,   /* reserved plus what the device had free */
+    EXPLAIN_LIMIT_INFERRED, /* the device had enough free memory, so the process
+                               had a limit: the middle of its possible values,
+                               if a replay at it repeats the recording */
+    EXPLAIN_LIMIT_CAPACITY, /* the caller chose the capacity */
+};
+
+/* The segments of one pool, stream and size class. Bytes. */
+struct explain_space {
+    frag_pool pool;
+    frag_stream stream;
+    bool is_small; /* blocks of at most 1 MiB */
+    uint64_t segments, holes;
+    frag_size reserved, live, pending, cached; /* live + pending + cached =
+                                                  reserved */
+    frag_size largest;                         /* hole */
+};
+
+/* A segment of which more than 80 % is free, and the largest block that keeps
+ * it from being returned to the device. */
+struct explain_pin {
+    frag_addr segment;
+    frag_size size, cached; /* of the segment */
+    frag_pool pool;
+    frag_stream stream;
+    uint64_t blocks;    /* that are live or pending in it */
+    frag_size bytes;    /* of the largest of them */
+    uint64_t event;     /* its ALLOC; UINT64_MAX if it was not recorded */
+    uint32_t stack;     /* of the ALLOC; 0 if not recorded */
+    frag_time lifetime; /* ns from its ALLOC to the failure; 0 if not recorded
+                         */
+};
+
+enum explain_change_kind {
+    EXPLAIN_SETTING,     /* another text of PYTORCH_CUDA_ALLOC_CONF */
+    EXPLAIN_EMPTY_CACHE, /* calls of empty_cache */
+    EXPLAIN_FREE,        /* one block is freed before the request */
+    EXPLAIN_STEP_FREE,   /* what a step leaves behind is freed */
+    EXPLAIN_ONE_SPACE,   /* one stream and one pool for all requests */
+    EXPLAIN_CAPACITY,    /* a higher limit */
+    EXPLAIN_CHANGE_KINDS
+};
+
+extern const char *const explain_change_words[EXPLAIN_CHANGE_KINDS];
+
+/* A change, and what its replay showed. */
+struct explain_change {
+    enum explain_change_kind kind;
+    char text[256];  /* what is changed, as a sentence or a setting */
+    bool served;     /* the request is met, and no other request fails before */
+    frag_size peak;  /* largest reserved bytes up to the request */
+    frag_size limit; /* at which it was replayed */
+    uint64_t event;  /* FREE: the ALLOC of the block; else UINT64_MAX */
+    frag_size bytes; /* FREE: of the block; CAPACITY: more than the limit that
+                        was in force; else 0 */
+};
+
+struct explain {
+    const struct frag_trace *trace; /* borrowed */
+    const struct frag_device_trace *device;
+    bool failed;       /* a request failed; else the state at the end */
+    bool replayed;     /* false: the trace has no history, and the state is
+                          that of the snapshot */
+    bool reproduced;   /* the replay failed where the recording failed, with
+                          the same reserved bytes */
+    uint64_t event;    /* the failed request, or the last event */
+    uint64_t ooms;     /* requests that failed up to and including it */
+    frag_size request; /* bytes, as requested */
+    frag_size rounded; /* the block that it needs */
+    frag_size segment; /* the new segment that it would need */
+    frag_stream stream;
+    frag_pool pool;
+    uint32_t stack;
+    frag_size device_free; /* FRAG_UNLIMITED: not recorded */
+    frag_size limit;       /* FRAG_UNLIMITED: none is known */
+    enum explain_limit limit_source;
+    frag_size limit_least, limit_most; /* INFERRED: its possible values */
+    frag_size total;                   /* of the device; 0: not known */
+    frag_size outside;    /* bytes held outside PyTorch; 0: not known, or the
+                             device was not full */
+    const char *settings; /* in force; "" for PyTorch's defaults */
+
+    frag_size reserved, live, pending, cached;
+    frag_size requested;    /* by the live and pending blocks */
+    frag_size unreserved;   /* limit - reserved */
+    frag_size own_cached;   /* in segments of the request's stream and pool */
+    frag_size own_largest;  /* hole of the request's stream, pool and class */
+    frag_size other_cached; /* in segments of other streams and pools */
+    frag_size other_largest;
+    frag_size largest; /* hole of all */
+    uint64_t holes;
+
+    uint64_t steps;  /* complete steps; 0: none were found */
+    frag_size grown; /* bytes of the blocks that steps left behind, if nearly
+                        every step left some */
+    uint32_t grown_stack; /* of the ALLOCs that left most of them; 0: unknown */
+
+    enum explain_cause cause;
+    char evidence[512];
+    struct explain_space *spaces; /* the largest first */
+    uint64_t space_count;
+    struct explain_pin *pins; /* that with most free bytes first */
+    uint64_t pin_count;
+    struct explain_change *changes; /* in the order of their attempts */
+    uint64_t change_count;
+    const struct explain_change *smallest; /* NULL: none serves the request */
+};
+
+/* What to explain. All pointers are borrowed, also by the result. */
+struct explain_options {
+    const struct frag_trace *trace;
+    const struct frag_device_trace *device; /* of the trace */
+    const char *at;       /* as for moment_read, "oom" or an event that failed;
+                             NULL: the last failed request, or the end */
+    frag_size limit;      /* memory limit of the recorded process; 0: not known;
+                             FRAG_UNLIMITED: none */
+    frag_size capacity;   /* not 0: explain the first request that fails in a
+                             replay at this capacity */
+    frag_size total;      /* bytes of the device; 0: not known */
+    const char *settings; /* NULL: those of the recording */
+    /* As in struct frag_replay; may be NULL. */
+    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    void *user;
+};
+
+/* Explains the failure of a device. INVALID for settings or a moment that
+ * cannot be; UNSUPPORTED if the device has neither events nor segments;
+ * CANCELLED; NOMEM. On error *out need not be closed. */
+enum frag_err explain_make(const struct explain_options *options,
+                           struct explain *out,
+                           struct frag_error *e) FRAG_MUST_CHECK;
+void explain_close(struct explain *x);
+
+/* Writes the answer as text. */
+void explain_put_text(const struct explain *x, FILE *out);
+/* Writes the answer as one JSON object. */
+void explain_put_json(const struct explain *x, struct frag_json *j,
+                      const char *key);
+
+#endif

@@ -1,0 +1,297 @@
+/* explain.c - the command explain: why a request failed, and what would have
+ * served it. The analysis is in sim/answers/explain/. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/answers/explain/explain.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/figures/figure.h"
+#include "sim/cli/gnuplot/gnuplot.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/validate/stats_file.h"
+#include "traces/bytes/sink.h"
+#include "traces/name.h"
+#include "traces/printable.h"
+
+struct values {
+    struct common common;
+    const char *at, *stats, *settings, *json, *picture;
+    frag_size limit, capacity, total;
+    uint64_t device;
+    bool force;
+};
+
+/* ---- the limits ---- */
+
+static enum frag_err open_stats(const struct values *v,
+                                struct frag_stats_file **stats,
+                                struct frag_error *e)
+{
+    char beside[PATH_MAX];
+
+    *stats = NULL;
+    if (v->stats)
+        return frag_stats_file_open(v->stats, stats, e);
+    if (frag_stats_file_beside(v->common.args.items[0], beside, sizeof(beside)))
+        return frag_stats_file_open(beside, stats, e);
+    return FRAG_OK;
+}
+
+/* What the options leave open comes from the file of counters. */
+static enum frag_err settle(const struct values *v, struct explain_options *o,
+                            struct frag_error *e)
+{
+    struct frag_stats_file *stats;
+
+    *o = (struct explain_options){
+        .at = v->at,
+        .limit = v->limit,
+        .capacity = v->capacity,
+        .total = v->total,
+        .settings = v->settings,
+        .progress = progress_tick,
+    };
+    FRAG_TRY(open_stats(v, &stats, e));
+    if (stats && !o->limit)
+        o->limit = frag_stats_file_cap(stats);
+    if (stats && !o->total)
+        o->total = frag_stats_file_total(stats);
+    frag_stats_file_close(stats);
+    return FRAG_OK;
+}
+
+/* ---- the picture ---- */
+
+/* A view of the events up to the failure. */
+static struct frag_device_trace cut_at(const struct explain *x)
+{
+    struct frag_device_trace d = *x->device;
+
+    d.count = x->event + 1;
+    while (d.recorded.action_count &&
+           d.recorded.actions[d.recorded.action_count - 1].event > x->event)
+        d.recorded.action_count--;
+    return d;
+}
+
+static enum frag_err draw_view(const struct values *v, const struct explain *x,
+                               struct trace_view *view, struct frag_error *e)
+{
+    struct frag_params *params;
+    char *name;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_params(view->policy, x->settings, x->trace->path,
+                                  &params, e));
+    name = frag_trace_name(x->trace->path);
+    err = name ? FRAG_OK : frag_no_memory(e, "the picture");
+    if (err == FRAG_OK) {
+        view->params = params;
+        view->name = name;
+        err = figure_draw_trace(&figure_map, view, v->picture, NULL, e);
+    }
+    free(name);
+    free(params);
+    return err;
+}
+
+/* Draws the addresses of all blocks and holes up to the failure. */
+static enum frag_err draw(const struct values *v, const struct explain *x,
+                          struct progress *progress, struct frag_error *e)
+{
+    const struct frag_device_trace cut = cut_at(x);
+    struct trace_view view = {
+        .device = &cut,
+        .capacity = x->limit,
+        .color = FIGURE_SIZE,
+        .progress = progress,
+    };
+    struct policy_choice policy;
+    char text[1024];
+    enum frag_err err;
+
+    if (!v->picture)
+        return FRAG_OK;
+    if (!x->replayed)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s: the picture shows events, and the snapshot has "
+                         "no history",
+                         x->trace->path);
+    snprintf(text, sizeof(text), "torch%s%s", *x->settings ? ":" : "",
+             x->settings);
+    FRAG_TRY(policy_choice_read(text, &policy, e));
+    view.policy = &policy;
+    err = draw_view(v, x, &view, e);
+    policy_choice_free(&policy);
+    return err;
+}
+
+/* ---- the answers ---- */
+
+struct work {
+    const struct call *call;
+    const struct values *values;
+    struct explain_options options;
+    struct progress progress;
+    struct sink sink;
+    struct frag_json writer; /* to sink.out */
+    bool first;
+};
+
+static void show(struct work *w, const struct explain *x)
+{
+    if (w->values->json) {
+        frag_json_line(&w->writer, 2);
+        explain_put_json(x, &w->writer, NULL);
+        return;
+    }
+    printable_line(w->sink.out, "%s%s, device %" PRIu32, w->first ? "" : "\n",
+                   x->trace->path, x->device->device);
+    explain_put_text(x, w->sink.out);
+    w->first = false;
+}
+
+static enum frag_err visit(void *user, const struct input *in,
+                           struct frag_error *e)
+{
+    struct work *w = user;
+    struct explain x;
+    enum frag_err err;
+
+    w->options.trace = in->trace;
+    w->options.device = in->device;
+    w->options.user = &w->progress;
+    progress_step(&w->progress, 0, 0, " events", 1, in->name);
+    FRAG_TRY(explain_make(&w->options, &x, e));
+    show(w, &x);
+    err = draw(w->values, &x, &w->progress, e);
+    explain_close(&x);
+    return err;
+}
+
+static enum frag_err visit_all(struct work *w, struct frag_error *e)
+{
+    const struct texts *paths = &w->values->common.args;
+    const struct inputs in = {
+        .paths = paths,
+        .device = w->values->device,
+        .reading = {READING_RECORDED, .limit = w->options.limit},
+        .says_notes = !w->values->common.quiet,
+        .progress = &w->progress,
+    };
+    enum frag_err err = inputs_each(&in, visit, w, e);
+
+    progress_clear(&w->progress);
+    return err;
+}
+
+static enum frag_err write_all(struct work *w, struct frag_error *e)
+{
+    enum frag_err err;
+
+    FRAG_TRY(settle(w->values, &w->options, e));
+    FRAG_TRY(sink_open(&w->sink, w->values->json ? w->values->json : "-", e));
+    if (w->values->json)
+        cli_json_open(w->call, &w->writer, w->sink.out);
+    err = visit_all(w, e);
+    if (err != FRAG_OK) {
+        sink_abort(&w->sink);
+        return err;
+    }
+    if (w->values->json)
+        frag_results_json_close(&w->writer);
+    return sink_commit(&w->sink, e);
+}
+
+static int explain_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct work w = {.call = call, .values = v, .first = true};
+    struct frag_error e = {""};
+    int code;
+
+    if (v->picture && !gnuplot_can_draw(v->picture))
+        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
+    if (v->capacity && (v->at || v->limit))
+        return cli_misuse(call, "--capacity explains the first failure of a "
+                                "replay: it excludes --at and --limit");
+    code = cli_may_write(call, v->json, v->force);
+    if (code == EXIT_DONE && v->picture)
+        code = cli_may_replace(call, v->picture, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    w.progress = progress_start(&v->common);
+    cli_catch_signals();
+    return cli_fail(call, write_all(&w, &e), &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"at", 0, "EVENT",
+     "explain the failure of this event, if several requests failed (default: "
+     "the last one)",
+     OPTION_TEXT, AT(at), NULL},
+    {"limit", 0, "SIZE",
+     "memory limit that was set in the recorded process (default: `cap' of "
+     "the counters; else it is inferred)",
+     OPTION_SIZE, AT(limit), NULL},
+    {"capacity", 'c', "SIZE",
+     "explain instead the first request that fails in a replay on a device of "
+     "this capacity",
+     OPTION_SIZE, AT(capacity), NULL},
+    {"total", 0, "SIZE",
+     "memory of the device, to learn what was held outside PyTorch (default: "
+     "`total_memory' of the counters)",
+     OPTION_SIZE, AT(total), NULL},
+    {"stats", 0, "FILE",
+     "memory_stats of the recorded allocator as JSON (default: NAME.json "
+     "beside NAME.pickle)",
+     OPTION_TEXT, AT(stats), NULL},
+    {"settings", 0, "CONF",
+     "PYTORCH_CUDA_ALLOC_CONF of the recorded process (default: the recorded "
+     "one)",
+     OPTION_TEXT, AT(settings), NULL},
+    {"device", 0, "N", "number of the device (default: all)", OPTION_NUMBER,
+     AT(device), NULL},
+    {"output", 'o', "FILE",
+     "draw the addresses of all blocks and holes up to the failure: .svg, "
+     ".png or .pdf",
+     OPTION_TEXT, AT(picture), NULL},
+    {"json", 0, "FILE", "write the answer as JSON; - is stdout", OPTION_TEXT,
+     AT(json), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     AT(force), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_explain = {
+    .name = "explain",
+    .args = "SNAPSHOT",
+    .summary = "why a request failed, and what would have served it",
+    .about =
+        "The command replays a recording of PyTorch exactly, with its settings "
+        "and at its memory limit, up to the request that failed. It prints "
+        "the request, what was reserved and by which pools and streams, what "
+        "pins the segments that are nearly empty, and the cause in one word:"
+#define X(name, word, text) "\n\n" word ": " text "."
+    EXPLAIN_CAUSES(X)
+#undef X
+        "\n\n"
+        "Then it replays the recording with changes: other settings, calls of "
+        "torch.cuda.empty_cache(), one block freed, a higher limit. A change "
+        "serves the request if the replay meets it and no other request fails "
+        "before. What comes after the request is not known: `fragsim tune' "
+        "completes the trace and searches for a setting that lasts.",
+    .example = "fragsim explain traces/bundled/"
+               "lstm_varlen__cap_below.pickle.xz",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.device = INPUT_ANY_DEVICE},
+    .args_min = 1,
+    .args_max = 1,
+    .run = explain_run,
+};
