@@ -9,7 +9,9 @@ Environment: FRAGSIM, FRAG_SHARED_DIR. Exit code 77: there are no recordings.
 """
 import importlib.util
 import os
+import shutil
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
@@ -68,7 +70,20 @@ def check_leak(name, site):
            site is None or answer["grown_site"].endswith(site))
 
 
+def check_picture():
+    """The picture is an SVG that shows the failure."""
+    snapshot = os.path.join(ROOT, "traces", "bundled",
+                            "lstm_varlen__cap_below.pickle.xz")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "map.svg")
+        table.explain(FRAGSIM, snapshot, "-o", path)
+        with open(path, encoding="utf-8") as file:
+            expect("picture", "no OOM is shown", "1 OOM" in file.read())
+
+
 def main():
+    if shutil.which("gnuplot"):
+        check_picture()
     for name, site in LEAKS.items():
         check_leak(name, site)
     deaths = [d for folder in ("dev", "causes")
