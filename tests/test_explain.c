@@ -187,6 +187,19 @@ static void a_leak_is_growth(void **state)
 
 enum { FREE = 50 }; /* MiB that the device has free when the request fails */
 
+static struct frag_trace *log_of(const struct frag_entry *entries, size_t count)
+{
+    struct frag_build *b = frag_build_open("recorded", "test");
+    struct frag_trace *t = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(frag_build_entry(b, 0, &entries[i], i, &error),
+                         FRAG_OK);
+    assert_int_equal(frag_build_finish(b, NULL, &t, &error), FRAG_OK);
+    frag_build_close(b);
+    return t;
+}
+
 /* A recording: 100 MiB are live, and a request of 200 MiB fails. */
 static struct frag_trace *recorded(frag_size device_free)
 {
@@ -197,15 +210,7 @@ static struct frag_trace *recorded(frag_size device_free)
         {.kind = FRAG_ENTRY_ALLOC, .addr = 1 << 30, .size = 100 * FRAG_MIB},
         {.kind = FRAG_ENTRY_OOM, .addr = device_free, .size = 200 * FRAG_MIB},
     };
-    struct frag_build *b = frag_build_open("recorded", "test");
-    struct frag_trace *t = NULL;
-
-    for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++)
-        assert_int_equal(frag_build_entry(b, 0, &entries[i], i, &error),
-                         FRAG_OK);
-    assert_int_equal(frag_build_finish(b, NULL, &t, &error), FRAG_OK);
-    frag_build_close(b);
-    return t;
+    return log_of(entries, sizeof(entries) / sizeof(*entries));
 }
 
 static void memory_outside_is_told_from_demand(void **state)
@@ -225,6 +230,42 @@ static void memory_outside_is_told_from_demand(void **state)
     explained(t, (struct explain_options){0}, &x);
     assert_int_equal(x.outside, 0);
     assert_int_equal(x.cause, EXPLAIN_DEMAND);
+    explain_close(&x);
+    frag_trace_close(t);
+}
+
+/* The device had 300 MiB for PyTorch; when the request fails, it has 50. */
+static void memory_that_others_took_is_outside(void **state)
+{
+    static const struct frag_entry entries[] = {
+        {.kind = FRAG_ENTRY_SEGMENT_ALLOC,
+         .addr = 1 << 30,
+         .size = 300 * FRAG_MIB},
+        {.kind = FRAG_ENTRY_ALLOC, .addr = 1 << 30, .size = 300 * FRAG_MIB},
+        {.kind = FRAG_ENTRY_FREE_REQUESTED,
+         .addr = 1 << 30,
+         .size = 300 * FRAG_MIB},
+        {.kind = FRAG_ENTRY_FREE_COMPLETED,
+         .addr = 1 << 30,
+         .size = 300 * FRAG_MIB},
+        {.kind = FRAG_ENTRY_SEGMENT_FREE,
+         .addr = 1 << 30,
+         .size = 300 * FRAG_MIB},
+        {.kind = FRAG_ENTRY_OOM,
+         .addr = FREE * FRAG_MIB,
+         .size = 400 * FRAG_MIB},
+    };
+    struct frag_trace *t = log_of(entries, sizeof(entries) / sizeof(*entries));
+    struct explain x;
+
+    (void)state;
+    explained(t, (struct explain_options){.total = 80 * FRAG_GIB}, &x);
+    assert_int_equal(x.limit, FREE * FRAG_MIB);
+    assert_false(x.reproduced);
+    assert_int_equal(x.reserved, 0);
+    assert_int_equal(x.cause, EXPLAIN_OUTSIDE);
+    assert_int_equal(x.smallest->kind, EXPLAIN_CAPACITY);
+    assert_in_range(x.smallest->limit, 400 * FRAG_MIB, 402 * FRAG_MIB);
     explain_close(&x);
     frag_trace_close(t);
 }
@@ -350,6 +391,7 @@ int main(void)
         cmocka_unit_test(memory_of_another_stream_is_cache),
         cmocka_unit_test(a_leak_is_growth),
         cmocka_unit_test(memory_outside_is_told_from_demand),
+        cmocka_unit_test(memory_that_others_took_is_outside),
         cmocka_unit_test(a_limit_is_given_or_inferred),
         cmocka_unit_test(an_event_that_did_not_fail_is_refused),
         cmocka_unit_test(a_trace_without_failure_has_no_cause),

@@ -170,11 +170,14 @@ static enum frag_err try_limit(struct work *w, frag_size limit)
     return run_base(w);
 }
 
-/* Not every possible limit repeats the retries before the failure, and with
+/* At a limit below what was reserved before, the device lost memory to others
+ * in the meantime: no replay at one limit repeats that.
+ * Not every possible limit repeats the retries before the failure, and with
  * expandable segments the policy asks for more than it takes. */
 static enum frag_err reproduce(struct work *w)
 {
-    FRAG_TRY(run_base(w));
+    if (w->x->limit >= w->recorded_peak)
+        FRAG_TRY(run_base(w));
     if (w->x->limit_source == EXPLAIN_LIMIT_INFERRED) {
         FRAG_TRY(try_limit(w, w->x->limit_least));
         FRAG_TRY(try_limit(w, w->x->limit_most));
@@ -182,7 +185,9 @@ static enum frag_err reproduce(struct work *w)
     if (w->x->reproduced)
         return FRAG_OK;
     state_close(&w->state);
-    return run_without_limit(w);
+    FRAG_TRY(run_without_limit(w));
+    w->base.starts_there = false; /* the limit may be less than the start */
+    return FRAG_OK;
 }
 
 /* ---- the three kinds of failure ---- */
