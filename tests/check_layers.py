@@ -74,8 +74,7 @@ ROOMS = {
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
-    "sim/cli": ([], "sim/answers sim/answers/conf "
-    "sim/cli": ([], "sim/answers sim/answers/explain "
+    "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),
