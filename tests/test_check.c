@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sim/answers/checks.h"
+#include "sim/answers/check/checks.h"
 #include "tests/dead_job.h"
 
 static struct frag_error error;

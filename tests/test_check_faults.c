@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "sim/answers/checks.h"
-#include "sim/answers/ranks.h"
+#include "sim/answers/check/checks.h"
+#include "sim/answers/ranks/ranks.h"
 #include "tests/dead_job.h"
 #include "tests/failing_malloc.h"
 

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "policies/policy.h"
-#include "sim/answers/leaks.h"
 #include "sim/answers/sites.h"
-#include "sim/answers/step_table.h"
+#include "sim/answers/steps/leaks.h"
+#include "sim/answers/steps/step_table.h"
 #include "tests/dead_job.h"
 
 static struct frag_error error;

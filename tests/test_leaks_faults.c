@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "policies/policy.h"
-#include "sim/answers/leaks.h"
-#include "sim/answers/step_table.h"
+#include "sim/answers/steps/leaks.h"
+#include "sim/answers/steps/step_table.h"
 #include "tests/dead_job.h"
 #include "tests/failing_malloc.h"
 

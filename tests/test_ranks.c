@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sim/answers/ranks.h"
+#include "sim/answers/ranks/ranks.h"
 #include "tests/dead_job.h"
 
 static struct frag_error error;

@@ -1,6 +1,6 @@
 /* check.c - the command check: judges traces by rules, and says what a monitor
- * would have seen of them. The analysis is in sim/answers/checks.h. */
-#include "sim/answers/checks.h"
+ * would have seen of them. The analysis is in sim/answers/check/checks.h. */
+#include "sim/answers/check/checks.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "sim/answers/checks.h"
+#include "sim/answers/check/checks.h"
 
 /* Prints a table of the rules and how many failed, and a table of what monitors
  * would have seen. NOMEM. */

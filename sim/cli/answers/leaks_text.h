@@ -2,7 +2,7 @@
 #ifndef FRAG_SIM_CLI_ANSWERS_LEAKS_TEXT_H
 #define FRAG_SIM_CLI_ANSWERS_LEAKS_TEXT_H
 
-#include "sim/answers/leaks.h"
+#include "sim/answers/steps/leaks.h"
 #include "sim/experiments/devices.h"
 #include "sim/results/json.h"
 

@@ -1,6 +1,6 @@
 /* ranks.c - the command ranks: compares the memory of the ranks of a
- * distributed job. The analysis is in sim/answers/ranks.h. */
-#include "sim/answers/ranks.h"
+ * distributed job. The analysis is in sim/answers/ranks/ranks.h. */
+#include "sim/answers/ranks/ranks.h"
 
 #include "sim/cli/answers/ranks_text.h"
 #include "sim/cli/answers/replay_options.h"

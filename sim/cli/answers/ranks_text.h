@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "sim/answers/ranks.h"
+#include "sim/answers/ranks/ranks.h"
 
 /* Prints the table of the ranks, and below it the imbalance, which rank dies
  * first, and what the share of the communication rests on. NOMEM; then nothing

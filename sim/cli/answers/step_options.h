@@ -3,7 +3,7 @@
 #ifndef FRAG_SIM_CLI_ANSWERS_STEP_OPTIONS_H
 #define FRAG_SIM_CLI_ANSWERS_STEP_OPTIONS_H
 
-#include "sim/answers/step_table.h"
+#include "sim/answers/steps/step_table.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"

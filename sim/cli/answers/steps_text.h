@@ -2,7 +2,7 @@
 #ifndef FRAG_SIM_CLI_ANSWERS_STEPS_TEXT_H
 #define FRAG_SIM_CLI_ANSWERS_STEPS_TEXT_H
 
-#include "sim/answers/step_table.h"
+#include "sim/answers/steps/step_table.h"
 #include "sim/experiments/devices.h"
 
 /* What was replayed; borrowed. */

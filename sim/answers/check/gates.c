@@ -1,5 +1,5 @@
 /* gates.c - measures a trace and judges it by rules. */
-#include "sim/answers/gates.h"
+#include "sim/answers/check/gates.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -12,8 +12,8 @@
  * none), a share such as 25% or 0.25, or a number. gate_measures lists the
  * measures.
  */
-#ifndef FRAG_SIM_ANSWERS_GATES_H
-#define FRAG_SIM_ANSWERS_GATES_H
+#ifndef FRAG_SIM_ANSWERS_CHECK_GATES_H
+#define FRAG_SIM_ANSWERS_CHECK_GATES_H
 
 #include "sim/answers/replayed.h"
 #include "sim/answers/subject.h"

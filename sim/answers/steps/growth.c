@@ -1,5 +1,5 @@
 /* growth.c - the three conditions, and the median of slopes. */
-#include "sim/answers/growth.h"
+#include "sim/answers/steps/growth.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

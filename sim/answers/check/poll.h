@@ -6,8 +6,8 @@
  * first period after the first recorded event. Between two events the memory is
  * that after the first of them.
  */
-#ifndef FRAG_SIM_ANSWERS_POLL_H
-#define FRAG_SIM_ANSWERS_POLL_H
+#ifndef FRAG_SIM_ANSWERS_CHECK_POLL_H
+#define FRAG_SIM_ANSWERS_CHECK_POLL_H
 
 #include "sim/answers/replayed.h"
 #include "sim/results/json.h"

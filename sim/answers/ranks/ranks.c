@@ -1,5 +1,5 @@
 /* ranks.c - measures the ranks of a job and compares them. */
-#include "sim/answers/ranks.h"
+#include "sim/answers/ranks/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,8 @@
  * buckets of DDP are on the main stream. Without stacks and with a single
  * stream nothing is known.
  */
-#ifndef FRAG_SIM_ANSWERS_COMM_H
-#define FRAG_SIM_ANSWERS_COMM_H
+#ifndef FRAG_SIM_ANSWERS_RANKS_COMM_H
+#define FRAG_SIM_ANSWERS_RANKS_COMM_H
 
 #include "traces/trace.h"
 

@@ -13,8 +13,8 @@
  * not more than the share of rising steps explains, at a level of 1 %. A cache
  *     that is full fails here.
  */
-#ifndef FRAG_SIM_ANSWERS_GROWTH_H
-#define FRAG_SIM_ANSWERS_GROWTH_H
+#ifndef FRAG_SIM_ANSWERS_STEPS_GROWTH_H
+#define FRAG_SIM_ANSWERS_STEPS_GROWTH_H
 
 #include "traces/base.h"
 

@@ -1,10 +1,10 @@
 /* ranks.h - compares the ranks of a distributed job: who needs the most memory,
  * and which rank dies first. A rank is a device of a trace; ranks are numbered
  * from 0 in the order in which they are added. */
-#ifndef FRAG_SIM_ANSWERS_RANKS_H
-#define FRAG_SIM_ANSWERS_RANKS_H
+#ifndef FRAG_SIM_ANSWERS_RANKS_RANKS_H
+#define FRAG_SIM_ANSWERS_RANKS_RANKS_H
 
-#include "sim/answers/comm.h"
+#include "sim/answers/ranks/comm.h"
 #include "sim/answers/replayed.h"
 #include "sim/answers/subject.h"
 #include "sim/results/json.h"

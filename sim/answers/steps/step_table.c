@@ -1,6 +1,6 @@
 /* step_table.c - cuts a trace into parts and measures them in one replay. A
  * meter under the replay counts what the policy asks of the device. */
-#include "sim/answers/step_table.h"
+#include "sim/answers/steps/step_table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* ranks_json.c - writes the ranks of a job as JSON. */
 #include <math.h>
 
-#include "sim/answers/ranks.h"
+#include "sim/answers/ranks/ranks.h"
 
 static void put_death(struct frag_json *j, const char *key,
                       const struct rank_death *death)

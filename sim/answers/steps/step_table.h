@@ -5,8 +5,8 @@
  * once, and each part gets the peaks and counts of its own events. The words
  * are those of sim/measures.h.
  */
-#ifndef FRAG_SIM_ANSWERS_STEP_TABLE_H
-#define FRAG_SIM_ANSWERS_STEP_TABLE_H
+#ifndef FRAG_SIM_ANSWERS_STEPS_STEP_TABLE_H
+#define FRAG_SIM_ANSWERS_STEPS_STEP_TABLE_H
 
 #include "policies/policy.h"
 #include "sim/experiments/cell.h"

@@ -1,6 +1,6 @@
 /* leaks.c - groups the blocks that cross boundaries of steps, and judges the
  * growth of each group. */
-#include "sim/answers/leaks.h"
+#include "sim/answers/steps/leaks.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -1,5 +1,5 @@
 /* checks.c - checks devices one by one and keeps the outcome. */
-#include "sim/answers/checks.h"
+#include "sim/answers/check/checks.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* checks.h - checks devices by rules, and by what a monitor would have seen. */
-#ifndef FRAG_SIM_ANSWERS_CHECKS_H
-#define FRAG_SIM_ANSWERS_CHECKS_H
+#ifndef FRAG_SIM_ANSWERS_CHECK_CHECKS_H
+#define FRAG_SIM_ANSWERS_CHECK_CHECKS_H
 
-#include "sim/answers/gates.h"
-#include "sim/answers/poll.h"
+#include "sim/answers/check/gates.h"
+#include "sim/answers/check/poll.h"
 
 /* What is asked; borrowed. */
 struct check_question {

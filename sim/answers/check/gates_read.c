@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/answers/gates.h"
+#include "sim/answers/check/gates.h"
 #include "sim/experiments/choices.h"
 #include "traces/grow.h"
 #include "traces/nearest.h"

@@ -1,5 +1,5 @@
 /* comm.c - finds the buffers of the communication between ranks. */
-#include "sim/answers/comm.h"
+#include "sim/answers/ranks/comm.h"
 
 #include <stdlib.h>
 #include <string.h>

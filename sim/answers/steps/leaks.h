@@ -17,10 +17,10 @@
  *
  * All bytes are requests rounded up to FRAG_QUANTUM, as an allocator must.
  */
-#ifndef FRAG_SIM_ANSWERS_LEAKS_H
-#define FRAG_SIM_ANSWERS_LEAKS_H
+#ifndef FRAG_SIM_ANSWERS_STEPS_LEAKS_H
+#define FRAG_SIM_ANSWERS_STEPS_LEAKS_H
 
-#include "sim/answers/growth.h"
+#include "sim/answers/steps/growth.h"
 #include "traces/steps/steps.h"
 
 enum leaks_verdict {

@@ -1,5 +1,5 @@
 /* poll.c - reads the memory of a replay as a monitor would. */
-#include "sim/answers/poll.h"
+#include "sim/answers/check/poll.h"
 
 #include <inttypes.h>
 #include <math.h>
