@@ -30,6 +30,7 @@ ROOMS = {
     "traces/pickle": ([], "traces/bytes +"),
     "traces/build": ([], "traces"),
     "traces/steps": ([], "traces"),
+    "traces/scale": ([], "traces/steps +"),
     "traces/file": ([], "traces/bytes +"),
     "traces/export": ([], "traces/bytes +"),
     "traces/import/torch": ([], "traces/build traces/pickle +"),
@@ -73,6 +74,7 @@ ROOMS = {
     "sim/answers/check": ([], "sim/answers +"),
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
+    "sim/answers": ([], "traces/scale sim/experiments/capacity sim/experiments/tune +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "

@@ -1,0 +1,246 @@
+/* test_scale.c - tests the traces that recordings at two or more batch sizes
+ * predict, against the traces of a program that is known in closed form. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/batch_job.h"
+#include "traces/scale/scale.h"
+
+enum { MOST = 4 };
+
+struct fixture {
+    struct batch_trace traces[MOST];
+    struct scale_recording recordings[MOST];
+    size_t count;
+    struct frag_error e;
+};
+
+static void record(struct fixture *f, struct batch_job j)
+{
+    f->recordings[f->count] = (struct scale_recording){
+        j.batch, batch_trace(&f->traces[f->count], &j), "recording"};
+    f->count++;
+}
+
+static struct scaling opened(struct fixture *f)
+{
+    struct scaling s;
+
+    assert_int_equal(scale_open(f->recordings, f->count, &s, &f->e), FRAG_OK);
+    return s;
+}
+
+/* Asserts that the prediction has the events of the program. */
+static void predicts(const struct scaling *s, struct batch_job j)
+{
+    struct batch_trace true_trace;
+    const struct frag_device_trace *d = batch_trace(&true_trace, &j);
+    struct scaled made;
+
+    assert_int_equal(scale_make(s, j.batch, &made, NULL), FRAG_OK);
+    assert_int_equal(made.device.count, d->count);
+    for (uint64_t i = 0; i < d->count; i++) {
+        assert_int_equal(made.device.op[i], d->op[i]);
+        assert_int_equal(made.device.id[i], d->id[i]);
+        assert_int_equal(made.device.bytes[i], d->bytes[i]);
+    }
+    assert_int_equal(frag_trace_check(&made.device, "made", NULL), FRAG_OK);
+    assert_null(made.device.recorded.addr);
+    scaled_close(&made);
+}
+
+static const uint64_t batches[] = {1, 2, 3, 5, 9, 16, 31, 100, 1000};
+
+/* Three recordings show that the workspace has one algorithm. */
+static void three_recordings_give_every_size(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 8});
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 6});
+    s = opened(&f);
+    assert_int_equal(s.requests[SCALE_CONSTANT].count, BATCH_LAYERS);
+    assert_int_equal(s.requests[SCALE_GROWING].count,
+                     2 * BATCH_LAYERS * BATCH_STEPS);
+    for (size_t i = 0; i < sizeof(batches) / sizeof(*batches); i++)
+        predicts(&s, (struct batch_job){.batch = batches[i]});
+    scale_close(&s);
+}
+
+/* Two do not: the workspace grows in proportion to the batch, and everything
+ * else is exact. */
+static void a_workspace_of_two_is_proportional(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaled made;
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8});
+    s = opened(&f);
+    assert_int_equal(s.requests[SCALE_CHANGED].count,
+                     BATCH_LAYERS * BATCH_STEPS);
+    assert_int_equal(s.requests[SCALE_CHANGED].peak_bytes,
+                     batch_workspace(&(struct batch_job){.batch = 8}));
+    assert_int_equal(scale_make(&s, 24, &made, NULL), FRAG_OK);
+    assert_int_equal(made.device.bytes[BATCH_LAYERS], batch_activation(0, 24));
+    assert_int_equal(made.device.bytes[BATCH_LAYERS + 1],
+                     3 * batch_workspace(&(struct batch_job){.batch = 8}));
+    scaled_close(&made);
+    scale_close(&s);
+}
+
+static void another_algorithm_follows_the_template(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8, .algorithm = true});
+    s = opened(&f);
+    predicts(&s, (struct batch_job){.batch = 12, .algorithm = true});
+    scale_close(&s);
+}
+
+static void a_square_is_found(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 3, .squares = true});
+    record(&f, (struct batch_job){.batch = 7, .squares = true});
+    record(&f, (struct batch_job){.batch = 5, .squares = true});
+    s = opened(&f);
+    assert_int_equal(s.requests[SCALE_SQUARE].count, BATCH_STEPS);
+    predicts(&s, (struct batch_job){.batch = 20, .squares = true});
+    assert_true(scale_at(&s, BATCH_LAYERS + 2 * BATCH_LAYERS, 20).per_sample >
+                1.59e6);
+    scale_close(&s);
+}
+
+static void a_request_without_a_partner_grows(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 6});
+    record(&f, (struct batch_job){.batch = 8, .extra = true});
+    s = opened(&f);
+    assert_int_equal(s.requests[SCALE_ALONE].count, BATCH_STEPS);
+    assert_int_equal(s.requests[SCALE_ALONE].bytes,
+                     BATCH_STEPS * 8 * (frag_size)50001);
+    assert_int_equal(s.requests[SCALE_ALONE].peak_bytes, 0);
+    predicts(&s, (struct batch_job){.batch = 16, .extra = true});
+    scale_close(&s);
+}
+
+/* The request of a size that others have with partners is like those. */
+static void a_lone_request_is_like_others(void **state)
+{
+    enum { CONSTANT = 5 };
+    struct fixture f = {.count = 0};
+    struct scaled made;
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8});
+    batch_put(&f.traces[1], FRAG_ALLOC, CONSTANT + 20, batch_weight(2));
+    f.traces[0].d.slots = f.traces[1].d.slots;
+    s = opened(&f);
+    assert_int_equal(s.requests[SCALE_ALONE].count, 1);
+    assert_int_equal(scale_make(&s, 16, &made, NULL), FRAG_OK);
+    assert_int_equal(made.device.bytes[made.device.count - 1], batch_weight(2));
+    scaled_close(&made);
+    scale_close(&s);
+}
+
+static void a_recorded_batch_is_the_recording(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaled made;
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4, .algorithm = true});
+    record(&f, (struct batch_job){.batch = 8});
+    s = opened(&f);
+    assert_int_equal(scale_make(&s, 4, &made, NULL), FRAG_OK);
+    assert_true(made.recorded);
+    assert_ptr_equal(made.device.bytes, f.traces[0].bytes);
+    scaled_close(&made);
+    scale_close(&s);
+}
+
+static void refuses(struct fixture *f, const char *text)
+{
+    struct scaling s;
+
+    assert_int_equal(scale_open(f->recordings, f->count, &s, &f->e),
+                     FRAG_INVALID);
+    if (!strstr(f->e.text, text))
+        fail_msg("%s", f->e.text);
+}
+
+static void wrong_recordings_are_refused(void **state)
+{
+    struct fixture f = {.count = 0};
+
+    (void)state;
+    refuses(&f, "found 0");
+    record(&f, (struct batch_job){.batch = 4});
+    refuses(&f, "found 1");
+    record(&f, (struct batch_job){.batch = 4});
+    refuses(&f, "batch size 4 has two recordings");
+    f.recordings[1].batch = 0;
+    refuses(&f, "the batch size is 0");
+    f.recordings[1].batch = 8; /* the same trace under another batch size */
+    refuses(&f, "found none");
+    f.traces[1].d.count = 0;
+    refuses(&f, "expected requests");
+}
+
+static void wrong_batches_are_refused(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaled made;
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8});
+    s = opened(&f);
+    assert_int_equal(scale_make(&s, 0, &made, &f.e), FRAG_INVALID);
+    assert_non_null(strstr(f.e.text, "batch size 0: expected 1 to"));
+    assert_int_equal(scale_make(&s, UINT64_MAX, &made, &f.e), FRAG_INVALID);
+    scale_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_recordings_give_every_size),
+        cmocka_unit_test(a_workspace_of_two_is_proportional),
+        cmocka_unit_test(another_algorithm_follows_the_template),
+        cmocka_unit_test(a_square_is_found),
+        cmocka_unit_test(a_request_without_a_partner_grows),
+        cmocka_unit_test(a_lone_request_is_like_others),
+        cmocka_unit_test(a_recorded_batch_is_the_recording),
+        cmocka_unit_test(wrong_recordings_are_refused),
+        cmocka_unit_test(wrong_batches_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

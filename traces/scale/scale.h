@@ -1,0 +1,109 @@
+/* scale.h - how the requests of a job depend on its batch size, learned from
+ * recordings of the same program at two or more batch sizes, and the trace that
+ * the program would make at another batch size.
+ *
+ * The recording at the largest batch is the template. Each of its requests is
+ * matched with a request of every other recording, by order, size and life. The
+ * size of a matched request is a function of the batch: a line through two
+ * recordings; through more, the line that fits them all, or else the line
+ * through the two nearest. A trace at another batch size has the events of the
+ * template, with these sizes.
+ *
+ * Some requests do not follow a line. A library may use another algorithm at
+ * another batch size, which needs another workspace, or none. Whether two sizes
+ * of a workspace belong to one algorithm cannot be told from them, and a line
+ * through the sizes of two algorithms is far off. So a workspace, which is a
+ * block that the very next event frees, follows a line only if three recordings
+ * confirm it. Otherwise it grows in proportion to the batch, and so does every
+ * request whose sizes cannot be those of one algorithm. A request without a
+ * partner gets the size of requests that are as large as it in the template and
+ * have partners; failing that, it grows in proportion too. struct
+ * scale_requests says how many of each kind there are.
+ */
+#ifndef FRAG_TRACES_SCALE_SCALE_H
+#define FRAG_TRACES_SCALE_SCALE_H
+
+#include "traces/steps/blocks.h"
+
+/* A recording of one device; borrowed. */
+struct scale_recording {
+    uint64_t batch; /* at least 1 */
+    const struct frag_device_trace *device;
+    const char *path; /* for messages */
+};
+
+/* What is known about the size of a request: it does not grow; it is a line; it
+ * is proportional to the square of the batch; its partners have sizes that tell
+ * nothing reliable; it has no partner. */
+#define SCALE_KINDS(X)      \
+    X(CONSTANT, "constant") \
+    X(GROWING, "growing")   \
+    X(SQUARE, "quadratic")  \
+    X(CHANGED, "uncertain") \
+    X(ALONE, "unmatched")
+
+enum scale_kind {
+#define X(name, text) SCALE_##name,
+    SCALE_KINDS(X)
+#undef X
+        SCALE_KIND_COUNT
+};
+
+extern const char *const scale_kind_names[SCALE_KIND_COUNT];
+
+/* The requests of the template of one kind. */
+struct scale_requests {
+    uint64_t count;
+    frag_size bytes;      /* in the template; a sum over all requests */
+    frag_size peak_bytes; /* of those that are live at its peak */
+};
+
+struct scaling {
+    struct scale_recording *recordings; /* ascending by batch */
+    size_t count;
+    const struct frag_device_trace *template; /* that of the largest batch */
+    struct blocks blocks;                     /* of the template */
+    frag_size *sizes; /* of block b in recording r: [r * blocks.count + b];
+                         0: no partner */
+    uint8_t *kind;    /* enum scale_kind of each block */
+    uint32_t *like;   /* the block whose size is used: the block itself, or one
+                         that is as large in the template */
+    struct scale_requests requests[SCALE_KIND_COUNT];
+};
+
+/* The size of a request as a function of the batch, near one batch size. */
+struct scale_size {
+    frag_size bytes;
+    double per_sample; /* bytes by which it grows for one more sample */
+};
+
+/* Matches the requests of all recordings. The caller closes *out.
+ * INVALID if there are fewer than two recordings, if two have the same batch
+ * size, if one has no request, if they are too unlike to be compared, or if no
+ * size grows with the batch; NOMEM. On error *out need not be closed. */
+enum frag_err scale_open(const struct scale_recording *recordings, size_t count,
+                         struct scaling *out,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+void scale_close(struct scaling *s);
+
+/* The size of a block of the template at a batch of at least 1. At least 1. */
+struct scale_size scale_at(const struct scaling *s, uint64_t block,
+                           uint64_t batch);
+
+/* A trace for a batch size. */
+struct scaled {
+    struct frag_device_trace device; /* borrows all columns but the sizes */
+    bool recorded; /* it is the recording at this batch size, as it is */
+    uint64_t *bytes;
+};
+
+/* Makes the trace for a batch size. It has no recorded answers, unless it is
+ * itself a recording. The caller closes *out before the scaling. INVALID if the
+ * batch is 0 or so large that a size has no room in 63 bits; NOMEM; on error
+ * *out need not be closed. */
+enum frag_err scale_make(const struct scaling *s, uint64_t batch,
+                         struct scaled *out,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+void scaled_close(struct scaled *s);
+
+#endif
