@@ -137,6 +137,20 @@ const struct word words[] = {
      "kept: the blocks stay live; replaced: each step replaces its block by a "
      "larger one",
      NULL},
+    {"batch", "batch size: samples that the program handles in one step",
+     "fragsim batch"},
+    {"known as",
+     "recorded: the trace is a recording at this batch size; predicted: its "
+     "sizes follow from the recordings at other batch sizes",
+     NULL},
+    {"constant part",
+     "bytes that do not grow with the batch, at the event of peak requested",
+     NULL},
+    {"per sample",
+     "bytes by which peak requested grows for one more sample in the batch",
+     NULL},
+    {"growing share",
+     "per sample * batch / (per sample * batch + constant part)", NULL},
 
     {"exact",
      "everything that the trace records and that was compared is equal in the "

@@ -1,0 +1,65 @@
+/* batch.h - which batch sizes fit: replays the traces that a job would make at
+ * other batch sizes than those that were recorded (traces/scale/scale.h).
+ */
+#ifndef FRAG_SIM_ANSWERS_BATCH_H
+#define FRAG_SIM_ANSWERS_BATCH_H
+
+#include <stdio.h>
+
+#include "sim/experiments/cell.h"
+#include "sim/experiments/choices.h"
+#include "traces/scale/scale.h"
+
+/* What to answer; borrowed. */
+struct batch_question {
+    const struct scaling *scaling;
+    const struct cell_settings *settings;
+    frag_size capacity; /* bytes; FRAG_UNLIMITED */
+    const struct policy_choice *policies;
+    struct frag_params *const *params; /* of each policy */
+    size_t policy_count;
+    const uint64_t *at; /* the batch sizes; without any, the largest batch size
+                           that fits is searched */
+    size_t at_count;
+    bool (*tick)(void *user, uint64_t done, uint64_t total);
+    void *user; /* passed to tick */
+};
+
+/* A replay. */
+struct batch_row {
+    uint64_t batch;
+    size_t policy;
+    bool recorded; /* the trace is the recording at this batch size */
+    struct frag_summary
+        summary; /* up to the first OOM, at which the job dies */
+    /* The most bytes that the trace requests, and at that moment the bytes that
+     * do not grow with the batch, and those of one sample more. */
+    frag_size requested, constant;
+    double per_sample;
+};
+
+struct batch_answer {
+    struct batch_row *rows; /* for each policy, ascending by batch */
+    size_t count;
+    uint64_t room;
+    uint64_t *largest; /* of each policy: the largest batch size that was
+                          replayed without an OOM; 0: none */
+};
+
+/* A search doubles the batch size until a request fails, and then halves the
+ * interval. It assumes that a batch size fits if a larger one does; replays of
+ * the BATCH_BEYOND sizes above the result check this, and the search goes on
+ * from the largest of them that fits. */
+enum { BATCH_BEYOND = 4 };
+
+/* INVALID if a search has no finite capacity, or if no batch size is too large;
+ * errors of scale_make and cell_run. The caller closes *out, on error too. */
+enum frag_err batch_answer(const struct batch_question *q,
+                           struct batch_answer *out,
+                           struct frag_error *e) FRAG_MUST_CHECK;
+void batch_close(struct batch_answer *a);
+
+/* The share of the bytes at the peak that grows with the batch. */
+double batch_growing_share(const struct batch_row *r);
+
+#endif

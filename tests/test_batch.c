@@ -1,0 +1,169 @@
+/* test_batch.c - tests the search for the largest batch size that fits, against
+ * a program whose needs are known in closed form. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "sim/answers/batch.h"
+#include "tests/batch_job.h"
+
+struct fixture {
+    struct batch_trace traces[3];
+    struct scaling scaling;
+    struct policy_choice policy;
+    struct frag_params *params;
+    struct cell_settings settings;
+    struct batch_question q;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct scale_recording r[3];
+
+    assert_non_null(f);
+    for (unsigned i = 0; i < 3; i++)
+        r[i] = (struct scale_recording){
+            2 + i,
+            batch_trace(&f->traces[i], &(struct batch_job){.batch = 2 + i}),
+            "r"};
+    assert_int_equal(scale_open(r, 3, &f->scaling, NULL), FRAG_OK);
+    assert_int_equal(policy_choice_read("direct", &f->policy, NULL), FRAG_OK);
+    assert_int_equal(
+        policy_choice_params(&f->policy, NULL, "r", &f->params, NULL), FRAG_OK);
+    f->settings = (struct cell_settings){.backend = &cell_arena_backend,
+                                         .costs = frag_costs_h200,
+                                         .stop_at_oom = true};
+    f->q = (struct batch_question){.scaling = &f->scaling,
+                                   .settings = &f->settings,
+                                   .capacity = 64 * FRAG_MIB,
+                                   .policies = &f->policy,
+                                   .params = &f->params,
+                                   .policy_count = 1};
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    scale_close(&f->scaling);
+    free(f->params);
+    policy_choice_free(&f->policy);
+    free(f);
+    return 0;
+}
+
+enum { EVERY = 60 };
+
+/* The largest batch size that fits, by replays of all of them. */
+static uint64_t largest(struct fixture *f)
+{
+    uint64_t at[EVERY], found;
+    struct batch_answer a;
+
+    for (unsigned i = 0; i < EVERY; i++)
+        at[i] = i + 1;
+    f->q.at = at;
+    f->q.at_count = EVERY;
+    assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+    assert_int_equal(a.count, EVERY);
+    found = a.largest[0];
+    f->q.at_count = 0;
+    batch_close(&a);
+    return found;
+}
+
+static void the_search_finds_the_largest(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t before = 0;
+
+    for (unsigned mib = 20; mib <= 80; mib += 6) {
+        struct batch_answer a;
+
+        f->q.capacity = mib * FRAG_MIB;
+        assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+        assert_int_equal(a.largest[0], largest(f));
+        assert_true(a.largest[0] >= before);
+        before = a.largest[0];
+        for (size_t i = 1; i < a.count; i++)
+            assert_true(a.rows[i - 1].batch < a.rows[i].batch);
+        assert_true(a.rows[a.count - 1].batch >= a.largest[0] + BATCH_BEYOND);
+        batch_close(&a);
+    }
+    assert_in_range(before, 10, EVERY - 1);
+}
+
+static void no_batch_may_fit(void **state)
+{
+    struct fixture *f = *state;
+    struct batch_answer a;
+
+    f->q.capacity = 4 * FRAG_MIB;
+    assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+    assert_int_equal(a.largest[0], 0);
+    batch_close(&a);
+}
+
+static void the_peak_is_divided(void **state)
+{
+    const uint64_t at[] = {10, 3, 10};
+    struct fixture *f = *state;
+    struct batch_answer a;
+    frag_size weights = 0, slope = 0;
+
+    for (unsigned k = 0; k < BATCH_LAYERS; k++) {
+        weights += batch_weight(k) + 4000;
+        slope += (k + 2) * 100000;
+    }
+    f->q.at = at;
+    f->q.at_count = 3;
+    f->q.capacity = FRAG_UNLIMITED;
+    assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+    assert_int_equal(a.count, 2);
+    assert_int_equal(a.largest[0], 10);
+    assert_true(a.rows[0].recorded && !a.rows[1].recorded);
+    for (size_t i = 0; i < 2; i++) { /* with the last workspace */
+        assert_int_equal(a.rows[i].constant, weights + 3000);
+        assert_true(fabs(a.rows[i].per_sample - (double)slope - 300032) < 1e-6);
+        assert_int_equal(a.rows[i].requested,
+                         weights + 3000 + a.rows[i].batch * (slope + 300032));
+        assert_true(fabs((double)a.rows[i].requested *
+                             (1 - batch_growing_share(&a.rows[i])) -
+                         (double)a.rows[i].constant) < 1);
+    }
+    batch_close(&a);
+}
+
+static void a_search_needs_a_capacity(void **state)
+{
+    struct fixture *f = *state;
+    struct frag_error e = {""};
+    struct batch_answer a;
+
+    f->q.capacity = FRAG_UNLIMITED;
+    assert_int_equal(batch_answer(&f->q, &a, &e), FRAG_INVALID);
+    assert_non_null(strstr(e.text, "give a capacity"));
+    batch_close(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_search_finds_the_largest, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(no_batch_may_fit, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_peak_is_divided, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_search_needs_a_capacity, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
