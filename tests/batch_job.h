@@ -7,7 +7,7 @@
 
 #include "traces/trace.h"
 
-enum { BATCH_LAYERS = 4, BATCH_STEPS = 3, BATCH_EVENTS = 200 };
+enum { BATCH_LAYERS = 4, BATCH_STEPS = 3, BATCH_EVENTS = 400 };
 
 struct batch_job {
     uint64_t batch;

@@ -212,6 +212,35 @@ static void wrong_recordings_are_refused(void **state)
     refuses(&f, "expected requests");
 }
 
+/* Steps that the other recording lacks are like its steps. */
+static void more_steps_are_no_other_program(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8});
+    for (unsigned k = 0; k < 6; k++)
+        batch_step(&f.traces[1], &(struct batch_job){.batch = 8});
+    s = opened(&f);
+    assert_true(s.requests[SCALE_ALONE].count > s.blocks.count / 2);
+    scale_close(&s);
+}
+
+static void another_program_is_refused(void **state)
+{
+    struct fixture f = {.count = 0};
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8});
+    for (uint64_t i = 0; i < f.traces[1].d.count; i++)
+        if (f.traces[1].op[i] == FRAG_ALLOC)
+            f.traces[1].bytes[i] = 1000 * (i + 1) * (i + 1);
+    refuses(&f, "recordings of one program?");
+}
+
 static void wrong_batches_are_refused(void **state)
 {
     struct fixture f = {.count = 0};
@@ -239,6 +268,8 @@ int main(void)
         cmocka_unit_test(a_lone_request_is_like_others),
         cmocka_unit_test(a_recorded_batch_is_the_recording),
         cmocka_unit_test(wrong_recordings_are_refused),
+        cmocka_unit_test(more_steps_are_no_other_program),
+        cmocka_unit_test(another_program_is_refused),
         cmocka_unit_test(wrong_batches_are_refused),
     };
 

@@ -316,6 +316,46 @@ static void count_requests(struct scaling *s)
     }
 }
 
+static uint64_t count_allocs(const struct frag_device_trace *d)
+{
+    uint64_t n = 0;
+
+    for (uint64_t i = 0; i < d->count; i++)
+        n += d->op[i] == FRAG_ALLOC;
+    return n;
+}
+
+/* Most requests of the shortest recording have partners of plausible sizes; a
+ * longer one may have more steps. */
+static enum frag_err check_program(const struct scaling *s,
+                                   struct frag_error *e)
+{
+    const struct scale_recording *last = &s->recordings[s->count - 1];
+    uint64_t least = s->blocks.count, found = 0;
+
+    for (size_t r = 0; r < s->count; r++) {
+        const uint64_t n = count_allocs(s->recordings[r].device);
+
+        least = n < least ? n : least;
+    }
+    for (unsigned k = 0; k < SCALE_CHANGED; k++)
+        found += s->requests[k].count;
+    if (found < least / 2)
+        return frag_fail(e, FRAG_INVALID,
+                         "%.100s: expected requests like those of the other "
+                         "recordings, found only %" PRIu64 " of %" PRIu64
+                         ": are these recordings of one program?",
+                         last->path, found, least);
+    if (!s->requests[SCALE_GROWING].count && !s->requests[SCALE_SQUARE].count)
+        return frag_fail(e, FRAG_INVALID,
+                         "%.100s: expected requests that are larger than at "
+                         "batch %" PRIu64
+                         ", found none: are these recordings of one program "
+                         "at different batch sizes?",
+                         last->path, s->recordings[0].batch);
+    return FRAG_OK;
+}
+
 static enum frag_err match_all(struct scaling *s, struct frag_error *e)
 {
     const size_t last = s->count - 1;
@@ -331,14 +371,7 @@ static enum frag_err match_all(struct scaling *s, struct frag_error *e)
         s->kind[b] = (uint8_t)kind_of(s, b);
     FRAG_TRY(find_likes(s, e));
     count_requests(s);
-    if (!s->requests[SCALE_GROWING].count && !s->requests[SCALE_SQUARE].count)
-        return frag_fail(e, FRAG_INVALID,
-                         "%.100s: expected requests that are larger than at "
-                         "batch %" PRIu64
-                         ", found none: are these recordings of one program "
-                         "at different batch sizes?",
-                         s->recordings[last].path, s->recordings[0].batch);
-    return FRAG_OK;
+    return check_program(s, e);
 }
 
 static int by_batch(const void *a, const void *b)

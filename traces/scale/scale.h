@@ -79,8 +79,10 @@ struct scale_size {
 
 /* Matches the requests of all recordings. The caller closes *out.
  * INVALID if there are fewer than two recordings, if two have the same batch
- * size, if one has no request, if they are too unlike to be compared, or if no
- * size grows with the batch; NOMEM. On error *out need not be closed. */
+ * size, if one has no request, if they are too unlike to be compared, if fewer
+ * than half of the requests of the shortest one have partners of plausible
+ * sizes, or if no size grows with the batch; NOMEM. On error *out need not be
+ * closed. */
 enum frag_err scale_open(const struct scale_recording *recordings, size_t count,
                          struct scaling *out,
                          struct frag_error *e) FRAG_MUST_CHECK;

@@ -333,7 +333,8 @@ const struct verb verb_batch = {
                "that fits",
     .about =
         "The recordings are of one program at two or more batch sizes; record "
-        "the same number of steps in each. The recording at the largest batch "
+        "the same number of steps in each; recordings of different programs "
+        "are refused. The recording at the largest batch "
         "is the template: each of its requests is matched with a request of "
         "the others by order, size and life. The size of a request is then a "
         "line over the batch: weights do not grow, activations do. The trace "

@@ -100,6 +100,8 @@ static void say_largest(const struct batch_report *r, FILE *out)
     const struct batch_question *q = r->question;
     char capacity[FRAG_SIZE_TEXT];
 
+    if (q->capacity == FRAG_UNLIMITED)
+        return;
     frag_size_format(q->capacity, capacity);
     for (size_t p = 0; p < q->policy_count; p++)
         if (r->answer->largest[p])
