@@ -101,6 +101,53 @@ static void the_search_finds_the_largest(void **state)
     assert_in_range(before, 10, EVERY - 1);
 }
 
+/* Of the recordings at 16, 24 and 32, that at 24 needs more than the others. */
+static void reopen_with_a_large_24(struct fixture *f)
+{
+    struct scale_recording r[3];
+
+    for (unsigned i = 0; i < 3; i++)
+        r[i] = (struct scale_recording){
+            16 + 8 * i,
+            batch_trace(&f->traces[i],
+                        &(struct batch_job){.batch = 16 + 8 * i}),
+            "r"};
+    batch_put(&f->traces[1], FRAG_ALLOC, 12, 100 * FRAG_MIB);
+    scale_close(&f->scaling);
+    assert_int_equal(scale_open(r, 3, &f->scaling, NULL), FRAG_OK);
+}
+
+/* Sets the smallest capacity, in pages, into which a batch size fits. */
+static void shrink_to(struct fixture *f, uint64_t batch)
+{
+    uint64_t fits = 0;
+
+    f->q.at = &batch;
+    f->q.at_count = 1;
+    for (f->q.capacity = 0; !fits;) {
+        struct batch_answer a;
+
+        f->q.capacity += 2 * FRAG_MIB;
+        assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+        fits = a.largest[0];
+        batch_close(&a);
+    }
+    f->q.at_count = 0;
+}
+
+static void a_larger_batch_may_fit_again(void **state)
+{
+    struct fixture *f = *state;
+    struct batch_answer a;
+
+    reopen_with_a_large_24(f);
+    shrink_to(f, 29);
+    assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+    assert_in_range(a.largest[0], 29, 31);
+    assert_int_equal(a.largest[0], largest(f));
+    batch_close(&a);
+}
+
 static void no_batch_may_fit(void **state)
 {
     struct fixture *f = *state;
@@ -158,6 +205,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_search_finds_the_largest, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_larger_batch_may_fit_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(no_batch_may_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(the_peak_is_divided, setup, teardown),
