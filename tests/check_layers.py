@@ -68,13 +68,13 @@ ROOMS = {
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),
     "sim/experiments/tune": ([], "sim/experiments +"),
     "sim/experiments/sweep": ([], "sim/experiments +"),
-    "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
+    "sim/answers": ([], "traces/scale sim/experiments/capacity "
+                        "sim/experiments/tune +"),
     "sim/answers/conf": ([], "sim/answers +"),
     "sim/answers/explain": ([], "sim/answers +"),
     "sim/answers/check": ([], "sim/answers +"),
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
-    "sim/answers": ([], "traces/scale sim/experiments/capacity sim/experiments/tune +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
