@@ -1,7 +1,7 @@
 /* parts.h - the state of a validation, and the functions that its files share.
  * Private to sim/validate/.
  *
- *   validate.c  the run: settings, anchors, the watch on the replay loop
+ *   validate.c  the run: the watch on the replay loop
  *   trace.c     compares during the run: segments, OOMs, addresses
  *   end.c       compares after the run: the final snapshot, the counters
  */

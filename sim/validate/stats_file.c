@@ -3,6 +3,7 @@
 #include "sim/validate/stats_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,4 +192,18 @@ bool frag_stats_file_beside(const char *snapshot, char *path, size_t room)
             return true;
     }
     return false;
+}
+
+enum frag_err frag_stats_file_of(const char *given, const char *snapshot,
+                                 struct frag_stats_file **out,
+                                 struct frag_error *e)
+{
+    char beside[PATH_MAX];
+
+    if (given)
+        return frag_stats_file_open(given, out, e);
+    if (frag_stats_file_beside(snapshot, beside, sizeof(beside)))
+        return frag_stats_file_open(beside, out, e);
+    *out = NULL;
+    return FRAG_OK;
 }

@@ -34,6 +34,12 @@ frag_size frag_stats_file_total(const struct frag_stats_file *file);
 bool frag_stats_file_get(const struct frag_stats_file *file, uint32_t device,
                          const char *name, uint64_t *value);
 
+/* Reads the file at `given` or, if that is NULL, the file that belongs to the
+ * snapshot; *out is NULL if there is none. Errors of frag_stats_file_open. */
+enum frag_err frag_stats_file_of(const char *given, const char *snapshot,
+                                 struct frag_stats_file **out,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+
 /* Finds the file that belongs to a snapshot: NAME.json beside NAME.pickle,
  * NAME.pickle.xz, NAME.pkl or NAME.pt. Writes its path to `path`, which has
  * `room` bytes. False if there is no such file. */

@@ -1,15 +1,12 @@
-/* validate.c - runs a validation: determines the parameters and the device,
- * replays the recorded trace under a watch, and summarizes the comparison. */
+/* validate.c - runs a validation: replays the recorded trace under a watch, and
+ * summarizes the comparison. */
 #include "sim/validate/validate.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
-#include "sim/validate/anchors.h"
 #include "sim/validate/parts.h"
+#include "sim/validate/recorded.h"
 
 static void on_opened(void *user, struct frag_heap *heap)
 {
@@ -43,25 +40,8 @@ static void count_recorded(struct checked_run *c)
     }
 }
 
-static void set_params(const struct checked_run *c, frag_size total, char *text,
-                       size_t room)
-{
-    const struct frag_validate *spec = c->spec;
-    const char *settings =
-        spec->settings ? spec->settings : spec->trace->settings;
-
-    snprintf(text, room, "%s", settings ? settings : "");
-    if (spec->limit != FRAG_UNLIMITED) {
-        size_t length = strlen(text);
-
-        snprintf(text + length, room - length,
-                 "%sper_process_memory_fraction:%.17g", length ? "," : "",
-                 (double)spec->limit / (double)total);
-    }
-}
-
 static enum frag_err run(struct checked_run *c,
-                         const struct frag_arena_options *opts,
+                         const struct frag_recorded_setup *setup,
                          struct frag_error *e)
 {
     const struct frag_replay_watch watch = {
@@ -71,13 +51,12 @@ static enum frag_err run(struct checked_run *c,
         .ended = check_ended,
         .adopt_start = true,
     };
-    char params[1024];
     struct frag_replay spec = {
         .trace = c->spec->device,
         .watch = &watch,
         .policy = &frag_policy_torch,
-        .params = params,
-        .mem = frag_arena_open(opts),
+        .params = setup->params,
+        .mem = frag_arena_open(&setup->arena),
         .check = true,
         .repeat = 1,
     };
@@ -86,7 +65,6 @@ static enum frag_err run(struct checked_run *c,
 
     if (!spec.mem)
         return FRAG_NOMEM;
-    set_params(c, opts->total, params, sizeof(params));
     err = frag_replay(&spec, &result, e);
     if (err == FRAG_OK)
         frag_run_free(&result);
@@ -119,27 +97,17 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     struct frag_validation v = {0};
     struct checked_run c = {
         .spec = spec, .recorded = &spec->device->recorded, .v = &v};
-    struct frag_arena_options arena = {
-        .capacity = FRAG_UNLIMITED,
-        .total = spec->total ? spec->total : FRAG_H200_TOTAL,
-        .rule = spec->predicted ? FRAG_RULE_DRIVER : FRAG_RULE_ANCHORED,
-    };
+    struct frag_recorded_setup setup;
     enum frag_err err;
 
-    if (!c.recorded->addr || !c.recorded->has_actions)
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s: expected a PyTorch snapshot, found a trace "
-                         "without the answers of a recorded allocator",
-                         spec->trace->path);
+    FRAG_TRY(frag_recorded_setup(spec, &setup, e));
     c.observer.action = check_action;
     c.observer.user = &c;
     count_recorded(&c);
-    err = frag_anchors_make(c.recorded, &arena);
-    if (err == FRAG_OK)
-        err = run(&c, &arena, e);
+    err = run(&c, &setup, e);
     if (err == FRAG_OK)
         err = conclude(&c);
-    frag_anchors_free(&arena);
+    frag_recorded_setup_free(&setup);
     free(c.pairs);
     free(c.blocks);
     if (err != FRAG_OK)

@@ -1,7 +1,6 @@
 /* validate.c - the command validate: compares the torch policy with the
  * recorded allocator. The comparison itself is in sim/validate/. */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,26 +27,13 @@ struct setting {
     frag_size total; /* 0: not known */
 };
 
-static enum frag_err open_stats(const struct values *v, const char *path,
-                                struct frag_stats_file **stats,
-                                struct frag_error *e)
-{
-    char beside[PATH_MAX];
-
-    if (v->stats)
-        return frag_stats_file_open(v->stats, stats, e);
-    if (frag_stats_file_beside(path, beside, sizeof(beside)))
-        return frag_stats_file_open(beside, stats, e);
-    return FRAG_OK;
-}
-
 static enum frag_err settle(const struct values *v, const char *path,
                             struct setting *s, struct frag_error *e)
 {
     frag_size cap;
 
     *s = (struct setting){.limit = v->limit, .total = v->total};
-    FRAG_TRY(open_stats(v, path, &s->stats, e));
+    FRAG_TRY(frag_stats_file_of(v->stats, path, &s->stats, e));
     if (!s->total && s->stats)
         s->total = frag_stats_file_total(s->stats);
     if (v->fraction > 0)

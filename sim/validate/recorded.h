@@ -1,0 +1,28 @@
+/* recorded.h - the device and the parameters with which the policy torch
+ * repeats what a recorded allocator did. */
+#ifndef FRAG_SIM_VALIDATE_RECORDED_H
+#define FRAG_SIM_VALIDATE_RECORDED_H
+
+#include "sim/arena/arena.h"
+#include "sim/validate/validate.h"
+
+FRAG_BEGIN_DECLS
+
+struct frag_recorded_setup {
+    struct frag_arena_options arena; /* its bases and sizes belong to the
+                                        setup */
+    char params[1024];               /* of the policy torch */
+};
+
+/* Fills *out from the settings, the limit, the total and the addresses of the
+ * recording; frag_recorded_setup_free frees it. UNSUPPORTED if the trace has no
+ * recorded answers (it is not a snapshot); NOMEM. On error *out is untouched.
+ */
+enum frag_err frag_recorded_setup(const struct frag_validate *spec,
+                                  struct frag_recorded_setup *out,
+                                  struct frag_error *e) FRAG_MUST_CHECK;
+void frag_recorded_setup_free(struct frag_recorded_setup *s);
+
+FRAG_END_DECLS
+
+#endif
