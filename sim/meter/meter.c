@@ -33,7 +33,7 @@ static enum frag_err book_segment(struct meter *m, frag_addr addr,
         meter_remove_segment(m, index);
         return err;
     }
-    m->reserved += size;
+    meter_grow(m, size);
     m->segments_now++;
     if (m->segments_now > m->segments_peak)
         m->segments_peak = m->segments_now;

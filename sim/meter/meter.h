@@ -69,6 +69,7 @@ struct meter {
 
     uint64_t changes; /* incremented by each call that may change a number */
     frag_size reserved, reserved_peak;
+    frag_size acquired; /* sum of all growth of `reserved` */
     uint64_t segments_now, segments_peak;
     uint64_t calls[FRAG_CALL_COUNT]; /* successful calls */
     frag_size bytes_moved, reserved_va;

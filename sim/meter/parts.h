@@ -45,6 +45,13 @@ static inline frag_time meter_clock(struct meter *m)
                 (m)->ledger, "the backend rejected %s as invalid", #call); \
     } while (0)
 
+/* Adds memory that the policy holds from now on. */
+static inline void meter_grow(struct meter *m, frag_size by)
+{
+    m->reserved += by;
+    m->acquired += by;
+}
+
 static inline void meter_note_peak(struct meter *m)
 {
     if (m->reserved > m->reserved_peak)

@@ -76,7 +76,7 @@ enum frag_err meter_phys_create(struct frag_backend *mem, frag_size size,
     }
     *p = (struct phys_use){.range = {.at = handle, .size = 1}, .size = size};
     ranges_add(&m->phys, &p->range);
-    m->reserved += size;
+    meter_grow(m, size);
     *phys = handle;
     return FRAG_OK;
 }
@@ -175,7 +175,7 @@ enum frag_err meter_book_granules(struct meter *m, frag_addr addr,
             free(p);
             return err;
         }
-        m->reserved += unit;
+        meter_grow(m, unit);
     }
     return FRAG_OK;
 }

@@ -124,10 +124,16 @@ static inline uint64_t run_clock(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Number of events of one repetition. */
+static inline uint64_t run_count(const struct run *r)
+{
+    return r->spec->events ? r->spec->events : r->trace->count;
+}
+
 /* Number of events of all repetitions. */
 static inline uint64_t run_total(const struct run *r)
 {
-    return r->trace->count * (r->spec->repeat ? r->spec->repeat : 1);
+    return run_count(r) * (r->spec->repeat ? r->spec->repeat : 1);
 }
 
 /* Whether a tenth of a second has passed since this was last true. */
@@ -274,9 +280,11 @@ enum frag_err run_drain(struct run *r);
 
 /* --- sum.c --- */
 
-/* Computes the summary over `events` events, and the segment rows of the end.
- * r->event is the event count. NOMEM: the summary is complete, but segment rows
- * are missing. */
-enum frag_err run_end(struct run *r, uint64_t events);
+/* Computes the summary over `events` events, the state of memory at the end and
+ * the segment rows of the end. r->event is the event count; stream and pool are
+ * those of the last event's request, or 0. NOMEM: the summary is complete, but
+ * segment rows are missing. */
+enum frag_err run_end(struct run *r, uint64_t events, frag_stream stream,
+                      frag_pool pool);
 
 #endif

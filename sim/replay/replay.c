@@ -207,8 +207,10 @@ static enum frag_err report_progress(struct run *r, const struct course *c)
 
 static enum frag_err pass(struct run *r, struct course *c, uint64_t from)
 {
-    for (uint64_t i = from; i < r->trace->count && !r->stop;) {
-        uint64_t events = stretch(c, r->trace->count - i);
+    const uint64_t count = run_count(r);
+
+    for (uint64_t i = from; i < count && !r->stop;) {
+        uint64_t events = stretch(c, count - i);
         enum frag_err err;
 
         begin_point(r, c, i);
@@ -237,6 +239,20 @@ static enum frag_err open_series(struct run *r, struct course *c)
                                           (unsigned long long)count);
 }
 
+/* Ends a run that began with event `from` and ended before event `done`; done
+ * is 0 if no event was run. */
+static enum frag_err finish(struct run *r, uint64_t done, uint64_t from)
+{
+    const struct frag_device_trace *t = r->trace;
+    const uint64_t last = done - 1 - r->base;
+    const bool asks = done && t->op[last] == FRAG_ALLOC;
+
+    r->event = done ? done : from;
+    FRAG_TRY(run_prove_end(r));
+    return run_end(r, r->event - from, asks ? t->stream[last] : 0,
+                   asks ? t->pool[last] : 0);
+}
+
 static enum frag_err run_all(struct run *r)
 {
     const uint64_t repeat = r->spec->repeat ? r->spec->repeat : 1;
@@ -250,16 +266,14 @@ static enum frag_err run_all(struct run *r)
         from = r->trace->initial;
     }
     for (uint64_t k = 0; k < repeat && !r->stop; k++) {
-        r->base = k * r->trace->count;
+        r->base = k * run_count(r);
         if (k > 0)
             FRAG_TRY(run_drain(r));
         FRAG_TRY(pass(r, &c, k > 0 ? 0 : from));
     }
     if (r->spec->watch && r->spec->watch->ended)
         r->spec->watch->ended(r->spec->watch->user, &r->heap);
-    r->event = c.done;
-    FRAG_TRY(run_prove_end(r));
-    return run_end(r, c.done - from);
+    return finish(r, c.done, from);
 }
 
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,

@@ -18,10 +18,21 @@
 
 FRAG_BEGIN_DECLS
 
+/* How memory is used after the last event of a run, in bytes. */
+struct frag_end {
+    frag_size requested, allocated, active, reserved;
+    frag_size inactive_split; /* as in peak_inactive_split */
+    frag_size largest_free;   /* largest free range inside one segment */
+    frag_size acquired;       /* sum of all growth of `reserved` in the run */
+    uint64_t blocks;          /* number of live and pending blocks */
+    struct frag_breakdown parts; /* of `reserved` */
+};
+
 /* The result of a run. The arrays belong to the run; frag_run_free frees
  * them. */
 struct frag_run {
     struct frag_summary summary;
+    struct frag_end end;
     uint64_t oom_count, point_count, segment_count;
     struct frag_oom *ooms;             /* [oom_count], by event */
     struct frag_point *points;         /* [point_count], by event */
@@ -79,6 +90,9 @@ struct frag_replay {
     const struct frag_contents *contents; /* used only with `check`; NULL: the
                                              contents are not verified */
     bool stop_at_oom;                     /* the run ends after the first OOM */
+    uint64_t events;   /* number of events to run, at most those of the trace;
+                          0: all. A policy that knows the future knows all
+                          events in any case */
     uint64_t repeat;   /* number of times to run the trace; 0 counts as 1.
                           Live blocks are freed between two repetitions */
     uint64_t points;   /* largest number of buckets of the series; 0: none */

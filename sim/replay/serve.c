@@ -306,7 +306,7 @@ enum frag_err frag_serve_sum(struct frag_serve *s, const struct frag_run **out)
 {
     s->run.event = s->trace.count = s->run.base;
     *out = &s->run.out;
-    return run_end(&s->run, s->run.base);
+    return run_end(&s->run, s->run.base, 0, 0);
 }
 
 const struct frag_device_trace *frag_serve_device(const struct frag_serve *s)

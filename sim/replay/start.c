@@ -325,7 +325,8 @@ enum frag_err run_adopt(struct run *r)
     free(s.nodes);
     free(s.blocks);
     free(s.segments);
-    r->tally.from = r->event = r->trace->initial;
+    r->event = r->trace->initial;
+    tally_adopt(&r->tally, r->event);
     return err == FRAG_OK || err == FRAG_CONTRACT
                ? err
                : frag_fail(r->error, err,

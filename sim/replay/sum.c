@@ -58,10 +58,30 @@ static void summarize(struct run *r, uint64_t events)
     sum_ratios(r, s);
 }
 
-enum frag_err run_end(struct run *r, uint64_t events)
+static void describe_end(struct run *r)
+{
+    const struct tally *t = &r->tally;
+
+    r->out.end = (struct frag_end){
+        .requested = t->requested,
+        .allocated = t->allocated,
+        .active = t->allocated + t->pending,
+        .reserved = t->reserved,
+        .inactive_split = t->split,
+        .largest_free = r->picture.largest,
+        .acquired = r->meter.acquired,
+        .blocks = r->picture.count,
+        .parts = run_breakdown(r, t->reserved),
+    };
+}
+
+enum frag_err run_end(struct run *r, uint64_t events, frag_stream stream,
+                      frag_pool pool)
 {
     run_settle_peak(r);
     tally_fold(&r->tally, r->event);
     summarize(r, events);
-    return run_picture(r, 0, 0, run_keep_extent);
+    FRAG_TRY(run_picture(r, stream, pool, run_keep_extent));
+    describe_end(r);
+    return FRAG_OK;
 }

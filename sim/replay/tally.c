@@ -29,6 +29,16 @@ void tally_open(struct tally *t)
     start_window(t, 0);
 }
 
+void tally_adopt(struct tally *t, uint64_t event)
+{
+    t->peak_requested = t->requested;
+    t->peak_allocated = t->allocated;
+    t->peak_active = t->allocated + t->pending;
+    t->peak_split = t->split;
+    t->reserved_at_live_peak = t->reserved;
+    start_window(t, event);
+}
+
 void tally_raise(struct tally *t)
 {
     frag_size left;

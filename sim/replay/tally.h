@@ -45,6 +45,9 @@ struct tally {
 #define TALLY_WINDOW ((uint64_t)1 << 16)
 
 void tally_open(struct tally *t);
+/* Starts the tally before `event` with the memory that is in use then, which is
+ * the first peak. */
+void tally_adopt(struct tally *t, uint64_t event);
 /* Raises peak_quanta and demand to the current sums. Called after a change of
  * `refused', and when `quanta' exceeds its mark. */
 void tally_raise(struct tally *t);
