@@ -258,6 +258,15 @@ static void torch_free(struct frag_heap *heap, const struct frag_block *block)
 
 /* ---- adoption of an existing layout ---- */
 
+/* Counts a free block of an adopted segment, which is split if it has other
+ * blocks. */
+static void count_adopted_free(struct torch *t, const struct torch_space *space,
+                               frag_size size)
+{
+    torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, 1);
+    torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small, size);
+}
+
 static enum frag_err adopt_segment(struct frag_heap *heap,
                                    const struct frag_held_segment *held,
                                    void ***nodes)
@@ -292,6 +301,8 @@ static enum frag_err adopt_segment(struct frag_heap *heap,
         b->used = from->live;
         if (!b->used) {
             torch_add_free(t, b);
+            if (t->observer && held->block_count > 1)
+                count_adopted_free(t, space, from->size);
             continue;
         }
         *(*nodes)++ = b;
