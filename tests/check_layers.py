@@ -75,12 +75,15 @@ ROOMS = {
     "sim/answers/check": ([], "sim/answers +"),
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
+    "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
+    "sim/answers/summary": ([], "sim/answers +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/answers/check sim/answers/ranks sim/answers/steps "
+    "sim/cli": ([], "sim/answers/summary "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),

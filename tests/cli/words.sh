@@ -25,6 +25,10 @@ cp small.csv other.csv
     fragsim explain -q "$bundled/lstm_varlen__cap_below.pickle.xz" >answer
     grep -A 1 -e '^by pool' -e '^changes' answer | grep '^  '
     sed -n '/^memory/,/^by/s/^  \([a-z ]*[a-z]\)   .*/\1/p' answer
+    fragsim summary -q "$trace" | tee text |
+        sed -n '/Metric/d; s/^|  *\([^|]*[^ |]\) *|[^|]*|[^|]*|.*/\1/p'
+    sed -n 's/^|  *\(CUDA OOMs\): .*\(cudaMalloc retries\): .*/\1   \2/p' text
+    sed -n 's/^| *Metric *|\(.*\)|$/\1/; T; s/|/   /g; p' text
     fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{
     n = split($0, heads, /   */)
