@@ -17,6 +17,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
@@ -106,6 +107,64 @@ def check_end(path):
                f"{path}: largest free is {largest}")
 
 
+def rewritten(name, folder, keep):
+    """A bundled snapshot with the last part of its history."""
+    with lzma.open(os.path.join(BUNDLED, name + ".pickle.xz")) as file:
+        snapshot = pickle.load(file)
+    snapshot["device_traces"] = [t[len(t) - int(keep * len(t)):]
+                                 for t in snapshot["device_traces"]]
+    path = os.path.join(folder, f"{name}_{keep}.pickle")
+    with open(path, "wb") as file:
+        pickle.dump(snapshot, file)
+    return path, snapshot
+
+
+def check_without_history(folder):
+    """Without history, the current values are those of the snapshot, and all
+    others are unknown."""
+    path, snapshot = rewritten("multistream", folder, 0)
+    row = results(path)[0]
+    for key, value in snapshot_values(snapshot["segments"]).items():
+        got = row["stats"][key]["all"]
+        expect(got == {"current": value, "peak": None, "allocated": None,
+                       "freed": None}, f"{path}: {key} is {got}")
+    for key in ("num_ooms", "num_alloc_retries", "num_device_free"):
+        expect(row["stats"][key] is None, f"{path}: {key} is known")
+    expect(row["fragmentation"]["gap_to_bound"] is None, f"{path}: a gap")
+    expect("no event was recorded" in row["cautions"][0], f"{path}: unsaid")
+    expect("CUDA OOMs: -  " in run(path), f"{path}: the OOMs are known")
+
+
+def check_late(folder):
+    """A recording that lacks the beginning has lower totals, and says so."""
+    path, snapshot = rewritten("multistream", folder, 0.5)
+    row = results(path)[0]
+    for key, value in snapshot_values(snapshot["segments"]).items():
+        got = row["stats"][key]["all"]["current"]
+        expect(got == value, f"{path}: {key} ends as {got}, not {value}")
+    whole = results(os.path.join(BUNDLED, "multistream.pickle.xz"))[0]
+    expect(row["stats"]["allocation"]["all"]["allocated"] <
+           whole["stats"]["allocation"]["all"]["allocated"], f"{path}: total")
+    expect("the recording began late" in row["cautions"][0], f"{path}: unsaid")
+    expect(not whole["cautions"], "multistream: cautions")
+
+
+def check_refused(folder):
+    """Expandable segments of unknown reservations cannot be repeated."""
+    path, _ = rewritten("lstm_varlen__cap_tight_exp", folder, 0.5)
+    done = subprocess.run([FRAGSIM, "summary", "-q", path], text=True,
+                          capture_output=True, check=False)
+    expect(done.returncode and "-p torch@recorded -c inf" in done.stderr,
+           f"{path}: {done.stderr}")
+    expect("began late" in run(path, "-p", "torch@recorded", "-c", "inf"),
+           f"{path}: no note")
+    path, _ = rewritten("lstm_varlen__cap_tight_exp", folder, 0)
+    done = subprocess.run([FRAGSIM, "summary", "-q", path], text=True,
+                          capture_output=True, check=False)
+    expect(done.returncode and "_record_memory_history" in done.stderr,
+           f"{path}: {done.stderr}")
+
+
 def check_row(where, row):
     f = row["fragmentation"]
     reserved = row["stats"]["reserved_bytes"]["all"]
@@ -176,6 +235,10 @@ def main():
     for name in ("multistream", "lstm_varlen__cap_below"):
         check_events(os.path.join(BUNDLED, name + ".pickle.xz"))
     expect(counters > 0, "no counter was compared")
+    with tempfile.TemporaryDirectory() as folder:
+        check_without_history(folder)
+        check_late(folder)
+        check_refused(folder)
     for failure in failures[:20]:
         print(failure)
     print(f"{texts} texts, {counters} counters, {len(failures)} failures")

@@ -41,6 +41,7 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                          "without the answers of a recorded allocator",
                          spec->trace->path);
     if (frag_anchors_make(recorded, &s.arena) != FRAG_OK) {
+    if (anchors(recorded, &s.arena) != FRAG_OK) {
         frag_recorded_setup_free(&s);
         return frag_no_memory(e, "the recorded addresses");
     }

@@ -15,9 +15,8 @@ struct frag_recorded_setup {
 };
 
 /* Fills *out from the settings, the limit, the total and the addresses of the
- * recording; frag_recorded_setup_free frees it. UNSUPPORTED if the trace has no
- * recorded answers (it is not a snapshot); NOMEM. On error *out is untouched.
- */
+ * recording; frag_recorded_setup_free frees it. Without recorded segments, the
+ * arena's rule determines all addresses. NOMEM; then *out is untouched. */
 enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                   struct frag_recorded_setup *out,
                                   struct frag_error *e) FRAG_MUST_CHECK;

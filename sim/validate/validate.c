@@ -100,6 +100,11 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     struct frag_recorded_setup setup;
     enum frag_err err;
 
+    if (!c.recorded->addr || !c.recorded->has_actions)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s: expected a PyTorch snapshot, found a trace "
+                         "without the answers of a recorded allocator",
+                         spec->trace->path);
     FRAG_TRY(frag_recorded_setup(spec, &setup, e));
     c.observer.action = check_action;
     c.observer.user = &c;

@@ -53,7 +53,7 @@ static void put_fragmentation(const struct summary *s, struct frag_json *j)
     for (const struct measure *m = summary_measures; m->label; m++) {
         frag_json_line(j, 4);
         if (m->kind == MEASURE_BYTES)
-            frag_json_number(j, m->key, summary_bytes(s, m));
+            frag_json_count(j, m->key, summary_bytes(s, m));
         else
             frag_json_real(j, m->key, summary_real(s, m));
     }

@@ -207,6 +207,11 @@ static void note_start(struct summary *s, const struct frag_device_trace *d)
 {
     char held[FRAG_SIZE_TEXT];
 
+    if (s->is_snapshot) {
+        add_note(s, "no event was recorded: only what was in use when the "
+                    "snapshot was taken is known, no peak and no total");
+        return;
+    }
     if (!d->initial && !d->recorded.start.segment_count)
         return;
     add_note(s,
@@ -315,6 +320,34 @@ static enum frag_err replay_policy(struct watched *w, struct frag_run *run,
     return err;
 }
 
+static bool is_snapshot(const struct frag_device_trace *d)
+{
+    return d->count == d->initial && d->recorded.start.segment_count;
+}
+
+static void keep_current(struct frag_torch_count *c)
+{
+    c->peak = c->allocated = c->freed = SUMMARY_UNKNOWN;
+}
+
+/* Leaves what a snapshot without history shows. */
+static void forget_past(struct summary *s)
+{
+    struct frag_torch_counters *c = &s->counters;
+    struct summary_fragmentation *f = &s->fragmentation;
+
+    for (int i = 0; i < FRAG_TORCH_STAT_COUNT; i++)
+        for (int k = 0; k < FRAG_TORCH_POOLS_COUNT; k++)
+            keep_current(&c->stat[i][k]);
+    keep_current(&c->oversize_allocations);
+    keep_current(&c->oversize_segments);
+    c->num_alloc_retries = c->num_ooms = c->num_sync_all_streams =
+        SUMMARY_UNKNOWN;
+    c->num_device_alloc = c->num_device_free = SUMMARY_UNKNOWN;
+    f->so_far = f->mean = f->overhead_so_far = f->gap = NAN;
+    f->lower_bound = SUMMARY_UNKNOWN;
+}
+
 static void conclude(const struct watched *w, const struct frag_run *run,
                      struct summary *out)
 {
@@ -327,6 +360,7 @@ static void conclude(const struct watched *w, const struct frag_run *run,
         .policy =
             spec->params ? spec->params->policy->name : frag_policy_torch.name,
         .is_recorded = !spec->params,
+        .is_snapshot = is_snapshot(spec->device),
         .has_pools = w->is_torch,
         .counters = w->at_end,
         .fragmentation = fragmentation_of(run),
@@ -334,6 +368,8 @@ static void conclude(const struct watched *w, const struct frag_run *run,
     memcpy(out->params, run->params, sizeof(out->params));
     if (!w->is_torch)
         measured_counters(w, run, &out->counters);
+    if (out->is_snapshot)
+        forget_past(out);
     note_start(out, spec->device);
     note_divergence(out, spec->device);
     note_requested(out);
@@ -341,7 +377,34 @@ static void conclude(const struct watched *w, const struct frag_run *run,
 
 bool summary_has_recorded(const struct frag_device_trace *d)
 {
-    return d->recorded.addr && d->recorded.has_actions;
+    return (d->recorded.addr && d->recorded.has_actions) || is_snapshot(d);
+}
+
+/* Whether the policy torch can repeat the recorded allocator. */
+static enum frag_err check_recorded(const struct summary_spec *spec,
+                                    struct frag_error *e)
+{
+    const struct frag_layout *start = &spec->device->recorded.start;
+
+    if (!summary_has_recorded(spec->device))
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s: expected a PyTorch snapshot, found a trace "
+                         "without the answers of a recorded allocator",
+                         spec->trace->path);
+    for (uint64_t i = 0; i < start->segment_count; i++)
+        if (start->segments[i].is_expandable)
+            return frag_fail(
+                e, FRAG_UNSUPPORTED,
+                "%s: device %" PRIu32 ": expandable segments were held before "
+                "the first event, and the recorded allocator cannot be "
+                "repeated from there; %s",
+                spec->trace->path, spec->device->device,
+                is_snapshot(spec->device)
+                    ? "record with torch.cuda.memory._record_memory_history() "
+                      "before the job starts"
+                    : "-p torch@recorded -c inf replays the requests on an "
+                      "empty device");
+    return FRAG_OK;
 }
 
 enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
@@ -354,6 +417,8 @@ enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,
         return frag_fail(e, FRAG_INVALID,
                          "expected an event below %" PRIu64 ", found %" PRIu64,
                          spec->device->count, spec->event);
+    if (!spec->params)
+        FRAG_TRY(check_recorded(spec, e));
     w.is_torch = !spec->params || spec->params->policy == &frag_policy_torch;
     FRAG_TRY(spec->params ? replay_policy(&w, &run, e)
                           : replay_recorded(&w, &run, e));

@@ -64,6 +64,8 @@ struct summary {
     const char *policy;     /* name */
     char params[FRAG_PARAMS_TEXT];
     bool is_recorded; /* the recorded allocator */
+    bool is_snapshot; /* no event was recorded: only current values are known,
+                         those of the moment of the snapshot */
     bool has_pools;   /* the policy has PyTorch's large and small pools */
     /* A counter that is not known is SUMMARY_UNKNOWN. Without pools, only
      * FRAG_TORCH_ALL is set. */
@@ -74,8 +76,8 @@ struct summary {
                                                 sentence each */
 };
 
-/* Whether the trace has what the recorded allocator answered, so that
- * summary_spec.params may be NULL. */
+/* Whether the trace has what the recorded allocator answered, or at least what
+ * it held, so that summary_spec.params may be NULL. */
 bool summary_has_recorded(const struct frag_device_trace *d);
 
 /* Runs the trace up to the event and fills *out. INVALID if the device has no

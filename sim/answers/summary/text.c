@@ -56,6 +56,15 @@ static const char *cell(const struct format *f, uint64_t n, uint64_t first,
     return text;
 }
 
+/* A number without a unit. */
+static const char *plain(uint64_t n, char text[CELL])
+{
+    if (n == SUMMARY_UNKNOWN)
+        return "-";
+    snprintf(text, CELL, "%" PRIu64, n);
+    return text;
+}
+
 /* -- the frame ------------------------------------------------------------ */
 
 static void rule(FILE *out, char c)
@@ -143,16 +152,15 @@ void summary_print_counters(const struct summary *s, bool abbreviated,
     const struct frag_torch_counters *c = &s->counters;
     const struct frag_torch_count *oversize[] = {&c->oversize_allocations,
                                                  &c->oversize_segments};
+    char ooms[CELL], retries[CELL];
     static const char *const oversize_labels[] = {"Oversize allocations",
                                                   "Oversize GPU segments"};
 
     rule(out, '=');
     put_title(s, out);
     rule(out, '-');
-    fprintf(out,
-            "|%12sCUDA OOMs: %-12" PRIu64 " | %7scudaMalloc retries: %-8" PRIu64
-            "  |\n",
-            "", c->num_ooms, "", c->num_alloc_retries);
+    fprintf(out, "|%12sCUDA OOMs: %-12s | %7scudaMalloc retries: %-8s  |\n", "",
+            plain(c->num_ooms, ooms), "", plain(c->num_alloc_retries, retries));
     rule(out, '=');
     fputs(
         "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot "
@@ -190,9 +198,13 @@ void summary_print_fragmentation(const struct summary *s, FILE *out)
 {
     char text[CELL], title[128];
 
-    snprintf(title, sizeof(title),
-             "Fragmentation after event %" PRIu64 " of %" PRIu64, s->event,
-             s->events);
+    if (s->is_snapshot)
+        snprintf(title, sizeof(title),
+                 "Fragmentation when the snapshot was taken");
+    else
+        snprintf(title, sizeof(title),
+                 "Fragmentation after event %" PRIu64 " of %" PRIu64, s->event,
+                 s->events);
     centred(out, title);
     for (const struct measure *m = summary_measures; m->label; m++) {
         if (m->group) {
