@@ -75,7 +75,6 @@ ROOMS = {
     "sim/answers/check": ([], "sim/answers +"),
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
-    "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
     "sim/answers/summary": ([], "sim/answers +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
@@ -83,7 +82,7 @@ ROOMS = {
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/answers/check sim/answers/ranks sim/answers/steps "
-    "sim/cli": ([], "sim/answers/summary "
+                    "sim/answers/summary "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),

@@ -35,13 +35,7 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
             .rule = spec->predicted ? FRAG_RULE_DRIVER : FRAG_RULE_ANCHORED,
         }};
 
-    if (!recorded->addr || !recorded->has_actions)
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s: expected a PyTorch snapshot, found a trace "
-                         "without the answers of a recorded allocator",
-                         spec->trace->path);
     if (frag_anchors_make(recorded, &s.arena) != FRAG_OK) {
-    if (anchors(recorded, &s.arena) != FRAG_OK) {
         frag_recorded_setup_free(&s);
         return frag_no_memory(e, "the recorded addresses");
     }
