@@ -76,6 +76,8 @@ ROOMS = {
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
     "sim/answers/summary": ([], "sim/answers +"),
+    "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
+    "sim/answers/held": ([], "sim/answers +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
@@ -83,6 +85,7 @@ ROOMS = {
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/answers/check sim/answers/ranks sim/answers/steps "
                     "sim/answers/summary "
+    "sim/cli": ([], "sim/answers sim/answers/held "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),
@@ -91,7 +94,9 @@ ROOMS = {
     "sim/cli/figures": ([], "sim/cli/output sim/cli/gnuplot +"),
     "sim/cli/review": ([], "sim/cli/figures +"),
     "sim/cli/verbs": ([], "sim/cli/review +"),
-    "sim/cli/answers": ([], "sim/cli/review +"), # the commands of sim/answers
+    "sim/cli/answers/held": ([], "sim/cli/output +"),
+    # the commands of sim/answers
+    "sim/cli/answers": ([], "sim/cli/answers/held sim/cli/review +"),
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.

@@ -19,6 +19,13 @@ static const struct guess {
     {"optimize", "tune"},   {"optimise", "tune"},   {"run", "replay"},
     {"show", "info"},       {"simulate", "replay"}, {"stats", "info"},
     {"verify", "validate"}, {"view", "report"},     {"visualize", "plot"},
+    {"analyse", "report"}, {"analyze", "report"},  {"bench", "replay"},
+    {"check", "validate"}, {"convert", "import"},  {"draw", "plot"},
+    {"flamegraph", "top"}, {"generate", "gen"},    {"leaks", "report"},
+    {"list", "policies"},  {"optimize", "tune"},   {"optimise", "tune"},
+    {"run", "replay"},     {"show", "info"},       {"simulate", "replay"},
+    {"stats", "info"},     {"verify", "validate"}, {"view", "report"},
+    {"visualize", "plot"},
 };
 
 const struct verb *verb_meant(const struct verb *const *verbs, const char *name)

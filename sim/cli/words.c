@@ -355,6 +355,40 @@ const struct word words[] = {
      "of calls before and after the run, divided by its modelled time",
      NULL},
 
+    {"held",
+     "bytes that the program requested for the live blocks of a group; a block "
+     "that is freed counts while another stream may still use it",
+     "fragsim top, fragsim diff"},
+    {"share", "held bytes of the group, relative to all held bytes", NULL},
+    {"sum", "sum of the shares of this group and the groups above it", NULL},
+    {"blocks", "number of live blocks; in `fragsim diff', its change", NULL},
+    {"oldest",
+     "age of the oldest block of the group at the moment, in steps, or in "
+     "events if no steps were found",
+     NULL},
+    {"site",
+     "innermost frame of a stack in the program's own code, as FUNCTION "
+     "(FILE:LINE); unknown if no frames were recorded",
+     NULL},
+    {"function", "site without the line", NULL},
+    {"stack", "all frames of an allocation", NULL},
+    {"size", "requested bytes of a block", NULL},
+    {"class", "sizes between two powers of 2", NULL},
+    {"age", "steps since the allocation of a block", NULL},
+    {"seconds", "time since the allocation of a block", NULL},
+    {"pool", "PyTorch's pool of the block, such as that of a CUDA graph", NULL},
+    {"stream", "CUDA stream of the allocation, as a raw handle", NULL},
+    {"change",
+     "in `fragsim diff', bytes after minus bytes before; for result files, the "
+     "change of peak reserved",
+     NULL},
+    {"of growth",
+     "change of the group, relative to the change of all held bytes; below 0 "
+     "if it went against it",
+     NULL},
+    {"before", "held bytes of the group at the first moment", NULL},
+    {"after", "held bytes of the group at the second moment", NULL},
+
     {"call", "kind of driver call", "fragsim calibrate"},
     {"fixed, us", "modelled time of a call of any size, in microseconds", NULL},
     {"us a MiB", "modelled time added for each MiB of a call, in microseconds",

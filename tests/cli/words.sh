@@ -7,7 +7,10 @@ grep -c '^\.B fits from$' page
 
 bundled=$(dirname "$0")/../../traces/bundled
 trace=$bundled/leak.pickle.xz
+trace=$(dirname "$0")/../../traces/bundled/leak.pickle.xz
+frames=$(dirname "$trace")/leak_frames.pickle.xz
 cp small.csv other.csv
+fragsim replay small.csv -q -o small.h5 >table
 {
     fragsim replay small.csv other.csv -q | head -n 1
     fragsim fit small.csv other.csv -q --frontier frontier.csv | head -n 1
@@ -29,6 +32,11 @@ cp small.csv other.csv
         sed -n '/Metric/d; s/^|  *\([^|]*[^ |]\) *|[^|]*|[^|]*|.*/\1/p'
     sed -n 's/^|  *\(CUDA OOMs\): .*\(cudaMalloc retries\): .*/\1   \2/p' text
     sed -n 's/^| *Metric *|\(.*\)|$/\1/; T; s/|/   /g; p' text
+    for by in site function stack size class age seconds events pool stream; do
+        fragsim top -q "$frames" --by $by | sed -n '/^ *held /p'
+    done
+    fragsim diff -q "$trace" "$trace" --at 0 --at-after end | sed -n '/^ *change  of/p'
+    fragsim diff small.h5 small.h5 | head -n 1
     fragsim validate -q "$trace" | sed -n 's/ [0-9]* of [0-9]*,*/  /gp'
 } | awk '{
     n = split($0, heads, /   */)

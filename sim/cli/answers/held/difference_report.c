@@ -1,0 +1,188 @@
+/* difference_report.c - the table of the groups that changed, and their JSON.
+ */
+#include "sim/cli/answers/held/difference_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "sim/cli/answers/held/holders_report.h"
+#include "sim/cli/output/table.h"
+#include "traces/printable.h"
+
+frag_size difference_peak(const struct holders *h)
+{
+    return h->requested + h->failed;
+}
+
+static uint64_t shown(const struct difference *d,
+                      const struct difference_view *v)
+{
+    return v->limit && v->limit < d->count ? v->limit : d->count;
+}
+
+/* -- text ---------------------------------------------------------------- */
+
+enum { CHANGE_TEXT = FRAG_SIZE_TEXT + 1 };
+
+static const char *change_text(frag_size before, frag_size after,
+                               char text[CHANGE_TEXT])
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if (after < before)
+        snprintf(text, CHANGE_TEXT, "-%s",
+                 frag_size_format(before - after, size));
+    else
+        snprintf(text, CHANGE_TEXT, "%s%s", after > before ? "+" : "",
+                 frag_size_format(after - before, size));
+    return text;
+}
+
+static void say_side(const char *word, const struct difference_side *s,
+                     FILE *out)
+{
+    fprintf(out, "%-7s ", word);
+    printable_put(out, s->name);
+    fprintf(out, ", device %" PRIu32 ", ", s->holders->device->device);
+    holders_say_moment(s->holders, s->at, out);
+}
+
+static void say_growth(const struct difference_side sides[2], FILE *out)
+{
+    const frag_size before = difference_peak(sides[0].holders);
+    const frag_size after = difference_peak(sides[1].holders);
+    char text[CHANGE_TEXT];
+
+    fprintf(out, "%-7s requested %s", "change",
+            change_text(before, after, text));
+    if (before)
+        fprintf(out, " (%+.2f %%)", 100 * difference_growth(before, after));
+    fputc('\n', out);
+}
+
+static void put_share(struct table *t, double share)
+{
+    if (isnan(share))
+        table_cell(t, false, "-");
+    else
+        table_cell(t, false, "%.1f %%", 100 * share);
+}
+
+static void put_change(struct table *t, const struct change *c)
+{
+    char text[CHANGE_TEXT];
+
+    table_cell(t, false, "%s", change_text(c->before, c->after, text));
+    put_share(t, c->share);
+    table_size(t, c->before);
+    table_size(t, c->after);
+    table_cell(t, false, "%+" PRId64,
+               difference_bytes(c->blocks_before, c->blocks_after));
+    table_cell(t, false, "%s", c->name);
+}
+
+/* One row for the changes that the limit leaves out. */
+static void put_rest(struct table *t, const struct difference *d, uint64_t from)
+{
+    struct change rest = {.name = "", .share = 0};
+    char name[64];
+
+    for (uint64_t i = from; i < d->count; i++) {
+        const struct change *c = &d->items[i];
+
+        rest.before += c->before;
+        rest.after += c->after;
+        rest.blocks_before += c->blocks_before;
+        rest.blocks_after += c->blocks_after;
+        rest.share += c->share;
+    }
+    snprintf(name, sizeof(name), "%" PRIu64 " more", d->count - from);
+    rest.name = name;
+    if (from < d->count)
+        put_change(t, &rest);
+}
+
+static enum frag_err print_table(const struct difference *d, const char *by,
+                                 const struct difference_view *v, FILE *out)
+{
+    const char *const heads[] = {"change", "of growth", "before",
+                                 "after",  "blocks",    by};
+    struct table t = {.columns = 6, .right = "rrrrrl"};
+    enum frag_err err;
+
+    for (size_t i = 0; i < t.columns; i++)
+        table_cell(&t, false, "%s", heads[i]);
+    for (uint64_t i = 0; i < shown(d, v); i++)
+        put_change(&t, &d->items[i]);
+    put_rest(&t, d, shown(d, v));
+    err = table_print(&t, out, v->color);
+    table_free(&t);
+    return err;
+}
+
+enum frag_err difference_print(const struct difference *d,
+                               const struct difference_side sides[2],
+                               const struct difference_view *v, FILE *out)
+{
+    const char *by = holders_by_names[sides[0].holders->by];
+
+    say_side("before", &sides[0], out);
+    say_side("after", &sides[1], out);
+    say_growth(sides, out);
+    holders_say_stacks(sides[!!sides[0].holders->has_stacks].holders, out);
+    if (d->count)
+        FRAG_TRY(print_table(d, by, v, out));
+    fprintf(out, "%" PRIu64 " of %" PRIu64 " groups by %s are unchanged\n",
+            d->unchanged, d->unchanged + d->count, by);
+    return FRAG_OK;
+}
+
+/* -- JSON ---------------------------------------------------------------- */
+
+static void json_change(struct frag_json *j, const struct change *c)
+{
+    frag_json_line(j, 4);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "name", c->name);
+    frag_json_number(j, "held_bytes_before", c->before);
+    frag_json_number(j, "held_bytes_after", c->after);
+    frag_json_number(j, "blocks_before", c->blocks_before);
+    frag_json_number(j, "blocks_after", c->blocks_after);
+    frag_json_real(j, "share_of_growth", c->share);
+    frag_json_end(j);
+}
+
+static void json_side(struct frag_json *j, const char *key,
+                      const struct difference_side *s)
+{
+    frag_json_line(j, 3);
+    frag_json_object(j, key);
+    holders_json_moment(s->holders, s->name, s->at, j);
+    frag_json_end(j);
+}
+
+void difference_json(const struct difference *d,
+                     const struct difference_side sides[2],
+                     const struct difference_view *v, struct frag_json *j)
+{
+    const double growth = difference_growth(difference_peak(sides[0].holders),
+                                            difference_peak(sides[1].holders));
+
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    json_side(j, "before", &sides[0]);
+    json_side(j, "after", &sides[1]);
+    frag_json_line(j, 3);
+    frag_json_real(j, "growth", growth);
+    frag_json_real(j, "fail_over", v->most);
+    frag_json_bool(j, "fails", growth > v->most);
+    frag_json_text(j, "by", holders_by_names[sides[0].holders->by]);
+    frag_json_number(j, "num_changes", d->count);
+    frag_json_number(j, "num_unchanged", d->unchanged);
+    frag_json_line(j, 3);
+    frag_json_array(j, "changes");
+    for (uint64_t i = 0; i < shown(d, v); i++)
+        json_change(j, &d->items[i]);
+    frag_json_end(j);
+    frag_json_end(j);
+}

@@ -1,0 +1,261 @@
+/* holders_report.c - the table of the groups, and their JSON. */
+#include "sim/cli/answers/held/holders_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/answers/sites.h"
+#include "sim/cli/output/table.h"
+#include "traces/printable.h"
+
+static double share_of(frag_size part, frag_size whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
+/* Bytes of all live blocks at the moment. */
+static frag_size held(const struct holders *h)
+{
+    return h->requested + h->pending;
+}
+
+static uint64_t shown(const struct holders *h, const struct holders_view *v)
+{
+    return v->limit && v->limit < h->count ? v->limit : h->count;
+}
+
+/* -- text ---------------------------------------------------------------- */
+
+void holders_say_moment(const struct holders *h, const char *at, FILE *out)
+{
+    char size[FRAG_SIZE_TEXT], waiting[FRAG_SIZE_TEXT];
+    char failed[FRAG_SIZE_TEXT];
+
+    fprintf(out, "event %" PRIu64, h->event);
+    if (*at < '0' || *at > '9')
+        fprintf(out, " (%s)", at);
+    fprintf(out, ": %" PRIu64 " blocks hold %s", h->live,
+            frag_size_format(held(h), size));
+    if (h->pending)
+        fprintf(out, ", of which %s are freed and wait for a stream",
+                frag_size_format(h->pending, waiting));
+    if (h->failed)
+        fprintf(out, "; the request of %s at this event failed",
+                frag_size_format(h->failed, failed));
+    fputc('\n', out);
+}
+
+static void say_filter(const struct holders *h, const struct holders_view *v,
+                       FILE *out)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if (v->filter)
+        printable_line(out,
+                       "%" PRIu64 " blocks with %s (%.1f %%) have a frame that "
+                       "contains \"%s\"",
+                       h->blocks, frag_size_format(h->bytes, size),
+                       100 * share_of(h->bytes, held(h)), v->filter);
+}
+
+void holders_say_stacks(const struct holders *h, FILE *out)
+{
+    if (!h->has_stacks)
+        fputs("The recording has no stacks, so the code that holds the blocks "
+              "is not known; torch.cuda.memory._record_memory_history() "
+              "with context=\"all\", its default, records stacks.\n",
+              out);
+}
+
+/* The age of the group's oldest block. */
+static void put_age(struct table *t, const struct holders *h,
+                    const struct holder *g)
+{
+    const uint64_t steps = holders_age_steps(h, g->oldest);
+
+    if (g->oldest < h->device->initial)
+        table_cell(t, false, "before the recording");
+    else if (!h->steps.count)
+        table_cell(t, false, "%" PRIu64 " events", h->event - g->oldest);
+    else if (steps == UINT64_MAX)
+        table_cell(t, false, "before the steps");
+    else
+        table_cell(t, false, "%" PRIu64 " step%s", steps,
+                   steps == 1 ? "" : "s");
+}
+
+static void put_shares(struct table *t, const struct holders *h,
+                       frag_size bytes, frag_size sum)
+{
+    table_size(t, bytes);
+    table_cell(t, false, "%.1f %%", 100 * share_of(bytes, held(h)));
+    table_cell(t, false, "%.1f %%", 100 * share_of(sum, held(h)));
+}
+
+static void put_group(struct table *t, const struct holders *h, uint64_t i,
+                      frag_size sum)
+{
+    const struct holder *g = &h->items[i];
+
+    put_shares(t, h, g->bytes, sum);
+    table_cell(t, false, "%" PRIu64, g->blocks);
+    put_age(t, h, g);
+    if (h->by == HOLDERS_BY_STACK)
+        table_cell(t, false, "#%" PRIu64 " %s", i + 1, g->name);
+    else
+        table_cell(t, false, "%s", g->name);
+}
+
+/* One row for the groups that the limit leaves out. */
+static void put_rest(struct table *t, const struct holders *h, uint64_t from)
+{
+    frag_size bytes = 0;
+    uint64_t blocks = 0;
+
+    for (uint64_t i = from; i < h->count; i++) {
+        bytes += h->items[i].bytes;
+        blocks += h->items[i].blocks;
+    }
+    if (from == h->count)
+        return;
+    put_shares(t, h, bytes, h->bytes);
+    table_cell(t, false, "%" PRIu64, blocks);
+    table_cell(t, false, "-");
+    table_cell(t, false, "%" PRIu64 " more", h->count - from);
+}
+
+static void put_frames(const struct holders *h, uint64_t i, FILE *out)
+{
+    const struct frag_trace *t = h->trace;
+    const uint32_t stack = h->items[i].stack;
+
+    fprintf(out, "\n#%" PRIu64 "\n", i + 1);
+    if (!site_of(t, stack))
+        fputs("  no frames were recorded\n", out);
+    for (uint64_t f = t->stack_first[stack]; f < t->stack_first[stack + 1]; f++)
+        printable_line(out, "  %s (%s:%" PRIu32 ")",
+                       t->strings[t->frames[f].function],
+                       t->strings[t->frames[f].file], t->frames[f].line);
+}
+
+static enum frag_err print_table(const struct holders *h,
+                                 const struct holders_view *v, FILE *out)
+{
+    const char *const heads[] = {"held",   "share",  "sum",
+                                 "blocks", "oldest", holders_by_names[h->by]};
+    struct table t = {.columns = 6, .right = "rrrrrl"};
+    frag_size sum = 0;
+    enum frag_err err;
+
+    for (size_t i = 0; i < t.columns; i++)
+        table_cell(&t, false, "%s", heads[i]);
+    for (uint64_t i = 0; i < shown(h, v); i++)
+        put_group(&t, h, i, sum += h->items[i].bytes);
+    put_rest(&t, h, shown(h, v));
+    err = table_print(&t, out, v->color);
+    table_free(&t);
+    return err;
+}
+
+enum frag_err holders_print(const struct holders *h,
+                            const struct holders_view *v, FILE *out)
+{
+    printable_put(out, v->name);
+    fprintf(out, ", device %" PRIu32 ", ", h->device->device);
+    holders_say_moment(h, v->at, out);
+    say_filter(h, v, out);
+    holders_say_stacks(h, out);
+    if (!h->count)
+        return FRAG_OK;
+    FRAG_TRY(print_table(h, v, out));
+    for (uint64_t i = 0; h->by == HOLDERS_BY_STACK && i < shown(h, v); i++)
+        put_frames(h, i, out);
+    return FRAG_OK;
+}
+
+/* -- JSON ---------------------------------------------------------------- */
+
+void holders_json_moment(const struct holders *h, const char *name,
+                         const char *at, struct frag_json *j)
+{
+    frag_json_text(j, "trace", name);
+    frag_json_text(j, "path", h->trace->path);
+    frag_json_text(j, "sha256", h->trace->sha256);
+    frag_json_number(j, "device", h->device->device);
+    frag_json_text(j, "at", at);
+    frag_json_number(j, "event", h->event);
+    frag_json_number(j, "requested_bytes", h->requested);
+    frag_json_number(j, "pending_bytes", h->pending);
+    frag_json_number(j, "failed_bytes", h->failed);
+    frag_json_number(j, "live_blocks", h->live);
+    frag_json_bool(j, "has_stacks", h->has_stacks);
+    frag_json_line(j, 3);
+    frag_json_texts(j, "notes", h->trace->notes, h->trace->note_count);
+}
+
+static void json_frame(struct frag_json *j, const char *key,
+                       const struct frag_trace *t, const struct frag_frame *f)
+{
+    frag_json_object(j, key);
+    frag_json_text(j, "function", t->strings[f->function]);
+    frag_json_text(j, "file", t->strings[f->file]);
+    frag_json_number(j, "line", f->line);
+    frag_json_end(j);
+}
+
+static void json_frames(struct frag_json *j, const struct frag_trace *t,
+                        uint32_t stack)
+{
+    frag_json_array(j, "frames");
+    for (uint64_t f = t->stack_first[stack]; f < t->stack_first[stack + 1]; f++)
+        json_frame(j, NULL, t, &t->frames[f]);
+    frag_json_end(j);
+}
+
+static void json_group(struct frag_json *j, const struct holders *h,
+                       const struct holder *g, frag_size sum)
+{
+    const struct frag_frame *site = site_of(h->trace, g->stack);
+
+    frag_json_line(j, 4);
+    frag_json_object(j, NULL);
+    frag_json_text(j, "name", g->name);
+    frag_json_number(j, "held_bytes", g->bytes);
+    frag_json_number(j, "pending_bytes", g->pending);
+    frag_json_number(j, "blocks", g->blocks);
+    frag_json_real(j, "share", share_of(g->bytes, held(h)));
+    frag_json_real(j, "cumulative_share", share_of(sum, held(h)));
+    frag_json_number(j, "oldest_event", g->oldest);
+    frag_json_number(j, "newest_event", g->newest);
+    frag_json_count(j, "oldest_steps", holders_age_steps(h, g->oldest));
+    frag_json_real(j, "oldest_seconds", holders_age_seconds(h, g->oldest));
+    if (h->by == HOLDERS_BY_SITE && site)
+        json_frame(j, "site", h->trace, site);
+    if (h->by == HOLDERS_BY_STACK)
+        json_frames(j, h->trace, g->stack);
+    frag_json_end(j);
+}
+
+void holders_json(const struct holders *h, const struct holders_view *v,
+                  struct frag_json *j)
+{
+    frag_size sum = 0;
+
+    frag_json_line(j, 2);
+    frag_json_object(j, NULL);
+    holders_json_moment(h, v->name, v->at, j);
+    frag_json_line(j, 3);
+    frag_json_text(j, "by", holders_by_names[h->by]);
+    frag_json_text(j, "filter", v->filter);
+    frag_json_number(j, "num_steps", h->steps.count);
+    frag_json_number(j, "held_bytes", h->bytes);
+    frag_json_number(j, "blocks", h->blocks);
+    frag_json_number(j, "num_groups", h->count);
+    frag_json_line(j, 3);
+    frag_json_array(j, "groups");
+    for (uint64_t i = 0; i < shown(h, v); i++)
+        json_group(j, h, &h->items[i], sum += h->items[i].bytes);
+    frag_json_end(j);
+    frag_json_end(j);
+}
