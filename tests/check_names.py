@@ -178,6 +178,10 @@ def check_trace(name, trace):
     """The commands that describe or convert a trace."""
     assert form(trace) in run(name, "info", trace)
     check_json(trace, run(name, "info", trace, "--json", "-"))
+    assert form(name)[:20] in run(name, "top", trace)
+    assert form(name)[:20] in run(name, "diff", trace, trace)
+    check_json(trace, run(name, "top", trace, "--json", "-"))
+    check_json(trace, run(name, "diff", trace, trace, "--json", "-"))
     check_table(trace, run(name, "validate", trace, codes=(0, 1)))
     check_json(trace, run(name, "validate", trace, "--json", "-",
                           codes=(0, 1)))
@@ -289,7 +293,9 @@ def check_errors(name, trace):
                                 b"results " + name[:240])
     os.mkdir(folder)
     shutil.copy(trace, results)
-    for verb in ("replay", "fit", "tune", "info", "validate"):
+    run(name, "diff", trace, missing, codes=(4,))
+    run(name, "diff", trace, results, "--at", name, codes=(2,))
+    for verb in ("replay", "fit", "tune", "info", "validate", "top"):
         run(name, verb, missing, codes=(4,))
         run(name, verb, folder, codes=(3, 4))
     run(name, "sweep", missing, "-o", "no.h5", codes=(4,))
@@ -355,6 +361,23 @@ def check_calibrate(name):
 
 # -- texts inside of files --------------------------------------------------
 
+def check_held(name, text):
+    """The commands top and diff, on stacks whose frames hold the name."""
+    def held(*more):
+        return run(name, "top", "settings.pickle", *more)
+
+    assert form(text.encode())[:20] in held("--by", "stack")
+    said = json.loads(held("--json", "-"))
+    assert said["results"][0]["groups"][0]["site"]["function"] == text, said
+    assert len(held("--folded", "-").splitlines()) == 1
+    held("--filter", name)
+    run(name, "top", "settings.pickle", "--by", name, codes=(2,))
+    run(name, "top", "settings.pickle", "--at", name, codes=(2,))
+    for more in ((), ("--json", "-"), ("--by", "function")):
+        run(name, "diff", "settings.pickle", "settings.pickle", "--at", "9",
+            "--at-after", "end", *more)
+
+
 def check_settings(name):
     """A snapshot whose settings and stacks hold the name."""
     text = name.decode("utf-8", "replace")
@@ -374,6 +397,7 @@ def check_settings(name):
     run(name, "import", "settings.pickle", "-o", "settings.h5")
     run(name, "info", "settings.h5")
     run(name, "validate", "settings.h5", codes=(0, 1, 2, 3))
+    check_held(name, text)
     for left in ("settings.h5", "settings.pickle"):
         os.unlink(left)
 
