@@ -76,7 +76,6 @@ ROOMS = {
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),
     "sim/answers/summary": ([], "sim/answers +"),
-    "sim/answers": ([], "sim/experiments/capacity sim/experiments/tune +"),
     "sim/answers/held": ([], "sim/answers +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
@@ -84,8 +83,7 @@ ROOMS = {
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/answers/check sim/answers/ranks sim/answers/steps "
-                    "sim/answers/summary "
-    "sim/cli": ([], "sim/answers sim/answers/held "
+                    "sim/answers/summary sim/answers/held "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),
@@ -95,8 +93,9 @@ ROOMS = {
     "sim/cli/review": ([], "sim/cli/figures +"),
     "sim/cli/verbs": ([], "sim/cli/review +"),
     "sim/cli/answers/held": ([], "sim/cli/output +"),
+    "sim/cli/answers/text": ([], "sim/cli/review +"),
     # the commands of sim/answers
-    "sim/cli/answers": ([], "sim/cli/answers/held sim/cli/review +"),
+    "sim/cli/answers": ([], "sim/cli/answers/held sim/cli/answers/text +"),
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "sim/cli/answers/page.h"
+#include "sim/cli/answers/text/page.h"
 
 /* A page in memory. */
 struct desk {

@@ -21,11 +21,11 @@
       "success; a simulated out-of-memory is a result, not a "           \
       "failure")                                                         \
     X(NO, 1,                                                             \
-      "the answer is no: validate or compare found a difference, "       \
-      "check found a rule that does not hold, --check found a policy "   \
-      "that breaks its contract, tune found no "                         \
-      "setting within the bounds, or conf found a setting that PyTorch " \
-      "refuses or ignores")                                              \
+      "the answer is no: validate or compare found a difference, check " \
+      "found a rule that does not hold, --check found a policy that "    \
+      "breaks its contract, tune found no setting within the bounds, "   \
+      "conf found a setting that PyTorch refuses or ignores, or diff "   \
+      "found more growth than --fail-over allows")                       \
     X(USE, 2,                                                            \
       "wrong use: an unknown or invalid option, policy or "              \
       "parameter")                                                       \
@@ -35,24 +35,6 @@
     X(FILES, 4,                                                          \
       "a file could not be read or written, or the host has no memory")  \
     X(DEVICE, 5, "there is no device, or the device failed")             \
-#define FRAG_EXITS(X)                                                   \
-    X(DONE, 0,                                                          \
-      "success; a simulated out-of-memory is a result, not a "          \
-      "failure")                                                        \
-    X(NO, 1,                                                            \
-      "the answer is no: validate or compare found a difference, "      \
-      "--check found a policy that breaks its contract, tune "          \
-      "found no setting within the bounds, or diff found more growth "  \
-      "than --fail-over allows")                                        \
-    X(USE, 2,                                                           \
-      "wrong use: an unknown or invalid option, policy or "             \
-      "parameter")                                                      \
-    X(INPUT, 3,                                                         \
-      "an input is malformed; the message names the file and the "      \
-      "place")                                                          \
-    X(FILES, 4,                                                         \
-      "a file could not be read or written, or the host has no memory") \
-    X(DEVICE, 5, "there is no device, or the device failed")            \
     X(INTERRUPTED, 130, "interrupted; no output was changed")
 
 enum exit_code {

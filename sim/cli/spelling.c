@@ -13,19 +13,13 @@
 static const struct guess {
     const char *name, *verb;
 } guesses[] = {
-    {"analyse", "report"},  {"analyze", "report"},  {"bench", "replay"},
-    {"convert", "import"},  {"diff", "plot"},       {"draw", "plot"},
-    {"generate", "gen"},    {"leaks", "report"},    {"list", "policies"},
-    {"optimize", "tune"},   {"optimise", "tune"},   {"run", "replay"},
-    {"show", "info"},       {"simulate", "replay"}, {"stats", "info"},
+    {"analyse", "explain"}, {"analyze", "explain"}, {"bench", "replay"},
+    {"convert", "import"},  {"draw", "plot"},       {"flamegraph", "top"},
+    {"generate", "gen"},    {"leak", "leaks"},      {"list", "policies"},
+    {"optimise", "tune"},   {"optimize", "tune"},   {"run", "replay"},
+    {"show", "info"},       {"simulate", "replay"}, {"stats", "summary"},
     {"verify", "validate"}, {"view", "report"},     {"visualize", "plot"},
-    {"analyse", "report"}, {"analyze", "report"},  {"bench", "replay"},
-    {"check", "validate"}, {"convert", "import"},  {"draw", "plot"},
-    {"flamegraph", "top"}, {"generate", "gen"},    {"leaks", "report"},
-    {"list", "policies"},  {"optimize", "tune"},   {"optimise", "tune"},
-    {"run", "replay"},     {"show", "info"},       {"simulate", "replay"},
-    {"stats", "info"},     {"verify", "validate"}, {"view", "report"},
-    {"visualize", "plot"},
+    {"why", "explain"},
 };
 
 const struct verb *verb_meant(const struct verb *const *verbs, const char *name)

@@ -7,8 +7,7 @@ grep -c '^\.B fits from$' page
 
 bundled=$(dirname "$0")/../../traces/bundled
 trace=$bundled/leak.pickle.xz
-trace=$(dirname "$0")/../../traces/bundled/leak.pickle.xz
-frames=$(dirname "$trace")/leak_frames.pickle.xz
+frames=$bundled/leak_frames.pickle.xz
 cp small.csv other.csv
 fragsim replay small.csv -q -o small.h5 >table
 {

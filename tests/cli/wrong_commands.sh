@@ -1,6 +1,5 @@
 # Names that users guess for a command are answered with the right one.
-for name in run simulate analyze diff view show stats verify leaks optimize \
-for name in run simulate analyze draw view show stats check leaks optimize \
+for name in run simulate analyze draw view show stats verify leak optimize \
     relpay xyzzy small.csv -p; do
     fragsim "$name" || echo "$?"
 done

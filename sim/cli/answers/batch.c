@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/answers/batch_text.h"
+#include "sim/cli/answers/text/batch_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"

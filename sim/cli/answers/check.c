@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "sim/cli/answers/check_text.h"
 #include "sim/cli/answers/replay_options.h"
+#include "sim/cli/answers/text/check_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/outputs.h"

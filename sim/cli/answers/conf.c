@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cli/answers/conf_print.h"
+#include "sim/cli/answers/text/conf_print.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"

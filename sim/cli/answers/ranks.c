@@ -2,8 +2,8 @@
  * distributed job. The analysis is in sim/answers/ranks/ranks.h. */
 #include "sim/answers/ranks/ranks.h"
 
-#include "sim/cli/answers/ranks_text.h"
 #include "sim/cli/answers/replay_options.h"
+#include "sim/cli/answers/text/ranks_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/outputs.h"

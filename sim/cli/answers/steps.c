@@ -1,6 +1,6 @@
 /* steps.c - the command steps: what each step of a trace needs. */
-#include "sim/cli/answers/step_options.h"
-#include "sim/cli/answers/steps_text.h"
+#include "sim/cli/answers/text/step_options.h"
+#include "sim/cli/answers/text/steps_text.h"
 
 static enum frag_err answer(struct step_command *c, const struct input *in,
                             struct frag_error *e)

@@ -1,6 +1,6 @@
 /* batch_text.c - the table of batch sizes, the sentences below it, and the same
  * as JSON. */
-#include "sim/cli/answers/batch_text.h"
+#include "sim/cli/answers/text/batch_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* step_options.c - reads the traces of a command about steps, and writes its
  * answers to one output. */
-#include "sim/cli/answers/step_options.h"
+#include "sim/cli/answers/text/step_options.h"
 
 #include <math.h>
 #include <stdlib.h>

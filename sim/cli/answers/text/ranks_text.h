@@ -1,6 +1,6 @@
 /* ranks_text.h - prints the ranks of a job for people. */
-#ifndef FRAG_SIM_CLI_ANSWERS_RANKS_TEXT_H
-#define FRAG_SIM_CLI_ANSWERS_RANKS_TEXT_H
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_RANKS_TEXT_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_RANKS_TEXT_H
 
 #include <stdio.h>
 

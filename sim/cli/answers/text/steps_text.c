@@ -1,10 +1,10 @@
 /* steps_text.c - the table of steps, for people and as JSON. */
-#include "sim/cli/answers/steps_text.h"
+#include "sim/cli/answers/text/steps_text.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "sim/cli/answers/step_options.h"
+#include "sim/cli/answers/text/step_options.h"
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 

@@ -1,7 +1,7 @@
-/* batch_text.h - prints which batch sizes fit, as text and as JSON. Private to
- * sim/cli/answers. */
-#ifndef FRAG_SIM_CLI_ANSWERS_BATCH_TEXT_H
-#define FRAG_SIM_CLI_ANSWERS_BATCH_TEXT_H
+/* batch_text.h - prints which batch sizes fit, as text and as JSON.
+ */
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_BATCH_TEXT_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_BATCH_TEXT_H
 
 #include "sim/answers/batch.h"
 #include "sim/cli/cli.h"

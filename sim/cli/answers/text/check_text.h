@@ -1,6 +1,6 @@
 /* check_text.h - prints the outcome of checks for people. */
-#ifndef FRAG_SIM_CLI_ANSWERS_CHECK_TEXT_H
-#define FRAG_SIM_CLI_ANSWERS_CHECK_TEXT_H
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_CHECK_TEXT_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_CHECK_TEXT_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* ranks_text.c - prints the ranks of a job as a table and sentences. */
-#include "sim/cli/answers/ranks_text.h"
+#include "sim/cli/answers/text/ranks_text.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* leaks_text.h - prints what a trace leaks. */
-#ifndef FRAG_SIM_CLI_ANSWERS_LEAKS_TEXT_H
-#define FRAG_SIM_CLI_ANSWERS_LEAKS_TEXT_H
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_LEAKS_TEXT_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_LEAKS_TEXT_H
 
 #include "sim/answers/steps/leaks.h"
 #include "sim/experiments/devices.h"

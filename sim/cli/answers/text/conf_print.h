@@ -1,6 +1,6 @@
 /* conf_print.h - the answer of the command conf as text and as JSON. */
-#ifndef FRAG_SIM_CLI_ANSWERS_CONF_PRINT_H
-#define FRAG_SIM_CLI_ANSWERS_CONF_PRINT_H
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_CONF_PRINT_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_CONF_PRINT_H
 
 #include <stdio.h>
 

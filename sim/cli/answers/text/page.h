@@ -5,8 +5,8 @@
  * section, a paragraph, a note, a text, a table or a figure. The caller closes
  * one part before it begins the next, and checks ferror(out) at the end.
  */
-#ifndef FRAG_SIM_CLI_ANSWERS_PAGE_H
-#define FRAG_SIM_CLI_ANSWERS_PAGE_H
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_PAGE_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_PAGE_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* page.c - writes the parts of a page of answers. */
-#include "sim/cli/answers/page.h"
+#include "sim/cli/answers/text/page.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* step_options.h - what the commands about the steps of a trace share: their
  * options, the policy that they replay, and their output. */
-#ifndef FRAG_SIM_CLI_ANSWERS_STEP_OPTIONS_H
-#define FRAG_SIM_CLI_ANSWERS_STEP_OPTIONS_H
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_STEP_OPTIONS_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_STEP_OPTIONS_H
 
 #include "sim/answers/steps/step_table.h"
 #include "sim/cli/cell_options.h"

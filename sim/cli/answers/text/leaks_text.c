@@ -1,11 +1,11 @@
 /* leaks_text.c - the verdict and the table of leaks, for people and as JSON. */
-#include "sim/cli/answers/leaks_text.h"
+#include "sim/cli/answers/text/leaks_text.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 #include "sim/answers/sites.h"
-#include "sim/cli/answers/step_options.h"
+#include "sim/cli/answers/text/step_options.h"
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 

@@ -1,5 +1,5 @@
 /* check_text.c - prints rules and polls as tables. */
-#include "sim/cli/answers/check_text.h"
+#include "sim/cli/answers/text/check_text.h"
 
 #include <inttypes.h>
 

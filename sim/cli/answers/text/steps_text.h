@@ -1,6 +1,6 @@
 /* steps_text.h - prints the steps of a trace. */
-#ifndef FRAG_SIM_CLI_ANSWERS_STEPS_TEXT_H
-#define FRAG_SIM_CLI_ANSWERS_STEPS_TEXT_H
+#ifndef FRAG_SIM_CLI_ANSWERS_TEXT_STEPS_TEXT_H
+#define FRAG_SIM_CLI_ANSWERS_TEXT_STEPS_TEXT_H
 
 #include "sim/answers/steps/step_table.h"
 #include "sim/experiments/devices.h"

@@ -1,5 +1,5 @@
 /* conf_print.c - prints the answer of the command conf. */
-#include "sim/cli/answers/conf_print.h"
+#include "sim/cli/answers/text/conf_print.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
