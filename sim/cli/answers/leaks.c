@@ -1,6 +1,6 @@
 /* leaks.c - the command leaks: which places keep more memory in each step. */
-#include "sim/cli/answers/text/step_options.h"
 #include "sim/cli/answers/text/leaks_text.h"
+#include "sim/cli/answers/text/step_options.h"
 
 /* The largest value of reserved, under the policy, from the first examined step
  * on. */

@@ -1,11 +1,8 @@
 /* report.c - the command report: writes a review of result files as one page,
  * HTML or PDF. The page itself is made in sim/cli/review/. */
-#include <string.h>
-
 #include "sim/cli/cli.h"
-#include "sim/cli/review/browser.h"
+#include "sim/cli/review/publish.h"
 #include "sim/cli/review/review.h"
-#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;
@@ -14,54 +11,9 @@ struct values {
     bool force;
 };
 
-static bool ends_with(const char *path, const char *suffix)
+static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
 {
-    const char *dot = path ? strrchr(path, '.') : NULL;
-
-    return dot && !strcmp(dot, suffix);
-}
-
-static enum frag_err write_html(const struct review *r, const char *path,
-                                struct frag_error *e)
-{
-    struct sink page;
-    enum frag_err err;
-
-    FRAG_TRY(sink_open(&page, path, e));
-    err = review_write(r, page.out, e);
-    if (err == FRAG_OK)
-        return sink_commit(&page, e);
-    sink_abort(&page);
-    return err;
-}
-
-/* Prints the page as PDF from a temporary HTML file beside it. */
-static enum frag_err print(const struct review *r, const char *path,
-                           const char *pdf, struct frag_error *e)
-{
-    struct atomic_file page;
-    enum frag_err err;
-
-    FRAG_TRY(atomic_file_begin(&page, path, ".html", e));
-    err = write_html(r, page.partial, e);
-    if (err == FRAG_OK)
-        err = browser_print(page.partial, pdf, e);
-    atomic_file_abort(&page);
-    return err;
-}
-
-static enum frag_err write_pdf(const struct review *r, const char *path,
-                               struct frag_error *e)
-{
-    struct atomic_file pdf;
-    enum frag_err err;
-
-    FRAG_TRY(atomic_file_begin(&pdf, path, ".pdf", e));
-    err = print(r, path, pdf.partial, e);
-    if (err == FRAG_OK)
-        return atomic_file_commit(&pdf, e);
-    atomic_file_abort(&pdf);
-    return err;
+    return review_write(user, out, e);
 }
 
 static enum frag_err report(const struct call *call, const struct values *v,
@@ -81,8 +33,7 @@ static enum frag_err report(const struct call *call, const struct values *v,
     err = review_make(&r, e);
     if (err == FRAG_OK) {
         progress_step(progress, 0, 0, " figures", 1, "report");
-        err = ends_with(v->out, ".pdf") ? write_pdf(&r, v->out, e)
-                                        : write_html(&r, v->out, e);
+        err = publish(v->out, write_page, &r, e);
         review_free(&r);
     }
     result_files_free(&files);
@@ -97,7 +48,7 @@ static int report_run(const struct call *call, const void *values)
     enum frag_err err;
     int code;
 
-    if (!ends_with(v->out, ".html") && !ends_with(v->out, ".pdf"))
+    if (!publish_can(v->out))
         return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)

@@ -1,0 +1,425 @@
+/* triage.c - the command triage: the answers of several commands about one
+ * recording, on one page. Each part of the page is the output of a command,
+ * with the command line that prints it again. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cli/answers/text/page.h"
+#include "sim/cli/child.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
+#include "sim/cli/review/publish.h"
+#include "sim/cli/scratch.h"
+#include "traces/name.h"
+
+struct values {
+    struct common common;
+    const char *out;
+    frag_size capacity;
+    bool force;
+};
+
+/* Words of a command line that stand for something else. */
+#define THE_TRACE    "@trace"
+#define THE_CAPACITY "@capacity"
+#define THE_PICTURE  "@picture"
+
+enum { WORDS = 16 };
+
+/* A part of the page: a heading, and the command that answers it. */
+static const struct part {
+    const char *id, *heading, *question;
+    const char *words[WORDS];
+} parts[] = {
+    {"why",
+     "Why it died",
+     "The failed request, the cause with its evidence, and changes that were "
+     "replayed up to the request.",
+     {"explain", THE_TRACE, "-q", "-f", "-o", THE_PICTURE}},
+    {"change",
+     "What to change",
+     "The simplest setting of PyTorch's allocator with which the job survives "
+     "the capacity, and what each further setting buys.",
+     {"tune", THE_TRACE, "-q", "--no-hold-out", "-c", THE_CAPACITY}},
+    {"fits",
+     "What fits",
+     "The smallest capacity at which every request is met.",
+     {"fit", THE_TRACE, "-q", "-p", "torch", "-p",
+      "torch:expandable_segments:True", "-p", "best_fit"}},
+    {"held",
+     "Who holds the memory",
+     "The live blocks at the peak of the requested memory.",
+     {"top", THE_TRACE, "-q", "--at", "peak"}},
+    {"steps",
+     "Steps",
+     "What each step of the job needs.",
+     {"steps", THE_TRACE, "-q"}},
+    {"growth",
+     "Growth",
+     "What remains from step to step, and how long that fits the capacity.",
+     {"leaks", THE_TRACE, "-q", "-c", THE_CAPACITY}},
+    {"summary",
+     "PyTorch's summary",
+     "torch.cuda.memory_summary() at the peak, and the fragmentation.",
+     {"summary", THE_TRACE, "-q", "--at", "peak"}},
+};
+
+enum { PARTS = sizeof(parts) / sizeof(*parts) };
+
+/* What the commands printed. */
+struct triage {
+    const struct values *values;
+    struct progress *progress;
+    const char *path;
+    char capacity[FRAG_SIZE_TEXT];
+    char tool[PATH_MAX];
+    char *folder, *picture;
+    char *texts[PARTS]; /* NULL before a command has run */
+    int codes[PARTS];
+    struct frag_trace *trace; /* for its notes */
+};
+
+/* ---- running ---- */
+
+static const char *word_of(const struct triage *t, const char *word)
+{
+    return !strcmp(word, THE_TRACE)      ? t->path
+           : !strcmp(word, THE_CAPACITY) ? t->capacity
+           : !strcmp(word, THE_PICTURE)  ? t->picture
+                                         : word;
+}
+
+static enum frag_err read_text(const char *path, char **text,
+                               struct frag_error *e)
+{
+    FILE *in = fopen(path, "rbe");
+    char *made = NULL;
+    size_t size;
+    FILE *to = open_memstream(&made, &size);
+    int c;
+
+    while (in && to && (c = fgetc(in)) != EOF)
+        fputc(c, to);
+    if (in)
+        fclose(in);
+    if (!to || fclose(to) != 0) {
+        free(made);
+        return frag_no_memory(e, "the output of a command");
+    }
+    *text = made;
+    return in ? FRAG_OK
+              : frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+}
+
+static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
+{
+    static const struct setting settings[] = {
+        {"NO_COLOR", "1"}, {"CI", "1"}, {NULL, NULL}};
+    const char *argv[WORDS + 2] = {t->tool};
+    char *output = scratch_path(t->folder, parts[i].id, ".txt");
+    struct child child = {.argv = argv, .settings = settings, .output = output};
+    enum frag_err err;
+
+    if (!output)
+        return frag_no_memory(e, "the output of a command");
+    for (size_t k = 0; k < WORDS && parts[i].words[k]; k++)
+        argv[k + 1] = word_of(t, parts[i].words[k]);
+    progress_step(t->progress, i + 1, PARTS, " parts", 1, parts[i].words[0]);
+    err = child_run(&child, &t->codes[i], e);
+    if (err == FRAG_OK)
+        err = read_text(output, &t->texts[i], e);
+    if (err == FRAG_OK && cli_interrupted())
+        err = FRAG_CANCELLED;
+    free(output);
+    return err;
+}
+
+/* Reads the trace as the commands do: an input that cannot be read is reported
+ * once, and the notes say what the answers rest on. */
+static enum frag_err open_trace(struct triage *t, struct frag_error *e)
+{
+    const struct trace_reading reading = {READING_COMPLETED, .limit = 0};
+
+    return input_open(t->path, &reading, t->progress, &t->trace, e);
+}
+
+static enum frag_err find_tool(struct triage *t, struct frag_error *e)
+{
+    const ssize_t n = readlink("/proc/self/exe", t->tool, sizeof(t->tool) - 1);
+
+    if (n < 0)
+        return frag_fail(e, FRAG_IO, "/proc/self/exe: %s", strerror(errno));
+    t->tool[n] = '\0';
+    return FRAG_OK;
+}
+
+static enum frag_err run_all(struct triage *t, struct frag_error *e)
+{
+    FRAG_TRY(find_tool(t, e));
+    FRAG_TRY(open_trace(t, e));
+    FRAG_TRY(scratch_make(&t->folder, e));
+    t->picture = scratch_path(t->folder, "map", ".svg");
+    if (!t->picture)
+        return frag_no_memory(e, "the picture");
+    for (size_t i = 0; i < PARTS; i++)
+        FRAG_TRY(run_part(t, i, e));
+    return FRAG_OK;
+}
+
+/* ---- the verdict ---- */
+
+/* The rest of the line of `text` that begins with `start`, without blanks at
+ * its ends; "" if there is none. The length is in *length. */
+static const char *line_after(const char *text, const char *start,
+                              size_t *length)
+{
+    for (const char *at = text; at && *at;) {
+        const char *end = at + strcspn(at, "\n");
+
+        if (!strncmp(at, start, strlen(start))) {
+            at += strlen(start);
+            while (isblank((unsigned char)*at))
+                at++;
+            *length = (size_t)(end - at);
+            return at;
+        }
+        at = *end ? end + 1 : end;
+    }
+    *length = 0;
+    return "";
+}
+
+/* Why the job died: the cause and the line of evidence that follows it. */
+static void put_cause(const char *text, FILE *out)
+{
+    size_t cause_length, evidence_length = 0;
+    const char *cause = line_after(text, "cause:", &cause_length);
+    const char *evidence = cause + cause_length;
+
+    if (!cause_length) {
+        fputs("The recording shows no failed request. ", out);
+        return;
+    }
+    evidence += strspn(evidence, "\n ");
+    evidence_length = strcspn(evidence, "\n");
+    fprintf(out, "The job died of %.*s: %.*s. ", (int)cause_length, cause,
+            (int)evidence_length, evidence);
+}
+
+/* The reason that a line of tune gives: what follows the name of the trace. */
+static void put_reason(const char *text, FILE *out)
+{
+    const char *found = text ? strstr(text, "no allocator can help") : NULL;
+    const char *from = found;
+
+    if (!found)
+        return;
+    while (from > text && from[-1] != '\n')
+        from--;
+    from = strstr(from, ": ");
+    fprintf(out, ": %.*s", (int)strcspn(from + 2, "\n"), from + 2);
+}
+
+/* What to do: the line of tune that exports a setting, or why there is none. */
+static void put_change(const struct triage *t, const char *text, int code,
+                       FILE *out)
+{
+    char size[FRAG_SIZE_TEXT];
+    size_t length;
+    const char *setting =
+        line_after(text, "export PYTORCH_CUDA_ALLOC_CONF=", &length);
+
+    frag_size_format(t->values->capacity, size);
+    if (length)
+        fprintf(out,
+                "With PYTORCH_CUDA_ALLOC_CONF=%.*s it survives at %s, by the "
+                "replay of its recorded steps and of steps like them.",
+                (int)length, setting, size);
+    else if (code == EXIT_DONE)
+        fprintf(out, "PyTorch's default settings survive at %s.", size);
+    else if (code == EXIT_NO) {
+        fprintf(out, "No setting of PyTorch's allocator survives at %s", size);
+        put_reason(text, out);
+        fputc('.', out);
+    } else
+        fputs("No setting was looked for; the part below says why.", out);
+}
+
+static const char *text_of(const struct triage *t, const char *id, int *code)
+{
+    for (size_t i = 0; i < PARTS; i++)
+        if (!strcmp(parts[i].id, id)) {
+            *code = t->codes[i];
+            return t->texts[i];
+        }
+    return "";
+}
+
+static enum frag_err put_verdict(const struct triage *t, struct answer_page *p,
+                                 struct frag_error *e)
+{
+    char *verdict = NULL;
+    size_t size;
+    FILE *out = open_memstream(&verdict, &size);
+    const char *text;
+    int code = 0;
+
+    if (!out)
+        return frag_no_memory(e, "the verdict");
+    put_cause(text_of(t, "why", &code), out);
+    text = text_of(t, "change", &code);
+    put_change(t, text, code, out);
+    if (fclose(out) != 0) {
+        free(verdict);
+        return frag_no_memory(e, "the verdict");
+    }
+    answer_page_verdict(p, verdict);
+    free(verdict);
+    return FRAG_OK;
+}
+
+/* ---- the page ---- */
+
+static enum frag_err put_command(const struct triage *t,
+                                 const struct part *part, struct answer_page *p,
+                                 struct frag_error *e)
+{
+    FILE *out = answer_page_text(p);
+
+    if (!out)
+        return frag_no_memory(e, "the page");
+    fputs("fragsim", out);
+    for (size_t k = 0; k < WORDS && part->words[k]; k++) {
+        const char *word = !strcmp(part->words[k], THE_PICTURE)
+                               ? "map.svg"
+                               : word_of(t, part->words[k]);
+        char *quoted = cli_quoted(word);
+
+        fprintf(out, " %s", quoted ? quoted : "...");
+        free(quoted);
+    }
+    fputc('\n', out);
+    return answer_page_text_end(p, e);
+}
+
+static enum frag_err put_part(const struct triage *t, size_t i,
+                              struct answer_page *p, struct frag_error *e)
+{
+    FILE *out;
+
+    answer_page_section(p, parts[i].heading, parts[i].id);
+    answer_page_paragraph(p, parts[i].question);
+    FRAG_TRY(put_command(t, &parts[i], p, e));
+    if (i == 0 && access(t->picture, R_OK) == 0)
+        FRAG_TRY(answer_page_figure(
+            p, t->picture,
+            "The addresses of all blocks and holes up to the failure.", e));
+    out = answer_page_text(p);
+    if (!out)
+        return frag_no_memory(e, "the page");
+    fputs(t->texts[i], out);
+    return answer_page_text_end(p, e);
+}
+
+static enum frag_err write_page(void *user, FILE *out, struct frag_error *e)
+{
+    struct triage *t = user;
+    const char *links[PARTS][2];
+    struct answer_page p;
+    char title[256], *name = frag_trace_name(t->path);
+
+    if (!name)
+        return frag_no_memory(e, "the page");
+    snprintf(title, sizeof(title), "Triage of %.200s", name);
+    free(name);
+    answer_page_open(&p, out, title);
+    FRAG_TRY(put_verdict(t, &p, e));
+    answer_page_notes(&p, "What the answers rest on, and where they stop",
+                      t->trace->notes, t->trace->note_count);
+    for (size_t i = 0; i < PARTS; i++) {
+        links[i][0] = parts[i].id;
+        links[i][1] = parts[i].heading;
+    }
+    answer_page_links(&p, (const char *const(*)[2])links, PARTS);
+    for (size_t i = 0; i < PARTS; i++)
+        FRAG_TRY(put_part(t, i, &p, e));
+    answer_page_close(&p);
+    return FRAG_OK;
+}
+
+static enum frag_err triage_all(struct triage *t, struct frag_error *e)
+{
+    FRAG_TRY(run_all(t, e));
+    return publish(t->values->out, write_page, t, e);
+}
+
+static int triage_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct progress progress = progress_start(&v->common);
+    struct triage t = {
+        .values = v, .progress = &progress, .path = v->common.args.items[0]};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (!publish_can(v->out))
+        return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
+    if (!v->capacity)
+        return cli_misuse(call, "expected --capacity SIZE, the memory of the "
+                                "device on which the job shall run");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    cli_catch_signals();
+    snprintf(t.capacity, sizeof(t.capacity), "%lluB",
+             (unsigned long long)v->capacity);
+    err = triage_all(&t, &e);
+    progress_clear(&progress);
+    for (size_t i = 0; i < PARTS; i++)
+        free(t.texts[i]);
+    free(t.picture);
+    scratch_remove(t.folder);
+    frag_trace_close(t.trace);
+    return cli_fail(call, err, &e);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+static const struct option_row options[] = {
+    {"capacity", 'c', "SIZE",
+     "memory of the device on which the job shall run", OPTION_SIZE,
+     AT(capacity), NULL},
+    {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
+                            "prints",
+     OPTION_TEXT, AT(out), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     AT(force), NULL},
+    {0},
+};
+/* clang-format on */
+
+const struct verb verb_triage = {
+    .name = "triage",
+    .args = "SNAPSHOT --capacity SIZE -o FILE",
+    .summary = "all answers about a failed job on one page",
+    .about =
+        "The page begins with a verdict of two sentences: why the job died, "
+        "and "
+        "what to export so that it survives on a device of this capacity. A "
+        "box says what the answers rest on and where they stop. The parts "
+        "follow: explain, tune, fit, top, steps, leaks and summary, each with "
+        "the command line that prints it again.\n\n"
+        "A part that cannot be answered holds the message of its command.",
+    .example = "fragsim triage oom.pickle --capacity 24GiB -o review.html",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.capacity = 0},
+    .args_min = 1,
+    .args_max = 1,
+    .run = triage_run,
+};

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""check_triage.py: the page of `fragsim triage`.
+
+On bundled recordings: the verdict names the cause and the setting (or why there
+is none), the notes and every part are there with the command that prints it,
+and a command that is run again prints what the page holds. The page is complete
+or absent, it parses, and a name of a file stays text.
+Environment: FRAGSIM (default build/fragsim).
+"""
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from html.parser import HTMLParser
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.path.realpath(os.environ.get(
+    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
+BUNDLED = os.path.join(ROOT, "traces", "bundled")
+DEAD = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
+PARTS = ["why", "change", "fits", "held", "steps", "growth", "summary"]
+
+
+class Page(HTMLParser):
+    """Every tag that is opened is closed, in order."""
+    VOID = {"meta", "br", "path", "rect", "use", "line", "circle", "link"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.feed(text)
+        assert not self.open, self.open[:5]
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open and self.open[-1] == tag, (tag, self.open[-3:])
+            self.open.pop()
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == code, (arguments, done)
+    return done
+
+
+def page_of(trace, capacity, folder):
+    out = os.path.join(folder, "page.html")
+    run("triage", "-q", "-f", trace, "-c", capacity, "-o", out)
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    Page(re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S))
+    return text
+
+
+def verdict(page):
+    return html.unescape(re.search(r'class="verdict">(.*?)</p>', page,
+                                   re.S).group(1))
+
+
+def check_dead(folder):
+    page = page_of(DEAD, "6GiB", folder)
+    said = verdict(page)
+    assert said.startswith("The job died of fragmentation: live blocks"), said
+    setting = re.search(r"PYTORCH_CUDA_ALLOC_CONF='([^']+)' it survives at "
+                        "6 GiB", said).group(1)
+    row, = json.loads(run("replay", "-q", DEAD, "-p", "torch:" + setting, "-c",
+                          "6GiB", "--json", "-").stdout)["results"]
+    assert row["num_ooms"] == 0, row
+    assert all(f'id="{part}"' in page for part in PARTS)
+    assert "a later step may ask for more" in page and "<svg" in page
+    again = run("explain", DEAD, "-q").stdout
+    assert html.escape(again.strip(), quote=False) in page.replace(
+        "&#39;", "'").replace("&quot;", '"')
+    page = page_of(DEAD, "4GiB", folder)
+    assert "No setting of PyTorch's allocator survives at 4 GiB: the job asks " \
+        "for 4.426 GiB" in verdict(page), verdict(page)
+
+
+def check_living(folder):
+    page = page_of(os.path.join(BUNDLED, "gpt2_train.pickle.xz"), "80GiB",
+                   folder)
+    assert verdict(page).startswith("The recording shows no failed request."), \
+        verdict(page)
+
+
+def check_names(folder):
+    name = os.path.join(folder, "<b>job\nexport EVIL=1 #.pickle.xz")
+    shutil.copy(DEAD, name)
+    page = page_of(name, "6GiB", folder)
+    assert "<b>job" not in page and "\nexport EVIL" not in page
+
+
+def check_misuse(folder):
+    out = os.path.join(folder, "none.html")
+    run("triage", "-q", DEAD, "-o", out, code=2)
+    run("triage", "-q", DEAD, "-c", "6GiB", code=2)
+    run("triage", "-q", os.path.join(folder, "absent"), "-c", "6GiB", "-o", out,
+        code=4)
+    assert not os.path.exists(out)
+
+
+def main():
+    if not shutil.which("gnuplot"):
+        print("check_triage: no gnuplot; skipped")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        check_dead(folder)
+        check_living(folder)
+        check_names(folder)
+        check_misuse(folder)
+    print("the page of triage holds what its commands say")
+
+
+if __name__ == "__main__":
+    main()
