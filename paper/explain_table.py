@@ -9,6 +9,7 @@ message of PyTorch's own error states ("of the allocated memory ... is allocated
 by PyTorch, and ... is reserved by PyTorch but unallocated").
 """
 import glob
+import csv
 import json
 import os
 import re
@@ -18,6 +19,8 @@ import sys
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 MESSAGE = re.compile(r"allocated memory ([\d.]+) (\w+) is allocated by PyTorch"
                      r".*? and ([\d.]+) (\w+) is reserved by PyTorch but")
+REAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data",
+                    "explain_real.csv")
 
 
 def died(folder):
@@ -76,6 +79,23 @@ HEAD = ["recording", "request", "limit", "live", "cached", "largest own hole",
         "settings that serve it", "capacity that serves it"]
 
 
+def print_confirmed():
+    """What PyTorch's own allocator said (explain_confirm.py)."""
+    if not os.path.exists(REAL):
+        return
+    with open(REAL, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    equal = [r for r in rows if r["served"] == r["served_by_pytorch"]]
+    print(f"\nPyTorch's own allocator on an H100, with the requests up to the "
+          f"failed one: {len(equal)} of {len(rows)} answers are the same, on "
+          f"{len({r['recording'] for r in rows})} recordings (the failure "
+          "itself, and every setting and limit that was tried).")
+    for r in rows:
+        if r not in equal:
+            print(f"It does not serve the request of {r['recording']} with "
+                  f"{r['change']}.")
+
+
 def main():
     fragsim, recorded = sys.argv[1:3]
     rows = []
@@ -100,6 +120,7 @@ def main():
           f"{sum(r[9] != 'none' for r in rows)} of {len(rows)}.")
     for name, (want, got) in causes.items():
         print(f"\nKnown cause of {name}: {want}; explained as {got}.")
+    print_confirmed()
     return 0
 
 
