@@ -92,6 +92,13 @@ def check_living(folder):
         verdict(page)
 
 
+def check_leak(folder):
+    page = page_of(os.path.join(BUNDLED, "leak_frames.pickle.xz"), "24GiB",
+                   folder)
+    assert verdict(page).endswith(
+        " It leaks 3.332 MiB a step, which no setting stops."), verdict(page)
+
+
 def check_names(folder):
     name = os.path.join(folder, "<b>job\nexport EVIL=1 #.pickle.xz")
     shutil.copy(DEAD, name)
@@ -115,6 +122,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_dead(folder)
         check_living(folder)
+        check_leak(folder)
         check_names(folder)
         check_misuse(folder)
     print("the page of triage holds what its commands say")

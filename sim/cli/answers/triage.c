@@ -259,6 +259,18 @@ static const char *text_of(const struct triage *t, const char *id, int *code)
     return "";
 }
 
+/* A leak fills every capacity in the end, whatever the setting. */
+static void put_leak(const char *text, FILE *out)
+{
+    size_t length;
+    const char *leak = line_after(text, "verdict: leak of", &length);
+    const char *end = length ? strstr(leak, " a step") : NULL;
+
+    if (end)
+        fprintf(out, " It leaks %.*s a step, which no setting stops.",
+                (int)(end - leak), leak);
+}
+
 static enum frag_err put_verdict(const struct triage *t, struct answer_page *p,
                                  struct frag_error *e)
 {
@@ -273,6 +285,7 @@ static enum frag_err put_verdict(const struct triage *t, struct answer_page *p,
     put_cause(text_of(t, "why", &code), out);
     text = text_of(t, "change", &code);
     put_change(t, text, code, out);
+    put_leak(text_of(t, "growth", &code), out);
     if (fclose(out) != 0) {
         free(verdict);
         return frag_no_memory(e, "the verdict");
