@@ -280,6 +280,19 @@ static void one_step_shows_no_growth(void **state)
     assert_int_equal(peaks[0], peaks[1]);
 }
 
+static void few_steps_do_not_prove_growth(void **state)
+{
+    const struct job j = {
+        .steps = 9, .marks = true, .leaks = true, .dies_in = 5, .dies_at = 9};
+    struct frag_completion c;
+    struct frag_trace *t = completed(&j, 3, &c);
+
+    (void)state;
+    assert_int_equal(c.steps, 4);
+    assert_non_null(strstr(t->notes[t->note_count - 1], "too few to know"));
+    frag_trace_close(t);
+}
+
 /* The layers of the first forward pass recur, but are no steps. */
 static void layers_are_no_steps(void **state)
 {
@@ -429,6 +442,7 @@ int main(void)
         cmocka_unit_test(the_events_before_death_are_kept),
         cmocka_unit_test(a_job_that_goes_on_did_not_die),
         cmocka_unit_test(one_step_shows_no_growth),
+        cmocka_unit_test(few_steps_do_not_prove_growth),
         cmocka_unit_test(layers_are_no_steps),
         cmocka_unit_test(implausible_steps_are_not_finished),
         cmocka_unit_test(a_giant_request_teaches_nothing),

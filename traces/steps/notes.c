@@ -14,7 +14,10 @@ static const double same_peak = 0.01;
 /* Growth below this share of the peak, a step, is not mentioned. */
 static const double no_growth = 1e-3;
 
-enum { AHEAD = 100 }; /* steps for which the chance of a larger one is stated */
+enum {
+    AHEAD = 100, /* steps for which the chance of a larger one is stated */
+    ENOUGH = 7,  /* steps that show that growth goes on */
+};
 
 struct notes {
     struct frag_trace *trace;
@@ -116,10 +119,17 @@ static enum frag_err note_growth(const struct notes *n,
 
     if ((double)c->growth < no_growth * (double)c->most_peak)
         return FRAG_OK;
-    return add(n,
-               "live memory grows by %s a step: with more steps any capacity "
-               "is exceeded",
-               frag_size_format((frag_size)c->growth, size));
+    frag_size_format((frag_size)c->growth, size);
+    if (c->steps < ENOUGH)
+        return add(n,
+                   "live memory grew by %s a step over %" PRIu64
+                   " steps: too few to know whether it goes on",
+                   size, c->steps);
+    return add(
+        n,
+        "live memory grows by %s a step: with more steps any capacity is "
+        "exceeded",
+        size);
 }
 
 enum frag_err completion_note(struct frag_trace *t,
