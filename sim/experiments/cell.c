@@ -92,10 +92,12 @@ static enum frag_err trust(const struct cell_backend *backend,
                            struct frag_run *out, struct frag_error *e)
 {
     const char *words = backend->fault ? backend->fault(m) : "";
-    const struct frag_error before = *e;
+    struct frag_error before = {""};
 
     if (!*words)
         return err;
+    if (e)
+        before = *e;
     if (err == FRAG_OK)
         frag_run_free(out);
     return frag_fail(e, FRAG_DEVICE, "%.200s%s%s",

@@ -244,7 +244,7 @@ static enum frag_err open_series(struct run *r, struct course *c)
 static enum frag_err finish(struct run *r, uint64_t done, uint64_t from)
 {
     const struct frag_device_trace *t = r->trace;
-    const uint64_t last = done - 1 - r->base;
+    const uint64_t last = done ? (done - 1) % t->count : 0; /* in the trace */
     const bool asks = done && t->op[last] == FRAG_ALLOC;
 
     r->event = done ? done : from;
