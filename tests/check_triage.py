@@ -70,6 +70,8 @@ def check_dead(folder):
     page = page_of(DEAD, "6GiB", folder)
     said = verdict(page)
     assert said.startswith("The job died of fragmentation: live blocks"), said
+    assert said.endswith("what was recorded and of steps like the recorded "
+                         "ones."), said
     setting = re.search(r"PYTORCH_CUDA_ALLOC_CONF='([^']+)' it survives at "
                         "6 GiB", said).group(1)
     row, = json.loads(run("replay", "-q", DEAD, "-p", "torch:" + setting, "-c",
@@ -88,8 +90,9 @@ def check_dead(folder):
 def check_living(folder):
     page = page_of(os.path.join(BUNDLED, "gpt2_train.pickle.xz"), "80GiB",
                    folder)
-    assert verdict(page).startswith("The recording shows no failed request."), \
-        verdict(page)
+    said = verdict(page)
+    assert said.startswith("The recording shows no failed request."), said
+    assert said.endswith("by the replay of what was recorded."), said
 
 
 def check_leak(folder):

@@ -14,6 +14,7 @@
 
 #include "sim/answers/held/difference.h"
 #include "sim/answers/held/run_changes.h"
+#include "sim/answers/sites.h"
 #include "tests/dead_job.h"
 
 static struct frag_error error;
@@ -65,6 +66,36 @@ static struct frag_trace *finish(struct program *p)
     assert_int_equal(frag_build_finish(p->build, NULL, &t, &error), FRAG_OK);
     frag_build_close(p->build);
     return t;
+}
+
+/* The site is the user's innermost frame; without one, the innermost frame that
+ * does not itself record the stack or allocate. */
+static void sites_are_what_a_reader_looks_for(void **state)
+{
+    struct program p = {.build = frag_build_open("sites", "test")};
+    const struct frag_frame cpp[] = {
+        frame(&p, "torch::unwind::unwind()", "??", 0),
+        frame(&p, "c10::cuda::CUDACachingAllocator::malloc()", "??", 0),
+        frame(&p, "at::empty()", "??", 0)};
+    const struct frag_frame recorder[] = {
+        frame(&p, "torch::unwind::unwind()", "??", 0)};
+    const uint32_t user = stack(&p, "step", "train.py", 7);
+    const uint32_t plain = frag_build_stack(p.build, cpp, 3);
+    const uint32_t bare = frag_build_stack(p.build, recorder, 1);
+    char text[SITE_TEXT];
+    struct frag_trace *t;
+
+    (void)state;
+    put(&p, FRAG_ENTRY_ALLOC, 1, 512, 0, user);
+    put(&p, FRAG_ENTRY_ALLOC, 2, 512, 0, plain);
+    put(&p, FRAG_ENTRY_ALLOC, 3, 512, 0, bare);
+    t = finish(&p);
+    assert_string_equal(site_text(t, user, text), "step (train.py:7)");
+    assert_string_equal(site_text(t, plain, text), "at::empty() (??:0)");
+    assert_string_equal(site_text(t, bare, text),
+                        "torch::unwind::unwind() (??:0)");
+    assert_string_equal(site_text(t, 0, text), "unknown");
+    frag_trace_close(t);
 }
 
 /* Six blocks, of which the third is freed and the fourth waits for a stream;
@@ -385,6 +416,7 @@ static void runs_are_matched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sites_are_what_a_reader_looks_for),
         cmocka_unit_test(blocks_are_grouped),
         cmocka_unit_test(a_filter_reads_all_frames),
         cmocka_unit_test(a_failed_request_holds_nothing),

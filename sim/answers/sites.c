@@ -11,6 +11,12 @@ static const char *const libraries[] = {
     "lightning/",  "importlib",      "threading.py",   "contextlib.py",
     "functools.py"};
 
+/* Functions that record the stack or allocate for the program: they are the
+ * innermost frames of every stack with C++ frames. */
+static const char *const recorders[] = {
+    "torch::unwind::", "torch::CapturedTraceback",
+    "c10::", "torch::cuda::(anonymous namespace)::"};
+
 static const char *string_of(const struct frag_trace *t, uint32_t index)
 {
     return t->strings[index];
@@ -33,6 +39,16 @@ bool site_is_library(const struct frag_trace *t, const struct frag_frame *f)
     return !is_python(file) && !strstr(file, "ipython") && *file != '<';
 }
 
+static bool is_recorder(const struct frag_trace *t, const struct frag_frame *f)
+{
+    const char *name = string_of(t, f->function);
+
+    for (size_t i = 0; i < sizeof(recorders) / sizeof(*recorders); i++)
+        if (!strncmp(name, recorders[i], strlen(recorders[i])))
+            return true;
+    return false;
+}
+
 const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack)
 {
     const uint64_t first = stack < t->stack_count ? t->stack_first[stack] : 0;
@@ -40,6 +56,9 @@ const struct frag_frame *site_of(const struct frag_trace *t, uint32_t stack)
 
     for (uint64_t i = first; i < end; i++)
         if (!site_is_library(t, &t->frames[i]))
+            return &t->frames[i];
+    for (uint64_t i = first; i < end; i++)
+        if (!is_recorder(t, &t->frames[i]))
             return &t->frames[i];
     return first < end ? &t->frames[first] : NULL;
 }

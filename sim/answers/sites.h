@@ -4,7 +4,8 @@
  * The site of a stack is its innermost frame in the user's own code. A frame of
  * a library is one whose file is below a folder such as torch/ or
  * site-packages/, or that is not Python. A stack without a frame of the user
- * has its innermost frame as its site.
+ * has its innermost frame as its site, apart from the C++ functions that record
+ * the stack.
  */
 #ifndef FRAG_SIM_ANSWERS_SITES_H
 #define FRAG_SIM_ANSWERS_SITES_H

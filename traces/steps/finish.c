@@ -9,10 +9,7 @@ enum { IMPLAUSIBLE = 2 }; /* times the recorded peak: more is not believed */
 
 /* ---- counterparts ---- */
 
-/* Blocks that are live at the place and that the rest of the chosen step frees
- * have a counterpart in the cut step; those that the whole step leaves live are
- * their own. `before`: of the blocks from before the steps, or of those from
- * within. */
+/* Whether the block has a counterpart that is still live. */
 static bool has_counterpart(const struct cut *c, uint32_t block)
 {
     const uint32_t other = c->x->counterpart[block];
@@ -20,6 +17,10 @@ static bool has_counterpart(const struct cut *c, uint32_t block)
     return other != UINT32_MAX && c->x->made[other].state != BLOCK_GONE;
 }
 
+/* Blocks that are live at the place and that the rest of the chosen step frees
+ * have a counterpart in the cut step; those that the whole step leaves live are
+ * their own. `before`: of the blocks from before the steps, or of those from
+ * within. */
 static enum frag_err list_pending(const struct cut *c, bool before,
                                   struct block_list *out)
 {

@@ -7,11 +7,9 @@
  *     it rises in each;
  *   - it comes back seldom: all falls together are less than half of all rises.
  *     A buffer that is filled and emptied fails here;
- *   - it does not slow down: a third of the rises or more lie in the later
- * half. A cache that meets a new key less and less often fails here;
  *   - it has not stopped: the steps at the end in which it does not rise are
- * not more than the share of rising steps explains, at a level of 1 %. A cache
- *     that is full fails here.
+ *     not more than the share of rising steps explains, at a level of 1 %. A
+ *     cache that is full fails here.
  */
 #ifndef FRAG_SIM_ANSWERS_STEPS_GROWTH_H
 #define FRAG_SIM_ANSWERS_STEPS_GROWTH_H

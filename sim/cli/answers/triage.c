@@ -224,6 +224,14 @@ static void put_reason(const char *text, FILE *out)
     fprintf(out, ": %.*s", (int)strcspn(from + 2, "\n"), from + 2);
 }
 
+static bool is_completed(const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->device_count; i++)
+        if (t->devices[i].added)
+            return true;
+    return false;
+}
+
 /* What to do: the line of tune that exports a setting, or why there is none. */
 static void put_change(const struct triage *t, const char *text, int code,
                        FILE *out)
@@ -237,8 +245,10 @@ static void put_change(const struct triage *t, const char *text, int code,
     if (length)
         fprintf(out,
                 "With PYTORCH_CUDA_ALLOC_CONF=%.*s it survives at %s, by the "
-                "replay of its recorded steps and of steps like them.",
-                (int)length, setting, size);
+                "replay of what was recorded%s.",
+                (int)length, setting, size,
+                is_completed(t->trace) ? " and of steps like the recorded ones"
+                                       : "");
     else if (code == EXIT_DONE)
         fprintf(out, "PyTorch's default settings survive at %s.", size);
     else if (code == EXIT_NO) {
