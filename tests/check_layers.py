@@ -31,12 +31,14 @@ ROOMS = {
     "traces/build": ([], "traces"),
     "traces/steps": ([], "traces"),
     "traces/scale": ([], "traces/steps +"),
+    "traces/edit": ([], "traces/steps traces/build +"),
+    "traces/json": ([], "traces/bytes +"),
     "traces/file": ([], "traces/bytes +"),
     "traces/export": ([], "traces/bytes +"),
     "traces/import/torch": ([], "traces/build traces/pickle +"),
     "traces/import/record": ([], "traces/build traces/bytes +"),
     "traces/import": ([], "traces/import/torch traces/import/record "
-                          "traces/file +"),
+                          "traces/json traces/file +"),
     "traces/gen": ([], "traces/import +"),
     "policies/device": ([], "traces/base.h"),
     "policies/policy.h": (["policies/policy.h", "policies/list.h",
@@ -77,13 +79,14 @@ ROOMS = {
     "sim/answers/steps": ([], "sim/answers +"),
     "sim/answers/summary": ([], "sim/answers +"),
     "sim/answers/held": ([], "sim/answers +"),
+    "sim/export": ([], "sim/answers traces/export traces/pickle +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
                     "sim/answers/check sim/answers/ranks sim/answers/steps "
-                    "sim/answers/summary sim/answers/held "
+                    "sim/answers/summary sim/answers/held sim/export "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
                     "real/device traces/gen traces/export +"),

@@ -21,6 +21,15 @@ struct frag_read_options; /* see traces/trace.h */
 struct frag_importer {
     const char *name;    /* equals the name of its file or folder */
     const char *summary; /* one line for `fragsim help formats` */
+    const char *made;    /* how users make such a file: a command, or one short
+                            sentence without a final stop */
+    const char *lacks;   /* what the format does not hold, of streams, exact
+                            sizes, times, stacks, pools and what the recorded
+                            allocator did; NULL: it holds all of them */
+    const char *note;    /* a sentence that every trace of this format has among
+                            its notes: what its answers cannot know; NULL:
+                            none. A fact of one file is a note that `read`
+                            adds */
 
     /* Returns whether an input may have this format. `bytes` are its first
      * `count` bytes, unpacked, at most FRAG_SOURCE_WINDOW. The first importer

@@ -51,12 +51,19 @@ static const char formats_text[] =
     "The format of an input is recognized by its contents, not by its name. "
     "Input may be compressed with gzip, xz or zstd; - is stdin.";
 
+static void print_format(FILE *out, const struct frag_importer *importer)
+{
+    fprintf(out, "  %-10s %s\n", importer->name, importer->summary);
+    fprintf(out, "  %-10s   made by: %s\n", "", importer->made);
+    if (importer->lacks)
+        fprintf(out, "  %-10s   lacks: %s\n", "", importer->lacks);
+}
+
 static void print_formats(FILE *out)
 {
     fprintf(out, "%s\n\n", formats_text);
     for (size_t i = 0; frag_importers[i]; i++)
-        fprintf(out, "  %-10s %s\n", frag_importers[i]->name,
-                frag_importers[i]->summary);
+        print_format(out, frag_importers[i]);
 }
 
 static void print_table(FILE *out, const char *title,
@@ -349,8 +356,16 @@ static void word_section(FILE *out)
 static void format_section(FILE *out)
 {
     section(out, "INPUT FORMATS", formats_text);
-    for (size_t i = 0; frag_importers[i]; i++)
-        entry(out, frag_importers[i]->name, frag_importers[i]->summary);
+    for (size_t i = 0; frag_importers[i]; i++) {
+        const struct frag_importer *importer = frag_importers[i];
+        char text[1024];
+
+        snprintf(
+            text, sizeof(text), "%s. Made by: %s.%s%s%s", importer->summary,
+            importer->made, importer->lacks ? " Lacks: " : "",
+            importer->lacks ? importer->lacks : "", importer->lacks ? "." : "");
+        entry(out, importer->name, text);
+    }
 }
 
 void manual_page(FILE *out, const struct verb *const *verbs)

@@ -22,6 +22,7 @@
 
 #include "traces/build/build.h"
 #include "traces/bytes/lines.h"
+#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/trace.h"
 
@@ -36,69 +37,35 @@ struct android {
 
 /* The fields of a line. */
 struct call {
-    const char *word;
-    size_t length;
+    struct field word;
     int count;
     uint64_t arguments[MAX_ARGUMENTS];
 };
 
-/* The value of a hexadecimal digit, 16 for any other character. */
-static int digit_of(char c)
+/* Sets *f to the next field that is not empty. */
+static bool next_filled(struct fields *rest, struct field *f)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
+    while (fields_next(rest, ' ', f))
+        if (f->length)
+            return true;
+    return false;
 }
 
-/* Reads a number, hexadecimal with 0x or decimal, that ends before `stop` or at
- * the end of the line. Returns false for anything else. */
-static bool read_number(const char **at, const char *end, char stop,
-                        uint64_t *value)
+static bool split_line(const char *line, size_t length, struct call *call)
 {
-    const bool is_hex = end - *at > 2 && (*at)[0] == '0' && (*at)[1] == 'x';
-    const unsigned base = is_hex ? 16 : 10;
-    const char *start = *at += is_hex ? 2 : 0;
-
-    *value = 0;
-    for (; *at < end && **at != stop; ++*at) {
-        const unsigned digit = (unsigned)digit_of(**at);
-
-        if (digit >= base || *value > (UINT64_MAX - digit) / base)
-            return false;
-        *value = *value * base + digit;
-    }
-    return *at > start;
-}
-
-static void skip_blanks(const char **at, const char *end)
-{
-    while (*at < end && **at == ' ')
-        ++*at;
-}
-
-static bool split_line(const char *at, const char *end, struct call *call)
-{
-    uint64_t thread;
+    struct fields rest = fields_of(line, length);
+    struct field thread, f;
+    uint64_t number;
 
     *call = (struct call){.count = 0};
-    if (!read_number(&at, end, ':', &thread) || at == end)
+    if (!fields_next(&rest, ':', &thread) || !rest.at ||
+        !field_number(thread, &number) || !next_filled(&rest, &call->word))
         return false;
-    at++;
-    skip_blanks(&at, end);
-    for (call->word = at; at < end && *at != ' '; at++)
-        call->length++;
-    for (skip_blanks(&at, end); at < end; skip_blanks(&at, end))
+    while (next_filled(&rest, &f))
         if (call->count == MAX_ARGUMENTS ||
-            !read_number(&at, end, ' ', &call->arguments[call->count++]))
+            !field_number(f, &call->arguments[call->count++]))
             return false;
     return true;
-}
-
-static bool is(const struct call *call, const char *word)
-{
-    return call->length == strlen(word) &&
-           !memcmp(call->word, word, call->length);
 }
 
 static enum frag_err put(const struct android *a, enum frag_op op,
@@ -171,7 +138,7 @@ static const struct word *find_word(const struct call *call)
 {
     for (const struct word *w = words;
          w < words + sizeof(words) / sizeof(*words); w++)
-        if (is(call, w->text) &&
+        if (field_is(call->word, w->text) &&
             (call->count == w->arguments || call->count == w->arguments + 2))
             return w;
     return NULL;
@@ -187,15 +154,12 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     a->line = number;
     if (!length)
         return FRAG_OK;
-    if (split_line(line, line + length, &call))
+    if (split_line(line, length, &call))
         w = find_word(&call);
     if (!w)
-        return frag_fail(a->e, FRAG_CORRUPT,
-                         "%s:%" PRIu64
-                         ": expected a call such as \"186: malloc "
-                         "0xb6027400 1024\", found \"%.*s\"",
-                         frag_source_name(a->source), number,
-                         length < 60 ? (int)length : 60, line);
+        return field_wrong(a->source, number,
+                           "a call such as \"186: malloc 0xb6027400 1024\"",
+                           (struct field){line, length}, a->e);
     return w->put(a, call.arguments);
 }
 
@@ -212,20 +176,20 @@ static enum frag_err android_read(struct frag_source *source,
 
 static bool android_recognize(const unsigned char *bytes, size_t count)
 {
-    const char *at = (const char *)bytes;
-    const char *end = memchr(at, '\n', count);
+    const char *line = (const char *)bytes;
+    const char *end = memchr(line, '\n', count);
     struct call call;
 
-    if (!end)
-        end = at + count;
-    if (end > at && end[-1] == '\r')
-        end--;
-    return split_line(at, end, &call) && find_word(&call);
+    return split_line(line, end ? (size_t)(end - line) : count, &call) &&
+           find_word(&call);
 }
 
 const struct frag_importer frag_importer_android = {
     .name = "android",
     .summary = "malloc calls of an Android process (memory_replay)",
+    .made = "malloc_debug with record_allocs on Android",
+    .lacks = "streams, times of old recordings, stacks, alignments, what the "
+             "recorded allocator did",
     .recognize = android_recognize,
     .read = android_read,
 };

@@ -15,18 +15,13 @@
 
 #include "traces/build/build.h"
 #include "traces/bytes/lines.h"
+#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/trace.h"
 
 enum name { OP, ID, BYTES, STREAM, NAMES };
 
 static const char *const names[NAMES] = {"op", "id", "bytes", "stream"};
-
-/* A field of a line, without the blanks and quotes around it. */
-struct field {
-    const char *text;
-    size_t length;
-};
 
 struct csv {
     struct frag_source *source;
@@ -37,76 +32,32 @@ struct csv {
     int columns;       /* of the header; 0: the header was not read yet */
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static struct field trimmed(const char *text, size_t length)
-{
-    while (length && is_blank(text[length - 1]))
-        length--;
-    while (length && is_blank(*text)) {
-        text++;
-        length--;
-    }
-    if (length >= 2 && text[0] == '"' && text[length - 1] == '"')
-        return (struct field){text + 1, length - 2};
-    return (struct field){text, length};
-}
-
-/* Moves *at past the next field of the line. Returns false at the end. */
-static bool next_field(const char **at, const char *end, struct field *out)
-{
-    const char *comma;
-
-    if (!*at)
-        return false;
-    comma = memchr(*at, ',', (size_t)(end - *at));
-    *out = trimmed(*at, (size_t)((comma ? comma : end) - *at));
-    *at = comma ? comma + 1 : NULL;
-    return true;
-}
-
-static bool is(struct field f, const char *word)
-{
-    return f.length == strlen(word) && !memcmp(f.text, word, f.length);
-}
-
 static enum frag_err wrong(const struct csv *c, const char *expected,
                            struct field found)
 {
-    return frag_fail(c->e, FRAG_CORRUPT,
-                     "%s:%" PRIu64 ": expected %s, found \"%.*s\"",
-                     frag_source_name(c->source), c->line, expected,
-                     found.length < 60 ? (int)found.length : 60, found.text);
+    return field_wrong(c->source, c->line, expected, found, c->e);
 }
 
 static int find_name(struct field f)
 {
     for (int k = 0; k < NAMES; k++)
-        if (is(f, names[k]))
+        if (field_is(f, names[k]))
             return k;
     return -1;
 }
 
-/* Spreadsheets begin UTF-8 text with a byte order mark. */
-static void skip_mark(const char **at, const char *end)
-{
-    if (end - *at >= 3 && !memcmp(*at, "\xef\xbb\xbf", 3))
-        *at += 3;
-}
-
 /* Reads the header. Returns NULL if it is valid, or else what was expected;
  * then *f is the field that is wrong, or the last field. */
-static const char *read_header(struct csv *c, const char *at, const char *end,
+static const char *read_header(struct csv *c, struct field line,
                                struct field *f)
 {
+    const struct field text = field_unmarked(line);
+    struct fields fields = fields_of(text.text, text.length);
+
     for (int k = 0; k < NAMES; k++)
         c->column[k] = -1;
     c->columns = 0;
-    skip_mark(&at, end);
-    while (next_field(&at, end, f)) {
+    while (fields_next(&fields, ',', f)) {
         int k = find_name(*f);
 
         if (k < 0)
@@ -120,27 +71,10 @@ static const char *read_header(struct csv *c, const char *at, const char *end,
     return NULL;
 }
 
-static bool read_number(struct field f, uint64_t *value)
-{
-    uint64_t n = 0;
-
-    if (!f.length)
-        return false;
-    for (size_t i = 0; i < f.length; i++) {
-        unsigned digit = (unsigned)(f.text[i] - '0');
-
-        if (digit > 9 || n > (UINT64_MAX - digit) / 10)
-            return false;
-        n = n * 10 + digit;
-    }
-    *value = n;
-    return true;
-}
-
 static int find_op(struct field f)
 {
     for (int k = 0; k < FRAG_OP_COUNT; k++)
-        if (is(f, frag_op_names[k]))
+        if (field_is(f, frag_op_names[k]))
             return k;
     return -1;
 }
@@ -151,7 +85,7 @@ static enum frag_err read_field(const struct csv *c, struct field f,
                                 uint64_t *value)
 {
     *value = 0;
-    if ((!f.length && !needed) || read_number(f, value))
+    if ((!f.length && !needed) || field_decimal(f, value))
         return FRAG_OK;
     return wrong(c, expected, f);
 }
@@ -181,25 +115,25 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
                                uint64_t number)
 {
     struct csv *c = user;
-    const char *at = line, *end = line + length;
+    const struct field all = field_trimmed((struct field){line, length});
+    struct fields rest = fields_of(line, length);
     struct field fields[NAMES] = {{"", 0}, {"", 0}, {"", 0}, {"", 0}}, f;
     int k = 0;
 
     c->line = number;
-    if (!trimmed(line, length).length)
+    if (!all.length)
         return FRAG_OK;
     if (!c->columns) {
-        const char *expected = read_header(c, at, end, &f);
+        const char *expected = read_header(c, (struct field){line, length}, &f);
 
         return expected ? wrong(c, expected, f) : FRAG_OK;
     }
-    for (; next_field(&at, end, &f); k++)
+    for (; fields_next(&rest, ',', &f); k++)
         for (int name = 0; name < NAMES; name++)
             if (c->column[name] == k)
                 fields[name] = f;
     if (k > c->columns)
-        return wrong(c, "no more fields than the header has",
-                     trimmed(line, length));
+        return wrong(c, "no more fields than the header has", all);
     return read_event(c, fields);
 }
 
@@ -218,14 +152,15 @@ static enum frag_err csv_read(struct frag_source *source,
  * reported when it is read. */
 static bool csv_recognize(const unsigned char *bytes, size_t count)
 {
-    const char *at = (const char *)bytes;
-    const char *line_end = memchr(at, '\n', count);
-    const char *end = line_end ? line_end : at + count;
+    const char *line_end = memchr(bytes, '\n', count);
+    const struct field line = field_unmarked((struct field){
+        (const char *)bytes,
+        line_end ? (size_t)(line_end - (const char *)bytes) : count});
+    struct fields fields = fields_of(line.text, line.length);
     struct field f;
 
-    skip_mark(&at, end);
-    while (next_field(&at, end, &f))
-        if (is(f, names[OP]))
+    while (fields_next(&fields, ',', &f))
+        if (field_is(f, names[OP]))
             return true;
     return false;
 }
@@ -233,6 +168,8 @@ static bool csv_recognize(const unsigned char *bytes, size_t count)
 const struct frag_importer frag_importer_csv = {
     .name = "csv",
     .summary = "events as text; the header is op,id,bytes,stream",
+    .made = "fragsim export TRACE -o events.csv, or a script of the user",
+    .lacks = "times, stacks, pools, what the recorded allocator did",
     .recognize = csv_recognize,
     .read = csv_read,
 };

@@ -69,6 +69,8 @@ static enum frag_err import(struct frag_source *source,
     enum frag_err err;
 
     FRAG_TRY(importer->read(source, build, opts, e));
+    if (importer->note)
+        FRAG_TRY(frag_build_note(build, "%s", importer->note));
     FRAG_TRY(expect_end(source, e));
     FRAG_TRY(frag_source_sha256(source, sha256, e));
     err = frag_build_finish(build, opts, &t, e);

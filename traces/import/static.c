@@ -32,6 +32,7 @@
 #include "traces/build/build.h"
 #include "traces/bytes/lines.h"
 #include "traces/grow.h"
+#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/trace.h"
 
@@ -63,51 +64,13 @@ struct instance {
     uint64_t count, room;
 };
 
-struct word {
-    const char *text;
-    size_t length;
-};
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* Moves *at past the next field of the line; *w is the field without blanks
- * around it. Returns false at the end. */
-static bool next_word(const char **at, const char *end, struct word *w)
-{
-    const char *stop;
-
-    if (!*at)
-        return false;
-    stop = memchr(*at, ',', (size_t)(end - *at));
-    w->text = *at;
-    *at = stop ? stop + 1 : NULL;
-    stop = stop ? stop : end;
-    while (stop > w->text && is_blank(stop[-1]))
-        stop--;
-    while (w->text < stop && is_blank(*w->text))
-        w->text++;
-    w->length = (size_t)(stop - w->text);
-    return true;
-}
-
-static bool is(struct word w, const char *name)
-{
-    return w.length == strlen(name) && !memcmp(w.text, name, w.length);
-}
-
 static enum frag_err wrong(const struct instance *in, const char *expected,
-                           struct word found)
+                           struct field found)
 {
-    return frag_fail(in->e, FRAG_CORRUPT,
-                     "%s:%" PRIu64 ": expected %s, found \"%.*s\"",
-                     frag_source_name(in->source), in->line, expected,
-                     found.length < 60 ? (int)found.length : 60, found.text);
+    return field_wrong(in->source, in->line, expected, found, in->e);
 }
 
-static void add_other(struct header *h, struct word name)
+static void add_other(struct header *h, struct field name)
 {
     const size_t used = strlen(h->others);
 
@@ -117,17 +80,18 @@ static void add_other(struct header *h, struct word name)
 }
 
 /* Returns whether the line is the header of an instance; *h is its columns. */
-static bool read_header(const char *at, const char *end, struct header *h)
+static bool read_header(const char *line, size_t length, struct header *h)
 {
-    struct word w;
+    struct fields rest = fields_of(line, length);
+    struct field w;
 
     *h = (struct header){.columns = 0};
     for (int k = 0; k < NAMES; k++)
         h->column[k] = -1;
-    for (; next_word(&at, end, &w); h->columns++) {
+    for (; fields_next(&rest, ',', &w); h->columns++) {
         int k = 0;
 
-        while (k < NAMES && !is(w, names[k]))
+        while (k < NAMES && !field_is(w, names[k]))
             k++;
         if (k == NAMES)
             add_other(h, w);
@@ -141,19 +105,9 @@ static bool read_header(const char *at, const char *end, struct header *h)
            (h->column[UPPER] >= 0) != (h->column[END] >= 0);
 }
 
-static bool read_number(struct word w, uint64_t *value)
+static bool read_number(struct field w, uint64_t *value)
 {
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < w.length; i++) {
-        unsigned digit = (unsigned)(w.text[i] - '0');
-
-        if (digit > 9 || n > ((uint64_t)INT64_MAX - digit) / 10)
-            return false;
-        n = n * 10 + digit;
-    }
-    *value = n;
-    return w.length;
+    return field_decimal(w, value) && *value >> 63 == 0;
 }
 
 static enum frag_err add(struct instance *in, const struct buffer *b)
@@ -164,15 +118,16 @@ static enum frag_err add(struct instance *in, const struct buffer *b)
     return FRAG_OK;
 }
 
-static enum frag_err read_buffer(struct instance *in, const char *at,
-                                 const char *end)
+static enum frag_err read_buffer(struct instance *in, const char *line,
+                                 size_t length)
 {
+    struct fields rest = fields_of(line, length);
     const struct header *h = &in->header;
-    struct word fields[NAMES] = {{"", 0}}, w;
+    struct field fields[NAMES] = {{"", 0}}, w;
     struct buffer b = {.alignment = 1};
     int k = 0;
 
-    for (; next_word(&at, end, &w); k++)
+    for (; fields_next(&rest, ',', &w); k++)
         for (int name = 0; name < NAMES; name++)
             if (h->column[name] == k)
                 fields[name] = w;
@@ -198,19 +153,16 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
                                uint64_t number)
 {
     struct instance *in = user;
-    struct word all;
-    const char *at = line;
 
     in->line = number;
-    next_word(&at, line + length, &all);
-    if (!all.length && !at)
+    if (!field_trimmed((struct field){line, length}).length)
         return FRAG_OK;
     if (in->header.columns)
-        return read_buffer(in, line, line + length);
-    return read_header(line, line + length, &in->header)
+        return read_buffer(in, line, length);
+    return read_header(line, length, &in->header)
                ? FRAG_OK
                : wrong(in, "a header with id, lower, upper (or end) and size",
-                       (struct word){line, length});
+                       (struct field){line, length});
 }
 
 /* A birth or a death. */
@@ -339,13 +291,16 @@ static bool static_recognize(const unsigned char *bytes, size_t count)
     const char *end = memchr(line, '\n', count);
     struct header header;
 
-    return read_header(line, end ? end : line + count, &header);
+    return read_header(line, end ? (size_t)(end - line) : count, &header);
 }
 
 const struct frag_importer frag_importer_static = {
     .name = "static",
     .summary = "static instances (minimalloc, idealloc); the header is "
                "id,lower,upper,size",
+    .made = "a compiler that plans memory, or the benchmarks of minimalloc and "
+            "idealloc",
+    .lacks = "streams, times, stacks, what the recorded allocator did",
     .recognize = static_recognize,
     .read = static_read,
 };

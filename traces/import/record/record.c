@@ -134,6 +134,9 @@ static bool record_recognize(const unsigned char *bytes, size_t count)
 const struct frag_importer frag_importer_record = {
     .name = "record",
     .summary = "memory calls of a CUDA program, logged by \"fragsim record\"",
+    .made = "fragsim record -o run.h5 -- PROGRAM",
+    .lacks = "stacks; of a caching allocator it holds the segments, not the "
+             "requests",
     .recognize = record_recognize,
     .read = record_read,
 };
