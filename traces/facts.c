@@ -37,6 +37,13 @@ static bool ends_life(uint8_t op)
     return op == FRAG_FREE || op == FRAG_FREE_REQUESTED;
 }
 
+/* Only a recorded request can have failed. */
+static bool has_failed(const struct frag_device_trace *d, uint64_t i)
+{
+    return d->recorded.addr && !d->recorded.addr[i] && d->op[i] == FRAG_ALLOC &&
+           i < d->count - d->added;
+}
+
 static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
                         struct facts *f)
 {
@@ -44,6 +51,9 @@ static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
     uint64_t blocks = 0;
 
     for (uint64_t i = 0; i < d->count; i++) {
+        const bool failed = has_failed(d, i);
+
+        f->failed += failed;
         f->ops[d->op[i]]++;
         if (d->op[i] == FRAG_ALLOC) {
             sizes[d->id[i]] = d->bytes[i];
@@ -56,9 +66,13 @@ static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
         }
         if (live > f->peak_requested)
             f->peak_requested = live;
+        if (!failed && live > f->peak_served)
+            f->peak_served = live;
         if (blocks > f->peak_live)
             f->peak_live = blocks;
     }
+    f->end_requested = live;
+    f->end_live = blocks;
 }
 
 enum frag_err facts_gather(const struct frag_device_trace *d, struct facts *out)

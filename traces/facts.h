@@ -12,10 +12,16 @@ struct facts {
     frag_size peak_requested; /* maximum of the bytes that live blocks
                                  requested */
     uint64_t peak_live;       /* maximum number of live blocks */
-    frag_size peak_reserved;  /* bytes, of the recorded allocator;
-                                 FRAG_UNLIMITED if not recorded */
-    frag_time duration;       /* ns from the first recorded event to the last;
-                                 0 if no times were recorded */
+    /* The same without the requests that failed in the recording. They fail
+     * at once, so they count in peak_requested and peak_live for one event. */
+    frag_size peak_served;
+    uint64_t failed;         /* requests that failed in the recording */
+    frag_size end_requested; /* bytes of the blocks that are live at the end */
+    uint64_t end_live;       /* number of these blocks */
+    frag_size peak_reserved; /* bytes, of the recorded allocator;
+                                FRAG_UNLIMITED if not recorded */
+    frag_time duration;      /* ns from the first recorded event to the last;
+                                0 if no times were recorded */
 };
 
 /* Fills *out. NOMEM; then *out is unchanged. The time is O(events), the
