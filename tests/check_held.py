@@ -67,14 +67,12 @@ class Held:
 
 
 def peak_of(entries):
-    """The blocks held at the first peak. A request that fails counts for the
-    peak and holds nothing."""
+    """The blocks held at the first peak. A request that fails is not live."""
     held, best, peak = Held(), None, 0
     for entry in entries:
-        failed = entry["size"] if entry["action"] == "oom" else 0
         held.enter(entry)
-        if held.live + failed > peak:
-            peak, best = held.live + failed, held.copy()
+        if held.live > peak:
+            peak, best = held.live, held.copy()
     return best
 
 

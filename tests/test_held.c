@@ -14,6 +14,7 @@
 
 #include "sim/answers/held/difference.h"
 #include "sim/answers/held/run_changes.h"
+#include "sim/answers/moment.h"
 #include "sim/answers/sites.h"
 #include "tests/dead_job.h"
 
@@ -225,6 +226,7 @@ static void a_failed_request_holds_nothing(void **state)
     const struct holders_options options = {.by = HOLDERS_BY_SITE};
     struct frag_trace *t = program(true);
     struct holders h = find(t, &options);
+    uint64_t peak;
 
     (void)state;
     assert_int_equal(h.failed, 70000);
@@ -241,6 +243,9 @@ static void a_failed_request_holds_nothing(void **state)
     assert_int_equal(h.failed, 0);
     assert_int_equal(h.requested, 8500);
     holders_close(&h);
+    /* The peak is that of the blocks that were live: 1000 + 3000 + 9000. */
+    assert_int_equal(moment_read(t->devices, "peak", &peak, &error), FRAG_OK);
+    assert_int_equal(peak, 2);
     frag_trace_close(t);
 }
 

@@ -184,6 +184,11 @@ static void buffers_are_measured(void **state)
     assert_int_equal(c.bytes, 500);
     assert_int_equal(c.blocks, 2);
     assert_int_equal(c.of, 2000);
+    /* A request that failed is not live. */
+    d.recorded.addr = (const frag_addr[BLOCKS]){1 << 9, 0, 2 << 9, 3 << 9};
+    assert_int_equal(comm_measure(&stacks, &d, &c, &error), FRAG_OK);
+    assert_int_equal(c.of, 1500);
+    d.recorded.addr = NULL;
     d.stack = NULL;
     assert_int_equal(comm_measure(&stacks, &d, &c, &error), FRAG_OK);
     assert_int_equal(c.basis, COMM_STREAMS);

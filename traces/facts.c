@@ -37,8 +37,7 @@ static bool ends_life(uint8_t op)
     return op == FRAG_FREE || op == FRAG_FREE_REQUESTED;
 }
 
-/* Only a recorded request can have failed. */
-static bool has_failed(const struct frag_device_trace *d, uint64_t i)
+bool facts_has_failed(const struct frag_device_trace *d, uint64_t i)
 {
     return d->recorded.addr && !d->recorded.addr[i] && d->op[i] == FRAG_ALLOC &&
            i < d->count - d->added;
@@ -51,7 +50,7 @@ static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
     uint64_t blocks = 0;
 
     for (uint64_t i = 0; i < d->count; i++) {
-        const bool failed = has_failed(d, i);
+        const bool failed = facts_has_failed(d, i);
 
         f->failed += failed;
         f->ops[d->op[i]]++;

@@ -5,6 +5,11 @@
 
 #include "traces/trace.h"
 
+/* Whether event i is a request that failed in the recording: an ALLOC without
+ * an address. Such a request is never live. Events that complete.h added have
+ * not failed. */
+bool facts_has_failed(const struct frag_device_trace *d, uint64_t i);
+
 struct facts {
     uint64_t ops[FRAG_OP_COUNT];         /* events by enum frag_op */
     uint64_t actions[FRAG_ACTION_COUNT]; /* by enum frag_action */

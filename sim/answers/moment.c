@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/facts.h"
+
 static void step(const struct frag_device_trace *d, uint64_t i,
                  struct moment_block *held)
 {
     struct moment_block *b = &held[d->id[i]];
 
+    if (facts_has_failed(d, i))
+        return;
     if (d->op[i] == FRAG_ALLOC)
         *b = (struct moment_block){
             .slot = d->id[i],
@@ -78,7 +82,7 @@ static enum frag_err find_peak(const struct frag_device_trace *d,
         return frag_no_memory(e, "the live blocks");
     *event = 0;
     for (uint64_t i = 0; i < d->count; i++) {
-        if (d->op[i] == FRAG_ALLOC)
+        if (d->op[i] == FRAG_ALLOC && !facts_has_failed(d, i))
             live += held[d->id[i]] = d->bytes[i];
         if (d->op[i] == FRAG_FREE || d->op[i] == FRAG_FREE_REQUESTED) {
             live -= held[d->id[i]];

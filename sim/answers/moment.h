@@ -4,7 +4,8 @@
 
 #include "traces/trace.h"
 
-/* A block that the program has not freed, or whose free is not complete. */
+/* A block that the program has not freed, or whose free is not complete. A
+ * request that failed in the recording (traces/facts.h) is no block. */
 struct moment_block {
     uint32_t slot;
     uint64_t event;  /* its ALLOC */

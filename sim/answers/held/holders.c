@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/answers/held/groupings.h"
+#include "traces/facts.h"
 #include "traces/printable.h"
 
 bool holders_has_stacks(const struct frag_trace *t,
@@ -218,20 +219,6 @@ static enum frag_err check_needs(const struct holders *h, const char *filter,
     return FRAG_OK;
 }
 
-/* Takes the request that failed at the moment out of the live blocks: a trace
- * has it as an ALLOC without an address, whose FREE is the next event. */
-static void drop_failed(struct holders *h, struct moment *m)
-{
-    const frag_addr *addr = h->device->recorded.addr;
-    const struct moment_block *last = m->blocks + m->count - 1;
-
-    if (!addr || !m->count || last->event != h->event || addr[h->event])
-        return;
-    h->failed = last->bytes;
-    m->requested -= last->bytes;
-    m->count--;
-}
-
 static enum frag_err fill(struct holders *h,
                           const struct holders_options *options,
                           struct frag_error *e)
@@ -246,7 +233,8 @@ static enum frag_err fill(struct holders *h,
     h->steps = steps;
     FRAG_TRY(check_needs(h, options->filter, e));
     FRAG_TRY(moment_open(h->device, h->event, &m, e));
-    drop_failed(h, &m);
+    if (facts_has_failed(h->device, h->event))
+        h->failed = h->device->bytes[h->event];
     h->requested = m.requested;
     h->pending = m.pending;
     h->live = m.count;

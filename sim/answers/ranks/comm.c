@@ -7,6 +7,7 @@
 
 #include "sim/answers/moment.h"
 #include "sim/answers/sites.h"
+#include "traces/facts.h"
 
 static const char *const words[] = {
     "nccl",       "c10d",       "distributed",    "fsdp",
@@ -79,7 +80,7 @@ static enum frag_err find_main(const struct frag_device_trace *d,
     if (!sums)
         return frag_no_memory(e, "the streams");
     for (uint64_t i = 0; i < d->count; i++)
-        if (d->op[i] == FRAG_ALLOC)
+        if (d->op[i] == FRAG_ALLOC && !facts_has_failed(d, i))
             sums[d->stream[i]] += (double)d->bytes[i];
     *main = 0;
     for (uint32_t i = 1; i < d->stream_count; i++)

@@ -8,8 +8,8 @@
 #include "sim/cli/answers/text/check_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/outputs.h"
-#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;
@@ -87,35 +87,35 @@ static int misused(const struct call *call, const struct values *v)
 
 /* -- the outcome --------------------------------------------------------- */
 
-static enum frag_err print(const struct call *call, const struct values *v,
-                           const struct checks *c, struct sink *sink)
-{
-    struct frag_json j;
+struct shown {
+    const struct checks *checks;
+    bool color;
+};
 
-    if (!v->outputs.json)
-        return check_text(c, sink->out, cli_colors(&v->common, stdout));
-    cli_json_open(call, &j, sink->out);
-    checks_json(c, &j);
-    frag_json_line(&j, 1);
-    frag_json_end(&j);
-    checks_json_answers(c, &j);
-    frag_json_end(&j);
-    fputc('\n', sink->out);
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    const struct shown *s = user;
+
+    if (j)
+        checks_json(s->checks, j);
+    else if (check_text(s->checks, out, s->color) != FRAG_OK)
+        return frag_no_memory(e, "the table of the checks");
     return FRAG_OK;
+}
+
+static void put_after(void *user, struct frag_json *j)
+{
+    checks_json_answers(((const struct shown *)user)->checks, j);
 }
 
 static enum frag_err write_out(const struct call *call, const struct values *v,
                                const struct checks *c, struct frag_error *e)
 {
-    struct sink sink;
-    enum frag_err err;
+    struct shown shown = {c, cli_colors(&v->common, stdout)};
 
-    FRAG_TRY(sink_open(&sink, v->outputs.json ? v->outputs.json : "-", e));
-    err = print(call, v, c, &sink);
-    if (err == FRAG_OK)
-        return sink_commit(&sink, e);
-    sink_abort(&sink);
-    return err;
+    return answer_write(call, &(const struct answer){put, put_after, &shown},
+                        v->outputs.json, e);
 }
 
 static enum frag_err check_all(const struct call *call, const struct values *v,

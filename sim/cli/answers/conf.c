@@ -6,9 +6,9 @@
 #include "sim/cli/answers/text/conf_print.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/experiments/choices.h"
-#include "traces/bytes/sink.h"
 #include "traces/facts.h"
 #include "traces/grow.h"
 
@@ -153,7 +153,7 @@ static enum frag_err judge(struct judging *g, struct frag_error *e)
 
 /* ---- the output ---- */
 
-static void put_all(const struct judging *g, FILE *out)
+static void put_text(const struct judging *g, FILE *out)
 {
     if (g->values->keys) {
         conf_put_keys(out);
@@ -164,31 +164,19 @@ static void put_all(const struct judging *g, FILE *out)
         conf_put_effect(out, &g->effects[i]);
 }
 
-static void put_all_json(const struct call *call, const struct judging *g,
-                         FILE *out)
-{
-    struct frag_json j;
-
-    cli_json_open(call, &j, out);
-    if (g->values->keys)
-        conf_put_keys_json(&j);
-    else
-        conf_put_json(&j, &g->answer, g->source, g->effects, g->effect_count);
-    frag_results_json_close(&j);
-}
-
-static enum frag_err put(const struct call *call, const struct judging *g,
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    const char *json = g->values->json;
-    struct sink sink;
+    const struct judging *g = user;
 
-    FRAG_TRY(sink_open(&sink, json ? json : "-", e));
-    if (json)
-        put_all_json(call, g, sink.out);
+    (void)e;
+    if (!j)
+        put_text(g, out);
+    else if (g->values->keys)
+        conf_put_keys_json(j);
     else
-        put_all(g, sink.out);
-    return sink_commit(&sink, e);
+        conf_put_json(j, &g->answer, g->source, g->effects, g->effect_count);
+    return FRAG_OK;
 }
 
 static void effect_free(struct conf_effect *effect)
@@ -234,7 +222,8 @@ static int conf_run(const struct call *call, const void *values)
     if (!g.values->keys)
         err = judge(&g, &e);
     if (err == FRAG_OK)
-        err = put(call, &g, &e);
+        err = answer_write(call, &(const struct answer){put, NULL, &g},
+                           g.values->json, &e);
     code = err == FRAG_OK && conf_level(&g.answer) <= CONF_IGNORED
                ? EXIT_NO
                : cli_fail(call, err, &e);

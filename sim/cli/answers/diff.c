@@ -136,8 +136,8 @@ static enum frag_err compare_sides(struct diff *s, struct side sides[2],
 
     FRAG_TRY(find_groups(s, sides, e));
     FRAG_TRY(difference_find(&sides[0].holders, &sides[1].holders, &d, e));
-    s->growth = difference_growth(difference_peak(&sides[0].holders),
-                                  difference_peak(&sides[1].holders));
+    s->growth = difference_growth(sides[0].holders.requested,
+                                  sides[1].holders.requested);
     s->failures = s->growth > s->view.most;
     err = write_difference(s, sides, &d, e);
     difference_close(&d);

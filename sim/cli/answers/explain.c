@@ -9,9 +9,9 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/gnuplot/gnuplot.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/validate/stats_file.h"
-#include "traces/bytes/sink.h"
 #include "traces/name.h"
 #include "traces/printable.h"
 
@@ -135,21 +135,21 @@ struct work {
     const struct values *values;
     struct explain_options options;
     struct progress progress;
-    struct sink sink;
-    struct frag_json writer; /* to sink.out */
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
     bool first;
 };
 
 static void show(struct work *w, const struct explain *x)
 {
-    if (w->values->json) {
-        frag_json_line(&w->writer, 2);
-        explain_put_json(x, &w->writer, NULL);
+    if (w->json) {
+        frag_json_line(w->json, 2);
+        explain_put_json(x, w->json, NULL);
         return;
     }
-    printable_line(w->sink.out, "%s%s, device %" PRIu32, w->first ? "" : "\n",
+    printable_line(w->out, "%s%s, device %" PRIu32, w->first ? "" : "\n",
                    x->trace->path, x->device->device);
-    explain_put_text(x, w->sink.out);
+    explain_put_text(x, w->out);
     w->first = false;
 }
 
@@ -171,8 +171,10 @@ static enum frag_err visit(void *user, const struct input *in,
     return err;
 }
 
-static enum frag_err visit_all(struct work *w, struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
+    struct work *w = user;
     const struct texts *paths = &w->values->common.args;
     const struct inputs in = {
         .paths = paths,
@@ -181,28 +183,20 @@ static enum frag_err visit_all(struct work *w, struct frag_error *e)
         .says_notes = !w->values->common.quiet,
         .progress = &w->progress,
     };
-    enum frag_err err = inputs_each(&in, visit, w, e);
+    enum frag_err err;
 
+    w->out = out;
+    w->json = j;
+    err = inputs_each(&in, visit, w, e);
     progress_clear(&w->progress);
     return err;
 }
 
 static enum frag_err write_all(struct work *w, struct frag_error *e)
 {
-    enum frag_err err;
-
     FRAG_TRY(settle(w->values, &w->options, e));
-    FRAG_TRY(sink_open(&w->sink, w->values->json ? w->values->json : "-", e));
-    if (w->values->json)
-        cli_json_open(w->call, &w->writer, w->sink.out);
-    err = visit_all(w, e);
-    if (err != FRAG_OK) {
-        sink_abort(&w->sink);
-        return err;
-    }
-    if (w->values->json)
-        frag_results_json_close(&w->writer);
-    return sink_commit(&w->sink, e);
+    return answer_write(w->call, &(const struct answer){put, NULL, w},
+                        w->values->json, e);
 }
 
 static int explain_run(const struct call *call, const void *values)

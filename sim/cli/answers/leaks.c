@@ -33,7 +33,7 @@ static enum frag_err show(struct step_command *c, const struct input *in,
         FRAG_TRY(find_reserved(c, in, l, &reach, e));
     if (c->json)
         leaks_json_put(in, l, &reach, c->json);
-    else if (leaks_text_put(in, l, &reach, c->sink.out, c->color) != FRAG_OK)
+    else if (leaks_text_put(in, l, &reach, c->out, c->color) != FRAG_OK)
         return frag_no_memory(e, "the table of leaks");
     return FRAG_OK;
 }

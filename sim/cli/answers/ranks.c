@@ -6,8 +6,8 @@
 #include "sim/cli/answers/text/ranks_text.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/outputs.h"
-#include "traces/bytes/sink.h"
 
 struct values {
     struct common common;
@@ -30,35 +30,35 @@ static enum frag_err visit(void *user, const struct input *in,
     return ranks_add(&v->ranks, &v->settings, in, e);
 }
 
-static enum frag_err print(const struct call *call, const struct values *v,
-                           const struct ranks *r, struct sink *sink)
-{
-    struct frag_json j;
+struct shown {
+    const struct ranks *ranks;
+    bool color;
+};
 
-    if (!v->outputs.json)
-        return ranks_text(r, sink->out, cli_colors(&v->common, stdout));
-    cli_json_open(call, &j, sink->out);
-    ranks_json(r, &j);
-    frag_json_line(&j, 1);
-    frag_json_end(&j);
-    ranks_json_answers(r, &j);
-    frag_json_end(&j);
-    fputc('\n', sink->out);
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    const struct shown *s = user;
+
+    if (j)
+        ranks_json(s->ranks, j);
+    else if (ranks_text(s->ranks, out, s->color) != FRAG_OK)
+        return frag_no_memory(e, "the table of the ranks");
     return FRAG_OK;
+}
+
+static void put_after(void *user, struct frag_json *j)
+{
+    ranks_json_answers(((const struct shown *)user)->ranks, j);
 }
 
 static enum frag_err write_out(const struct call *call, const struct values *v,
                                const struct ranks *r, struct frag_error *e)
 {
-    struct sink sink;
-    enum frag_err err;
+    struct shown shown = {r, cli_colors(&v->common, stdout)};
 
-    FRAG_TRY(sink_open(&sink, v->outputs.json ? v->outputs.json : "-", e));
-    err = print(call, v, r, &sink);
-    if (err == FRAG_OK)
-        return sink_commit(&sink, e);
-    sink_abort(&sink);
-    return err;
+    return answer_write(call, &(const struct answer){put, put_after, &shown},
+                        v->outputs.json, e);
 }
 
 static enum frag_err compare(const struct call *call, const struct values *v,

@@ -14,7 +14,7 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
     if (c->json)
         steps_json_put(&on, &table, c->json);
     else
-        err = steps_text_put(&on, &table, c->sink.out, c->color);
+        err = steps_text_put(&on, &table, c->out, c->color);
     step_table_close(&table);
     return err == FRAG_OK ? err : frag_no_memory(e, "the table of steps");
 }

@@ -7,11 +7,11 @@
 #include "sim/answers/summary/summary.h"
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/choices.h"
 #include "sim/validate/stats_file.h"
-#include "traces/bytes/sink.h"
 #include "traces/facts.h"
 
 struct values {
@@ -33,9 +33,9 @@ struct work {
     frag_size limit; /* of the recorded allocator; 0: not known */
     frag_size total; /* of the recorded device; 0: not known */
     struct progress progress;
-    struct sink sink;
-    struct frag_json writer; /* to sink.out */
-    size_t count;            /* summaries that were written */
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
+    size_t count;           /* summaries that were written */
 };
 
 /* -- one summary ---------------------------------------------------------- */
@@ -43,11 +43,11 @@ struct work {
 static void show(struct work *w, const struct input *in,
                  const struct summary *s)
 {
-    struct frag_json *j = &w->writer;
-    FILE *out = w->sink.out;
+    struct frag_json *j = w->json;
+    FILE *out = w->out;
 
     progress_clear(&w->progress);
-    if (w->values->json) {
+    if (j) {
         frag_json_line(j, 2);
         frag_json_object(j, NULL);
         frag_json_text(j, "trace", in->name);
@@ -193,24 +193,17 @@ static enum frag_err summarize(struct work *w, struct frag_error *e)
     return inputs_each(&inputs, visit, w, e);
 }
 
-static enum frag_err write_all(const struct call *call, struct work *w,
-                               struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
-    const char *json = w->values->json;
+    struct work *w = user;
     enum frag_err err;
 
-    FRAG_TRY(sink_open(&w->sink, json ? json : "-", e));
-    if (json)
-        cli_json_open(call, &w->writer, w->sink.out);
+    w->out = out;
+    w->json = j;
     err = summarize(w, e);
     progress_clear(&w->progress);
-    if (err != FRAG_OK) {
-        sink_abort(&w->sink);
-        return err;
-    }
-    if (json)
-        frag_results_json_close(&w->writer);
-    return sink_commit(&w->sink, e);
+    return err;
 }
 
 static int summary_run(const struct call *call, const void *values)
@@ -224,7 +217,8 @@ static int summary_run(const struct call *call, const void *values)
         return code;
     w.progress = progress_start(&w.values->common);
     cli_catch_signals();
-    err = write_all(call, &w, &e);
+    err = answer_write(call, &(const struct answer){put, NULL, &w},
+                       w.values->json, &e);
     policy_choices_free(w.policies, w.policy_count);
     free(w.capacities);
     return cli_fail(call, err, &e);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
-#include "traces/bytes/sink.h"
 #include "traces/facts.h"
 #include "traces/printable.h"
 
@@ -233,30 +233,27 @@ static enum frag_err show_text(const struct frag_trace *t, FILE *out)
     return FRAG_OK;
 }
 
-static enum frag_err show_all(const struct call *call, const struct values *v,
-                              struct sink *sink, struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
+    const struct values *v = *(const struct values *const *)user;
     struct progress progress = progress_start(&v->common);
     enum frag_err err = FRAG_OK;
-    struct frag_json j;
 
-    if (v->json)
-        cli_json_open(call, &j, sink->out);
     for (size_t i = 0; err == FRAG_OK && i < v->common.args.count; i++) {
         const struct trace_reading reading = {READING_RECORDED,
                                               .limit = v->limit};
         struct frag_trace *t;
 
-        err = input_open(v->common.args.items[i], &reading, &progress, &t, e);
+        FRAG_TRY(
+            input_open(v->common.args.items[i], &reading, &progress, &t, e));
+        if (i && !j)
+            fputc('\n', out);
+        err = j ? show_json(t, j) : show_text(t, out);
         if (err != FRAG_OK)
-            break;
-        if (i && !v->json)
-            fputc('\n', sink->out);
-        err = v->json ? show_json(t, &j) : show_text(t, sink->out);
+            err = frag_no_memory(e, "the facts of %s", t->path);
         frag_trace_close(t);
     }
-    if (v->json)
-        frag_results_json_close(&j);
     return err;
 }
 
@@ -264,22 +261,15 @@ static int info_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
     struct frag_error e = {""};
-    struct sink sink;
-    enum frag_err err;
-    int code = cli_may_write(call, v->json, v->force);
+    const int code = cli_may_write(call, v->json, v->force);
 
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
-    err = sink_open(&sink, v->json ? v->json : "-", &e);
-    if (err != FRAG_OK)
-        return cli_fail(call, err, &e);
-    err = show_all(call, v, &sink, &e);
-    if (err == FRAG_OK)
-        err = sink_commit(&sink, &e);
-    else
-        sink_abort(&sink);
-    return cli_fail(call, err, &e);
+    return cli_fail(
+        call,
+        answer_write(call, &(const struct answer){put, NULL, &v}, v->json, &e),
+        &e);
 }
 
 static const struct option_row options[] = {

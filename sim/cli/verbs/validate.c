@@ -6,9 +6,9 @@
 
 #include "sim/arena/arena.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/validate/validate.h"
-#include "traces/bytes/sink.h"
 #include "traces/printable.h"
 
 struct values {
@@ -169,8 +169,8 @@ struct work {
     const struct call *call;
     const struct values *values;
     struct progress progress;
-    struct sink sink;
-    struct frag_json writer; /* to sink.out */
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
     uint64_t rows, exact;
 };
 
@@ -190,10 +190,10 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     struct frag_validation r;
 
     FRAG_TRY(frag_validate(&spec, &r, e));
-    if (w->values->json)
-        show_json(&w->writer, t->path, d->device, spec.predicted, &r);
+    if (w->json)
+        show_json(w->json, t->path, d->device, spec.predicted, &r);
     else
-        show_text(w->sink.out, t->path, d->device, &r);
+        show_text(w->out, t->path, d->device, &r);
     w->rows++;
     w->exact += r.exact;
     frag_validation_free(&r);
@@ -216,10 +216,14 @@ static enum frag_err judge_trace(struct work *w, const char *path,
     return err;
 }
 
-static enum frag_err judge_all(struct work *w, struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
+    struct work *w = user;
     const struct texts *args = &w->values->common.args;
 
+    w->out = out;
+    w->json = j;
     for (size_t i = 0; i < args->count; i++) {
         struct setting s;
         enum frag_err err = settle(w->values, args->items[i], &s, e);
@@ -231,23 +235,6 @@ static enum frag_err judge_all(struct work *w, struct frag_error *e)
         FRAG_TRY(err);
     }
     return FRAG_OK;
-}
-
-static enum frag_err write_all(struct work *w, struct frag_error *e)
-{
-    enum frag_err err;
-
-    FRAG_TRY(sink_open(&w->sink, w->values->json ? w->values->json : "-", e));
-    if (w->values->json)
-        cli_json_open(w->call, &w->writer, w->sink.out);
-    err = judge_all(w, e);
-    if (err != FRAG_OK) {
-        sink_abort(&w->sink);
-        return err;
-    }
-    if (w->values->json)
-        frag_results_json_close(&w->writer);
-    return sink_commit(&w->sink, e);
 }
 
 static int validate_run(const struct call *call, const void *values)
@@ -269,7 +256,8 @@ static int validate_run(const struct call *call, const void *values)
         return code;
     w.progress = progress_start(&v->common);
     cli_catch_signals();
-    err = write_all(&w, &e);
+    err =
+        answer_write(call, &(const struct answer){put, NULL, &w}, v->json, &e);
     if (err != FRAG_OK)
         return cli_fail(call, err, &e);
     if (!v->common.quiet)

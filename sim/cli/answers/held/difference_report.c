@@ -9,11 +9,6 @@
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 
-frag_size difference_peak(const struct holders *h)
-{
-    return h->requested + h->failed;
-}
-
 static uint64_t shown(const struct difference *d,
                       const struct difference_view *v)
 {
@@ -49,8 +44,8 @@ static void say_side(const char *word, const struct difference_side *s,
 
 static void say_growth(const struct difference_side sides[2], FILE *out)
 {
-    const frag_size before = difference_peak(sides[0].holders);
-    const frag_size after = difference_peak(sides[1].holders);
+    const frag_size before = sides[0].holders->requested;
+    const frag_size after = sides[1].holders->requested;
     char text[CHANGE_TEXT];
 
     fprintf(out, "%-7s requested %s", "change",
@@ -165,8 +160,8 @@ void difference_json(const struct difference *d,
                      const struct difference_side sides[2],
                      const struct difference_view *v, struct frag_json *j)
 {
-    const double growth = difference_growth(difference_peak(sides[0].holders),
-                                            difference_peak(sides[1].holders));
+    const double growth = difference_growth(sides[0].holders->requested,
+                                            sides[1].holders->requested);
 
     frag_json_line(j, 2);
     frag_json_object(j, NULL);

@@ -21,10 +21,6 @@ struct difference_view {
     bool color;
 };
 
-/* The bytes whose growth --fail-over limits: requested at the moment, with the
- * request that failed there. */
-frag_size difference_peak(const struct holders *h);
-
 /* Writes both moments, the growth and the table of changes. NOMEM. */
 enum frag_err difference_print(const struct difference *d,
                                const struct difference_side sides[2],

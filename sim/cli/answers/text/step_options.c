@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sim/cli/output/answer.h"
 #include "traces/printable.h"
 
 static const char *const sources[] = {"none", "marks", "period"};
@@ -83,7 +84,7 @@ static enum frag_err visit(void *user, const struct input *in,
     FRAG_TRY(input_has_history(in, e));
     progress_clear(&c->progress);
     if (c->shown++ && !c->json)
-        fputc('\n', c->sink.out);
+        fputc('\n', c->out);
     return c->answer(c, in, e);
 }
 
@@ -95,35 +96,27 @@ static struct trace_reading reading_of(const struct step_values *v)
                                   .completion = {.mark = v->cell.mark}};
 }
 
-static enum frag_err answer_all(struct step_command *c, struct frag_error *e)
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
 {
+    struct step_command *c = user;
     const struct step_values *v = c->values;
     const struct inputs inputs = {&v->common.args, v->cell.device,
                                   reading_of(v), false, &c->progress};
-    struct frag_json json;
 
-    c->json = v->json ? &json : NULL;
-    if (c->json)
-        cli_json_open(c->call, c->json, c->sink.out);
-    FRAG_TRY(inputs_each(&inputs, visit, c, e));
-    if (c->json)
-        frag_results_json_close(c->json);
-    return FRAG_OK;
+    c->out = out;
+    c->json = j;
+    return inputs_each(&inputs, visit, c, e);
 }
 
 static enum frag_err run(struct step_command *c, struct frag_error *e)
 {
     const struct step_values *v = c->values;
-    enum frag_err err;
 
     FRAG_TRY(cell_settings_read(&v->cell, &c->settings, e));
-    FRAG_TRY(sink_open(&c->sink, v->json ? v->json : "-", e));
     c->color = !v->json && cli_colors(&v->common, stdout);
-    err = answer_all(c, e);
-    if (err == FRAG_OK)
-        return sink_commit(&c->sink, e);
-    sink_abort(&c->sink);
-    return err;
+    return answer_write(c->call, &(const struct answer){put, NULL, c}, v->json,
+                        e);
 }
 
 int step_command_run(const struct call *call, const struct step_values *values,

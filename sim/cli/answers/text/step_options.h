@@ -8,7 +8,6 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/experiments/choices.h"
-#include "traces/bytes/sink.h"
 
 /* The values of the options. */
 struct step_values {
@@ -56,7 +55,7 @@ struct step_command {
     const struct step_values *values;
     struct cell_settings settings;
     struct progress progress;
-    struct sink sink;       /* where the answer goes */
+    FILE *out;
     struct frag_json *json; /* NULL: as text */
     bool color;
     size_t shown; /* devices */
