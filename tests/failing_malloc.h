@@ -14,6 +14,14 @@
 
 static uint64_t calls_to_failure;
 
+/* Fails the test if an error comes without its text. `e` is the struct
+ * frag_error, which was empty before the call. */
+#define assert_error_says(err, e)                               \
+    do {                                                        \
+        if ((err) != FRAG_OK && !*(e).text)                     \
+            fail_msg("%s, without a text", frag_err_text(err)); \
+    } while (0)
+
 static bool host_fails(void)
 {
     return calls_to_failure && --calls_to_failure == 0;

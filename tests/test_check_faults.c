@@ -75,6 +75,7 @@ static void fail_each(enum frag_err (*ask)(const struct input *in,
         if (err == FRAG_OK)
             continue; /* a replay goes on without some of its memory */
         assert_int_equal(err, FRAG_NOMEM);
+        assert_error_says(err, error);
     }
     assert_true(k > least);
     frag_trace_close(t);

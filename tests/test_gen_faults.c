@@ -34,12 +34,13 @@ static void check(const char *name, const char *params)
 
     for (uint64_t k = 1; err != FRAG_OK; k += 1 + k / 16) {
         struct frag_trace *t = NULL;
-        struct frag_error e;
+        struct frag_error e = {""};
 
         calls_to_failure = k;
         err = frag_generate(g, params, 1, &t, &e);
         calls_to_failure = 0;
         assert_true(err == FRAG_OK || err == FRAG_NOMEM);
+        assert_error_says(err, e);
         assert_true((err == FRAG_OK) == (t != NULL));
         met += err != FRAG_OK;
         frag_trace_close(t);

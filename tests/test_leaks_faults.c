@@ -77,6 +77,7 @@ static uint64_t count_failures(
         has_failed = calls_to_failure == 0;
         calls_to_failure = 0;
         assert_true(err == FRAG_OK || (has_failed && err == FRAG_NOMEM));
+        assert_error_says(err, error);
         failures += err != FRAG_OK;
     }
     frag_trace_close(t);

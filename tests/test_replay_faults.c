@@ -114,6 +114,7 @@ static bool run_with_fault(const struct subject *s,
     else if (err != FRAG_NOMEM)
         fail_msg("%s: malloc %llu: %s: %s", s->policy, (unsigned long long)k,
                  frag_err_text(err), e.text);
+    assert_error_says(err, e);
     assert_int_equal(frag_arena_used(mem), 0);
     assert_int_equal(frag_arena_reserved_va(mem), 0);
     frag_arena_close(mem);

@@ -35,12 +35,14 @@ static void fail_everywhere(const struct frag_params *params)
     uint64_t k;
 
     for (k = 1; met; k++) {
+        *error.text = 0;
         calls_to_failure = k;
         err = summary_make(&spec, &s, &error);
         met = calls_to_failure == 0;
         calls_to_failure = 0;
         /* Without memory to postpone the picture of a peak, a run succeeds. */
         assert_true(err == FRAG_OK || (met && err == FRAG_NOMEM));
+        assert_error_says(err, error);
     }
     assert_true(k > 10);
     assert_int_equal(s.event, 9);

@@ -109,6 +109,7 @@ static bool sweep_with(uint64_t k, uint64_t recalled)
                  n.done + n.recalled, n.cells);
     if (err != FRAG_OK && err != FRAG_NOMEM)
         fail_msg("request %" PRIu64 ": error %d: %s", k, (int)err, e.text);
+    assert_error_says(err, e);
     if (err == FRAG_OK)
         expect_all(&a, recalled);
     journal_remove(a.journal);

@@ -270,9 +270,10 @@ static inline void run_enter(struct run *r, uint32_t id,
  * open. */
 enum frag_err run_open(struct run *r);
 /* Closes the heap and returns all memory, to the device too; r->out stays.
+ * Returns `err`, the error of the run so far, whose message stays. If it is OK:
  * CONTRACT if the run is checked and memory is still held after the policy's
  * fini. */
-enum frag_err run_close(struct run *r);
+enum frag_err run_close(struct run *r, enum frag_err err);
 /* Lets the policy adopt the recorded layout at the start of the trace. */
 enum frag_err run_adopt(struct run *r);
 /* Frees all live and pending blocks, between two repetitions. */

@@ -285,14 +285,11 @@ enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                     .policy = policy,
                     .error = e,
                     .foresees = policy->needs & FRAG_NEEDS_FUTURE};
-    enum frag_err err = run_open(&r), close_err;
+    enum frag_err err = run_open(&r);
 
     if (err != FRAG_OK)
         return err;
-    err = run_all(&r);
-    close_err = run_close(&r);
-    if (err == FRAG_OK)
-        err = close_err;
+    err = run_close(&r, run_all(&r));
     if (err != FRAG_OK) {
         frag_run_free(&r.out);
         return err;

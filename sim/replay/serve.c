@@ -159,7 +159,7 @@ void frag_serve_close(struct frag_serve *s)
 {
     if (!s)
         return;
-    run_close(&s->run);
+    (void)run_close(&s->run, FRAG_OK);
     frag_run_free(&s->run.out);
     live_fini(&s->live);
     free(s->free_slots);

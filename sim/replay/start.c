@@ -169,15 +169,13 @@ enum frag_err run_open(struct run *r)
     return FRAG_OK;
 }
 
-enum frag_err run_close(struct run *r)
+enum frag_err run_close(struct run *r, enum frag_err err)
 {
-    enum frag_err err = FRAG_OK;
-
     r->meter.ledger = NULL; /* fini may return memory under live blocks */
     r->meter.synchronized = NULL;
     r->meter.rearranges = NULL;
     frag_heap_close(&r->heap);
-    if (r->ledger && !frag_ledger_fault(r->ledger) &&
+    if (err == FRAG_OK && r->ledger && !frag_ledger_fault(r->ledger) &&
         (r->meter.reserved || r->meter.reserved_va))
         err = frag_fail(
             r->error, FRAG_CONTRACT,

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 enum frag_err frag_anchors_make(const struct frag_recorded *r,
-                                struct frag_arena_options *arena)
+                                struct frag_arena_options *arena,
+                                struct frag_error *e)
 {
     frag_addr *bases = calloc(r->action_count + 1, sizeof(*bases));
     frag_size *sizes = calloc(r->action_count + 1, sizeof(*sizes));
@@ -13,7 +14,7 @@ enum frag_err frag_anchors_make(const struct frag_recorded *r,
     arena->sizes = sizes;
     arena->base_count = 0;
     if (!bases || !sizes)
-        return FRAG_NOMEM;
+        return frag_no_memory(e, "the recorded addresses");
     for (uint64_t i = 0; i < r->action_count; i++) {
         if (r->actions[i].action != FRAG_SEGMENT_ALLOC)
             continue;

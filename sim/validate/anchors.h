@@ -9,9 +9,9 @@
 /* Lists the recorded base and size of each ordinary segment, in order, in
  * arena->bases, sizes and base_count; frag_anchors_free frees them, also after
  * NOMEM. */
-enum frag_err
-frag_anchors_make(const struct frag_recorded *r,
-                  struct frag_arena_options *arena) FRAG_MUST_CHECK;
+enum frag_err frag_anchors_make(const struct frag_recorded *r,
+                                struct frag_arena_options *arena,
+                                struct frag_error *e) FRAG_MUST_CHECK;
 void frag_anchors_free(struct frag_arena_options *arena);
 
 #endif

@@ -34,10 +34,12 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
             .total = spec->total ? spec->total : FRAG_H200_TOTAL,
             .rule = spec->predicted ? FRAG_RULE_DRIVER : FRAG_RULE_ANCHORED,
         }};
+    enum frag_err err;
 
-    if (frag_anchors_make(recorded, &s.arena) != FRAG_OK) {
+    err = frag_anchors_make(recorded, &s.arena, e);
+    if (err != FRAG_OK) {
         frag_recorded_setup_free(&s);
-        return frag_no_memory(e, "the recorded addresses");
+        return err;
     }
     set_params(spec, s.arena.total, s.params, sizeof(s.params));
     *out = s;

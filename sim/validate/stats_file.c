@@ -31,7 +31,7 @@ static enum frag_err read_all(const char *path, char **text,
     *text = malloc(MAX_BYTES + 1);
     if (!*text) {
         fclose(in);
-        return FRAG_NOMEM;
+        return frag_no_memory(e, "%s", path);
     }
     length = fread(*text, 1, MAX_BYTES, in);
     (*text)[length] = '\0';
@@ -77,7 +77,7 @@ static enum frag_err check_depth(const char *path, const char *text,
     yajl_handle parser = yajl_alloc(&callbacks, NULL, &depth);
 
     if (!parser)
-        return FRAG_NOMEM;
+        return frag_no_memory(e, "%s", path);
     yajl_config(parser, yajl_allow_comments, 1); /* as yajl_tree_parse */
     yajl_parse(parser, (const unsigned char *)text, strlen(text));
     yajl_free(parser);
@@ -108,7 +108,7 @@ enum frag_err frag_stats_file_open(const char *path,
     enum frag_err err;
 
     if (!file)
-        return FRAG_NOMEM;
+        return frag_no_memory(e, "%s", path);
     err = read_all(path, &text, e);
     if (err == FRAG_OK)
         err = check_depth(path, text, e);

@@ -64,7 +64,7 @@ static enum frag_err run(struct checked_run *c,
     enum frag_err err;
 
     if (!spec.mem)
-        return FRAG_NOMEM;
+        return frag_no_memory(e, "the device");
     err = frag_replay(&spec, &result, e);
     if (err == FRAG_OK)
         frag_run_free(&result);
@@ -72,6 +72,7 @@ static enum frag_err run(struct checked_run *c,
     return err;
 }
 
+/* The only error is NOMEM, without a message. */
 static enum frag_err conclude(struct checked_run *c)
 {
     struct frag_validation *v = c->v;
@@ -111,7 +112,9 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     count_recorded(&c);
     err = run(&c, &setup, e);
     if (err == FRAG_OK)
-        err = conclude(&c);
+        err = conclude(&c) == FRAG_OK
+                  ? FRAG_OK
+                  : frag_no_memory(e, "the comparison with the recording");
     frag_recorded_setup_free(&setup);
     free(c.pairs);
     free(c.blocks);

@@ -191,6 +191,8 @@ static enum frag_err build(const struct frag_generator *generator,
     if (err == FRAG_OK)
         err = frag_build_finish(g.build, NULL, out, e);
     frag_build_close(g.build);
+    if (err == FRAG_NOMEM)
+        return frag_no_memory(e, "the trace %s", path);
     return err;
 }
 

@@ -251,7 +251,7 @@ static enum frag_err explain_snapshot(struct work *w)
                          w->o->trace->path, d->device);
     w->x->replayed = false;
     w->x->event = d->count ? d->count - 1 : 0;
-    FRAG_TRY(state_from_layout(&w->state, layout));
+    FRAG_TRY(state_from_layout(&w->state, layout, w->e));
     state_name(&w->state, NULL, 0);
     return FRAG_OK;
 }

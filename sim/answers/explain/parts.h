@@ -45,7 +45,8 @@ void state_close(struct state *s);
 /* Copies the blocks of a heap of the torch policy; sets nomem on failure. */
 void state_take(struct state *s, const struct frag_heap *heap);
 /* Copies a recorded layout. NOMEM. */
-enum frag_err state_from_layout(struct state *s, const struct frag_layout *l);
+enum frag_err state_from_layout(struct state *s, const struct frag_layout *l,
+                                struct frag_error *e);
 /* Sorts the blocks and finds the slot and event of each by its address. placed
  * has `slots` rows and is reordered; NULL if no addresses are known. */
 void state_name(struct state *s, struct placed *placed, uint32_t slots);

@@ -232,7 +232,7 @@ static enum frag_err watch_run(const struct attempt *a,
     enum frag_err err = FRAG_OK;
 
     if (a->anchored)
-        err = frag_anchors_make(&d->recorded, &arena);
+        err = frag_anchors_make(&d->recorded, &arena, e);
     if (err == FRAG_OK)
         err = replay(a, d, &arena, w, &run, e);
     frag_anchors_free(&arena);

@@ -41,7 +41,8 @@ void state_take(struct state *s, const struct frag_heap *heap)
     frag_torch_snapshot(heap, take, s);
 }
 
-enum frag_err state_from_layout(struct state *s, const struct frag_layout *l)
+enum frag_err state_from_layout(struct state *s, const struct frag_layout *l,
+                                struct frag_error *e)
 {
     for (uint64_t i = 0; i < l->segment_count; i++) {
         const struct frag_recorded_segment *g = &l->segments[i];
@@ -66,7 +67,7 @@ enum frag_err state_from_layout(struct state *s, const struct frag_layout *l)
                    });
         }
     }
-    return s->nomem ? FRAG_NOMEM : FRAG_OK;
+    return s->nomem ? frag_no_memory(e, "the blocks of the snapshot") : FRAG_OK;
 }
 
 static int blocks_by_address(const void *left, const void *right)

@@ -306,7 +306,8 @@ static enum frag_err write_pending(struct sweep *s, struct journal *j,
 {
     struct pending_entry *list = s->pending, *next;
     uint64_t *offsets = calloc(s->pending_count, sizeof(*offsets));
-    enum frag_err err = offsets ? FRAG_OK : FRAG_NOMEM;
+    enum frag_err err =
+        offsets ? FRAG_OK : frag_no_memory(e, "the entries of the journal");
 
     s->pending = NULL;
     s->last = &s->pending;
