@@ -244,7 +244,8 @@ static void a_failed_request_holds_nothing(void **state)
     assert_int_equal(h.requested, 8500);
     holders_close(&h);
     /* The peak is that of the blocks that were live: 1000 + 3000 + 9000. */
-    assert_int_equal(moment_read(t->devices, "peak", &peak, &error), FRAG_OK);
+    assert_int_equal(moment_read(t, t->devices, "peak", &peak, &error),
+                     FRAG_OK);
     assert_int_equal(peak, 2);
     frag_trace_close(t);
 }

@@ -586,6 +586,36 @@ static void every_planted_fault_is_caught_with_its_event(void **state)
     }
 }
 
+static bool cancel(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    (void)done;
+    (void)total;
+    return true;
+}
+
+/* The policy also keeps memory after its fini, which is not the reason. */
+static void the_first_error_is_told(void **state)
+{
+    struct frag_backend *mem = frag_arena_open(
+        &(struct frag_arena_options){.capacity = FRAG_UNLIMITED});
+    const struct frag_replay spec = {.trace = &trace,
+                                     .policy = &broken,
+                                     .params = "fault=keeps",
+                                     .mem = mem,
+                                     .check = true,
+                                     .repeat = 1,
+                                     .progress = cancel};
+    struct frag_error e = {""};
+    struct frag_run run;
+
+    (void)state;
+    assert_non_null(mem);
+    assert_int_equal(frag_replay(&spec, &run, &e), FRAG_CANCELLED);
+    assert_string_equal(e.text, "broken: cancelled");
+    frag_arena_close(mem);
+}
+
 static void what_is_not_broken_passes(void **state)
 {
     struct frag_error e = {""};
@@ -621,6 +651,7 @@ int main(void)
         cmocka_unit_test(no_two_blocks_share_memory),
         cmocka_unit_test(every_planted_fault_is_caught_with_its_event),
         cmocka_unit_test(a_fault_between_two_runs_is_told),
+        cmocka_unit_test(the_first_error_is_told),
         cmocka_unit_test(what_is_not_broken_passes),
         cmocka_unit_test(an_unchecked_run_gives_back_what_the_policy_kept),
     };

@@ -97,7 +97,8 @@ static enum frag_err find_peak(const struct frag_device_trace *d,
     return FRAG_OK;
 }
 
-static enum frag_err find_oom(const struct frag_device_trace *d,
+static enum frag_err find_oom(const struct frag_trace *t,
+                              const struct frag_device_trace *d,
                               uint64_t *event, struct frag_error *e)
 {
     const struct frag_recorded *r = &d->recorded;
@@ -108,8 +109,9 @@ static enum frag_err find_oom(const struct frag_device_trace *d,
             return FRAG_OK;
         }
     return frag_fail(e, FRAG_INVALID,
-                     "device %" PRIu32 ": the recording reports no OOM",
-                     d->device);
+                     "%s: device %" PRIu32 ": the recording reports no OOM; "
+                     "--at peak is the event at which most is requested",
+                     t->path, d->device);
 }
 
 static bool read_number(const char *text, uint64_t *number)
@@ -121,22 +123,26 @@ static bool read_number(const char *text, uint64_t *number)
     return *text >= '0' && *text <= '9' && !*end && !errno;
 }
 
-enum frag_err moment_read(const struct frag_device_trace *d, const char *text,
+enum frag_err moment_read(const struct frag_trace *t,
+                          const struct frag_device_trace *d, const char *text,
                           uint64_t *event, struct frag_error *e)
 {
     if (!d->count)
-        return frag_fail(e, FRAG_INVALID, "device %" PRIu32 " has no events",
-                         d->device);
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: device %" PRIu32 " has no events: nothing was "
+                         "recorded on it",
+                         t->path, d->device);
     if (!strcmp(text, "peak"))
         return find_peak(d, event, e);
     if (!strcmp(text, "oom"))
-        return find_oom(d, event, e);
+        return find_oom(t, d, event, e);
     if (!strcmp(text, "end"))
         *event = d->count - 1;
     else if (!read_number(text, event) || *event >= d->count)
         return frag_fail(e, FRAG_INVALID,
                          "--at: expected peak, oom, end or an event below "
-                         "%" PRIu64 ", found \"%.40s\"",
-                         d->count, text);
+                         "%" PRIu64 ", found \"%.40s\"; %s, device %" PRIu32
+                         ", has %" PRIu64 " events",
+                         d->count, text, t->path, d->device, d->count);
     return FRAG_OK;
 }

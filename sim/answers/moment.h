@@ -37,7 +37,8 @@ void moment_close(struct moment *m);
  * requested), "oom" (the last request that the recorded allocator could not
  * meet), "end", or the number of an event. INVALID, with what is known; NOMEM.
  */
-enum frag_err moment_read(const struct frag_device_trace *d, const char *text,
+enum frag_err moment_read(const struct frag_trace *t,
+                          const struct frag_device_trace *d, const char *text,
                           uint64_t *event,
                           struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -2,6 +2,7 @@
  */
 #include "sim/validate/recorded.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,27 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
     }
     set_params(spec, s.arena.total, s.params, sizeof(s.params));
     *out = s;
+    return FRAG_OK;
+}
+
+enum frag_err frag_recorded_can_start(const struct frag_trace *t,
+                                      const struct frag_device_trace *d,
+                                      const char *instead, struct frag_error *e)
+{
+    const struct frag_layout *start = &d->recorded.start;
+
+    for (uint64_t i = 0; i < start->segment_count; i++)
+        if (start->segments[i].is_expandable)
+            return frag_fail(
+                e, FRAG_UNSUPPORTED,
+                "%s: device %" PRIu32 ": expandable segments were held before "
+                "the first event, and the recorded allocator cannot be "
+                "repeated from there; record with torch.cuda.memory._record_"
+                "memory_history() before the job starts%s%s",
+                t->path, d->device,
+                instead ? ", or replay the requests on an empty device with "
+                        : "",
+                instead ? instead : "");
     return FRAG_OK;
 }
 

@@ -2,6 +2,7 @@
  * summarizes the comparison. */
 #include "sim/validate/validate.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "sim/replay/replay.h"
@@ -101,11 +102,19 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     struct frag_recorded_setup setup;
     enum frag_err err;
 
+    if (spec->device->count == spec->device->initial)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s: device %" PRIu32 " has no history, so there is "
+                         "nothing to compare; record with torch.cuda.memory."
+                         "_record_memory_history() before the job starts",
+                         spec->trace->path, spec->device->device);
     if (!c.recorded->addr || !c.recorded->has_actions)
         return frag_fail(e, FRAG_UNSUPPORTED,
                          "%s: expected a PyTorch snapshot, found a trace "
                          "without the answers of a recorded allocator",
                          spec->trace->path);
+    FRAG_TRY(frag_recorded_can_start(spec->trace, spec->device,
+                                     "`fragsim replay -p torch@recorded'", e));
     FRAG_TRY(frag_recorded_setup(spec, &setup, e));
     c.observer.action = check_action;
     c.observer.user = &c;

@@ -6,6 +6,7 @@
 
 #include "sim/answers/explain/parts.h"
 #include "sim/answers/moment.h"
+#include "sim/validate/recorded.h"
 #include "traces/torch_sizes.h"
 
 struct work {
@@ -263,7 +264,7 @@ static enum frag_err at_failure(struct work *w,
     uint64_t event = UINT64_MAX;
 
     if (w->o->at && strcmp(w->o->at, "oom") != 0)
-        FRAG_TRY(moment_read(d, w->o->at, &event, w->e));
+        FRAG_TRY(moment_read(w->o->trace, d, w->o->at, &event, w->e));
     *oom = oom_at(d, event);
     if (w->o->at && !*oom)
         return frag_fail(w->e, FRAG_INVALID,
@@ -283,6 +284,8 @@ static enum frag_err find_state(struct work *w)
     if (w->o->capacity)
         return explain_capacity(w);
     FRAG_TRY(at_failure(w, &oom));
+    FRAG_TRY(frag_recorded_can_start(w->o->trace, w->o->device,
+                                     "--capacity SIZE", w->e));
     return oom ? explain_recorded(w, oom) : explain_end(w);
 }
 

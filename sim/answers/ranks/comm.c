@@ -113,7 +113,7 @@ enum frag_err comm_measure(const struct frag_trace *t,
     uint64_t event;
 
     FRAG_TRY(find_main(d, &c.main, e));
-    FRAG_TRY(moment_read(d, "peak", &event, e));
+    FRAG_TRY(moment_read(t, d, "peak", &event, e));
     FRAG_TRY(moment_open(d, event, &m, e));
     for (uint64_t i = 0; i < m.count; i++)
         add(t, &m.blocks[i], &c);

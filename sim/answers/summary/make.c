@@ -384,27 +384,14 @@ bool summary_has_recorded(const struct frag_device_trace *d)
 static enum frag_err check_recorded(const struct summary_spec *spec,
                                     struct frag_error *e)
 {
-    const struct frag_layout *start = &spec->device->recorded.start;
-
     if (!summary_has_recorded(spec->device))
         return frag_fail(e, FRAG_UNSUPPORTED,
                          "%s: expected a PyTorch snapshot, found a trace "
                          "without the answers of a recorded allocator",
                          spec->trace->path);
-    for (uint64_t i = 0; i < start->segment_count; i++)
-        if (start->segments[i].is_expandable)
-            return frag_fail(
-                e, FRAG_UNSUPPORTED,
-                "%s: device %" PRIu32 ": expandable segments were held before "
-                "the first event, and the recorded allocator cannot be "
-                "repeated from there; %s",
-                spec->trace->path, spec->device->device,
-                is_snapshot(spec->device)
-                    ? "record with torch.cuda.memory._record_memory_history() "
-                      "before the job starts"
-                    : "-p torch@recorded -c inf replays the requests on an "
-                      "empty device");
-    return FRAG_OK;
+    return frag_recorded_can_start(
+        spec->trace, spec->device,
+        is_snapshot(spec->device) ? NULL : "-p torch@recorded -c inf", e);
 }
 
 enum frag_err summary_make(const struct summary_spec *spec, struct summary *out,

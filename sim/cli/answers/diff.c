@@ -80,7 +80,7 @@ static enum frag_err open_side(struct diff *s, const char *path, const char *at,
     if (!out->name)
         return frag_no_memory(e, "the name of %s", path);
     FRAG_TRY(input_device(out->trace, s->values->device, &out->device, e));
-    return moment_read(out->device, at, &out->event, e);
+    return moment_read(out->trace, out->device, at, &out->event, e);
 }
 
 static void close_side(struct side *s)

@@ -143,7 +143,7 @@ static enum frag_err visit(void *user, const struct input *in,
     struct work *w = user;
     uint64_t event;
 
-    FRAG_TRY(moment_read(in->device, w->values->at, &event, e));
+    FRAG_TRY(moment_read(in->trace, in->device, w->values->at, &event, e));
     if (!w->values->policies.count)
         return make_default(w, in, event, e);
     for (size_t i = 0; i < w->policy_count; i++)

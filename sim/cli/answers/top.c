@@ -82,7 +82,7 @@ static enum frag_err show(struct top *s, const struct frag_trace *t,
         return frag_no_memory(e, "the name of %s", t->path);
     err = input_device(t, v->device, &d, e);
     if (err == FRAG_OK)
-        err = moment_read(d, v->at, &event, e);
+        err = moment_read(t, d, v->at, &event, e);
     if (err == FRAG_OK) {
         options.by = v->by ? v->by - 1 : holders_best(t, d);
         err = holders_find(t, d, event, &options, &h, e);

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""check_params.py - every parameter that `fragsim policies` prints is accepted
+with its printed default, alone and all together, and changes nothing; and
+`fragsim conf` still refuses what PyTorch refuses.
+
+Environment: FRAGSIM (the tool; default build/fragsim)."""
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build/fragsim"))
+TRACE = os.path.join(ROOT, "tests/cli/small.csv")
+# Values that stand for "off" in fragsim's texts and not in PyTorch's.
+OFF = {"max_split_size_mb": "inf", "roundup_power2_divisions": "0",
+       "garbage_collection_threshold": "0"}
+
+
+def run(*command):
+    return subprocess.run([FRAGSIM, *command], capture_output=True, text=True,
+                          check=False)
+
+
+def row(policy):
+    done = run("replay", "-q", "-p", policy, "--json", "-", TRACE)
+    if done.returncode:
+        raise SystemExit(f"-p {policy}: {done.stderr}")
+    found = json.loads(done.stdout)["results"][0]
+    return found["params"], found["peak_reserved_bytes"]
+
+
+def check(policy):
+    equals = ":" if policy["name"] == "torch" else "="
+    plain = row(policy["name"])
+    texts = [f"{p['name']}{equals}{p['default']}" for p in policy["params"]
+             if p["default"] is not None]
+    for text in texts + [",".join(texts)] * bool(texts):
+        found = row(f"{policy['name']}:{text}")
+        if found != plain:
+            raise SystemExit(f"{policy['name']}:{text}: expected {plain}, "
+                             f"found {found}")
+    # What a result prints as the parameters is accepted, and is the same.
+    if plain[0] and row(f"{policy['name']}:{plain[0]}") != plain:
+        raise SystemExit(f"{policy['name']}:{plain[0]} is another policy")
+    return len(texts)
+
+
+def main():
+    policies = json.loads(run("policies", "--json", "-").stdout)["policies"]
+    count = sum(check(p) for p in policies)
+    if len(policies) < 10 or count < 20:
+        raise SystemExit(f"{len(policies)} policies, {count} parameters")
+    for key, value in OFF.items():
+        if run("conf", f"{key}:{value}").returncode != 1:
+            raise SystemExit(f"conf {key}:{value} is not refused")
+    print(f"{len(policies)} policies, {count} parameters")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
