@@ -6,6 +6,7 @@ with its printed default, alone and all together, and changes nothing; and
 Environment: FRAGSIM (the tool; default build/fragsim)."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -31,10 +32,11 @@ def row(policy):
 
 
 def check(policy):
-    equals = ":" if policy["name"] == "torch" else "="
     plain = row(policy["name"])
-    texts = [f"{p['name']}{equals}{p['default']}" for p in policy["params"]
-             if p["default"] is not None]
+    shown = run("policies", policy["name"]).stdout
+    texts = re.findall(r"^    (\w+[:=]\S+)$", shown, re.M)
+    if len(texts) != len(policy["params"]):
+        raise SystemExit(f"{policy['name']}: {texts}")
     for text in texts + [",".join(texts)] * bool(texts):
         found = row(f"{policy['name']}:{text}")
         if found != plain:

@@ -140,9 +140,8 @@ enum frag_err moment_read(const struct frag_trace *t,
         *event = d->count - 1;
     else if (!read_number(text, event) || *event >= d->count)
         return frag_fail(e, FRAG_INVALID,
-                         "--at: expected peak, oom, end or an event below "
-                         "%" PRIu64 ", found \"%.40s\"; %s, device %" PRIu32
-                         ", has %" PRIu64 " events",
-                         d->count, text, t->path, d->device, d->count);
+                         "%s: device %" PRIu32 ": --at: expected peak, oom, "
+                         "end or an event below %" PRIu64 ", found \"%.40s\"",
+                         t->path, d->device, d->count, text);
     return FRAG_OK;
 }

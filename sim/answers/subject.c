@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/steps/complete.h"
+
 static enum frag_err copy(const char *text, char **out, struct frag_error *e)
 {
     *out = strdup(text);
@@ -15,7 +17,8 @@ enum frag_err subject_copy(const struct input *in, const char *policy,
 {
     const struct frag_trace *t = in->trace;
 
-    *out = (struct subject){.device = in->device->device};
+    *out = (struct subject){.device = in->device->device,
+                            .died_at = frag_fatal_request(in->device)};
     FRAG_TRY(copy(in->name, &out->trace, e));
     FRAG_TRY(copy(t->path, &out->path, e));
     FRAG_TRY(copy(policy, &out->policy, e));
@@ -45,6 +48,7 @@ void subject_json(struct frag_json *j, const struct subject *s)
     frag_json_text(j, "path", s->path);
     frag_json_number(j, "device", s->device);
     frag_json_text(j, "policy", s->policy);
+    frag_json_count(j, "died_at_event", s->died_at);
 }
 
 void subject_json_notes(struct frag_json *j, const struct subject *s)

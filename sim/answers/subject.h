@@ -11,6 +11,8 @@ struct subject {
     char *path;   /* as the user wrote it */
     char *policy; /* as the user wrote it */
     uint32_t device;
+    uint64_t died_at; /* the request of which the job died on the device, as in
+                         traces/steps/complete.h; FRAG_NEVER: it did not */
     uint32_t note_count;
     char **notes; /* [note_count] */
 };

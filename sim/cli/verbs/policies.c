@@ -48,11 +48,13 @@ static const char *bound(const struct frag_param *p, double x,
     return text;
 }
 
-static void print_param(FILE *out, const struct frag_param *p)
+/* `assigns` is the character between a parameter and its value: PyTorch's
+ * grammar has a colon. */
+static void print_param(FILE *out, const struct frag_param *p, char assigns)
 {
     char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
 
-    printable_line(out, "    %s=%s", p->name, p->init);
+    printable_line(out, "    %s%c%s", p->name, assigns, p->init);
     if (p->choices)
         printable_line(out, "        %s (%s)", p->help, p->choices);
     else if (has_range(p))
@@ -72,15 +74,16 @@ static void print_policy(FILE *out, const struct frag_policy *p, bool details)
         if (p->needs & needs[i].flag)
             fprintf(out, "    needs: %s\n", needs[i].text);
     for (const struct frag_param *q = p->params; q && q->name; q++)
-        print_param(out, q);
+        print_param(out, q, p->configure ? ':' : '=');
 }
 
-static void json_param(struct frag_json *j, const struct frag_param *p)
+static void json_param(struct frag_json *j, const struct frag_param *p,
+                       bool own_grammar)
 {
     frag_json_line(j, 5);
     frag_json_object(j, NULL);
     frag_json_text(j, "name", p->name);
-    frag_json_text(j, "kind", kinds[p->kind]);
+    frag_json_text(j, "kind", own_grammar ? NULL : kinds[p->kind]);
     frag_json_text(j, "default", p->init);
     frag_json_text(j, "choices", p->choices);
     frag_json_real(j, "min", has_range(p) ? p->min : NAN);
@@ -103,7 +106,7 @@ static void json_policy(struct frag_json *j, const struct frag_policy *p)
     frag_json_end(j);
     frag_json_array(j, "params");
     for (const struct frag_param *q = p->params; q && q->name; q++)
-        json_param(j, q);
+        json_param(j, q, p->configure != NULL);
     frag_json_end(j);
     frag_json_end(j);
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/cli/answers/text/subject_text.h"
 #include "sim/cli/output/table.h"
 
 enum { RULE_HEADS = 7, POLL_HEADS = 13, OPTIONAL = 4, OOM_HEADS = 3 };
@@ -131,9 +132,11 @@ enum frag_err check_text(const struct checks *c, FILE *out, bool color)
 
     if (has_rules)
         FRAG_TRY(print_rules(c, out, color));
-    if (!c->question->period_count)
-        return FRAG_OK;
-    if (has_rules)
+    if (has_rules && c->question->period_count)
         fputc('\n', out);
-    return print_polls(c, out, color);
+    if (c->question->period_count)
+        FRAG_TRY(print_polls(c, out, color));
+    for (size_t i = 0; i < c->count; i++)
+        subject_say_death(&c->items[i].on, out);
+    return FRAG_OK;
 }

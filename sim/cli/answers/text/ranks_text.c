@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/cli/answers/text/subject_text.h"
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
 
@@ -171,5 +172,7 @@ enum frag_err ranks_text(const struct ranks *r, FILE *out, bool color)
         print_first(r, where, offsetof(struct rank, replayed), out);
     }
     print_basis(r, out);
+    for (size_t i = 0; i < r->count; i++)
+        subject_say_death(&r->items[i].on, out);
     return FRAG_OK;
 }
