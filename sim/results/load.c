@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/results/columns.h"
@@ -483,11 +484,16 @@ static enum frag_err unopened(const char *path, struct frag_error *e)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool free_to_read = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
     int why = errno;
+    struct stat st;
 
     if (fd >= 0)
         close(fd);
     if (fd < 0)
         return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(why));
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return frag_fail(e, FRAG_IO,
+                         "%s: expected a fragsim result file, found a folder",
+                         path);
     if (!free_to_read && why == EWOULDBLOCK)
         return frag_fail(e, FRAG_IO,
                          "%s: another program has locked the file for writing; "

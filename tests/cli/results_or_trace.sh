@@ -18,3 +18,9 @@ try plot torn.h5 compare -o x.svg
 head -c 3000 t.h5 >torn.h5
 try info torn.h5
 ls
+try diff a.h5 small.csv
+try diff a.h5 nothing.h5
+try diff a.h5
+try top small.csv small.csv
+mkdir folder
+try plot folder compare -o x.svg

@@ -319,7 +319,8 @@ static enum frag_err other_schema(const struct trace_reader *r,
         return frag_fail(r->e, FRAG_CORRUPT,
                          "%s: expected a trace, found a result file; see it "
                          "with `fragsim report %s -o report.html' or `fragsim "
-                         "plot %s compare -o compare.svg'",
+                         "plot %s compare -o compare.svg', and compare it "
+                         "with another one by `fragsim diff'",
                          r->path, r->path, r->path);
     return frag_fail(r->e, FRAG_CORRUPT, "%s:/%s: expected %s, found %.60s",
                      r->path, attribute, expected, found);

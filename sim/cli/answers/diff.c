@@ -223,9 +223,12 @@ static int check_use(const struct call *call, const struct values *v,
 
     if (frag_results_is(paths[0]) != frag_results_is(paths[1]))
         return cli_misuse(call,
-                          "expected two traces or two result files, found one "
-                          "of each: %s is a result file",
-                          paths[frag_results_is(paths[1])]);
+                          "expected two traces or two result files, found the "
+                          "result file %s and %s, which is none; `fragsim "
+                          "replay TRACE -o results.h5' makes a result file of "
+                          "a trace",
+                          paths[frag_results_is(paths[1])],
+                          paths[frag_results_is(paths[0])]);
     if (!strcmp(paths[0], "-") && !strcmp(paths[1], "-"))
         return cli_misuse(call, "-: expected stdin once, found it 2 times");
     if (results && (v->by || v->at_after || strcmp(v->at, "peak") ||

@@ -350,23 +350,16 @@ static int say_wrong(const struct comparison *s)
 /* Refuses result files, which the user may want to compare. */
 static int refuse_results(const struct call *call, const struct texts *args)
 {
-    char files[512] = "";
-    size_t used = 0;
-    bool any = false;
-
-    for (size_t i = 0; i < args->count; i++) {
-        any = any || frag_results_is(args->items[i]);
-        if (used < sizeof(files))
-            used += (size_t)snprintf(files + used, sizeof(files) - used, "%s ",
-                                     args->items[i]);
-    }
-    if (!any)
-        return EXIT_DONE;
-    return cli_misuse(call,
-                      "expected traces, which are run on a GPU and in the "
-                      "simulation, found result files; to compare results: "
-                      "fragsim plot %scompare -o compare.svg",
-                      files);
+    for (size_t i = 0; i < args->count; i++)
+        if (frag_results_is(args->items[i]))
+            return cli_misuse(
+                call,
+                "expected traces, which are run on a GPU and in the "
+                "simulation, found the result file %s; `fragsim diff' "
+                "compares two result files, and `fragsim plot FILE... compare "
+                "-o compare.svg' draws them",
+                args->items[i]);
+    return EXIT_DONE;
 }
 
 static int compare_run(const struct call *call, const void *values)
