@@ -70,12 +70,22 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* A frame of a library that was built without debug information has none. */
+static bool has_file(const struct frag_trace *t, const struct frag_frame *f)
+{
+    const char *file = string_of(t, f->file);
+
+    return *file && strcmp(file, "??") != 0;
+}
+
 const char *site_text(const struct frag_trace *t, uint32_t stack,
                       char text[SITE_TEXT])
 {
     const struct frag_frame *f = site_of(t, stack);
 
-    if (f)
+    if (f && !has_file(t, f))
+        snprintf(text, SITE_TEXT, "%.120s", string_of(t, f->function));
+    else if (f)
         snprintf(text, SITE_TEXT, "%.120s (%.100s:%" PRIu32 ")",
                  string_of(t, f->function), last_part(string_of(t, f->file)),
                  f->line);

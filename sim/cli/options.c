@@ -192,9 +192,8 @@ static error_t on_key(int key, char *text, struct argp_state *state)
 
     if (key == ARGP_KEY_ARG) {
         if (common->args.count == p->verb->args_max)
-            argp_error(state,
-                       "\"%s\" is one argument too many; expected only %s",
-                       text, p->verb->args);
+            argp_error(state, "\"%s\" is one argument too many; expected %s%s",
+                       text, *p->verb->args ? "only " : "none", p->verb->args);
         append(&common->args, given_text(p, text), state);
         return 0;
     }

@@ -41,7 +41,9 @@ static void put_request(const struct explain *x, FILE *out)
 
     if (!x->failed) {
         fprintf(out, "no request failed; the state %s\n",
-                x->replayed ? "after the last event" : "of the snapshot");
+                x->replayed ? "after the last event (--capacity SIZE explains "
+                              "the first failure on a device of that size)"
+                            : "of the snapshot");
         return;
     }
     fprintf(out,

@@ -13,6 +13,7 @@
 #include "sim/arena/arena.h"
 #include "sim/validate/recorded.h"
 #include "traces/printable.h"
+#include "traces/steps/complete.h"
 
 /* A run under way. */
 struct watched {
@@ -227,6 +228,18 @@ static void note_start(struct summary *s, const struct frag_device_trace *d)
                  s->event);
 }
 
+static void note_death(struct summary *s, const struct frag_device_trace *d)
+{
+    const uint64_t died = frag_fatal_request(d);
+
+    if (died < s->event)
+        add_note(s,
+                 "the job died at event %" PRIu64 ", and what it freed while "
+                 "it ended is free here; --at oom is the state at the failed "
+                 "request",
+                 died);
+}
+
 static void note_divergence(struct summary *s,
                             const struct frag_device_trace *d)
 {
@@ -371,6 +384,7 @@ static void conclude(const struct watched *w, const struct frag_run *run,
     if (out->is_snapshot)
         forget_past(out);
     note_start(out, spec->device);
+    note_death(out, spec->device);
     note_divergence(out, spec->device);
     note_requested(out);
 }

@@ -56,7 +56,7 @@ struct summary_fragmentation {
                                     relative to the request of the event */
 };
 
-enum { SUMMARY_NOTES = 4, SUMMARY_NOTE = 320 };
+enum { SUMMARY_NOTES = 5, SUMMARY_NOTE = 320 };
 
 struct summary {
     uint32_t device;

@@ -177,7 +177,7 @@ static const struct option_row options[] = {
     {"threshold", 0, "RATIO",
      "share of the capacity at which a monitor of --poll warns (default: 0.9)",
      OPTION_RATIO, AT(threshold), NULL},
-    REPLAY_OPTIONS(AT, "memory of the device; it decides before the file of "
+    REPLAY_OPTIONS(AT, "memory of the device; it overrides the file of "
                        "rules (default: unlimited)"),
     OUTPUT_JSON_OPTION(AT, "the same as JSON; - is stdout"),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),
@@ -198,8 +198,8 @@ const struct verb verb_check = {
         "needs a unit unless it is 0; a share is a percentage or a number up "
         "to 1. The lines `policy TEXT' and `capacity SIZE', each at most once, "
         "set how the traces are replayed, unless --policy and --capacity do. "
-        "A value that is not known, such as the growth of a trace with fewer "
-        "than two steps, keeps no rule.\n\n"
+        "A rule about a value that is not known, such as the growth of a "
+        "trace with fewer than two steps, fails.\n\n"
         "A rule judges what happened, so the traces are taken as they were "
         "recorded: the trace of a job that died is not completed, and its "
         "peaks are those until its death, which a line below the table says. "

@@ -147,8 +147,10 @@ static void show(struct work *w, const struct explain *x)
         explain_put_json(x, w->json, NULL);
         return;
     }
-    printable_line(w->out, "%s%s, device %" PRIu32, w->first ? "" : "\n",
-                   x->trace->path, x->device->device);
+    if (!w->first)
+        fputc('\n', w->out);
+    printable_line(w->out, "%s, device %" PRIu32, x->trace->path,
+                   x->device->device);
     explain_put_text(x, w->out);
     w->first = false;
 }

@@ -27,6 +27,9 @@ struct values {
 #define THE_TRACE    "@trace"
 #define THE_CAPACITY "@capacity"
 #define THE_PICTURE  "@picture"
+#define THE_MOMENT   "@moment"
+
+#define PICTURE_OPTION "-o" /* left out if nothing can be drawn */
 
 enum { WORDS = 16 };
 
@@ -39,7 +42,7 @@ static const struct part {
      "Why it died",
      "The failed request, the cause with its evidence, and changes that were "
      "replayed up to the request.",
-     {"explain", THE_TRACE, "-q", "-f", "-o", THE_PICTURE}},
+     {"explain", THE_TRACE, "-q", "-f", PICTURE_OPTION, THE_PICTURE}},
     {"change",
      "What to change",
      "The simplest setting of PyTorch's allocator with which the job survives "
@@ -52,8 +55,9 @@ static const struct part {
       "torch:expandable_segments:True", "-p", "best_fit"}},
     {"held",
      "Who holds the memory",
-     "The live blocks at the peak of the requested memory.",
-     {"top", THE_TRACE, "-q", "--at", "peak"}},
+     "The live blocks at the request of which the job died, or, if it did not "
+     "die, at the peak of the requested memory.",
+     {"top", THE_TRACE, "-q", "--at", THE_MOMENT}},
     {"steps",
      "Steps",
      "What each step of the job needs.",
@@ -64,8 +68,8 @@ static const struct part {
      {"leaks", THE_TRACE, "-q", "-c", THE_CAPACITY}},
     {"summary",
      "PyTorch's summary",
-     "torch.cuda.memory_summary() at the peak, and the fragmentation.",
-     {"summary", THE_TRACE, "-q", "--at", "peak"}},
+     "torch.cuda.memory_summary() at the same moment, and the fragmentation.",
+     {"summary", THE_TRACE, "-q", "--at", THE_MOMENT}},
 };
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
@@ -85,12 +89,38 @@ struct triage {
 
 /* ---- running ---- */
 
+/* A job that died is of interest where it died. The commands ask for one moment
+ * of all devices, so the trace must have only one. */
+static const char *moment_of(const struct frag_trace *t)
+{
+    const struct frag_recorded *r = &t->devices[0].recorded;
+
+    if (t->device_count != 1)
+        return "peak";
+    for (uint64_t i = 0; i < r->action_count; i++)
+        if (r->actions[i].action == FRAG_OOM_REPORTED)
+            return "oom";
+    return t->devices[0].added ? "oom" : "peak";
+}
+
 static const char *word_of(const struct triage *t, const char *word)
 {
     return !strcmp(word, THE_TRACE)      ? t->path
            : !strcmp(word, THE_CAPACITY) ? t->capacity
+           : !strcmp(word, THE_MOMENT)   ? moment_of(t->trace)
            : !strcmp(word, THE_PICTURE)  ? t->picture
                                          : word;
+}
+
+/* Whether the word is one of the picture, and no device has events to draw. */
+static bool is_left_out(const struct triage *t, const char *word)
+{
+    if (strcmp(word, PICTURE_OPTION) != 0 && strcmp(word, THE_PICTURE) != 0)
+        return false;
+    for (uint32_t i = 0; i < t->trace->device_count; i++)
+        if (t->trace->devices[i].count > t->trace->devices[i].initial)
+            return false;
+    return true;
 }
 
 static enum frag_err read_text(const char *path, char **text,
@@ -126,8 +156,9 @@ static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
 
     if (!output)
         return frag_no_memory(e, "the output of a command");
-    for (size_t k = 0; k < WORDS && parts[i].words[k]; k++)
-        argv[k + 1] = word_of(t, parts[i].words[k]);
+    for (size_t k = 0, n = 1; k < WORDS && parts[i].words[k]; k++)
+        if (!is_left_out(t, parts[i].words[k]))
+            argv[n++] = word_of(t, parts[i].words[k]);
     progress_step(t->progress, i + 1, PARTS, " parts", 1, parts[i].words[0]);
     err = child_run(&child, &t->codes[i], e);
     if (err == FRAG_OK)
@@ -232,23 +263,38 @@ static bool is_completed(const struct frag_trace *t)
     return false;
 }
 
+/* Whether the row of tune's table that has no knob ends without an OOM. */
+static bool default_survives(const char *text)
+{
+    size_t length;
+    const char *row = line_after(text, "#   0 ", &length);
+
+    return length && strncmp(row, "OOM", 3) != 0;
+}
+
 /* What to do: the line of tune that exports a setting, or why there is none. */
 static void put_change(const struct triage *t, const char *text, int code,
                        FILE *out)
 {
+    const char *steps =
+        is_completed(t->trace) ? " and of steps like the recorded ones" : "";
     char size[FRAG_SIZE_TEXT];
     size_t length;
     const char *setting =
         line_after(text, "export PYTORCH_CUDA_ALLOC_CONF=", &length);
 
     frag_size_format(t->values->capacity, size);
-    if (length)
+    if (length && default_survives(text))
+        fprintf(out,
+                "PyTorch's default settings survive at %s, by the replay of "
+                "what was recorded%s; with PYTORCH_CUDA_ALLOC_CONF=%.*s the "
+                "job reserves less.",
+                size, steps, (int)length, setting);
+    else if (length)
         fprintf(out,
                 "With PYTORCH_CUDA_ALLOC_CONF=%.*s it survives at %s, by the "
                 "replay of what was recorded%s.",
-                (int)length, setting, size,
-                is_completed(t->trace) ? " and of steps like the recorded ones"
-                                       : "");
+                (int)length, setting, size, steps);
     else if (code == EXIT_DONE)
         fprintf(out, "PyTorch's default settings survive at %s.", size);
     else if (code == EXIT_NO) {
@@ -320,7 +366,11 @@ static enum frag_err put_command(const struct triage *t,
         const char *word = !strcmp(part->words[k], THE_PICTURE)
                                ? "map.svg"
                                : word_of(t, part->words[k]);
-        char *quoted = cli_quoted(word);
+        char *quoted;
+
+        if (is_left_out(t, part->words[k]))
+            continue;
+        quoted = cli_quoted(word);
 
         fprintf(out, " %s", quoted ? quoted : "...");
         free(quoted);

@@ -35,7 +35,8 @@ void holders_say_moment(const struct holders *h, const char *at, FILE *out)
     fprintf(out, "event %" PRIu64, h->event);
     if (*at < '0' || *at > '9')
         fprintf(out, " (%s)", at);
-    fprintf(out, ": %" PRIu64 " blocks hold %s", h->live,
+    fprintf(out, ": %" PRIu64 " block%s %s", h->live,
+            h->live == 1 ? " holds" : "s hold",
             frag_size_format(held(h), size));
     if (h->pending)
         fprintf(out, ", of which %s are freed and wait for a stream",

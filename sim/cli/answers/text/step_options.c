@@ -48,6 +48,11 @@ enum frag_err step_command_table(struct step_command *c, const struct input *in,
 
 void step_source_put(FILE *out, const struct frag_steps *s)
 {
+    if (!s->count && s->mark) {
+        fputs("none; no complete step lies between the marks ", out);
+        printable_put(out, s->mark);
+        return;
+    }
     fputs(s->source == FRAG_STEPS_PERIOD ? "period of the events"
                                          : sources[s->source],
           out);

@@ -54,8 +54,8 @@ static void put_head(const struct steps_subject *on, const struct step_table *t,
                 t->steps.likeness * 100);
     fputc('\n', out);
     if (!t->steps.count)
-        fputs("No step was found: the one row is the whole trace. If the "
-              "recording has marks, --step-mark names them.\n",
+        fputs("The one row is the whole trace. If the recording has other "
+              "marks, --step-mark NAME finds the steps by them.\n",
               out);
 }
 
