@@ -97,8 +97,10 @@ ROOMS = {
     "sim/cli/verbs": ([], "sim/cli/review +"),
     "sim/cli/answers/held": ([], "sim/cli/output +"),
     "sim/cli/answers/text": ([], "sim/cli/review +"),
+    "sim/cli/answers/figures": ([], "sim/cli/answers/text +"),
     # the commands of sim/answers
-    "sim/cli/answers": ([], "sim/cli/answers/held sim/cli/answers/text +"),
+    "sim/cli/answers": ([], "sim/cli/answers/held "
+                            "sim/cli/answers/figures +"),
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.

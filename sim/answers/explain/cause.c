@@ -20,7 +20,7 @@ const char *const explain_cause_texts[EXPLAIN_CAUSE_COUNT] = {
 
 /* ---- totals ---- */
 
-static bool is_held(const struct state_block *b)
+static bool is_held(const struct explain_block *b)
 {
     return b->live || b->pending;
 }
@@ -30,15 +30,20 @@ static frag_size larger(frag_size a, frag_size b)
     return a > b ? a : b;
 }
 
-static bool is_own(const struct explain *x, const struct state_block *b)
+static bool is_own(const struct explain *x, const struct explain_block *b)
 {
     return b->stream == x->stream && b->pool == x->pool;
 }
 
-static void add_hole(struct explain *x, const struct state_block *b)
+bool explain_can_use(const struct explain *x, const struct explain_block *b)
 {
     const bool small = x->rounded <= FRAG_MIB;
 
+    return x->failed && !is_held(b) && is_own(x, b) && b->is_small == small;
+}
+
+static void add_hole(struct explain *x, const struct explain_block *b)
+{
     x->cached += b->size;
     x->holes++;
     x->largest = larger(x->largest, b->size);
@@ -48,11 +53,11 @@ static void add_hole(struct explain *x, const struct state_block *b)
         return;
     }
     x->own_cached += b->size;
-    if (b->is_small == small)
+    if (explain_can_use(x, b))
         x->own_largest = larger(x->own_largest, b->size);
 }
 
-static void add_block(struct explain *x, const struct state_block *b)
+static void add_block(struct explain *x, const struct explain_block *b)
 {
     x->reserved += b->size;
     if (!is_held(b)) {
@@ -64,7 +69,7 @@ static void add_block(struct explain *x, const struct state_block *b)
 }
 
 static struct explain_space *space_of(struct explain *x,
-                                      const struct state_block *b)
+                                      const struct explain_block *b)
 {
     uint64_t i = 0;
 
@@ -78,7 +83,7 @@ static struct explain_space *space_of(struct explain *x,
     return &x->spaces[i];
 }
 
-static void add_to_space(struct explain *x, const struct state_block *b)
+static void add_to_space(struct explain *x, const struct explain_block *b)
 {
     struct explain_space *space = space_of(x, b);
 
@@ -131,7 +136,7 @@ static void add_pin(struct explain *x, const struct state *s, uint64_t from,
     };
 
     for (uint64_t i = from; i < to; i++) {
-        const struct state_block *b = &s->blocks[i];
+        const struct explain_block *b = &s->blocks[i];
 
         pin.size += b->size;
         if (!is_held(b)) {
@@ -196,8 +201,8 @@ enum frag_err cause_sum(struct explain *x, const struct state *s,
 
 enum { GROWTH_STEPS = 4 }; /* fewer steps show no growth */
 
-bool cause_is_left(const struct frag_steps *steps, const struct state_block *b,
-                   uint64_t *step)
+bool cause_is_left(const struct frag_steps *steps,
+                   const struct explain_block *b, uint64_t *step)
 {
     if (!b->live)
         return false;
@@ -218,7 +223,7 @@ struct left {
 
 static void add_left(struct explain *x, struct left *left,
                      const struct frag_steps *steps,
-                     const struct state_block *b)
+                     const struct explain_block *b)
 {
     const uint32_t *stacks = x->device->stack;
     uint64_t step;

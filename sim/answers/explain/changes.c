@@ -189,7 +189,7 @@ enum { FREE_TRIES = 6 }; /* blocks that are tried, the smallest first */
 /* The free bytes around a block, if it were free, within its segment. */
 static frag_size hole_around(const struct state *s, uint64_t i)
 {
-    const struct state_block *b = &s->blocks[i];
+    const struct explain_block *b = &s->blocks[i];
     frag_size size = b->size;
 
     if (i && b[-1].segment == b->segment && !b[-1].live && !b[-1].pending)
@@ -217,7 +217,7 @@ static frag_size segment_size(const struct state *s, uint64_t i)
 static bool may_serve(const struct explain *x, const struct state *s,
                       uint64_t i)
 {
-    const struct state_block *b = &s->blocks[i];
+    const struct explain_block *b = &s->blocks[i];
     const frag_size hole = hole_around(s, i);
     const bool fits = hole >= x->rounded && b->stream == x->stream &&
                       b->pool == x->pool &&
@@ -230,15 +230,15 @@ static bool may_serve(const struct explain *x, const struct state *s,
 
 static int blocks_by_size(const void *left, const void *right)
 {
-    const struct state_block *a = *(const struct state_block *const *)left;
-    const struct state_block *b = *(const struct state_block *const *)right;
+    const struct explain_block *a = *(const struct explain_block *const *)left;
+    const struct explain_block *b = *(const struct explain_block *const *)right;
 
     if (a->size != b->size)
         return a->size < b->size ? -1 : 1;
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-static enum frag_err try_free(struct trial *t, const struct state_block *b)
+static enum frag_err try_free(struct trial *t, const struct explain_block *b)
 {
     const struct explain *x = t->x;
     const struct edit edit = {
@@ -258,8 +258,8 @@ static enum frag_err try_free(struct trial *t, const struct state_block *b)
     return try_change(t, &a, &change);
 }
 
-static enum frag_err try_blocks(struct trial *t,
-                                const struct state_block **list, uint64_t count)
+static enum frag_err
+try_blocks(struct trial *t, const struct explain_block **list, uint64_t count)
 {
     for (uint64_t i = 0; i < count && i < FREE_TRIES; i++) {
         FRAG_TRY(try_free(t, list[i]));
@@ -271,7 +271,7 @@ static enum frag_err try_blocks(struct trial *t,
 
 static enum frag_err try_frees(struct trial *t, const struct state *s)
 {
-    const struct state_block **list = calloc(s->count + 1, sizeof(*list));
+    const struct explain_block **list = calloc(s->count + 1, sizeof(*list));
     uint64_t count = 0;
     enum frag_err err;
 
@@ -312,7 +312,7 @@ static enum frag_err try_step_frees(struct trial *t, const struct state *s,
     if (!edits)
         return frag_no_memory(t->e, "the steps");
     for (uint64_t i = 0; i < s->count; i++) {
-        const struct state_block *b = &s->blocks[i];
+        const struct explain_block *b = &s->blocks[i];
         uint64_t step;
 
         if (cause_is_left(steps, b, &step))

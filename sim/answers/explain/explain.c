@@ -348,7 +348,8 @@ enum frag_err explain_make(const struct explain_options *options,
         err = find_state(&w);
     if (err == FRAG_OK)
         err = conclude(&w);
-    state_close(&w.state);
+    x.blocks = w.state.blocks;
+    x.block_count = w.state.count;
     if (err == FRAG_OK)
         *out = x;
     else
@@ -360,6 +361,7 @@ void explain_close(struct explain *x)
 {
     free(x->spaces);
     free(x->pins);
+    free(x->blocks);
     free(x->changes);
     *x = (struct explain){0};
 }

@@ -78,6 +78,17 @@ struct explain_pin {
                          */
 };
 
+/* A block of the allocator: live, pending, or a hole. */
+struct explain_block {
+    frag_addr segment, addr;
+    frag_size size, requested;
+    frag_stream stream;
+    frag_pool pool;
+    bool is_small, is_expandable, live, pending;
+    uint32_t slot;  /* UINT32_MAX: not known */
+    uint64_t event; /* its ALLOC; UINT64_MAX: not known */
+};
+
 enum explain_change_kind {
     EXPLAIN_SETTING,     /* another text of PYTORCH_CUDA_ALLOC_CONF */
     EXPLAIN_EMPTY_CACHE, /* calls of empty_cache */
@@ -148,6 +159,9 @@ struct explain {
     uint64_t space_count;
     struct explain_pin *pins; /* that with most free bytes first */
     uint64_t pin_count;
+    struct explain_block *blocks; /* by address; those of a segment lie
+                                     together */
+    uint64_t block_count;
     struct explain_change *changes; /* in the order of their attempts */
     uint64_t change_count;
     const struct explain_change *smallest; /* NULL: none serves the request */
@@ -177,6 +191,11 @@ enum frag_err explain_make(const struct explain_options *options,
                            struct explain *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 void explain_close(struct explain *x);
+
+/* Whether the failed request could use this hole if it were large enough: it is
+ * free, of the request's stream and pool, and of its class of sizes. False if
+ * no request failed. */
+bool explain_can_use(const struct explain *x, const struct explain_block *b);
 
 /* Writes the answer as text. */
 void explain_put_text(const struct explain *x, FILE *out);

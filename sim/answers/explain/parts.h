@@ -16,20 +16,9 @@
 
 /* ---- state.c ---- */
 
-/* A block of the allocator, live, pending or free. */
-struct state_block {
-    frag_addr segment, addr;
-    frag_size size, requested;
-    frag_stream stream;
-    frag_pool pool;
-    bool is_small, is_expandable, live, pending;
-    uint32_t slot;  /* UINT32_MAX: not known */
-    uint64_t event; /* its ALLOC; UINT64_MAX: not known */
-};
-
 /* Blocks by address; the blocks of a segment lie together. */
 struct state {
-    struct state_block *blocks;
+    struct explain_block *blocks;
     uint64_t count, room;
     bool nomem;
 };
@@ -103,8 +92,8 @@ enum frag_err cause_sum(struct explain *x, const struct state *s,
 /* Whether a step left the block behind: it is live, and was allocated in a step
  * that is neither the first, which also allocates what stays, nor the last,
  * whose blocks the next step may free. Sets *step then. */
-bool cause_is_left(const struct frag_steps *steps, const struct state_block *b,
-                   uint64_t *step);
+bool cause_is_left(const struct frag_steps *steps,
+                   const struct explain_block *b, uint64_t *step);
 /* Finds the steps before the event, and what they left behind. NOMEM. */
 enum frag_err cause_growth(struct explain *x, const struct state *s,
                            struct frag_error *e) FRAG_MUST_CHECK;

@@ -10,7 +10,7 @@ void state_close(struct state *s)
     *s = (struct state){0};
 }
 
-static void add(struct state *s, const struct state_block *b)
+static void add(struct state *s, const struct explain_block *b)
 {
     if (GROW(s->blocks, s->room, s->count + 1))
         s->blocks[s->count++] = *b;
@@ -20,7 +20,7 @@ static void add(struct state *s, const struct state_block *b)
 
 static void take(void *user, const struct frag_torch_block *b)
 {
-    add(user, &(const struct state_block){
+    add(user, &(const struct explain_block){
                   .segment = b->segment,
                   .addr = b->addr,
                   .size = b->size,
@@ -51,7 +51,7 @@ enum frag_err state_from_layout(struct state *s, const struct frag_layout *l,
             const struct frag_recorded_block *b =
                 &l->blocks[g->first_block + k];
 
-            add(s, &(const struct state_block){
+            add(s, &(const struct explain_block){
                        .segment = g->addr,
                        .addr = b->addr,
                        .size = b->size,
@@ -72,7 +72,7 @@ enum frag_err state_from_layout(struct state *s, const struct frag_layout *l,
 
 static int blocks_by_address(const void *left, const void *right)
 {
-    const struct state_block *a = left, *b = right;
+    const struct explain_block *a = left, *b = right;
 
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }

@@ -130,6 +130,13 @@ static bool is_kept(const struct crossing *c)
     return c->last > c->first;
 }
 
+/* The boundaries at which a quantity is known: what the last step keeps is not.
+ */
+static uint64_t count_known(const struct hunt *h, bool replaced)
+{
+    return replaced ? h->bounds : h->bounds - 1;
+}
+
 static void sum_group(struct hunt *h, const struct crossing *c, uint64_t n)
 {
     memset(h->all, 0, h->bounds * sizeof(*h->all));
@@ -176,6 +183,18 @@ static void count_left(const struct hunt *h, const struct crossing *c,
         }
 }
 
+/* Keeps what the group holds where each step begins. */
+static bool copy_values(const struct hunt *h, struct leak *leak)
+{
+    const frag_size *values = leak->replaced ? h->all : h->kept;
+
+    leak->value_count = count_known(h, leak->replaced);
+    leak->values = malloc(leak->value_count * sizeof(*values));
+    if (leak->values)
+        memcpy(leak->values, values, leak->value_count * sizeof(*values));
+    return leak->values != NULL;
+}
+
 static enum frag_err add_leak(struct hunt *h, const struct crossing *c,
                               uint64_t n, struct leak *leak)
 {
@@ -183,7 +202,7 @@ static enum frag_err add_leak(struct hunt *h, const struct crossing *c,
 
     describe(h, c, n, leak);
     count_left(h, c, n, leak);
-    if (!GROW(out->items, out->room, out->count + 1))
+    if (!GROW(out->items, out->room, out->count + 1) || !copy_values(h, leak))
         return frag_no_memory(h->e, "the leaks");
     out->items[out->count++] = *leak;
     return FRAG_OK;
@@ -195,11 +214,11 @@ static enum frag_err judge_group(struct hunt *h, struct crossing *c, uint64_t n)
     struct leak leak = {0};
 
     sum_group(h, c, n);
-    FRAG_TRY(growth_judge(h->kept + h->from, h->bounds - 1 - h->from,
+    FRAG_TRY(growth_judge(h->kept + h->from, count_known(h, false) - h->from,
                           &leak.growth, h->e));
     if (!leak.growth.grows) {
         leak.replaced = true;
-        FRAG_TRY(growth_judge(h->all + h->from, h->bounds - h->from,
+        FRAG_TRY(growth_judge(h->all + h->from, count_known(h, true) - h->from,
                               &leak.growth, h->e));
     }
     if (!leak.growth.grows)
@@ -380,6 +399,8 @@ enum frag_err leaks_find(const struct frag_trace *t,
 void leaks_close(struct leaks *l)
 {
     frag_steps_close(&l->steps);
+    for (uint64_t i = 0; i < l->count; i++)
+        free(l->items[i].values);
     free(l->items);
     *l = (struct leaks){0};
 }

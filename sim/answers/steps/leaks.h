@@ -44,7 +44,11 @@ struct leak {
                               after the last one */
     frag_size held;        /* bytes of these */
     struct growth growth;  /* of the second half of the steps */
-    bool replaced;         /* each step replaces its block by a larger one */
+    frag_size *values;     /* [value_count] bytes of its blocks where step i
+                              begins, from 0; growth judges those from
+                              leaks.from on */
+    uint64_t value_count;
+    bool replaced; /* each step replaces its block by a larger one */
 };
 
 struct leaks {

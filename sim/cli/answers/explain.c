@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/answers/explain/explain.h"
+#include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/figures/figure.h"
 #include "sim/cli/gnuplot/gnuplot.h"
@@ -17,7 +18,8 @@
 
 struct values {
     struct common common;
-    const char *at, *stats, *settings, *json, *picture;
+    const char *at, *stats, *settings, *json;
+    const char *picture, *map, *keep;
     frag_size limit, capacity, total;
     uint64_t device;
     bool force;
@@ -62,7 +64,7 @@ static enum frag_err settle(const struct values *v, struct explain_options *o,
     return FRAG_OK;
 }
 
-/* ---- the picture ---- */
+/* ---- the pictures ---- */
 
 /* A view of the events up to the failure. */
 static struct frag_device_trace cut_at(const struct explain *x)
@@ -86,11 +88,11 @@ static enum frag_err draw_view(const struct values *v, const struct explain *x,
     FRAG_TRY(policy_choice_params(view->policy, x->settings, x->trace->path,
                                   &params, e));
     name = frag_trace_name(x->trace->path);
-    err = name ? FRAG_OK : frag_no_memory(e, "the picture");
+    err = name ? FRAG_OK : frag_no_memory(e, "the map");
     if (err == FRAG_OK) {
         view->params = params;
         view->name = name;
-        err = figure_draw_trace(&figure_map, view, v->picture, NULL, e);
+        err = figure_draw_trace(&figure_map, view, v->map, v->keep, e);
     }
     free(name);
     free(params);
@@ -98,8 +100,8 @@ static enum frag_err draw_view(const struct values *v, const struct explain *x,
 }
 
 /* Draws the addresses of all blocks and holes up to the failure. */
-static enum frag_err draw(const struct values *v, const struct explain *x,
-                          struct progress *progress, struct frag_error *e)
+static enum frag_err draw_map(const struct values *v, const struct explain *x,
+                              struct progress *progress, struct frag_error *e)
 {
     const struct frag_device_trace cut = cut_at(x);
     struct trace_view view = {
@@ -112,11 +114,11 @@ static enum frag_err draw(const struct values *v, const struct explain *x,
     char text[1024];
     enum frag_err err;
 
-    if (!v->picture)
+    if (!v->map)
         return FRAG_OK;
     if (!x->replayed)
         return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s: the picture shows events, and the snapshot has "
+                         "%s: the map shows events, and the snapshot has "
                          "no history",
                          x->trace->path);
     snprintf(text, sizeof(text), "torch%s%s", *x->settings ? ":" : "",
@@ -126,6 +128,16 @@ static enum frag_err draw(const struct values *v, const struct explain *x,
     err = draw_view(v, x, &view, e);
     policy_choice_free(&policy);
     return err;
+}
+
+/* Draws the moment of the failure, and what led there. */
+static enum frag_err draw(const struct values *v, const struct input *in,
+                          const struct explain *x, struct progress *progress,
+                          struct frag_error *e)
+{
+    if (v->picture)
+        FRAG_TRY(draw_holes(x, in->name, v->picture, v->keep, e));
+    return draw_map(v, x, progress, e);
 }
 
 /* ---- the answers ---- */
@@ -159,16 +171,19 @@ static enum frag_err visit(void *user, const struct input *in,
                            struct frag_error *e)
 {
     struct work *w = user;
+    const struct frag_device_trace *one;
     struct explain x;
     enum frag_err err;
 
+    if (w->values->picture || w->values->map)
+        FRAG_TRY(input_device(in->trace, w->values->device, &one, e));
     w->options.trace = in->trace;
     w->options.device = in->device;
     w->options.user = &w->progress;
     progress_step(&w->progress, 0, 0, " events", 1, in->name);
     FRAG_TRY(explain_make(&w->options, &x, e));
     show(w, &x);
-    err = draw(w->values, &x, &w->progress, e);
+    err = draw(w->values, in, &x, &w->progress, e);
     explain_close(&x);
     return err;
 }
@@ -208,14 +223,18 @@ static int explain_run(const struct call *call, const void *values)
     struct frag_error e = {""};
     int code;
 
-    if (v->picture && !gnuplot_can_draw(v->picture))
-        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
+    if ((v->picture && !gnuplot_can_draw(v->picture)) ||
+        (v->map && !gnuplot_can_draw(v->map)))
+        return cli_misuse(call, "expected -o or --map FILE.svg, FILE.png or "
+                                "FILE.pdf");
     if (v->capacity && (v->at || v->limit))
         return cli_misuse(call, "--capacity explains the first failure of a "
                                 "replay: it excludes --at and --limit");
     code = cli_may_write(call, v->json, v->force);
     if (code == EXIT_DONE && v->picture)
         code = cli_may_replace(call, v->picture, v->force);
+    if (code == EXIT_DONE && v->map)
+        code = cli_may_replace(call, v->map, v->force);
     if (code != EXIT_DONE)
         return code;
     w.progress = progress_start(&v->common);
@@ -253,9 +272,15 @@ static const struct option_row options[] = {
     {"device", 0, "N", "number of the device (default: all)", OPTION_NUMBER,
      AT(device), NULL},
     {"output", 'o', "FILE",
-     "draw the addresses of all blocks and holes up to the failure: .svg, "
-     ".png or .pdf",
+     "draw the segments at the failure to scale, with their holes and the "
+     "request: .svg, .png or .pdf",
      OPTION_TEXT, AT(picture), NULL},
+    {"map", 0, "FILE",
+     "draw the addresses of all blocks and holes up to the failure, as "
+     "`fragsim plot SNAPSHOT map' does: .svg, .png or .pdf",
+     OPTION_TEXT, AT(map), NULL},
+    {"keep", 0, "DIR", "keep the gnuplot scripts of -o and --map and their "
+     "data here", OPTION_TEXT, AT(keep), NULL},
     {"json", 0, "FILE", "write the answer as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
@@ -283,7 +308,7 @@ const struct verb verb_explain = {
         "before. What comes after the request is not known: `fragsim tune' "
         "completes the trace and searches for a setting that lasts.",
     .example = "fragsim explain traces/bundled/"
-               "lstm_varlen__cap_below.pickle.xz",
+               "lstm_varlen__cap_below.pickle.xz -o holes.svg",
     .options = options,
     .size = sizeof(struct values),
     .defaults = &(const struct values){.device = INPUT_ANY_DEVICE},

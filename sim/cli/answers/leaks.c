@@ -1,4 +1,5 @@
 /* leaks.c - the command leaks: which places keep more memory in each step. */
+#include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/leaks_text.h"
 #include "sim/cli/answers/text/step_options.h"
 
@@ -35,7 +36,9 @@ static enum frag_err show(struct step_command *c, const struct input *in,
         leaks_json_put(in, l, &reach, c->json);
     else if (leaks_text_put(in, l, &reach, c->out, c->color) != FRAG_OK)
         return frag_no_memory(e, "the table of leaks");
-    return FRAG_OK;
+    return c->values->picture ? draw_leaks(in, l, &reach, c->values->picture,
+                                           c->values->keep, e)
+                              : FRAG_OK;
 }
 
 static enum frag_err answer(struct step_command *c, const struct input *in,
@@ -56,7 +59,8 @@ static int leaks_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    STEP_OPTIONS("also say when the leaks will have filled this much memory"),
+    STEP_OPTIONS("also say when the leaks will have filled this much memory",
+                 "what each leak holds in each step, with its growth"),
     {0},
 };
 
@@ -90,7 +94,8 @@ const struct verb verb_leaks = {
         "loss and a hidden layer of each step in a list, and with them the "
         "input of the step: three lines of the function w_leak are named, with "
         "2 MiB, 1 MiB and 340 KiB a step.",
-    .example = "fragsim leaks traces/bundled/leak_frames.pickle.xz -c 80GiB",
+    .example = "fragsim leaks traces/bundled/leak_frames.pickle.xz -c 80GiB "
+               "-o leaks.svg",
     .options = options,
     .size = sizeof(struct step_values),
     .defaults = &(const struct step_values)STEP_DEFAULTS,

@@ -1,6 +1,20 @@
 /* steps.c - the command steps: what each step of a trace needs. */
+#include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/step_options.h"
 #include "sim/cli/answers/text/steps_text.h"
+
+static enum frag_err show(struct step_command *c,
+                          const struct steps_subject *on,
+                          const struct step_table *t, struct frag_error *e)
+{
+    if (c->json)
+        steps_json_put(on, t, c->json);
+    else if (steps_text_put(on, t, c->out, c->color) != FRAG_OK)
+        return frag_no_memory(e, "the table of steps");
+    return c->values->picture
+               ? draw_steps(on, t, c->values->picture, c->values->keep, e)
+               : FRAG_OK;
+}
 
 static enum frag_err answer(struct step_command *c, const struct input *in,
                             struct frag_error *e)
@@ -8,15 +22,12 @@ static enum frag_err answer(struct step_command *c, const struct input *in,
     struct steps_subject on = {
         in, NULL, c->values->capacity ? c->values->capacity : FRAG_UNLIMITED};
     struct step_table table;
-    enum frag_err err = FRAG_OK;
+    enum frag_err err;
 
     FRAG_TRY(step_command_table(c, in, on.capacity, &table, &on.policy, e));
-    if (c->json)
-        steps_json_put(&on, &table, c->json);
-    else
-        err = steps_text_put(&on, &table, c->out, c->color);
+    err = show(c, &on, &table, e);
     step_table_close(&table);
-    return err == FRAG_OK ? err : frag_no_memory(e, "the table of steps");
+    return err;
 }
 
 static int steps_run(const struct call *call, const void *values)
@@ -25,7 +36,8 @@ static int steps_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    STEP_OPTIONS("memory of the device (default: inf)"),
+    STEP_OPTIONS("memory of the device (default: inf)",
+                 "the peaks of each step and what is live where it begins"),
     {0},
 };
 
@@ -48,7 +60,8 @@ const struct verb verb_steps = {
         "ten complete steps: its inputs vary, the peaks of these steps reach "
         "from 776 MiB to 3.12 GiB, and the step that it did not finish asks "
         "for 4.426 GiB.",
-    .example = "fragsim steps traces/bundled/lstm_varlen__cap_below.pickle.xz",
+    .example = "fragsim steps traces/bundled/lstm_varlen__cap_below.pickle.xz "
+               "-o steps.svg",
     .options = options,
     .size = sizeof(struct step_values),
     .defaults = &(const struct step_values)STEP_DEFAULTS,

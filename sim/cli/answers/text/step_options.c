@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/answer.h"
 #include "traces/printable.h"
 
@@ -85,8 +86,11 @@ static enum frag_err visit(void *user, const struct input *in,
                            struct frag_error *e)
 {
     struct step_command *c = user;
+    const struct frag_device_trace *one;
 
     FRAG_TRY(input_has_history(in, e));
+    if (c->values->picture)
+        FRAG_TRY(input_device(in->trace, c->values->cell.device, &one, e));
     progress_clear(&c->progress);
     if (c->shown++ && !c->json)
         fputc('\n', c->out);
@@ -124,6 +128,20 @@ static enum frag_err run(struct step_command *c, struct frag_error *e)
                         e);
 }
 
+static int may_write(const struct call *call, const struct step_values *v)
+{
+    const int code = cli_may_write(call, v->json, v->force);
+
+    if (code != EXIT_DONE || !v->picture)
+        return code;
+    if (!gnuplot_can_draw(v->picture))
+        return cli_misuse(call, "expected -o FILE.svg, FILE.png or FILE.pdf");
+    if (v->common.args.count > 1)
+        return cli_misuse(call, "-o draws one trace; found %zu",
+                          v->common.args.count);
+    return cli_may_replace(call, v->picture, v->force);
+}
+
 int step_command_run(const struct call *call, const struct step_values *values,
                      enum frag_err (*answer)(struct step_command *c,
                                              const struct input *in,
@@ -132,7 +150,7 @@ int step_command_run(const struct call *call, const struct step_values *values,
     struct step_command c = {.call = call, .values = values, .answer = answer};
     struct frag_error e = {""};
     enum frag_err err;
-    int code = cli_may_write(call, values->json, values->force);
+    int code = may_write(call, values);
 
     if (code != EXIT_DONE)
         return code;

@@ -16,6 +16,7 @@ struct step_values {
     const char *policy;      /* NULL: torch, with the recorded settings */
     frag_size capacity;      /* 0: unlimited */
     const char *json;
+    const char *picture, *keep;
     bool force;
 };
 
@@ -28,7 +29,7 @@ struct step_values {
  */
 /* clang-format off */
 #define STEP_AT(field) offsetof(struct step_values, field)
-#define STEP_OPTIONS(CAPACITY)                                                 \
+#define STEP_OPTIONS(CAPACITY, PICTURE)                                        \
     {"step-mark", 0, "NAME",                                                   \
      "marks of the recording at whose ends steps begin, without a trailing "   \
      "number (default: those that fit best, or the period of the events)",     \
@@ -40,6 +41,10 @@ struct step_values {
     {"capacity", 'c', "SIZE", CAPACITY, OPTION_SIZE, STEP_AT(capacity), NULL}, \
     {"json", 0, "FILE", "the same as JSON; - is stdout", OPTION_TEXT,          \
      STEP_AT(json), NULL},                                                     \
+    {"output", 'o', "FILE", "draw " PICTURE ": .svg, .png or .pdf",            \
+     OPTION_TEXT, STEP_AT(picture), NULL},                                     \
+    {"keep", 0, "DIR", "keep the gnuplot script of -o and its data here",      \
+     OPTION_TEXT, STEP_AT(keep), NULL},                                        \
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,          \
      STEP_AT(force), NULL},                                                    \
     {"device", 0, "N", "only this device of the trace (default: all)",         \

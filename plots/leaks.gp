@@ -1,0 +1,154 @@
+# leaks.gp - draws what each leak holds where each step begins, with the line of
+#            its growth, and below it the peaks of the steps.
+# in:  PREFIX.facts.tsv  one row: trace, policy (empty: no capacity), verdict,
+#                        steps, from (the first examined step), leaks, shown,
+#                        rate (bytes a step, of all), capacity (bytes; -1: none),
+#                        least, most (steps until it is full; -1: not known)
+#      PREFIX.sites.tsv  label, slope (bytes a step), base (bytes of the
+#                        growth's line at step 0), last (step): one row for each
+#                        leak that is shown, the fastest first
+#      PREFIX.tsv        step, held (bytes): one block for each leak
+#      PREFIX.steps.tsv  step, live_at_begin, peak_requested (bytes)
+# out: SVG, PNG or PDF, by its suffix
+# usage: gnuplot -e "in='leaks'; out='leaks.svg'" leaks.gp
+set datafile separator tab
+set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
+
+trace = ""; policy = ""; verdict = ""
+array f[11]
+stats in.".facts.tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
+    verdict = strcol(3), sum [k=4:11] (f[k] = column(k), 0), 0) nooutput
+steps = f[4]; from = f[5]; leaks = f[6]; n = int(f[7]); rate = f[8]
+capacity = f[9]; least = f[10]; most_left = f[11]
+size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
+    b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : sprintf("%.1f KiB", b/2.0**10)
+unit_of(b) = b < 2**20 ? 2.0**10 : b < 2**30 ? 2.0**20 : 2.0**30
+word_of(u) = u < 2**20 ? "KiB" : u < 2**30 ? "MiB" : "GiB"
+
+array labels[n > 0 ? n : 1]; array slopes[n > 0 ? n : 1]
+array bases[n > 0 ? n : 1]; array lasts[n > 0 ? n : 1]
+label = ""; slope = 0.0; base = 0.0
+held = 1.0
+do for [i=1:n] {
+    stats in.".sites.tsv" skip 1 every ::i-1::i-1 using (label = strcol(1), \
+        slope = $2, base = $3, $4) nooutput
+    labels[i] = label
+    slopes[i] = slope
+    bases[i] = base
+    lasts[i] = STATS_max
+    end = base + slope*lasts[i]
+    held = end > held ? end : held
+}
+set datafile commentschars "#"
+if (n > 0) {
+    stats in.".tsv" using 2 nooutput
+    held = STATS_max > held ? STATS_max : held
+}
+peak = 1.0
+if (steps > 0) {
+    stats in.".steps.tsv" skip 1 using 3 nooutput
+    peak = STATS_max > 0 ? STATS_max : 1.0
+}
+up = unit_of(held)
+down = unit_of(peak)
+# A round distance of five labels or fewer.
+tens(x) = 10.0**floor(log10(x))
+round_up(x) = x <= tens(x) ? tens(x) : x <= 2*tens(x) ? 2*tens(x) : \
+    x <= 5*tens(x) ? 5*tens(x) : 10*tens(x)
+distance(top) = round_up(top/5.0)
+
+wide = 1000
+left = 92.0; right = 24.0
+head = 92.0 + 21*n
+tall = n > 0 ? 270.0 : 0.0
+gap = n > 0 ? 46.0 : 14.0
+below = n > 0 ? 150.0 : 260.0
+foot = 72.0
+high = int(head + tall + gap + below + foot)
+marks = 1.1
+suffix = out[strlen(out)-2:]
+if (suffix eq "png") {
+    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
+} else { if (suffix eq "pdf") {
+    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
+        background "white"
+} else {
+    marks = 0.7
+    set terminal svg size wide,high font "Helvetica,14" background "white"
+} }
+set output out
+# Okabe and Ito's palette; the points differ too.
+array ink[6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", \
+    "#000000"]
+array shape[6] = [7, 9, 5, 13, 6, 8]
+
+set multiplot
+set border 3 linecolor "#555555"
+set tics nomirror out textcolor "#333333"
+set grid ytics linecolor "#dddddd" linetype 1 linewidth 1
+set style fill solid 1.0 noborder
+set lmargin at screen left/wide
+set rmargin at screen 1 - right/wide
+set xrange [0.4:(steps > 0 ? steps : 1) + 0.6]
+set boxwidth 0.84
+unset key
+
+title = "Leaks of ".trace
+set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
+    font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
+words = verdict eq "leak" ? sprintf("%.0f leak%s of ", leaks, leaks > 1 ? \
+    "s" : "").size(rate)." a step together".(leaks > n ? sprintf("; the %d " \
+    ."fastest are shown", n) : "").". Dashed: the growth from step ". \
+    sprintf("%.0f", from)." on." : verdict eq "none" ? sprintf("No site " \
+    ."keeps more memory from step to step, from step %.0f on.", from) : \
+    sprintf("Unknown: %.0f complete steps are too few to show growth.", steps)
+set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left font ",12" \
+    textcolor "#555555"
+set label 3 (least < 0 ? "" : policy." fills ".size(capacity). \
+    sprintf(" between %.0f and %.0f steps after the last one.", least, \
+    most_left)) noenhanced at screen 24.0/wide, screen 1 - 66.0/high left \
+    font ",12" textcolor "#555555"
+if (n > 0) {
+    do for [i=1:n] {
+        y = high - 70.0 - 21*i
+        set label 10+i labels[i] noenhanced at screen (left + 36)/wide, \
+            screen y/high left font ",12" textcolor "#222222"
+        set label 20+i "" at screen (left + 18)/wide, screen y/high \
+            point pointtype shape[i] pointsize 1.3*marks \
+            linecolor rgb ink[i]
+    }
+    set tmargin at screen 1 - head/high
+    set bmargin at screen (foot + below + gap)/high
+    set yrange [0:1.06*held/up]
+    set ylabel "held, ".word_of(up) textcolor "#333333"
+    set format x ""
+    every_n = steps > 40 ? int(ceil(steps/20.0)) : 1
+    set samples 2
+    plot for [i=1:n] in.".tsv" index i-1 using 1:($2/up) with linespoints \
+             linecolor rgb ink[i] linewidth 2 pointtype shape[i] \
+             pointsize marks pointinterval every_n, \
+         for [i=1:n] [from:lasts[i]] (bases[i] + slopes[i]*x)/up with lines \
+             linecolor rgb "#333333" linewidth 1.5 dashtype 2
+    do for [i=1:n] { unset label 10+i; unset label 20+i }
+    unset label 1; unset label 2; unset label 3
+}
+set tmargin at screen (foot + below)/high
+set bmargin at screen foot/high
+set yrange [0:1.1*peak/down]
+set ytics distance(1.1*peak/down)
+set ylabel word_of(down) textcolor "#333333"
+set format x "%g"
+set xlabel "step" textcolor "#333333"
+set key at screen 1 - right/wide, screen (foot + below + 30)/high right top \
+    horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
+if (steps > 0) {
+    plot in.".steps.tsv" skip 1 using 1:($3/down) with boxes \
+             linecolor rgb "#56B4E9" title "peak requested", \
+         "" skip 1 using 1:($2/down) with lines linecolor rgb "#00436B" \
+             linewidth 2 title "live at begin"
+} else {
+    plot NaN notitle
+}
+unset multiplot

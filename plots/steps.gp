@@ -1,0 +1,122 @@
+# steps.gp - draws what each step of a trace needs: peak reserved and peak
+#            requested as bars, what is live where the step begins as a line
+# in:  PREFIX.facts.tsv  one row: trace, policy, steps, stride (steps that a bar
+#                        shows), capacity (bytes; -1: unlimited), slope (bytes a
+#                        step; 0: no growth), base (bytes of the growth's line
+#                        at step 0), from (its first step), left (steps until
+#                        the capacity is exceeded; -1: not known)
+#      PREFIX.tsv        step (its place), part (before, step, after),
+#                        live_at_begin, peak_requested, peak_reserved (bytes),
+#                        ooms
+# out: SVG, PNG or PDF, by its suffix
+# usage: gnuplot -e "in='steps'; out='steps.svg'" steps.gp
+set datafile separator tab
+set encoding utf8
+# A name may begin with #.
+set datafile commentschars ""
+
+trace = ""; policy = ""
+array f[9]
+stats in.".facts.tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
+    sum [k=3:9] (f[k] = column(k), 0), 0) nooutput
+steps = f[3]; stride = f[4]; capacity = f[5]; slope = f[6]; base = f[7]
+from = f[8]; rest = f[9]
+stats in.".tsv" skip 1 using 1:5 nooutput
+first = STATS_min_x; last = STATS_max_x
+most = STATS_max_y > 0 ? STATS_max_y : 1.0
+stats in.".tsv" skip 1 using 6 nooutput
+ooms = STATS_sum
+unit = most < 2**30 ? 2.0**20 : 2.0**30
+size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
+    b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : sprintf("%.1f KiB", b/2.0**10)
+near = capacity > 0 && capacity < 1.6*most ? capacity : most
+# The line of the growth ends where the steps end.
+end = steps > 0 ? steps : 1
+
+wide = 1000
+high = 460
+left = 92.0; right = 24.0; head = 118.0; foot = 72.0
+marks = 1.3
+suffix = out[strlen(out)-2:]
+if (suffix eq "png") {
+    set terminal pngcairo size wide,high font "Helvetica,13" background "white"
+} else { if (suffix eq "pdf") {
+    set terminal pdfcairo size wide/100.0,high/100.0 font "Helvetica,13" \
+        background "white"
+} else {
+    marks = 0.8
+    set terminal svg size wide,high font "Helvetica,14" background "white"
+} }
+set output out
+# Okabe and Ito's palette, which the colour-blind can tell apart.
+reserved = "#F0C36B"
+requested = "#56B4E9"
+live = "#00436B"
+failed = "#D55E00"
+
+set lmargin at screen left/wide
+set rmargin at screen 1 - right/wide
+set tmargin at screen 1 - head/high
+set bmargin at screen foot/high
+set border 3 linecolor "#555555"
+set tics nomirror out textcolor "#333333"
+set grid ytics linecolor "#dddddd" linetype 1 linewidth 1
+set style fill solid 1.0 noborder
+set xrange [first - 0.6*stride:last + 0.6*stride]
+set yrange [0:1.08*near/unit]
+set xlabel "step".(stride > 1 ? sprintf(" (a bar shows the largest of %d " \
+    ."steps)", int(stride)) : "") textcolor "#333333"
+set ylabel (unit > 2**20 ? "GiB" : "MiB") textcolor "#333333"
+# The parts before and after the steps have words for numbers.
+if (steps > 0) {
+    apart = steps <= 20 ? 1 : steps <= 50 ? 5 : 10.0**floor(log10(steps/2.0))
+    apart = steps/apart > 12 ? 2*apart : apart
+    set xtics apart, apart, steps
+    if (apart == 1) { set xtics 1, 1, steps }
+} else { unset xtics }
+if (first == 0) { set xtics add ("before" 0) }
+if (last > steps && steps > 0) { set xtics add ("after" last) }
+if (steps == 0) { set xtics ("the whole trace" 0) }
+
+title = "Steps of ".trace.", ".policy
+set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
+    font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
+words = steps == 0 ? "No step was found." : sprintf("%d complete step%s; " \
+    ."largest peak reserved ", int(steps), steps == 1 ? "" : "s").size(most)."."
+words = words.(slope > 0 ? " What is live grows by ".size(slope)." a step." : \
+    "").(ooms > 0 ? sprintf(" %d request%s failed.", int(ooms), ooms == 1 ? \
+    "" : "s") : "")
+# A capacity far above the bars is named and not drawn.
+then = rest >= 0 ? sprintf("At this rate the peak requested exceeds the " \
+    ."capacity, ".size(capacity).", %.0f steps after the last one.", rest) : \
+    near < capacity ? "The capacity, ".size(capacity).", lies above the " \
+    ."picture." : ""
+set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left \
+    font ",12" textcolor "#555555"
+set label 3 then at screen 24.0/wide, screen 1 - 66.0/high left \
+    font ",12" textcolor "#555555"
+set key at screen 1 - right/wide, screen 1 - 80.0/high right top \
+    horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
+if (near == capacity) {
+    set arrow 1 from graph 0, first capacity/unit to graph 1, \
+        first capacity/unit nohead dashtype 2 linewidth 1.5 \
+        linecolor "#333333" front
+}
+set boxwidth 0.84*stride
+line(x) = (base + slope*x)/unit
+set samples 2
+plot in.".tsv" skip 1 using 1:($5/unit) with boxes linecolor rgb reserved \
+         title "peak reserved", \
+     "" skip 1 using 1:($4/unit) with boxes linecolor rgb requested \
+         title "peak requested", \
+     "" skip 1 using 1:($3/unit) with linespoints linecolor rgb live \
+         linewidth 2 pointtype 7 pointsize (last > 60 ? 0 : 0.5*marks) \
+         title "live at begin", \
+     [from:end] (slope > 0 ? line(x) : NaN) with lines \
+         linecolor rgb failed linewidth 3 dashtype (12,8) \
+         title (slope > 0 ? "growth" : ""), \
+     (near == capacity ? NaN : NaN) with lines dashtype 2 linewidth 1.5 \
+         linecolor "#333333" title (near == capacity ? "capacity" : ""), \
+     in.".tsv" skip 1 using ($6 > 0 ? $1 : NaN):($5/unit) with points \
+         pointtype 11 pointsize marks linecolor rgb failed \
+         title (ooms > 0 ? "OOM" : "")
