@@ -9,7 +9,8 @@
 #      PREFIX.tsv         row, from, to (pixels), kind: 0 live, 1 pending, 2
 #                         free, 3 free and of no use for the request
 #      PREFIX.frames.tsv  row, from, to, kind: segment, largest (hole), usable
-#                         (the largest hole that the request can use)
+#                         (the largest hole that the request can use), goes_on
+#                         (1: the frame continues in the next row)
 #      PREFIX.spaces.tsv  row, space, reserved, cached: at its first row; bytes,
 #                         -1: no number
 # out: SVG, PNG or PDF, by its suffix
@@ -29,15 +30,16 @@ cached = f[13]; holes = f[14]; largest = f[15]; usable = f[16]
 free = f[17]; pending = f[18]; other = f[19]
 unit = row_bytes < 2**30 ? 2.0**20 : 2.0**30
 size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
-    b >= 2**20 ? sprintf("%.1f MiB", b/2.0**20) : sprintf("%.1f KiB", b/2.0**10)
+    b >= 2**20 ? sprintf("%.1f MiB", b/2.0**20) : \
+    b >= 1024 ? sprintf("%.1f KiB", b/1024.0) : sprintf("%.0f B", b)
 
 left = 212.0
 right = 36.0
 head = 128.0
-foot = 66.0
+foot = 78.0
 above = failed ? (free >= 0 ? 2 : 1) : 0
 lines = rows + above + (above > 0 ? 0.6 : 0.2)
-step = 480.0/lines > 46 ? 46.0 : 480.0/lines < 28 ? 28.0 : 480.0/lines
+step = 480.0/lines > 46 ? 46.0 : 480.0/lines < 32 ? 32.0 : 480.0/lines
 wide = int(left + wide_n + right)
 high = int(head + step*lines + foot)
 suffix = out[strlen(out)-2:]
@@ -75,7 +77,7 @@ title = (failed ? "Holes at the failed request: " : "Holes at the end: ").trace
 set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
     font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
 set label 2 "reserved ".size(reserved). \
-    (limit > 0 ? " of ".size(limit) : "").": ".size(cached)." free in ". \
+    (failed && limit > 0 ? " of ".size(limit) : "").": ".size(cached)." free in ". \
     sprintf("%.0f holes", holes).", the largest ".size(largest). \
     (failed && usable < largest ? ", the largest for the request ". \
     (usable > 0 ? size(usable) : "none") : "").(failed ? \
@@ -112,6 +114,11 @@ do for [k=1:3] {
             font ",12" textcolor "#333333"
         x = x + 44 + letter*strlen(framed[k])
     }
+}
+stats in.".frames.tsv" skip 1 using 5 nooutput
+if (STATS_max > 0) {
+    set label 24 "→  goes on in the next row" at screen x/wide, \
+        screen y/high left font ",12" textcolor "#333333"
 }
 
 # Above the rows: the request, and what is not reserved.
@@ -154,6 +161,8 @@ plot for [k=0:3] in.".tsv" skip 1 \
          using (per($2) + kind(0, "usable")):(-$1):(per($2)):(per($3)): \
          (-$1 - 0.40):(-$1 + 0.40) with boxxyerror fillstyle empty \
          border linecolor rgb wanted linewidth 3 linecolor rgb wanted, \
+     "" skip 1 using (per($3)):(-$1):($5 > 0 && strcol(4) eq "segment" ? \
+         "→" : "") with labels left offset 0.6,0 textcolor "#333333", \
      in.".spaces.tsv" skip 1 using (0):(-$1):($3 < 0 ? strcol(2) : \
          strcol(2)."\n".size($3).", ".size($4)." free") with labels right \
          offset -1.2,0 noenhanced font ",11" textcolor "#333333"

@@ -23,7 +23,8 @@ stats in.".facts.tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
 steps = f[4]; from = f[5]; leaks = f[6]; n = int(f[7]); rate = f[8]
 capacity = f[9]; least = f[10]; most_left = f[11]
 size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
-    b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : sprintf("%.1f KiB", b/2.0**10)
+    b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : \
+    b >= 1024 ? sprintf("%.1f KiB", b/1024.0) : sprintf("%.0f B", b)
 unit_of(b) = b < 2**20 ? 2.0**10 : b < 2**30 ? 2.0**20 : 2.0**30
 word_of(u) = u < 2**20 ? "KiB" : u < 2**30 ? "MiB" : "GiB"
 

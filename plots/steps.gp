@@ -28,7 +28,8 @@ stats in.".tsv" skip 1 using 6 nooutput
 ooms = STATS_sum
 unit = most < 2**30 ? 2.0**20 : 2.0**30
 size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
-    b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : sprintf("%.1f KiB", b/2.0**10)
+    b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : \
+    b >= 1024 ? sprintf("%.1f KiB", b/1024.0) : sprintf("%.0f B", b)
 near = capacity > 0 && capacity < 1.6*most ? capacity : most
 # The line of the growth ends where the steps end.
 end = steps > 0 ? steps : 1
@@ -83,7 +84,7 @@ set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
     font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
 words = steps == 0 ? "No step was found." : sprintf("%d complete step%s; " \
     ."largest peak reserved ", int(steps), steps == 1 ? "" : "s").size(most)."."
-words = words.(slope > 0 ? " What is live grows by ".size(slope)." a step." : \
+words = words.(slope > 0 ? " Live bytes grow by ".size(slope)." a step." : \
     "").(ooms > 0 ? sprintf(" %d request%s failed.", int(ooms), ooms == 1 ? \
     "" : "s") : "")
 # A capacity far above the bars is named and not drawn.

@@ -207,13 +207,15 @@ static enum frag_err explain_recorded(struct work *w,
     return reproduce(w);
 }
 
-/* The state after the last event; no limit is known. */
+/* The state after the last event. Without --capacity no limit is known. */
 static enum frag_err explain_end(struct work *w)
 {
     w->x->event = w->o->device->count - 1;
     w->base.event = w->x->event;
-    w->base.limit = FRAG_UNLIMITED;
-    w->base.is_device = false;
+    if (!w->o->capacity) {
+        w->base.limit = FRAG_UNLIMITED;
+        w->base.is_device = false;
+    }
     return attempt_run(&w->base, &w->outcome, &w->state, w->e);
 }
 

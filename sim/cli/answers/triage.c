@@ -26,50 +26,68 @@ struct values {
 /* Words of a command line that stand for something else. */
 #define THE_TRACE    "@trace"
 #define THE_CAPACITY "@capacity"
-#define THE_PICTURE  "@picture"
 #define THE_MOMENT   "@moment"
 
-#define PICTURE_OPTION "-o" /* left out if nothing can be drawn */
+enum { WORDS = 16, PICTURES = 2 };
 
-enum { WORDS = 16 };
+/* A file that the command of a part draws. */
+struct picture {
+    const char *option, *name, *caption;
+    bool is_over_time; /* it shows recorded events */
+};
 
-/* A part of the page: a heading, and the command that answers it. */
+/* A part of the page: a heading, the command that answers it, and what the
+ * command draws. */
 static const struct part {
     const char *id, *heading, *question;
     const char *words[WORDS];
+    struct picture pictures[PICTURES];
 } parts[] = {
     {"why",
      "Why it died",
      "The failed request, the cause with its evidence, and changes that were "
      "replayed up to the request.",
-     {"explain", THE_TRACE, "-q", "-f", PICTURE_OPTION, THE_PICTURE}},
+     {"explain", THE_TRACE, "-q"},
+     {{"-o", "holes",
+       "The segments at the failure, to scale: what is live, what is free, and "
+       "the request."},
+      {"--map", "map",
+       "The addresses of all blocks and holes up to the failure.", true}}},
     {"change",
      "What to change",
      "The simplest setting of PyTorch's allocator with which the job survives "
      "the capacity, and what each further setting buys.",
-     {"tune", THE_TRACE, "-q", "--no-hold-out", "-c", THE_CAPACITY}},
+     {"tune", THE_TRACE, "-q", "--no-hold-out", "-c", THE_CAPACITY},
+     {{0}}},
     {"fits",
      "What fits",
      "The smallest capacity at which every request is met.",
      {"fit", THE_TRACE, "-q", "-p", "torch", "-p",
-      "torch:expandable_segments:True", "-p", "best_fit"}},
+      "torch:expandable_segments:True", "-p", "best_fit"},
+     {{0}}},
     {"held",
      "Who holds the memory",
      "The live blocks at the request of which the job died, or, if it did not "
      "die, at the peak of the requested memory.",
-     {"top", THE_TRACE, "-q", "--at", THE_MOMENT}},
+     {"top", THE_TRACE, "-q", "--at", THE_MOMENT},
+     {{0}}},
     {"steps",
      "Steps",
      "What each step of the job needs.",
-     {"steps", THE_TRACE, "-q"}},
+     {"steps", THE_TRACE, "-q"},
+     {{"-o", "steps",
+       "The peaks of each step, and what is live where it begins.", true}}},
     {"growth",
      "Growth",
      "What remains from step to step, and how long that fits the capacity.",
-     {"leaks", THE_TRACE, "-q", "-c", THE_CAPACITY}},
+     {"leaks", THE_TRACE, "-q", "-c", THE_CAPACITY},
+     {{"-o", "leaks", "What each leak holds in each step, and the peaks.",
+       true}}},
     {"summary",
      "PyTorch's summary",
      "torch.cuda.memory_summary() at the same moment, and the fragmentation.",
-     {"summary", THE_TRACE, "-q", "--at", THE_MOMENT}},
+     {"summary", THE_TRACE, "-q", "--at", THE_MOMENT},
+     {{0}}},
 };
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
@@ -81,7 +99,7 @@ struct triage {
     const char *path;
     char capacity[FRAG_SIZE_TEXT];
     char tool[PATH_MAX];
-    char *folder, *picture;
+    char *folder;
     char *texts[PARTS]; /* NULL before a command has run */
     int codes[PARTS];
     struct frag_trace *trace; /* for its notes */
@@ -108,19 +126,7 @@ static const char *word_of(const struct triage *t, const char *word)
     return !strcmp(word, THE_TRACE)      ? t->path
            : !strcmp(word, THE_CAPACITY) ? t->capacity
            : !strcmp(word, THE_MOMENT)   ? moment_of(t->trace)
-           : !strcmp(word, THE_PICTURE)  ? t->picture
                                          : word;
-}
-
-/* Whether the word is one of the picture, and no device has events to draw. */
-static bool is_left_out(const struct triage *t, const char *word)
-{
-    if (strcmp(word, PICTURE_OPTION) != 0 && strcmp(word, THE_PICTURE) != 0)
-        return false;
-    for (uint32_t i = 0; i < t->trace->device_count; i++)
-        if (t->trace->devices[i].count > t->trace->devices[i].initial)
-            return false;
-    return true;
 }
 
 static enum frag_err read_text(const char *path, char **text,
@@ -145,20 +151,45 @@ static enum frag_err read_text(const char *path, char **text,
               : frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
 }
 
-static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
+/* Whether the picture can be drawn: it shows one device, and a picture over
+ * time needs recorded events. */
+static bool can_draw(const struct triage *t, const struct picture *picture)
+{
+    const struct frag_device_trace *d = t->trace->devices;
+
+    return t->trace->device_count == 1 &&
+           (!picture->is_over_time || d->count > d->initial);
+}
+
+static size_t count_pictures(const struct triage *t, const struct part *part)
+{
+    size_t n = 0;
+
+    while (n < PICTURES && part->pictures[n].name &&
+           can_draw(t, &part->pictures[n]))
+        n++;
+    return n;
+}
+
+static enum frag_err run_words(struct triage *t, size_t i, char *const *files,
+                               struct frag_error *e)
 {
     static const struct setting settings[] = {
         {"NO_COLOR", "1"}, {"CI", "1"}, {NULL, NULL}};
-    const char *argv[WORDS + 2] = {t->tool};
+    const char *argv[WORDS + 2 * PICTURES + 2] = {t->tool};
+    size_t n = 1;
     char *output = scratch_path(t->folder, parts[i].id, ".txt");
     struct child child = {.argv = argv, .settings = settings, .output = output};
     enum frag_err err;
 
     if (!output)
         return frag_no_memory(e, "the output of a command");
-    for (size_t k = 0, n = 1; k < WORDS && parts[i].words[k]; k++)
-        if (!is_left_out(t, parts[i].words[k]))
-            argv[n++] = word_of(t, parts[i].words[k]);
+    for (size_t k = 0; k < WORDS && parts[i].words[k]; k++)
+        argv[n++] = word_of(t, parts[i].words[k]);
+    for (size_t k = 0; k < PICTURES && files[k]; k++) {
+        argv[n++] = parts[i].pictures[k].option;
+        argv[n++] = files[k];
+    }
     progress_step(t->progress, i + 1, PARTS, " parts", 1, parts[i].words[0]);
     err = child_run(&child, &t->codes[i], e);
     if (err == FRAG_OK)
@@ -166,6 +197,23 @@ static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
     if (err == FRAG_OK && cli_interrupted())
         err = FRAG_CANCELLED;
     free(output);
+    return err;
+}
+
+static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
+{
+    const size_t n = count_pictures(t, &parts[i]);
+    char *files[PICTURES] = {NULL};
+    enum frag_err err = FRAG_OK;
+
+    for (size_t k = 0; err == FRAG_OK && k < n; k++) {
+        files[k] = scratch_path(t->folder, parts[i].pictures[k].name, ".svg");
+        err = files[k] ? FRAG_OK : frag_no_memory(e, "a picture");
+    }
+    if (err == FRAG_OK)
+        err = run_words(t, i, files, e);
+    for (size_t k = 0; k < n; k++)
+        free(files[k]);
     return err;
 }
 
@@ -193,9 +241,6 @@ static enum frag_err run_all(struct triage *t, struct frag_error *e)
     FRAG_TRY(find_tool(t, e));
     FRAG_TRY(open_trace(t, e));
     FRAG_TRY(scratch_make(&t->folder, e));
-    t->picture = scratch_path(t->folder, "map", ".svg");
-    if (!t->picture)
-        return frag_no_memory(e, "the picture");
     for (size_t i = 0; i < PARTS; i++)
         FRAG_TRY(run_part(t, i, e));
     return FRAG_OK;
@@ -363,20 +408,36 @@ static enum frag_err put_command(const struct triage *t,
         return frag_no_memory(e, "the page");
     fputs("fragsim", out);
     for (size_t k = 0; k < WORDS && part->words[k]; k++) {
-        const char *word = !strcmp(part->words[k], THE_PICTURE)
-                               ? "map.svg"
-                               : word_of(t, part->words[k]);
-        char *quoted;
-
-        if (is_left_out(t, part->words[k]))
-            continue;
-        quoted = cli_quoted(word);
+        char *quoted = cli_quoted(word_of(t, part->words[k]));
 
         fprintf(out, " %s", quoted ? quoted : "...");
         free(quoted);
     }
+    for (size_t k = 0; k < count_pictures(t, part); k++)
+        fprintf(out, " %s %s.svg", part->pictures[k].option,
+                part->pictures[k].name);
     fputc('\n', out);
     return answer_page_text_end(p, e);
+}
+
+/* A command that draws nothing says why in its text. */
+static enum frag_err put_pictures(const struct triage *t,
+                                  const struct part *part,
+                                  struct answer_page *p, struct frag_error *e)
+{
+    enum frag_err err = FRAG_OK;
+
+    for (size_t k = 0; err == FRAG_OK && k < count_pictures(t, part); k++) {
+        const struct picture *picture = &part->pictures[k];
+        char *file = scratch_path(t->folder, picture->name, ".svg");
+
+        if (!file)
+            return frag_no_memory(e, "a picture");
+        if (access(file, R_OK) == 0)
+            err = answer_page_figure(p, file, picture->caption, e);
+        free(file);
+    }
+    return err;
 }
 
 static enum frag_err put_part(const struct triage *t, size_t i,
@@ -387,10 +448,7 @@ static enum frag_err put_part(const struct triage *t, size_t i,
     answer_page_section(p, parts[i].heading, parts[i].id);
     answer_page_paragraph(p, parts[i].question);
     FRAG_TRY(put_command(t, &parts[i], p, e));
-    if (i == 0 && access(t->picture, R_OK) == 0)
-        FRAG_TRY(answer_page_figure(
-            p, t->picture,
-            "The addresses of all blocks and holes up to the failure.", e));
+    FRAG_TRY(put_pictures(t, &parts[i], p, e));
     out = answer_page_text(p);
     if (!out)
         return frag_no_memory(e, "the page");
@@ -455,7 +513,6 @@ static int triage_run(const struct call *call, const void *values)
     progress_clear(&progress);
     for (size_t i = 0; i < PARTS; i++)
         free(t.texts[i]);
-    free(t.picture);
     scratch_remove(t.folder);
     frag_trace_close(t.trace);
     return cli_fail(call, err, &e);

@@ -17,7 +17,7 @@ enum {
     WIDE = 860,     /* pixels of a row */
     GAP = 5,        /* between segments */
     OUTLINED = 6,   /* narrower segments have neither outline nor gap */
-    MOST_ROWS = 28, /* of segments */
+    MOST_ROWS = 24, /* of segments */
     SPACES = 12,    /* with rows of their own; the others share rows */
 };
 
@@ -142,7 +142,7 @@ static void choose_row(struct packed *p)
     for (uint64_t i = 0; i < p->count; i++)
         if (p->segments[i].size > largest)
             largest = p->segments[i].size;
-    p->row = largest < p->x->reserved / 6 ? largest : p->x->reserved / 6;
+    p->row = largest < p->x->reserved / 5 * 2 ? largest : p->x->reserved / 6;
     if (p->row < p->x->rounded)
         p->row = p->x->rounded;
     if (!p->row)
@@ -259,7 +259,7 @@ static void runs(FILE *out, const void *user)
 }
 
 /* The pieces of a frame around [from, to), one for each row: the row, its ends,
- * and whether the frame is open there. */
+ * and whether it goes on in the next row. */
 static void put_frame(FILE *out, double from, double to, const char *kind)
 {
     while (from < to) {
@@ -267,8 +267,8 @@ static void put_frame(FILE *out, double from, double to, const char *kind)
         const double start = (double)row * WIDE;
         const double end = to < start + WIDE ? to : start + WIDE;
 
-        fprintf(out, "%" PRIu64 "\t%.2f\t%.2f\t%s\n", row, from - start,
-                end - start, kind);
+        fprintf(out, "%" PRIu64 "\t%.2f\t%.2f\t%s\t%d\n", row, from - start,
+                end - start, kind, end < to);
         from = end;
     }
 }
@@ -300,7 +300,7 @@ static void frames(FILE *out, const void *user)
 {
     const struct packed *p = user;
 
-    fputs("row\tfrom\tto\tkind\n0\t0\t0\tnone\n", out);
+    fputs("row\tfrom\tto\tkind\tgoes_on\n0\t0\t0\tnone\t0\n", out);
     for (uint64_t i = 0; i < p->count; i++) {
         const double wide = pixels(p, p->segments[i].size);
 

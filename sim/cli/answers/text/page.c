@@ -36,7 +36,7 @@ void answer_page_verdict(struct answer_page *p, const char *text)
 void answer_page_section(struct answer_page *p, const char *heading,
                          const char *id)
 {
-    put_between(p, "<h2 class=\"page\" id=\"", id, "\">");
+    put_between(p, "<h2 id=\"", id, "\">");
     put_between(p, "", heading, "</h2>\n");
 }
 
@@ -76,17 +76,22 @@ FILE *answer_page_text(struct answer_page *p)
     return p->text;
 }
 
-/* Lines keep their width, so that columns stay aligned. */
+/* Columns stay aligned in lines that fit the page; a longer line goes on in an
+ * indented one, on the screen as on paper. */
 static void put_lines(struct answer_page *p)
 {
     size_t length = p->size;
+    char *line = p->collected;
 
-    while (length && p->collected[length - 1] == '\n')
+    while (length && line[length - 1] == '\n')
         length--;
-    p->collected[length] = '\0';
-    fputs("<div class=\"wide\"><pre style=\"white-space:pre\">", p->out);
-    html_lines(p->out, p->collected);
-    fputs("</pre></div>\n", p->out);
+    line[length] = '\0';
+    fputs("<pre class=\"rows\">", p->out);
+    for (char *rest = line; rest; line = rest) {
+        strsep(&rest, "\n");
+        put_between(p, "<span>", line, "\n</span>");
+    }
+    fputs("</pre>\n", p->out);
 }
 
 enum frag_err answer_page_text_end(struct answer_page *p, struct frag_error *e)

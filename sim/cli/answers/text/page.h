@@ -31,7 +31,7 @@ void answer_page_close(struct answer_page *p);
 void answer_page_verdict(struct answer_page *p, const char *text);
 
 /* Begins a section. `id` is the target of links, unique in the page: letters,
- * digits and "-" only. In print a section begins a page. */
+ * digits and "-" only. */
 void answer_page_section(struct answer_page *p, const char *heading,
                          const char *id);
 
