@@ -70,20 +70,80 @@ def check_leak(name, site):
            site is None or answer["grown_site"].endswith(site))
 
 
-def check_picture():
-    """The picture is an SVG that shows the failure."""
-    snapshot = os.path.join(ROOT, "traces", "bundled",
-                            "lstm_varlen__cap_below.pickle.xz")
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "map.svg")
-        table.explain(FRAGSIM, snapshot, "-o", path)
-        with open(path, encoding="utf-8") as file:
-            expect("picture", "no OOM is shown", "1 OOM" in file.read())
+def cells(path):
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split("\t") for line in file.read().splitlines()]
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+def check_holes(name, kept, answer):
+    """The picture of the holes shows the bytes of the answer, to scale."""
+    facts, = cells(os.path.join(kept, "holes.facts.tsv"))
+    scale = int(facts["row_bytes"]) / int(facts["wide"])
+    rows = int(facts["rows"])
+    kinds = [0] * 4
+    for run in cells(os.path.join(kept, "holes.tsv"))[1:]:
+        expect(name, f"{run} lies outside", int(run["row"]) < rows and
+               0 <= int(run["from"]) < int(run["to"]) <= int(facts["wide"]))
+        kinds[int(run["kind"])] += (int(run["to"]) - int(run["from"])) * scale
+    room = 0.02 * answer["reserved_bytes"]
+    for what, shown in (("live", kinds[0]), ("pending", kinds[1]),
+                        ("cached", kinds[2] + kinds[3])):
+        expect(name, f"{what}: {shown:.0f} bytes are drawn",
+               abs(shown - answer[what + "_bytes"]) <= room)
+    frames = {}
+    for frame in cells(os.path.join(kept, "holes.frames.tsv"))[1:]:
+        frames.setdefault(frame["kind"], 0)
+        frames[frame["kind"]] += (float(frame["to"]) - float(frame["from"])) \
+            * scale
+    largest, own = answer["largest_hole_bytes"], \
+        answer["own_largest_hole_bytes"]
+    expect(name, f"frames {frames}, not {largest} and {own}",
+           abs(frames.get("usable", 0) - own) <= 3 * scale and
+           ("largest" in frames) == (largest > own) and
+           abs(frames.get("largest", largest) - largest) <= 3 * scale)
+    expect(name, "the segments are not all framed",
+           frames["segment"] <= answer["reserved_bytes"] * 1.001 and
+           frames["segment"] >= 0.5 * answer["reserved_bytes"])
+    labels = cells(os.path.join(kept, "holes.spaces.tsv"))
+    expect(name, f"{len(labels)} labels", len(labels) ==
+           min(len(answer["spaces"]), 13))
+    expect(name, "bytes of the labels", len(answer["spaces"]) > 12 or
+           sum(int(l["reserved"]) for l in labels) == answer["reserved_bytes"])
+    request = (answer["request"] or {}).get("rounded_bytes", 0)
+    expect(name, "a row is shorter than the request",
+           int(facts["row_bytes"]) >= request == int(facts["request"]))
+    expect(name, f"{rows} rows", rows <= 24)
+
+
+def check_pictures(folder):
+    """The pictures show the failure, or the end of a job that did not fail."""
+    for name, more, heading in (
+            ("lstm_varlen__cap_below", (), "Holes at the failed request"),
+            ("gpt2_train", (), "Holes at the end"),
+            ("cudagraph", (), "Holes at the end"),
+            ("leak_frames", ("-c", "300MiB"), "Holes at the failed request"),
+            ("multistream", ("-c", "740MiB"), "Holes at the failed request"),
+            ("late_start", (), "Holes at the end")):
+        holes, map_, kept = (os.path.join(folder, name + end)
+                             for end in (".svg", "_map.svg", ".kept"))
+        answer = table.explain(
+            FRAGSIM, os.path.join(ROOT, "traces", "bundled",
+                                  name + ".pickle.xz"),
+            "-o", holes, "--map", map_, "--keep", kept, *more)
+        check_holes(name, kept, answer)
+        with open(holes, encoding="utf-8") as file:
+            expect(name, "no heading", heading in file.read().replace(
+                "\xa0", " "))
+        with open(map_, encoding="utf-8") as file:
+            expect(name, "no map, or no OOM is shown", ("OOM" in file.read()) ==
+                   ("failed" in heading))
 
 
 def main():
     if shutil.which("gnuplot"):
-        check_picture()
+        with tempfile.TemporaryDirectory() as folder:
+            check_pictures(folder)
     for name, site in LEAKS.items():
         check_leak(name, site)
     deaths = [d for folder in ("dev", "causes")

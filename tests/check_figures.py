@@ -447,6 +447,143 @@ def check_pareto(folder):
         assert cell["kind"] == ("failed" if row["num_ooms"] else "front"), cell
 
 
+# -- the pictures of answers ---------------------------------------------------
+
+def draw_answer(folder, command, trace, *more):
+    """Draws the picture of a command in every format; returns its data and
+    its JSON."""
+    kept = os.path.join(folder, "kept-" + command)
+    answer = os.path.join(folder, command + ".json")
+    drawn = shutil.which("gnuplot") is not None
+    for suffix in ("svg", "png", "pdf"):
+        outs = [os.path.join(folder, f"{command}-{k}.{suffix}") for k in "ab"]
+        for out in outs:
+            if os.path.exists(out):
+                os.unlink(out)
+            words = run(command, os.path.join(BUNDLED, trace + ".pickle.xz"),
+                        "-q", "-f", "--json", answer, "-o", out, "--keep", kept,
+                        *more, code=(0,) if drawn else (4,))
+            assert not drawn or not words, words
+        if drawn:
+            assert len({open(out, "rb").read() for out in outs}) == 1, suffix
+    if not drawn:  # then there is no JSON either
+        run(command, os.path.join(BUNDLED, trace + ".pickle.xz"), "-q", "-f",
+            "--json", answer, *more)
+    else:
+        inside(os.path.join(folder, command + "-a.svg"))
+    with open(answer, encoding="utf-8") as file:
+        return kept, json.load(file)["results"][0]
+
+
+def median(values):
+    values = sorted(values)
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else \
+        (values[middle - 1] + values[middle]) / 2
+
+
+def slope(values):
+    """Theil's incomplete method."""
+    apart = len(values) // 2
+    return median([(b - a) / apart for a, b in zip(values, values[apart:])])
+
+
+def check_steps(folder):
+    for trace, more in (("lstm_varlen__cap_below", ()),
+                        ("leak_frames", ("-c", "460MiB")),
+                        ("leak_frames", ("-c", "80GiB")),
+                        ("lstm_varlen__cap_below", ("-c", "4GiB"))):
+        kept, answer = draw_answer(folder, "steps", trace, *more)
+        facts, = cells(os.path.join(kept, "steps.facts.tsv"))
+        bars = cells(os.path.join(kept, "steps.tsv"))
+        parts = answer["parts"]
+        count = sum(p["part"] == "step" for p in parts)
+        assert int(facts["steps"]) == count == answer["num_steps"], facts
+        assert [b["part"] for b in bars] == [p["part"] for p in parts]
+        assert [float(b["step"]) for b in bars] == \
+            [p["step"] or (0 if p["part"] == "before" else count + 1)
+             for p in parts]
+        for cell, part in zip(bars, parts):
+            assert [int(cell[k]) for k in list(cell)[2:]] == \
+                [part[k] for k in ("live_at_begin_bytes", "peak_requested_bytes",
+                                   "peak_reserved_bytes", "num_ooms")], cell
+        live = [p["live_at_begin_bytes"] for p in parts if p["part"] == "step"]
+        late = live[count // 2:]
+        grows = trace == "leak_frames"
+        assert near(facts["slope"], slope(late) if grows else 0), facts
+        if grows:
+            base = median([v - slope(late) * (count // 2 + 1 + i)
+                           for i, v in enumerate(late)])
+            assert near(facts["base"], base), facts
+            room = answer["capacity_bytes"] - max(
+                p["peak_requested_bytes"] for p in parts
+                if p["step"] and p["step"] > count // 2)
+            assert int(facts["left"]) == int(room / slope(late)), facts
+        texts = texts_of(os.path.join(folder, "steps-a.svg"))
+        drawn = not texts or "growth" in texts
+        assert drawn == grows or not texts, texts
+        assert not texts or ("capacity" in texts) == \
+            ("460MiB" in more or "4GiB" in more), texts
+
+    # With too many steps for bars, a bar shows the largest of several.
+    long = os.path.join(folder, "long.h5")
+    run("gen", "-q", "training:steps=1300", "-o", long)
+    kept = os.path.join(folder, "kept-long")
+    run("steps", long, "-q", "-o", os.path.join(folder, "long.svg"), "--keep",
+        kept, "--json", os.path.join(folder, "long.json"),
+        code=(0,) if shutil.which("gnuplot") else (4,))
+    facts, = cells(os.path.join(kept, "steps.facts.tsv"))
+    bars = cells(os.path.join(kept, "steps.tsv"))
+    assert int(facts["steps"]) > 1200 and int(facts["stride"]) == 3, facts
+    assert 400 < len(bars) < 502, len(bars)
+
+
+def check_leaks(folder):
+    for trace, more, verdict in (
+            ("leak_frames", ("-c", "80GiB"), "leak"), ("leak", (), "leak"),
+            ("lstm_varlen__cap_below", ("-c", "6GiB"), "none"),
+            ("late_start", (), "unknown")):
+        kept, answer = draw_answer(folder, "leaks", trace, *more)
+        facts, = cells(os.path.join(kept, "leaks.facts.tsv"))
+        sites = cells(os.path.join(kept, "leaks.sites.tsv"))
+        assert facts["verdict"] == answer["verdict"] == verdict, facts
+        assert len(sites) == len(answer["leaks"]) == int(facts["leaks"])
+        with open(os.path.join(kept, "leaks.tsv"), encoding="utf-8") as file:
+            blocks = file.read().split("\n\n\n")[:-1]
+        assert len(blocks) == len(sites)
+        first = int(facts["from"]) - 1
+        for block, site, leak in zip(blocks, sites, answer["leaks"]):
+            held = [int(line.split("\t")[1]) for line in block.splitlines()
+                    if line[0] != "#"]
+            late = held[first:]
+            assert near(slope(late), leak["growth_bytes_per_step"]), site
+            assert sum(b > a for a, b in zip(late, late[1:])) == \
+                leak["num_steps_growing"], site
+            assert near(site["base"], median(
+                [v - slope(late) * (first + 1 + i)
+                 for i, v in enumerate(late)])), site
+            assert int(site["last"]) == len(held), site
+            assert (leak["function"] or "blocks of") in site["label"], site
+        reach = answer["least_steps_to_oom"]
+        assert float(facts["least"]) == (-1 if reach is None else reach), facts
+        steps = cells(os.path.join(kept, "leaks.steps.tsv"))
+        assert len(steps) == answer["num_steps"], steps
+        assert verdict == "unknown" or answer["peak_requested_bytes"] == \
+            max(int(s["peak_requested"]) for s in steps[first:]), steps
+        texts = texts_of(os.path.join(folder, "leaks-a.svg"))
+        assert not texts or any(s["label"] in t.replace("\xa0", " ")
+                                for s in sites for t in texts) or not sites
+    # A picture shows one trace, and is not drawn over a file.
+    paths = [os.path.join(BUNDLED, t + ".pickle.xz") for t in TRACES]
+    out = os.path.join(folder, "no.svg")
+    for command in ("steps", "leaks"):
+        assert "one trace" in run(command, *paths, "-o", out, code=(2,))
+        assert "FILE.svg" in run(command, paths[0], "-o", "no.gif", code=(2,))
+    assert not os.path.exists(out)
+    with open(out, "w", encoding="utf-8"):
+        run("leaks", paths[0], "-o", out, code=(4,))
+
+
 # -- many runs ----------------------------------------------------------------
 
 MOST_WIDE, MOST_HIGH = 1800, 2000  # pixels

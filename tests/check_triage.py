@@ -66,6 +66,47 @@ def verdict(page):
                                    re.S).group(1))
 
 
+def text_of(page):
+    """What the page shows, without its style and script."""
+    page = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
+    return html.unescape(re.sub(r"<[^>]*>", "", page)).replace("\xa0", " ")
+
+
+def check_lines(folder):
+    """No line and no figure of the last page reaches beyond the page, in a
+    window or on paper. Chromium measures the page."""
+    browser = shutil.which("chromium")
+    if not browser:
+        print("check_triage: no chromium; the width of lines is not measured")
+        return
+    with open(os.path.join(folder, "page.html"), encoding="utf-8") as file:
+        page = file.read()
+    page = page.replace("</body>", """<script>
+        var all = [...document.querySelectorAll("pre,figure,svg,p,main")];
+        document.body.dataset.wide = all.filter(e => e.tagName != "svg" &&
+            e.scrollWidth > e.clientWidth + 1 ||
+            e.getBoundingClientRect().right > innerWidth).map(
+                e => e.tagName + e.className);
+        document.body.dataset.seen = all.length;
+        </script></body>""")
+    # 1040 pixels are the width of the paper.
+    for media, widths in (("@media print{", (1366, 700)),
+                          ("@media all{", (1040, 700))):
+        measured = os.path.join(folder, "measured.html")
+        with open(measured, "w", encoding="utf-8") as file:
+            file.write(page.replace("@media print{", media))
+        for width in widths:
+            done = subprocess.run(
+                [browser, "--headless", "--no-sandbox", "--disable-gpu",
+                 "--user-data-dir=" + os.path.join(folder, "profile"),
+                 f"--window-size={width},768", "--dump-dom",
+                 "file://" + measured], capture_output=True, text=True,
+                check=True).stdout
+            seen = int(re.search(r'data-seen="(\d+)"', done).group(1))
+            wide = re.search(r'data-wide="([^"]*)"', done).group(1)
+            assert seen > 20 and not wide, (media, width, wide, seen)
+
+
 def check_dead(folder):
     page = page_of(DEAD, "6GiB", folder)
     said = verdict(page)
@@ -80,8 +121,13 @@ def check_dead(folder):
     assert all(f'id="{part}"' in page for part in PARTS)
     assert "a later step may ask for more" in page and "<svg" in page
     again = run("explain", DEAD, "-q").stdout
-    assert html.escape(again.strip(), quote=False) in page.replace(
-        "&#39;", "'").replace("&quot;", '"')
+    assert again.strip() in text_of(page)
+    assert page.count("<figure>") == 4, page.count("<figure>")
+    for words in ("Holes at the failed request", "Memory map: lstm",
+                  "Steps of lstm", "Leaks of lstm", "-o holes.svg --map "
+                  "map.svg"):
+        assert words in text_of(page), words
+    check_lines(folder)
     page = page_of(DEAD, "4GiB", folder)
     assert "No setting of PyTorch's allocator survives at 4 GiB: the job asks " \
         "for 4.426 GiB" in verdict(page), verdict(page)

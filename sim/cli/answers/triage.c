@@ -49,8 +49,8 @@ static const struct part {
      "replayed up to the request.",
      {"explain", THE_TRACE, "-q"},
      {{"-o", "holes",
-       "The segments at the failure, to scale: what is live, what is free, and "
-       "the request."},
+       "The segments at the failure, or at the end if no request failed, to "
+       "scale: live blocks, holes and the request."},
       {"--map", "map",
        "The addresses of all blocks and holes up to the failure.", true}}},
     {"change",
