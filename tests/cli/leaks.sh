@@ -10,3 +10,13 @@ fragsim leaks -q "$bundled/leak_cpp.pickle.xz" -c 1GiB -p best_fit --json - |
     grep -A4 '"results"' | cut -c1-900
 fragsim leaks -q "$bundled/leak_frames.pickle.xz" --step-mark nothing 2>message
 echo "$? $(sed 's,[^ ]*/bundled,BUNDLED,' message)"
+# Pictures: of one trace, never over a file, whole or not at all.
+without=$(dirname "$(command -v fragsim)")
+for bad in '-o leaks.gif' '-o out.svg' '-o none/leaks.svg'; do
+    echo kept >out.svg
+    # shellcheck disable=SC2086 # the options are words
+    fragsim leaks -q small.csv $bad 2>&1 >shown | head -n 1
+    cat out.svg
+done
+PATH=$without fragsim steps -q small.csv -o steps.svg 2>&1 >shown | head -n 1
+ls ./*.svg
