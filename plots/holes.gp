@@ -4,8 +4,9 @@
 #                         failed), device, rows, wide (pixels of a row),
 #                         row_bytes, request, segment, reserved, limit (-1: not
 #                         known), cached, holes, largest, own_largest,
-#                         unreserved (-1: not known), pending, other (free
-#                         bytes that the request cannot use); bytes
+#                         unreserved (-1: not known), pending, usable,
+#                         unusable (free bytes that the request can use, or
+#                         cannot); bytes
 #      PREFIX.tsv         row, from, to (pixels), kind: 0 live, 1 pending, 2
 #                         free, 3 free and of no use for the request
 #      PREFIX.frames.tsv  row, from, to, kind: segment, largest (hole), usable
@@ -21,13 +22,13 @@ set encoding utf8
 set datafile commentschars ""
 
 trace = ""; cause = ""
-array f[19]
+array f[20]
 stats in.".facts.tsv" skip 1 using (trace = strcol(1), cause = strcol(2), \
-    sum [k=3:19] (f[k] = column(k), 0), 0) nooutput
+    sum [k=3:20] (f[k] = column(k), 0), 0) nooutput
 event = f[3]; failed = int(f[4]); rows = f[6] > 0 ? f[6] : 1; wide_n = f[7]
 row_bytes = f[8]; request = f[9]; reserved = f[11]; limit = f[12]
 cached = f[13]; holes = f[14]; largest = f[15]; usable = f[16]
-free = f[17]; pending = f[18]; other = f[19]
+free = f[17]; pending = f[18]; useful = f[19]; other = f[20]
 unit = row_bytes < 2**30 ? 2.0**20 : 2.0**30
 size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
     b >= 2**20 ? sprintf("%.1f MiB", b/2.0**20) : \
@@ -78,9 +79,10 @@ set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
     font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
 set label 2 "reserved ".size(reserved). \
     (failed && limit > 0 ? " of ".size(limit) : "").": ".size(cached)." free in ". \
-    sprintf("%.0f holes", holes).", the largest ".size(largest). \
-    (failed && usable < largest ? ", the largest for the request ". \
-    (usable > 0 ? size(usable) : "none") : "").(failed ? \
+    sprintf("%.0f hole", holes).(holes == 1 ? "" : "s").(holes > 0 ? \
+    ", the largest ".size(largest) : "").(failed && usable < largest ? \
+    ", the largest that the request can use ".(usable > 0 ? size(usable) : \
+    "0 B") : "").(failed ? \
     sprintf(". Event %.0f, cause: ", event).cause."." : ".") noenhanced \
     at screen 24.0/wide, screen 1 - 48.0/high left font ",12" \
     textcolor "#555555"
@@ -88,9 +90,10 @@ set label 2 "reserved ".size(reserved). \
 # The key: the kinds that occur, and the frame.
 x = 24.0
 y = high - 76.0
-letter = suffix eq "svg" ? 7.2 : 8.2
+letter = suffix eq "svg" ? 6.3 : 7.0
 do for [k=1:4] {
-    if (k != 2 && k != 4 || k == 2 && pending > 0 || k == 4 && other > 0) {
+    if (k == 1 || k == 2 && pending > 0 || k == 3 && useful > 0 || \
+        k == 4 && other > 0) {
         set object 10+k rectangle from screen x/wide, screen (y-7)/high \
             to screen (x+18)/wide, screen (y+7)/high \
             fillcolor rgb ink[k] fillstyle solid 1.0 noborder
@@ -102,8 +105,8 @@ do for [k=1:4] {
 x = 24.0
 y = high - 102.0
 array frame[3] = ["#444444", wanted, "#111111"]
-array framed[3] = ["a segment", failed ? "the largest hole for the request" : \
-    "the largest hole", "the largest hole of all"]
+array framed[3] = ["a segment", "the largest hole for the request", \
+    "the largest hole".(failed ? " of all" : "")]
 do for [k=1:3] {
     if (k == 1 || k == 2 && failed && usable > 0 || \
         k == 3 && largest > usable) {
@@ -165,4 +168,4 @@ plot for [k=0:3] in.".tsv" skip 1 \
          "→" : "") with labels left offset 0.6,0 textcolor "#333333", \
      in.".spaces.tsv" skip 1 using (0):(-$1):($3 < 0 ? strcol(2) : \
          strcol(2)."\n".size($3).", ".size($4)." free") with labels right \
-         offset -1.2,0 noenhanced font ",11" textcolor "#333333"
+         offset -1.2,0.45 noenhanced font ",11" textcolor "#333333"

@@ -97,13 +97,13 @@ set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left \
 set label 3 then at screen 24.0/wide, screen 1 - 66.0/high left \
     font ",12" textcolor "#555555"
 set key at screen 1 - right/wide, screen 1 - 80.0/high right top \
-    horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
+    horizontal maxrows 1 samplen 2 width -1 font ",11" textcolor "#333333"
 if (near == capacity) {
     set arrow 1 from graph 0, first capacity/unit to graph 1, \
         first capacity/unit nohead dashtype 2 linewidth 1.5 \
         linecolor "#333333" front
 }
-set boxwidth 0.84*stride
+set boxwidth (last > 100 ? 1.0 : 0.84)*stride
 line(x) = (base + slope*x)/unit
 set samples 2
 plot in.".tsv" skip 1 using 1:($5/unit) with boxes linecolor rgb reserved \

@@ -7,9 +7,13 @@ request. No setting may serve a request that is demand. Where the cause is known
 must be explained as growth at a capacity that they exceed.
 Environment: FRAGSIM, FRAG_SHARED_DIR. Exit code 77: there are no recordings.
 """
+import copy
 import importlib.util
+import lzma
 import os
+import pickle
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -140,10 +144,44 @@ def check_pictures(folder):
                    ("failed" in heading))
 
 
+def check_devices(folder):
+    """A picture shows one device of a snapshot of two."""
+    with lzma.open(os.path.join(ROOT, "traces", "bundled",
+                                "cudagraph.pickle.xz")) as file:
+        snapshot = pickle.load(file)
+    others, trace = copy.deepcopy(([s for s in snapshot["segments"]
+                                    if s["device"] == 0],
+                                   snapshot["device_traces"][0]))
+    for segment in others:
+        segment["device"] = 1
+    snapshot["segments"] += others
+    snapshot["device_traces"] = [snapshot["device_traces"][0], trace]
+    path, out = (os.path.join(folder, n) for n in ("two.pickle", "two.svg"))
+    with open(path, "wb") as file:
+        pickle.dump(snapshot, file)
+
+    def run(*more):
+        return subprocess.run([FRAGSIM, "explain", path, "-q", *more],
+                              capture_output=True, text=True, check=False)
+
+    lines = run().stdout.split("\n")
+    expect("two devices", f"lines {lines[:3]}",
+           [l for l in lines if "two.pickle" in l] ==
+           [f"{path}, device 0", f"{path}, device 1"] and
+           lines[lines.index(f"{path}, device 1") - 1] == "")
+    done = run("-o", out)
+    expect("two devices", f"drawn: {done}", done.returncode == 2 and
+           "choose one with --device" in done.stderr and
+           not os.path.exists(out))
+    expect("device 1", "not drawn", run("-o", out, "--device", "1")
+           .returncode == 0 and os.path.exists(out))
+
+
 def main():
     if shutil.which("gnuplot"):
         with tempfile.TemporaryDirectory() as folder:
             check_pictures(folder)
+            check_devices(folder)
     for name, site in LEAKS.items():
         check_leak(name, site)
     deaths = [d for folder in ("dev", "causes")

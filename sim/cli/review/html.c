@@ -67,7 +67,7 @@ static const char style[] =
     ".tile b{font-size:15pt}.tile span{font-size:9pt}"
     "figure{margin:6pt 0}figure svg{filter:none;max-height:126mm;width:auto;"
     "margin:0 auto}h2,h3,summary{break-after:avoid}"
-    "pre.rows{font-size:7.4pt;line-height:1.3}"
+    "pre.rows{font-size:7.4pt;line-height:1.3;break-inside:avoid}"
     "h2+p,h2+p+pre.rows{break-after:avoid}"
     "h2.page{break-before:page;border-top:0;margin-top:0;padding-top:0}"
     "figure,tr,.tiles,.verdict,.note{break-inside:avoid}thead{display:table-"

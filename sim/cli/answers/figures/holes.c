@@ -213,15 +213,27 @@ static int shown(const struct pixel *pixel)
     return most;
 }
 
+/* The bytes of the holes of kind USABLE. */
+static frag_size sum_usable(const struct explain *x)
+{
+    frag_size sum = 0;
+
+    for (uint64_t i = 0; i < x->block_count; i++)
+        if (kind_of(x, &x->blocks[i]) == USABLE)
+            sum += x->blocks[i].size;
+    return sum;
+}
+
 static void facts(FILE *out, const void *user)
 {
     const struct packed *p = user;
     const struct explain *x = p->x;
     const bool has_limit = x->limit != FRAG_UNLIMITED;
+    const frag_size usable = sum_usable(x);
 
     fputs("trace\tcause\tevent\tfailed\tdevice\trows\twide\trow_bytes\trequest"
           "\tsegment\treserved\tlimit\tcached\tholes\tlargest\town_largest\t"
-          "unreserved\tpending\tother\n",
+          "unreserved\tpending\tusable\tunusable\n",
           out);
     put_short(out, p->name, 40);
     fprintf(out, "\t%s\t%" PRIu64 "\t%d\t%" PRIu32 "\t%" PRIu64 "\t%d",
@@ -232,10 +244,10 @@ static void facts(FILE *out, const void *user)
             has_limit ? (double)x->limit : -1.0);
     fprintf(out,
             "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.0f"
-            "\t%" PRIu64 "\t%" PRIu64 "\n",
+            "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
             x->cached, x->holes, x->largest, x->own_largest,
-            has_limit ? (double)x->unreserved : -1.0, x->pending,
-            x->failed ? x->cached - x->own_cached : 0);
+            has_limit ? (double)x->unreserved : -1.0, x->pending, usable,
+            x->cached - usable);
 }
 
 /* Runs of pixels of one kind. */
