@@ -95,6 +95,13 @@ def check_holes(name, kept, answer):
                         ("cached", kinds[2] + kinds[3])):
         expect(name, f"{what}: {shown:.0f} bytes are drawn",
                abs(shown - answer[what + "_bytes"]) <= room)
+    request = answer["request"]
+    useful = sum(s["cached_bytes"] for s in answer["spaces"] if not request or
+                 (s["pool"], s["stream"], s["blocks"]) ==
+                 (request["pool"], request["stream"],
+                  "large" if request["rounded_bytes"] > 1 << 20 else "small"))
+    expect(name, f"{kinds[2]:.0f} bytes of {useful} are drawn as usable",
+           abs(kinds[2] - useful) <= room and int(facts["usable"]) == useful)
     frames = {}
     for frame in cells(os.path.join(kept, "holes.frames.tsv"))[1:]:
         frames.setdefault(frame["kind"], 0)
@@ -114,7 +121,7 @@ def check_holes(name, kept, answer):
            min(len(answer["spaces"]), 13))
     expect(name, "bytes of the labels", len(answer["spaces"]) > 12 or
            sum(int(l["reserved"]) for l in labels) == answer["reserved_bytes"])
-    request = (answer["request"] or {}).get("rounded_bytes", 0)
+    request = (request or {}).get("rounded_bytes", 0)
     expect(name, "a row is shorter than the request",
            int(facts["row_bytes"]) >= request == int(facts["request"]))
     expect(name, f"{rows} rows", rows <= 24)
@@ -128,8 +135,9 @@ def check_pictures(folder):
             ("cudagraph", (), "Holes at the end"),
             ("leak_frames", ("-c", "300MiB"), "Holes at the failed request"),
             ("multistream", ("-c", "740MiB"), "Holes at the failed request"),
+            ("cudagraph", ("-c", "700MiB"), "Holes at the failed request"),
             ("late_start", (), "Holes at the end")):
-        holes, map_, kept = (os.path.join(folder, name + end)
+        holes, map_, kept = (os.path.join(folder, "-".join((name, *more)) + end)
                              for end in (".svg", "_map.svg", ".kept"))
         answer = table.explain(
             FRAGSIM, os.path.join(ROOT, "traces", "bundled",

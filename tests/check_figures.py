@@ -541,6 +541,7 @@ def check_steps(folder):
 def check_leaks(folder):
     for trace, more, verdict in (
             ("leak_frames", ("-c", "80GiB"), "leak"), ("leak", (), "leak"),
+            ("leak_cpp", (), "leak"),
             ("lstm_varlen__cap_below", ("-c", "6GiB"), "none"),
             ("late_start", (), "unknown")):
         kept, answer = draw_answer(folder, "leaks", trace, *more)

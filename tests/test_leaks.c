@@ -112,12 +112,33 @@ static struct frag_trace *program(unsigned steps, extra *each)
     return t;
 }
 
+/* The values of a leak are those of which its growth was judged. */
+static void check_values(const struct leaks *l)
+{
+    for (uint64_t i = 0; i < l->count; i++) {
+        const struct leak *leak = &l->items[i];
+        struct growth growth;
+
+        assert_int_equal(leak->value_count,
+                         l->steps.count + (leak->replaced ? 1 : 0));
+        assert_int_equal(growth_judge(leak->values + l->from,
+                                      leak->value_count - l->from, &growth,
+                                      &error),
+                         FRAG_OK);
+        assert_int_equal(growth.rises, leak->growth.rises);
+        assert_int_equal(growth.steps, leak->growth.steps);
+        assert_true(growth.slope == leak->growth.slope);
+        assert_true(growth.confidence == leak->growth.confidence);
+    }
+}
+
 static struct leaks examine(unsigned steps, extra *each)
 {
     struct frag_trace *t = program(steps, each);
     struct leaks l;
 
     assert_int_equal(leaks_find(t, t->devices, NULL, &l, &error), FRAG_OK);
+    check_values(&l);
     l.steps.mark = NULL; /* it belongs to the trace */
     frag_trace_close(t);
     return l;
