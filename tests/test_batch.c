@@ -189,6 +189,81 @@ static void the_peak_is_divided(void **state)
     batch_close(&a);
 }
 
+/* The workspace is live at the peak; of its guesses, absent is the least and
+ * 10 % more is the most. */
+static void the_range_follows_the_guesses(void **state)
+{
+    const uint64_t at[] = {3, 40};
+    struct fixture *f = *state;
+    struct batch_answer a;
+    struct batch_row *r;
+    frag_size other;
+
+    f->q.at = at;
+    f->q.at_count = 2;
+    f->q.capacity = FRAG_UNLIMITED;
+    assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+    r = &a.rows[1];
+    other = r->requested - batch_workspace(&(struct batch_job){.batch = 40});
+    assert_int_equal(r->num_replays, SCALE_GUESSES + 1);
+    assert_int_equal(r->num_replays_with_oom, 0);
+    assert_in_range(r->low_reserved, other, other + FRAG_MIB / 16);
+    assert_in_range(r->high_reserved, other + 44 * 300782,
+                    other + 44 * 300782 + FRAG_MIB / 16);
+    assert_false(batch_is_sure(r));
+    r->low_reserved = r->high_reserved = r->summary.peak_reserved;
+    assert_true(batch_is_sure(r));
+    r->num_replays_with_oom = 1;
+    assert_false(batch_is_sure(r));
+    r->num_replays_with_oom = r->num_replays;
+    assert_true(batch_is_sure(r));
+    r->high_reserved += r->high_reserved / 49;
+    assert_false(batch_is_sure(r));
+    assert_int_equal(a.rows[0].num_replays, 1);
+    assert_true(batch_is_sure(&a.rows[0]));
+    assert_int_equal(a.rows[0].low_reserved, a.rows[0].high_reserved);
+    batch_close(&a);
+}
+
+/* Every batch size below the range fits in all replays, every one above it in
+ * none. */
+static void check_range(const struct batch_answer *a)
+{
+    assert_true(a->low_largest[0] <= a->largest[0]);
+    assert_true(a->largest[0] < a->high_largest[0]);
+    assert_true(a->high_largest[0] < EVERY);
+    for (size_t i = 0; i < a->count; i++) {
+        const struct batch_row *r = &a->rows[i];
+
+        assert_int_equal(r->num_replays_with_oom == 0,
+                         r->batch <= a->low_largest[0]);
+        assert_int_equal(r->num_replays_with_oom < r->num_replays,
+                         r->batch <= a->high_largest[0]);
+    }
+}
+
+static void the_largest_has_a_range(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t at[EVERY];
+    unsigned lower = 0;
+
+    for (unsigned i = 0; i < EVERY; i++)
+        at[i] = i + 1;
+    f->q.at = at;
+    f->q.at_count = EVERY;
+    for (unsigned mib = 40; mib <= 80; mib += 4) {
+        struct batch_answer a;
+
+        f->q.capacity = mib * FRAG_MIB;
+        assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
+        check_range(&a);
+        lower += a.low_largest[0] < a.largest[0];
+        batch_close(&a);
+    }
+    assert_true(lower > 0);
+}
+
 static void a_search_needs_a_capacity(void **state)
 {
     struct fixture *f = *state;
@@ -210,6 +285,10 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(no_batch_may_fit, setup, teardown),
         cmocka_unit_test_setup_teardown(the_peak_is_divided, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_range_follows_the_guesses, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_largest_has_a_range, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_search_needs_a_capacity, setup,
                                         teardown),
     };

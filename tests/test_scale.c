@@ -41,7 +41,7 @@ static void predicts(const struct scaling *s, struct batch_job j)
     const struct frag_device_trace *d = batch_trace(&true_trace, &j);
     struct scaled made;
 
-    assert_int_equal(scale_make(s, j.batch, &made, NULL), FRAG_OK);
+    assert_int_equal(scale_make(s, j.batch, NULL, &made, NULL), FRAG_OK);
     assert_int_equal(made.device.count, d->count);
     for (uint64_t i = 0; i < d->count; i++) {
         assert_int_equal(made.device.op[i], d->op[i]);
@@ -90,7 +90,7 @@ static void a_workspace_of_two_is_proportional(void **state)
                      BATCH_LAYERS * BATCH_STEPS);
     assert_int_equal(s.requests[SCALE_CHANGED].peak_bytes,
                      batch_workspace(&(struct batch_job){.batch = 8}));
-    assert_int_equal(scale_make(&s, 24, &made, NULL), FRAG_OK);
+    assert_int_equal(scale_make(&s, 24, NULL, &made, NULL), FRAG_OK);
     assert_int_equal(made.device.bytes[BATCH_LAYERS], batch_activation(0, 24));
     assert_int_equal(made.device.bytes[BATCH_LAYERS + 1],
                      3 * batch_workspace(&(struct batch_job){.batch = 8}));
@@ -123,8 +123,9 @@ static void a_square_is_found(void **state)
     s = opened(&f);
     assert_int_equal(s.requests[SCALE_SQUARE].count, BATCH_STEPS);
     predicts(&s, (struct batch_job){.batch = 20, .squares = true});
-    assert_true(scale_at(&s, BATCH_LAYERS + 2 * BATCH_LAYERS, 20).per_sample >
-                1.59e6);
+    assert_true(
+        scale_at(&s, BATCH_LAYERS + 2 * BATCH_LAYERS, 20, NULL).per_sample >
+        1.59e6);
     scale_close(&s);
 }
 
@@ -161,10 +162,119 @@ static void a_lone_request_is_like_others(void **state)
     f.traces[0].d.slots = f.traces[1].d.slots;
     s = opened(&f);
     assert_int_equal(s.requests[SCALE_ALONE].count, 1);
-    assert_int_equal(scale_make(&s, 16, &made, NULL), FRAG_OK);
+    assert_int_equal(scale_make(&s, 16, NULL, &made, NULL), FRAG_OK);
     assert_int_equal(made.device.bytes[made.device.count - 1], batch_weight(2));
     scaled_close(&made);
     scale_close(&s);
+}
+
+/* ---- guesses ---- */
+
+enum { FIRST_WORKSPACE = BATCH_LAYERS + 1 }; /* event and block */
+
+/* The size of the first workspace under a law times a factor; all requests but
+ * the guessed ones have the predicted sizes. */
+static frag_size guessed(const struct scaling *s, uint64_t batch,
+                         enum scale_law law, double factor)
+{
+    const struct scale_guess guess = {law, factor, ""};
+    struct scaled as_predicted, made;
+    uint64_t others = 0;
+    frag_size bytes;
+
+    assert_int_equal(scale_make(s, batch, NULL, &as_predicted, NULL), FRAG_OK);
+    assert_int_equal(scale_make(s, batch, &guess, &made, NULL), FRAG_OK);
+    for (uint64_t i = 0; i < made.device.count; i++)
+        others += made.device.bytes[i] != as_predicted.device.bytes[i];
+    assert_true(others <= s->guessed.count);
+    bytes = made.device.bytes[FIRST_WORKSPACE];
+    scaled_close(&made);
+    scaled_close(&as_predicted);
+    return bytes;
+}
+
+static void guesses_apply_to_workspaces(void **state)
+{
+    const frag_size at4 = batch_workspace(&(struct batch_job){.batch = 4}),
+                    at8 = batch_workspace(&(struct batch_job){.batch = 8});
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8});
+    s = opened(&f);
+    assert_int_equal(s.guessed.count, BATCH_LAYERS * BATCH_STEPS);
+    assert_int_equal(s.guessed.bytes, BATCH_LAYERS * BATCH_STEPS * at8);
+    assert_int_equal(s.guessed.peak_bytes, at8);
+    assert_int_equal(guessed(&s, 24, SCALE_LAW_SHARE, 1), 3 * at8);
+    assert_in_range(guessed(&s, 24, SCALE_LAW_SHARE, 1.1), 3 * at8 * 11 / 10,
+                    3 * at8 * 11 / 10 + 8);
+    assert_int_equal(guessed(&s, 24, SCALE_LAW_FIRST, 1), 6 * at4);
+    assert_int_equal(guessed(&s, 24, SCALE_LAW_LINE, 1),
+                     batch_workspace(&(struct batch_job){.batch = 24}));
+    assert_int_equal(guessed(&s, 24, SCALE_LAW_ABSENT, 1), 1);
+    assert_int_equal(guessed(&s, 24, SCALE_LAW_SAME, 1), at8);
+    assert_int_equal(guessed(&s, 6, SCALE_LAW_SAME, 1), at4);
+    assert_int_equal(guessed(&s, 2, SCALE_LAW_SAME, 1), at4);
+    assert_int_equal(guessed(&s, 8, SCALE_LAW_ABSENT, 1), at8); /* recorded */
+    scale_close(&s);
+}
+
+/* A falling size is no line; the third recording does not make it sure. */
+static void a_falling_size_is_no_line(void **state)
+{
+    const frag_size at8 = batch_workspace(&(struct batch_job){.batch = 8});
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4, .algorithm = true});
+    record(&f, (struct batch_job){.batch = 8});
+    s = opened(&f);
+    assert_int_equal(guessed(&s, 16, SCALE_LAW_LINE, 1), 2 * at8);
+    scale_close(&s);
+    record(&f, (struct batch_job){.batch = 6});
+    s = opened(&f);
+    assert_int_equal(s.guessed.count, BATCH_LAYERS * BATCH_STEPS);
+    scale_close(&s);
+}
+
+static void a_lone_request_is_guessed(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8, .extra = true});
+    s = opened(&f);
+    assert_int_equal(s.guessed.count, (BATCH_LAYERS + 1) * BATCH_STEPS);
+    scale_close(&s);
+}
+
+/* Nor is a workspace below 512 bytes. */
+static void a_constant_workspace_is_not_guessed(void **state)
+{
+    const frag_size sizes[][2] = {{4096, 4096}, {200, 400}};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct fixture f = {.count = 0};
+        struct scaling s;
+
+        record(&f, (struct batch_job){.batch = 4});
+        record(&f, (struct batch_job){.batch = 8});
+        for (size_t r = 0; r < 2; r++)
+            for (uint64_t i = FIRST_WORKSPACE; i < f.traces[r].d.count; i++)
+                if (f.traces[r].op[i] == FRAG_ALLOC &&
+                    f.traces[r].op[i + 1] == FRAG_FREE &&
+                    f.traces[r].id[i] == f.traces[r].id[i + 1])
+                    f.traces[r].bytes[i] = sizes[k][r];
+        s = opened(&f);
+        assert_int_equal(s.guessed.count, 0);
+        scale_close(&s);
+    }
 }
 
 static void a_recorded_batch_is_the_recording(void **state)
@@ -177,7 +287,7 @@ static void a_recorded_batch_is_the_recording(void **state)
     record(&f, (struct batch_job){.batch = 4, .algorithm = true});
     record(&f, (struct batch_job){.batch = 8});
     s = opened(&f);
-    assert_int_equal(scale_make(&s, 4, &made, NULL), FRAG_OK);
+    assert_int_equal(scale_make(&s, 4, NULL, &made, NULL), FRAG_OK);
     assert_true(made.recorded);
     assert_ptr_equal(made.device.bytes, f.traces[0].bytes);
     scaled_close(&made);
@@ -251,9 +361,10 @@ static void wrong_batches_are_refused(void **state)
     record(&f, (struct batch_job){.batch = 4});
     record(&f, (struct batch_job){.batch = 8});
     s = opened(&f);
-    assert_int_equal(scale_make(&s, 0, &made, &f.e), FRAG_INVALID);
+    assert_int_equal(scale_make(&s, 0, NULL, &made, &f.e), FRAG_INVALID);
     assert_non_null(strstr(f.e.text, "batch size 0: expected 1 to"));
-    assert_int_equal(scale_make(&s, UINT64_MAX, &made, &f.e), FRAG_INVALID);
+    assert_int_equal(scale_make(&s, UINT64_MAX, NULL, &made, &f.e),
+                     FRAG_INVALID);
     scale_close(&s);
 }
 
@@ -266,6 +377,10 @@ int main(void)
         cmocka_unit_test(a_square_is_found),
         cmocka_unit_test(a_request_without_a_partner_grows),
         cmocka_unit_test(a_lone_request_is_like_others),
+        cmocka_unit_test(guesses_apply_to_workspaces),
+        cmocka_unit_test(a_falling_size_is_no_line),
+        cmocka_unit_test(a_lone_request_is_guessed),
+        cmocka_unit_test(a_constant_workspace_is_not_guessed),
         cmocka_unit_test(a_recorded_batch_is_the_recording),
         cmocka_unit_test(wrong_recordings_are_refused),
         cmocka_unit_test(more_steps_are_no_other_program),

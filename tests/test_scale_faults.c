@@ -20,7 +20,7 @@ static enum frag_err predict(const struct scale_recording *r,
     enum frag_err err;
 
     FRAG_TRY(scale_open(r, 2, &s, e));
-    err = scale_make(&s, 16, &made, e);
+    err = scale_make(&s, 16, NULL, &made, e);
     if (err == FRAG_OK)
         scaled_close(&made);
     scale_close(&s);

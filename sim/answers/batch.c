@@ -41,7 +41,8 @@ static enum frag_err find_limits(const struct scaling *s, struct batch_row *row,
     if (!bytes)
         return frag_no_memory(e, "the sizes of the requests");
     for (uint64_t b = 0; b < s->blocks.count; b++)
-        bytes[s->blocks.lives[b].alloc] = scale_at(s, b, row->batch).bytes;
+        bytes[s->blocks.lives[b].alloc] =
+            scale_at(s, b, row->batch, NULL).bytes;
     made.bytes = bytes;
     err = blocks_open(&made, made.count, &blocks, e);
     if (err == FRAG_OK) {
@@ -50,7 +51,7 @@ static enum frag_err find_limits(const struct scaling *s, struct batch_row *row,
         peak = peak_of(&blocks);
         for (uint64_t b = 0; b < s->blocks.count; b++)
             if (block_is_live(&blocks, (uint32_t)b, peak))
-                row->per_sample += scale_at(s, b, row->batch).per_sample;
+                row->per_sample += scale_at(s, b, row->batch, NULL).per_sample;
         row->requested = blocks.live[peak];
         grown = row->per_sample * (double)row->batch;
         if (grown < (double)row->requested)
@@ -99,17 +100,64 @@ static const struct batch_row *find_row(const struct asked *a, uint64_t batch)
     return NULL;
 }
 
-static enum frag_err add_row(const struct asked *a, uint64_t batch)
+static const double sure = 0.02;
+
+bool batch_is_sure(const struct batch_row *r)
 {
-    struct batch_row row = {.batch = batch, .policy = a->policy};
+    const double peak = (double)r->summary.peak_reserved;
+
+    return (double)r->high_reserved <= peak * (1 + sure) &&
+           (double)r->low_reserved >= peak * (1 - sure) &&
+           (r->num_replays_with_oom == 0 ||
+            r->num_replays_with_oom == r->num_replays);
+}
+
+static void widen(struct batch_row *row, const struct frag_summary *s)
+{
+    if (s->peak_reserved < row->low_reserved)
+        row->low_reserved = s->peak_reserved;
+    if (s->peak_reserved > row->high_reserved)
+        row->high_reserved = s->peak_reserved;
+    row->num_replays++;
+    row->num_replays_with_oom += s->num_ooms > 0;
+}
+
+/* Replays the batch size with the sizes of a guess; NULL: the prediction. */
+static enum frag_err replay_as(const struct asked *a, struct batch_row *row,
+                               const struct scale_guess *guess,
+                               struct frag_summary *out)
+{
     struct scaled made;
     enum frag_err err;
 
-    FRAG_TRY(scale_make(a->q->scaling, batch, &made, a->e));
-    row.recorded = made.recorded;
-    err = replay(a, &made.device, &row.summary);
+    FRAG_TRY(scale_make(a->q->scaling, row->batch, guess, &made, a->e));
+    row->recorded = made.recorded;
+    err = replay(a, &made.device, out);
     scaled_close(&made);
-    FRAG_TRY(err);
+    return err;
+}
+
+static enum frag_err find_range(const struct asked *a, struct batch_row *row)
+{
+    row->low_reserved = row->high_reserved = row->summary.peak_reserved;
+    widen(row, &row->summary);
+    if (row->recorded || !a->q->scaling->guessed.count)
+        return FRAG_OK;
+    for (size_t g = 0; g < SCALE_GUESSES; g++) {
+        struct frag_summary other;
+
+        FRAG_TRY(replay_as(a, row, &scale_guesses[g], &other));
+        widen(row, &other);
+    }
+    return FRAG_OK;
+}
+
+static enum frag_err add_row(const struct asked *a, uint64_t batch)
+{
+    struct batch_row row = {.batch = batch, .policy = a->policy};
+
+    FRAG_TRY(replay_as(a, &row, NULL, &row.summary));
+    FRAG_TRY(find_range(a, &row));
     FRAG_TRY(find_limits(a->q->scaling, &row, a->e));
     if (!GROW(a->answer->rows, a->answer->room, a->answer->count + 1))
         return frag_no_memory(a->e, "the results");
@@ -117,17 +165,27 @@ static enum frag_err add_row(const struct asked *a, uint64_t batch)
     return FRAG_OK;
 }
 
+static void grow_to(uint64_t *largest, uint64_t batch)
+{
+    *largest = batch > *largest ? batch : *largest;
+}
+
 /* Replays a batch size, once. */
 static enum frag_err try_batch(const struct asked *a, uint64_t batch,
                                bool *fits)
 {
-    uint64_t *largest = &a->answer->largest[a->policy];
+    const struct batch_row *row;
 
     if (!find_row(a, batch))
         FRAG_TRY(add_row(a, batch));
-    *fits = find_row(a, batch)->summary.num_ooms == 0;
-    if (*fits && batch > *largest)
-        *largest = batch;
+    row = find_row(a, batch);
+    *fits = row->summary.num_ooms == 0;
+    if (*fits)
+        grow_to(&a->answer->largest[a->policy], batch);
+    if (row->num_replays_with_oom == 0)
+        grow_to(&a->answer->low_largest[a->policy], batch);
+    if (row->num_replays_with_oom < row->num_replays)
+        grow_to(&a->answer->high_largest[a->policy], batch);
     return FRAG_OK;
 }
 
@@ -218,7 +276,9 @@ enum frag_err batch_answer(const struct batch_question *q,
                          "not finite: give a capacity, such as -c 12GiB, or "
                          "the batch sizes, such as --at 8,16");
     out->largest = calloc(q->policy_count + 1, sizeof(*out->largest));
-    if (!out->largest)
+    out->low_largest = calloc(q->policy_count + 1, sizeof(*out->low_largest));
+    out->high_largest = calloc(q->policy_count + 1, sizeof(*out->high_largest));
+    if (!out->largest || !out->low_largest || !out->high_largest)
         return frag_no_memory(e, "the results");
     for (a.policy = 0; a.policy < q->policy_count; a.policy++)
         FRAG_TRY(try_all(&a));
@@ -231,5 +291,7 @@ void batch_close(struct batch_answer *a)
 {
     free(a->rows);
     free(a->largest);
+    free(a->low_largest);
+    free(a->high_largest);
     *a = (struct batch_answer){0};
 }

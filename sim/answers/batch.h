@@ -32,6 +32,12 @@ struct batch_row {
     bool recorded; /* the trace is the recording at this batch size */
     struct frag_summary
         summary; /* up to the first OOM, at which the job dies */
+    /* Over the replays of this batch size, with the predicted sizes and with
+     * each of scale_guesses: the least and the most peak reserved, their
+     * number, and how many had an OOM. A recording has one replay, and so has a
+     * trace without guessed requests. */
+    frag_size low_reserved, high_reserved;
+    size_t num_replays, num_replays_with_oom;
     /* The most bytes that the trace requests, and at that moment the bytes that
      * do not grow with the batch, and those of one sample more. */
     frag_size requested, constant;
@@ -44,6 +50,9 @@ struct batch_answer {
     uint64_t room;
     uint64_t *largest; /* of each policy: the largest batch size that was
                           replayed without an OOM; 0: none */
+    /* The same, of those of which no replay had an OOM, and of those of which
+     * at least one replay had none. */
+    uint64_t *low_largest, *high_largest;
 };
 
 /* A search doubles the batch size until a request fails, and then halves the
@@ -58,6 +67,10 @@ enum frag_err batch_answer(const struct batch_question *q,
                            struct batch_answer *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
 void batch_close(struct batch_answer *a);
+
+/* Whether the peak reserved of a batch size is sure to 2 %: every replay is
+ * that near to the predicted one, and either all or none had an OOM. */
+bool batch_is_sure(const struct batch_row *r);
 
 /* The share of the bytes at the peak that grows with the batch. */
 double batch_growing_share(const struct batch_row *r);

@@ -143,6 +143,11 @@ const struct word words[] = {
      "recorded: the trace is a recording at this batch size; predicted: its "
      "sizes follow from the recordings at other batch sizes",
      NULL},
+    {"low",
+     "least peak reserved of the replays of this batch size, in which the "
+     "requests whose sizes are not known for sure have other sizes",
+     NULL},
+    {"high", "most peak reserved of these replays", NULL},
     {"constant part",
      "bytes that do not grow with the batch, at the event of peak requested",
      NULL},

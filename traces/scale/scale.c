@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/scale/curve.h"
 #include "traces/scale/match.h"
 
 const char *const scale_kind_names[SCALE_KIND_COUNT] = {
@@ -15,22 +16,16 @@ const char *const scale_kind_names[SCALE_KIND_COUNT] = {
 #undef X
 };
 
-/* ---- one request ---- */
-
-/* A size at a batch size. */
-struct point {
-    double batch, bytes;
+const struct scale_guess scale_guesses[SCALE_GUESSES] = {
+    {SCALE_LAW_SHARE, 0.9, "10 % smaller"},
+    {SCALE_LAW_SHARE, 1.1, "10 % larger"},
+    {SCALE_LAW_FIRST, 1, "in proportion to the smallest recording"},
+    {SCALE_LAW_LINE, 1, "on a line"},
+    {SCALE_LAW_SAME, 1, "constant"},
+    {SCALE_LAW_ABSENT, 1, "absent"},
 };
 
-enum { MOST_POINTS = 64 };
-
-/* Of requests that follow no curve, smaller ones keep their size: a scalar, or
- * a workspace that the library does not use. */
-static const frag_size least_guess = 512;
-
-/* Points of sizes may lie this far beside a line, as a share of the size:
- * libraries align the parts of a workspace. */
-static const double tolerance = 0.01;
+/* ---- one request ---- */
 
 static frag_size size_in(const struct scaling *s, size_t recording,
                          uint64_t block)
@@ -51,93 +46,36 @@ static size_t points_of(const struct scaling *s, uint64_t block,
     return n;
 }
 
-/* a and b are of different batch sizes. */
-static bool is_proportional(struct point a, struct point b)
-{
-    return fabs(b.bytes / b.batch * a.batch / a.bytes - 1) < tolerance / 10;
-}
-
-/* What the sizes of two batches, the first of which is smaller, say. */
-static enum scale_kind kind_of_two(struct point a, struct point b)
-{
-    const double growth = b.batch / a.batch, ratio = b.bytes / a.bytes;
-
-    if (a.bytes >= b.bytes && a.bytes <= b.bytes)
-        return SCALE_CONSTANT;
-    if (fabs(ratio / (growth * growth) - 1) < tolerance / 10)
-        return SCALE_SQUARE;
-    if (ratio < 1 || ratio > growth * (1 + tolerance))
-        return SCALE_CHANGED;
-    return SCALE_GROWING;
-}
-
-static double on_line(struct point a, struct point b, double batch)
-{
-    return a.bytes +
-           (b.bytes - a.bytes) * (batch - a.batch) / (b.batch - a.batch);
-}
-
-static bool all_on_line(const struct point *p, size_t n)
-{
-    for (size_t i = 1; i + 1 < n; i++)
-        if (fabs(on_line(p[0], p[n - 1], p[i].batch) - p[i].bytes) >
-            tolerance * p[i].bytes)
-            return false;
-    return true;
-}
-
-/* The first of the two neighbours whose line gives the size at `batch`. */
-static size_t neighbour(const struct point *p, size_t n, double batch)
-{
-    size_t i = 0;
-
-    while (i + 2 < n && p[i + 1].batch < batch)
-        i++;
-    return i;
-}
-
-/* Chooses the two points that give the size at `batch`: both ends if all points
- * lie on one line, else the two nearest. */
-static enum scale_kind choose(const struct point *p, size_t n, double batch,
-                              struct point two[2])
-{
-    const size_t i = neighbour(p, n, batch);
-    const bool straight = all_on_line(p, n);
-
-    two[0] = straight ? p[0] : p[i];
-    two[1] = straight ? p[n - 1] : p[i + 1];
-    return kind_of_two(two[0], two[1]);
-}
-
 /* A block that the very next event frees is the workspace of a kernel. */
 static bool is_workspace(const struct scaling *s, uint64_t block)
 {
     return s->blocks.lives[block].free == s->blocks.lives[block].alloc + 1;
 }
 
-/* Whether the sizes of a workspace are those of one algorithm cannot be told
- * from two of them, and a line through those of two algorithms is far off. */
-static bool is_doubtful(const struct scaling *s, uint64_t block,
-                        enum scale_kind kind, const struct point *p, size_t n)
+/* A size that is the same number of bytes a sample in all recordings is that
+ * of a tensor. */
+static bool is_exact_share(const struct scaling *s, uint64_t block)
 {
-    return kind == SCALE_GROWING && is_workspace(s, block) &&
-           p[n - 1].bytes >= (double)least_guess &&
-           !is_proportional(p[0], p[n - 1]) && (n < 3 || !all_on_line(p, n));
+    struct point p[MOST_POINTS];
+    const size_t n = points_of(s, block, p);
+
+    for (size_t i = 1; i < n; i++)
+        if (fabs(p[i].bytes * p[0].batch - p[0].bytes * p[i].batch) > 0)
+            return false;
+    return n > 1;
 }
 
-/* Chooses the points for the size at `batch`, and says what they tell. */
-static enum scale_kind judge(const struct scaling *s, uint64_t block,
-                             const struct point *p, size_t n, double batch,
-                             struct point two[2])
+/* Every workspace that grows is guessed, also if its sizes follow a curve: the
+ * library may choose another algorithm at a batch size that was not recorded. */
+static bool is_guessed(const struct scaling *s, uint64_t block)
 {
-    enum scale_kind kind;
+    const uint32_t like = s->like[block];
+    const enum scale_kind kind = s->kind[like];
 
-    if (n < 2) {
-        two[0] = two[1] = p[0];
-        return SCALE_ALONE;
-    }
-    kind = choose(p, n, batch, two);
-    return is_doubtful(s, block, kind, p, n) ? SCALE_CHANGED : kind;
+    return (double)size_in(s, s->count - 1, block) >= least_guess &&
+           (kind >= SCALE_CHANGED ||
+            (kind != SCALE_CONSTANT && is_workspace(s, block) &&
+             !is_exact_share(s, like)));
 }
 
 /* Bytes of whole elements: a size that is no whole number is rounded up to the
@@ -152,40 +90,16 @@ static frag_size whole(double bytes, frag_size template)
     return frag_round_up(bytes < 1 ? 1 : (frag_size)ceil(bytes), unit);
 }
 
-struct curve {
-    double bytes, per_sample;
-};
-
-static struct curve curve_at(enum scale_kind kind, const struct point two[2],
-                             double batch)
-{
-    const double share = two[1].bytes / two[1].batch;
-
-    switch (kind) {
-    case SCALE_GROWING:
-        return (struct curve){on_line(two[0], two[1], batch),
-                              (two[1].bytes - two[0].bytes) /
-                                  (two[1].batch - two[0].batch)};
-    case SCALE_SQUARE:
-        return (struct curve){share / two[1].batch * batch * batch,
-                              2 * share / two[1].batch * batch};
-    case SCALE_CONSTANT:
-        return (struct curve){two[1].bytes, 0};
-    default:
-        return two[1].bytes < (double)least_guess
-                   ? (struct curve){two[1].bytes, 0}
-                   : (struct curve){share * batch, share};
-    }
-}
-
 struct scale_size scale_at(const struct scaling *s, uint64_t block,
-                           uint64_t batch)
+                           uint64_t batch, const struct scale_guess *guess)
 {
     const uint32_t like = s->like[block];
-    struct point p[MOST_POINTS], two[2];
+    struct point p[MOST_POINTS];
     const size_t n = points_of(s, like, p);
-    const enum scale_kind kind = judge(s, like, p, n, (double)batch, two);
-    const struct curve c = curve_at(kind, two, (double)batch);
+    const struct curve c =
+        guess && is_guessed(s, block)
+            ? curve_guess(guess, p, n, (double)batch)
+            : curve_at(p, n, (double)batch, is_workspace(s, like));
 
     if (c.per_sample <= 0)
         return (struct scale_size){(frag_size)c.bytes, 0};
@@ -197,10 +111,10 @@ struct scale_size scale_at(const struct scaling *s, uint64_t block,
 
 static enum scale_kind kind_of(const struct scaling *s, uint64_t block)
 {
-    struct point p[MOST_POINTS], two[2];
+    struct point p[MOST_POINTS];
     const size_t n = points_of(s, block, p);
 
-    return judge(s, block, p, n, p[n - 1].batch, two);
+    return curve_at(p, n, p[n - 1].batch, is_workspace(s, block)).kind;
 }
 
 /* The blocks in the order of their sizes in the template, and of those of one
@@ -301,18 +215,25 @@ static uint64_t peak_of(const struct blocks *b)
     return peak;
 }
 
+static void count_request(const struct scaling *s, uint64_t block,
+                          uint64_t peak, struct scale_requests *r)
+{
+    const frag_size bytes = size_in(s, s->count - 1, block);
+
+    r->count++;
+    r->bytes += bytes;
+    r->peak_bytes +=
+        block_is_live(&s->blocks, (uint32_t)block, peak) ? bytes : 0;
+}
+
 static void count_requests(struct scaling *s)
 {
     const uint64_t peak = peak_of(&s->blocks);
 
     for (uint64_t b = 0; b < s->blocks.count; b++) {
-        struct scale_requests *r = &s->requests[s->kind[b]];
-        const frag_size bytes = size_in(s, s->count - 1, b);
-
-        r->count++;
-        r->bytes += bytes;
-        r->peak_bytes +=
-            block_is_live(&s->blocks, (uint32_t)b, peak) ? bytes : 0;
+        count_request(s, b, peak, &s->requests[s->kind[b]]);
+        if (is_guessed(s, b))
+            count_request(s, b, peak, &s->guessed);
     }
 }
 
@@ -485,7 +406,8 @@ static enum frag_err check_batch(const struct scaling *s, uint64_t batch,
 }
 
 enum frag_err scale_make(const struct scaling *s, uint64_t batch,
-                         struct scaled *out, struct frag_error *e)
+                         const struct scale_guess *guess, struct scaled *out,
+                         struct frag_error *e)
 {
     const struct scale_recording *recording = recording_at(s, batch);
     uint64_t *bytes;
@@ -499,7 +421,7 @@ enum frag_err scale_make(const struct scaling *s, uint64_t batch,
     if (!bytes)
         return frag_no_memory(e, "the trace of batch size %" PRIu64, batch);
     for (uint64_t b = 0; b < s->blocks.count; b++)
-        bytes[s->blocks.lives[b].alloc] = scale_at(s, b, batch).bytes;
+        bytes[s->blocks.lives[b].alloc] = scale_at(s, b, batch, guess).bytes;
     *out = (struct scaled){*s->template, false, bytes};
     out->device.bytes = bytes;
     out->device.recorded = (struct frag_recorded){0};

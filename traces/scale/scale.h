@@ -58,6 +58,33 @@ struct scale_requests {
     frag_size peak_bytes; /* of those that are live at its peak */
 };
 
+/* Sizes that a request may have instead of the predicted one. */
+enum scale_law {
+    SCALE_LAW_SHARE,  /* in proportion to the batch, from the template */
+    SCALE_LAW_FIRST,  /* the same from the smallest recording that has it */
+    SCALE_LAW_LINE,   /* a line through these two, unless the size falls */
+    SCALE_LAW_SAME,   /* as in the nearest recording at no larger batch, or
+                         else the smallest that has it */
+    SCALE_LAW_ABSENT, /* 1 byte */
+    SCALE_LAW_COUNT
+};
+
+/* Other sizes for all requests whose sizes are not known for sure: those that
+ * are uncertain, those that have no partner and are like no others, and
+ * workspaces that grow, each if it has at least 512 bytes in the template. */
+struct scale_guess {
+    enum scale_law law;
+    double factor;    /* of the size that follows from the law */
+    const char *text; /* what the sizes are then */
+};
+
+/* Guesses that together show how much a peak depends on these sizes. The laws
+ * bound what a library may choose; the factors show what a small difference
+ * does, because a block that is a little too large for a free block takes a
+ * new segment. */
+enum { SCALE_GUESSES = 6 };
+extern const struct scale_guess scale_guesses[SCALE_GUESSES];
+
 struct scaling {
     struct scale_recording *recordings; /* ascending by batch */
     size_t count;
@@ -69,6 +96,7 @@ struct scaling {
     uint32_t *like;   /* the block whose size is used: the block itself, or one
                          that is as large in the template */
     struct scale_requests requests[SCALE_KIND_COUNT];
+    struct scale_requests guessed; /* of any kind, to which guesses apply */
 };
 
 /* The size of a request as a function of the batch, near one batch size. */
@@ -88,9 +116,10 @@ enum frag_err scale_open(const struct scale_recording *recordings, size_t count,
                          struct frag_error *e) FRAG_MUST_CHECK;
 void scale_close(struct scaling *s);
 
-/* The size of a block of the template at a batch of at least 1. At least 1. */
+/* The size of a block of the template at a batch of at least 1. At least 1.
+ * guess: NULL for the prediction. */
 struct scale_size scale_at(const struct scaling *s, uint64_t block,
-                           uint64_t batch);
+                           uint64_t batch, const struct scale_guess *guess);
 
 /* A trace for a batch size. */
 struct scaled {
@@ -99,12 +128,13 @@ struct scaled {
     uint64_t *bytes;
 };
 
-/* Makes the trace for a batch size. It has no recorded answers, unless it is
- * itself a recording. The caller closes *out before the scaling. INVALID if the
- * batch is 0 or so large that a size has no room in 63 bits; NOMEM; on error
- * *out need not be closed. */
+/* Makes the trace for a batch size; guess: NULL for the prediction. It has no
+ * recorded answers, unless it is itself a recording, which no guess changes.
+ * The caller closes *out before the scaling. INVALID if the batch is 0 or so
+ * large that a size has no room in 63 bits; NOMEM; on error *out need not be
+ * closed. */
 enum frag_err scale_make(const struct scaling *s, uint64_t batch,
-                         struct scaled *out,
+                         const struct scale_guess *guess, struct scaled *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 void scaled_close(struct scaled *s);
 

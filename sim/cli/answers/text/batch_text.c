@@ -10,7 +10,7 @@
 
 /* ---- what the answer rests on ---- */
 
-enum { NOTE_TEXT = 512, NOTES = 3 };
+enum { NOTE_TEXT = 768, NOTES = 5 };
 
 struct notes {
     char text[NOTES][NOTE_TEXT];
@@ -42,10 +42,70 @@ static void note_unknown(struct notes *n, const struct scaling *s)
          " have no partner (%s at the peak), and %" PRIu64
          " have partners of uncertain meaning (%s at the peak), because a "
          "library may choose another algorithm at another batch size; they "
-         "are taken to grow in proportion to the batch",
+         "are predicted to grow in proportion to the batch",
          alone->count, s->blocks.count, s->recordings[s->count - 1].batch,
          frag_size_format(alone->peak_bytes, a), changed->count,
          frag_size_format(changed->peak_bytes, c));
+}
+
+/* The texts of the guesses, separated by commas. */
+static void list_guesses(char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (size_t g = 0; g < SCALE_GUESSES && used < size; g++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", g ? ", " : "",
+                                 scale_guesses[g].text);
+}
+
+static void note_range(struct notes *n, const struct batch_report *r)
+{
+    const struct scale_requests *guessed = &r->question->scaling->guessed;
+    char texts[NOTE_TEXT / 2], peak[FRAG_SIZE_TEXT];
+
+    if (!guessed->count)
+        return;
+    list_guesses(texts, sizeof(texts));
+    note(n,
+         "low and high are the least and the most peak reserved of %d replays: "
+         "with the predicted sizes, and with other sizes of the %" PRIu64
+         " requests (%s at the peak) that are not known for sure (without a "
+         "partner, uncertain, or a workspace that grows): %s",
+         SCALE_GUESSES + 1, guessed->count,
+         frag_size_format(guessed->peak_bytes, peak), texts);
+}
+
+static double beside(frag_size other, const struct batch_row *row)
+{
+    return 100 * ((double)other / (double)row->summary.peak_reserved - 1);
+}
+
+static void note_unsure(struct notes *n, const struct batch_report *r)
+{
+    const struct batch_row *widest = NULL;
+    size_t unsure = 0;
+
+    for (size_t i = 0; i < r->answer->count; i++) {
+        const struct batch_row *row = &r->answer->rows[i];
+
+        if (batch_is_sure(row))
+            continue;
+        unsure++;
+        if (!widest ||
+            beside(row->high_reserved, row) - beside(row->low_reserved, row) >
+                beside(widest->high_reserved, widest) -
+                    beside(widest->low_reserved, widest))
+            widest = row;
+    }
+    if (widest)
+        note(
+            n,
+            "in %zu of %zu rows the replays differ from the predicted peak "
+            "reserved by more than 2 %%, or in whether they run out of memory; "
+            "widest range: batch %" PRIu64 ", %+.1f %% to %+.1f %%",
+            unsure, r->answer->count, widest->batch,
+            beside(widest->low_reserved, widest),
+            beside(widest->high_reserved, widest));
 }
 
 static void find_notes(const struct batch_report *r, struct notes *n)
@@ -59,6 +119,8 @@ static void find_notes(const struct batch_report *r, struct notes *n)
          ", with sizes that follow from the %zu recordings",
          s->recordings[s->count - 1].batch, s->count);
     note_unknown(n, s);
+    note_range(n, r);
+    note_unsure(n, r);
     if (!r->question->at_count)
         note(n,
              "the search assumes that a batch size fits if a larger one does; "
@@ -70,8 +132,9 @@ static void find_notes(const struct batch_report *r, struct notes *n)
 /* ---- text ---- */
 
 static const char *const heads[] = {
-    "policy", "batch",   "known as",      "peak requested", "peak reserved",
-    "OOMs",   "retries", "constant part", "per sample",     "growing share"};
+    "policy",        "batch",         "known as",   "peak requested",
+    "peak reserved", "low",           "high",       "OOMs",
+    "retries",       "constant part", "per sample", "growing share"};
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
 
@@ -88,6 +151,8 @@ static void add_row(struct table *t, const struct batch_report *r,
     table_cell(t, false, "%s", source_name(row));
     table_size(t, row->requested);
     table_size(t, row->summary.peak_reserved);
+    table_size(t, row->low_reserved);
+    table_size(t, row->high_reserved);
     table_cell(t, row->summary.num_ooms > 0, "%" PRIu64, row->summary.num_ooms);
     table_cell(t, false, "%" PRIu64, row->summary.num_alloc_retries);
     table_size(t, row->constant);
@@ -95,31 +160,47 @@ static void add_row(struct table *t, const struct batch_report *r,
     table_cell(t, false, "%.1f %%", 100 * batch_growing_share(row));
 }
 
+/* What the largest batch is between low and high; nothing if it is the same. */
+static void format_range(const struct batch_answer *a, size_t policy, char *out,
+                         size_t size)
+{
+    const uint64_t low = a->low_largest[policy], high = a->high_largest[policy];
+
+    out[0] = '\0';
+    if (low != high && low)
+        snprintf(out, size, "; between low and high, %" PRIu64 " to %" PRIu64,
+                 low, high);
+    else if (low != high)
+        snprintf(out, size, "; between low and high, none to %" PRIu64, high);
+}
+
 static void say_largest(const struct batch_report *r, FILE *out)
 {
     const struct batch_question *q = r->question;
-    char capacity[FRAG_SIZE_TEXT];
+    const char *of = q->at_count ? " of these" : "";
+    char capacity[FRAG_SIZE_TEXT], range[96];
 
     if (q->capacity == FRAG_UNLIMITED)
         return;
     frag_size_format(q->capacity, capacity);
-    for (size_t p = 0; p < q->policy_count; p++)
+    for (size_t p = 0; p < q->policy_count; p++) {
+        format_range(r->answer, p, range, sizeof(range));
         if (r->answer->largest[p])
             printable_line(out,
                            "%s: the largest batch%s that fits into %s is "
-                           "%" PRIu64,
-                           q->policies[p].text, q->at_count ? " of these" : "",
-                           capacity, r->answer->largest[p]);
+                           "%" PRIu64 "%s",
+                           q->policies[p].text, of, capacity,
+                           r->answer->largest[p], range);
         else
-            printable_line(out, "%s: no batch%s fits into %s",
-                           q->policies[p].text, q->at_count ? " of these" : "",
-                           capacity);
+            printable_line(out, "%s: no batch%s fits into %s%s",
+                           q->policies[p].text, of, capacity, range);
+    }
 }
 
 static enum frag_err put_table(const struct batch_report *r, FILE *out,
                                bool color, struct frag_error *e)
 {
-    struct table t = {.columns = HEADS, .right = "prlrrrrrrr"};
+    struct table t = {.columns = HEADS, .right = "prlrrrrrrrrr"};
     enum frag_err err;
 
     for (size_t i = 0; i < HEADS; i++)
@@ -157,6 +238,10 @@ static void json_row(struct frag_json *j, const struct batch_report *r,
     frag_json_text(j, "known_as", source_name(row));
     frag_json_number(j, "peak_requested_bytes", row->requested);
     frag_json_number(j, "peak_reserved_bytes", row->summary.peak_reserved);
+    frag_json_number(j, "low_peak_reserved_bytes", row->low_reserved);
+    frag_json_number(j, "high_peak_reserved_bytes", row->high_reserved);
+    frag_json_number(j, "num_replays", row->num_replays);
+    frag_json_number(j, "num_replays_with_oom", row->num_replays_with_oom);
     frag_json_number(j, "num_ooms", row->summary.num_ooms);
     frag_json_count(j, "first_oom_event", row->summary.first_oom_event);
     frag_json_number(j, "num_alloc_retries", row->summary.num_alloc_retries);
@@ -166,16 +251,26 @@ static void json_row(struct frag_json *j, const struct batch_report *r,
     frag_json_end(j);
 }
 
-static void json_largest(struct frag_json *j, const struct batch_report *r)
+static void json_largest(struct frag_json *j, const struct batch_report *r,
+                         const char *key, const uint64_t *largest)
 {
     const struct batch_question *q = r->question;
 
     frag_json_line(j, 1);
-    frag_json_object(j, "largest");
+    frag_json_object(j, key);
     for (size_t p = 0; p < q->policy_count; p++)
         frag_json_count(j, q->policies[p].text,
-                        r->answer->largest[p] ? r->answer->largest[p]
-                                              : UINT64_MAX);
+                        largest[p] ? largest[p] : UINT64_MAX);
+    frag_json_end(j);
+}
+
+static void json_requests_of(struct frag_json *j, const char *key,
+                             const struct scale_requests *r)
+{
+    frag_json_object(j, key);
+    frag_json_number(j, "count", r->count);
+    frag_json_number(j, "bytes", r->bytes);
+    frag_json_number(j, "peak_bytes", r->peak_bytes);
     frag_json_end(j);
 }
 
@@ -183,14 +278,11 @@ static void json_requests(struct frag_json *j, const struct scaling *s)
 {
     frag_json_line(j, 1);
     frag_json_object(j, "requests");
-    for (size_t k = 0; k < SCALE_KIND_COUNT; k++) {
-        frag_json_object(j, scale_kind_names[k]);
-        frag_json_number(j, "count", s->requests[k].count);
-        frag_json_number(j, "bytes", s->requests[k].bytes);
-        frag_json_number(j, "peak_bytes", s->requests[k].peak_bytes);
-        frag_json_end(j);
-    }
+    for (size_t k = 0; k < SCALE_KIND_COUNT; k++)
+        json_requests_of(j, scale_kind_names[k], &s->requests[k]);
     frag_json_end(j);
+    frag_json_line(j, 1);
+    json_requests_of(j, "guessed_requests", &s->guessed);
 }
 
 static void json_sources(struct frag_json *j, const struct batch_report *r)
@@ -225,7 +317,9 @@ void batch_json(const struct batch_report *r, const struct call *call,
     frag_json_end(&j);
     frag_json_line(&j, 1);
     frag_json_count(&j, "capacity_bytes", r->question->capacity);
-    json_largest(&j, r);
+    json_largest(&j, r, "largest", r->answer->largest);
+    json_largest(&j, r, "low_largest", r->answer->low_largest);
+    json_largest(&j, r, "high_largest", r->answer->high_largest);
     json_requests(&j, r->question->scaling);
     json_sources(&j, r);
     find_notes(r, &n);
