@@ -106,10 +106,10 @@ bool batch_is_sure(const struct batch_row *r)
 {
     const double peak = (double)r->summary.peak_reserved;
 
+    if (r->num_replays_with_oom > 0)
+        return r->num_replays_with_oom == r->num_replays;
     return (double)r->high_reserved <= peak * (1 + sure) &&
-           (double)r->low_reserved >= peak * (1 - sure) &&
-           (r->num_replays_with_oom == 0 ||
-            r->num_replays_with_oom == r->num_replays);
+           (double)r->low_reserved >= peak * (1 - sure);
 }
 
 static void widen(struct batch_row *row, const struct frag_summary *s)

@@ -68,8 +68,8 @@ enum frag_err batch_answer(const struct batch_question *q,
                            struct frag_error *e) FRAG_MUST_CHECK;
 void batch_close(struct batch_answer *a);
 
-/* Whether the peak reserved of a batch size is sure to 2 %: every replay is
- * that near to the predicted one, and either all or none had an OOM. */
+/* Whether the replays agree: all have an OOM, or none has one and every peak
+ * reserved is within 2 % of the predicted one. */
 bool batch_is_sure(const struct batch_row *r);
 
 /* The share of the bytes at the peak that grows with the batch. */

@@ -66,7 +66,8 @@ static bool is_exact_share(const struct scaling *s, uint64_t block)
 }
 
 /* Every workspace that grows is guessed, also if its sizes follow a curve: the
- * library may choose another algorithm at a batch size that was not recorded. */
+ * library may choose another algorithm at a batch size that was not recorded.
+ */
 static bool is_guessed(const struct scaling *s, uint64_t block)
 {
     const uint32_t like = s->like[block];

@@ -71,7 +71,9 @@ enum scale_law {
 
 /* Other sizes for all requests whose sizes are not known for sure: those that
  * are uncertain, those that have no partner and are like no others, and
- * workspaces that grow, each if it has at least 512 bytes in the template. */
+ * workspaces that grow; each if it has at least 512 bytes in the template. A
+ * workspace with exactly as many bytes a sample in every recording is taken for
+ * a tensor, and known: libraries add aligned parts to theirs. */
 struct scale_guess {
     enum scale_law law;
     double factor;    /* of the size that follows from the law */

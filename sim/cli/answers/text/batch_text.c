@@ -80,32 +80,44 @@ static double beside(frag_size other, const struct batch_row *row)
     return 100 * ((double)other / (double)row->summary.peak_reserved - 1);
 }
 
-static void note_unsure(struct notes *n, const struct batch_report *r)
+static double width(const struct batch_row *row)
+{
+    return beside(row->high_reserved, row) - beside(row->low_reserved, row);
+}
+
+/* A replay with an OOM ends there, so that its peak says little. */
+static const struct batch_row *widest_row(const struct batch_answer *a)
 {
     const struct batch_row *widest = NULL;
+
+    for (size_t i = 0; i < a->count; i++)
+        if (a->rows[i].num_replays_with_oom == 0 &&
+            (!widest || width(&a->rows[i]) > width(widest)))
+            widest = &a->rows[i];
+    return widest;
+}
+
+static void note_unsure(struct notes *n, const struct batch_report *r)
+{
+    const struct batch_answer *a = r->answer;
+    const struct batch_row *widest = widest_row(a);
+    char range[128] = "";
     size_t unsure = 0;
 
-    for (size_t i = 0; i < r->answer->count; i++) {
-        const struct batch_row *row = &r->answer->rows[i];
-
-        if (batch_is_sure(row))
-            continue;
-        unsure++;
-        if (!widest ||
-            beside(row->high_reserved, row) - beside(row->low_reserved, row) >
-                beside(widest->high_reserved, widest) -
-                    beside(widest->low_reserved, widest))
-            widest = row;
-    }
+    for (size_t i = 0; i < a->count; i++)
+        unsure += !batch_is_sure(&a->rows[i]);
+    if (!unsure)
+        return;
     if (widest)
-        note(
-            n,
-            "in %zu of %zu rows the replays differ from the predicted peak "
-            "reserved by more than 2 %%, or in whether they run out of memory; "
-            "widest range: batch %" PRIu64 ", %+.1f %% to %+.1f %%",
-            unsure, r->answer->count, widest->batch,
-            beside(widest->low_reserved, widest),
-            beside(widest->high_reserved, widest));
+        snprintf(range, sizeof(range),
+                 "; widest range without an OOM: batch %" PRIu64
+                 ", %+.1f %% to %+.1f %%",
+                 widest->batch, beside(widest->low_reserved, widest),
+                 beside(widest->high_reserved, widest));
+    note(n,
+         "in %zu of %zu rows the replays differ from the predicted peak "
+         "reserved by more than 2 %%, or in whether they run out of memory%s",
+         unsure, a->count, range);
 }
 
 static void find_notes(const struct batch_report *r, struct notes *n)
