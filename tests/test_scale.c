@@ -253,6 +253,22 @@ static void a_lone_request_is_guessed(void **state)
     scale_close(&s);
 }
 
+/* An activation that is larger at the smaller batch. */
+static void an_uncertain_request_is_guessed(void **state)
+{
+    struct fixture f = {.count = 0};
+    struct scaling s;
+
+    (void)state;
+    record(&f, (struct batch_job){.batch = 4});
+    record(&f, (struct batch_job){.batch = 8});
+    assert_int_equal(f.traces[0].bytes[BATCH_LAYERS], batch_activation(0, 4));
+    f.traces[0].bytes[BATCH_LAYERS] = batch_activation(0, 8) + 100000;
+    s = opened(&f);
+    assert_int_equal(s.guessed.count, BATCH_LAYERS * BATCH_STEPS + 1);
+    scale_close(&s);
+}
+
 /* Workspaces at batch 4 and 8: constant, small, a tensor, almost a tensor. */
 static void workspaces_may_be_known(void **state)
 {
@@ -387,6 +403,7 @@ int main(void)
         cmocka_unit_test(guesses_apply_to_workspaces),
         cmocka_unit_test(a_falling_size_is_no_line),
         cmocka_unit_test(a_lone_request_is_guessed),
+        cmocka_unit_test(an_uncertain_request_is_guessed),
         cmocka_unit_test(workspaces_may_be_known),
         cmocka_unit_test(a_recorded_batch_is_the_recording),
         cmocka_unit_test(wrong_recordings_are_refused),
