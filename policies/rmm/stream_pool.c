@@ -27,11 +27,6 @@ static frag_size rounded_up(frag_size size)
     return frag_round_up(size, FRAG_ALIGNMENT);
 }
 
-static frag_size half(frag_size size)
-{
-    return size / 2 - size / 2 % FRAG_ALIGNMENT;
-}
-
 void stream_pool_init(struct stream_pool *pool)
 {
     pool->nodes.size = sizeof(struct pool_block);
@@ -143,7 +138,7 @@ static frag_size growth(const struct stream_pool *pool, frag_size size)
 
         if (size > left)
             return 0;
-        wish = half(left);
+        wish = left / 2;
     }
     return wish > size ? wish : size;
 }
@@ -156,7 +151,7 @@ static enum frag_err request_segment(struct frag_backend *mem, frag_size wish,
     enum frag_err err = mem->ops->segment_alloc(mem, wish, &s->addr);
 
     while (err == FRAG_OOM && wish > least) {
-        wish = half(wish);
+        wish /= 2;
         wish = wish > least ? wish : least;
         err = mem->ops->segment_alloc(mem, wish, &s->addr);
     }
@@ -244,13 +239,56 @@ static struct pool_block *alloc_from_others(struct stream_pool *pool,
     return b;
 }
 
+/* Returns the lowest segment that is one free block, and the link to it; NULL:
+ * there is none. */
+static struct pool_segment **find_unused(struct stream_pool *pool)
+{
+    struct pool_segment **lowest = NULL;
+
+    for (struct pool_segment **link = &pool->segments; *link;
+         link = &(*link)->next) {
+        const struct pool_segment *s = *link;
+
+        if (s->ends.above == s->ends.below && !s->ends.above->used &&
+            (!lowest || s->addr < (*lowest)->addr))
+            lowest = link;
+    }
+    return lowest;
+}
+
+/* Returns unused segments to the device, the lowest first, until the maximum
+ * allows `size` more bytes. All free blocks are in one list. */
+static void reclaim(struct frag_heap *heap, struct stream_pool *pool,
+                    frag_size size)
+{
+    struct pool_segment **link;
+
+    if (size > pool->maximum)
+        return;
+    while (pool->maximum - pool->held < size && (link = find_unused(pool))) {
+        struct pool_segment *s = *link;
+        struct pool_block *b = s->ends.above;
+
+        *link = s->next;
+        free_set_remove(pool->lists[b->stream], &b->node);
+        nodes_put(&pool->nodes, b);
+        pool->held -= s->size;
+        heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
+        free(s);
+    }
+}
+
 /* Grows the pool for a request. OOM also if the maximum refuses it. */
 static enum frag_err extend(struct frag_heap *heap, struct stream_pool *pool,
                             frag_size size, frag_stream stream,
                             struct pool_block **out)
 {
-    const frag_size wish = growth(pool, size);
+    frag_size wish = growth(pool, size);
 
+    if (!wish && pool->reclaim) {
+        reclaim(heap, pool, size);
+        wish = growth(pool, size);
+    }
     if (!wish)
         return FRAG_OOM;
     FRAG_TRY(nodes_reserve(&pool->nodes, 2));

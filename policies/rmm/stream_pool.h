@@ -22,8 +22,12 @@
  *     as many bytes as it has; with a maximum it requests half of what is left;
  *     in both cases at least the size of the request. If the device refuses,
  *     the pool requests half as much, and so on down to the size of the
- *     request. A request beyond the maximum is refused at once.
- *   - The pool returns nothing to the device before it is closed.
+ *     request. A half is not rounded, so a block can have any size.
+ *   - If the maximum does not allow the request, the pool returns segments
+ *     without live blocks to the device, in the order of their addresses, until
+ *     it does, and grows (since RMM 26.10, rapidsai/rmm pull request 2470). A
+ *     request beyond the maximum itself is refused at once.
+ *   - Otherwise the pool returns nothing to the device before it is closed.
  *
  * Sizes are rounded up to FRAG_ALIGNMENT, 256 bytes, as in RMM.
  *
@@ -31,12 +35,11 @@
  * block is free if and only if it is in its stream's list; no two free
  * neighbours of one segment belong to the same stream.
  *
- * Differences from RMM: half of a size is rounded down to FRAG_ALIGNMENT here;
- * RMM requests it unrounded. The other streams are searched in the order of
- * their numbers here, and of their event handles in RMM, whose order is not
- * defined. A wait for another stream's event is not modelled, because a backend
- * has no such call. RMM allocates the initial pool when it is constructed; here
- * the first request allocates it, and every request is refused until that has
+ * Differences from RMM: the other streams are searched in the order of their
+ * numbers here, and of their event handles in RMM, whose order is not defined.
+ * A wait for another stream's event is not modelled, because a backend has no
+ * such call. RMM allocates the initial pool when it is constructed; here the
+ * first request allocates it, and every request is refused until that has
  * succeeded.
  */
 #ifndef FRAG_POLICIES_RMM_STREAM_POOL_H
@@ -50,6 +53,7 @@ struct pool_segment;
 
 struct stream_pool {
     frag_size initial, maximum;    /* parameters, in bytes */
+    bool reclaim;                  /* parameter */
     frag_size held;                /* bytes of all segments */
     bool started;                  /* the initial pool is allocated */
     struct pool_segment *segments; /* the newest first */
@@ -71,12 +75,23 @@ struct stream_pool {
                 "allocates half of the free memory, its replay all of it",    \
         .at_most = "maximum",                                                 \
     },                                                                        \
-    {                                                                         \
-        .name = "maximum", .kind = FRAG_PARAM_SIZE,                           \
-        .offset = offsetof(state, member.maximum), .init = "inf", .min = 1,   \
-        .max = 0x1p64,                                                        \
-        .help = "most bytes of the pool; with a maximum the pool grows by "   \
+        {                                                                     \
+            .name = "maximum",                                                \
+            .kind = FRAG_PARAM_SIZE,                                          \
+            .offset = offsetof(state, member.maximum),                        \
+            .init = "inf",                                                    \
+            .min = 1,                                                         \
+            .max = 0x1p64,                                                    \
+            .help =                                                           \
+                "most bytes of the pool; with a maximum the pool grows by "   \
                 "half of the bytes left, without one it doubles",             \
+        },                                                                    \
+    {                                                                         \
+        .name = "reclaim", .kind = FRAG_PARAM_SWITCH,                         \
+        .offset = offsetof(state, member.reclaim), .init = "yes",             \
+        .help = "when the maximum refuses a request, return segments "        \
+                "without live blocks to the device and grow again; RMM "      \
+                "before 26.10: no",                                           \
     }
 
 /* Initializes a pool that is zeroed except for its parameters. */

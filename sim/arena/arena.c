@@ -59,11 +59,28 @@ static bool has_anchor(const struct arena *a, frag_size size)
            !ranges_overlap(&a->segments, a->opts.bases[i], size);
 }
 
+/* The driver's addresses; the segment uses exactly its own bytes. */
+static enum frag_err exact_alloc(struct arena *a, frag_size size,
+                                 struct arena_range **out)
+{
+    enum frag_err err;
+
+    FRAG_TRY(arena_charge(a, size));
+    err = driver_alloc(a, size, out);
+    if (err == FRAG_OK)
+        (*out)->charge = size;
+    else
+        a->used -= size;
+    return err;
+}
+
 static enum frag_err new_segment(struct arena *a, frag_size size,
                                  struct arena_range **out)
 {
     if (a->opts.rule == FRAG_RULE_HOSTILE)
         return hostile_alloc(a, size, out);
+    if (a->opts.rule == FRAG_RULE_EXACT)
+        return exact_alloc(a, size, out);
     if (has_anchor(a, size)) {
         frag_addr base = a->opts.bases[a->segments_served];
         enum frag_err err = driver_withdraw(a, base, size);

@@ -27,6 +27,10 @@ enum frag_address_rule {
     /* For tests: segments touch each other, and no address is used twice. A
      * policy that relies on gaps or on equal addresses fails. */
     FRAG_RULE_HOSTILE,
+    /* The addresses of the driver's rule, but a segment uses exactly its own
+     * bytes of the device, not units of 2 MiB. For the comparison with an
+     * allocator that was recorded on a device that counts in this way. */
+    FRAG_RULE_EXACT,
     /* Segments get recorded base addresses (`bases` below). */
     FRAG_RULE_ANCHORED
 };

@@ -258,12 +258,13 @@ static enum frag_err level_alloc(struct arena *a, struct level *level,
                                  frag_size size, struct arena_range **out)
 {
     frag_size whole = frag_round_up(size, level->unit);
-    bool coarse = level == &a->coarse;
+    const bool uses_units =
+        level == &a->coarse && a->opts.rule != FRAG_RULE_EXACT;
     struct range *newest = ranges_highest_fit(&level->by_age, whole);
     struct driver_chunk *c =
         (struct driver_chunk *)newest; /* by_age is its first member */
 
-    if (coarse && arena_refuses(a, whole))
+    if (uses_units && arena_refuses(a, whole))
         return FRAG_OOM;
     if (!c)
         FRAG_TRY(chunk_for(a, level, whole, &c));
@@ -275,7 +276,7 @@ static enum frag_err level_alloc(struct arena *a, struct level *level,
             return_chunk(a, c);
         return FRAG_NOMEM;
     }
-    if (coarse) {
+    if (uses_units) {
         (*out)->charge = whole;
         arena_add_used(a, whole);
     }

@@ -77,9 +77,11 @@ struct cell_values {
      "number (default: those that fit best, or the period of the events)",     \
      OPTION_TEXT, AT(cell.mark), NULL},                                        \
     {"address-rule", 0, "RULE",                                                \
-     "how the device chooses the addresses of segments: driver (default), or " \
-     "hostile, which never uses an address again",                             \
-     OPTION_CHOICE, AT(cell.rule), "driver|hostile"}
+     "how the device chooses the addresses of segments and counts their "      \
+     "bytes: driver (default), in units of 2 MiB; hostile, which never uses "  \
+     "an address again; or exact, the driver's addresses, but a segment uses " \
+     "exactly its own bytes",                                                  \
+     OPTION_CHOICE, AT(cell.rule), "driver|hostile|exact"}
 
 /* CONTENTS names what --check verifies in addition: "" or CELL_CONTENTS. */
 #define CELL_CHECK_OPTIONS(AT, CONTENTS)                                       \

@@ -50,7 +50,7 @@ const struct cell_backend cell_arena_backend = {
 char *cell_settings_text(const struct cell_settings *s,
                          const struct trace_reading *reading)
 {
-    static const char *const rules[] = {"driver", "hostile"};
+    static const char *const rules[] = {"driver", "hostile", "exact"};
     static const char *const checks[] = {"plugins", "all", "none"};
     static const char *const readings[] = {"completed", "recorded", "raw"};
     char costs[16] = "h200", *text = NULL;

@@ -63,6 +63,8 @@ static void put_words(FILE *out, const char *option, const struct texts *list)
  * host has no memory. */
 static char *make_command(const struct values *v)
 {
+    static const char *const rules[] = {
+        "", " --address-rule hostile", " --address-rule exact"};
     const struct cell_values *c = &v->cell;
     size_t size;
     char *text = NULL;
@@ -87,7 +89,7 @@ static char *make_command(const struct values *v)
     if (c->further)
         fprintf(out, " --further-steps %" PRIu64, c->further);
     put_word(out, "--step-mark ", c->mark);
-    fputs(c->rule ? " --address-rule hostile" : "", out);
+    fputs(rules[c->rule], out);
     fputs(c->stop_at_oom ? " --stop-at-oom" : "", out);
     fputs(c->check ? " --check" : "", out);
     fputs(c->no_check ? " --no-check" : "", out);

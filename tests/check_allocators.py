@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""check_allocators.py [ROWS] [--misses] [--kind NAME]: compares policies with
+what the real allocators of RMM, CuPy, the CUDA driver and JAX did.
+
+ROWS (default: ../shared/oracle/allocators.jsonl.xz) has one JSON object for each
+replay of a recording's requests through a real allocator on a GPU; the requests
+are those of ../shared/recorded/dev. Each row is replayed with the policy of the
+same allocator, and what the row holds is compared: peak reserved, the number and
+the events of segments, the first refused request. The script prints N of M for
+each allocator, and the first cause of each miss. It fails if an allocator agrees
+in fewer rows than the table ALLOCATORS states.
+
+Environment: FRAGSIM (the tool), FRAG_SHARED_DIR (skips without the recordings).
+"""
+import argparse
+import collections
+import importlib.util
+import json
+import lzma
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+TOOL = os.environ.get("FRAGSIM", "build/fragsim")
+SHARED = os.environ.get("FRAG_SHARED_DIR", "../shared")
+MOST = 40000  # events of a stream, as the real allocators got them
+ALLOC, FREE, TRIM = 0, 1, 2
+
+
+def converter():
+    """The function that made the streams of the real allocators."""
+    path = os.path.join(SHARED, "oracle", "events.py")
+    spec = importlib.util.spec_from_file_location("events", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.convert
+
+
+class Streams:
+    """The events of each recording, and CSV files of their beginnings."""
+
+    def __init__(self, folder):
+        self.convert, self.folder, self.events = converter(), folder, {}
+
+    def of(self, trace):
+        if trace not in self.events:
+            path = os.path.join(SHARED, "recorded", "dev",
+                                trace + ".pickle.xz")
+            with lzma.open(path) as file:
+                self.events[trace] = self.convert(pickle.load(file))[:MOST]
+        return self.events[trace]
+
+    def write(self, trace, count, trims):
+        """Writes the first `count` events. Returns the path and, for each
+        event of the file, its number in the stream."""
+        path = os.path.join(self.folder, f"{trace}.csv")
+        numbers = []
+        live = set()
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("op,id,bytes,stream\n")
+            for i, (op, stream, name, size) in enumerate(self.of(trace)[:count]):
+                if op == ALLOC and size:
+                    out.write(f"alloc,{name},{size},{stream}\n")
+                    live.add(name)
+                elif op == FREE and name in live:
+                    out.write(f"free,{name},,\n")
+                    live.discard(name)
+                elif op == TRIM and trims:
+                    out.write("empty_cache,,,\n")
+                else:
+                    continue
+                numbers.append(i)
+        return path, numbers
+
+
+def replay(path, policy, capacity, *options):
+    command = [TOOL, "replay", "-q", path, "-p", policy, "--stop-at-oom",
+               "--json", "-", *options]
+    if capacity:
+        command += ["-c", f"{capacity}B", "--address-rule", "exact"]
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, (command, done.stderr)
+    return json.loads(done.stdout)["results"][0]
+
+
+def first_oom(result, numbers):
+    event = result["first_oom_event"]
+    return None if event is None else numbers[event]
+
+
+def same_segments(row, result, numbers):
+    """Pairs (what, real, simulated) that an allocator on cudaMalloc shows."""
+    return [("first refusal", row["first_oom_index"],
+             first_oom(result, numbers)),
+            ("peak reserved", row["peak_reserved"],
+             result["peak_reserved_bytes"]),
+            ("segments", row["num_segments"], result["num_segment_alloc"])]
+
+
+def same_driver_pool(row, result, numbers):
+    return [("first refusal", row["first_oom_index"],
+             first_oom(result, numbers)),
+            ("peak reserved", row["reserved_high"],
+             result["peak_reserved_bytes"])]
+
+
+def same_jax(row, result, _):
+    return [("peak of the pool", row["stats"]["peak_pool_bytes"],
+             result["peak_reserved_bytes"]),
+            ("peak in use", row["stats"]["peak_bytes_in_use"],
+             result["peak_allocated_bytes"])]
+
+
+Kind = collections.namedtuple(
+    "Kind", "policy limit_is_capacity trims compare equal")
+# kind of row: (policy for a limit, whether the limit is the device's, whether
+# a trim reaches the allocator, what is compared, rows that are equal)
+ALLOCATORS = {
+    "rmm_pool": Kind(lambda n: "rmm_pool", True, False, same_segments, 39),
+    "rmm_pool_initial": Kind(lambda n: "rmm_pool:initial=1GiB", True, False,
+                             same_segments, 20),
+    "rmm_pool_max": Kind(lambda n: f"rmm_pool:maximum={n}", False, False,
+                         same_segments, 33),
+    "rmm_arena": Kind(lambda n: f"rmm_arena:size={n}", True, False,
+                      same_segments, 40),
+    "rmm_binning": Kind(lambda n: "rmm_binning:smallest=256KiB,largest=4MiB",
+                        True, False, same_segments, 36),
+    "cupy": Kind(lambda n: "cupy", True, True, same_segments, 68),
+    "cupy_limit": Kind(lambda n: f"cupy:limit={n}", False, True,
+                       same_segments, 16),
+    "async": Kind(lambda n: "cuda_async", False, True, same_driver_pool, 0),
+    "async_keep": Kind(lambda n: "cuda_async:threshold=inf", False, True,
+                       same_driver_pool, 0),
+    "async_keep_sync": Kind(lambda n: "cuda_async:threshold=inf,sync=1", False,
+                            True, same_driver_pool, 0),
+    "jax": Kind(lambda n: "bfc", False, False, same_jax, 16),
+}
+
+
+def check(row, streams):
+    """Returns the first difference of a row as text, or None."""
+    kind = ALLOCATORS[row["allocator"]]
+    count = row.get("used_events", MOST)
+    if row["first_oom_index"] is not None:
+        count = row["first_oom_index"] + 1
+    path, numbers = streams.write(row["trace"], count, kind.trims)
+    result = replay(path, kind.policy(row["limit"]),
+                    row["limit"] if kind.limit_is_capacity else None)
+    for what, real, simulated in kind.compare(row, result, numbers):
+        if real != simulated:
+            return f"{what}: real {real}, simulated {simulated}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("rows", nargs="?", default=os.path.join(
+        SHARED, "oracle", "allocators.jsonl.xz"))
+    parser.add_argument("--kind", help="only rows of this allocator")
+    parser.add_argument("--misses", action="store_true",
+                        help="print the first cause of each miss")
+    given = parser.parse_args()
+    if not os.path.exists(given.rows):
+        print(f"skipped: no file {given.rows}")
+        return 77
+    opened = lzma.open if given.rows.endswith(".xz") else open
+    with opened(given.rows, "rt") as file:
+        rows = [json.loads(line) for line in file]
+    equal, total = collections.Counter(), collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        streams = Streams(folder)
+        for row in rows:
+            name = row["allocator"]
+            if given.kind and name != given.kind:
+                continue
+            total[name] += 1
+            miss = check(row, streams)
+            equal[name] += miss is None
+            if miss and given.misses:
+                print(f"{name} {row['trace']} limit {row['limit']}: {miss}")
+    for name, number in total.items():
+        print(f"{name:17} {equal[name]:3} of {number}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
