@@ -12,13 +12,15 @@
  * segments without live blocks of all arenas are returned (free_all_blocks,
  * also the effect of trim) and the segment is requested again.
  *
- * Two rules differ from the source. Among holes of equal size, CuPy uses the
- * one whose record has the lowest address in host memory, which nobody chose.
- * Here it is the hole in the oldest segment, and in that segment the lowest, so
- * that the addresses of segments have no effect. After free_all_blocks the
- * source requests the segment twice more, the second time after Python's
- * garbage collection. Here it is requested once, and only if a segment was
- * returned, because nothing else can have changed.
+ * Two rules differ from the source. Among holes of equal size, CuPy takes one
+ * out of a Python set, whose order depends on the addresses of objects in host
+ * memory: equal runs of the real pool have different peaks. Here it is the hole
+ * in the oldest segment, and in that segment the lowest, so that the addresses
+ * of segments have no effect. With a seed it is a pseudo-random one: the
+ * results of several seeds show the spread. After free_all_blocks the source
+ * requests the segment twice more, the second time after Python's garbage
+ * collection. Here it is requested once, and only if a segment was returned,
+ * because nothing else can have changed.
  *
  * Source: cupy/cupy 15.0.0a1 (6b6d956), cupy/cuda/memory.pyx, _Arena and
  * SingleDeviceMemoryPool.
@@ -39,6 +41,8 @@ struct cupy_arena {
 struct cupy {
     frag_size limit; /* the parameters */
     double fraction;
+    uint64_t seed;
+    uint64_t random;           /* state of the generator */
     struct cupy_arena *arenas; /* the most recently used first */
     struct tiles tiles;
 };
@@ -48,6 +52,7 @@ static enum frag_err init(struct frag_heap *heap)
     struct cupy *p = heap->state;
 
     p->limit = pool_limit(heap->mem, p->limit, p->fraction);
+    p->random = p->seed;
     p->tiles.by_age = true;
     tiles_init(&p->tiles);
     return FRAG_OK;
@@ -122,6 +127,32 @@ static enum frag_err grow(struct frag_heap *heap, struct cupy_arena *a,
     return tiles_grow(heap, &p->tiles, &a->holes, size, out);
 }
 
+/* The next number of the generator splitmix64 (Steele, Lea, Flood: Fast
+ * Splittable Pseudorandom Number Generators, 2014). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+/* The smallest hole that fits; NULL: there is none. */
+static struct tile *find_hole(struct cupy *p, const struct free_set *holes,
+                              frag_size size)
+{
+    struct free_node *n = free_set_fit(holes, size), *chosen = n;
+    uint64_t equals = 1;
+
+    if (!p->seed || !n)
+        return (struct tile *)n;
+    while ((n = free_set_after(holes, n)) && n->size == chosen->size)
+        if (next_random(&p->random) % ++equals == 0)
+            chosen = n;
+    return (struct tile *)chosen;
+}
+
 static enum frag_err cupy_alloc(struct frag_heap *heap,
                                 const struct frag_request *req,
                                 struct frag_block *out)
@@ -134,7 +165,7 @@ static enum frag_err cupy_alloc(struct frag_heap *heap,
     if (!a)
         return FRAG_NOMEM;
     FRAG_TRY(nodes_reserve(&p->tiles.nodes, 1));
-    t = (struct tile *)free_set_fit(&a->holes, size);
+    t = find_hole(p, &a->holes, size);
     if (!t)
         FRAG_TRY(grow(heap, a, size, &t));
     tiles_allocate(&p->tiles, t, size);
@@ -172,6 +203,17 @@ const char *cupy_check(const struct frag_heap *heap)
 
 static const struct frag_param params[] = {
     POOL_LIMIT_PARAMS(struct cupy, limit, fraction),
+    {
+        .name = "seed",
+        .kind = FRAG_PARAM_NUMBER,
+        .offset = offsetof(struct cupy, seed),
+        .init = "0",
+        .min = 0,
+        .max = 0x1p32,
+        .help = "0: of holes of equal size the one in the oldest segment; "
+                "else a pseudo-random one. CuPy's own choice differs from run "
+                "to run: several seeds show the spread",
+    },
     {.name = NULL},
 };
 
