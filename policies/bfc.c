@@ -1,7 +1,9 @@
 /* bfc.c - best fit with coalescing, as in TensorFlow, XLA and JAX.
  *
  * Requests are rounded up to 256 bytes and use the smallest hole that is large
- * enough; among equal sizes the one with the lowest address. The hole is split,
+ * enough; among equal sizes the one in the oldest region, and in that region the
+ * lowest: the source takes the lowest address, and a new region of JAX lies above
+ * the older ones (20 of 20 recordings on an H100). The hole is split,
  * and its low part allocated, only if the hole is at least twice as large as
  * the request or if the rest would be at least `split` bytes. Otherwise the
  * whole hole is allocated, and the excess is internal fragmentation. A freed
@@ -67,6 +69,7 @@ static enum frag_err init(struct frag_heap *heap)
         whole_units(p->preallocate || bound < p->region ? bound : p->region);
     if (p->fragmentation > 0)
         p->split = share(bound, p->fragmentation);
+    p->tiles.by_age = true;
     tiles_init(&p->tiles);
     return FRAG_OK;
 }

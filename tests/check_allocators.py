@@ -133,12 +133,12 @@ ALLOCATORS = {
     "cupy": Kind(lambda n: "cupy", True, True, same_segments, 80, True),
     "cupy_limit": Kind(lambda n: f"cupy:limit={n}", False, True,
                        same_segments, 20, True),
-    "async": Kind(lambda n: "cuda_async", False, True, same_driver_pool, 14),
+    "async": Kind(lambda n: "cuda_async:sync=1", False, True, same_driver_pool, 14),
     "async_keep": Kind(lambda n: "cuda_async:threshold=inf", False, True,
                        same_driver_pool, 0),
     "async_keep_sync": Kind(lambda n: "cuda_async:threshold=inf,sync=1", False,
                             True, same_driver_pool, 12),
-    "jax": Kind(lambda n: "bfc", False, False, same_jax, 16),
+    "jax": Kind(lambda n: "bfc", False, False, same_jax, 20),
 }
 
 

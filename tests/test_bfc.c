@@ -170,6 +170,12 @@ static unsigned bin_of(frag_size size)
     return bin;
 }
 
+/* The older region first, in a region the lower address. */
+static bool is_before(const struct chunk *a, const struct chunk *b)
+{
+    return a->region != b->region ? a->region < b->region : a->addr < b->addr;
+}
+
 /* The first of a bin by size and address that is large enough; count if none
  * is. */
 static size_t find_in(const struct model *m, unsigned bin, frag_size size)
@@ -182,7 +188,7 @@ static size_t find_in(const struct model *m, unsigned bin, frag_size size)
         if (c->used || c->size < size || bin_of(c->size) != bin)
             continue;
         if (best == m->count || c->size < b->size ||
-            (c->size == b->size && c->addr < b->addr))
+            (c->size == b->size && is_before(c, b)))
             best = i;
     }
     return best;

@@ -160,12 +160,16 @@ static const struct picture pictures[] = {
     /* clang-format off */
     {"cuda_async", ROOM, "a1 b2",                     "abb."},
     {"cuda_async", ROOM, "a1 b4",                     "abbb|b..."},
-    /* Among equal holes it uses the lowest one, and its low part. */
+    /* Among equal holes it uses the oldest one, and its low part. */
     {"cuda_async", ROOM, "a2 b1 c2 d3 -a -c e2",      "eeb.|.ddd"},
-    {"cuda_async", ROOM, "a2 b1 c2 d3 -c -a e2",      "eeb.|.ddd"},
+    {"cuda_async", ROOM, "a2 b1 c2 d3 -c -a e2",      "..be|eddd"},
     {"cuda_async", ROOM, "a2 b1 c2 d3 -a -c e1",      "e.b.|.ddd"},
     {"cuda_async", ROOM, "a3 b1 c2 d2 -a -c e2",      "...b|eedd"},
     {"cuda_async", ROOM, "a4@1/1 -a b4@2/2",          "bbbb"},
+    /* A hole that has all of its memory comes before one that has not. */
+    {"cuda_async", ROOM, "a4 b4 c4 d1 -a e5 -c f4",   "bbbb|ffff|deee|ee.."},
+    {"cuda_async", ROOM, "a4 b4 c8 d1 -a e8 -c f4",
+     "bbbb|ffff|....|deee|eeee|e..."},
     /* Pages come from the largest hole, of equals from the highest; from the
      * high end of a hole. */
     {"cuda_async", ROOM, "a4 b4 c4 d4 e4 f4 -a -c -e g5",

@@ -41,7 +41,7 @@ static const struct picture pictures[] = {
     POOL("", ROOM, "a3 b2 c4",    "cccc..|aaa|bb."), /* max(4, 3 + 3) */
     /* Refused, half as much, down to the request. */
     POOL("", 12, "a8 b2",         "aaaaaaaa|bb.."), /* 8 no, 4 */
-    POOL("", 11, "a7 b1",         "aaaaaaa|b.."),   /* 7 no, 3.5 down to 3 */
+    POOL("", 11, "a7 b1",         "aaaaaaa|b..."),  /* 7 no, 3.5 */
     POOL("", 10, "a8 b2",         "aaaaaaaa|bb"),   /* 8, 4 no, 2 */
     POOL("", 10, "a8 b3",         "aaaaaaaa"),      /* 8, 4, 3 no */
     POOL("", 10, "a8 b3 c2",      "aaaaaaaa|cc"),
@@ -53,7 +53,13 @@ static const struct picture pictures[] = {
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b4 c8", "cccccccc|a...|bbbb...."), /* all that is left */
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b4 c9", "a...|bbbb...."), /* one too many */
     POOL("initial=1KiB,maximum=5KiB", 10,   "a1 b4",    "a...|bbbb"), /* 8 no, 4 */
-    POOL("maximum=1280", ROOM, "a1",                    "a."), /* 5 / 2, rounded down */
+    POOL("maximum=1280", ROOM, "a1",                    "a.."), /* 5 / 2 */
+    /* At the maximum, segments without live blocks go, the lowest first. */
+    POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -a -b c12",  "cccccccccccc"),
+    POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -b c10", "a...|cccccccccc"),
+    POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -a c10", "cccccccccc|bbbbbbbbb"),
+    POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -b c21", "a...|........."),
+    POOL("initial=1KiB,maximum=5KiB,reclaim=no", ROOM, "a1 b9 -a -b c12", "....|........."),
     POOL("initial=3KiB,maximum=3KiB", ROOM, "a12 b1",   "aaaaaaaaaaaa"),
     /* An initial pool that cannot be had. */
     POOL("initial=3KiB", 11, "a1",                      ""),

@@ -15,16 +15,18 @@ static const struct async_holes *home_of(const struct cuda_async *p,
     return t == p->end ? &p->common : t->home;
 }
 
-/* All of a used block has memory. */
+/* All of a used block has memory, and a hole is in the set of its kind. */
 static const char *check_memory(const struct cuda_async *p,
                                 const struct async_block *t)
 {
-    const frag_size low = t->node.addr - p->base, end = low + t->node.size;
+    const frag_size low = t->addr - p->base, end = low + t->node.size;
+    bool is_backed = true;
 
-    if (is_free(p, t))
-        return NULL;
     for (uint64_t i = low / p->page; i * p->page < end; i++)
-        CHECK(i < p->known && p->phys[i], "a used block has no memory");
+        is_backed = is_backed && i < p->known && p->phys[i];
+    CHECK(is_free(p, t) || is_backed, "a used block has no memory");
+    CHECK(!t->home || t->is_backed == is_backed,
+          "a hole is in the wrong set for its memory");
     return NULL;
 }
 
@@ -37,8 +39,7 @@ static const char *check_blocks(const struct cuda_async *p, struct met *met)
     for (const struct async_block *t = p->end; t; above = t, t = t->below) {
         CHECK(t->above == above, "a block does not know the one above it");
         CHECK(t->node.size > 0 || t == p->end, "a block is empty");
-        CHECK(t->node.size <= end - p->base &&
-                  t->node.addr == end - t->node.size,
+        CHECK(t->node.size <= end - p->base && t->addr == end - t->node.size,
               "a block does not end where the one above it begins");
         CHECK(!above || !is_free(p, t) || !is_free(p, above) ||
                   home_of(p, t) != home_of(p, above),
@@ -57,9 +58,12 @@ static const char *check_holes(const struct cuda_async *p,
 {
     struct met kept = {.most = free->count};
 
-    CHECK_ALL(free_set_check(&p->common.set, &p->common, &kept));
-    for (const struct async_holes *h = p->streams; h; h = h->next)
-        CHECK_ALL(free_set_check(&h->set, h, &kept));
+    CHECK_ALL(free_set_check(&p->common.backed, &p->common, &kept));
+    CHECK_ALL(free_set_check(&p->common.partial, &p->common, &kept));
+    for (const struct async_holes *h = p->streams; h; h = h->next) {
+        CHECK_ALL(free_set_check(&h->backed, h, &kept));
+        CHECK_ALL(free_set_check(&h->partial, h, &kept));
+    }
     CHECK(met_are_equal(free, &kept), "the holes are not the free blocks");
     return NULL;
 }

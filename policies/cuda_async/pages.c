@@ -72,12 +72,66 @@ static enum frag_err create_spare(struct frag_heap *heap)
 static size_t whole_pages(const struct cuda_async *p,
                           const struct async_block *t, size_t *from)
 {
-    const size_t to =
-        (size_t)((t->node.addr + t->node.size - p->base) / p->page);
+    const size_t to = (size_t)((t->addr + t->node.size - p->base) / p->page);
 
-    *from = (size_t)((t->node.addr - p->base + p->page - 1) / p->page);
+    *from = (size_t)((t->addr - p->base + p->page - 1) / p->page);
     return to < p->known ? to : p->known;
 }
+
+/* ---- the sets of holes ---- */
+
+/* Whether all pages that the block touches have memory. */
+static bool has_memory(const struct cuda_async *p, const struct async_block *t)
+{
+    const size_t last =
+        (size_t)((t->addr + t->node.size - 1 - p->base) / p->page);
+
+    for (size_t i = (size_t)((t->addr - p->base) / p->page); i <= last; i++)
+        if (i >= p->known || !p->phys[i])
+            return false;
+    return true;
+}
+
+void cuda_async_file(struct cuda_async *p, struct async_block *t,
+                     struct async_holes *home)
+{
+    t->home = home;
+    t->is_backed = has_memory(p, t);
+    free_set_insert(t->is_backed ? &home->backed : &home->partial, &t->node);
+}
+
+void cuda_async_unfile(struct async_block *t)
+{
+    free_set_remove(t->is_backed ? &t->home->backed : &t->home->partial,
+                    &t->node);
+    t->home = NULL;
+}
+
+static void refile(struct cuda_async *p, struct async_block *t)
+{
+    struct async_holes *home = t->home;
+
+    if (!home || has_memory(p, t) == t->is_backed)
+        return;
+    cuda_async_unfile(t);
+    cuda_async_file(p, t, home);
+}
+
+void cuda_async_refile(struct cuda_async *p, struct async_block *t)
+{
+    const frag_addr first = t->addr - (t->addr - p->base) % p->page;
+    const frag_addr end =
+        p->base + frag_round_up(t->addr + t->node.size - p->base, p->page);
+
+    refile(p, t);
+    for (struct async_block *b = t->below; b && b->addr + b->node.size > first;
+         b = b->below)
+        refile(p, b);
+    for (struct async_block *b = t->above; b && b->addr < end; b = b->above)
+        refile(p, b);
+}
+
+/* ---- pages for a block ---- */
 
 /* The pages that a new block needs. */
 struct async_need {
@@ -106,18 +160,34 @@ static size_t collect_pages(struct frag_heap *heap,
     return collected;
 }
 
-/* Likewise from a set of holes, the largest hole first. */
+/* Likewise from a set of holes, the largest hole first. A hole that loses a
+ * page moves to another set. */
 static size_t collect_from_set(struct frag_heap *heap,
                                const struct async_need *need,
                                const struct free_set *set, size_t most)
 {
-    const struct free_node *n = free_set_last(set);
+    struct free_node *n = free_set_last(set);
     size_t collected = 0;
 
-    for (; n && collected < most; n = free_set_before(set, n))
-        collected += collect_pages(heap, need, (const struct async_block *)n,
-                                   most - collected);
+    while (n && collected < most) {
+        struct async_block *t = (struct async_block *)n;
+
+        n = free_set_before(set, n);
+        collected += collect_pages(heap, need, t, most - collected);
+        refile(heap->state, t);
+    }
     return collected;
+}
+
+static size_t collect_from_holes(struct frag_heap *heap,
+                                 const struct async_need *need,
+                                 const struct async_holes *holes, size_t most)
+{
+    const size_t collected =
+        collect_from_set(heap, need, &holes->partial, most);
+
+    return collected +
+           collect_from_set(heap, need, &holes->backed, most - collected);
 }
 
 /* Likewise from all free blocks that the stream may use. */
@@ -127,11 +197,10 @@ static size_t collect_anywhere(struct frag_heap *heap,
     struct cuda_async *p = heap->state;
     size_t collected = collect_pages(heap, need, p->end, most);
 
-    collected +=
-        collect_from_set(heap, need, &need->holes->set, most - collected);
+    collected += collect_from_holes(heap, need, need->holes, most - collected);
     if (need->holes != &p->common)
         collected +=
-            collect_from_set(heap, need, &p->common.set, most - collected);
+            collect_from_holes(heap, need, &p->common, most - collected);
     return collected;
 }
 
@@ -199,16 +268,40 @@ static bool has_whole_page(const struct cuda_async *p,
     return false;
 }
 
-/* Whether a common hole or the end has a whole page with memory. Few holes are
- * large enough, so this test is cheaper than a walk over all blocks. */
-static bool is_any_page_free(const struct cuda_async *p)
+/* Whether a hole of the set has a whole page with memory. Few holes are large
+ * enough, so this test is cheaper than a walk over all blocks. */
+static bool has_free_page(const struct cuda_async *p,
+                          const struct free_set *set)
 {
-    const struct free_node *n = free_set_last(&p->common.set);
+    const struct free_node *n = free_set_last(set);
 
-    for (; n && n->size >= p->page; n = free_set_before(&p->common.set, n))
+    for (; n && n->size >= p->page; n = free_set_before(set, n))
         if (has_whole_page(p, (const struct async_block *)n))
             return true;
-    return has_whole_page(p, p->end);
+    return false;
+}
+
+static bool is_any_page_free(const struct cuda_async *p)
+{
+    return has_free_page(p, &p->common.backed) ||
+           has_free_page(p, &p->common.partial) || has_whole_page(p, p->end);
+}
+
+/* Releases the whole free pages of a free block, the highest first, while the
+ * pool has more than `keep` bytes. False if none may follow. */
+static bool shrink_block(struct frag_heap *heap, struct async_block *t,
+                         frag_size keep)
+{
+    struct cuda_async *p = heap->state;
+    bool goes_on = true;
+    size_t from;
+
+    for (size_t i = whole_pages(p, t, &from); goes_on && i-- > from;)
+        if (p->phys[i])
+            goes_on = p->pages * p->page > keep &&
+                      unmap_page(heap, i) == FRAG_OK && release_spare(heap);
+    refile(p, t);
+    return goes_on;
 }
 
 void cuda_async_shrink(struct frag_heap *heap, frag_size keep)
@@ -219,17 +312,9 @@ void cuda_async_shrink(struct frag_heap *heap, frag_size keep)
         ;
     if (p->pages * p->page <= keep || !is_any_page_free(p))
         return;
-    for (const struct async_block *t = p->end; t; t = t->below) {
-        size_t from, i;
-
-        if (t != p->end && !t->home)
-            continue;
-        for (i = whole_pages(p, t, &from); i-- > from;)
-            if (p->phys[i] &&
-                (p->pages * p->page <= keep || unmap_page(heap, i) != FRAG_OK ||
-                 !release_spare(heap)))
-                return;
-    }
+    for (struct async_block *t = p->end; t; t = t->below)
+        if ((t == p->end || t->home) && !shrink_block(heap, t, keep))
+            return;
 }
 
 void cuda_async_return_all(struct frag_heap *heap)

@@ -20,15 +20,19 @@
 struct async_holes {
     struct async_holes *next;
     frag_stream stream;
-    struct free_set set;
+    struct free_set backed, partial; /* ordered by size and age */
 };
 
 struct async_block {
-    struct free_node node; /* size and addr; must be the first member */
+    struct free_node node; /* must be the first member; its addr is the age:
+                              the number of the hole in the order in which
+                              holes were made */
+    frag_addr addr;
     struct async_block *below, *above;
     struct async_holes *owner; /* the holes that it joins when it is freed */
     struct async_holes
-        *home; /* the holes that it is in; NULL: used, or the end */
+        *home;      /* the holes that it is in; NULL: used, or the end */
+    bool is_backed; /* of a hole: it is in home->backed */
 };
 
 struct cuda_async {
@@ -43,9 +47,20 @@ struct cuda_async {
     size_t spares;     /* number of spare pages */
     uint64_t pages;    /* pages created and not released */
     uint64_t requests; /* since the last synchronization */
+    uint64_t ages;     /* number of holes ever made */
     struct async_holes common, *streams;
     struct nodes nodes; /* of blocks */
 };
+
+/* Puts a block that is in no set into the set of `home` that fits its memory.
+ * Its age must be set. */
+void cuda_async_file(struct cuda_async *p, struct async_block *t,
+                     struct async_holes *home);
+/* Takes a hole out of its set; it has no home then. */
+void cuda_async_unfile(struct async_block *t);
+/* Moves the holes next to the block, and the block itself if it is a hole,
+ * whose memory has changed, to the right sets. */
+void cuda_async_refile(struct cuda_async *p, struct async_block *t);
 
 /* Maps memory under all of the free range [addr, addr + size), for a request
  * that may use `holes` and the common holes. OOM, NOMEM, DEVICE: free pages may
