@@ -56,7 +56,7 @@ static const struct picture pictures[] = {
     POOL("maximum=1280", ROOM, "a1",                    "a.."), /* 5 / 2 */
     /* At the maximum, segments without live blocks go, the lowest first. */
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -a -b c12",  "cccccccccccc"),
-    POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -b c10", "a...|cccccccccc"),
+    POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -b c10", "cccccccccc|a..."),
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -a c10", "cccccccccc|bbbbbbbbb"),
     POOL("initial=1KiB,maximum=5KiB", ROOM, "a1 b9 -b c21", "a...|........."),
     POOL("initial=1KiB,maximum=5KiB,reclaim=no", ROOM, "a1 b9 -a -b c12", "....|........."),
