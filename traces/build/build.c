@@ -300,6 +300,14 @@ static enum frag_err on_oom(const struct call *c)
     return on_failed(c);
 }
 
+static enum frag_err on_empty_cache(const struct call *c)
+{
+    const struct event ev = {.op = FRAG_EMPTY_CACHE, .time = c->entry->time};
+
+    FRAG_TRY(end_run(c->d, FOLLOW_CLIENT, 0));
+    return emit(c->d, &ev);
+}
+
 static bool completes_held(const struct device_build *d,
                            const struct frag_entry *entry)
 {
@@ -309,6 +317,8 @@ static bool completes_held(const struct device_build *d,
 
 static bool in_range(const struct frag_entry *entry)
 {
+    if (entry->kind == FRAG_ENTRY_EMPTY_CACHE)
+        return true;
     if (!entry->size || entry->size >= size_end)
         return false;
     return entry->kind == FRAG_ENTRY_OOM || entry->kind == FRAG_ENTRY_FAILED ||
@@ -329,6 +339,7 @@ enum frag_err frag_build_entry(struct frag_build *b, uint32_t device,
         [FRAG_ENTRY_SEGMENT_UNMAP] = on_segment_unmap,
         [FRAG_ENTRY_OOM] = on_oom,
         [FRAG_ENTRY_FAILED] = on_failed,
+        [FRAG_ENTRY_EMPTY_CACHE] = on_empty_cache,
     };
     enum frag_err err;
     struct call c = {b, build_device(b, device, &err, e), entry, where, e};
@@ -343,4 +354,31 @@ enum frag_err frag_build_entry(struct frag_build *b, uint32_t device,
     c.d->has_time |= entry->time != 0;
     c.d->has_stack |= entry->stack != 0;
     return on[entry->kind](&c);
+}
+
+enum frag_err frag_build_before(struct frag_build *b, uint32_t device,
+                                frag_size size, uint64_t where,
+                                struct frag_error *e)
+{
+    enum frag_err err;
+    struct device_build *d = build_device(b, device, &err, e);
+    struct early_block early = {.addr = size_end, /* no block lies there */
+                                .requested = size,
+                                .freed = FRAG_NEVER,
+                                .where = where,
+                                .state = FRAG_ACTIVE_ALLOCATED};
+
+    if (!d)
+        return err;
+    if (!size || size >= size_end)
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s:%" PRIu64 ": expected a size from 1 to 2^63 - 1, "
+                         "found %" PRIu64,
+                         b->path, where, size);
+    FRAG_TRY(build_stream(b, d, 0, &early.stream, e));
+    if (!GROW(d->early, d->early_room, d->early_count + 1))
+        return FRAG_NOMEM;
+    early.slot = d->slots++;
+    d->early[d->early_count++] = early;
+    return FRAG_OK;
 }

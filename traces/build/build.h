@@ -32,6 +32,8 @@ enum frag_entry_kind {
     FRAG_ENTRY_OOM,
     FRAG_ENTRY_FAILED, /* a request that the device refused, in a program whose
                           allocator is not recorded; addr is not used */
+    FRAG_ENTRY_EMPTY_CACHE, /* a call that returned unused segments, where the
+                               log has it; addr and size are not used */
 };
 
 /* One entry of the log of a recorded allocator. */
@@ -79,6 +81,13 @@ void frag_build_close(struct frag_build *b); /* NULL is fine */
 enum frag_err frag_build_entry(struct frag_build *b, uint32_t device,
                                const struct frag_entry *entry, uint64_t where,
                                struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Adds bytes that were live before the first entry of the device and are never
+ * freed, at unknown addresses: one block of the initial state. At most once for
+ * a device. CORRUPT for a size of 0 or of 2^63 and more; NOMEM. */
+enum frag_err frag_build_before(struct frag_build *b, uint32_t device,
+                                frag_size size, uint64_t where,
+                                struct frag_error *e) FRAG_MUST_CHECK;
 
 /* These two add the final snapshot of a device: each segment is followed by its
  * blocks, which must cover the segment without gap or overlap, in ascending

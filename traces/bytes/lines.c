@@ -34,12 +34,16 @@ static enum frag_err read_window(struct reader *r, const char *bytes,
     return FRAG_OK;
 }
 
-static bool cancelled(struct frag_source *source,
-                      const struct frag_read_options *opts)
+enum frag_err lines_tick(struct frag_source *source,
+                         const struct frag_read_options *opts,
+                         struct frag_error *e)
 {
-    return opts && opts->progress &&
-           opts->progress(opts->user, frag_source_read(source),
-                          frag_source_size(source));
+    if (!opts || !opts->progress ||
+        !opts->progress(opts->user, frag_source_read(source),
+                        frag_source_size(source)))
+        return FRAG_OK;
+    return frag_fail(e, FRAG_CANCELLED, "%s: interrupted",
+                     frag_source_name(source));
 }
 
 enum frag_err lines_each(struct frag_source *source,
@@ -68,8 +72,6 @@ enum frag_err lines_each(struct frag_source *source,
                              frag_source_name(source), r.line + 1,
                              FRAG_SOURCE_WINDOW);
         frag_source_skip(source, used);
-        if (cancelled(source, opts))
-            return frag_fail(e, FRAG_CANCELLED, "%s: interrupted",
-                             frag_source_name(source));
+        FRAG_TRY(lines_tick(source, opts, e));
     }
 }

@@ -20,4 +20,10 @@ enum frag_err lines_each(struct frag_source *source,
                                                size_t length, uint64_t number),
                          void *user, struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Reports the progress of reading a source. CANCELLED if opts->progress returns
+ * true. opts may be NULL. */
+enum frag_err lines_tick(struct frag_source *source,
+                         const struct frag_read_options *opts,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+
 #endif

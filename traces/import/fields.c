@@ -56,6 +56,23 @@ bool field_begins(struct field f, const char *start)
     return f.length >= length && !memcmp(f.text, start, length);
 }
 
+bool field_contains(struct field f, const char *text)
+{
+    const size_t length = strlen(text);
+
+    while (f.length >= length) {
+        const char *at = memchr(f.text, *text, f.length - length + 1);
+
+        if (!at)
+            return false;
+        if (!memcmp(at, text, length))
+            return true;
+        f.length -= (size_t)(at + 1 - f.text);
+        f.text = at + 1;
+    }
+    return false;
+}
+
 /* The value of a digit, 16 for any other character. */
 static unsigned digit_of(char c)
 {

@@ -42,6 +42,7 @@ struct field field_unmarked(struct field f);
 
 bool field_is(struct field f, const char *word);
 bool field_begins(struct field f, const char *start);
+bool field_contains(struct field f, const char *text); /* text is not "" */
 
 /* These read a whole field as a number: decimal digits; hexadecimal digits
  * without 0x; digits that are hexadecimal after 0x and decimal else. They

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "traces/bytes/source.h"
+#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 
 #define EVENTS_NEEDED "a trace needs the single events; " FRAG_RECORD_SNAPSHOT
@@ -38,10 +39,6 @@ static const struct mistake mistakes[] = {
      "an HTML page",
      "a page of memory_viz is made from a snapshot: pass the snapshot, the "
      ".pickle file"},
-    {"{",
-     {"\"traceEvents\"", "\"deviceProperties\""},
-     "the JSON of torch.profiler (Kineto), which no importer reads",
-     FRAG_RECORD_SNAPSHOT},
     {"[",
      {"\"ph\""},
      "a JSON of profiler events, which no importer reads",
@@ -73,26 +70,10 @@ static const struct mistake mistakes[] = {
     {"[", {NULL}, "a JSON of an unknown kind", FRAG_RECORD_SNAPSHOT},
 };
 
-static bool contains(const unsigned char *bytes, size_t count, const char *text)
-{
-    const size_t length = strlen(text);
-
-    while (count >= length) {
-        const unsigned char *at = memchr(bytes, *text, count - length + 1);
-
-        if (!at)
-            return false;
-        if (!memcmp(at, text, length))
-            return true;
-        count -= (size_t)(at + 1 - bytes);
-        bytes = at + 1;
-    }
-    return false;
-}
-
 static bool matches(const struct mistake *m, const unsigned char *bytes,
                     size_t count)
 {
+    const struct field text = {(const char *)bytes, count};
     size_t blank = 0;
 
     while (blank < count && isspace(bytes[blank]))
@@ -101,7 +82,7 @@ static bool matches(const struct mistake *m, const unsigned char *bytes,
         memcmp(bytes + blank, m->start, strlen(m->start)) != 0)
         return false;
     for (size_t i = 0; i < 3 && m->texts[i]; i++)
-        if (contains(bytes, count, m->texts[i]))
+        if (field_contains(text, m->texts[i]))
             return true;
     return !m->texts[0];
 }
@@ -144,7 +125,8 @@ static enum frag_err find_oom(struct frag_source *source, bool *found,
             frag_source_peek(source, FRAG_SOURCE_WINDOW, &bytes, &err, e);
 
         FRAG_TRY(err);
-        *found = contains(bytes, count, oom_text);
+        *found = field_contains((struct field){(const char *)bytes, count},
+                                oom_text);
         if (count < FRAG_SOURCE_WINDOW)
             return FRAG_OK;
         frag_source_skip(source, count - OVERLAP);
