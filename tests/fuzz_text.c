@@ -31,5 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     import(&frag_importer_csv, bytes, size);
     import(&frag_importer_static, bytes, size);
     import(&frag_importer_android, bytes, size);
+    import(&frag_importer_kineto, bytes, size);
+    import(&frag_importer_umpire, bytes, size);
     return 0;
 }

@@ -16,7 +16,7 @@
 #include "traces/bytes/source.h"
 #include "traces/import/importers.h"
 
-enum { LINES = 300, MOST = 40 };
+enum { LINES = 300, MOST = 300 };
 
 /* The input of an import: a file, or a text. */
 struct input {
@@ -102,31 +102,49 @@ static void no_memory_at_any_point_is_an_error_and_no_leak(void **state)
 }
 
 /* LINES lines after a header, each with its number twice. */
-static void write_lines(char *text, const char *header, const char *line)
+static void write_lines(char *text, const char *header, const char *line,
+                        const char *end)
 {
     text += sprintf(text, "%s", header);
     for (int i = 1; i <= LINES; i++)
         text += snprintf(text, MOST, line, i, i);
+    strcpy(text, end);
 }
 
 static void nor_is_it_in_a_text(void **state)
 {
     static const struct {
         const struct frag_importer *importer;
-        const char *header, *line;
+        const char *header, *line, *end;
     } rows[] = {
-        {&frag_importer_csv, "op,id,bytes,stream\n", "alloc,%d,%d,0\n"},
-        {&frag_importer_android, "", "7: malloc 0x%d %d\n"},
+        {&frag_importer_csv, "op,id,bytes,stream\n", "alloc,%d,%d,0\n", ""},
+        {&frag_importer_android, "", "7: malloc 0x%d %d\n", ""},
         /* With odd sizes, which a note mentions. */
-        {&frag_importer_static, "id,lower,upper,size\n", "%d,0,9,%d\n"},
+        {&frag_importer_static, "id,lower,upper,size\n", "%d,0,9,%d\n", ""},
+        {&frag_importer_kineto,
+         "{\"traceEvents\":[{\"name\":\"ProfilerStep#1\","
+         "\"cat\":\"user_annotation\",\"ts\":1,\"dur\":2}",
+         ",{\"name\":\"[memory]\",\"ts\":1,\"args\":{\"Device Type\":1,"
+         "\"Device Id\":0,\"Addr\":%d,\"Bytes\":%d,"
+         "\"Total Allocated\":999999}}",
+         "]}"},
+        {&frag_importer_umpire,
+         "{\"category\":\"operation\",\"name\":\"make_memory_resource\","
+         "\"string_args\":{\"allocator_ref\":\"1\"},"
+         "\"tags\":{\"allocator_name\":\"HOST\"},\"timestamp\":1}\n",
+         "{\"category\":\"operation\",\"name\":\"named_allocate\","
+         "\"numeric_args\":{\"size\":%d},"
+         "\"string_args\":{\"allocator_ref\":\"1\",\"pointer\":\"%d\","
+         "\"allocation_name\":\"a\"},\"timestamp\":1}\n",
+         ""},
     };
-    char text[(LINES + 1) * MOST];
+    static char text[(LINES + 2) * MOST];
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         const struct input in = {rows[i].importer, NULL, text};
 
-        write_lines(text, rows[i].header, rows[i].line);
+        write_lines(text, rows[i].header, rows[i].line, rows[i].end);
         assert_true(fail_each(&in) > 10);
     }
 }

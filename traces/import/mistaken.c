@@ -28,7 +28,26 @@ static const char log_found[] = "a text with PyTorch's report of an OOM",
                       "the report has no events; " FRAG_RECORD_SNAPSHOT
                       ", also when an exception ends it";
 
+#define TIMELINE_NEEDED                                                   \
+    "a trace needs every alloc and free with its address; "               \
+    "export_chrome_trace(\"run.json.gz\") of the same profile has them, " \
+    "or " FRAG_RECORD_SNAPSHOT
+
 static const struct mistake mistakes[] = {
+    {"<",
+     {"Memory Timeline"},
+     "the page of torch.profiler's export_memory_timeline, a picture",
+     TIMELINE_NEEDED},
+    {"[[-1, ",
+     {NULL},
+     "the raw memory timeline of torch.profiler (export_memory_timeline), "
+     "which has no addresses",
+     TIMELINE_NEEDED},
+    {"[[",
+     {NULL},
+     "rows of numbers, such as the memory timeline of torch.profiler "
+     "(export_memory_timeline), which has the sums of categories",
+     TIMELINE_NEEDED},
     {"<",
      {"<html", "<HTML", "<!doctype"},
      "an HTML page",

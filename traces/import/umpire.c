@@ -112,6 +112,7 @@ struct umpire {
     struct pending reallocate;
     struct pending attempt; /* an allocate of the older format */
     bool has_requests;
+    bool is_old; /* the older format */
     uint64_t zeros, trims, unknown, vanished, others, comments; /* for notes */
 };
 
@@ -449,6 +450,7 @@ static enum frag_err read_record(void *user, const struct json_value *values,
     for (size_t i = PATH_COUNT; i-- > 0;)
         if (values[i].kind != JSON_ABSENT || !u->values[value_of_path[i]].text)
             u->values[value_of_path[i]] = values[i];
+    u->is_old |= !has(u, CATEGORY);
     if (!has(u, OPERATION))
         return wrong(u, "the name of an operation", OPERATION);
     if (u->values[TIME].kind != JSON_NUMBER ||
@@ -514,6 +516,10 @@ static enum frag_err put_notes(const struct umpire *u)
     };
 
     FRAG_TRY(allocators_note(&u->allocators, u->build));
+    if (!u->is_old)
+        FRAG_TRY(frag_build_note(u->build,
+                                 "the log has no failed requests: a request "
+                                 "that found no memory is missing"));
     for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
         if (notes[i].count)
             FRAG_TRY(frag_build_note(u->build, "%" PRIu64 " %s", notes[i].count,
@@ -574,9 +580,8 @@ const struct frag_importer frag_importer_umpire = {
     .made = "UMPIRE_REPLAY=On PROGRAM; the log is the file *.stats",
     .lacks = "streams, failed requests, stacks (a named allocation has its "
              "name instead), segments of the pools",
-    .note = "an Umpire log has no failed requests and no streams: a request "
-            "that found no memory is missing, and a freed block can be reused "
-            "at once",
+    .note = "an Umpire log has no streams, so all requests are on one stream "
+            "and a freed block can be reused at once",
     .recognize = umpire_recognize,
     .read = umpire_read,
 };

@@ -333,6 +333,8 @@ enum frag_err json_feed(struct json *j, const char *text, size_t length,
     j->base = where;
     j->e = e;
     status = yajl_parse(j->tokens, (const unsigned char *)text, length);
+    if (status == yajl_status_ok && j->schema->is_lines && !j->depth)
+        status = yajl_parse(j->tokens, (const unsigned char *)"\n", 1);
     if (status == yajl_status_client_canceled)
         return j->err;
     if (status != yajl_status_ok)
