@@ -47,6 +47,7 @@ struct json {
     struct level levels[MAX_DEPTH + 1];
     size_t depth;  /* open objects and arrays */
     path_set next; /* the paths that begin with the path of the next value */
+    path_set all;
 
     struct json_value values[JSON_FIELDS]; /* text is set for `each` only */
     size_t at[JSON_FIELDS];                /* offsets in text */
@@ -140,7 +141,7 @@ static bool keep(struct json *j, unsigned field, enum json_kind kind,
  * same path. */
 static void end_value(struct json *j)
 {
-    j->next = j->depth ? j->levels[j->depth].items : ~(path_set)0;
+    j->next = j->depth ? j->levels[j->depth].items : j->all;
 }
 
 static int scalar(struct json *j, enum json_kind kind, const char *text,
@@ -293,6 +294,7 @@ struct json *json_open(const struct json_schema *schema, const char *name,
     split_path(schema->record, &j->paths[RECORD]);
     for (size_t i = 0; i < schema->field_count; i++)
         split_path(schema->fields[i], &j->paths[i + 1]);
+    j->all = ((path_set)2 << schema->field_count) - 1;
     end_value(j);
     return j;
 }
