@@ -108,7 +108,7 @@ static const struct row {
      START POOL("0x2", "quick", "HOST") WRAP("0x3", "safe", "quick")
          WRAP("0x4", "host_safe", "HOST") ALLOC("0x3", "0xa0", 8)
              ALLOC("0x4", "0xb0", 9),
-     "d0 +0:8p1 +1:9p0", NULL},
+     "d0 +0:8p1 +1:9p0", "of its pools, 1 is quick"},
     {"a resource is a device",
      START RESOURCE("0x5", "DEVICE::1") POOL("0x6", "gpu", "DEVICE::1")
          ALLOC("0x6", "0xa0", 8) ALLOC("0x1", "0xb0", 9) FREE("0x6", "0xa0"),
