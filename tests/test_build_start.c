@@ -536,9 +536,41 @@ static void devices_are_apart_and_in_order(void **state)
     frag_trace_close(t);
 }
 
+/* A recording that knows only the sum of what was live before it, and an
+ * empty_cache call that its log has. */
+static void bytes_from_before_are_one_block(void **state)
+{
+    struct frag_build *b = begin();
+    const struct frag_device_trace *d;
+    struct frag_trace *t = NULL;
+
+    (void)state;
+    put(b, FRAG_ENTRY_ALLOC, BASE, 8);
+    put(b, FRAG_ENTRY_EMPTY_CACHE, 0, 0);
+    TRY(frag_build_before(b, 0, 100, 0, &error));
+    assert_int_equal(frag_build_before(b, 0, 0, 7, &error), FRAG_CORRUPT);
+    assert_string_equal(error.text, "x:7: expected a size from 1 to 2^63 - 1, "
+                                    "found 0");
+    assert_int_equal(frag_build_before(b, 0, (frag_size)1 << 63, 7, &error),
+                     FRAG_CORRUPT);
+    TRY(frag_build_finish(b, NULL, &t, &error));
+    frag_build_close(b);
+    d = &t->devices[0];
+    assert_int_equal(d->count, 3);
+    assert_int_equal(d->initial, 1);
+    assert_int_equal(d->op[0], FRAG_ALLOC);
+    assert_int_equal(d->bytes[0], 100);
+    assert_int_not_equal(d->recorded.addr[0], 0);
+    assert_int_equal(d->op[1], FRAG_ALLOC);
+    assert_int_equal(d->op[2], FRAG_EMPTY_CACHE);
+    assert_int_equal(d->slots, 2);
+    frag_trace_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_from_before_are_one_block),
         cmocka_unit_test(what_no_entry_made_was_there_before),
         cmocka_unit_test(actions_are_undone),
         cmocka_unit_test(parts_of_a_reservation_are_undone),
