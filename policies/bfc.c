@@ -1,14 +1,14 @@
 /* bfc.c - best fit with coalescing, as in TensorFlow, XLA and JAX.
  *
  * Requests are rounded up to 256 bytes and use the smallest hole that is large
- * enough; among equal sizes the one in the oldest region, and in that region the
- * lowest: the source takes the lowest address, and a new region of JAX lies above
- * the older ones (20 of 20 recordings on an H100). The hole is split,
- * and its low part allocated, only if the hole is at least twice as large as
- * the request or if the rest would be at least `split` bytes. Otherwise the
- * whole hole is allocated, and the excess is internal fragmentation. A freed
- * block is coalesced with its free neighbours in its region, and serves any
- * stream at once.
+ * enough; among equal sizes the one in the oldest region, and in that region
+ * the lowest: the source takes the lowest address, and a new region of JAX lies
+ * above the older ones (20 of 20 recordings on an H100). The hole is split, and
+ * its low part allocated, only if the hole is at least twice as large as the
+ * request or if the rest would be at least `split` bytes. Otherwise the whole
+ * hole is allocated, and the excess is internal fragmentation. A freed block is
+ * coalesced with its free neighbours in its region, and serves any stream at
+ * once.
  *
  * Growth: a request that no hole can serve causes a new region. The size of the
  * next region starts at `region`. It is doubled until the request fits; if no

@@ -50,7 +50,8 @@ static const struct part {
      {"explain", THE_TRACE, "-q"},
      {{"-o", "holes",
        "The segments at the failure, or at the end if no request failed, to "
-       "scale: live blocks, holes and the request."},
+       "scale: live blocks, holes and the request.",
+       false},
       {"--map", "map",
        "The addresses of all blocks and holes up to the failure.", true}}},
     {"change",
