@@ -33,5 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     import(&frag_importer_android, bytes, size);
     import(&frag_importer_kineto, bytes, size);
     import(&frag_importer_umpire, bytes, size);
+    import(&frag_importer_mtrace, bytes, size);
+    import(&frag_importer_heaptrack, bytes, size);
     return 0;
 }

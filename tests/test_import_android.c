@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/trace_equal.h"
+#include "tests/trace_events.h"
 
 static struct frag_error error;
 static char path[] = "/tmp/frag_android_XXXXXX";
@@ -28,8 +28,7 @@ static enum frag_err opened(const char *text, struct frag_trace **t)
     return frag_trace_open(path, NULL, t, &error);
 }
 
-/* A log, and the events that must result: "+1:8" allocates 8 bytes in slot 1,
- * "-1" frees it. */
+/* A log, and the events that must result (see describe_events). */
 static const struct row {
     const char *name, *log, *events;
 } rows[] = {
@@ -46,30 +45,18 @@ static const struct row {
     {"a realloc of nothing is a malloc", "7: realloc 0x10 0x0 9\n", "+0:9"},
     {"a realloc to nothing is a free",
      "7: malloc 0x10 5\n7: realloc 0x0 0x10 0\n", "+0:5 -0"},
-    {"a realloc that failed is nothing",
-     "7: malloc 0x10 5\n7: realloc 0x0 0x10 90\n", "+0:5"},
-    {"null is no block",
+    {"a realloc that failed is a failed request",
+     "7: malloc 0x10 5\n7: realloc 0x0 0x10 90\n", "+0:5 +1:90! -1"},
+    {"a null pointer is a failed request, or no block",
      "7: malloc 0x10 5\n7: malloc 0x0 9\n7: free 0x0\n7: thread_done 0x0\n",
-     "+0:5"},
+     "+0:5 +1:9! -1"},
+    {"a failed request that no allocator can serve is left out",
+     "7: malloc 0x10 5\n7: malloc 0x0 9223372036854775808\n", "+0:5"},
     {"times behind a call are passed over",
      "7: malloc 0x10 5 100 200\n7: free 0x10 300 400\n", "+0:5 -0"},
     {"lines may end as on Windows, or not at all",
      "7: malloc 0x10 5\r\n\r\n7: free 0x10", "+0:5 -0"},
 };
-
-static void describe(const struct frag_device_trace *d, char *text, size_t room)
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (uint64_t i = 0; i < d->count; i++)
-        used += (size_t)(d->op[i] == FRAG_ALLOC
-                             ? snprintf(text + used, room - used, "%s+%u:%llu",
-                                        i ? " " : "", d->id[i],
-                                        (unsigned long long)d->bytes[i])
-                             : snprintf(text + used, room - used, "%s-%u",
-                                        i ? " " : "", d->id[i]));
-}
 
 static void a_log_becomes_its_events(void **state)
 {
@@ -80,7 +67,7 @@ static void a_log_becomes_its_events(void **state)
     if (opened(row->log, &t) != FRAG_OK)
         fail_msg("%s", error.text);
     assert_string_equal(t->format, "android");
-    describe(frag_trace_device(t, 0), events, sizeof(events));
+    describe_events(frag_trace_device(t, 0), events, sizeof(events));
     assert_string_equal(events, row->events);
     frag_trace_close(t);
 }

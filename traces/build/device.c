@@ -113,6 +113,20 @@ struct device_build *build_device(struct frag_build *b, uint32_t device,
     return b->last;
 }
 
+bool frag_build_is_live(const struct frag_build *b, uint32_t device,
+                        frag_addr addr)
+{
+    const struct device_build *d =
+        b->last && b->last->device == device ? b->last : find_device(b, device);
+
+    return d && live_find(&d->live, addr);
+}
+
+void frag_build_name_addresses(struct frag_build *b)
+{
+    b->names_addresses = true;
+}
+
 enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
                                 struct frag_error *e)
 {

@@ -133,6 +133,8 @@ struct frag_build {
     uint64_t device_count, device_room;
     struct device_build *last; /* the device used last, for a quick search */
 
+    bool names_addresses; /* the addresses of the entries are made up */
+
     char *text; /* the strings, each with a terminating 0 */
     uint64_t text_size, text_room;
     uint64_t *strings; /* offsets in text */

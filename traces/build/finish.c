@@ -40,7 +40,7 @@ static bool keep_events(struct frag_trace *t, struct frag_device_trace *out,
 }
 
 static bool keep_recorded(struct frag_trace *t, struct frag_recorded *out,
-                          struct device_build *d)
+                          struct device_build *d, bool has_addresses)
 {
     out->action_count = d->action_count;
     out->start.segment_count = d->start_segment_count;
@@ -49,7 +49,7 @@ static bool keep_recorded(struct frag_trace *t, struct frag_recorded *out,
     out->end.block_count = d->block_count;
     out->has_end = d->segment_count != 0;
     out->has_actions = d->action_count || (d->entries && out->has_end);
-    return (!d->entries || KEEP(t, out->addr, d->events.addr)) &&
+    return (!has_addresses || KEEP(t, out->addr, d->events.addr)) &&
            KEEP(t, out->actions, d->actions) &&
            KEEP(t, out->start.segments, d->start_segments) &&
            KEEP(t, out->start.blocks, d->start_blocks) &&
@@ -84,7 +84,9 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_pools(d));
     FRAG_TRY(build_streams(d));
     FRAG_TRY(build_marks(b, d));
-    if (!keep_events(t, out, d) || !keep_recorded(t, &out->recorded, d) ||
+    if (!keep_events(t, out, d) ||
+        !keep_recorded(t, &out->recorded, d,
+                       d->entries && !b->names_addresses) ||
         !keep_tables(t, out, d))
         return FRAG_NOMEM;
     return frag_trace_check(out, b->path, e);

@@ -10,6 +10,7 @@ struct reader {
                           uint64_t number);
     void *user;
     uint64_t line;
+    bool *cut; /* NULL: a last line without an end is a line */
 };
 
 /* Passes all complete lines of the window to r->each and sets *used to the
@@ -26,6 +27,11 @@ static enum frag_err read_window(struct reader *r, const char *bytes,
 
         if (!end && !last)
             return FRAG_OK;
+        if (!end && r->cut) {
+            *r->cut = true;
+            *used = count;
+            return FRAG_OK;
+        }
         if (length && line[length - 1] == '\r')
             length--;
         FRAG_TRY(r->each(r->user, line, length, ++r->line));
@@ -46,14 +52,10 @@ enum frag_err lines_tick(struct frag_source *source,
                      frag_source_name(source));
 }
 
-enum frag_err lines_each(struct frag_source *source,
-                         const struct frag_read_options *opts,
-                         enum frag_err (*each)(void *user, const char *line,
-                                               size_t length, uint64_t number),
-                         void *user, struct frag_error *e)
+static enum frag_err read_lines(struct reader *r, struct frag_source *source,
+                                const struct frag_read_options *opts,
+                                struct frag_error *e)
 {
-    struct reader r = {.each = each, .user = user};
-
     for (;;) {
         const unsigned char *bytes;
         enum frag_err err = FRAG_OK;
@@ -63,15 +65,39 @@ enum frag_err lines_each(struct frag_source *source,
         FRAG_TRY(err);
         if (!count)
             return FRAG_OK;
-        FRAG_TRY(read_window(&r, (const char *)bytes, count,
+        FRAG_TRY(read_window(r, (const char *)bytes, count,
                              count < FRAG_SOURCE_WINDOW, &used));
         if (!used)
             return frag_fail(e, FRAG_CORRUPT,
                              "%s:%" PRIu64 ": expected a line of less than %d "
                              "bytes, found a longer one",
-                             frag_source_name(source), r.line + 1,
+                             frag_source_name(source), r->line + 1,
                              FRAG_SOURCE_WINDOW);
         frag_source_skip(source, used);
         FRAG_TRY(lines_tick(source, opts, e));
     }
+}
+
+enum frag_err lines_each(struct frag_source *source,
+                         const struct frag_read_options *opts,
+                         enum frag_err (*each)(void *user, const char *line,
+                                               size_t length, uint64_t number),
+                         void *user, struct frag_error *e)
+{
+    struct reader r = {.each = each, .user = user};
+
+    return read_lines(&r, source, opts, e);
+}
+
+enum frag_err
+lines_each_whole(struct frag_source *source,
+                 const struct frag_read_options *opts,
+                 enum frag_err (*each)(void *user, const char *line,
+                                       size_t length, uint64_t number),
+                 void *user, bool *cut, struct frag_error *e)
+{
+    struct reader r = {.each = each, .user = user, .cut = cut};
+
+    *cut = false;
+    return read_lines(&r, source, opts, e);
 }

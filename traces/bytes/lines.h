@@ -26,4 +26,14 @@ enum frag_err lines_tick(struct frag_source *source,
                          const struct frag_read_options *opts,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
+/* As lines_each, for the log of a program that may die while it writes a line:
+ * a last line without an end is not passed to `each`, even if it seems whole;
+ * then *cut is true, and else false. */
+enum frag_err
+lines_each_whole(struct frag_source *source,
+                 const struct frag_read_options *opts,
+                 enum frag_err (*each)(void *user, const char *line,
+                                       size_t length, uint64_t number),
+                 void *user, bool *cut, struct frag_error *e) FRAG_MUST_CHECK;
+
 #endif

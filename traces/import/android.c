@@ -9,19 +9,17 @@
  *   186: thread_done 0x0
  *
  * Each line begins with the number of the thread. Later recordings end each
- * line with two times. All threads share one heap, so the trace has one stream.
- * A null pointer is no block: the call failed or had nothing to free. A block
- * of 0 bytes counts as 1 byte. A realloc that moves the block is an alloc, then
- * a free, because both blocks are live for a moment. A realloc that stays in
- * place is a free, then an alloc. Alignments are not kept: a trace has none.
+ * line with two times. A realloc that moves the block is an alloc, then a free,
+ * because both blocks are live for a moment. A realloc that stays in place is a
+ * free, then an alloc. Alignments are not kept: a trace has none.
+ * traces/import/calls.h has the meaning of the other calls.
  *
  * Format: AOSP, platform/system/extras, memory_replay/traces/README.
  */
-#include <inttypes.h>
 #include <string.h>
 
-#include "traces/build/build.h"
 #include "traces/bytes/lines.h"
+#include "traces/import/calls.h"
 #include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/trace.h"
@@ -30,9 +28,7 @@ enum { MAX_ARGUMENTS = 5 };
 
 struct android {
     struct frag_source *source;
-    struct frag_build *build;
-    struct frag_error *e;
-    uint64_t line;
+    struct calls calls;
 };
 
 /* The fields of a line. */
@@ -68,57 +64,48 @@ static bool split_line(const char *line, size_t length, struct call *call)
     return true;
 }
 
-static enum frag_err put(const struct android *a, enum frag_op op,
-                         uint64_t addr, uint64_t bytes)
-{
-    if (!addr)
-        return FRAG_OK;
-    if (op == FRAG_ALLOC && !bytes)
-        bytes = 1;
-    return frag_build_event(a->build, 0, op, addr, bytes, 0, a->line, a->e);
-}
-
 /* ---- the calls ---- */
 
-static enum frag_err put_malloc(const struct android *a, const uint64_t *v)
+static enum frag_err put_malloc(struct calls *c, const uint64_t *v)
 {
-    return put(a, FRAG_ALLOC, v[0], v[1]);
+    return calls_alloc(c, v[0], v[1], 0);
 }
 
-static enum frag_err put_calloc(const struct android *a, const uint64_t *v)
+static enum frag_err put_calloc(struct calls *c, const uint64_t *v)
 {
     uint64_t bytes;
 
     if (__builtin_mul_overflow(v[1], v[2], &bytes))
         bytes = UINT64_MAX;
-    return put(a, FRAG_ALLOC, v[0], bytes);
+    return calls_alloc(c, v[0], bytes, 0);
 }
 
-static enum frag_err put_memalign(const struct android *a, const uint64_t *v)
+static enum frag_err put_memalign(struct calls *c, const uint64_t *v)
 {
-    return put(a, FRAG_ALLOC, v[0], v[2]);
+    return calls_alloc(c, v[0], v[2], 0);
 }
 
-static enum frag_err put_realloc(const struct android *a, const uint64_t *v)
+static enum frag_err put_realloc(struct calls *c, const uint64_t *v)
 {
-    if (v[0] && v[0] != v[1]) {
-        FRAG_TRY(put(a, FRAG_ALLOC, v[0], v[2]));
-        return put(a, FRAG_FREE, v[1], 0);
-    }
-    if (!v[0] && v[2]) /* the call failed: the old block stays live */
+    const bool failed = !v[0] && v[2]; /* the old block stays live */
+    const bool moved = v[0] && v[0] != v[1];
+
+    if (failed || moved)
+        FRAG_TRY(calls_alloc(c, v[0], v[2], 0));
+    if (failed)
         return FRAG_OK;
-    FRAG_TRY(put(a, FRAG_FREE, v[1], 0));
-    return put(a, FRAG_ALLOC, v[0], v[2]);
+    FRAG_TRY(calls_free(c, v[1], 0));
+    return moved ? FRAG_OK : calls_alloc(c, v[0], v[2], 0);
 }
 
-static enum frag_err put_free(const struct android *a, const uint64_t *v)
+static enum frag_err put_free(struct calls *c, const uint64_t *v)
 {
-    return put(a, FRAG_FREE, v[0], 0);
+    return calls_free(c, v[0], 0);
 }
 
-static enum frag_err put_nothing(const struct android *a, const uint64_t *v)
+static enum frag_err put_nothing(struct calls *c, const uint64_t *v)
 {
-    (void)a;
+    (void)c;
     (void)v;
     return FRAG_OK;
 }
@@ -126,7 +113,7 @@ static enum frag_err put_nothing(const struct android *a, const uint64_t *v)
 static const struct word {
     const char *text;
     int arguments; /* not counting the two times */
-    enum frag_err (*put)(const struct android *a, const uint64_t *v);
+    enum frag_err (*put)(struct calls *c, const uint64_t *v);
 } words[] = {
     {"malloc", 2, put_malloc},     {"free", 1, put_free},
     {"realloc", 3, put_realloc},   {"calloc", 3, put_calloc},
@@ -151,7 +138,7 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     const struct word *w = NULL;
     struct call call;
 
-    a->line = number;
+    a->calls.line = number;
     if (!length)
         return FRAG_OK;
     if (split_line(line, length, &call))
@@ -159,8 +146,8 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     if (!w)
         return field_wrong(a->source, number,
                            "a call such as \"186: malloc 0xb6027400 1024\"",
-                           (struct field){line, length}, a->e);
-    return w->put(a, call.arguments);
+                           (struct field){line, length}, a->calls.e);
+    return w->put(&a->calls, call.arguments);
 }
 
 static enum frag_err android_read(struct frag_source *source,
@@ -168,10 +155,17 @@ static enum frag_err android_read(struct frag_source *source,
                                   const struct frag_read_options *opts,
                                   struct frag_error *e)
 {
-    struct android a = {.source = source, .build = build, .e = e};
+    struct android a = {
+        .source = source,
+        .calls = {.name = frag_source_name(source),
+                  .build = build,
+                  .e = e,
+                  .strict = true},
+    };
 
-    FRAG_TRY(frag_build_device(build, 0, e));
-    return lines_each(source, opts, read_line, &a, e);
+    FRAG_TRY(calls_begin(&a.calls));
+    FRAG_TRY(lines_each(source, opts, read_line, &a, e));
+    return calls_end(&a.calls);
 }
 
 static bool android_recognize(const unsigned char *bytes, size_t count)
@@ -190,6 +184,7 @@ const struct frag_importer frag_importer_android = {
     .made = "malloc_debug with record_allocs on Android",
     .lacks = "streams, times of old recordings, stacks, alignments, what the "
              "recorded allocator did",
+    .note = CALLS_NOTE,
     .recognize = android_recognize,
     .read = android_read,
 };
