@@ -145,16 +145,15 @@ static enum frag_err add_frame(struct heaptrack *h, uint32_t file,
     return FRAG_OK;
 }
 
-/* A frame whose function is not known is named by its address. */
+/* Adds a frame whose function is not known: the address is its name. */
 static enum frag_err add_address(struct heaptrack *h, uint64_t address,
-                                 uint64_t module)
+                                 uint32_t file)
 {
     char text[24];
     const int length = snprintf(text, sizeof(text), "0x%" PRIx64, address);
 
-    return add_frame(h, string_of(h, module),
-                     frag_build_string(h->calls.build, text, (size_t)length),
-                     0);
+    return add_frame(
+        h, file, frag_build_string(h->calls.build, text, (size_t)length), 0);
 }
 
 /* A place has the frames that follow `first`. */
@@ -187,7 +186,7 @@ static enum frag_err add_code(struct heaptrack *h, struct fields rest)
     if (!ok)
         return malformed(h, "hexadecimal numbers", text);
     if (h->frame_count == first)
-        FRAG_TRY(add_address(h, address, module));
+        FRAG_TRY(add_address(h, address, string_of(h, module)));
     return add_place(h, first);
 }
 
@@ -203,7 +202,8 @@ static enum frag_err add_node(struct heaptrack *h, struct fields rest)
     if (h->is_raw) {
         const uint64_t first = h->frame_count;
 
-        FRAG_TRY(add_address(h, v[0], 0));
+        FRAG_TRY(
+            add_address(h, v[0], frag_build_string(h->calls.build, "??", 2)));
         FRAG_TRY(add_place(h, first));
         v[0] = h->place_count;
     }
