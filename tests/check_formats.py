@@ -24,6 +24,25 @@ REFUSED = {
     ("kineto", "timeline.raw.json.gz"): "found the raw memory timeline",
     ("kineto", "timeline.points.json"): "found rows of numbers, such as the "
                                         "memory timeline",
+    ("ltrace", "ltrace.txt"): "the output of ltrace",
+    ("nsys", "flameox_2025.5.2_no_memory_rows.sqlite.xz"):
+        "nsys profile --cuda-memory-usage=true",
+    ("nsys", "synthetic_schema_3.16.sqlite.xz"): "fragsim help recipes",
+    ("valgrind", "dhat.json.xz"): "valgrind's DHAT",
+    ("valgrind", "massif.out.xz"): "valgrind's massif",
+    ("valgrind", "memcheck_trace_malloc.txt"): "the output of valgrind",
+    ("viewers", "bad_category_without_unknown.pickle"): "'segment_type'",
+    ("viewers", "bad_no_device.pickle"): "'segment_type'",
+    ("viewers", "bad_protocol5.pickle"): "'segment_type'",
+    ("viewers", "pprof_minimal.pb.gz"): "a profile of pprof",
+    ("viewers", "speedscope_minimal.json"): "a profile of speedscope",
+    ("xla_tf", "jax_device_memory.pprof.gz"): "a profile of pprof",
+    ("xla_tf", "jit_step-buffer-assignment.txt.xz"): "fragsim help recipes",
+    ("xla_tf", "jit_step-buffer-assignment-values.txt.xz"):
+        "a memory report of XLA",
+    ("xla_tf", "jit_step-live-range.txt.xz"): "the live ranges of XLA",
+    ("xla_tf", "jit_step-memory-usage-report.txt.xz"): "a memory report of XLA",
+    ("xla_tf", "tf_bfc_cpu_2.21.log.xz"): "TensorFlow's BFC allocator",
 }
 # Counts that differ from expected.json on purpose: (folder, name, key): reason.
 KNOWN = {

@@ -89,7 +89,8 @@ ROOMS = {
                     "sim/answers/summary sim/answers/held sim/export "
                     "sim/experiments/capacity sim/experiments/contract "
                     "sim/experiments/tune sim/experiments/sweep "
-                    "real/device traces/gen traces/export +"),
+                    "real/device traces/gen traces/export sim/cli/recipes +"),
+    "sim/cli/recipes": ([], ""),
     "sim/cli/output": ([], "sim/cli +"),
     "sim/cli/gnuplot": ([], "sim/cli +"),
     "sim/cli/figures": ([], "sim/cli/output sim/cli/gnuplot +"),

@@ -7,6 +7,7 @@
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/recipes/recipes.h"
 #include "sim/cli/words.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
@@ -45,25 +46,6 @@ static void print_exits(FILE *out)
 {
     for (size_t i = 0; i < EXITS; i++)
         fprintf(out, "  %-4d %s\n", exits[i].code, exits[i].text);
-}
-
-static const char formats_text[] =
-    "The format of an input is recognized by its contents, not by its name. "
-    "Input may be compressed with gzip, xz or zstd; - is stdin.";
-
-static void print_format(FILE *out, const struct frag_importer *importer)
-{
-    fprintf(out, "  %-10s %s\n", importer->name, importer->summary);
-    fprintf(out, "  %-10s   made by: %s\n", "", importer->made);
-    if (importer->lacks)
-        fprintf(out, "  %-10s   lacks: %s\n", "", importer->lacks);
-}
-
-static void print_formats(FILE *out)
-{
-    fprintf(out, "%s\n\n", formats_text);
-    for (size_t i = 0; frag_importers[i]; i++)
-        print_format(out, frag_importers[i]);
 }
 
 static void print_table(FILE *out, const char *title,
@@ -124,23 +106,108 @@ static void print_lines(FILE *out, const char *text)
     }
 }
 
-/* Prints a paragraph, indented, on lines of at most 79 characters. */
-static void print_paragraph(FILE *out, const char *text)
+/* Prints a paragraph on lines of at most 79 characters, with `indent` blanks
+ * before each. */
+static void print_paragraph(FILE *out, int indent, const char *text)
 {
-    enum { INDENT = 6, WIDTH = 79 };
+    enum { WIDTH = 79 };
     int at = 0;
 
     while (*text) {
         const int n = (int)strcspn(text, " ");
 
         if (!at || at + 1 + n > WIDTH) {
-            fprintf(out, "%s%*s", at ? "\n" : "", INDENT - 1, "");
-            at = INDENT - 1;
+            fprintf(out, "%s%*s", at ? "\n" : "", indent, "");
+            at = indent;
+        } else {
+            at += fprintf(out, " ");
         }
-        at += fprintf(out, " %.*s", n, text);
+        at += fprintf(out, "%.*s", n, text);
         text += n + (text[n] == ' ');
     }
     fputc('\n', out);
+}
+
+static const char formats_text[] =
+    "The format of an input is recognized by its contents, not by its name. "
+    "Input may be compressed with gzip, xz or zstd; - is stdin. Where an "
+    "answer rests on something that its format lacks, the notes of the answer "
+    "state it.";
+
+/* traces/file/ reads trace files, so no importer describes them. */
+static const struct frag_importer trace_file = {
+    .name = "trace file",
+    .summary = "trace of fragsim (HDF5), which is read the fastest",
+    .made = "fragsim import TRACE -o run.h5, or fragsim record -o run.h5 -- "
+            "PROGRAM",
+    .lacks = "nothing that its source has; it must not be compressed, and "
+             "stdin cannot be one",
+};
+
+/* A row of the table of formats. */
+struct format {
+    const char *name, *summary, *made, *lacks;
+};
+
+typedef void (*format_printer)(FILE *out, const struct format *format);
+
+static void print_importer(FILE *out, format_printer print,
+                           const struct frag_importer *i)
+{
+    const struct format f = {i->name, i->summary, i->made, i->lacks};
+
+    print(out, &f);
+}
+
+static void print_inputs(FILE *out, format_printer print)
+{
+    print_importer(out, print, &trace_file);
+    for (size_t i = 0; frag_importers[i]; i++)
+        print_importer(out, print, frag_importers[i]);
+}
+
+static void print_recipe_formats(FILE *out, format_printer print)
+{
+    for (const struct recipe *r = recipes; r->name; r++) {
+        const struct format f = {r->name, r->summary, r->made, r->lacks};
+
+        print(out, &f);
+    }
+}
+
+static void print_labelled(FILE *out, const char *label, const char *text)
+{
+    char line[1024];
+
+    snprintf(line, sizeof(line), "%s: %s", label, text);
+    print_paragraph(out, 6, line);
+}
+
+static void print_format(FILE *out, const struct format *f)
+{
+    fprintf(out, "  %s\n", f->name);
+    print_paragraph(out, 6, f->summary);
+    print_labelled(out, "made by", f->made);
+    if (f->lacks)
+        print_labelled(out, "lacks", f->lacks);
+}
+
+static void print_formats(FILE *out)
+{
+    print_paragraph(out, 0, formats_text);
+    fputc('\n', out);
+    print_inputs(out, print_format);
+    fputs("\nBy a recipe (fragsim help recipes):\n\n", out);
+    print_recipe_formats(out, print_format);
+}
+
+static void print_recipes(FILE *out)
+{
+    print_paragraph(out, 0, recipes_text);
+    for (const struct recipe *r = recipes; r->name; r++) {
+        fprintf(out, "\n%s: %s\n\n", r->name, r->summary);
+        fputs(r->script, out);
+    }
 }
 
 static void print_words(FILE *out)
@@ -149,7 +216,7 @@ static void print_words(FILE *out)
         if (words[i].group)
             fprintf(out, "%s%s\n\n", i ? "\n" : "", words[i].group);
         fprintf(out, "  %s\n", words[i].name);
-        print_paragraph(out, words[i].meaning);
+        print_paragraph(out, 6, words[i].meaning);
     }
 }
 
@@ -165,6 +232,8 @@ static void print_results(FILE *out)
 const struct topic topics[] = {
     {"words", "the meaning of each word in the tables", print_words},
     {"formats", "inputs that can be read", print_formats},
+    {"recipes", "how to make a CSV of files that cannot be read",
+     print_recipes},
     {"results", "the result file and the meaning of each column",
      print_results},
     {"exits", "exit codes and their meaning", print_exits},
@@ -353,19 +422,23 @@ static void word_section(FILE *out)
     }
 }
 
+static void format_entry(FILE *out, const struct format *f)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text), "%s. Made by: %s.%s%s%s", f->summary, f->made,
+             f->lacks ? " Lacks: " : "", f->lacks ? f->lacks : "",
+             f->lacks ? "." : "");
+    entry(out, f->name, text);
+}
+
 static void format_section(FILE *out)
 {
     section(out, "INPUT FORMATS", formats_text);
-    for (size_t i = 0; frag_importers[i]; i++) {
-        const struct frag_importer *importer = frag_importers[i];
-        char text[1024];
-
-        snprintf(
-            text, sizeof(text), "%s. Made by: %s.%s%s%s", importer->summary,
-            importer->made, importer->lacks ? " Lacks: " : "",
-            importer->lacks ? importer->lacks : "", importer->lacks ? "." : "");
-        entry(out, importer->name, text);
-    }
+    print_inputs(out, format_entry);
+    section(out, "FORMATS BY A RECIPE",
+            "fragsim help recipes prints the recipes.");
+    print_recipe_formats(out, format_entry);
 }
 
 void manual_page(FILE *out, const struct verb *const *verbs)

@@ -27,6 +27,34 @@ for file in empty.pickle empty.gz three cut.json p.json p.json.gz stats.json \
     results.json results.csv; do
     try "$file"
 done
+# The output of other tools.
+echo '{"dhatFileVersion":2' >dhat.json
+printf 'desc: --massif-out-file=m\ncmd: ls\ntime_unit: i\n' >massif.out
+printf '==1== Memcheck, of Valgrind\n--1-- malloc(4) = 0x4D2E040\n' >valgrind.txt
+echo '1 05:51:21.263077 a->malloc(48) = 0x562cf1d4d2c0' >ltrace.txt
+echo 'heap_v2/524288' >jemalloc.heap
+echo 'heap profile: 1: 2 [3: 4] @ heap_v2/1' >tcmalloc.heap
+printf '\n\004\b\001\020\002\n\004\b\003\020\004' >pprof.pb
+echo '{"$schema": "https://www.speedscope.app/file-format-schema.json"}' >s.json
+printf '\004"M\030@@\300\000memray' >memray.bin
+printf 'BufferAssignment:\nallocation 0: size 8\n' >assignment.txt
+printf 'HloLiveRange (max 49):\n' >range.txt
+printf '\nTotal bytes used: 8\n\nUsed values:\n' >values.txt
+printf 'Memory Space: default\n  size; used_by_n_values;\n' >report.txt
+echo 'I0000 00:00:1.2 3 bfc_allocator.cc:89] allocated_bytes' >bfc.log
+# The name of a table may lie across two windows of the reader.
+{
+    printf 'SQLite format 3\0'
+    head -c 65510 /dev/zero
+    printf 'CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start'
+} >memory.sqlite
+printf 'SQLite format 3\0CREATE TABLE ENUM_NSYS_EVENT_TYPE (id' >bare.sqlite
+printf 'SQLite format 3\0CREATE TABLE notes (id' >other.sqlite
+for file in dhat.json massif.out valgrind.txt ltrace.txt jemalloc.heap \
+    tcmalloc.heap pprof.pb s.json memray.bin assignment.txt range.txt \
+    values.txt report.txt bfc.log memory.sqlite bare.sqlite other.sqlite; do
+    try "$file"
+done
 fragsim info - <small.csv | grep -c events
 cat small.csv | fragsim info - | grep -c events
 fragsim info /dev/null || echo "$?"

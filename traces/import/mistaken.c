@@ -1,6 +1,6 @@
 /* mistaken.c - the table of the files that users take for a trace: the output
- * of other functions of PyTorch, of its profiler, and of fragsim itself. It
- * imports none of them. */
+ * of other functions of PyTorch, of its profiler, of other tools that observe
+ * memory, and of fragsim itself. It imports none of them. */
 #include "traces/import/mistaken.h"
 
 #include <ctype.h>
@@ -12,6 +12,18 @@
 #include "traces/import/importers.h"
 
 #define EVENTS_NEEDED "a trace needs the single events; " FRAG_RECORD_SNAPSHOT
+
+#define RECORD_HEAP                                                        \
+    "record the program with heaptrack or with glibc's mtrace; \"fragsim " \
+    "help formats\" shows how"
+
+#define USE_RECIPE "\"fragsim help recipes\" shows how to make a CSV of it"
+
+#define XLA_REPORT                                                      \
+    "a memory report of XLA, which lacks the live ranges",              \
+        "take XLA's files *-buffer-assignment.txt and "                 \
+        "*-live-range.txt; \"fragsim help recipes\" shows how to make " \
+        "a CSV of them"
 
 /* A kind of file. It is recognized by how it starts, after white space, and by
  * texts of which its first FRAG_SOURCE_WINDOW bytes contain at least one. */
@@ -72,6 +84,58 @@ static const struct mistake mistakes[] = {
      "results of fragsim as CSV, which other programs read",
      "pass the trace itself, or write results with -o results.h5 for "
      "`fragsim plot` and `fragsim report`"},
+    {"==",
+     {"valgrind", "Valgrind"},
+     "the output of valgrind, which no importer reads",
+     RECORD_HEAP},
+    {"",
+     {"->malloc(", "->free("},
+     "the output of ltrace, which lacks the calls inside of the C library",
+     RECORD_HEAP},
+    {"desc:",
+     {"time_unit:"},
+     "the output of valgrind's massif, which has sums and no single events",
+     RECORD_HEAP},
+    {"{",
+     {"\"dhatFileVersion\""},
+     "the output of valgrind's DHAT, which has sums and no single events",
+     RECORD_HEAP},
+    {"heap_v2/",
+     {NULL},
+     "a heap profile of jemalloc, which has sums of samples",
+     RECORD_HEAP},
+    {"heap profile:",
+     {NULL},
+     "a heap profile of tcmalloc, which has sums of samples",
+     RECORD_HEAP},
+    {"\x04\b\x01\x10\x02", /* after its first byte, which is white space */
+     {NULL},
+     "a profile of pprof, which has sums and no single events",
+     EVENTS_NEEDED},
+    {"{",
+     {"speedscope.app/file-format-schema"},
+     "a profile of speedscope, which has sums and no single events",
+     EVENTS_NEEDED},
+    {"\x04\"M\x18", /* LZ4 */
+     {"memray"},
+     "a recording of memray, which only memray reads",
+     USE_RECIPE},
+    {"memray",
+     {NULL},
+     "a recording of memray, which only memray reads",
+     USE_RECIPE},
+    {"BufferAssignment:", {NULL}, "a buffer assignment of XLA", USE_RECIPE},
+    {"HloLiveRange",
+     {NULL},
+     "the live ranges of XLA, which need the buffer assignment beside them",
+     USE_RECIPE},
+    {"Memory Space:", {"used_by_n_values"}, XLA_REPORT},
+    {"Total bytes used:", {"Used values:"}, XLA_REPORT},
+    {"",
+     {"bfc_allocator.cc:"},
+     "a log of TensorFlow's BFC allocator, whose frees have no addresses",
+     "record the device calls of the program with `fragsim record -o run.h5 "
+     "-- PROGRAM`"},
     {"",
      {"active.all.", "allocated_bytes", "num_alloc_retries"},
      "the counters of torch.cuda.memory_stats()",
@@ -81,13 +145,32 @@ static const struct mistake mistakes[] = {
      "the table of torch.cuda.memory_summary()",
      EVENTS_NEEDED},
     {"", {oom_text}, log_found, log_remedy},
-    {"SQLite format 3",
-     {NULL},
-     "an SQLite database",
-     "record the program with `fragsim record -o run.h5 -- PROGRAM`"},
     {"{", {NULL}, "a JSON of an unknown kind", FRAG_RECORD_SNAPSHOT},
     {"[", {NULL}, "a JSON of an unknown kind", FRAG_RECORD_SNAPSHOT},
 };
+
+/* A kind of SQLite database. It is recognized by the name of a table, anywhere
+ * in the file. */
+static const struct database {
+    const char *table; /* "": any */
+    const char *found, *remedy;
+} databases[] = {
+    {"CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS",
+     "a database of Nsight Systems with memory events", USE_RECIPE},
+    {"CREATE TABLE ENUM_NSYS_EVENT_TYPE",
+     "a database of Nsight Systems without memory events",
+     "record it again with `nsys profile --cuda-memory-usage=true`, then "
+     "\"fragsim help recipes\" shows how to make a CSV of it"},
+    {"", "an SQLite database",
+     "record the program with `fragsim record -o run.h5 -- PROGRAM`"},
+};
+
+enum { DATABASES = sizeof(databases) / sizeof(*databases) };
+
+static bool contains(const unsigned char *bytes, size_t count, const char *text)
+{
+    return field_contains((struct field){(const char *)bytes, count}, text);
+}
 
 static bool matches(const struct mistake *m, const unsigned char *bytes,
                     size_t count)
@@ -130,27 +213,42 @@ static enum frag_err unknown(const struct frag_source *source,
                      frag_source_name(source), known);
 }
 
-/* Sets *found if the input has the line of a report of an OOM anywhere. The
- * overlap of two windows finds a text that lies across their border. */
-static enum frag_err find_oom(struct frag_source *source, bool *found,
-                              struct frag_error *e)
+/* Finds out which of the texts the rest of the input has: sets *first to the
+ * index of the first of them that occurs anywhere, or to `count`. The overlap
+ * of two windows finds a text that lies across their border. */
+static enum frag_err find_texts(struct frag_source *source,
+                                const char *const *texts, size_t count,
+                                size_t *first, struct frag_error *e)
 {
-    enum { OVERLAP = sizeof(oom_text) };
+    enum { OVERLAP = 64 }; /* bytes; more than any of the texts */
     enum frag_err err;
 
-    for (*found = false; !*found;) {
+    for (*first = count; *first;) {
         const unsigned char *bytes;
-        const size_t count =
+        const size_t size =
             frag_source_peek(source, FRAG_SOURCE_WINDOW, &bytes, &err, e);
 
         FRAG_TRY(err);
-        *found = field_contains((struct field){(const char *)bytes, count},
-                                oom_text);
-        if (count < FRAG_SOURCE_WINDOW)
+        for (size_t i = 0; i < *first; i++)
+            if (contains(bytes, size, texts[i]))
+                *first = i;
+        if (size < FRAG_SOURCE_WINDOW)
             return FRAG_OK;
-        frag_source_skip(source, count - OVERLAP);
+        frag_source_skip(source, size - OVERLAP);
     }
     return FRAG_OK;
+}
+
+static enum frag_err explain_database(struct frag_source *source,
+                                      struct frag_error *e)
+{
+    const char *tables[DATABASES];
+    size_t kind;
+
+    for (size_t i = 0; i < DATABASES; i++)
+        tables[i] = databases[i].table;
+    FRAG_TRY(find_texts(source, tables, DATABASES - 1, &kind, e));
+    return is_instead(source, databases[kind].found, databases[kind].remedy, e);
 }
 
 /* An empty input, or one of a few bytes. */
@@ -171,23 +269,35 @@ static enum frag_err too_short(const struct frag_source *source, size_t count,
                       e);
 }
 
+/* The texts that any line of a long log may have. */
+static enum frag_err explain_log(struct frag_source *source,
+                                 struct frag_error *e)
+{
+    const char *const texts[] = {oom_text};
+    size_t found;
+
+    FRAG_TRY(find_texts(source, texts, 1, &found, e));
+    return found ? unknown(source, e)
+                 : is_instead(source, log_found, log_remedy, e);
+}
+
 enum frag_err mistaken_explain(struct frag_source *source, struct frag_error *e)
 {
+    static const char database[] = "SQLite format 3";
     enum { SHORT = 6 }; /* bytes, the longest mark of a packed form */
     const unsigned char *bytes;
     enum frag_err err;
     const size_t count =
         frag_source_peek(source, FRAG_SOURCE_WINDOW, &bytes, &err, e);
-    bool reports_oom = false;
 
     FRAG_TRY(err);
     if (count < SHORT)
         return too_short(source, count, e);
+    if (count >= sizeof(database) && !memcmp(bytes, database, sizeof(database)))
+        return explain_database(source, e);
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++)
         if (matches(&mistakes[i], bytes, count))
             return is_instead(source, mistakes[i].found, mistakes[i].remedy, e);
-    if (!memchr(bytes, '\0', count))
-        FRAG_TRY(find_oom(source, &reports_oom, e));
-    return reports_oom ? is_instead(source, log_found, log_remedy, e)
-                       : unknown(source, e);
+    return memchr(bytes, '\0', count) ? unknown(source, e)
+                                      : explain_log(source, e);
 }
