@@ -127,9 +127,11 @@ static enum frag_err feed_segment(struct import *in, const struct object *o,
     };
 
     FRAG_TRY(frag_build_segment(in->build, device, &s, o->where, e));
-    for (size_t i = 0; i < in->block_count; i++)
+    for (size_t i = 0; i < in->block_count; i++) {
         FRAG_TRY(
             frag_build_block(in->build, device, &in->blocks[i], o->where, e));
+        origin_see_block(&in->origin, &in->blocks[i], s.is_small);
+    }
     return FRAG_OK;
 }
 

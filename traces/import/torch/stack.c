@@ -26,6 +26,7 @@ static uint32_t string_of(struct import *in, uint64_t text)
         const char *bytes = pickle_text(in->pickle, text, &length);
 
         in->strings[text] = frag_build_string(in->build, bytes, length) + 1;
+        origin_see_text(&in->origin, bytes, length);
     }
     return in->strings[text] - 1;
 }

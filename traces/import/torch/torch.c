@@ -151,6 +151,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
     if (!in->pickle)
         return import_no_memory(in, e);
     FRAG_TRY(pickle_read(in->pickle, e));
+    FRAG_TRY(origin_note(in));
     return note_missing(in, e);
 }
 
@@ -187,10 +188,13 @@ static bool torch_recognize(const unsigned char *bytes, size_t count)
 
 const struct frag_importer frag_importer_torch = {
     .name = "torch",
-    .summary = "snapshot of PyTorch's CUDA allocator (pickle, also in a .pt)",
+    .summary = "snapshot of PyTorch's allocator for CUDA or ROCm (pickle, also "
+               "in a .pt)",
     .made = "torch.cuda.memory._record_memory_history() before the work, "
             "torch.cuda.memory._dump_snapshot(\"run.pickle\") after it",
-    .lacks = "the memory limit of the job; without stacks=... no stacks",
+    .lacks = "the memory limit of the job; without stacks=... no stacks; "
+             "without stacks of C++ it does not show whether the job ran on "
+             "CUDA or on ROCm",
     .recognize = torch_recognize,
     .read = torch_read,
 };

@@ -149,6 +149,14 @@ struct object {
     uint64_t number; /* dictionaries of this kind before it */
 };
 
+/* What shows which allocator wrote the snapshot. */
+struct origin {
+    bool has_npu, has_hip; /* a frame is in torch_npu, or in PyTorch for ROCm */
+    uint64_t padded;       /* live blocks that only a request with 32 more bytes
+                              explains */
+    uint64_t plain;        /* live blocks with less than 32 bytes left */
+};
+
 struct import {
     struct frag_source *source;
     struct frag_build *build;
@@ -178,9 +186,19 @@ struct import {
     uint64_t string_room;
 
     struct torch_settings settings;
+    struct origin origin;
 };
 
 extern const struct frag_importer frag_importer_torch;
+
+/* Adds a text of a frame, or a block of a segment, to what is known of the
+ * origin. */
+void origin_see_text(struct origin *o, const char *text, size_t length);
+void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
+                      bool is_small);
+
+/* Adds a note if the allocator was not that of PyTorch for CUDA. NOMEM. */
+enum frag_err origin_note(const struct import *in);
 
 /* Objects: the callbacks of a pickle_kind. */
 enum frag_err object_begin(void *user, uint8_t kind, struct frag_error *e);
