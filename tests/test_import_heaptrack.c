@@ -9,7 +9,7 @@
 
 #include "tests/import_log.h"
 
-#define RAW         "v 10400 3\nx 3 ./a\nX ./a\nm 1 -\n"
+#define RAW         "v 10400 3\nx 3 ./a\nX ./a\nI 1000 10\nm 1 -\n"
 #define INTERPRETED "v 10400 3\nX ./a\nI 1000 10\n"
 
 static const struct log_row rows[] = {
@@ -39,17 +39,22 @@ static const struct log_row rows[] = {
     {"a quantum is no matter of a heap", INTERPRETED, "",
      "policies with a quantum of 512 bytes"},
     {"strings without a length are those of file format 2",
-     "v 10200 2\nX ./a\ns a b\ni 1 1\nt 1 0\na 20 1\n+ 0\n", "+0:32", NULL},
+     "v 10200 2\nX ./a\nI 1000 10\ns a b\ni 1 1\nt 1 0\na 20 1\n+ 0\n", "+0:32",
+     NULL},
+    {"a command may have lines that look like data",
+     "v 10400 3\nX python3 -c a = 5\n+ 1\nI think\nI 1000 10\na 20 0\n+ 0\n",
+     "+0:32", NULL},
     {"the first versions do not state the file format",
-     "v 10000\nX ./a\ns a b\na 20 0\n+ 0\n", "+0:32", NULL},
+     "v 10000\nX ./a\nI 1000 10\ns a b\na 20 0\n+ 0\n", "+0:32", NULL},
 };
 
 static void what_is_wrong_is_said_with_its_line(void **state)
 {
     static const struct bad_log bad[] = {
         {"v 10400 4\nX ./a\n", ":1: expected file format 3"},
-        {"v 10400 3\nX ./a\ns 2 abc\n", ":3: expected a length and a text"},
-        {"v 10400 3\nX ./a\ns abc\n", ":3: expected a length and a text"},
+        {INTERPRETED "s 2 abc\n", ":4: expected a length and a text"},
+        {INTERPRETED "s abc\n", ":4: expected a length and a text"},
+        {"v 10400 3\nX ./a\na 20 0\n+ 0\n", "expected a line such as \"I"},
         {INTERPRETED "q 1\n", ":4: expected a line of heaptrack"},
         {INTERPRETED "+1\n", ":4: expected a line of heaptrack"},
         {INTERPRETED "+ 0\n", ":4: expected the number of an earlier a line"},
@@ -63,11 +68,11 @@ static void what_is_wrong_is_said_with_its_line(void **state)
         {INTERPRETED "i 1\n", ":4: expected an address and a module"},
         {INTERPRETED "i 1 0 1 2\n", ":4: expected a line number"},
         {INTERPRETED "i 1 0 x\n", ":4: expected hexadecimal numbers"},
-        {RAW "+ 20 0\n", ":5: expected a size, an earlier stack and a pointer"},
-        {RAW "+ 20 1 10\n", ":5: expected a size, an earlier stack"},
-        {RAW "+ 0x20 0 10\n", ":5: expected a size, an earlier stack"},
-        {RAW "- \n", ":5: expected a pointer"},
-        {RAW "- 1 2\n", ":5: expected a pointer"},
+        {RAW "+ 20 0\n", ":6: expected a size, an earlier stack and a pointer"},
+        {RAW "+ 20 1 10\n", ":6: expected a size, an earlier stack"},
+        {RAW "+ 0x20 0 10\n", ":6: expected a size, an earlier stack"},
+        {RAW "- \n", ":6: expected a pointer"},
+        {RAW "- 1 2\n", ":6: expected a pointer"},
     };
 
     (void)state;

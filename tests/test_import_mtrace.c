@@ -64,6 +64,8 @@ static void what_is_wrong_is_said_with_its_line(void **state)
 {
     static const struct bad_log bad[] = {
         {START "@ ./a:[0x1] + 0x10 0x20\n@ /usr/b\n+ 0x20 0x10\n",
+         "program forks, its children write into the same log"},
+        {START "@ ./a:[0x1] + 0x10 0x20\n@ /usr/b\n+ 0x20 0x10\n",
          ":3: expected a call such as"},
         {START "@ ./a:[0x1] * 0x10 0x20\n", ":2: expected a call such as"},
         {START "@ ./a:[0x1] + 0x10\n", ":2: expected a call such as"},

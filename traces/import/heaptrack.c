@@ -55,6 +55,7 @@ struct heaptrack {
     struct frag_source *source;
     struct calls calls;
     bool is_raw, is_attached;
+    bool in_command; /* between the command and the line I after it */
     uint64_t format; /* of the file */
 
     uint32_t *strings; /* their numbers in the builder */
@@ -366,6 +367,23 @@ static enum frag_err see_attached(struct heaptrack *h, struct fields rest)
     return FRAG_OK;
 }
 
+/* The command may have line breaks; its end is the line I. */
+static enum frag_err begin_command(struct heaptrack *h, struct fields rest)
+{
+    (void)rest;
+    h->in_command = true;
+    return FRAG_OK;
+}
+
+/* The page size and the number of pages of the system. */
+static bool is_system(const char *text, size_t length)
+{
+    struct fields rest = fields_of(text + 2, length < 2 ? 0 : length - 2);
+    uint64_t v[2];
+
+    return length > 2 && !memcmp(text, "I ", 2) && numbers(&rest, v, 2);
+}
+
 static enum frag_err pass(struct heaptrack *h, struct fields rest)
 {
     (void)h, (void)rest;
@@ -376,9 +394,17 @@ static const struct letter {
     char letter;
     enum frag_err (*read)(struct heaptrack *h, struct fields rest);
 } letters[] = {
-    {'+', put_alloc}, {'-', put_free},     {'t', add_node},     {'a', add_kind},
-    {'i', add_code},  {'s', add_string},   {'v', read_version}, {'x', see_raw},
-    {'m', see_raw},   {'A', see_attached}, {'X', pass}, /* the command */
+    {'+', put_alloc},
+    {'-', put_free},
+    {'t', add_node},
+    {'a', add_kind},
+    {'i', add_code},
+    {'s', add_string},
+    {'v', read_version},
+    {'x', see_raw},
+    {'m', see_raw},
+    {'A', see_attached},
+    {'X', begin_command},
     {'I', pass}, /* the page size and the pages of the system */
     {'c', pass}, /* the time, in steps of 10 ms */
     {'R', pass}, /* resident pages */
@@ -393,7 +419,8 @@ static enum frag_err read_line(void *user, const char *text, size_t length,
     const size_t skipped = length < 2 ? length : 2;
 
     h->calls.line = number;
-    if (!length)
+    h->in_command = h->in_command && !is_system(text, length);
+    if (!length || h->in_command)
         return FRAG_OK;
     for (const struct letter *l = letters;
          l < letters + sizeof(letters) / sizeof(*letters); l++)
@@ -415,8 +442,8 @@ static enum frag_err add_notes(struct heaptrack *h)
     if (h->is_raw)
         return frag_build_note(
             b, "this is raw data: its stacks are addresses of code; "
-               "`heaptrack --interpret FILE` finds the functions, but "
-               "interpreted data lacks the addresses of blocks");
+               "heaptrack_interpret finds the functions, but interpreted data "
+               "lacks the addresses of blocks");
     frag_build_name_addresses(b);
     return frag_build_note(
         b, "a free in interpreted data names a size and a stack, not a block: "
@@ -441,6 +468,9 @@ static enum frag_err heaptrack_read(struct frag_source *source,
     err = calls_begin(&h->calls);
     if (err == FRAG_OK)
         err = lines_each_whole(source, opts, read_line, h, &h->calls.cut, e);
+    if (err == FRAG_OK && h->in_command)
+        err = malformed(h, "a line such as \"I 1000 5e298d\" after the command",
+                        fields_of("", 0));
     if (err == FRAG_OK)
         err = add_notes(h);
     if (err == FRAG_OK)

@@ -16,6 +16,7 @@
  *
  * Format: glibc, malloc/mtrace-impl.c.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "traces/build/build.h"
@@ -23,11 +24,6 @@
 #include "traces/import/calls.h"
 #include "traces/import/fields.h"
 #include "traces/import/importers.h"
-
-struct mtrace {
-    struct frag_source *source;
-    struct calls calls;
-};
 
 struct line {
     char op; /* one of + - < > ! */
@@ -136,26 +132,33 @@ static enum frag_err stack_of(struct frag_build *build, struct field caller,
     return *stack == UINT32_MAX ? FRAG_NOMEM : FRAG_OK;
 }
 
+static enum frag_err malformed(const struct calls *c, struct field line)
+{
+    return frag_fail(c->e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected a call such as \"@ "
+                     "program:[0x115c] + 0x56000010 0x20\", found \"%.*s\"; if "
+                     "the program forks, its children write into the same log: "
+                     "record it with heaptrack",
+                     c->name, c->line, line.length < 60 ? (int)line.length : 60,
+                     line.text);
+}
+
 static enum frag_err read_line(void *user, const char *text, size_t length,
                                uint64_t number)
 {
-    struct mtrace *m = user;
+    struct calls *c = user;
     struct line line;
     uint32_t stack;
 
-    m->calls.line = number;
+    c->line = number;
     if (!length || *text == '=')
         return FRAG_OK;
     if (!split_line(text, length, &line))
-        return field_wrong(m->source, number,
-                           "a call such as \"@ program:[0x115c] + 0x56000010 "
-                           "0x20\"",
-                           (struct field){text, length}, m->calls.e);
-    FRAG_TRY(stack_of(m->calls.build, line.caller, &stack));
+        return malformed(c, (struct field){text, length});
+    FRAG_TRY(stack_of(c->build, line.caller, &stack));
     if (line.op == '-' || line.op == '<')
-        return calls_free(&m->calls, line.addr, stack);
-    return calls_alloc(&m->calls, line.op == '!' ? 0 : line.addr, line.bytes,
-                       stack);
+        return calls_free(c, line.addr, stack);
+    return calls_alloc(c, line.op == '!' ? 0 : line.addr, line.bytes, stack);
 }
 
 static enum frag_err mtrace_read(struct frag_source *source,
@@ -163,14 +166,12 @@ static enum frag_err mtrace_read(struct frag_source *source,
                                  const struct frag_read_options *opts,
                                  struct frag_error *e)
 {
-    struct mtrace m = {
-        .source = source,
-        .calls = {.name = frag_source_name(source), .build = build, .e = e},
-    };
+    struct calls calls = {
+        .name = frag_source_name(source), .build = build, .e = e};
 
-    FRAG_TRY(calls_begin(&m.calls));
-    FRAG_TRY(lines_each_whole(source, opts, read_line, &m, &m.calls.cut, e));
-    return calls_end(&m.calls);
+    FRAG_TRY(calls_begin(&calls));
+    FRAG_TRY(lines_each_whole(source, opts, read_line, &calls, &calls.cut, e));
+    return calls_end(&calls);
 }
 
 /* The first line is the start, or a call with its caller if the start of the
