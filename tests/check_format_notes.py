@@ -113,6 +113,8 @@ CASES = [ # name, snapshot, words in the notes, words not in them
      [ASCEND, PADDED], [ROCM]),
     ("31 bytes below a multiple", snapshot([(993, 1536)]),
      [ASCEND, PADDED], []),
+    ("32 bytes beyond a request are enough for the padding",
+     snapshot([(512, 1024), (480, 512)]), [ASCEND, PADDED], []),
     ("32 bytes below a multiple", snapshot([(992, 1024)]), [], [ASCEND]),
     ("plain", snapshot([(512, 512), (100, 512)]), [], [ASCEND, ROCM]),
     ("plain and padded", snapshot([(512, 512), (512, 1024)]), [], [ASCEND]),

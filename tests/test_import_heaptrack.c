@@ -149,6 +149,24 @@ static void a_stack_is_bounded(void **state)
     frag_trace_close(t);
 }
 
+/* One address may have more functions, all but one of them inlined. */
+static void an_inlined_stack_is_bounded(void **state)
+{
+    enum { FUNCTIONS = 1000 };
+    char log[FUNCTIONS * 16 + 64];
+    size_t used =
+        (size_t)snprintf(log, sizeof(log), "%s", INTERPRETED "s 1 f\ni 1 0");
+    struct frag_trace *t;
+
+    (void)state;
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        used += (size_t)snprintf(log + used, sizeof(log) - used, " 1 0 %x", i);
+    snprintf(log + used, sizeof(log) - used, "\nt 1 0\na 20 1\n+ 0\n");
+    assert_int_equal(log_opened(log, &t), FRAG_OK);
+    assert_int_equal(t->stack_first[2] - t->stack_first[1], 256);
+    frag_trace_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +174,7 @@ int main(void)
         cmocka_unit_test(an_interpreted_stack_has_functions),
         cmocka_unit_test(a_raw_stack_has_addresses),
         cmocka_unit_test(a_stack_is_bounded),
+        cmocka_unit_test(an_inlined_stack_is_bounded),
     };
 
     return LOG_TESTS("heaptrack", rows, tests);
