@@ -120,8 +120,8 @@ static void nor_is_it_in_a_text(void **state)
         {&frag_importer_csv, "op,id,bytes,stream\n", "alloc,%d,%d,0\n", ""},
         {&frag_importer_android, "", "7: malloc 0x%d %d\n", ""},
         {&frag_importer_mtrace, "= Start\n", "@ a:(b)[0x1] + 0x%d 0x%d\n", ""},
-        {&frag_importer_heaptrack, "v 10400 3\nm 1 -\nt 1 0\n",
-         "+ %d 1 %d\n", ""},
+        {&frag_importer_heaptrack, "v 10400 3\nm 1 -\nt 1 0\n", "+ %d 1 %d\n",
+         ""},
         {&frag_importer_heaptrack, "v 10400 3\ns 1 a\ni 1 1 1\nt 1 0\n",
          "a 1%d 1\n+ 0\n# %d\n", ""},
         /* With odd sizes, which a note mentions. */
