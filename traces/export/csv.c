@@ -1,13 +1,9 @@
 /* csv.c - writes the events of one device as CSV. The format is described in
  * traces/import/csv.c, which reads it; recorded answers, pools, times and
  * stacks are not written. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "traces/bytes/sink.h"
-#include "traces/trace.h"
+#include "traces/export/text.h"
 
 static void put_event(FILE *out, const struct frag_device_trace *d, uint64_t i)
 {
@@ -33,38 +29,20 @@ static void put_event(FILE *out, const struct frag_device_trace *d, uint64_t i)
     }
 }
 
-static bool put_events(FILE *out, const struct frag_device_trace *d)
+static void put_events(FILE *out, const struct frag_device_trace *d, void *user)
 {
+    (void)user;
     fputs("op,id,bytes,stream\n", out);
     for (uint64_t i = 0; i < d->count && !ferror(out); i++)
         put_event(out, d, i);
-    return fflush(out) == 0 && !ferror(out);
-}
-
-static enum frag_err put_file(const char *path,
-                              const struct frag_device_trace *d,
-                              struct frag_error *e)
-{
-    struct sink sink;
-
-    FRAG_TRY(sink_open(&sink, path, e));
-    (void)put_events(sink.out, d); /* sink_commit reports the error */
-    return sink_commit(&sink, e);
 }
 
 enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
                                    uint32_t device, const char *path,
                                    struct frag_error *e)
 {
-    const struct frag_device_trace *d = frag_trace_device(trace, device);
+    const struct frag_device_trace *d;
 
-    if (!d)
-        return frag_fail(e, FRAG_INVALID, "%s: it has no device %" PRIu32,
-                         trace->path, device);
-    if (!sink_is_stdout(path))
-        return put_file(path, d, e);
-    if (put_events(stdout, d)) /* directly: this needs no memory */
-        return FRAG_OK;
-    return frag_fail(e, FRAG_IO, "stdout: cannot write it: %s",
-                     strerror(errno));
+    FRAG_TRY(text_device(trace, device, &d, e));
+    return text_write(path, d, put_events, NULL, e);
 }
