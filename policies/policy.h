@@ -16,7 +16,8 @@
  *      it, and calls init;
  *   2. adopt is called at most once, if the run starts from memory that is
  *      already in use;
- *   3. alloc, free, free_requested, trim and compact follow in any order;
+ *   3. alloc, free, free_requested, freed_on, trim and compact follow in any
+ *      order;
  *   4. frag_heap_close calls fini and frees the state.
  *
  * To add a policy, write policies/<name>.c and add POLICY(<name>) to
@@ -193,6 +194,13 @@ struct frag_policy {
     void (*free_requested)(struct frag_heap *heap,
                            const struct frag_block *block);
 
+    /* The client frees the block on another stream than that of its request;
+     * free follows at once. NOMEM ends the run. NULL if the policy ignores the
+     * stream of a free. */
+    enum frag_err (*freed_on)(struct frag_heap *heap,
+                              const struct frag_block *block,
+                              frag_stream stream);
+
     /* Returns memory that no live block needs to the backend, as PyTorch's
      * empty_cache does. NULL if the policy keeps no such memory. */
     void (*trim)(struct frag_heap *heap);
@@ -219,7 +227,7 @@ struct frag_policy {
  * target_link_libraries(mine PRIVATE fragsim::fragsim). Run it with
  * `fragsim replay -p ./libmine.so:PARAMS`. tests/plugin is an example. */
 enum {
-    FRAG_POLICY_ABI = 2, /* rises when this header, or a header that it
+    FRAG_POLICY_ABI = 3, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin
                             that is already compiled */
 };

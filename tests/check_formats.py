@@ -16,7 +16,7 @@ SHARED = os.environ.get("FRAG_SHARED_DIR", "../shared")
 SAMPLES = os.path.join(SHARED, "formats", "samples")
 
 # The folders whose samples an importer reads.
-READ = ["heaptrack", "kineto", "mtrace", "umpire"]
+READ = ["heaptrack", "kineto", "mtrace", "rmm", "rocprof", "umpire"]
 # Samples that are refused: exit code 3 and these words on stderr.
 REFUSED = {
     ("kineto", "kineto_1.9_noaddr_cuda.json.gz"): 'expected "Addr"',

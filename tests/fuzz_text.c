@@ -35,5 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     import(&frag_importer_umpire, bytes, size);
     import(&frag_importer_mtrace, bytes, size);
     import(&frag_importer_heaptrack, bytes, size);
+    import(&frag_importer_rmm, bytes, size);
+    import(&frag_importer_rocprof, bytes, size);
     return 0;
 }

@@ -124,6 +124,14 @@ static void nor_is_it_in_a_text(void **state)
          ""},
         {&frag_importer_heaptrack, "v 10400 3\ns 1 a\ni 1 1 1\nt 1 0\n",
          "a 1%d 1\n+ 0\n# %d\n", ""},
+        /* Every pointer is live already, which a note counts. */
+        {&frag_importer_rmm, "",
+         "7,05:50:42.600000,allocate,0x%d,%d,0\n"
+         "7,05:50:42.600000,allocate,0x1,1,0x7\n",
+         ""},
+        {&frag_importer_rocprof,
+         "Operation,Agent_Id,Allocation_Size,Address,Start_Timestamp\n",
+         "MEMORY_ALLOCATION_ALLOCATE,Agent 8,%d,0x%d,5\n", ""},
         /* With odd sizes, which a note mentions. */
         {&frag_importer_static, "id,lower,upper,size\n", "%d,0,9,%d\n", ""},
         {&frag_importer_kineto,

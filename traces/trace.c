@@ -51,11 +51,15 @@ static const char *fault_of_use(const struct frag_device_trace *d, uint64_t i,
 {
     if (*slot == VACANT)
         return "an id that is live";
-    if (d->op[i] == FRAG_FREE)
+    if (d->op[i] == FRAG_FREE) {
         *slot = VACANT;
-    else if (*slot == REQUESTED)
+        return d->free_streams && d->stream[i] > d->stream_count
+                   ? "0, or 1 + a row of the table of streams"
+                   : NULL;
+    }
+    if (*slot == REQUESTED)
         return "an id whose free was not requested yet";
-    else if (d->op[i] == FRAG_FREE_REQUESTED)
+    if (d->op[i] == FRAG_FREE_REQUESTED)
         *slot = REQUESTED;
     else if (d->stream[i] >= d->stream_count)
         return "a row of the table of streams";

@@ -150,7 +150,8 @@ struct frag_pool_id {
  * columns, and a column that an operation does not use holds 0:
  *
  *   ALLOC           id, bytes (as requested, more than 0), stream, pool
- *   FREE            id: from this event on the memory can be reused
+ *   FREE            id: from this event on the memory can be reused; stream, if
+ *                   free_streams
  *   FREE_REQUESTED  id: the client freed the block, and its FREE follows later.
  *                   A reader omits FREE_REQUESTED if its FREE is the very
  *                   next entry of the recording.
@@ -161,12 +162,16 @@ struct frag_device_trace {
     uint32_t device; /* number of the device */
     uint32_t
         slots; /* peak number of live or pending blocks; every id is less */
-    uint64_t count;   /* number of events */
-    uint64_t added;   /* the last `added` events were not recorded: the trace of
-                         a job that died was completed with them, see
-                         traces/steps/complete.h */
-    uint64_t initial; /* the first `initial` events are ALLOCs that rebuild the
-                         blocks that were live before the recording began */
+    uint64_t count; /* number of events */
+    uint64_t added; /* the last `added` events were not recorded: the trace of
+                       a job that died was completed with them, see
+                       traces/steps/complete.h */
+    bool free_streams; /* the stream of a FREE is 1 + the row of the stream on
+                          which the client freed the block, or 0 if that is the
+                          stream of its ALLOC; else the stream of a FREE means
+                          nothing */
+    uint64_t initial;  /* the first `initial` events are ALLOCs that rebuild the
+                          blocks that were live before the recording began */
 
     /* Columns of `count` rows. */
     const uint8_t *op;         /* enum frag_op */

@@ -278,6 +278,19 @@ static void cuda_async_free(struct frag_heap *heap,
     add_hole(heap->state, t, t->owner);
 }
 
+static enum frag_err cuda_async_freed_on(struct frag_heap *heap,
+                                         const struct frag_block *block,
+                                         frag_stream stream)
+{
+    struct async_holes *holes = holes_of(heap->state, stream);
+    struct async_block *t = block->node;
+
+    if (!holes)
+        return FRAG_NOMEM;
+    t->owner = holes;
+    return FRAG_OK;
+}
+
 static void cuda_async_trim(struct frag_heap *heap)
 {
     synchronize(heap, 0);
@@ -370,5 +383,6 @@ const struct frag_policy frag_policy_cuda_async = {
     .fini = fini,
     .alloc = cuda_async_alloc,
     .free = cuda_async_free,
+    .freed_on = cuda_async_freed_on,
     .trim = cuda_async_trim,
 };

@@ -30,8 +30,9 @@
  * succeeded, and always if the memory is less than a superblock. RMM waits for
  * the stream at each free of a block that the global arena serves, and of a
  * block that has changed arenas; a backend has no such call. RMM keeps arenas
- * by thread for the per-thread default stream; a trace has streams only. Here a
- * block is freed on the stream on which it was allocated.
+ * by thread for the per-thread default stream; a trace has streams only. The
+ * stream of a free needs no member freed_on: it decides only for which stream
+ * RMM waits, and the block returns to the superblock that it was taken from.
  *
  * Source: rapidsai/rmm 26.08 at 5d50a37, cpp/include/rmm/mr/detail/arena.hpp,
  * cpp/src/mr/detail/arena_memory_resource_impl.cpp, without the compile-time

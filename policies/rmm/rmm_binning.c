@@ -6,7 +6,8 @@
  * if the request is much smaller. The pool serves requests larger than every
  * bin; stream_pool.h has its rules.
  *
- * A bin has a queue of free blocks for each stream: first in, first out. If the
+ * A bin has a queue of free blocks for each stream: first in, first out. A
+ * freed block joins the queue of the stream on which it is freed. If the
  * stream's own queue is empty, the others are used in the order of stream
  * numbers (in RMM, of event handles, whose order is not defined). If all are
  * empty, one block of the pool is allocated on the requesting stream and split
@@ -189,6 +190,20 @@ static void rmm_binning_free(struct frag_heap *heap,
         push(&c->bin->queues[c->stream], c);
 }
 
+static enum frag_err rmm_binning_freed_on(struct frag_heap *heap,
+                                          const struct frag_block *block,
+                                          frag_stream stream)
+{
+    struct rmm_binning *p = heap->state;
+    struct bin_block *c = block->node;
+
+    if (block->size > p->bins[p->bin_count - 1].size)
+        return stream_pool_freed_on(&p->pool, block, stream);
+    FRAG_TRY(ensure_queues(p, stream));
+    c->stream = stream;
+    return FRAG_OK;
+}
+
 static enum frag_err init(struct frag_heap *heap)
 {
     struct rmm_binning *p = heap->state;
@@ -255,4 +270,5 @@ const struct frag_policy frag_policy_rmm_binning = {
     .fini = fini,
     .alloc = rmm_binning_alloc,
     .free = rmm_binning_free,
+    .freed_on = rmm_binning_freed_on,
 };

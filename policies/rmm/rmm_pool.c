@@ -1,9 +1,7 @@
 /* rmm_pool.c - the rmm_pool policy: RAPIDS RMM's pool, coalescing best fit with
  * a free list for each stream.
  *
- * stream_pool.h has the rules, their source, and the differences. A block is
- * freed on the stream on which it was allocated; in RMM each free names a
- * stream.
+ * stream_pool.h has the rules, their source, and the differences.
  *
  * Source: rapidsai/rmm 26.08 at 5d50a37, pool_memory_resource on
  * stream_ordered_memory_resource and coalescing_free_list.
@@ -46,6 +44,15 @@ static void rmm_pool_free(struct frag_heap *heap,
     stream_pool_free(&p->pool, block);
 }
 
+static enum frag_err rmm_pool_freed_on(struct frag_heap *heap,
+                                       const struct frag_block *block,
+                                       frag_stream stream)
+{
+    struct rmm_pool *p = heap->state;
+
+    return stream_pool_freed_on(&p->pool, block, stream);
+}
+
 static const struct frag_param params[] = {
     STREAM_POOL_PARAMS(struct rmm_pool, pool),
     {.name = NULL},
@@ -61,4 +68,5 @@ const struct frag_policy frag_policy_rmm_pool = {
     .fini = fini,
     .alloc = rmm_pool_alloc,
     .free = rmm_pool_free,
+    .freed_on = rmm_pool_freed_on,
 };

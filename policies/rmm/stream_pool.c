@@ -337,6 +337,17 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
     return FRAG_OK;
 }
 
+enum frag_err stream_pool_freed_on(struct stream_pool *pool,
+                                   const struct frag_block *block,
+                                   frag_stream stream)
+{
+    struct pool_block *b = block->node;
+
+    FRAG_TRY(ensure_list(pool, stream));
+    b->stream = stream;
+    return FRAG_OK;
+}
+
 void stream_pool_free(struct stream_pool *pool, const struct frag_block *block)
 {
     struct pool_block *b = block->node;

@@ -6,8 +6,8 @@
  * stream_ordered_memory_resource.hpp and coalescing_free_list.hpp,
  * cpp/src/mr/detail/pool_memory_resource_impl.cpp):
  *
- *   - A freed block joins the list of its stream. It is coalesced only with
- *     neighbours of the same segment that are in the same list.
+ *   - A freed block joins the list of the stream on which it is freed. It is
+ * coalesced only with neighbours of the same segment that are in the same list.
  *   - A request gets the smallest block that fits from the list of its own
  *     stream, among equals the lowest one. The low part of the block is
  *     allocated, and the remainder returns to the list that the block was in.
@@ -110,6 +110,10 @@ enum frag_err stream_pool_alloc(struct frag_heap *heap,
                                 frag_stream stream,
                                 struct frag_block *out) FRAG_MUST_CHECK;
 void stream_pool_free(struct stream_pool *pool, const struct frag_block *block);
+/* As frag_policy.freed_on. */
+enum frag_err stream_pool_freed_on(struct stream_pool *pool,
+                                   const struct frag_block *block,
+                                   frag_stream stream) FRAG_MUST_CHECK;
 
 /* Returns NULL, or a text that names the broken invariant. The state of the
  * heap's policy must start with the pool. */

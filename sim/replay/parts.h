@@ -92,6 +92,7 @@ struct run {
                        in the trace */
     bool stop;      /* the run ends after this event */
     bool foresees;  /* the policy receives the future */
+    bool follows_frees;  /* the policy receives the streams of frees */
     uint64_t next_call;  /* time of the next call of progress, run_clock ns */
     uint64_t moves_seen; /* summary.num_moves at the last run_absorb */
 
@@ -165,6 +166,9 @@ enum frag_err run_refused(struct run *r, const struct frag_request *req,
 enum frag_err run_rare(struct run *r, uint64_t i);
 /* Handles a FREE of a slot that is not live. */
 enum frag_err run_free_odd(struct run *r, uint32_t id);
+/* Tells the policy that the client frees the block of a slot on another stream.
+ * NOMEM with a message. */
+enum frag_err run_freed_on(struct run *r, uint32_t id, frag_stream stream);
 /* Handles the client's free of a live block that queued work still uses.
  * NOMEM. */
 enum frag_err run_request_free(struct run *r, uint32_t id);

@@ -187,6 +187,19 @@ void run_synchronized(void *user)
             return; /* the ledger stores the fault */
 }
 
+enum frag_err run_freed_on(struct run *r, uint32_t id, frag_stream stream)
+{
+    const uint8_t state = state_of(r->tags[id]);
+
+    if (state != SLOT_LIVE && state != SLOT_PENDING)
+        return FRAG_OK;
+    if (stream)
+        run_announce_stream(r, stream);
+    if (r->policy->freed_on(&r->heap, &r->slots[id].block, stream) == FRAG_OK)
+        return FRAG_OK;
+    return frag_no_memory(r->error, "the lists of a stream");
+}
+
 enum frag_err run_free_odd(struct run *r, uint32_t id)
 {
     if (state_of(r->tags[id]) == SLOT_REFUSED)

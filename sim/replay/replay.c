@@ -51,6 +51,8 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
     const uint32_t id = r->trace->id[i];
     struct run_slot *s = &r->slots[id];
 
+    if (RARE(r->follows_frees && r->trace->stream[i]))
+        FRAG_TRY(run_freed_on(r, id, (frag_stream)(r->trace->stream[i] - 1)));
     if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
         return run_free_odd(r, id);
     if (careful)
@@ -284,6 +286,8 @@ enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                     .trace = spec->trace,
                     .policy = policy,
                     .error = e,
+                    .follows_frees =
+                        spec->trace->free_streams && policy->freed_on,
                     .foresees = policy->needs & FRAG_NEEDS_FUTURE};
     enum frag_err err = run_open(&r);
 

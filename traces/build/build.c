@@ -223,6 +223,25 @@ static enum frag_err on_free_requested(const struct call *c)
     return FRAG_OK;
 }
 
+/* Sets the stream of a FREE to 1 + its row, see frag_device_trace. */
+static enum frag_err set_free_stream(const struct call *c, struct event *ev)
+{
+    uint32_t index;
+
+    if (!c->entry->frees_on)
+        return FRAG_OK;
+    FRAG_TRY(build_stream(c->b, c->d, c->entry->stream, &index, c->e));
+    if (index == UINT16_MAX)
+        return frag_fail(c->e, FRAG_CORRUPT,
+                         "%s:%" PRIu64 ": expected at most 65535 streams in a "
+                         "recording that states the streams of frees, found "
+                         "more",
+                         c->b->path, c->where);
+    ev->stream = (frag_stream)(index + 1);
+    c->d->free_streams = true;
+    return FRAG_OK;
+}
+
 static enum frag_err on_free_completed(const struct call *c)
 {
     struct device_build *d = c->d;
@@ -236,6 +255,7 @@ static enum frag_err on_free_completed(const struct call *c)
     FRAG_TRY(freed_row(c, &row,
                        d->requests ? FRAG_ACTIVE_PENDING_FREE
                                    : FRAG_ACTIVE_ALLOCATED));
+    FRAG_TRY(set_free_stream(c, &ev));
     amid = row->state == LIVE_FREE_REQUESTED;
     if (!amid)
         FRAG_TRY(end_run(d, FOLLOW_CLIENT, 0));

@@ -40,6 +40,9 @@ enum frag_entry_kind {
 struct frag_entry {
     enum frag_entry_kind kind;
     bool has_pool;   /* the entry states its pool (PyTorch 2.12 and later) */
+    bool frees_on;   /* free_completed: `stream` is the stream on which the
+                        client freed the block, which may be another one than
+                        that of the alloc; false: `stream` is ignored */
     uint32_t stack;  /* from frag_build_stack; 0 if not recorded */
     frag_addr addr;  /* for oom: the free device memory in bytes */
     frag_size size;  /* bytes, from 1 to 2^63 - 1 */

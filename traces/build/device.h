@@ -5,8 +5,8 @@
  * stacks, notes and settings, marks.c marks. finish.c then calls for each
  * device, in this order: build_infer (infer.c: completions and empty_cache
  * calls), build_end (end.c: sorts the snapshot), build_start (start.c and
- * undo.c: the state before the first entry), build_pools and build_streams
- * (pools.c), and build_marks.
+ * undo.c: the state before the first entry), build_pools, build_free_streams
+ * and build_streams (pools.c), and build_marks.
  */
 #ifndef FRAG_TRACES_BUILD_DEVICE_H
 #define FRAG_TRACES_BUILD_DEVICE_H
@@ -124,6 +124,7 @@ struct device_build {
     uint64_t entries, requests, completions, ooms;
     uint64_t reused; /* allocs at addresses whose free had not completed */
     bool has_time, has_stack, has_pool_ids;
+    bool free_streams; /* as in frag_device_trace */
 };
 
 struct frag_build {
@@ -194,6 +195,7 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
 enum frag_err build_start(struct frag_build *b, struct device_build *d,
                           struct frag_error *e);
 enum frag_err build_pools(struct device_build *d);
+enum frag_err build_free_streams(struct device_build *d);
 enum frag_err build_streams(struct device_build *d);
 enum frag_err build_marks(struct frag_build *b, struct device_build *d);
 void build_device_close(struct device_build *d);

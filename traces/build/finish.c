@@ -32,6 +32,7 @@ static bool keep_events(struct frag_trace *t, struct frag_device_trace *out,
     out->count = c->count;
     out->initial = d->initial;
     out->slots = d->slots;
+    out->free_streams = d->free_streams;
     return KEEP(t, out->op, c->op) && KEEP(t, out->id, c->id) &&
            KEEP(t, out->bytes, c->bytes) && KEEP(t, out->stream, c->stream) &&
            KEEP(t, out->pool, c->pool) &&
@@ -82,6 +83,7 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     FRAG_TRY(build_end(b, d, e));
     FRAG_TRY(build_start(b, d, e));
     FRAG_TRY(build_pools(d));
+    FRAG_TRY(build_free_streams(d));
     FRAG_TRY(build_streams(d));
     FRAG_TRY(build_marks(b, d));
     if (!keep_events(t, out, d) ||

@@ -1,4 +1,5 @@
-/* pools.c - infers the pools of events, and sorts the streams by their handles.
+/* pools.c - infers the pools of events, finds the frees on another stream, and
+ * sorts the streams by their handles.
  *
  * A recording has the pool of a segment only if the segment is in the final
  * snapshot. An alloc in the address range of a final segment has the pool of
@@ -189,10 +190,35 @@ static void renumber(struct device_build *d, const frag_stream *map)
     for (uint64_t i = 0; i < c->count; i++)
         if (c->op[i] == FRAG_ALLOC || c->op[i] == FRAG_RECORD_STREAM)
             c->stream[i] = map[c->stream[i]];
+        else if (c->op[i] == FRAG_FREE && c->stream[i])
+            c->stream[i] = (frag_stream)(map[c->stream[i] - 1] + 1);
     for (uint64_t i = 0; i < d->action_count; i++)
         d->actions[i].stream = map[d->actions[i].stream];
     renumber_segments(d->segments, d->segment_count, map);
     renumber_segments(d->start_segments, d->start_segment_count, map);
+}
+
+enum frag_err build_free_streams(struct device_build *d)
+{
+    struct columns *c = &d->events;
+    frag_stream *of; /* the stream of the block in each slot */
+
+    if (!d->free_streams)
+        return FRAG_OK;
+    of = calloc((size_t)d->slots + 1, sizeof(*of));
+    if (!of)
+        return FRAG_NOMEM;
+    d->free_streams = false;
+    for (uint64_t i = 0; i < c->count; i++) {
+        if (c->op[i] == FRAG_ALLOC)
+            of[c->id[i]] = c->stream[i];
+        else if (c->op[i] == FRAG_FREE && c->stream[i] == of[c->id[i]] + 1)
+            c->stream[i] = 0;
+        else if (c->op[i] == FRAG_FREE && c->stream[i])
+            d->free_streams = true;
+    }
+    free(of);
+    return FRAG_OK;
 }
 
 enum frag_err build_streams(struct device_build *d)

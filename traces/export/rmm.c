@@ -105,7 +105,10 @@ static void put_events(FILE *out, const struct frag_device_trace *d, void *user)
         if (d->op[i] == FRAG_ALLOC)
             put_alloc(out, d, i, slot);
         else if (d->op[i] == FRAG_FREE && slot->addr)
-            put_row(out, d, i, "free", slot, slot->stream);
+            put_row(out, d, i, "free", slot,
+                    d->free_streams && d->stream[i]
+                        ? (frag_stream)(d->stream[i] - 1)
+                        : slot->stream);
     }
 }
 

@@ -196,14 +196,16 @@ static enum frag_err complete(const struct trace_reader *r, const char *where,
 static enum frag_err read_facts(const struct trace_reader *r, hid_t at,
                                 const char *where, struct frag_device_trace *d)
 {
-    uint64_t slots = 0, initial = 0, actions = 0, end = 0;
+    uint64_t slots = 0, initial = 0, actions = 0, end = 0, streams = 0;
 
     FRAG_TRY(trace_read_number(r, at, where, "slots", UINT32_MAX - 1, &slots));
     FRAG_TRY(trace_read_number(r, at, where, "initial", UINT64_MAX, &initial));
     FRAG_TRY(trace_read_number(r, at, where, "has_actions", 1, &actions));
     FRAG_TRY(trace_read_number(r, at, where, "has_end", 1, &end));
+    FRAG_TRY(trace_read_number(r, at, where, "free_streams", 1, &streams));
     d->slots = (uint32_t)slots;
     d->initial = initial;
+    d->free_streams = streams;
     d->recorded.has_actions = actions;
     d->recorded.has_end = end;
     return FRAG_OK;

@@ -4,7 +4,8 @@
  *   /                          attributes schema_name "fragsim-trace",
  *                              schema_version "1.0", tool, source_path,
  *                              source_format, source_sha256, settings
- *   /devices/<n>               attributes slots, initial, has_actions, has_end
+ *   /devices/<n>               attributes slots, initial, has_actions, has_end,
+ *                              free_streams (absent: 0)
  *   /devices/<n>/events/       op id bytes stream pool time stack
  *   /devices/<n>/recorded/     addr actions start_segments start_blocks
  *                              end_segments end_blocks

@@ -166,6 +166,7 @@ static bool put_device(const struct writer *w, hid_t at,
         trace_put_number(group, "initial", once ? d->initial : 0) &&
         trace_put_number(group, "has_actions",
                          once && d->recorded.has_actions) &&
+        (!d->free_streams || trace_put_number(group, "free_streams", 1)) &&
         trace_put_number(group, "has_end", once && d->recorded.has_end) &&
         put_events(w, group, d) &&
         trace_put_column(group, &trace_streams, d->streams, d->stream_count) &&

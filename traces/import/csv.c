@@ -115,24 +115,18 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
                                uint64_t number)
 {
     struct csv *c = user;
-    const struct field all = field_trimmed((struct field){line, length});
-    struct fields rest = fields_of(line, length);
-    struct field fields[NAMES] = {{"", 0}, {"", 0}, {"", 0}, {"", 0}}, f;
-    int k = 0;
+    const struct field whole = {line, length}, all = field_trimmed(whole);
+    struct field fields[NAMES], f;
 
     c->line = number;
     if (!all.length)
         return FRAG_OK;
     if (!c->columns) {
-        const char *expected = read_header(c, (struct field){line, length}, &f);
+        const char *expected = read_header(c, whole, &f);
 
         return expected ? wrong(c, expected, f) : FRAG_OK;
     }
-    for (; fields_next(&rest, ',', &f); k++)
-        for (int name = 0; name < NAMES; name++)
-            if (c->column[name] == k)
-                fields[name] = f;
-    if (k > c->columns)
+    if (fields_pick(whole, c->column, NAMES, fields) > c->columns)
         return wrong(c, "no more fields than the header has", all);
     return read_event(c, fields);
 }

@@ -73,6 +73,37 @@ bool field_contains(struct field f, const char *text)
     return false;
 }
 
+int fields_columns(struct field header, const char *const names[], int column[])
+{
+    struct fields rest = fields_of(header.text, header.length);
+    struct field f;
+    int count = 0;
+
+    for (int k = 0; names[k]; k++)
+        column[k] = -1;
+    for (; fields_next(&rest, ',', &f); count++)
+        for (int k = 0; names[k]; k++)
+            if (column[k] < 0 && field_is(f, names[k]))
+                column[k] = count;
+    return count;
+}
+
+int fields_pick(struct field line, const int column[], int names,
+                struct field found[])
+{
+    struct fields rest = fields_of(line.text, line.length);
+    struct field f;
+    int count = 0;
+
+    for (int k = 0; k < names; k++)
+        found[k] = (struct field){"", 0};
+    for (; fields_next(&rest, ',', &f); count++)
+        for (int k = 0; k < names; k++)
+            if (column[k] == count)
+                found[k] = f;
+    return count;
+}
+
 /* The value of a digit, 16 for any other character. */
 static unsigned digit_of(char c)
 {

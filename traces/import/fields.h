@@ -44,6 +44,17 @@ bool field_is(struct field f, const char *word);
 bool field_begins(struct field f, const char *start);
 bool field_contains(struct field f, const char *text); /* text is not "" */
 
+/* Finds columns by the names in a header: column[k] is the index of the field
+ * that equals names[k], -1 if the header has none; of two equal fields the
+ * first counts. `names` ends with NULL. Returns the number of fields. */
+int fields_columns(struct field header, const char *const names[],
+                   int column[]);
+
+/* Splits a line at commas: found[k] is the field with the index column[k],
+ * empty if the line has none. Returns the number of fields. */
+int fields_pick(struct field line, const int column[], int names,
+                struct field found[]);
+
 /* These read a whole field as a number: decimal digits; hexadecimal digits
  * without 0x; digits that are hexadecimal after 0x and decimal else. They
  * return false for anything else, for an empty field, and for 2^64 and more. */

@@ -5,6 +5,8 @@
 IMPORTER(torch)
 IMPORTER(record)
 IMPORTER(csv)
+IMPORTER(rmm)
+IMPORTER(rocprof)
 IMPORTER(android)
 IMPORTER(umpire)
 IMPORTER(kineto)

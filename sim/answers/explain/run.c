@@ -78,6 +78,7 @@ static enum frag_err edit_trace(const struct attempt *a,
     const uint64_t count = a->event + !a->without_last;
 
     *d = *a->device;
+    d->free_streams = d->free_streams && !a->one_space;
     d->mark_count = 0;
     d->time = NULL;
     d->stack = NULL;
