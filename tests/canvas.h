@@ -108,6 +108,11 @@ static inline void canvas_act(struct canvas *c, const char *word)
         c->heap.policy->trim(&c->heap);
     } else if (word[0] == '-') {
         assert_true(c->is_live[who]);
+        if (word[2] == '@')
+            assert_int_equal(c->heap.policy->freed_on(
+                                 &c->heap, &c->live[who],
+                                 (frag_stream)strtoul(word + 3, NULL, 10)),
+                             FRAG_OK);
         c->heap.policy->free(&c->heap, &c->live[who]);
         c->is_live[who] = false;
     } else {

@@ -187,6 +187,8 @@ static const struct picture pictures[] = {
     {"cuda_async:opportunistic=no", 4, "a4@0 -a b4@1", "bbbb"},
     {"cuda_async:opportunistic=no,internal=no", 4, "a4@0 -a b4@1", "...."},
     {"cuda_async:opportunistic=no", 8, "a4@0 b4@1 -a -b c8@2", "cccc|cccc"},
+    {"cuda_async:opportunistic=no,internal=no", 4, "a4@0 -a@1 b4@1", "bbbb"},
+    {"cuda_async:opportunistic=no,internal=no", 4, "a4@0 -a@1 b4@0", "...."},
     /* The tighter of a stream's own and a common hole, of equals its own. */
     {"cuda_async:opportunistic=no", ROOM, "a2 b2 c2 d2 -a ! -c e2", "..bb|eedd"},
     {"cuda_async:opportunistic=no", ROOM, "a2 b2 c3 d1 -a ! -c e2", "eebb|...d"},

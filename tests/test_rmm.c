@@ -21,7 +21,8 @@
 
 /* A log and the memory it must leave behind, one character per 256 bytes: a
  * letter for its owner, a dot for free, a bar between segments. "a4" allocates
- * 4 units as a on stream 0, "a4@1" on stream 1; "-a" frees them. The device has
+ * 4 units as a on stream 0, "a4@1" on stream 1; "-a" frees them there, "-a@2"
+ * on stream 2. The device has
  * `room` units; what is refused is not drawn. The second segment lies above the
  * first, the third below both. */
 enum { UNIT = 256, ROOM = 256 };
@@ -95,6 +96,10 @@ static const struct picture pictures[] = {
     POOL("initial=3KiB", ROOM, "a3@1 b3@2 c3@3 d3 -a -b -c -d e6@1",    "eeeeee......"),
     POOL("initial=3KiB", ROOM, "a3@1 b3@2 c3@3 d3 -a -b -c -d e6@1 f2@1", "eeeeee...ff."),
     POOL("initial=3KiB", ROOM, "a3@1 b3@2 c3@3 d3 -a -b -c -d e6@1 f4@1", "eeeeeeffff.."),
+    /* A block goes to the stream on which it is freed. */
+    POOL("initial=1KiB", ROOM, "a2 -a@1 b2",                "..bb"),
+    POOL("initial=1KiB", ROOM, "a2 -a@1 b2@1",              "bb.."),
+    POOL("initial=1KiB", ROOM, "a2 -a@1 b3",                "bbb."),
     /* Merged blocks stay merged, even if they were not enough. */
     POOL("initial=1KiB", 4, "a2 b2@1 -a -b c5 d3@1",        "ddd."),
 #undef POOL
@@ -127,6 +132,11 @@ static const struct picture pictures[] = {
     BINS(ROOM, "a1@1 b1@2 -a -b c1@3", "cc..|........"),
     BINS(ROOM, "a1@2 b1@1 -a -b c1@3", "..cc|........"),
     BINS(ROOM, "a1 b1 c1@1 -a d1@1", "ccdd........|..bb|........"),
+    /* A block goes to the stream on which it is freed, also one of the pool. */
+    BINS(ROOM, "a1 -a@1 b1@1",     "bb..|........"),
+    BINS(ROOM, "a1 -a@1 b1",       "..bb|........"),
+    BINS(ROOM, "a5 -a@1 b5",       ".....bbbbb..|....|........"),
+    BINS(ROOM, "a5 -a@1 b5@1",     "bbbbb.......|....|........"),
     /* Each request is refused until all bins are stocked. */
     BINS(4,    "a1 b1",            "...."),
 #undef BINS
@@ -222,6 +232,11 @@ static void act(struct canvas *c, const char *word)
 
     if (word[0] == '-') {
         assert_true(c->is_live[who]);
+        if (word[2] == '@' && c->heap.policy->freed_on)
+            assert_int_equal(
+                c->heap.policy->freed_on(&c->heap, &c->live[who],
+                                         (frag_stream)atoi(word + 3)),
+                FRAG_OK);
         c->heap.policy->free(&c->heap, &c->live[who]);
         c->is_live[who] = false;
         return;

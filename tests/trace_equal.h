@@ -27,6 +27,7 @@ static inline const char *events_differ(const struct frag_device_trace *x,
     SAME_NUMBER(x->count, y->count);
     SAME_NUMBER(x->slots, y->slots);
     SAME_NUMBER(x->initial, y->initial);
+    SAME_NUMBER(x->free_streams, y->free_streams);
     SAME_NUMBER(x->stream_count, y->stream_count);
     SAME_NUMBER(x->pool_count, y->pool_count);
     SAME(x->op, y->op, x->count);

@@ -28,6 +28,14 @@ frag_size random_size(uint64_t *rng)
     return 1 + random_next(rng) % top;
 }
 
+/* The stream on which a block is freed; 0: that of its request. */
+static frag_stream free_stream(const struct step *alloc)
+{
+    const frag_stream stream = (frag_stream)(alloc->id % 3);
+
+    return stream == alloc->stream ? 0 : stream;
+}
+
 void script_make(struct script *s, uint64_t seed, size_t steps, frag_size size)
 {
     uint32_t ids[MAX_LIVE];
@@ -61,6 +69,7 @@ void script_make(struct script *s, uint64_t seed, size_t steps, frag_size size)
             continue;
         }
         step->kind = STEP_FREE;
+        step->stream = free_stream(&s->steps[alloc_at[ids[k]]]);
         s->steps[alloc_at[ids[k]]].frees_at = s->count++;
         ids[k] = ids[--live];
         ids[live] = step->id;
@@ -214,8 +223,11 @@ enum frag_err traffic_step(struct traffic *t, const struct step *step)
     case STEP_ALLOC:
         return traffic_alloc(t, step);
     case STEP_FREE:
-        if (l->is_live)
-            traffic_free(t, l);
+        if (!l->is_live)
+            break;
+        if (policy->freed_on && step->stream && !t->opts.one_stream)
+            FRAG_TRY(policy->freed_on(&t->heap, &l->block, step->stream));
+        traffic_free(t, l);
         break;
     case STEP_REQUEST_FREE:
         if (!l->is_live || l->is_pending)
