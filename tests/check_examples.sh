@@ -49,6 +49,14 @@ echo "peak_reserved <= 1MiB" >>"$folder/rules"
 grep -q "peak_reserved.*FAILED" "$folder"/night/*.rules.txt ||
     fail "nightly: the rule that failed is not named"
 
+"$root/tests/examples/rmm_choice.sh" \
+    "$root/traces/bundled/recorded/rmm_query.dev0.csv.xz" 1GiB \
+    >"$folder/words" || fail "rmm_choice: $(cat "$folder/words")"
+[ "$(grep -c '^rmm_\|^cuda_async ' "$folder/words")" -eq 9 ] ||
+    fail "rmm_choice: expected 9 rows: $(cat "$folder/words")"
+grep -q '^cuda_async  *896 MiB ' "$folder/words" ||
+    fail "rmm_choice: cuda_async fits from another size: $(cat "$folder/words")"
+
 command -v parallel >/dev/null || {
     echo "check_examples: without GNU parallel"
     exit 0
