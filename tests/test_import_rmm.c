@@ -271,6 +271,35 @@ static void addresses_beyond_64_bits_are_refused(void **state)
     frag_trace_close(t);
 }
 
+/* The stream of a free is checked only where it means something. */
+static void a_free_on_a_stream_beyond_the_table_is_refused(void **state)
+{
+    const uint8_t op[] = {FRAG_ALLOC, FRAG_FREE};
+    const uint32_t id[] = {0, 0};
+    const uint64_t bytes[] = {8, 0}, streams[] = {0};
+    const frag_pool pool[] = {0, 0};
+    frag_stream stream[] = {0, 1};
+    struct frag_device_trace d = {.slots = 1,
+                                  .count = 2,
+                                  .op = op,
+                                  .id = id,
+                                  .bytes = bytes,
+                                  .stream = stream,
+                                  .pool = pool,
+                                  .stream_count = 1,
+                                  .pool_count = 1,
+                                  .streams = streams,
+                                  .free_streams = true};
+
+    (void)state;
+    assert_int_equal(frag_trace_check(&d, "t", &log_error), FRAG_OK);
+    stream[1] = 2;
+    assert_int_equal(frag_trace_check(&d, "t", &log_error), FRAG_CORRUPT);
+    assert_non_null(strstr(log_error.text, "1 + a row of the table of"));
+    d.free_streams = false;
+    assert_int_equal(frag_trace_check(&d, "t", &log_error), FRAG_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +309,7 @@ int main(void)
         cmocka_unit_test(a_trace_file_keeps_the_streams_of_frees),
         cmocka_unit_test(addresses_are_invented_where_none_are_recorded),
         cmocka_unit_test(addresses_beyond_64_bits_are_refused),
+        cmocka_unit_test(a_free_on_a_stream_beyond_the_table_is_refused),
     };
     const int log = mkstemp(log_path), rmm = mkstemp(written);
     int failed;
