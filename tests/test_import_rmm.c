@@ -156,7 +156,8 @@ static void write_random_log(uint64_t seed)
         const unsigned k = next(&seed) % BLOCKS, stream = next(&seed) % 3;
         const char *action = bytes[k] ? "free" : "allocate";
 
-        fprintf(file, "0,23:%02d:%02d.%06u,", i / 100 % 60, i / 2 % 60, i);
+        fprintf(file, "0,%02d:%02d:%02d.%06u,", (23 + i / 3000) % 24,
+                i / 50 % 60, i % 50, i);
         if (next(&seed) % 50 == 0) {
             fprintf(file, "allocate failure,(nil),%u,0\n", next(&seed) + 1);
             continue;
