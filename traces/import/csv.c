@@ -163,7 +163,8 @@ const struct frag_importer frag_importer_csv = {
     .name = "csv",
     .summary = "events as text; the header is op,id,bytes,stream",
     .made = "fragsim export TRACE -o events.csv, or a script of the user",
-    .lacks = "times, stacks, pools, what the recorded allocator did",
+    .lacks = "times, stacks, pools, streams of frees, what the recorded "
+             "allocator did",
     .recognize = csv_recognize,
     .read = csv_read,
 };
