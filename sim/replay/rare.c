@@ -189,7 +189,7 @@ void run_synchronized(void *user)
 
 enum frag_err run_freed_on(struct run *r, uint32_t id, frag_stream stream)
 {
-    const uint8_t state = state_of(r->tags[id]);
+    const enum slot_state state = state_of(r->tags[id]);
 
     if (state != SLOT_LIVE && state != SLOT_PENDING)
         return FRAG_OK;
