@@ -29,8 +29,6 @@ struct facts {
                                 0 if no times were recorded */
 };
 
-/* Returns whether event i is an ALLOC that failed in the recording. */
-bool facts_has_failed(const struct frag_device_trace *d, uint64_t i);
 
 /* Fills *out. NOMEM; then *out is unchanged. The time is O(events), the
  * temporary memory 8 bytes per slot. */
