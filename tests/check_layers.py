@@ -79,7 +79,7 @@ ROOMS = {
     "sim/answers/steps": ([], "sim/answers +"),
     "sim/answers/summary": ([], "sim/answers +"),
     "sim/answers/held": ([], "sim/answers +"),
-    "sim/export": ([], "sim/answers traces/export traces/pickle +"),
+    "sim/export": ([], "sim/answers sim/answers/held traces/export +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "

@@ -1,66 +1,210 @@
-/* export.c - the command export: writes the events of one device as CSV. */
+/* export.c - the command export: writes the events of one device, or what
+ * policies do with them, in the format of another program. */
+#include "sim/export/formats.h"
+
+#include <stdlib.h>
+
+#include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
+#include "traces/facts.h"
+#include "traces/name.h"
+#include "traces/printable.h"
 
 struct values {
     struct common common;
+    struct cell_values cell;
     const char *out;
-    uint64_t device;
-    frag_size limit;
+    unsigned format; /* enum export_format_number */
+    uint64_t points;
     bool force;
 };
 
-static enum frag_err convert(const struct values *v, struct frag_error *e)
+/* Everything that an export needs. */
+struct plan {
+    const struct values *values;
+    struct export_job job;
+    struct policy_choice *policies;
+    struct capacity_choice *capacities;
+    size_t capacity_count;
+    struct cell_settings settings;
+    struct progress progress;
+    struct export_notes notes;
+};
+
+static void say_notes(const struct plan *p)
 {
-    const struct trace_reading raw = {READING_RAW, .limit = v->limit};
-    struct progress progress = progress_start(&v->common);
-    const struct frag_device_trace *device;
+    for (uint64_t i = 0; !p->values->common.quiet && i < p->notes.count; i++)
+        printable_line(stderr, "%s: note: %s", p->values->common.args.items[0],
+                       p->notes.items[i]);
+}
+
+static enum frag_err set_capacity(struct plan *p, struct frag_error *e)
+{
+    struct facts facts;
+
+    if (p->capacity_count != 1)
+        return frag_fail(e, FRAG_INVALID,
+                         "--capacity: expected one capacity, found %zu",
+                         p->capacity_count);
+    FRAG_TRY(facts_gather(p->job.device, &facts));
+    p->job.capacity =
+        capacity_choice_bytes(&p->capacities[0], facts.peak_requested);
+    return FRAG_OK;
+}
+
+static enum frag_err convert(struct plan *p, const struct frag_trace *t,
+                             struct frag_error *e)
+{
+    const struct values *v = p->values;
+    char *name = frag_trace_name(t->path);
+    enum frag_err err = name ? FRAG_OK : FRAG_NOMEM;
+
+    p->job.trace = t;
+    p->job.name = name;
+    if (err == FRAG_OK)
+        err = input_device(t, v->cell.device, &p->job.device, e);
+    if (err == FRAG_OK)
+        err = set_capacity(p, e);
+    if (err == FRAG_OK)
+        err = export_write((enum export_format_number)v->format, &p->job,
+                           v->out, &p->notes, e);
+    progress_clear(&p->progress);
+    if (err == FRAG_OK)
+        say_notes(p);
+    free(name);
+    return err;
+}
+
+/* Reads all options before the trace is read. */
+static enum frag_err prepare(struct plan *p, struct frag_error *e)
+{
+    const struct values *v = p->values;
+
+    if (v->cell.policies.count)
+        FRAG_TRY(policy_choices_read(&v->cell.policies, &p->policies,
+                                     &p->job.policy_count, e));
+    FRAG_TRY(capacity_choices_read(&v->cell.capacities, &p->capacities,
+                                   &p->capacity_count, e));
+    FRAG_TRY(cell_settings_read(&v->cell, &p->settings, e));
+    p->settings.preparing = progress_prepare;
+    p->job.cell = &p->settings;
+    p->job.policies = p->policies;
+    p->job.points = v->points;
+    p->job.tick = progress_tick;
+    p->job.user = &p->progress;
+    return FRAG_OK;
+}
+
+static enum frag_err run(struct plan *p, struct frag_error *e)
+{
+    const struct values *v = p->values;
+    const struct trace_reading raw = {READING_RAW, .limit = v->cell.limit};
     struct frag_trace *t;
     enum frag_err err;
 
-    FRAG_TRY(input_open(v->common.args.items[0], &raw, &progress, &t, e));
-    err = input_device(t, v->device, &device, e);
-    if (err == FRAG_OK)
-        err = frag_trace_write_csv(t, device->device, v->out, e);
+    FRAG_TRY(prepare(p, e));
+    FRAG_TRY(input_open(v->common.args.items[0], &raw, &p->progress, &t, e));
+    err = convert(p, t, e);
     frag_trace_close(t);
     return err;
 }
 
 static int export_run(const struct call *call, const void *values)
 {
-    const struct values *v = values;
+    struct plan p = {.values = values};
     struct frag_error e = {""};
-    int code = cli_may_write(call, v->out, v->force);
+    enum frag_err err;
+    int code = cli_may_write(call, p.values->out, p.values->force);
 
     if (code != EXIT_DONE)
         return code;
+    p.progress = progress_start(&p.values->common);
     cli_catch_signals();
-    return cli_fail(call, convert(v, &e), &e);
+    err = run(&p, &e);
+    policy_choices_free(p.policies, p.job.policy_count);
+    free(p.capacities);
+    export_notes_free(&p.notes);
+    return cli_fail(call, err, &e);
 }
 
+/* clang-format off */
+#define AT(field) offsetof(struct values, field)
+#define FORMAT(name, ...) "|" #name
 static const struct option_row options[] = {
-    {"output", 'o', "FILE", "the CSV file; - is stdout (default)", OPTION_TEXT,
-     offsetof(struct values, out), NULL},
+    {"to", 0, "FORMAT",
+     "csv (default), snapshot, chrome, folded or minimalloc; see below",
+     OPTION_CHOICE, AT(format), &(
+#include "sim/export/list.h"
+     )[1]},
+    {"output", 'o', "FILE", "the file; - is stdout (default)", OPTION_TEXT,
+     AT(out), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
-     offsetof(struct values, force), NULL},
+     AT(force), NULL},
+    {"policy", 'p', "POLICY",
+     "replay the trace with this policy (see `fragsim policies'): for "
+     "snapshot one; without it the snapshot shows the recorded allocator. For "
+     "chrome one or more, each after its own -p. The other formats have none",
+     OPTION_LIST, AT(cell.policies), NULL},
+    {"capacity", 'c', "SIZE",
+     "memory of the device: a size such as 24GiB, a share of the trace's peak "
+     "requested such as 0.9x, or inf (default)",
+     OPTION_LIST, AT(cell.capacities), NULL},
+    {"total", 0, "SIZE",
+     "memory that the device reports (default: the capacity; for inf, an "
+     "H200's memory)",
+     OPTION_SIZE, AT(cell.total), NULL},
+    {"points", 0, "N",
+     "chrome: largest number of samples of each counter, each the largest "
+     "value of its events (default: 20000; 0: one for each event)",
+     OPTION_NUMBER, AT(points), NULL},
     {"device", 0, "N", "number of the device (default: the only one)",
-     OPTION_NUMBER, offsetof(struct values, device), NULL},
+     OPTION_NUMBER, AT(cell.device), NULL},
     {"limit", 0, "SIZE",
      "memory limit that was set in the recorded allocator, if there was one",
-     OPTION_SIZE, offsetof(struct values, limit), NULL},
+     OPTION_SIZE, AT(cell.limit), NULL},
     {0},
 };
+#undef FORMAT
+/* clang-format on */
 
 const struct verb verb_export = {
     .name = "export",
     .args = "TRACE",
-    .summary = "write the events of a device as CSV",
-    .about = "The header line is op,id,bytes,stream. Every command can read "
-             "the file again.",
-    .example = "fragsim export snapshot.pickle -o events.csv",
+    .summary =
+        "write a trace or a policy's run in the format of another program",
+    .about =
+        "The trace is taken as it was recorded. Notes on stderr state what the "
+        "format does not hold.\n\n"
+        "csv: the events, with the header op,id,bytes,stream. Every command "
+        "can read the file again. Example: fragsim export run.pickle -o "
+        "events.csv\n\n"
+        "snapshot: a PyTorch snapshot, which pytorch.org/memory_viz draws and "
+        "every command can read again. It shows a policy's run, or without -p "
+        "the recorded allocator. A policy that maps memory at two addresses at "
+        "one time is refused, because the viewer adds up address ranges. "
+        "Example: fragsim export run.pickle --to snapshot -p "
+        "torch:expandable_segments:True -o expandable.pickle\n\n"
+        "chrome: a trace for ui.perfetto.dev and chrome://tracing, with the "
+        "counters requested, allocated and reserved of each policy, its OOMs, "
+        "and the marks of the trace as slices. Without recorded times, a "
+        "microsecond is one event. Example: fragsim export run.pickle --to "
+        "chrome -p torch -p best_fit -o run.json\n\n"
+        "folded: the stacks of the blocks that are live at the peak, one line "
+        "a stack with its bytes, for programs that draw flame graphs. `fragsim "
+        "top --folded' writes the same for any moment. Example: fragsim export "
+        "run.pickle --to folded -o peak.folded\n\n"
+        "minimalloc: the blocks as buffers id,lower,upper,size of static "
+        "storage allocation. Times are event numbers; sizes are rounded up to "
+        "512 bytes, the unit in which all policies allocate. Example: fragsim "
+        "export run.pickle --to minimalloc -o buffers.csv",
+    .example =
+        "fragsim export snapshot.pickle --to chrome -p torch -o run.json",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.out = "-", .device = INPUT_ANY_DEVICE},
+    .defaults = &(const struct values){.out = "-",
+                                       .points = 20000,
+                                       .cell = CELL_DEFAULTS},
     .args_min = 1,
     .args_max = 1,
     .run = export_run,

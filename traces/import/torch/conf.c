@@ -215,21 +215,46 @@ static char *join(const char *rest, const struct torch_settings *s)
     return conf;
 }
 
+/* Reads `conf` into *s, and the items with other keys into *rest, which the
+ * caller frees. False if the host has no memory. */
+static bool read_conf(const char *conf, struct torch_settings *s, char **rest)
+{
+    char *text = strdup(conf);
+
+    *rest = malloc(strlen(conf) + 2);
+    if (text && *rest) {
+        *s = torch_settings_default();
+        drop_white_space(text);
+        read_items(s, text, *rest);
+        free(text);
+        return true;
+    }
+    free(text);
+    free(*rest);
+    return false;
+}
+
+bool torch_settings_read(const char *conf, struct torch_settings *out)
+{
+    char *rest;
+
+    if (!read_conf(conf, out, &rest))
+        return false;
+    free(rest);
+    return true;
+}
+
 char *torch_settings_conf(const struct torch_settings *s, const char *conf,
                           bool *rebuilt)
 {
-    struct torch_settings from_conf = torch_settings_default();
     const char *conf_text = conf ? conf : "";
-    char *text = strdup(conf_text), *rest = malloc(strlen(conf_text) + 2),
-         *out = NULL;
+    struct torch_settings from_conf;
+    char *rest, *out;
 
-    if (text && rest) {
-        drop_white_space(text);
-        read_items(&from_conf, text, rest);
-        *rebuilt = !same(&from_conf, s);
-        out = *rebuilt ? join(rest, s) : strdup(conf_text);
-    }
-    free(text);
+    if (!read_conf(conf_text, &from_conf, &rest))
+        return NULL;
+    *rebuilt = !same(&from_conf, s);
+    out = *rebuilt ? join(rest, s) : strdup(conf_text);
     free(rest);
     return out;
 }

@@ -1,5 +1,4 @@
-/* conf.h - the allocator settings of a snapshot as one conf string. Private to
- * traces/import/torch/.
+/* conf.h - the allocator settings of a snapshot as one conf string.
  *
  * A snapshot has the last PYTORCH_CUDA_ALLOC_CONF that was parsed and, beside
  * it, the values in force. The two differ where a value outlives the string
@@ -20,6 +19,10 @@ struct torch_settings {
 
 /* The settings without any conf string. */
 struct torch_settings torch_settings_default(void);
+
+/* Reads the settings that a conf string sets. False if the host has no memory;
+ * then *out is unchanged. */
+bool torch_settings_read(const char *conf, struct torch_settings *out);
 
 /* Returns a conf string that restores s. If `conf` restores s, the result is a
  * copy of `conf` and *rebuilt is false. If not, the result is the other keys of
