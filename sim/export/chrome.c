@@ -113,11 +113,12 @@ static void begin_process(struct chrome *c, const char *name)
     frag_json_end(&c->j);
 }
 
-static void put_counter(struct chrome *c, enum counter k, double us)
+static void put_counter(struct chrome *c, enum counter k, double us,
+                        frag_size bytes)
 {
     begin_event(c, "C", counter_names[k], us);
     frag_json_object(&c->j, "args");
-    frag_json_number(&c->j, "bytes", c->most[k]);
+    frag_json_number(&c->j, "bytes", bytes);
     frag_json_end(&c->j);
     frag_json_end(&c->j);
 }
@@ -201,7 +202,7 @@ static void end_sample(struct chrome *c)
 
     for (enum counter k = 0; c->is_open && k < COUNTERS; k++)
         if (!c->has_last || c->most[k] != c->last[k]) {
-            put_counter(c, k, us);
+            put_counter(c, k, us, c->most[k]);
             c->last[k] = c->most[k];
         }
     c->has_last |= c->is_open;
@@ -243,13 +244,19 @@ static void on_placed(void *user, const struct tap *t,
         put_oom(c, p->event, p->size);
 }
 
-/* A last sample of the end, so that the last value has a width. */
-static void put_end(struct chrome *c)
+/* Ends the last sample and writes the values after the last event, with which
+ * the tracks end. */
+static void on_ended(void *user, const struct tap *t)
 {
+    struct chrome *c = user;
     const double us = event_us(c, c->job->device->count);
+    const frag_size ends[COUNTERS] = {[REQUESTED] = t->requested,
+                                      [ALLOCATED] = t->allocated,
+                                      [RESERVED] = t->meter->reserved};
 
-    for (enum counter k = 0; c->has_last && k < COUNTERS; k++)
-        put_counter(c, k, us);
+    end_sample(c);
+    for (enum counter k = 0; k < COUNTERS; k++)
+        put_counter(c, k, us, ends[k]);
 }
 
 static void begin_run(struct chrome *c)
@@ -267,14 +274,12 @@ static enum frag_err put_run(struct chrome *c,
                              struct export_notes *notes, struct frag_error *e)
 {
     const struct tap_listener listener = {
-        .user = c, .placed = on_placed, .done = on_done};
+        .user = c, .placed = on_placed, .done = on_done, .ended = on_ended};
     struct frag_run run;
 
     begin_process(c, policy->text);
     begin_run(c);
     FRAG_TRY(export_replay(c->job, policy, &listener, &run, e));
-    end_sample(c);
-    put_end(c);
     frag_run_free(&run);
     if (c->ooms > MOST_INSTANTS)
         return export_note(notes, "%s: %d of %" PRIu64 " OOMs are in the file",

@@ -292,6 +292,15 @@ void snapshot_segment_end(struct snapshot *s)
     pickler_dict_end(p);
 }
 
+static void put_texts(struct snapshot *s, const char *const *texts,
+                      uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        pickler_item(&s->pickler);
+        pickler_text(&s->pickler, texts[i]);
+    }
+}
+
 /* What the file rests on, under a key that PyTorch does not use. */
 static void put_origin(struct snapshot *s, const char *source,
                        const struct export_notes *notes)
@@ -305,12 +314,14 @@ static void put_origin(struct snapshot *s, const char *source,
     pickler_text(p, frag_version);
     put_key(s, "shows");
     pickler_text(p, source);
+    put_key(s, "trace");
+    pickler_text(p, s->trace->path);
+    put_key(s, "sha256");
+    pickler_text(p, s->trace->sha256);
     put_key(s, "notes");
     outer = pickler_list_begin(p);
-    for (uint64_t i = 0; i < notes->count; i++) {
-        pickler_item(p);
-        pickler_text(p, notes->items[i]);
-    }
+    put_texts(s, s->trace->notes, s->trace->note_count);
+    put_texts(s, (const char *const *)notes->items, notes->count);
     pickler_list_end(p, outer);
     pickler_dict_end(p);
 }

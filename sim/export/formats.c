@@ -154,7 +154,8 @@ static const struct loss {
     {HOLDS_FAILED, failed, "failed requests (written like all others)"},
     {HOLDS_SIZES, odd_sizes,
      "sizes that are no multiple of 512 bytes (rounded up)"},
-    {HOLDS_LIVE, never_freed, "blocks that are never freed (they end with it)"},
+    {HOLDS_LIVE, never_freed,
+     "blocks that are never freed (they end with the trace)"},
 };
 
 enum frag_err export_losses(const struct export_format *f,

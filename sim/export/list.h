@@ -2,12 +2,13 @@
  * writer of a trace, writer of runs). The file has no guard: it is included
  * with different definitions of FORMAT. */
 /* clang-format off */
-FORMAT(csv, HOLDS_STREAMS | HOLDS_LATE_FREES | HOLDS_RECORD_STREAM | HOLDS_EMPTY_CACHE |
-       HOLDS_SIZES | HOLDS_LIVE, 0, frag_trace_write_csv, NULL)
+FORMAT(csv, HOLDS_STREAMS | HOLDS_LATE_FREES | HOLDS_RECORD_STREAM |
+       HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE,
+       0, frag_trace_write_csv, NULL)
 FORMAT(snapshot, HOLDS_EVERYTHING & ~HOLDS_RECORD_STREAM,
        1, NULL, export_snapshot)
-FORMAT(chrome, HOLDS_TIMES | HOLDS_MARKS | HOLDS_FAILED | HOLDS_SIZES | HOLDS_LIVE,
+FORMAT(chrome, HOLDS_EVERYTHING & ~(HOLDS_STREAMS | HOLDS_POOLS | HOLDS_STACKS),
        SIZE_MAX, NULL, export_chrome)
-FORMAT(folded, HOLDS_STACKS | HOLDS_SIZES | HOLDS_FAILED, 0, NULL, export_folded)
+FORMAT(folded, HOLDS_EVERYTHING, 0, NULL, export_folded)
 FORMAT(minimalloc, 0, 0, frag_trace_write_minimalloc, NULL)
 /* clang-format on */

@@ -257,7 +257,7 @@ static void put_free(struct showing *w, frag_addr from, frag_addr to)
         snapshot_block(&w->s, &(const struct snapshot_block){
                                   .addr = from,
                                   .size = to - from,
-                                  .requested = 0,
+                                  .requested = FRAG_SIZE_UNKNOWN,
                                   .state = S_inactive,
                                   .asked = FRAG_NEVER,
                               });
@@ -384,9 +384,8 @@ static enum frag_err note_run(const struct showing *w,
 
     if (w->moves)
         FRAG_TRY(export_note(notes,
-                             "the policy moved live blocks %" PRIu64
-                             " times; each move is written as a free and an "
-                             "alloc of the block",
+                             "moves of live blocks: %" PRIu64
+                             "; each is written as a free and an alloc",
                              w->moves));
     if (w->shown_max != m->peak_reserved || w->shown != run->end.reserved)
         FRAG_TRY(export_note(
@@ -397,9 +396,8 @@ static enum frag_err note_run(const struct showing *w,
             w->shown_max, w->shown, m->peak_reserved, run->end.reserved));
     if (m->num_ooms)
         FRAG_TRY(export_note(notes,
-                             "%" PRIu64
-                             " requests could not be met and are oom entries; "
-                             "their blocks and frees are left out",
+                             "requests that could not be met: %" PRIu64
+                             "; each is an oom entry, and its free is left out",
                              m->num_ooms));
     return FRAG_OK;
 }

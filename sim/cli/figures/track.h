@@ -1,8 +1,5 @@
 /* track.h - the history of one replay: the addresses of every block and of all
- * reserved ranges, over events.
- *
- * Blocks come from the replay's watch and from the moves that a policy reports;
- * reserved ranges come from a backend between the policy and the arena.
+ * reserved ranges, over events, as sim/export/tap.h reports them.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_TRACK_H
 #define FRAG_SIM_CLI_FIGURES_TRACK_H

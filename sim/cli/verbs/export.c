@@ -81,6 +81,10 @@ static enum frag_err prepare(struct plan *p, struct frag_error *e)
 {
     const struct values *v = p->values;
 
+    if (v->cell.capacities.count && !v->cell.policies.count)
+        return frag_fail(e, FRAG_INVALID,
+                         "--capacity: it limits a replay, but no policy is "
+                         "named; for example -p torch");
     if (v->cell.policies.count)
         FRAG_TRY(policy_choices_read(&v->cell.policies, &p->policies,
                                      &p->job.policy_count, e));
@@ -105,6 +109,8 @@ static enum frag_err run(struct plan *p, struct frag_error *e)
 
     FRAG_TRY(prepare(p, e));
     FRAG_TRY(input_open(v->common.args.items[0], &raw, &p->progress, &t, e));
+    if (!v->common.quiet)
+        input_say_notes(v->common.args.items[0], t);
     err = convert(p, t, e);
     frag_trace_close(t);
     return err;
