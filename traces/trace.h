@@ -303,8 +303,8 @@ enum frag_err frag_trace_write_rmm(const struct frag_trace *trace,
 
 /* Writes the buffers of one device as id,lower,upper,size, which planners of
  * static memory read: one line for each ALLOC, with event numbers as times and
- * sizes rounded up to multiples of 512 bytes. The path "-" is stdout. INVALID if
- * the trace has no such device; IO, NOMEM. */
+ * sizes rounded up to multiples of 512 bytes. The path "-" is stdout. INVALID
+ * if the trace has no such device; IO, NOMEM. */
 enum frag_err frag_trace_write_minimalloc(const struct frag_trace *trace,
                                           uint32_t device, const char *path,
                                           struct frag_error *e) FRAG_MUST_CHECK;

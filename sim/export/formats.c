@@ -3,12 +3,9 @@
 #include "sim/export/formats.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "sim/export/parts.h"
-#include "traces/grow.h"
 
 const struct export_format export_formats[EXPORT_FORMATS] = {
 #define FORMAT(name, holds, policies, trace, runs) \
@@ -16,30 +13,6 @@ const struct export_format export_formats[EXPORT_FORMATS] = {
 #include "sim/export/list.h"
 #undef FORMAT
 };
-
-/* -- notes --------------------------------------------------------------- */
-
-enum frag_err export_note(struct export_notes *n, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-
-    if (!GROW(n->items, n->room, n->count + 1))
-        return FRAG_NOMEM;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    n->items[n->count] = strdup(text);
-    return n->items[n->count++] ? FRAG_OK : FRAG_NOMEM;
-}
-
-void export_notes_free(struct export_notes *n)
-{
-    for (uint64_t i = 0; i < n->count; i++)
-        free(n->items[i]);
-    free(n->items);
-    *n = (struct export_notes){0};
-}
 
 /* -- losses -------------------------------------------------------------- */
 

@@ -9,17 +9,7 @@
 
 #include "sim/experiments/cell.h"
 #include "sim/experiments/choices.h"
-
-/* Sentences for the user: what the file lacks and what it rests on. */
-struct export_notes {
-    char **items;
-    uint64_t count, room;
-};
-
-/* NOMEM. */
-enum frag_err export_note(struct export_notes *n, const char *format, ...)
-    FRAG_PRINTF(2, 3);
-void export_notes_free(struct export_notes *n);
+#include "sim/export/notes.h"
 
 /* What to write. All pointers are borrowed. */
 struct export_job {

@@ -1,5 +1,5 @@
-/* parts.h - the writers of the formats, and the replay that they share. Private
- * to sim/export/. */
+/* parts.h - the writers of the formats, and the replay that they share.
+ * Private to sim/export/. */
 #ifndef FRAG_SIM_EXPORT_PARTS_H
 #define FRAG_SIM_EXPORT_PARTS_H
 
