@@ -148,7 +148,9 @@ class Backwards:
     """The viewer's walk from the end of a snapshot to its beginning."""
 
     def __init__(self, snapshot, device):
-        self.segments, self.maps = Ranges(False), Ranges(True)
+        # The viewer joins maps of one stream only.
+        self.segments = Ranges(False)
+        self.maps = collections.defaultdict(lambda: Ranges(True))
         self.blocks = Ranges(False)
         self.live = {}  # address: [end, pending, requested]
         self.requested = self.shown = 0
@@ -164,11 +166,14 @@ class Backwards:
                 self.peaks[k] = max(self.peaks[k], now)
 
     def reserved(self):
-        return self.segments.total + self.maps.total
+        return self.segments.total + sum(m.total for m in self.maps.values())
+
+    def maps_overlap(self, at, end):
+        return any(m.overlaps(at, end) for m in self.maps.values())
 
     def add_segment(self, s):
         at = s["address"]
-        held = self.maps if s["is_expandable"] else self.segments
+        held = self.maps[s["stream"]] if s["is_expandable"] else self.segments
         held.add(at, at + s["total_size"])
         for b in s["blocks"]:
             assert b["address"] == at, "the blocks do not tile the segment"
@@ -180,7 +185,8 @@ class Backwards:
 
     def add_block(self, at, size, requested, pending):
         assert self.segments.covers(at, at + size) or \
-            self.maps.covers(at, at + size), f"block {at:#x} is in no segment"
+            any(m.covers(at, at + size) for m in self.maps.values()), \
+            f"block {at:#x} is in no segment"
         assert requested <= size
         self.blocks.add(at, at + size)
         self.live[at] = [at + size, pending, requested]
@@ -208,17 +214,18 @@ class Backwards:
         self.segments.remove(e["addr"], end)
 
     def undo_segment_free(self, e):
-        assert not self.maps.overlaps(e["addr"], e["addr"] + e["size"])
+        assert not self.maps_overlap(e["addr"], e["addr"] + e["size"])
         self.segments.add(e["addr"], e["addr"] + e["size"])
 
     def undo_segment_map(self, e):
         end = e["addr"] + e["size"]
         assert not self.blocks.overlaps(e["addr"], end), "a block remains"
-        self.maps.remove(e["addr"], end)
+        self.maps[e["stream"]].remove(e["addr"], end)
 
     def undo_segment_unmap(self, e):
         assert not self.segments.overlaps(e["addr"], e["addr"] + e["size"])
-        self.maps.add(e["addr"], e["addr"] + e["size"])
+        assert not self.maps_overlap(e["addr"], e["addr"] + e["size"])
+        self.maps[e["stream"]].add(e["addr"], e["addr"] + e["size"])
 
     def undo_oom(self, e):
         assert "device_free" in e and "addr" not in e
