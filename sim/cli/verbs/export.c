@@ -139,7 +139,7 @@ static int export_run(const struct call *call, const void *values)
 #define FORMAT(name, ...) "|" #name
 static const struct option_row options[] = {
     {"to", 0, "FORMAT",
-     "csv (default), snapshot, chrome, folded or minimalloc; see below",
+     "one of the formats that are described below (default: csv)",
      OPTION_CHOICE, AT(format), &(
 #include "sim/export/list.h"
      )[1]},
