@@ -25,13 +25,13 @@ enum frag_err export_folded(const struct export_job *job, const char *path,
 
     FRAG_TRY(moment_read(job->device, "peak", &event, e));
     FRAG_TRY(holders_find(job->trace, job->device, event, &options, &h, e));
-    err = put(&h, path, e);
+    err =
+        export_note(notes,
+                    "the weights are the requested bytes of the blocks "
+                    "that are live at the peak, event %llu: %s",
+                    (unsigned long long)event, frag_size_format(h.bytes, size));
     if (err == FRAG_OK)
-        err = export_note(notes,
-                          "the weights are the requested bytes of the blocks "
-                          "that are live at the peak, event %llu: %s",
-                          (unsigned long long)event,
-                          frag_size_format(h.bytes, size));
+        err = put(&h, path, e);
     holders_close(&h);
     return err;
 }
