@@ -29,7 +29,6 @@ struct facts {
                                 0 if no times were recorded */
 };
 
-
 /* Fills *out. NOMEM; then *out is unchanged. The time is O(events), the
  * temporary memory 8 bytes per slot. */
 enum frag_err facts_gather(const struct frag_device_trace *d,

@@ -23,7 +23,7 @@ enum frag_err export_folded(const struct export_job *job, const char *path,
     uint64_t event;
     enum frag_err err;
 
-    FRAG_TRY(moment_read(job->device, "peak", &event, e));
+    FRAG_TRY(moment_read(job->trace, job->device, "peak", &event, e));
     FRAG_TRY(holders_find(job->trace, job->device, event, &options, &h, e));
     err =
         export_note(notes,

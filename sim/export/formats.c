@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "sim/export/parts.h"
+#include "traces/facts.h"
 
 const struct export_format export_formats[EXPORT_FORMATS] = {
 #define FORMAT(name, holds, policies, trace, runs) \
@@ -87,8 +88,20 @@ static uint64_t failed(const struct frag_trace *t,
     uint64_t count = 0;
 
     (void)t;
-    for (uint64_t i = 0; d->recorded.addr && i < d->count; i++)
-        count += d->op[i] == FRAG_ALLOC && !d->recorded.addr[i];
+    for (uint64_t i = 0; i < d->count; i++)
+        count += facts_has_failed(d, i);
+    return count;
+}
+
+/* Frees on another stream than that of the allocation. */
+static uint64_t free_streams(const struct frag_trace *t,
+                             const struct frag_device_trace *d)
+{
+    uint64_t count = 0;
+
+    (void)t;
+    for (uint64_t i = 0; d->free_streams && i < d->count; i++)
+        count += d->op[i] == FRAG_FREE && d->stream[i];
     return count;
 }
 
@@ -127,6 +140,8 @@ static const struct loss {
     {HOLDS_FAILED, failed, "failed requests (written like all others)"},
     {HOLDS_SIZES, odd_sizes,
      "sizes that are no multiple of 512 bytes (rounded up)"},
+    {HOLDS_FREE_STREAMS, free_streams,
+     "streams of frees that are not those of the allocations"},
     {HOLDS_LIVE, never_freed,
      "blocks that are never freed (they end with the trace)"},
 };

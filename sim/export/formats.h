@@ -36,10 +36,11 @@ enum export_holds {
     HOLDS_LATE_FREES = 1 << 5, /* free_requested */
     HOLDS_RECORD_STREAM = 1 << 6,
     HOLDS_EMPTY_CACHE = 1 << 7,
-    HOLDS_FAILED = 1 << 8, /* that a request failed */
-    HOLDS_SIZES = 1 << 9,  /* requested sizes */
-    HOLDS_LIVE = 1 << 10,  /* that a block is never freed */
-    HOLDS_EVERYTHING = (1 << 11) - 1,
+    HOLDS_FAILED = 1 << 8,        /* that a request failed */
+    HOLDS_SIZES = 1 << 9,         /* requested sizes */
+    HOLDS_LIVE = 1 << 10,         /* that a block is never freed */
+    HOLDS_FREE_STREAMS = 1 << 11, /* a free on another stream */
+    HOLDS_EVERYTHING = (1 << 12) - 1,
 };
 
 struct export_format {

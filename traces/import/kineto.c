@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "traces/build/build.h"
+#include "traces/bytes/fields.h"
 #include "traces/grow.h"
-#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/import/timeline.h"
 #include "traces/json/records.h"

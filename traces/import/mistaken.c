@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "traces/bytes/fields.h"
 #include "traces/bytes/source.h"
-#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 
 #define EVENTS_NEEDED "a trace needs the single events; " FRAG_RECORD_SNAPSHOT

@@ -19,9 +19,9 @@
 #include <string.h>
 
 #include "traces/build/build.h"
+#include "traces/bytes/fields.h"
 #include "traces/bytes/lines.h"
 #include "traces/bytes/source.h"
-#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/live.h"
 

@@ -30,9 +30,9 @@
 #include <string.h>
 
 #include "traces/build/build.h"
+#include "traces/bytes/fields.h"
 #include "traces/bytes/lines.h"
 #include "traces/grow.h"
-#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/trace.h"
 

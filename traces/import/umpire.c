@@ -23,9 +23,9 @@
 #include <string.h>
 
 #include "traces/build/build.h"
+#include "traces/bytes/fields.h"
 #include "traces/bytes/lines.h"
 #include "traces/import/allocators.h"
-#include "traces/import/fields.h"
 #include "traces/import/importers.h"
 #include "traces/json/records.h"
 #include "traces/live.h"

@@ -63,8 +63,8 @@ static void put_words(FILE *out, const char *option, const struct texts *list)
  * host has no memory. */
 static char *make_command(const struct values *v)
 {
-    static const char *const rules[] = {
-        "", " --address-rule hostile", " --address-rule exact"};
+    static const char *const rules[] = {"", " --address-rule hostile",
+                                        " --address-rule exact"};
     const struct cell_values *c = &v->cell;
     size_t size;
     char *text = NULL;

@@ -12,16 +12,15 @@
  * line with two times. A realloc that moves the block is an alloc, then a free,
  * because both blocks are live for a moment. A realloc that stays in place is a
  * free, then an alloc. Alignments are not kept: a trace has none.
- * traces/import/calls.h has the meaning of the other calls.
+ * traces/import/heap/calls.h has the meaning of the other calls.
  *
  * Format: AOSP, platform/system/extras, memory_replay/traces/README.
  */
 #include <string.h>
 
+#include "traces/bytes/fields.h"
 #include "traces/bytes/lines.h"
-#include "traces/import/calls.h"
-#include "traces/import/fields.h"
-#include "traces/import/importers.h"
+#include "traces/import/heap/calls.h"
 #include "traces/trace.h"
 
 enum { MAX_ARGUMENTS = 5 };

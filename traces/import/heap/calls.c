@@ -1,5 +1,5 @@
 /* calls.c - passes the calls malloc and free of a process to the builder. */
-#include "traces/import/calls.h"
+#include "traces/import/heap/calls.h"
 
 #include <inttypes.h>
 

@@ -1,11 +1,11 @@
-/* heaptrack_stacks.c - the strings, code addresses and stacks of heaptrack's
+/* stacks.c - the strings, code addresses and stacks of heaptrack's
  * data, and the numbers of its lines. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "traces/build/build.h"
 #include "traces/grow.h"
-#include "traces/import/heaptrack.h"
+#include "traces/import/heap/heaptrack.h"
 
 bool heaptrack_next(struct fields *rest, uint64_t *value, bool *ok)
 {

@@ -24,8 +24,8 @@
 #include "traces/build/build.h"
 #include "traces/bytes/lines.h"
 #include "traces/grow.h"
-#include "traces/import/heaptrack.h"
-#include "traces/import/importers.h"
+#include "traces/import/heap/calls.h"
+#include "traces/import/heap/heaptrack.h"
 
 static enum frag_err add_kind(struct heaptrack *h, struct fields rest)
 {

@@ -1,5 +1,5 @@
 /* fields.c - splits a line of a text format into fields and reads numbers. */
-#include "traces/import/fields.h"
+#include "traces/bytes/fields.h"
 
 #include <inttypes.h>
 #include <string.h>

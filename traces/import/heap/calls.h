@@ -1,17 +1,19 @@
 /* calls.h - the meaning of the calls malloc and free in the log of a process,
- * for the importers of such logs. Private to traces/import/.
+ * for the importers of such logs. Private to traces/import/heap/.
  *
  * All threads of a process share one heap, so the trace has one device and one
  * stream. A null pointer is no block: the request failed, or there was nothing
  * to free. A block of 0 bytes counts as 1 byte. A realloc is a free and an
  * alloc; each importer passes them in the order that its log shows.
  */
-#ifndef FRAG_TRACES_IMPORT_CALLS_H
-#define FRAG_TRACES_IMPORT_CALLS_H
+#ifndef FRAG_TRACES_IMPORT_HEAP_CALLS_H
+#define FRAG_TRACES_IMPORT_HEAP_CALLS_H
 
-#include "traces/base.h"
+#include "traces/importer.h"
 
-struct frag_build; /* see traces/build/build.h */
+extern const struct frag_importer frag_importer_android;
+extern const struct frag_importer frag_importer_mtrace;
+extern const struct frag_importer frag_importer_heaptrack;
 
 /* The note of these formats: what a replay of such a log cannot answer. */
 #define CALLS_NOTE                                                           \

@@ -20,10 +20,9 @@
 #include <string.h>
 
 #include "traces/build/build.h"
+#include "traces/bytes/fields.h"
 #include "traces/bytes/lines.h"
-#include "traces/import/calls.h"
-#include "traces/import/fields.h"
-#include "traces/import/importers.h"
+#include "traces/import/heap/calls.h"
 
 struct line {
     char op; /* one of + - < > ! */

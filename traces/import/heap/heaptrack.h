@@ -1,12 +1,12 @@
 /* heaptrack.h - the state of the reader of heaptrack's data, and the calls
- * between its two source files. Private to traces/import/. heaptrack.c
+ * between its two source files. Private to traces/import/heap/. heaptrack.c
  * describes the format.
  */
-#ifndef FRAG_TRACES_IMPORT_HEAPTRACK_H
-#define FRAG_TRACES_IMPORT_HEAPTRACK_H
+#ifndef FRAG_TRACES_IMPORT_HEAP_HEAPTRACK_H
+#define FRAG_TRACES_IMPORT_HEAP_HEAPTRACK_H
 
-#include "traces/import/calls.h"
-#include "traces/import/fields.h"
+#include "traces/bytes/fields.h"
+#include "traces/import/heap/calls.h"
 #include "traces/trace.h"
 
 enum { HEAPTRACK_FORMAT = 3, HEAPTRACK_FRAMES = 256 };

@@ -1,8 +1,8 @@
 /* fields.h - splits a line of a text format into fields and reads numbers, for
- * the importers of text formats. Private to traces/import/.
+ * the importers of text formats.
  */
-#ifndef FRAG_TRACES_IMPORT_FIELDS_H
-#define FRAG_TRACES_IMPORT_FIELDS_H
+#ifndef FRAG_TRACES_BYTES_FIELDS_H
+#define FRAG_TRACES_BYTES_FIELDS_H
 
 #include "traces/base.h"
 
