@@ -66,7 +66,7 @@ ROOMS = {
     "sim/replay": ([], "sim/meter +"),
     "sim/results": ([], "sim/replay traces/bytes +"),
     "sim/validate": ([], "sim/replay sim/arena policies/torch +"),
-    "sim/experiments": ([], "sim/results sim/validate traces/bytes traces/steps "
+    "sim/experiments": ([], "sim/results sim/validate traces/bytes traces/edit "
                             "traces/import policies/list.c +"),
     "sim/experiments/capacity": ([], "sim/experiments +"),
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),

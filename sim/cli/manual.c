@@ -11,6 +11,7 @@
 #include "sim/cli/words.h"
 #include "sim/results/columns.h"
 #include "sim/version.h"
+#include "traces/edit/edit.h"
 #include "traces/import/importers.h"
 
 static const char purpose[] =
@@ -236,6 +237,8 @@ const struct topic topics[] = {
      print_recipes},
     {"results", "the result file and the meaning of each column",
      print_results},
+    {"edits", "the edits of a trace, for edit and sweep --edit",
+     frag_edits_describe},
     {"exits", "exit codes and their meaning", print_exits},
     {0},
 };

@@ -1,4 +1,5 @@
-/* reading.c - opens a trace, and completes it or says how far it reaches. */
+/* reading.c - opens a trace, and completes it or says how far it reaches;
+ * then edits it. */
 #include "sim/experiments/reading.h"
 
 #include <stdlib.h>
@@ -19,6 +20,29 @@ static enum frag_err treat(const struct trace_reading *reading,
     return err;
 }
 
+static enum frag_err open_other(void *user, const char *path,
+                                struct frag_trace **out, struct frag_error *e)
+{
+    struct trace_reading reading = *(const struct trace_reading *)user;
+
+    reading.edits = NULL;
+    return reading_open(&reading, path, NULL, NULL, out, e);
+}
+
+/* Replaces the trace by its edited form. On error *t is unchanged. */
+static enum frag_err edit(const struct trace_reading *reading,
+                          struct frag_trace **t, struct frag_error *e)
+{
+    struct trace_reading copy = *reading;
+    const struct frag_edit_files files = {open_other, &copy};
+    struct frag_trace *edited;
+
+    FRAG_TRY(frag_edits_apply(reading->edits, *t, &files, &edited, e));
+    frag_trace_close(*t);
+    *t = edited;
+    return FRAG_OK;
+}
+
 enum frag_err
 reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),
@@ -32,6 +56,8 @@ reading_open(const struct trace_reading *reading, const char *path,
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
     if (reading->kind != READING_RAW)
         err = treat(reading, t, e);
+    if (err == FRAG_OK && reading->edits)
+        err = edit(reading, &t, e);
     if (err == FRAG_OK)
         *out = t;
     else

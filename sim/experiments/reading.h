@@ -1,8 +1,10 @@
 /* reading.h - how an experiment reads its traces: as they were recorded, or,
- * for a job that died, completed (traces/steps/complete.h). */
+ * for a job that died, completed (traces/steps/complete.h); then edited
+ * (traces/edit/edit.h). */
 #ifndef FRAG_SIM_EXPERIMENTS_READING_H
 #define FRAG_SIM_EXPERIMENTS_READING_H
 
+#include "traces/edit/edit.h"
 #include "traces/steps/complete.h"
 
 enum reading_kind {
@@ -15,11 +17,13 @@ struct trace_reading {
     enum reading_kind kind;
     frag_size limit; /* as in struct frag_read_options */
     struct frag_completion_options completion;
+    const struct frag_edits *edits; /* borrowed; NULL: none */
 };
 
-/* Opens a trace and treats it as its reading says. `progress` and `user` are as
- * in struct frag_read_options. Errors of frag_trace_open and
- * frag_trace_complete. */
+/* Opens a trace and treats it as its reading says. Other traces that the edits
+ * name are opened with the same reading, without the edits. `progress` and
+ * `user` are as in struct frag_read_options. Errors of frag_trace_open,
+ * frag_trace_complete and frag_edits_apply. */
 enum frag_err
 reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),

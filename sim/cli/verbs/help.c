@@ -88,7 +88,7 @@ const struct verb verb_help = {
     .name = "help",
     .args = "[COMMAND|TOPIC]",
     .summary = "explain a command or a topic",
-    .about = "The topics are words, formats, results and exits.",
+    .about = "The topics are words, formats, results, edits and exits.",
     .options = options,
     .size = sizeof(struct values),
     .defaults = &(const struct values){.man = false},

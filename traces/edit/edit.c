@@ -1,0 +1,390 @@
+/* edit.c - reads a list of edits, applies them one after the other, and records
+ * them in the notes of the result. */
+#include "traces/edit/edit.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/edit/parts.h"
+#include "traces/grow.h"
+#include "traces/storage.h"
+
+struct frag_edits {
+    struct edit *items;
+    uint64_t count, room;
+    char *text; /* all edits */
+};
+
+/* ---- the list ---- */
+
+static enum frag_err add(struct frag_edits *list, const char *text,
+                         size_t length, struct frag_error *e)
+{
+    if (!GROW(list->items, list->room, list->count + 1))
+        return frag_no_memory(e, "the edits");
+    return edit_read(text, length, &list->items[list->count++], e);
+}
+
+static enum frag_err add_all(struct frag_edits *list, const char *text,
+                             struct frag_error *e)
+{
+    for (;; text++) {
+        size_t length;
+
+        text += strspn(text, " ");
+        length = strcspn(text, ";");
+        FRAG_TRY(add(list, text, length, e));
+        text += length;
+        if (!*text)
+            return FRAG_OK;
+    }
+}
+
+/* Joins the texts of all edits by semicolons. */
+static enum frag_err join_texts(struct frag_edits *list, struct frag_error *e)
+{
+    size_t size = 1;
+    char *at;
+
+    for (uint64_t i = 0; i < list->count; i++)
+        size += strlen(list->items[i].text) + 1;
+    list->text = calloc(size, 1);
+    if (!list->text)
+        return frag_no_memory(e, "the edits");
+    at = list->text;
+    for (uint64_t i = 0; i < list->count; i++)
+        at += snprintf(at, size - (size_t)(at - list->text), "%s%s",
+                       i ? ";" : "", list->items[i].text);
+    return FRAG_OK;
+}
+
+enum frag_err frag_edits_read(const char *const *texts, size_t count,
+                              struct frag_edits **out, struct frag_error *e)
+{
+    struct frag_edits *list = calloc(1, sizeof(*list));
+    enum frag_err err = list ? FRAG_OK : frag_no_memory(e, "the edits");
+
+    for (size_t i = 0; err == FRAG_OK && i < count; i++)
+        err = add_all(list, texts[i], e);
+    if (err == FRAG_OK)
+        err = join_texts(list, e);
+    if (err == FRAG_OK)
+        *out = list;
+    else
+        frag_edits_free(list);
+    return err;
+}
+
+void frag_edits_free(struct frag_edits *list)
+{
+    if (!list)
+        return;
+    for (uint64_t i = 0; i < list->count; i++) {
+        free(list->items[i].text);
+        free(list->items[i].storage);
+    }
+    free(list->items);
+    free(list->text);
+    free(list);
+}
+
+const char *frag_edits_text(const struct frag_edits *list)
+{
+    return list->text;
+}
+
+size_t frag_edits_file_count(const struct frag_edits *list)
+{
+    size_t count = 0;
+
+    for (uint64_t i = 0; i < list->count; i++)
+        count += edit_has(&list->items[i], KEY_FILE);
+    return count;
+}
+
+const char *frag_edits_file(const struct frag_edits *list, size_t n)
+{
+    for (uint64_t i = 0; i < list->count; i++)
+        if (edit_has(&list->items[i], KEY_FILE) && !n--)
+            return list->items[i].values[KEY_FILE].text;
+    return NULL;
+}
+
+enum frag_err edit_fail(const struct making *m, const char *format, ...)
+{
+    char text[384];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return frag_fail(m->error, FRAG_INVALID, "edit \"%.100s\": %s",
+                     m->edit->text, text);
+}
+
+/* ---- notes ---- */
+
+static enum frag_err note_no_memory(const struct making *m, enum frag_err err)
+{
+    return err == FRAG_OK ? err : frag_no_memory(m->error, "the notes");
+}
+
+static bool has_answers(const struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->device_count; i++)
+        if (t->devices[i].recorded.addr || t->devices[i].recorded.has_actions ||
+            t->devices[i].recorded.has_end)
+            return true;
+    return false;
+}
+
+static enum frag_err copy_notes(const struct making *m)
+{
+    enum frag_err err = FRAG_OK;
+
+    for (uint32_t i = 0; err == FRAG_OK && i < m->trace->note_count; i++)
+        err = frag_build_note(m->build, "%s", m->trace->notes[i]);
+    if (err == FRAG_OK && has_answers(m->trace))
+        err = frag_build_note(
+            m->build,
+            "the trace was edited, so the answers of the recorded allocator "
+            "(segments, addresses, failed requests) were left out: they do not "
+            "apply to other requests");
+    return note_no_memory(m, err);
+}
+
+static enum frag_err note_edit(const struct making *m,
+                               const struct frag_trace *other)
+{
+    enum frag_err err = frag_build_note(
+        m->build, "edit \"%.300s\": %s: %" PRIu64 " of %" PRIu64, m->edit->text,
+        m->edit->kind->counted, m->changed, m->total);
+
+    if (err == FRAG_OK && other)
+        err = frag_build_note(
+            m->build, "edit \"%.300s\": the other trace has the SHA-256 %s",
+            m->edit->text, *other->sha256 ? other->sha256 : "(unknown)");
+    if (err == FRAG_OK && m->edit->kind->limit)
+        err = frag_build_note(m->build, "edit \"%.300s\": %s", m->edit->text,
+                              m->edit->kind->limit);
+    for (uint32_t i = 0; err == FRAG_OK && other && i < other->note_count; i++)
+        err = frag_build_note(m->build, "%.200s: %s", other->path,
+                              other->notes[i]);
+    return note_no_memory(m, err);
+}
+
+/* ---- one edit ---- */
+
+/* The only device that has events; NULL if there is not exactly one. */
+static const struct frag_device_trace *only_device(const struct frag_trace *t)
+{
+    const struct frag_device_trace *found = NULL;
+
+    for (uint32_t i = 0; i < t->device_count; i++)
+        if (t->devices[i].count) {
+            if (found)
+                return NULL;
+            found = &t->devices[i];
+        }
+    return found;
+}
+
+/* The device of the other trace that joins device d: the one of the same
+ * number, or the only ones that have events. */
+static const struct frag_device_trace *
+partner(const struct making *m, const struct frag_trace *other,
+        const struct frag_device_trace *d)
+{
+    const struct frag_device_trace *only = only_device(other);
+
+    if (only && only_device(m->trace) == d)
+        return only;
+    return frag_trace_device(other, d->device);
+}
+
+/* Every device of the other trace with events must have a partner. */
+static enum frag_err check_partners(const struct making *m,
+                                    const struct frag_trace *other)
+{
+    for (uint32_t k = 0; other && k < other->device_count; k++) {
+        const struct frag_device_trace *d = &other->devices[k];
+        bool found = !d->count;
+
+        for (uint32_t i = 0; i < m->trace->device_count; i++)
+            found = found || partner(m, other, &m->trace->devices[i]) == d;
+        if (!found)
+            return edit_fail(m,
+                             "device %" PRIu32 " of %.100s has events, but "
+                             "%.100s has no device of that number",
+                             d->device, other->path, m->trace->path);
+    }
+    return FRAG_OK;
+}
+
+static bool is_apart(const struct edit *edit)
+{
+    return edit->kind->run == run_interleave;
+}
+
+static enum frag_err open_job(struct job *job, const struct frag_trace *other,
+                              const struct frag_device_trace *d)
+{
+    const struct frag_device_trace *with =
+        other ? partner(job->making, other, d) : NULL;
+    struct track *t = &job->track;
+
+    t->making = job->making;
+    t->recorded = FRAG_NEVER;
+    t->out.device = d->device;
+    t->has_time = d->time && (!with || with->time);
+    t->has_stack = d->stack || (with && with->stack);
+    FRAG_TRY(source_open(&job->source, job->making->trace, d, t, false));
+    return with ? source_open(&job->other, other, with, t, is_apart(job->edit))
+                : FRAG_OK;
+}
+
+static enum frag_err run_device(struct making *m,
+                                const struct frag_trace *other,
+                                const struct frag_device_trace *d,
+                                struct track *out)
+{
+    struct job job = {.making = m, .edit = m->edit};
+    enum frag_err err = open_job(&job, other, d);
+
+    if (err == FRAG_OK)
+        err = m->edit->kind->run(&job);
+    source_close(&job.source);
+    source_close(&job.other);
+    *out = job.track;
+    return err;
+}
+
+/* Makes the trace without devices: its texts, stacks and notes. */
+static enum frag_err make_frame(const struct making *m, struct frag_trace **out)
+{
+    const struct frag_trace *in = m->trace;
+    struct frag_trace *t = NULL;
+
+    if (frag_build_finish(m->build, NULL, &t, m->error) != FRAG_OK)
+        return frag_no_memory(m->error, "the edited trace");
+    memcpy(t->sha256, in->sha256, sizeof(t->sha256));
+    t->file_bytes = in->file_bytes;
+    t->devices = storage_array(t, in->device_count, sizeof(*t->devices));
+    if (in->settings)
+        t->settings = storage_text(t, in->settings, strlen(in->settings));
+    if (t->devices && (!in->settings || t->settings)) {
+        *out = t;
+        return FRAG_OK;
+    }
+    frag_trace_close(t);
+    return frag_no_memory(m->error, "the edited trace");
+}
+
+static enum frag_err check_events(const struct making *m,
+                                  const struct frag_trace *t)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < t->device_count; i++)
+        count += t->devices[i].count;
+    return count ? FRAG_OK
+                 : edit_fail(m, "no event of %.100s remains", m->trace->path);
+}
+
+static enum frag_err finish(const struct making *m, struct track *tracks,
+                            struct frag_trace **out)
+{
+    struct frag_trace *t = NULL;
+    enum frag_err err = FRAG_OK;
+
+    FRAG_TRY(make_frame(m, &t));
+    for (uint32_t i = 0; err == FRAG_OK && i < m->trace->device_count; i++) {
+        err = track_finish(&tracks[i], t, &t->devices[i]);
+        t->device_count++;
+        if (err == FRAG_OK)
+            err = frag_trace_check(&t->devices[i], t->path, m->error);
+    }
+    if (err == FRAG_OK)
+        err = check_events(m, t);
+    if (err == FRAG_OK)
+        *out = t;
+    else
+        frag_trace_close(t);
+    return err;
+}
+
+static enum frag_err run_devices(struct making *m,
+                                 const struct frag_trace *other,
+                                 struct track *tracks)
+{
+    FRAG_TRY(check_partners(m, other));
+    FRAG_TRY(select_open(m));
+    FRAG_TRY(copy_notes(m));
+    for (uint32_t i = 0; i < m->trace->device_count; i++)
+        FRAG_TRY(run_device(m, other, &m->trace->devices[i], &tracks[i]));
+    return note_edit(m, other);
+}
+
+static enum frag_err make_trace(struct making *m,
+                                const struct frag_trace *other,
+                                struct frag_trace **out)
+{
+    const uint32_t count = m->trace->device_count;
+    struct track *tracks = calloc((size_t)count + 1, sizeof(*tracks));
+    enum frag_err err;
+
+    m->build = frag_build_open(m->trace->path, m->trace->format);
+    if (tracks && m->build)
+        err = run_devices(m, other, tracks);
+    else
+        err = frag_no_memory(m->error, "the edited trace");
+    if (err == FRAG_OK)
+        err = finish(m, tracks, out);
+    for (uint32_t i = 0; tracks && i < count; i++)
+        track_close(&tracks[i]);
+    free(tracks);
+    frag_build_close(m->build);
+    select_close(m);
+    return err;
+}
+
+static enum frag_err apply_one(const struct edit *edit,
+                               const struct frag_trace *in,
+                               const struct frag_edit_files *files,
+                               struct frag_trace **out, struct frag_error *e)
+{
+    struct making m = {.edit = edit, .trace = in, .error = e};
+    struct frag_trace *other = NULL;
+    enum frag_err err;
+
+    if (edit_has(edit, KEY_FILE))
+        FRAG_TRY(
+            files->open(files->user, edit->values[KEY_FILE].text, &other, e));
+    err = make_trace(&m, other, out);
+    frag_trace_close(other);
+    return err;
+}
+
+enum frag_err frag_edits_apply(const struct frag_edits *list,
+                               const struct frag_trace *trace,
+                               const struct frag_edit_files *files,
+                               struct frag_trace **out, struct frag_error *e)
+{
+    const struct frag_trace *in = trace;
+    struct frag_trace *made = NULL;
+
+    for (uint64_t i = 0; i < list->count; i++) {
+        struct frag_trace *last = made;
+        enum frag_err err = apply_one(&list->items[i], in, files, &made, e);
+
+        frag_trace_close(last);
+        FRAG_TRY(err);
+        in = made;
+    }
+    if (!made)
+        return frag_fail(e, FRAG_INVALID, "expected an edit, found none");
+    *out = made;
+    return FRAG_OK;
+}
