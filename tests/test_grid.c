@@ -135,7 +135,7 @@ static void the_capacity_changes_fastest(void **state)
     (void)state;
     expect_cells(
         &(const struct grid_source){&traces, &policies, &capacities, &none,
-                                    NULL},
+                                    NULL, NULL},
         "a direct 1024;a direct 2048;a first_fit 1024;a first_fit 2048;"
         "b direct 1024;b direct 2048;b first_fit 1024;b first_fit 2048;");
 }
@@ -152,7 +152,7 @@ static void parameters_go_to_those_who_have_them(void **state)
     (void)state;
     expect_cells(
         &(const struct grid_source){&traces, &policies, &capacities, &params,
-                                    NULL},
+                                    NULL, NULL},
         "a direct 8;a best_fit:ties=fifo,segment=1MiB 8;"
         "a best_fit:ties=fifo,segment=2MiB 8;a best_fit:ties=fifo 8;"
         "a torch:max_split_size_mb:20,garbage_collection_threshold:0.5 8;"
@@ -172,10 +172,10 @@ static void a_grid_has_the_plain_policy_once(void **state)
 
     (void)state;
     expect_cells(&(const struct grid_source){&traces, &policies, &capacities,
-                                             &with_default, NULL},
+                                             &with_default, NULL, NULL},
                  "a best_fit:segment=1MiB 8;a best_fit:segment=20MiB 8;");
     expect_cells(&(const struct grid_source){&traces, &policies, &capacities,
-                                             &none, NULL},
+                                             &none, NULL, NULL},
                  "a best_fit 8;");
 }
 
@@ -188,19 +188,20 @@ static void wrong_grids_are_refused(void **state)
 
     (void)state;
     expect_words(
-        &(const struct grid_source){&none, &policies, &none, &none, NULL},
+        &(const struct grid_source){&none, &policies, &none, &none, NULL, NULL},
         "expected a trace");
+    expect_words(&(const struct grid_source){&traces, &policies, &none,
+                                             &misspelt, NULL, NULL},
+                 "none of the policies");
+    expect_words(&(const struct grid_source){&traces, &policies, &none, &no_key,
+                                             NULL, NULL},
+                 "expected [POLICY:]KEY=VALUE");
+    expect_words(&(const struct grid_source){&traces, &fits, &none, &bad_range,
+                                             NULL, NULL},
+                 "the smaller number first");
     expect_words(
-        &(const struct grid_source){&traces, &policies, &none, &misspelt, NULL},
-        "none of the policies");
-    expect_words(
-        &(const struct grid_source){&traces, &policies, &none, &no_key, NULL},
-        "expected [POLICY:]KEY=VALUE");
-    expect_words(
-        &(const struct grid_source){&traces, &fits, &none, &bad_range, NULL},
-        "the smaller number first");
-    expect_words(&(const struct grid_source){&traces, &fits, &none, &bad, NULL},
-                 "segment");
+        &(const struct grid_source){&traces, &fits, &none, &bad, NULL, NULL},
+        "segment");
 }
 
 static void write_file(char *name, const char *text)
@@ -222,13 +223,14 @@ static void a_file_adds_to_the_options(void **state)
                      "policy\tbest_fit\nparam segment=1MiB,2MiB\n"
                      "capacity 1KiB");
     expect_cells(
-        &(const struct grid_source){&traces, &none, &none, &none, good},
+        &(const struct grid_source){&traces, &none, &none, &none, good, NULL},
         "a best_fit:segment=1MiB 1024;a best_fit:segment=2MiB 1024;"
         "a best_fit 1024;b c#d best_fit:segment=1MiB 1024;"
         "b c#d best_fit:segment=2MiB 1024;b c#d best_fit 1024;");
     write_file(bad, "policy direct\npolicies direct\n");
-    expect_words(&(const struct grid_source){&traces, &none, &none, &none, bad},
-                 ":2: expected \"trace\", \"policy\", \"capacity\" or");
+    expect_words(
+        &(const struct grid_source){&traces, &none, &none, &none, bad, NULL},
+        ":2: expected \"trace\", \"policy\", \"capacity\", ");
     unlink(good);
     unlink(bad);
 }

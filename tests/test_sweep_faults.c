@@ -152,7 +152,8 @@ static int make_grid(void **state)
         return -1;
     snprintf(path, sizeof(path), "%s/journal", folder);
     return grid_read(&(const struct grid_source){&traces, &policies,
-                                                 &capacities, &params, NULL},
+                                                 &capacities, &params, NULL,
+                                                 NULL},
                      &grid, &e) == FRAG_OK
                ? 0
                : -1;

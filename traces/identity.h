@@ -11,6 +11,8 @@ FRAG_BEGIN_DECLS
  * struct frag_trace. The struct owns no text: every text is borrowed. */
 struct frag_trace_identity {
     const char *name; /* file name without folders and suffixes (name.h) */
+    const char *edit; /* the edits that a sweep applied to the trace
+                         (traces/edit/edit.h); NULL if there were none */
     const char *path;
     const char *format; /* NULL if not known */
     char sha256[65];

@@ -143,6 +143,9 @@ const struct frag_column frag_summary_columns[] = {
      "seed of the run", NULL},
     {"trace_sha256", TEXT, ROW(trace_sha256), "",
      "SHA-256 of the trace's file", NULL},
+    {"edit", TEXT, ROW(edit), "",
+     "edits that `sweep --edit` applied to the trace; empty if there were none",
+     NULL},
     {NULL, END, 0, NULL, NULL, NULL},
 };
 
@@ -262,6 +265,11 @@ size_t frag_column_count(const struct frag_column *columns)
     return n;
 }
 
+static const char *edit_of(const struct frag_run_identity *id)
+{
+    return id->trace.edit ? id->trace.edit : "";
+}
+
 struct frag_result_row frag_result_row(const struct frag_run_identity *id,
                                        const struct frag_run *run)
 {
@@ -271,6 +279,7 @@ struct frag_result_row frag_result_row(const struct frag_run_identity *id,
         .params = run->params,
         .backend = id->backend,
         .trace_sha256 = id->trace.sha256,
+        .edit = edit_of(id),
         .device = id->trace.device,
         .capacity = id->capacity,
         .total = id->total,
@@ -291,6 +300,7 @@ int frag_results_order(const struct frag_run_identity *a, const char *params_a,
         strcmp(a->trace.name, b->trace.name),
         strcmp(a->trace.path, b->trace.path),
         strcmp(a->trace.sha256, b->trace.sha256),
+        strcmp(edit_of(a), edit_of(b)),
         by_number(a->trace.events, b->trace.events),
         by_number(a->trace.device, b->trace.device),
         strcmp(a->policy, b->policy),

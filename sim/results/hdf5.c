@@ -66,6 +66,7 @@ static bool put_identity(const struct frag_results *r, hid_t at,
            put_text(&r->put, at, "trace_settings",
                     t->settings ? t->settings : "") &&
            put_texts(&r->put, at, "trace_notes", t->notes, t->note_count) &&
+           put_text(&r->put, at, "edit", t->edit ? t->edit : "") &&
            put_count(at, "device", t->device) &&
            put_text(&r->put, at, "policy", id->policy) &&
            put_text(&r->put, at, "policy_name", id->policy_used->name) &&

@@ -268,6 +268,7 @@ static void drop_run(struct frag_loaded_run *r)
 {
     for (size_t i = 0; i < RUN_TEXTS; i++)
         free(*text_at(r, i));
+    free(r->edit);
     for (uint64_t i = 0; i < r->note_count; i++)
         H5free_memory(r->trace_notes[i]);
     free(r->trace_notes);
@@ -281,6 +282,9 @@ static bool get_identity(hid_t at, struct frag_loaded_run *r)
         if (!*text_at(r, i))
             return false;
     }
+    r->edit = get_text_or_none(at, "edit");
+    if (!r->edit)
+        return false;
     snprintf(r->run.params, sizeof(r->run.params), "%s", r->params);
     r->trace_bytes = get_count(at, "trace_bytes");
     r->trace_events = get_count(at, "trace_events");

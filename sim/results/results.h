@@ -37,7 +37,7 @@ FRAG_BEGIN_DECLS
  * program that reads the earlier layout would read wrong values.
  * frag_results_load reads the files of version 2, and of version 1, in which
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
-#define FRAG_RESULTS_SCHEMA "2.0"
+#define FRAG_RESULTS_SCHEMA "2.1"
 #define FRAG_JSON_SCHEMA    "1.0"
 
 /* The inputs of a run. All texts are borrowed. */
@@ -57,7 +57,7 @@ struct frag_run_identity {
 };
 
 /* Compares two runs as strcmp does. The order is that of the runs in a merged
- * file: by trace (name, path, hash, events), device, policy, parameters
+ * file: by trace (name, path, hash, edit, events), device, policy, parameters
  * (resolved), capacity, total, backend, seed, stopped_at_oom. 0 if both runs
  * have the same inputs. */
 int frag_results_order(const struct frag_run_identity *a, const char *params_a,
@@ -111,6 +111,7 @@ struct frag_loaded_run {
     char *trace, *policy, *params, *backend, *trace_sha256;
     char *trace_path, *trace_format, *trace_settings;
     char *policy_name, *policy_source;
+    char *edit; /* "" if the trace was not edited, and in files before 2.1 */
     char **trace_notes; /* [note_count] */
     uint64_t note_count, trace_bytes, trace_events;
     uint64_t device; /* number of the device in the trace */

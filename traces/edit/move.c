@@ -103,8 +103,8 @@ static uint64_t wanted(const struct job *job, const struct moves *v, uint64_t i)
 }
 
 /* The event before which event i goes: the free request goes where it is
- * wanted, at the earliest after the last use of the block, and its completion
- * keeps its distance. */
+ * wanted, at the earliest after the last use of the block and after the initial
+ * events, and its completion keeps its distance. */
 static uint64_t target_of(const struct job *job, const struct moves *v,
                           uint64_t i)
 {
@@ -114,6 +114,7 @@ static uint64_t target_of(const struct job *job, const struct moves *v,
     uint64_t to = wanted(job, v, request);
 
     to = to < v->used[block] ? v->used[block] : to;
+    to = to < job->source.device->initial ? job->source.device->initial : to;
     return distance < count - to ? to + distance : count;
 }
 

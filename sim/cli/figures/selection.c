@@ -8,6 +8,27 @@
 
 #include "traces/grow.h"
 
+/* The name of an edited trace contains the edits, so that figures show them and
+ * tell it from the trace itself. */
+static enum frag_err name_edited(struct frag_loaded *file)
+{
+    for (uint64_t i = 0; i < file->count; i++) {
+        struct frag_loaded_run *r = &file->runs[i];
+        const size_t room = strlen(r->trace) + strlen(r->edit) + 4;
+        char *name;
+
+        if (!*r->edit)
+            continue;
+        name = malloc(room);
+        if (!name)
+            return FRAG_NOMEM;
+        snprintf(name, room, "%s [%s]", r->trace, r->edit);
+        free(r->trace);
+        r->trace = name;
+    }
+    return FRAG_OK;
+}
+
 enum frag_err result_files_load(const char *const *paths, size_t count,
                                 struct result_files *out, struct frag_error *e)
 {
@@ -17,6 +38,8 @@ enum frag_err result_files_load(const char *const *paths, size_t count,
     while (err == FRAG_OK && f.count < count) {
         err = frag_results_load(paths[f.count], &f.files[f.count], e);
         f.count += err == FRAG_OK;
+        if (err == FRAG_OK)
+            err = name_edited(&f.files[f.count - 1]);
     }
     if (err == FRAG_OK)
         *out = f;

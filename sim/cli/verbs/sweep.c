@@ -18,7 +18,7 @@ enum { FAULTS_SHOWN = 20 };
 struct values {
     struct common common;
     struct cell_values cell;
-    struct texts params;
+    struct texts params, edits;
     struct outputs outputs;
     const char *grid, *shard;
     uint64_t threads, points;
@@ -75,6 +75,7 @@ static char *make_command(const struct values *v)
     fputs("fragsim sweep", out);
     put_words(out, "", &v->common.args);
     put_words(out, "-p ", &c->policies);
+    put_words(out, "--edit ", &v->edits);
     put_words(out, "--param ", &v->params);
     put_words(out, "-c ", &c->capacities);
     put_word(out, "--grid ", v->grid);
@@ -115,22 +116,28 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     plan->settings.ooms = v->details ? CELL_OOMS : 0;
     return grid_read(
         &(const struct grid_source){&v->common.args, &v->cell.policies,
-                                    &v->cell.capacities, &v->params, v->grid},
+                                    &v->cell.capacities, &v->params, v->grid,
+                                    &v->edits},
         &plan->grid, e);
 }
 
 /* -- --list -------------------------------------------------------------- */
 
-static void list_capacity(const struct capacity_choice *c)
+static void list_capacity(const struct capacity_choice *c, const char *edit)
 {
     char size[FRAG_SIZE_TEXT];
 
     if (c->share > 0)
-        printf("%gx\n", c->share);
+        printf("%gx", c->share);
     else
-        printf("%s\n", c->bytes == FRAG_UNLIMITED
-                           ? "inf"
-                           : frag_size_format(c->bytes, size));
+        printf("%s", c->bytes == FRAG_UNLIMITED
+                         ? "inf"
+                         : frag_size_format(c->bytes, size));
+    if (edit) {
+        putchar('\t');
+        printable_put(stdout, edit);
+    }
+    putchar('\n');
 }
 
 static void list_cells(const struct plan *plan)
@@ -146,7 +153,7 @@ static void list_cells(const struct plan *plan)
         putchar('\t');
         printable_put(stdout, g->policies[c.policy].text);
         putchar('\t');
-        list_capacity(&g->capacities[c.capacity]);
+        list_capacity(&g->capacities[c.capacity], g->edits[c.edit].text);
     }
 }
 
@@ -348,9 +355,14 @@ static const struct option_row options[] = {
      "several parameters make all combinations, for each policy that has them; "
      "the policy itself, with the defaults, runs too, as their baseline",
      OPTION_LIST, AT(params), NULL},
+    {"edit", 'e', "EDIT",
+     "an edit of every trace, or several that are separated by semicolons (see "
+     "`fragsim help edits'); repeat the option for more values of this axis; "
+     "none is the trace as it is",
+     OPTION_LIST, AT(edits), NULL},
     {"grid", 0, "FILE",
      "file that adds to the grid, one line each: trace PATH, policy TEXT, "
-     "capacity LIST, param TEXT; # begins a comment",
+     "capacity LIST, param TEXT, edit TEXT; # begins a comment",
      OPTION_TEXT, AT(grid), NULL},
     OUTPUT_HDF5_OPTION(AT),
     OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
@@ -368,8 +380,8 @@ static const struct option_row options[] = {
      "to its own output; `fragsim merge` joins the parts",
      OPTION_TEXT, AT(shard), NULL},
     {"list", 0, NULL,
-     "only print the cells: number, trace, policy and capacity, separated by "
-     "tabs",
+     "only print the cells: number, trace, policy, capacity and edit, separated "
+     "by tabs",
      OPTION_SWITCH, AT(list), NULL},
     {"memory", 0, "SIZE",
      "upper bound on the memory of the sweep (default: three quarters of the "
@@ -392,12 +404,15 @@ static const struct option_row options[] = {
 const struct verb verb_sweep = {
     .name = "sweep",
     .args = "[TRACE...]",
-    .summary = "replay a grid of traces, policies, parameters and capacities",
+    .summary =
+        "replay a grid of traces, edits, policies, parameters and capacities",
     .about =
-        "The command runs every trace with every policy, every combination of "
+        "The command runs every trace, with every edit, every policy, every "
+        "combination of "
         "parameters and every capacity, on all processors, and writes one "
         "result file. One such run is a cell of the grid. The rows are sorted "
-        "by trace, device, policy, parameters and capacity. The file contains "
+        "by trace, edit, device, policy, parameters and capacity. The file "
+        "contains "
         "no timestamps, so the same grid always makes an identical file, for "
         "any number of threads, shards and attempts.\n\n"
         "Each finished cell is written to the disk at once, to OUTPUT.journal "
@@ -415,7 +430,8 @@ const struct verb verb_sweep = {
         "The memory is at most 32 MiB, plus that of the open traces and of "
         "the running cells. An open trace needs 96 bytes for each event; "
         "while it is read, 6 times the size of its file, or 32 times if the "
-        "file is compressed. A running cell needs 1 MiB, 512 bytes for each "
+        "file is compressed, and twice that if it is edited. A running cell "
+        "needs 1 MiB, 512 bytes for each "
         "block that is live at the peak, and, if the policy knows the future, "
         "96 bytes for each event. At the end the sweep needs twice the size "
         "of the result file. Cells and traces wait if the sum would exceed "

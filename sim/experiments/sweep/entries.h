@@ -15,7 +15,8 @@ struct trace_header_device {
 };
 
 struct trace_header {
-    char file_sha256[65];             /* of the file as it is on the disk */
+    char file_sha256[65]; /* of the file as it is on the disk, and of the edits
+                             if there are any */
     struct frag_trace_identity trace; /* its fields of a device are not set */
     uint32_t device_count;
     struct trace_header_device *devices;

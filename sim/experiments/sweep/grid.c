@@ -22,7 +22,7 @@ struct axis {
 /* A grid while it is read. */
 struct reading {
     struct grid grid;
-    struct texts policies, capacities, params;
+    struct texts policies, capacities, params, edits;
     struct axis *axes;
 };
 
@@ -95,7 +95,8 @@ static enum frag_err read_line(struct reading *r, char *line, const char *path,
     } words[] = {{"trace", &r->grid.traces},
                  {"policy", &r->policies},
                  {"capacity", &r->capacities},
-                 {"param", &r->params}};
+                 {"param", &r->params},
+                 {"edit", &r->edits}};
     size_t n = strcspn(line, " \t");
     char *rest = line + n;
 
@@ -104,8 +105,8 @@ static enum frag_err read_line(struct reading *r, char *line, const char *path,
         if (strlen(words[i].word) == n && !strncmp(line, words[i].word, n))
             return append(words[i].list, rest, e);
     return frag_fail(e, FRAG_INVALID,
-                     "%s:%zu: expected \"trace\", \"policy\", \"capacity\" or "
-                     "\"param\" and its value, found \"%.60s\"",
+                     "%s:%zu: expected \"trace\", \"policy\", \"capacity\", "
+                     "\"param\" or \"edit\" and its value, found \"%.60s\"",
                      path, number, line);
 }
 
@@ -310,6 +311,29 @@ static enum frag_err expand_all(struct reading *r, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* -- edits --------------------------------------------------------------- */
+
+static enum frag_err read_edits(struct reading *r, struct frag_error *e)
+{
+    struct grid *g = &r->grid;
+
+    if (!r->edits.count)
+        FRAG_TRY(append(&r->edits, "none", e));
+    g->edits = calloc(r->edits.count, sizeof(*g->edits));
+    if (!g->edits)
+        return no_memory(e);
+    for (size_t i = 0; i < r->edits.count; i++) {
+        struct grid_edit *edit = &g->edits[g->edit_count];
+
+        if (strcmp(r->edits.items[i], "none") != 0) {
+            FRAG_TRY(frag_edits_read(&r->edits.items[i], 1, &edit->edits, e));
+            edit->text = frag_edits_text(edit->edits);
+        }
+        g->edit_count++;
+    }
+    return FRAG_OK;
+}
+
 /* -- the grid ------------------------------------------------------------ */
 
 static enum frag_err read_all(struct reading *r, const struct grid_source *s,
@@ -319,12 +343,15 @@ static enum frag_err read_all(struct reading *r, const struct grid_source *s,
     FRAG_TRY(append_all(&r->policies, s->policies, e));
     FRAG_TRY(append_all(&r->capacities, s->capacities, e));
     FRAG_TRY(append_all(&r->params, s->params, e));
+    if (s->edits)
+        FRAG_TRY(append_all(&r->edits, s->edits, e));
     if (s->file)
         FRAG_TRY(read_file(r, s->file, e));
     if (!r->grid.traces.count)
         return frag_fail(e, FRAG_INVALID,
                          "expected a trace as an argument or "
                          "in the --grid file, found none");
+    FRAG_TRY(read_edits(r, e));
     FRAG_TRY(expand_all(r, e));
     FRAG_TRY(capacity_choices_read(&r->capacities, &r->grid.capacities,
                                    &r->grid.capacity_count, e));
@@ -349,6 +376,7 @@ enum frag_err grid_read(const struct grid_source *source, struct grid *out,
     free(r.policies.items);
     free(r.capacities.items);
     free(r.params.items);
+    free(r.edits.items);
     *out = r.grid;
     return err;
 }
@@ -360,6 +388,9 @@ void grid_free(struct grid *grid)
     free(grid->policy_texts);
     policy_choices_free(grid->policies, grid->policy_count);
     free(grid->capacities);
+    for (size_t i = 0; i < grid->edit_count; i++)
+        frag_edits_free(grid->edits[i].edits);
+    free(grid->edits);
     free(grid->traces.items);
     free(grid->storage);
     *grid = (struct grid){0};
@@ -367,14 +398,17 @@ void grid_free(struct grid *grid)
 
 uint64_t grid_cells(const struct grid *grid)
 {
-    return (uint64_t)grid->traces.count * grid->policy_count *
-           grid->capacity_count;
+    return (uint64_t)grid->traces.count * grid->edit_count *
+           grid->policy_count * grid->capacity_count;
 }
 
 struct grid_cell grid_cell(const struct grid *grid, uint64_t index)
 {
+    const uint64_t pair = index / grid->capacity_count / grid->policy_count;
+
     return (struct grid_cell){
-        .trace = index / grid->capacity_count / grid->policy_count,
+        .trace = pair / grid->edit_count,
+        .edit = pair % grid->edit_count,
         .policy = index / grid->capacity_count % grid->policy_count,
         .capacity = index % grid->capacity_count,
     };

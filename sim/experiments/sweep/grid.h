@@ -1,22 +1,32 @@
-/* grid.h - the cells of a sweep: traces x policies with their parameters x
- * capacities. It reads the grid from options and a file, and numbers the cells;
- * it runs none.
+/* grid.h - the cells of a sweep: traces x edits x policies with their
+ * parameters x capacities. It reads the grid from options and a file, and
+ * numbers the cells; it runs none.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_GRID_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_GRID_H
 
 #include "sim/experiments/choices.h"
 #include "sim/experiments/texts.h"
+#include "traces/edit/edit.h"
 
 /* The texts that define a grid; borrowed. */
 struct grid_source {
     const struct texts *traces, *policies, *capacities;
     const struct texts *params; /* "[POLICY:]KEY=VALUES", see values.h */
     const char *file; /* a file that adds to the lists above; NULL: none */
+    const struct texts *edits; /* "none" is the trace as it is */
+};
+
+/* The edits of a cell's trace. */
+struct grid_edit {
+    const char *text;         /* NULL if there are none */
+    struct frag_edits *edits; /* NULL if there are none */
 };
 
 struct grid {
     struct texts traces; /* paths */
+    struct grid_edit *edits;
+    size_t edit_count; /* at least 1: without edits, none */
     struct policy_choice *policies;
     char **policy_texts; /* borrowed by the policies */
     struct capacity_choice *capacities;
@@ -26,9 +36,9 @@ struct grid {
 };
 
 /* A cell, for all devices of its trace. In the order of the cells the trace
- * changes slowest and the capacity fastest. */
+ * changes slowest, then the edit, and the capacity fastest. */
 struct grid_cell {
-    size_t trace, policy, capacity; /* indices in the grid */
+    size_t trace, edit, policy, capacity; /* indices in the grid */
 };
 
 /* Part `index` (from 1) of `count`. */
@@ -41,9 +51,10 @@ struct shard {
 /* Reads a grid. Each policy gets every combination of the values of the
  * parameters that it has, and is also taken without them, unless a combination
  * equals that; a parameter that no policy has is an error. A line of the file
- * is "trace PATH", "policy TEXT", "capacity LIST" or "param TEXT"; it may be
- * empty, and # begins a comment. INVALID names the text, and the file and line
- * if the text is in the file; IO; NOMEM. The caller frees *out, on error too.
+ * is "trace PATH", "policy TEXT", "capacity LIST", "param TEXT" or "edit TEXT";
+ * it may be empty, and # begins a comment. INVALID names the text, and the file
+ * and line if the text is in the file; IO; NOMEM. The caller frees *out, on
+ * error too.
  */
 enum frag_err grid_read(const struct grid_source *source, struct grid *out,
                         struct frag_error *e) FRAG_MUST_CHECK;

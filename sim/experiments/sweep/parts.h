@@ -33,10 +33,11 @@ enum sweep_trace_state {
     TRACE_ENDED, /* all its cells are done, or it failed with err */
 };
 
-/* A trace of the grid and its cells. */
+/* A trace of the grid with one of its edits, and its cells. */
 struct sweep_trace {
     const char *path;
-    size_t index;        /* in the grid */
+    const struct grid_edit *edit;
+    size_t index;        /* of the trace and its edit, in the grid */
     uint64_t first, end; /* range of its cells in the grid that belong to the
                             shard: first ... end - 1 */
     uint64_t file_bytes;

@@ -83,7 +83,8 @@ static struct job choose(struct sweep *s)
             waiting = trace;
     }
     if (waiting) {
-        frag_size cost = budget_of_file(waiting->path, waiting->file_bytes);
+        frag_size cost = budget_of_file(waiting->path, waiting->file_bytes) *
+                         (waiting->edit->edits ? 2 : 1);
 
         if (fits(s, cost, !open))
             return (struct job){JOB_OPEN, waiting, NULL, cost};

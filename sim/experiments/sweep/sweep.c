@@ -27,17 +27,20 @@ static bool make_traces(struct sweep *s)
 {
     const struct grid *grid = s->spec->grid;
     const uint64_t cells = grid_cells(grid);
-    const uint64_t each = cells / grid->traces.count;
+    const size_t pairs = grid->traces.count * grid->edit_count;
+    const uint64_t each = cells / pairs;
     const uint64_t first = shard_first(&s->spec->shard, cells);
     const uint64_t end = shard_end(&s->spec->shard, cells);
 
     s->counts.cells = end - first;
-    s->traces = calloc(grid->traces.count, sizeof(*s->traces));
-    for (size_t i = 0; s->traces && i < grid->traces.count; i++) {
-        struct sweep_trace trace = {.path = grid->traces.items[i],
-                                    .index = i,
-                                    .first = i * each,
-                                    .end = (i + 1) * each};
+    s->traces = calloc(pairs, sizeof(*s->traces));
+    for (size_t i = 0; s->traces && i < pairs; i++) {
+        struct sweep_trace trace = {
+            .path = grid->traces.items[i / grid->edit_count],
+            .edit = &grid->edits[i % grid->edit_count],
+            .index = i,
+            .first = i * each,
+            .end = (i + 1) * each};
         struct stat at;
 
         if (stat(trace.path, &at) == 0)
@@ -249,7 +252,9 @@ char *sweep_faults(const struct sweep *s, enum frag_err *first)
     FILE *out = open_memstream(&text, &size);
 
     *first = FRAG_OK;
-    for (size_t i = 0; out && i < s->spec->grid->traces.count; i++)
+    for (size_t i = 0;
+         out && i < s->spec->grid->traces.count * s->spec->grid->edit_count;
+         i++)
         for (size_t k = 0; k < s->trace_count; k++)
             if (s->traces[k].index == i)
                 say_faults(s, &s->traces[k], out, first);

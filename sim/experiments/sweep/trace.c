@@ -28,6 +28,7 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
     struct frag_trace_identity identity = trace->header->trace;
 
     identity.name = trace->name;
+    identity.edit = trace->edit->text;
     identity.path = trace->path;
     identity.device = device->device;
     identity.events = device->events;
@@ -171,21 +172,63 @@ static bool all_done(const struct sweep_trace *trace)
 
 /* -- the trace ----------------------------------------------------------- */
 
+/* Whether the trace, or another that its edits name, is a trace file. */
+static bool needs_hdf5(const struct sweep_trace *trace)
+{
+    const struct frag_edits *edits = trace->edit->edits;
+    bool needed = frag_trace_form(trace->path) == FRAG_FORM_TRACE_FILE;
+
+    for (size_t i = 0; edits && i < frag_edits_file_count(edits); i++)
+        needed = needed || frag_trace_form(frag_edits_file(edits, i)) ==
+                               FRAG_FORM_TRACE_FILE;
+    return needed;
+}
+
 /* HDF5 may not be used by two threads at once, so a lock protects it. */
 static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
                                 struct frag_error *e)
 {
     struct stop stop = s->spec->on.stop;
-    const struct trace_reading *reading = &s->spec->reading;
+    struct trace_reading reading = s->spec->reading;
     enum frag_err err;
 
-    if (frag_trace_form(trace->path) != FRAG_FORM_TRACE_FILE)
-        return reading_open(reading, trace->path, stop_tick, &stop,
+    reading.edits = trace->edit->edits;
+    if (!needs_hdf5(trace))
+        return reading_open(&reading, trace->path, stop_tick, &stop,
                             &trace->opened, e);
     pthread_mutex_lock(&s->hdf5);
-    err =
-        reading_open(reading, trace->path, stop_tick, &stop, &trace->opened, e);
+    err = reading_open(&reading, trace->path, stop_tick, &stop, &trace->opened,
+                       e);
     pthread_mutex_unlock(&s->hdf5);
+    return err;
+}
+
+/* Adds a text and the 0 at its end. */
+static bool add_text(struct sha256 *sum, const char *text)
+{
+    return sha256_add(sum, text, strlen(text) + 1);
+}
+
+/* Replaces the hash of the file by that of the edited trace: the hash of the
+ * file, the edits, and the hashes of the files that they name. */
+static enum frag_err hash_edits(const struct sweep_trace *trace, char hash[65],
+                                struct frag_error *e)
+{
+    const struct frag_edits *edits = trace->edit->edits;
+    struct sha256 sum;
+    enum frag_err err = FRAG_OK;
+    bool fine = sha256_open(&sum) && add_text(&sum, hash) &&
+                add_text(&sum, trace->edit->text);
+
+    for (size_t i = 0; fine && i < frag_edits_file_count(edits); i++) {
+        char other[65] = "";
+
+        err = sha256_file(frag_edits_file(edits, i), other, e);
+        fine = err == FRAG_OK && add_text(&sum, other);
+    }
+    if (err == FRAG_OK && !(fine && sha256_hex(&sum, hash)))
+        err = no_memory(trace, e);
+    sha256_close(&sum);
     return err;
 }
 
@@ -233,6 +276,8 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
         return read_trace(s, trace, e);
     forget(trace);
     FRAG_TRY(sha256_file(trace->path, hash, e));
+    if (trace->edit->edits)
+        FRAG_TRY(hash_edits(trace, hash, e));
     trace->name = frag_trace_name(trace->path);
     if (!trace->name)
         return no_memory(trace, e);
