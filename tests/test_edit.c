@@ -517,10 +517,10 @@ static void naive_move(const struct list *in, chosen *is, int by,
         to = to < used ? used : to;
         to = to < initial ? initial : to;
         to = to > count ? count : to;
+        if (to == request || to == request + 1)
+            continue;
         to += in->items[i].place - request;
         to = to > count ? count : to;
-        if (to == in->items[i].place || to == in->items[i].place + 1)
-            continue;
         e->place = to;
         e->rank = by < 0 ? 2 : 0;
         moved[e->order] = true;

@@ -102,19 +102,31 @@ static uint64_t wanted(const struct job *job, const struct moves *v, uint64_t i)
     return edit->values[KEY_AT].first == AT_STEP_END ? step->to : step->from;
 }
 
-/* The event before which event i goes: the free request goes where it is
- * wanted, at the earliest after the last use of the block and after the initial
- * events, and its completion keeps its distance. */
+/* The event before which the release of a block goes, its FREE_REQUESTED or
+ * else its FREE: where it is wanted, at the earliest after the last use of the
+ * block and after the initial events. */
+static uint64_t release_of(const struct job *job, const struct moves *v,
+                           uint32_t block)
+{
+    const uint64_t initial = job->source.device->initial;
+    uint64_t to = wanted(job, v, v->request[block]);
+
+    to = to < v->used[block] ? v->used[block] : to;
+    return to < initial ? initial : to;
+}
+
+/* The event before which event i goes, which keeps its distance from the
+ * release of its block; FRAG_NEVER if the release does not move. */
 static uint64_t target_of(const struct job *job, const struct moves *v,
                           uint64_t i)
 {
     const uint64_t count = job->source.device->count;
     const uint32_t block = job->source.blocks.of[i];
     const uint64_t request = v->request[block], distance = i - request;
-    uint64_t to = wanted(job, v, request);
+    const uint64_t to = release_of(job, v, block);
 
-    to = to < v->used[block] ? v->used[block] : to;
-    to = to < job->source.device->initial ? job->source.device->initial : to;
+    if (to == request || to == request + 1)
+        return FRAG_NEVER;
     return distance < count - to ? to + distance : count;
 }
 
@@ -130,7 +142,7 @@ static void plan(struct job *job, struct moves *v)
         if (!is_free(d->op[i]) || !select_has_block(job, i))
             continue;
         to = target_of(job, v, i);
-        if (to == i || to == i + 1)
+        if (to == FRAG_NEVER)
             continue;
         v->is_moved[i] = true;
         v->next[i] = v->first[to];
