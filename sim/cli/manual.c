@@ -3,6 +3,7 @@
 #include "sim/cli/manual.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policies/policy.h"
@@ -444,6 +445,24 @@ static void format_section(FILE *out)
     print_recipe_formats(out, format_entry);
 }
 
+/* The text of `fragsim help edits', as it is. */
+static void edit_section(FILE *out)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *in = open_memstream(&text, &size);
+
+    if (in)
+        frag_edits_describe(in);
+    if (in && fclose(in) == 0) {
+        section(out, "EDITS", NULL);
+        fputs(".nf\n", out);
+        roff(out, text);
+        fputs("\n.fi\n", out);
+    }
+    free(text);
+}
+
 void manual_page(FILE *out, const struct verb *const *verbs)
 {
     fprintf(out, ".TH FRAGSIM 1 \"\" \"fragsim %s\" \"User Commands\"\n",
@@ -466,6 +485,7 @@ void manual_page(FILE *out, const struct verb *const *verbs)
     section(out, "COMMON OPTIONS", NULL);
     option_entries(out, common_options);
     policy_section(out);
+    edit_section(out);
     format_section(out);
     word_section(out);
     column_section(out);

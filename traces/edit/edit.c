@@ -3,7 +3,6 @@
 #include "traces/edit/edit.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,18 +109,6 @@ const char *frag_edits_file(const struct frag_edits *list, size_t n)
         if (edit_has(&list->items[i], KEY_FILE) && !n--)
             return list->items[i].values[KEY_FILE].text;
     return NULL;
-}
-
-enum frag_err edit_fail(const struct making *m, const char *format, ...)
-{
-    char text[384];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    return frag_fail(m->error, FRAG_INVALID, "edit \"%.100s\": %s",
-                     m->edit->text, text);
 }
 
 /* ---- notes ---- */

@@ -11,7 +11,7 @@
 
 /* ---- an edit, as it was read ---- */
 
-/* The keys of edits; kinds.c describes each. */
+/* The keys of edits; keys.c describes each. */
 enum edit_key {
     /* These select requests; a request must match all that are given. */
     KEY_DEVICE,
