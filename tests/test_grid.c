@@ -96,7 +96,9 @@ static void cells_of(const struct grid *g, char *out, size_t room)
         struct grid_cell c = grid_cell(g, i);
 
         used += (size_t)snprintf(
-            out + used, room - used, "%s %s %llu;", g->traces.items[c.trace],
+            out + used, room - used, "%s%s%s %s %llu;",
+            g->traces.items[c.trace], g->edits[c.edit].text ? "~" : "",
+            g->edits[c.edit].text ? g->edits[c.edit].text : "",
             g->policies[c.policy].text,
             (unsigned long long)g->capacities[c.capacity].bytes);
     }
@@ -138,6 +140,26 @@ static void the_capacity_changes_fastest(void **state)
                                     NULL, NULL},
         "a direct 1024;a direct 2048;a first_fit 1024;a first_fit 2048;"
         "b direct 1024;b direct 2048;b first_fit 1024;b first_fit 2048;");
+}
+
+static void edits_change_after_the_trace(void **state)
+{
+    const struct texts traces = TEXTS("a", "b"), policies = TEXTS("direct");
+    const struct texts capacities = TEXTS("1KiB,2KiB");
+    const struct texts edits = TEXTS("none", "repeat:times=2; pad:bytes=3");
+    const struct texts wrong = TEXTS("none", "repaet:times=2");
+
+    (void)state;
+    expect_cells(
+        &(const struct grid_source){&traces, &policies, &capacities, &none,
+                                    NULL, &edits},
+        "a direct 1024;a direct 2048;a~repeat:times=2;pad:bytes=3 direct 1024;"
+        "a~repeat:times=2;pad:bytes=3 direct 2048;b direct 1024;"
+        "b direct 2048;b~repeat:times=2;pad:bytes=3 direct 1024;"
+        "b~repeat:times=2;pad:bytes=3 direct 2048;");
+    expect_words(&(const struct grid_source){&traces, &policies, &capacities,
+                                             &none, NULL, &wrong},
+                 "did you mean \"repeat\"?");
 }
 
 static void parameters_go_to_those_who_have_them(void **state)
@@ -227,6 +249,12 @@ static void a_file_adds_to_the_options(void **state)
         "a best_fit:segment=1MiB 1024;a best_fit:segment=2MiB 1024;"
         "a best_fit 1024;b c#d best_fit:segment=1MiB 1024;"
         "b c#d best_fit:segment=2MiB 1024;b c#d best_fit 1024;");
+    unlink(good);
+    write_file(memcpy(good, bad, sizeof(good)),
+               "edit none\nedit pad:bytes=3\npolicy direct\ncapacity 8B");
+    expect_cells(
+        &(const struct grid_source){&traces, &none, &none, &none, good, NULL},
+        "a direct 8;a~pad:bytes=3 direct 8;");
     write_file(bad, "policy direct\npolicies direct\n");
     expect_words(
         &(const struct grid_source){&traces, &none, &none, &none, bad, NULL},
@@ -355,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(the_capacity_changes_fastest),
+        cmocka_unit_test(edits_change_after_the_trace),
         cmocka_unit_test(parameters_go_to_those_who_have_them),
         cmocka_unit_test(a_grid_has_the_plain_policy_once),
         cmocka_unit_test(wrong_grids_are_refused),

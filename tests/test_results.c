@@ -42,6 +42,7 @@ static const struct frag_run_identity identity = {
               .file_bytes = 77,
               .note_count = 2,
               .notes = notes,
+              .edit = "pad:bytes=3",
               .device = 3,
               .events = 4242},
     .policy = "first_fit:segment=20MiB,x=\"1\"",
@@ -163,6 +164,7 @@ static void a_file_reads_back_as_it_was_measured(void **state)
         assert_int_equal(r->device, 3);
         assert_true(r->capacity == FRAG_UNLIMITED);
         assert_true(r->checked && !r->stopped_at_oom);
+        assert_string_equal(r->edit, "pad:bytes=3");
         assert_true(isnan(r->run.summary.fragmentation_mean));
         run.summary.fragmentation_mean = r->run.summary.fragmentation_mean;
         assert_memory_equal(&r->run.summary, &run.summary, sizeof(run.summary));
@@ -279,6 +281,7 @@ static void h5dump_reads_the_same_numbers(void **state)
         {"-p -d", "/runs/0/oom/event", "CONTIGUOUS"},
         {"-a", "/runs/0/trace_sha256", "e3b0c442"},
         {"-a", "/runs/0/trace_notes", "sizes are uncertain"},
+        {"-a", "/runs/0/edit", "pad:bytes=3"},
         {"-a", "/runs/0/capacity_bytes", "(0): nan"},
         {"-a", "/runs/0/checked", "(0): 1"},
         {"-a", "/history", "2023-11-14T22:13:20Z: fragsim replay"},

@@ -292,6 +292,8 @@ static enum frag_err finish(const struct making *m, struct track *tracks,
         t->device_count++;
         if (err == FRAG_OK)
             err = frag_trace_check(&t->devices[i], t->path, m->error);
+        if (err == FRAG_NOMEM)
+            err = frag_no_memory(m->error, "the edited trace");
     }
     if (err == FRAG_OK)
         err = check_events(m, t);

@@ -14,9 +14,14 @@ enum frag_err edit_steps(const struct job *job, struct frag_steps *out)
 {
     const struct frag_device_trace *d = job->source.device;
 
-    FRAG_TRY(frag_steps_find(job->making->trace, d, d->count,
-                             job->edit->values[KEY_MARK].text, out,
-                             job->making->error));
+    const enum frag_err err = frag_steps_find(job->making->trace, d, d->count,
+                                              job->edit->values[KEY_MARK].text,
+                                              out, job->making->error);
+
+    if (err == FRAG_NOMEM)
+        return frag_no_memory(job->making->error, "the steps of %s",
+                              job->making->trace->path);
+    FRAG_TRY(err);
     if (out->count)
         return FRAG_OK;
     frag_steps_close(out);
