@@ -1265,6 +1265,77 @@ static void tables_hold_what_is_used(void **unused)
     frag_trace_close(t);
 }
 
+/* Two devices, the second of which has the events of the first. */
+static struct frag_trace *with_two_devices(struct columns *c,
+                                           struct frag_device_trace devices[2])
+{
+    struct frag_trace *t = trace_of(&in, c);
+
+    devices[0] = devices[1] = c->device;
+    devices[1].device = 1;
+    t->device_count = 2;
+    t->devices = devices;
+    return t;
+}
+
+static void devices_are_edited_apart(void **unused)
+{
+    static struct columns c, d;
+    struct frag_device_trace devices[2];
+    struct frag_trace *t, *out_trace;
+    uint64_t count;
+
+    (void)unused;
+    make(&in, 5, 1);
+    make(&more, 6, 0);
+    t = with_two_devices(&c, devices);
+    count = t->devices[0].count;
+    out_trace = applied(t, "keep:device=1;no-empty-cache");
+    assert_int_equal(out_trace->device_count, 2);
+    assert_int_equal(out_trace->devices[0].count, 0);
+    assert_true(out_trace->devices[1].count > 100);
+    frag_trace_close(out_trace);
+
+    other_trace = trace_of(&more, &d);
+    out_trace = applied(t, "interleave:file=other");
+    assert_int_equal(out_trace->devices[0].count, count + d.device.count);
+    assert_int_equal(out_trace->devices[1].count, count);
+    frag_trace_close(out_trace);
+
+    /* One device with events on each side: they are merged. */
+    d.device.device = 3;
+    devices[0].count = devices[0].initial = 0;
+    devices[0].mark_count = 0;
+    out_trace = applied(t, "interleave:file=other");
+    assert_int_equal(out_trace->devices[0].count, 0);
+    assert_int_equal(out_trace->devices[1].count, count + d.device.count);
+    frag_trace_close(out_trace);
+}
+
+static void a_device_without_a_partner_is_an_error(void **unused)
+{
+    static struct columns c, d;
+    const struct frag_edit_files files = {open_other, NULL};
+    const char *const text = "concat:file=other";
+    struct frag_device_trace devices[2];
+    struct frag_trace *none = NULL;
+    struct frag_edits *edits;
+    struct frag_error e = {""};
+
+    (void)unused;
+    make(&in, 5, 1);
+    make(&more, 6, 0);
+    other_trace = trace_of(&more, &d);
+    d.device.device = 3;
+    assert_int_equal(frag_edits_read(&text, 1, &edits, &e), FRAG_OK);
+    assert_int_equal(frag_edits_apply(edits, with_two_devices(&c, devices),
+                                      &files, &none, &e),
+                     FRAG_INVALID);
+    assert_non_null(strstr(e.text, "device 3 of list has events, but list has "
+                                   "no device of that number"));
+    frag_edits_free(edits);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1289,6 +1360,8 @@ int main(void)
         cmocka_unit_test(texts_are_read_again),
         cmocka_unit_test(added_events_stay_added),
         cmocka_unit_test(tables_hold_what_is_used),
+        cmocka_unit_test(devices_are_edited_apart),
+        cmocka_unit_test(a_device_without_a_partner_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

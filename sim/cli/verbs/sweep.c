@@ -358,7 +358,8 @@ static const struct option_row options[] = {
     {"edit", 'e', "EDIT",
      "an edit of every trace, or several that are separated by semicolons (see "
      "`fragsim help edits'); repeat the option for more values of this axis; "
-     "none is the trace as it is",
+     "none is the trace as it is. A capacity such as 0.9x is a share of the "
+     "edited trace's peak requested",
      OPTION_LIST, AT(edits), NULL},
     {"grid", 0, "FILE",
      "file that adds to the grid, one line each: trace PATH, policy TEXT, "
