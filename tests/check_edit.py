@@ -211,7 +211,7 @@ def check_manual(folder):
 def check_sweep(folder):
     """A cell of a sweep is a replay of the edited file; shards, journals and
     the number of threads do not change the result."""
-    edits = ["none", "slice:steps=2..4", "empty-cache:every=50;pad:bytes=100",
+    edits = ["none", "slice:steps=2..4", "pad:bytes=1MiB", "empty-cache:every=50;pad:bytes=100",
              "interleave:file=" + bundled("multistream")]
     common = ["sweep", "-q", bundled("leak"), bundled("gpt2_train"), "-p",
               "torch", "-p", "best_fit"]
@@ -261,18 +261,21 @@ def check_plot(folder):
 
 
 def check_resume(folder):
-    """A changed file of an edit is a changed trace."""
+    """A changed file of an edit is a changed trace, also for the journal, which
+    the failed trace keeps."""
     other = os.path.join(folder, "other.csv")
-    common = ["sweep", "-q", bundled("leak"), "--edit",
-              f"concat:file={other}", "-o", os.path.join(folder, "resume.h5"),
-              "--resume", "-f", "--csv", "-"]
+    common = ["sweep", "-q", bundled("leak"), os.path.join(folder, "absent"),
+              "--edit", f"concat:file={other}", "-o",
+              os.path.join(folder, "resume.h5"), "--resume", "--json", "-"]
     found = []
-    for count in (100, 200):
+    for count in (100, 100, 200):
         with open(other, "w", encoding="ascii") as out:
             out.write("op,id,bytes,stream\n")
             out.writelines(f"alloc,{n},1048576,0\n" for n in range(count))
-        found.append(run(*common).stdout)
-    assert found[0] != found[1]
+        rows = json.loads(run(*common, code=4).stdout)["results"]
+        assert len(rows) == 1
+        found.append(rows[0]["events"])
+    assert found[0] == found[1] == found[2] - 100, found
 
 
 def check_real(folder):

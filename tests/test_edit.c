@@ -915,8 +915,7 @@ static const char *const identities[] = {
     "empty-cache:every=9999",
     "free:at=step-end,mark=step,min=1GiB",
     "free:earlier=1,min=1GiB",
-    "pad:bytes=8;scale:factor=1;slice:events=0..;"
-    "drop:min=1GiB;keep:max=1GiB",
+    "pad:bytes=8;scale:factor=1;slice:events=0..;drop:min=1GiB",
 };
 
 static void some_edits_change_nothing(void **unused)
