@@ -18,9 +18,10 @@
  * them when it is constructed, smallest bin first. Here the first request
  * allocates them, and every request is refused until all are allocated.
  *
- * Source: rapidsai/rmm 26.08 at 5d50a37, cpp/src/mr/detail/
- * binning_memory_resource_impl.cpp, fixed_size_memory_resource_impl.cpp; the
- * default bins are those of cpp/benchmarks/replay/replay.cpp.
+ * Source: rapidsai/rmm 26.08 at 5d50a37, with pull request 2470 of 26.10,
+ * cpp/src/mr/detail/ binning_memory_resource_impl.cpp,
+ * fixed_size_memory_resource_impl.cpp; the default bins are those of
+ * cpp/benchmarks/replay/replay.cpp.
  */
 #include "policies/rmm/stream_pool.h"
 
@@ -263,7 +264,7 @@ static const struct frag_param params[] = {
 const struct frag_policy frag_policy_rmm_binning = {
     .name = "rmm_binning",
     .summary = "RAPIDS RMM's bins of fixed block sizes, on top of its pool",
-    .source = "rapidsai/rmm 26.08 (5d50a37), binning_memory_resource",
+    .source = "rapidsai/rmm 26.10, binning_memory_resource",
     .state_size = sizeof(struct rmm_binning),
     .params = params,
     .init = init,

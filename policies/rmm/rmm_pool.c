@@ -3,8 +3,9 @@
  *
  * stream_pool.h has the rules, their source, and the differences.
  *
- * Source: rapidsai/rmm 26.08 at 5d50a37, pool_memory_resource on
- * stream_ordered_memory_resource and coalescing_free_list.
+ * Source: rapidsai/rmm 26.08 at 5d50a37, with pull request 2470 of 26.10,
+ * pool_memory_resource on stream_ordered_memory_resource and
+ * coalescing_free_list.
  */
 #include "policies/rmm/stream_pool.h"
 
@@ -61,7 +62,7 @@ static const struct frag_param params[] = {
 const struct frag_policy frag_policy_rmm_pool = {
     .name = "rmm_pool",
     .summary = "RAPIDS RMM's pool: best fit with a free list for each stream",
-    .source = "rapidsai/rmm 26.08 (5d50a37), pool_memory_resource",
+    .source = "rapidsai/rmm 26.10, pool_memory_resource",
     .state_size = sizeof(struct rmm_pool),
     .params = params,
     .init = init,

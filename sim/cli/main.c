@@ -103,7 +103,8 @@ static int run(const struct verb *verb, int argc, char **argv, char *command)
     code = verb->run(&call, values);
     options_free(verb, values);
     free(values);
-    if (fflush(stdout) != 0 && code == EXIT_DONE) {
+    /* A write that failed earlier shows only in the error flag. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
         fprintf(stderr, "fragsim %s: stdout could not be written\n",
                 verb->name);
         code = EXIT_FILES;
