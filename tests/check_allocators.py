@@ -133,11 +133,12 @@ ALLOCATORS = {
     "cupy": Kind(lambda n: "cupy", True, True, same_segments, 80, True),
     "cupy_limit": Kind(lambda n: f"cupy:limit={n}", False, True,
                        same_segments, 20, True),
-    "async": Kind(lambda n: "cuda_async:sync=1", False, True, same_driver_pool, 14),
+    # Synchronized after every free, as is async_keep_sync; async_keep never is.
+    "async": Kind(lambda n: "cuda_async:sync=1", False, True, same_driver_pool, 20),
     "async_keep": Kind(lambda n: "cuda_async:threshold=inf", False, True,
                        same_driver_pool, 0),
     "async_keep_sync": Kind(lambda n: "cuda_async:threshold=inf,sync=1", False,
-                            True, same_driver_pool, 12),
+                            True, same_driver_pool, 20),
     "jax": Kind(lambda n: "bfc", False, False, same_jax, 20),
 }
 

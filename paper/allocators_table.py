@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""allocators_table.py: what real allocators reserved for the requests of 20
+recordings, and what the policies of fragsim reserve.
+
+Reads ../shared/oracle/allocators.jsonl.xz (replays through RMM, CuPy, the CUDA
+driver and JAX on an H100) and data/run_ahead.csv (run_ahead.py), replays each row
+with the policy of the same allocator, and writes allocators.md beside this file.
+tests/check_allocators.py compares the same rows one by one.
+Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
+"""
+import csv
+import importlib.util
+import json
+import lzma
+import math
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SEEDS = 32
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("check_allocators", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CHECK = load(os.path.join(HERE, "..", "tests", "check_allocators.py"))
+# Kinds of rows without a limit that matters: (heading, policy).
+SHOWN = [
+    ("rmm_pool", "RMM pool", "rmm_pool"),
+    ("rmm_binning", "RMM binning",
+     "rmm_binning:smallest=256KiB,largest=4MiB"),
+    ("cupy", "CuPy", "cupy"),
+    ("async", "driver's pool, synchronized", "cuda_async:sync=1"),
+    ("jax", "JAX", "bfc"),
+]
+KINDS = [("sync", "after every free"), ("every100", "every 100 requests"),
+         ("idle", "never, idle device"), ("keep", "never, idle device, "
+                                          "unlimited threshold"),
+         ("work8", "never, 8 MiB of work a request"),
+         ("work64", "never, 64 MiB of work a request")]
+
+
+def peak_of(events):
+    """The peak of the requested bytes."""
+    live, held, peak = {}, 0, 0
+    for op, _, name, size in events:
+        if op == CHECK.ALLOC:
+            live[name] = size
+            held += size
+        elif op == CHECK.FREE:
+            held -= live.pop(name, 0)
+        peak = max(peak, held)
+    return peak
+
+
+def real_peak(row):
+    if row["allocator"] == "jax":
+        return row["stats"]["peak_pool_bytes"]
+    return row.get("peak_reserved", row.get("reserved_high"))
+
+
+def simulated(streams, row, policy):
+    count = row.get("used_events", CHECK.MOST)
+    kind = CHECK.ALLOCATORS[row["allocator"]]
+    path, _ = streams.write(row["trace"], count, kind.trims)
+    capacity = row["limit"] if kind.limit_is_capacity else None
+    return CHECK.replay(path, policy, capacity)["peak_reserved_bytes"]
+
+
+def span(values, unit):
+    low, high = min(values) / unit, max(values) / unit
+    return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else \
+        f"{low:.2f} to {high:.2f}"
+
+
+def geometric(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def gather(rows, streams):
+    """{kind: {trace: (peak requested, real peaks, simulated peaks)}}"""
+    found = {}
+    for row in rows:
+        kind = row["allocator"]
+        policy = {k: p for k, _, p in SHOWN}.get(kind)
+        if not policy or row["first_oom_index"] is not None or \
+                (kind == "cupy" and row["limit"] != 14 << 30) or \
+                (kind.startswith("rmm") and row["limit"] != 14 << 30):
+            continue
+        traces = found.setdefault(kind, {})
+        if row["trace"] not in traces:
+            seeds = range(SEEDS if kind == "cupy" else 1)
+            sign = ":seed=" if kind == "cupy" else None
+            peaks = [simulated(streams, row, policy + (f"{sign}{seed}" if sign
+                                                       else ""))
+                     for seed in seeds]
+            events = streams.of(row["trace"])[:row.get("used_events",
+                                                       CHECK.MOST)]
+            traces[row["trace"]] = (peak_of(events), [], peaks)
+        traces[row["trace"]][1].append(real_peak(row))
+    return found
+
+
+def write_summary(found, out):
+    print("| allocator | recordings | real: mean, least to most | simulated: "
+          "mean, least to most | equal |", file=out)
+    print("|---|---|---|---|---|", file=out)
+    for kind, heading, policy in SHOWN:
+        traces = found[kind].values()
+        cells = [heading + f" (`{policy}`)", str(len(traces))]
+        for side in (1, 2):
+            means = [geometric(t[side]) / t[0] for t in traces]
+            every = [peak / t[0] for t in traces for peak in t[side]]
+            cells.append(f"{geometric(means):.3f}, {min(every):.2f} to "
+                         f"{max(every):.2f}")
+        equal = sum(min(t[2]) <= min(t[1]) and max(t[1]) <= max(t[2])
+                    for t in traces)
+        cells.append(f"{equal} of {len(traces)}")
+        print("| " + " | ".join(cells) + " |", file=out)
+
+
+def write_recordings(found, out):
+    print("| recording | " + " | ".join(h for _, h, _ in SHOWN) + " |",
+          file=out)
+    print("|---" * (len(SHOWN) + 1) + "|", file=out)
+    for trace in sorted(found["cupy"]):
+        cells = [f"`{trace}`"]
+        for kind, _, _ in SHOWN:
+            row = found[kind].get(trace)
+            cells.append("-" if not row else
+                         f"{span(row[1], row[0])} / {span(row[2], row[0])}")
+        print("| " + " | ".join(cells) + " |", file=out)
+
+
+def write_run_ahead(found, out):
+    path = os.path.join(HERE, "data", "run_ahead.csv")
+    with open(path, encoding="utf-8") as file:
+        device = file.readline().strip("# \n")
+        rows = list(csv.DictReader(file))
+    peaks = {(r["kind"], r["trace"]): int(r["reserved_high_bytes"])
+             for r in rows}
+    print(f"Measured by {device.rsplit('; ', maxsplit=1)[-1]} on "
+          f"{device.rsplit('; ', maxsplit=1)[0]}.\n", file=out)
+    print("| synchronized | over the simulated pool: mean, least to most | "
+          "equal to it |", file=out)
+    print("|---|---|---|", file=out)
+    for kind, heading in KINDS:
+        ratios = [peaks[kind, trace] / row[2][0]
+                  for trace, row in found["async"].items()]
+        print(f"| {heading} | {geometric(ratios):.3f}, {min(ratios):.3f} to "
+              f"{max(ratios):.3f} | {sum(r == 1 for r in ratios)} of "
+              f"{len(ratios)} |", file=out)
+
+
+HEAD = """# Real allocators and their policies
+
+Made by `allocators_table.py`; do not edit. The requests of 20 recordings (at most
+40,000 events each) were replayed through the real allocators on an H100: RMM 26.10,
+CuPy 14.2, the CUDA driver's pool (cudaMallocAsync) and JAX 0.11. The same requests
+are replayed here by the policies. Numbers are peak reserved over the peak of the
+requested bytes. `tests/check_allocators.py --misses` compares the rows one by one,
+also those with a limit, and prints the first difference of each miss.
+"""
+
+CUPY = f"""
+CuPy's pool is not deterministic: among free blocks of equal size it takes one out of
+a Python set, whose order depends on addresses in host memory. "real" is the range of
+three runs, "simulated" that of {SEEDS} seeds (`cupy:seed=N`), and "equal" counts the
+recordings whose real range lies within the simulated one. `rmm_pool` searches other
+streams in the order of the addresses of their events, which no trace holds; one of
+40 rows differs for that reason.
+"""
+
+DRIVER = """
+## How far the host runs ahead of the driver's pool
+
+With a synchronization after every free, the simulated pool is equal to the real one
+in every change of its size. Without one, the real pool holds more: it neither merges
+nor remaps memory of a free whose completion it has not seen. How much more depends
+on how often the program synchronizes and on how far the device is behind, which no
+trace holds. So `cuda_async` is exact for a program that synchronizes often, and a
+lower estimate for others; `cuda_async:sync=N` assumes a synchronization after every
+N requests.
+"""
+
+
+def main():
+    path = os.path.join(CHECK.SHARED, "oracle", "allocators.jsonl.xz")
+    if not os.path.exists(path):
+        print(f"skipped: no file {path}")
+        return 77
+    with lzma.open(path, "rt") as file:
+        rows = [json.loads(line) for line in file]
+    with tempfile.TemporaryDirectory() as folder:
+        found = gather(rows, CHECK.Streams(folder))
+    page = os.path.join(HERE, "allocators.md")
+    with open(page, "w", encoding="utf-8") as out:
+        print(HEAD, file=out)
+        write_summary(found, out)
+        print(CUPY, file=out)
+        print("## Each recording: real / simulated\n", file=out)
+        write_recordings(found, out)
+        print(DRIVER, file=out)
+        write_run_ahead(found, out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
