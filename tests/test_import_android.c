@@ -36,6 +36,9 @@ static const struct log_row rows[] = {
      "1 failed requests"},
     {"times behind a call are passed over",
      "7: malloc 0x10 5 100 200\n7: free 0x10 300 400\n", "+0:5 -0", NULL},
+    {"times behind a realloc are passed over too",
+     "7: malloc 0x10 5\n7: realloc 0x20 0x10 9 100 200\n", "+0:5 +1:9 -0",
+     NULL},
     {"lines may end as on Windows, or not at all",
      "7: malloc 0x10 5\r\n\r\n7: free 0x10", "+0:5 -0", NULL},
 };

@@ -169,6 +169,7 @@ static const struct {
     {"id,lower,upper,size\n0,4,9,9223372036854775807\n", "sizes below 2^54"},
     {"id,lower,upper,end,size\n0,4,9,9,512\n", "a known format"},
     {"id,lower,size\n0,4,512\n", "a known format"},
+    {"name,lower,upper,size\n0,4,9,512\n", "a known format"},
     {"id,lower,upper,size,size\n0,4,9,512,512\n", "a known format"},
     /* The quoted input is cut at 60 characters. */
     {"id,lower,upper,size\n0,4,9,"

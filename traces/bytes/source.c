@@ -50,11 +50,10 @@ static enum frag_err read_file(struct stage *file, unsigned char *to,
                                size_t room, size_t *made, struct frag_error *e)
 {
     struct frag_source *s = file->state;
-    ssize_t n;
+    /* A signal handler of a program cancels: a read() that it interrupts is not
+     * repeated, because a FIFO may stay silent. */
+    const ssize_t n = read(s->fd, to, room);
 
-    do
-        n = read(s->fd, to, room);
-    while (n < 0 && errno == EINTR);
     if (n < 0)
         return frag_fail(e, FRAG_IO, "%s: cannot read it: %s", s->name,
                          strerror(errno));
