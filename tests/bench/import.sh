@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # import.sh [PAIRS]: the rates of the importers, as a table: MB and events for
-# each second of user time of `fragsim info`, beside the user time of wc -l on
-# the same file, and the peak of memory. The logs are those of long_logs.py;
-# .xz rows compare with `xzcat | wc -c`. Each number is the best of 3 runs.
+# each second of processor time of `fragsim info`, beside that of wc -l on the
+# same file, and the peak of memory of a reader that gets the log from a pipe.
+# The logs are those of long_logs.py; the .xz row compares with `xzcat | wc -c`.
+# Each number is the best of 3 runs.
 #
 # Environment: FRAGSIM (the tool, a Release build).
 set -euo pipefail
@@ -12,9 +13,9 @@ tool=${FRAGSIM:-$here/../../build/fragsim}
 pairs=${1:-500000}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-TIMEFORMAT=%U
+TIMEFORMAT='%U %S'
 
-# best COMMAND...: the least user time of three runs, in seconds. A command that
+# best COMMAND...: the least processor time of three runs, in seconds. A command that
 # fails ends the benchmark.
 best() {
     "$@" >"$folder/out" 2>&1 || {
@@ -22,15 +23,18 @@ best() {
         cat "$folder/out" >&2
         return 1
     }
-    for _ in 1 2 3; do { time "$@" >"$folder/out" 2>&1; } 2>&1; done | sort -n |
-        head -n 1
+    for _ in 1 2 3; do { time "$@" >"$folder/out" 2>&1; } 2>&1; done |
+        awk '{ print $1 + $2 }' | sort -n | head -n 1
 }
 
-# The peak of memory in KiB.
+# The peak of memory in KiB. Pages of a mapped file would count, so the log
+# comes from a pipe.
 peak() {
     python3 -c 'import os, subprocess, sys
-run = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(os.wait4(run.pid, 0)[2].ru_maxrss)' "$tool" info "$1"
+log = subprocess.Popen(["cat", sys.argv[2]], stdout=subprocess.PIPE)
+run = subprocess.Popen([sys.argv[1], "info", "-"], stdin=log.stdout,
+                       stdout=subprocess.DEVNULL)
+print(os.wait4(run.pid, 0)[2].ru_maxrss)' "$tool" "$1"
 }
 
 count_xz() { xzcat "$1" | wc -c; }
@@ -48,7 +52,7 @@ row() {
                n, s, b / 1e6 / s, n / 1e6 / s, b / 1e6 / o, kib / 1024 }'
 }
 
-printf '%-14s %7s %9s %8s %7s %9s %8s %9s\n' format MB events user_s MB/s \
+printf '%-14s %7s %9s %8s %7s %9s %8s %9s\n' format MB events cpu_s MB/s \
     Mevents/s 'wc MB/s' peak_MiB
 for format in csv static rmm rocprof android umpire kineto mtrace heaptrack \
     heaptrack_raw torch record; do
