@@ -24,7 +24,9 @@ enum { EVENTS = 160, MOST = 4 * EVENTS * 4, MARK = 100, SEEDS = 40 };
 struct entry {
     int op; /* enum frag_op, or MARK */
     int block;
-    uint64_t bytes, stream, pool, time;
+    uint64_t bytes, pool, time;
+    uint64_t stream; /* of a FREE: 1 + the handle of the stream on which it was
+                        freed, 0: that of its ALLOC */
     int site;
     int place, rank, order;
     bool is_initial;
@@ -57,13 +59,32 @@ static struct entry *push(struct list *l, int op, int block)
     return e;
 }
 
+static const struct entry *alloc_of(const struct list *l, int block)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->items[i].op == FRAG_ALLOC && l->items[i].block == block)
+            return &l->items[i];
+    return NULL;
+}
+
+static bool has_free_streams; /* of the list that is made */
+
+static void release(struct list *l, int block)
+{
+    const uint64_t own = alloc_of(l, block)->stream;
+    const uint64_t on = handles[roll(3)];
+
+    push(l, FRAG_FREE, block)->stream =
+        has_free_streams && on != own ? 1 + on : 0;
+}
+
 /* One random event of a block that is in use. */
 static void use(struct list *l, int block, int *states)
 {
     const unsigned what = roll(6);
 
     if (states[block] == 2 || what > 2)
-        push(l, FRAG_FREE, block);
+        release(l, block);
     else if (what == 0)
         push(l, FRAG_FREE_REQUESTED, block);
     else
@@ -105,6 +126,7 @@ static void make(struct list *l, uint64_t seed, int initial)
     int blocks = 0;
 
     state = seed * 2654435761u + 99;
+    has_free_streams = roll(3) > 0;
     l->count = 0;
     memset(states, 0, sizeof(states));
     for (int i = 0; i < initial; i++)
@@ -152,14 +174,6 @@ static int events_of(const struct list *l)
     return n;
 }
 
-static const struct entry *alloc_of(const struct list *l, int block)
-{
-    for (int i = 0; i < l->count; i++)
-        if (l->items[i].op == FRAG_ALLOC && l->items[i].block == block)
-            return &l->items[i];
-    return NULL;
-}
-
 static bool has_block(int op)
 {
     return op != MARK && op != FRAG_EMPTY_CACHE;
@@ -180,10 +194,11 @@ static void settle_times(struct list *l, const bool *moved)
 }
 
 /* The list as text, one line for each entry; blocks are numbered by their
- * ALLOCs. */
+ * ALLOCs. A FREE on the stream of its ALLOC is one without a stream. */
 static char *describe(const struct list *l)
 {
     static int names[MOST];
+    static uint64_t own[MOST];
     size_t size;
     char *text = NULL;
     FILE *out = open_memstream(&text, &size);
@@ -196,11 +211,16 @@ static char *describe(const struct list *l)
             fprintf(out, "mark\n");
             continue;
         }
-        if (e->op == FRAG_ALLOC)
+        if (e->op == FRAG_ALLOC) {
             names[e->block] = blocks++;
+            own[e->block] = e->stream;
+        }
         fprintf(out, "%s %d %llu %llu %llu %llu %s%s\n", frag_op_names[e->op],
                 has_block(e->op) ? names[e->block] : 0,
-                (unsigned long long)e->bytes, (unsigned long long)e->stream,
+                (unsigned long long)e->bytes,
+                e->op == FRAG_FREE && e->stream == 1 + own[e->block]
+                    ? 0ull
+                    : (unsigned long long)e->stream,
                 (unsigned long long)e->pool, (unsigned long long)e->time,
                 functions[e->site], e->is_initial ? " initial" : "");
     }
@@ -235,6 +255,19 @@ static frag_stream row_of(uint64_t handle)
     return handle == 0 ? 0 : handle == 7 ? 1 : 2;
 }
 
+/* The stream of an entry in the columns. Some lists state the stream of every
+ * FREE, also where it is that of the ALLOC. */
+static frag_stream column_of(const struct list *l, const struct entry *e)
+{
+    if (e->op != FRAG_FREE)
+        return row_of(e->stream);
+    if (e->stream)
+        return (frag_stream)(1 + row_of(e->stream - 1));
+    return l->items[0].bytes % 2
+               ? (frag_stream)(1 + row_of(alloc_of(l, e->block)->stream))
+               : 0;
+}
+
 static struct frag_trace *trace_of(const struct list *l, struct columns *c)
 {
     uint64_t n = 0, marks = 0;
@@ -251,7 +284,9 @@ static struct frag_trace *trace_of(const struct list *l, struct columns *c)
         c->op[n] = (uint8_t)e->op;
         c->id[n] = has_block(e->op) ? (uint32_t)e->block : 0;
         c->bytes[n] = e->bytes;
-        c->stream[n] = row_of(e->stream);
+        c->stream[n] = column_of(l, e);
+        if (e->op == FRAG_FREE && c->stream[n])
+            c->device.free_streams = true;
         c->pool[n] = (frag_pool)e->pool;
         c->time[n] = e->time;
         c->stack[n] = (uint32_t)e->site;
@@ -304,12 +339,29 @@ static int site_in(const struct frag_trace *t, uint32_t stack)
     return 0;
 }
 
+/* The handle of the stream of event i, as in struct entry. A FREE on the stream
+ * of its ALLOC, whose row is `own`, has no stream. */
+static uint64_t stream_in(const struct frag_device_trace *d, uint64_t i,
+                          frag_stream own)
+{
+    if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_RECORD_STREAM)
+        return d->streams[d->stream[i]];
+    if (d->op[i] != FRAG_FREE || !d->stream[i]) {
+        assert_int_equal(d->stream[i], 0);
+        return 0;
+    }
+    assert_true(d->free_streams);
+    assert_int_not_equal(d->stream[i], own + 1);
+    return 1 + d->streams[d->stream[i] - 1];
+}
+
 /* The events of the first device as a list. */
 static void list_of(const struct frag_trace *t, struct list *l)
 {
     static int holder[MOST];
+    static frag_stream own[MOST];
     const struct frag_device_trace *d = &t->devices[0];
-    uint64_t mark = 0;
+    uint64_t mark = 0, elsewhere = 0;
     int blocks = 0;
 
     l->count = 0;
@@ -323,19 +375,22 @@ static void list_of(const struct frag_trace *t, struct list *l)
         if (i == d->count)
             break;
         e = push(l, d->op[i], 0);
-        if (e->op == FRAG_ALLOC)
+        if (e->op == FRAG_ALLOC) {
             holder[d->id[i]] = blocks++;
+            own[d->id[i]] = d->stream[i];
+        }
         if (has_block(e->op))
             e->block = holder[d->id[i]];
         e->bytes = d->bytes[i];
-        if (e->op == FRAG_ALLOC || e->op == FRAG_RECORD_STREAM)
-            e->stream = d->streams[d->stream[i]];
+        e->stream = stream_in(d, i, own[d->id[i]]);
+        elsewhere += e->op == FRAG_FREE && e->stream;
         e->pool = d->pools[d->pool[i]].number;
         e->time = d->time ? d->time[i] : 0;
         e->site = d->stack ? site_in(t, d->stack[i]) : 0;
         e->is_initial = i < d->initial;
     }
     assert_int_equal(mark, d->mark_count);
+    assert_int_equal(d->free_streams, elsewhere > 0);
     number(l);
 }
 
@@ -869,6 +924,8 @@ static void naive_merge(const struct list *a, const struct list *b,
             e.time += shift;
             if (e.op == FRAG_ALLOC || e.op == FRAG_RECORD_STREAM)
                 e.stream = 901 + row_of(e.stream);
+            else if (e.op == FRAG_FREE && e.stream)
+                e.stream = 1 + 901 + row_of(e.stream - 1);
         }
         to->items[to->count++] = e;
     }

@@ -217,6 +217,36 @@ static enum frag_err vacate(struct track *t, uint32_t slot)
     return FRAG_OK;
 }
 
+/* 1 + the row of the stream on which event i, a FREE, was freed; 0 if that is
+ * the stream of its block. */
+static frag_stream freed_on(const struct source *s, uint64_t i)
+{
+    const struct frag_device_trace *d = s->device;
+    const frag_stream own = d->stream[s->blocks.lives[s->blocks.of[i]].alloc];
+
+    if (!d->free_streams || !d->stream[i] || d->stream[i] == own + 1)
+        return 0;
+    return (frag_stream)(1 + s->streams[d->stream[i] - 1]);
+}
+
+static enum frag_err fill_stream(struct track *t, const struct source *s,
+                                 uint64_t i)
+{
+    const struct frag_device_trace *d = s->device;
+    frag_stream *stream = &t->stream[t->out.count - 1];
+
+    if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_RECORD_STREAM)
+        *stream = s->streams[d->stream[i]];
+    if (d->op[i] == FRAG_FREE)
+        *stream = freed_on(s, i);
+    if (d->op[i] == FRAG_FREE && *stream && t->stream_count == ROWS_MAX)
+        return edit_fail(t->making,
+                         "a device on which blocks are freed on other streams "
+                         "has at most %d streams",
+                         ROWS_MAX - 1);
+    return FRAG_OK;
+}
+
 /* Fills the row of the last event from event i of the source. */
 static enum frag_err fill(struct track *t, struct source *s, uint64_t i)
 {
@@ -224,8 +254,7 @@ static enum frag_err fill(struct track *t, struct source *s, uint64_t i)
     const uint64_t n = t->out.count - 1;
 
     t->bytes[n] = d->bytes[i];
-    if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_RECORD_STREAM)
-        t->stream[n] = s->streams[d->stream[i]];
+    FRAG_TRY(fill_stream(t, s, i));
     if (d->op[i] == FRAG_ALLOC)
         t->pool[n] = s->pools[d->pool[i]];
     if (t->has_time && d->time)
@@ -342,6 +371,18 @@ static int by_handle(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* What the column adds to the row of a stream: 1 for a FREE. */
+static frag_stream stream_base(const struct track *t, uint64_t i)
+{
+    return t->op[i] == FRAG_FREE;
+}
+
+static bool has_stream(const struct track *t, uint64_t i)
+{
+    return t->op[i] == FRAG_ALLOC || t->op[i] == FRAG_RECORD_STREAM ||
+           (t->op[i] == FRAG_FREE && t->stream[i]);
+}
+
 /* Sorts the streams that events use, and renumbers the column. */
 static bool sort_streams(struct track *t)
 {
@@ -352,8 +393,8 @@ static bool sort_streams(struct track *t)
     const bool fine = used && is_used && row;
 
     for (uint64_t i = 0; fine && i < t->out.count; i++)
-        if (t->op[i] == FRAG_ALLOC || t->op[i] == FRAG_RECORD_STREAM)
-            is_used[t->stream[i]] = true;
+        if (has_stream(t, i))
+            is_used[t->stream[i] - stream_base(t, i)] = true;
     for (uint64_t k = 0; fine && k < t->stream_count; k++)
         if (is_used[k])
             used[count++] = t->streams[k];
@@ -363,7 +404,9 @@ static bool sort_streams(struct track *t)
         while (is_used[k] && used[row[k]] != t->streams[k])
             row[k]++;
     for (uint64_t i = 0; fine && i < t->out.count; i++)
-        t->stream[i] = is_used[t->stream[i]] ? row[t->stream[i]] : 0;
+        if (has_stream(t, i))
+            t->stream[i] = (frag_stream)(row[t->stream[i] - stream_base(t, i)] +
+                                         stream_base(t, i));
     if (fine && count) {
         memcpy(t->streams, used, (size_t)count * sizeof(*used));
         t->stream_count = count;
@@ -435,7 +478,11 @@ enum frag_err track_finish(struct track *t, struct frag_trace *trace,
                            struct frag_device_trace *out)
 {
     /* Columns that are empty still exist. */
-    if (!grow_columns(t) || !sort_streams(t) || !drop_pools(t))
+    if (!grow_columns(t) ||
+        frag_build_free_streams(t->op, t->id, t->stream, t->out.count,
+                                t->out.slots,
+                                &t->out.free_streams) != FRAG_OK ||
+        !sort_streams(t) || !drop_pools(t))
         return no_memory(t);
     point(t, out);
     if (!keep(trace, &t->op) || !keep(trace, &t->id) ||

@@ -182,6 +182,8 @@ static enum frag_err play_use(struct extension *x, uint64_t i, uint32_t block)
         return FRAG_OK;
     FRAG_TRY(append(x, i));
     x->id[x->out.count - 1] = b->slot;
+    if (op == FRAG_FREE && x->stream[x->out.count - 1] == b->stream + 1)
+        x->stream[x->out.count - 1] = 0; /* the counterpart's own stream */
     if (op == FRAG_FREE_REQUESTED)
         b->state = BLOCK_PENDING;
     if (op != FRAG_FREE)
