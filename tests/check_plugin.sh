@@ -172,7 +172,7 @@ code=0
 said=$("$fragsim" replay small.csv -p ./bump.so --check --no-check 2>&1) || code=$?
 same "exit code of both options" "$code" 2
 same "words for both options" "$said" \
-    "fragsim replay: --check and --no-check contradict each other: give one of them"
+    "fragsim replay: --check and --no-check contradict each other: pass one of them"
 
 # refused POLICY WORDS...: fragsim exits for wrong use, and prints only WORDS.
 refused() {

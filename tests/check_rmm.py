@@ -72,6 +72,67 @@ def check_free_streams(log):
     print(f"frees on another stream: {peaks[0]} bytes, without: {peaks[1]}")
 
 
+def rows_of(path):
+    """The rows of a log without the address, which an edit drops."""
+    with open(path, encoding="utf-8") as file:
+        return [row.split(",")[:3] + row.split(",")[4:] for row in file]
+
+
+def run(*arguments):
+    """Returns the lines on stderr, without the name of the file."""
+    done = subprocess.run([TOOL, *arguments], text=True, check=True,
+                          capture_output=True)
+    return [line.split(": ", 1)[1] for line in done.stderr.splitlines()]
+
+
+def check_edited_free_streams(log):
+    """An edit that keeps all events keeps the streams of frees, and the notes
+    of the trace once each. Repetitions have them too, each way."""
+    with tempfile.TemporaryDirectory() as folder:
+        def at(name):
+            return os.path.join(folder, name)
+
+        # An edit has no answers, so a request that failed is one like others.
+        served = at("served.h5")
+        run("edit", log, "-o", served, "-e", "scale:factor=1")
+        said = run("edit", served, "-o", at("edited.h5"), "-e",
+                   "slice:events=0..")
+        notes = run("export", at("edited.h5"), "--to", "rmm", "-o",
+                    at("edited.csv"))
+        run("export", served, "--to", "rmm", "-o", at("whole.csv"))
+        run("export", log, "--to", "rmm", "-o", at("log.csv"))
+        for found in (said, notes):
+            assert found and len(found) == len(set(found)), found
+        with open(at("edited.csv"), "rb") as x, open(at("whole.csv"), "rb") as y:
+            assert x.read() == y.read()
+        expected = rows_of(at("log.csv"))
+        edited = rows_of(at("edited.csv"))
+        if any("allocate failure" in row for row in expected):
+            edited = [row for row in edited if row in expected]
+            expected = [row for row in expected if "allocate failure" not in row]
+        assert edited == expected
+
+        run("import", log, "--repeat", "2", "-o", at("import.h5"))
+        run("edit", log, "-e", "repeat:times=2", "-o", at("edit.h5"))
+        for pair in ((log, at("edited.h5")), (at("import.h5"), at("edit.h5"))):
+            for policy in ("rmm_pool", "cuda_async:opportunistic=no"):
+                peaks = [results("replay", path, "-q", "-p", policy)[0]
+                         ["peak_reserved_bytes"] for path in pair]
+                assert peaks[0] == peaks[1], (pair, policy, peaks)
+    print(f"{os.path.basename(log)}: edits keep the streams of frees")
+
+
+def check_words(log):
+    """What is PyTorch's is not said of RMM's log."""
+    for verb in ("top", "summary"):
+        done = subprocess.run([TOOL, verb, log, "-q"], text=True, check=True,
+                              capture_output=True)
+        assert "PyTorch" not in done.stdout, done.stdout
+        assert "_record_memory_history" not in done.stdout, done.stdout
+        assert ("formats have stacks" if verb == "top" else
+                " torch memory summary, device ID 0 ") in done.stdout, done.stdout
+
+
 def main():
     for log, statistics, replays in LOGS:
         if not os.path.exists(log):
@@ -86,6 +147,8 @@ def main():
         print(f"{os.path.basename(log)}: {counts['total_count']} allocations, "
               f"peak {counts['peak_bytes']} bytes, as RMM counts")
     check_free_streams(LOGS[0][0])
+    check_edited_free_streams(LOGS[0][0])
+    check_words(LOGS[0][0])
     return 0
 
 

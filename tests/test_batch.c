@@ -273,7 +273,7 @@ static void a_search_needs_a_capacity(void **state)
 
     f->q.capacity = FRAG_UNLIMITED;
     assert_int_equal(batch_answer(&f->q, &a, &e), FRAG_INVALID);
-    assert_non_null(strstr(e.text, "give a capacity"));
+    assert_non_null(strstr(e.text, "pass a capacity"));
     batch_close(&a);
 }
 

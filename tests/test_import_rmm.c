@@ -227,6 +227,29 @@ static void a_trace_file_keeps_the_streams_of_frees(void **state)
     frag_trace_close(again);
 }
 
+/* The frees between two repetitions are on the streams of their blocks. */
+static void a_repeated_trace_keeps_the_streams_of_frees(void **state)
+{
+    static char wanted[512], found[512];
+    static const char log[] = HEADER "0,00:00:00.000000,allocate,0x100,300,1\n"
+                                     "0,00:00:00.000001,allocate,0x900,5,2\n"
+                                     "0,00:00:00.000002,free,0x100,300,3\n";
+    struct frag_trace *t, *twice;
+
+    (void)state;
+    assert_int_equal(log_open(log, &t), FRAG_OK);
+    log_describe(t, found, sizeof(found));
+    snprintf(wanted, sizeof(wanted), "%s -1 %s", found, found);
+    assert_non_null(strstr(wanted, "-0@3 -1 +0:300@1"));
+    if (frag_trace_write(t, written, 2, &log_error) != FRAG_OK ||
+        frag_trace_open(written, NULL, &twice, &log_error) != FRAG_OK)
+        fail_msg("%s", log_error.text);
+    log_describe(twice, found, sizeof(found));
+    assert_string_equal(found, wanted);
+    frag_trace_close(t);
+    frag_trace_close(twice);
+}
+
 /* Blocks without recorded addresses get addresses that do not overlap. */
 static void addresses_are_invented_where_none_are_recorded(void **state)
 {
@@ -308,6 +331,7 @@ int main(void)
         cmocka_unit_test(times_go_on_after_midnight),
         cmocka_unit_test(a_written_log_reads_back_equal),
         cmocka_unit_test(a_trace_file_keeps_the_streams_of_frees),
+        cmocka_unit_test(a_repeated_trace_keeps_the_streams_of_frees),
         cmocka_unit_test(addresses_are_invented_where_none_are_recorded),
         cmocka_unit_test(addresses_beyond_64_bits_are_refused),
         cmocka_unit_test(a_free_on_a_stream_beyond_the_table_is_refused),

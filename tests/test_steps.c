@@ -14,6 +14,7 @@
 #include "tests/dead_job.h"
 #include "traces/steps/align.h"
 #include "traces/steps/complete.h"
+#include "traces/steps/extend.h"
 #include "traces/steps/predict.h"
 
 static struct frag_error error;
@@ -47,6 +48,84 @@ static struct frag_trace *completed(const struct job *j, uint64_t further,
     assert_non_null(t);
     assert_int_equal(frag_trace_complete(t, &options, c, &error), FRAG_OK);
     return t;
+}
+
+/* ---- the streams of frees ---- */
+
+/* Frees of blocks of an odd number of MiB are on the second stream, which no
+ * ALLOC of the recording uses; later columns of the trace that is completed
+ * have other sizes, but each free is where its counterpart is. */
+static void the_streams_of_frees_are_carried_on(void **state)
+{
+    static const uint64_t streams[] = {0, 9};
+    const struct job j = {.steps = 12, .dies_in = 10, .dies_at = 9};
+    struct frag_trace *t = job_trace(&j);
+    struct frag_device_trace *d = &t->devices[0];
+    frag_stream *stream = calloc(d->count + 1, sizeof(*stream));
+    frag_size *held = calloc(d->slots + JOB_BLOCKS, sizeof(*held));
+    struct frag_completion c;
+    uint64_t elsewhere = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < d->count; i++) {
+        held[d->id[i]] = d->op[i] == FRAG_ALLOC ? d->bytes[i] : held[d->id[i]];
+        stream[i] = d->op[i] == FRAG_FREE && held[d->id[i]] >> 20 & 1 ? 2 : 0;
+    }
+    d->stream = stream;
+    d->streams = streams;
+    d->stream_count = 2;
+    d->free_streams = true;
+    assert_int_equal(frag_trace_complete(t, NULL, &c, &error), FRAG_OK);
+    assert_true(c.added_steps >= 1 && d->free_streams);
+    for (uint64_t i = 0; i < d->count; i++) {
+        held[d->id[i]] = d->op[i] == FRAG_ALLOC ? d->bytes[i] : held[d->id[i]];
+        if (d->op[i] != FRAG_FREE)
+            continue;
+        assert_int_equal(d->stream[i], held[d->id[i]] >> 20 & 1 ? 2 : 0);
+        elsewhere += i >= d->count - d->added && d->stream[i];
+    }
+    assert_true(elsewhere >= c.added_steps);
+    free(held);
+    frag_trace_close(t);
+    free(stream);
+}
+
+/* A block that stands for one of another stream may be of the stream of its
+ * free: the FREE then states none. */
+static void a_counterpart_of_another_stream_is_freed_on_its_own(void **state)
+{
+    static const uint8_t op[] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_FREE};
+    static const uint32_t id[] = {0, 1, 0};
+    static const uint64_t bytes[] = {512, 512, 0}, streams[] = {0, 9};
+    static const frag_stream stream[] = {0, 1, 2};
+    static const frag_pool pool[] = {0, 0, 0};
+    static const struct frag_pool_id pools[] = {{0, 0}};
+    const struct frag_device_trace d = {.slots = 2,
+                                        .count = 3,
+                                        .op = op,
+                                        .id = id,
+                                        .bytes = bytes,
+                                        .stream = stream,
+                                        .pool = pool,
+                                        .stream_count = 2,
+                                        .pool_count = 1,
+                                        .streams = streams,
+                                        .pools = pools,
+                                        .free_streams = true};
+    struct extension x;
+    struct blocks blocks;
+
+    (void)state;
+    assert_int_equal(blocks_open(&d, d.count, &blocks, &error), FRAG_OK);
+    assert_int_equal(extension_open(&x, &d, &blocks, &error), FRAG_OK);
+    x.counterpart[0] = 1;
+    assert_int_equal(extension_play(&x, 2, 0), FRAG_OK);
+    assert_int_equal(x.out.count, 4);
+    assert_int_equal(x.out.stream[2], 2);
+    assert_int_equal(x.out.id[3], 1);
+    assert_int_equal(x.out.stream[3], 0);
+    extension_close(&x);
+    blocks_close(&blocks);
 }
 
 /* ---- steps ---- */
@@ -432,6 +511,8 @@ static void sizes_follow_the_shape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_streams_of_frees_are_carried_on),
+        cmocka_unit_test(a_counterpart_of_another_stream_is_freed_on_its_own),
         cmocka_unit_test(steps_are_found_without_marks),
         cmocka_unit_test(marks_win),
         cmocka_unit_test(noise_has_no_steps),

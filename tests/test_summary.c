@@ -44,7 +44,7 @@ static void assert_has(const char *text, const char *line)
  * thousand on. */
 static void units_are_those_of_pytorch(void **state)
 {
-    struct summary s = {.device = 12, .has_pools = true};
+    struct summary s = {.device = 12, .has_pools = true, .is_pytorch = true};
     struct frag_torch_count(*stat)[FRAG_TORCH_POOLS_COUNT] = s.counters.stat;
     char *text;
 

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const frag_op_names[FRAG_OP_COUNT] = {
 #define X(name, text) [FRAG_##name] = text,
@@ -17,6 +18,11 @@ const char *const frag_action_names[FRAG_ACTION_COUNT] = {
     FRAG_ACTIONS(X)
 #undef X
 };
+
+bool frag_trace_is_snapshot(const struct frag_trace *t)
+{
+    return !strcmp(t->format, "torch");
+}
 
 const struct frag_device_trace *frag_trace_device(const struct frag_trace *t,
                                                   uint32_t device)

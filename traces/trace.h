@@ -322,6 +322,10 @@ enum frag_err frag_trace_check(const struct frag_device_trace *device,
 const struct frag_device_trace *frag_trace_device(const struct frag_trace *t,
                                                   uint32_t device);
 
+/* Whether the input was a snapshot of PyTorch's allocator. A trace file does
+ * not state it: false. */
+bool frag_trace_is_snapshot(const struct frag_trace *t);
+
 /* The words of FRAG_OPS and FRAG_ACTIONS, by enum value. */
 extern const char *const frag_op_names[FRAG_OP_COUNT];
 extern const char *const frag_action_names[FRAG_ACTION_COUNT];

@@ -273,7 +273,7 @@ enum frag_err batch_answer(const struct batch_question *q,
     if (!q->at_count && q->capacity == FRAG_UNLIMITED)
         return frag_fail(e, FRAG_INVALID,
                          "the largest batch size of an unlimited device is "
-                         "not finite: give a capacity, such as -c 12GiB, or "
+                         "not finite: pass a capacity, such as -c 12GiB, or "
                          "the batch sizes, such as --at 8,16");
     out->largest = calloc(q->policy_count + 1, sizeof(*out->largest));
     out->low_largest = calloc(q->policy_count + 1, sizeof(*out->low_largest));

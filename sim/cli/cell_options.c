@@ -32,7 +32,7 @@ enum frag_err cell_settings_read(const struct cell_values *v,
 
     if (v->check && v->no_check)
         return frag_fail(e, FRAG_INVALID,
-                         "--check and --no-check contradict each other: give "
+                         "--check and --no-check contradict each other: pass "
                          "one of them");
     if (v->costs)
         FRAG_TRY(frag_costs_read(v->costs, &s.costs, e));

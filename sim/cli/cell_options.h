@@ -89,7 +89,7 @@ struct cell_values {
      "verify every block that the policy allocates: it is aligned, lies "      \
      "inside allocated device memory, and overlaps no live block "             \
      "(slower)" CONTENTS ". A policy in a shared library is always verified "  \
-     "in this way, unless --no-check is given",                                \
+     "in this way, unless --no-check is passed",                                \
      OPTION_SWITCH, AT(cell.check), NULL},                                     \
     {"no-check", 0, NULL,                                                      \
      "do not verify the policies in shared libraries either (faster)",         \

@@ -111,8 +111,8 @@ void frag_edits_describe(FILE *out)
           out);
     for (const struct edit_kind *k = edit_kinds; k->name; k++)
         describe(out, k);
-    fputs("  The keys that select requests; a request must match all that are "
-          "given:\n",
+    fputs("  The keys that select requests; a request must match all of an "
+          "edit:\n",
           out);
     describe_keys(out, "", EDIT_SELECT);
 }

@@ -13,7 +13,7 @@
 
 /* The keys of edits; keys.c describes each. */
 enum edit_key {
-    /* These select requests; a request must match all that are given. */
+    /* These select requests; a request must match all keys of an edit. */
     KEY_DEVICE,
     KEY_STREAM,
     KEY_POOL,

@@ -45,7 +45,7 @@ static bool all_on_line(const struct point *p, size_t n)
     return true;
 }
 
-/* The first of the two neighbours whose line gives the size at `batch`. */
+/* The first of the two neighbours whose line has the size at `batch`. */
 static size_t neighbour(const struct point *p, size_t n, double batch)
 {
     size_t i = 0;
@@ -55,8 +55,8 @@ static size_t neighbour(const struct point *p, size_t n, double batch)
     return i;
 }
 
-/* Chooses the two points that give the size at `batch`: both ends if all points
- * lie on one line, else the two nearest. */
+/* Chooses the two points that determine the size at `batch`: both ends if all
+ * points lie on one line, else the two nearest. */
 static enum scale_kind choose(const struct point *p, size_t n, double batch,
                               struct point two[2])
 {

@@ -170,7 +170,7 @@ static uint32_t most_frequent(const struct order *rows, uint64_t count)
     return best;
 }
 
-/* Gives the rows of one size that have no partner the curve of others. */
+/* The rows of one size that have no partner follow the curve of others. */
 static void follow(struct scaling *s, const struct order *rows, uint64_t count)
 {
     const uint32_t best = most_frequent(rows, count);
@@ -318,7 +318,7 @@ static enum frag_err check(const struct scale_recording *r, size_t count,
         if (i && r[i].batch == r[i - 1].batch)
             return frag_fail(e, FRAG_INVALID,
                              "batch size %" PRIu64 " has two recordings: "
-                             "%.100s and %.100s; give one of them",
+                             "%.100s and %.100s; pass one of them",
                              r[i].batch, r[i - 1].path, r[i].path);
     }
     return FRAG_OK;

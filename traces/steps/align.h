@@ -7,7 +7,7 @@
 
 /* A block in a sequence. */
 struct aligned {
-    uint32_t block; /* number that the caller gives it */
+    uint32_t block; /* number that the caller chose */
     frag_stream stream;
     frag_size bytes;
     uint64_t life; /* in events; FRAG_NEVER if it is not known. It does not

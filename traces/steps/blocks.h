@@ -1,8 +1,8 @@
 /* blocks.h - the lifetimes of the blocks in the first events of a trace: which
  * event allocates a block, and which event frees it.
  *
- * A slot of a trace serves many blocks, one after the other. This table gives
- * each of them a number of its own, in the order of their ALLOCs.
+ * A slot of a trace serves many blocks, one after the other. This table
+ * numbers them in the order of their ALLOCs.
  */
 #ifndef FRAG_TRACES_STEPS_BLOCKS_H
 #define FRAG_TRACES_STEPS_BLOCKS_H

@@ -199,10 +199,10 @@ static enum frag_err extend(struct extension *x, const struct frag_steps *s,
     return find_peak(x, &c->peak);
 }
 
-/* Gives the columns of the extension to the trace. NOMEM: those that were not
- * given are still the extension's. */
-static enum frag_err give(struct extension *x, struct frag_trace *t,
-                          struct frag_device_trace *d)
+/* Moves the columns of the extension to the trace. NOMEM: those that were not
+ * moved are still the extension's. */
+static enum frag_err hand_over(struct extension *x, struct frag_trace *t,
+                               struct frag_device_trace *d)
 {
     void **const columns[] = {
         (void **)&x->op,     (void **)&x->id,   (void **)&x->bytes,
@@ -242,7 +242,7 @@ static enum frag_err complete(struct frag_trace *t, struct frag_device_trace *d,
     if (err == FRAG_OK)
         err = extend(&x, steps, options, c);
     if (err == FRAG_OK)
-        err = give(&x, t, d);
+        err = hand_over(&x, t, d);
     extension_close(&x);
     blocks_close(&blocks);
     return err;

@@ -18,6 +18,14 @@ bool holders_has_stacks(const struct frag_trace *t,
     return false;
 }
 
+const char *holders_stacks_remedy(const struct frag_trace *t)
+{
+    return frag_trace_is_snapshot(t)
+               ? "torch.cuda.memory._record_memory_history() with "
+                 "context=\"all\", its default, records stacks"
+               : "`fragsim help formats' says which formats have stacks";
+}
+
 enum holders_by holders_best(const struct frag_trace *t,
                              const struct frag_device_trace *d)
 {
@@ -201,10 +209,9 @@ static enum frag_err check_needs(const struct holders *h, const char *filter,
 
     if ((needs == NEEDS_STACKS || filter) && !h->has_stacks)
         return frag_fail(e, FRAG_INVALID,
-                         "%s: the recording has no stacks, which %s needs; "
-                         "torch.cuda.memory._record_memory_history() with "
-                         "context=\"all\", its default, records them",
-                         h->trace->path, filter ? "a filter" : word);
+                         "%s: the recording has no stacks, which %s needs; %s",
+                         h->trace->path, filter ? "a filter" : word,
+                         holders_stacks_remedy(h->trace));
     if (needs == NEEDS_STEPS && !h->steps.count)
         return frag_fail(e, FRAG_INVALID,
                          "%s: no steps were found in the recording, which the "

@@ -75,6 +75,9 @@ struct holders {
 bool holders_has_stacks(const struct frag_trace *t,
                         const struct frag_device_trace *d);
 
+/* How a recording like this one has stacks: the end of a sentence. */
+const char *holders_stacks_remedy(const struct frag_trace *t);
+
 /* The grouping that shows most: by site, or by size without stacks. */
 enum holders_by holders_best(const struct frag_trace *t,
                              const struct frag_device_trace *d);

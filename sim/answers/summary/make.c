@@ -375,6 +375,8 @@ static void conclude(const struct watched *w, const struct frag_run *run,
         .is_recorded = !spec->params,
         .is_snapshot = is_snapshot(spec->device),
         .has_pools = w->is_torch,
+        .is_pytorch = w->is_torch &&
+                      (!spec->params || frag_trace_is_snapshot(spec->trace)),
         .counters = w->at_end,
         .fragmentation = fragmentation_of(run),
     };

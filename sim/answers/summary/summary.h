@@ -67,6 +67,8 @@ struct summary {
     bool is_snapshot; /* no event was recorded: only current values are known,
                          those of the moment of the snapshot */
     bool has_pools;   /* the policy has PyTorch's large and small pools */
+    bool is_pytorch;  /* the program was recorded by PyTorch, and the policy
+                         has its pools: the title is that of PyTorch */
     /* A counter that is not known is SUMMARY_UNKNOWN. Without pools, only
      * FRAG_TORCH_ALL is set. */
     struct frag_torch_counters counters;

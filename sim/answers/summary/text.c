@@ -134,7 +134,7 @@ static void put_title(const struct summary *s, FILE *out)
 {
     char title[128];
 
-    if (s->has_pools) {
+    if (s->is_pytorch) {
         fprintf(out,
                 "|%18sPyTorch CUDA memory summary, device ID %-17" PRIu32
                 " |\n",

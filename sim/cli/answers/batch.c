@@ -59,7 +59,7 @@ static enum frag_err check_reach(const struct command *c,
     if (reach->reach == FRAG_REACH_NO_STEP)
         return frag_fail(e, FRAG_INVALID,
                          "%.300s: the job died before a step was complete, so "
-                         "the recording does not show what a step needs; give "
+                         "the recording does not show what a step needs; pass "
                          "recordings at smaller batch sizes",
                          t->path);
     if (reach->reach != FRAG_REACH_WHOLE && c->values->cell.as_recorded)
@@ -198,7 +198,7 @@ static enum frag_err read_policies(struct command *c, struct frag_error *e)
         for (size_t k = 0; k < i; k++)
             if (!strcmp(c->policies[k].text, c->policies[i].text))
                 return frag_fail(e, FRAG_INVALID,
-                                 "-p %.200s is given twice; give it once",
+                                 "-p %.200s appears twice; pass it once",
                                  c->policies[i].text);
         FRAG_TRY(policy_choice_params(&c->policies[i], last->trace->settings,
                                       last->trace->path, &c->params[i], e));
@@ -362,7 +362,7 @@ const struct verb verb_batch = {
         "replayed. low_largest and high_largest in JSON are the largest batch "
         "that fits in all replays, and in at least one.\n\n"
         "A recording of a job that died is completed; if the "
-        "job died before a step was complete, it is refused. Give --limit if "
+        "job died before a step was complete, it is refused. Pass --limit if "
         "the recorded allocator had a memory limit: retries of allocations "
         "are otherwise taken for empty_cache calls.",
     .example = "fragsim batch 4=run4.pickle 8=run8.pickle --at 12,16 -c 24GiB",

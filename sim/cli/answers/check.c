@@ -81,7 +81,7 @@ static int misused(const struct call *call, const struct values *v)
                                 "neither: there is nothing to check");
     if (v->threshold > 0 && !v->poll)
         return cli_misuse(call, "--threshold is for the monitors of --poll: "
-                                "give --poll LIST as well");
+                                "pass --poll LIST as well");
     return outputs_check(call, &v->outputs);
 }
 

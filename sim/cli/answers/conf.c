@@ -204,7 +204,7 @@ static int check_options(const struct call *call, const struct values *v)
     if (v->keys && v->trace)
         return cli_misuse(call, "--keys replays nothing; leave out --trace");
     if (v->capacity && !v->trace)
-        return cli_misuse(call, "--capacity is for a replay; give --trace");
+        return cli_misuse(call, "--capacity is for a replay; pass --trace");
     return cli_may_write(call, v->json, v->force);
 }
 

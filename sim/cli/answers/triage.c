@@ -287,7 +287,7 @@ static void put_cause(const char *text, FILE *out)
             (int)evidence_length, evidence);
 }
 
-/* The reason that a line of tune gives: what follows the name of the trace. */
+/* The reason in a line of tune: what follows the name of the trace. */
 static void put_reason(const char *text, FILE *out)
 {
     const char *found = text ? strstr(text, "no allocator can help") : NULL;

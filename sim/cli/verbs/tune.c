@@ -332,7 +332,7 @@ static int check_options(const struct call *call, const struct values *v)
                                 "--tolerance");
     if (v->simplest && v->capacity == FRAG_UNLIMITED)
         return cli_misuse(call, "--simplest looks for a setting that survives "
-                                "a capacity; give --capacity");
+                                "a capacity; pass --capacity");
     if (sink_is_stdout(v->verify))
         return cli_misuse(call, "--verify-with writes several files, and not "
                                 "to stdout");

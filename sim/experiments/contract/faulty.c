@@ -52,7 +52,7 @@ static void faulty_drop(struct faulty *f, frag_addr addr, frag_size size,
         f->held[i] = f->held[--f->count];
     }
     if (dropped != size)
-        f->misuse = "gave back what it did not hold";
+        f->misuse = "returned what it did not hold";
 }
 
 static enum frag_err faulty_segment_alloc(struct frag_backend *mem,

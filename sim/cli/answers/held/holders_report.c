@@ -63,10 +63,10 @@ static void say_filter(const struct holders *h, const struct holders_view *v,
 void holders_say_stacks(const struct holders *h, FILE *out)
 {
     if (!h->has_stacks)
-        fputs("The recording has no stacks, so the code that holds the blocks "
-              "is not known; torch.cuda.memory._record_memory_history() "
-              "with context=\"all\", its default, records stacks.\n",
-              out);
+        fprintf(out,
+                "The recording has no stacks, so the code that holds the "
+                "blocks is not known; %s.\n",
+                holders_stacks_remedy(h->trace));
 }
 
 /* The age of the group's oldest block. */
