@@ -16,6 +16,13 @@ static void on_opened(void *user, struct frag_heap *heap)
     frag_torch_observe(heap, &c->observer);
 }
 
+/* The event to which the first action of the replay belongs: a replay that
+ * adopts the start layout skips the events that rebuild it. */
+static uint64_t first_event(const struct frag_device_trace *d)
+{
+    return d->recorded.start.segment_count ? d->initial : 0;
+}
+
 static void count_recorded(struct checked_run *c)
 {
     struct frag_validation *v = c->v;
@@ -118,6 +125,7 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     FRAG_TRY(frag_recorded_setup(spec, &setup, e));
     c.observer.action = check_action;
     c.observer.user = &c;
+    c.event = first_event(spec->device);
     count_recorded(&c);
     err = run(&c, &setup, e);
     if (err == FRAG_OK)
