@@ -9,6 +9,12 @@
 #include "sim/validate/parts.h"
 #include "sim/validate/recorded.h"
 
+const char *const frag_verdict_words[FRAG_VERDICT_COUNT] = {
+#define X(name, word) [FRAG_VERDICT_##name] = (word),
+    FRAG_VERDICTS(X)
+#undef X
+};
+
 static void on_opened(void *user, struct frag_heap *heap)
 {
     struct checked_run *c = user;
@@ -26,26 +32,32 @@ static uint64_t first_event(const struct frag_device_trace *d)
 static void count_recorded(struct checked_run *c)
 {
     struct frag_validation *v = c->v;
-    frag_size reserved = 0;
 
-    for (uint64_t i = 0; i < c->recorded->start.segment_count; i++)
-        reserved += c->recorded->start.segments[i].size;
-    v->peak_reserved_recorded = reserved;
-    for (uint64_t i = 0; i < c->recorded->action_count; i++) {
-        const struct frag_recorded_action *a = &c->recorded->actions[i];
-
-        if (a->action == FRAG_OOM_REPORTED) {
+    for (uint64_t i = 0; i < c->recorded->action_count; i++)
+        if (c->recorded->actions[i].action == FRAG_OOM_REPORTED)
             v->ooms_recorded++;
-            continue;
-        }
-        v->segment_events++;
-        if (a->action == FRAG_SEGMENT_ALLOC || a->action == FRAG_SEGMENT_MAP)
-            reserved += a->size;
-        else
-            reserved -= a->size;
-        if (reserved > v->peak_reserved_recorded)
-            v->peak_reserved_recorded = reserved;
+    v->segment_events = c->recorded->action_count - v->ooms_recorded;
+}
+
+static const char *settings_of(const struct frag_validate *spec)
+{
+    return spec->settings ? spec->settings : spec->trace->settings;
+}
+
+/* Sets the limit of the replay, and *spec to what the recorded process had. */
+static void choose_limit(struct frag_validate *spec, struct frag_validation *v)
+{
+    struct frag_recorded_limit l =
+        frag_recorded_limit(spec->device, settings_of(spec));
+
+    v->peak_reserved_recorded = l.least;
+    if (spec->limit &&
+        (spec->limit != FRAG_UNLIMITED || l.source != FRAG_LIMIT_DEVICE)) {
+        l.source = FRAG_LIMIT_GIVEN;
+        l.limit = spec->limit;
     }
+    v->limit = l;
+    spec->limit = l.source == FRAG_LIMIT_DEVICE ? FRAG_UNLIMITED : l.limit;
 }
 
 static enum frag_err run(struct checked_run *c,
@@ -80,6 +92,15 @@ static enum frag_err run(struct checked_run *c,
     return err;
 }
 
+static enum frag_verdict judge(const struct frag_validation *v)
+{
+    if (v->first.found)
+        return FRAG_VERDICT_DIFFERS;
+    return v->segment_events || v->allocs || v->ooms_recorded || v->stat_count
+               ? FRAG_VERDICT_EXACT
+               : FRAG_VERDICT_NO_EVIDENCE;
+}
+
 /* The only error is NOMEM, without a message. */
 static enum frag_err conclude(struct checked_run *c)
 {
@@ -96,7 +117,7 @@ static enum frag_err conclude(struct checked_run *c)
     v->peak_reserved_replayed = reserved->peak;
     v->end_reserved_replayed = reserved->current;
     v->events = c->spec->device->count;
-    v->exact = !v->first.found;
+    v->verdict = judge(v);
     return FRAG_OK;
 }
 
@@ -104,8 +125,9 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                             struct frag_validation *out, struct frag_error *e)
 {
     struct frag_validation v = {0};
+    struct frag_validate settled = *spec;
     struct checked_run c = {
-        .spec = spec, .recorded = &spec->device->recorded, .v = &v};
+        .spec = &settled, .recorded = &spec->device->recorded, .v = &v};
     struct frag_recorded_setup setup;
     enum frag_err err;
 
@@ -122,7 +144,10 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                          spec->trace->path);
     FRAG_TRY(frag_recorded_can_start(spec->trace, spec->device,
                                      "`fragsim replay -p torch@recorded'", e));
-    FRAG_TRY(frag_recorded_setup(spec, &setup, e));
+    choose_limit(&settled, &v);
+    FRAG_TRY(frag_recorded_setup(&settled, &setup, e));
+    if (v.limit.source == FRAG_LIMIT_DEVICE)
+        setup.arena.capacity = v.limit.limit;
     c.observer.action = check_action;
     c.observer.user = &c;
     c.event = first_event(spec->device);

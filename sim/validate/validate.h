@@ -15,6 +15,7 @@
 #ifndef FRAG_SIM_VALIDATE_VALIDATE_H
 #define FRAG_SIM_VALIDATE_VALIDATE_H
 
+#include "sim/validate/limit.h"
 #include "sim/validate/stats_file.h"
 #include "traces/trace.h"
 
@@ -27,7 +28,9 @@ struct frag_validate {
     bool predicted;       /* the arena's rule determines the base addresses */
     const char *settings; /* NULL: the settings recorded in the trace */
     frag_size limit;      /* memory limit of the recorded process in bytes;
-                             FRAG_UNLIMITED: none */
+                             FRAG_UNLIMITED: none; 0: not known, so the limit
+                             is taken from the OOMs. An OOM of the device is
+                             repeated in the last two cases */
     frag_size total;      /* bytes of the device; 0: FRAG_H200_TOTAL */
     const struct frag_stats_file *stats; /* NULL: no counters are compared */
 };
@@ -49,10 +52,29 @@ struct frag_divergence {
     char replayed[160]; /* what the replay did */
 };
 
+/* The words are those of the JSON output. */
+#define FRAG_VERDICTS(X)  \
+    X(EXACT, "exact")     \
+    X(DIFFERS, "differs") \
+    X(NO_EVIDENCE, "no evidence")
+
+enum frag_verdict {
+    FRAG_VERDICT_EXACT,       /* no difference was found */
+    FRAG_VERDICT_DIFFERS,     /* at least one was found */
+    FRAG_VERDICT_NO_EVIDENCE, /* the recording has neither an address nor a
+                                 segment event, an OOM or a counter. The final
+                                 blocks alone prove nothing: the start layout
+                                 was inferred from them */
+    FRAG_VERDICT_COUNT
+};
+
+extern const char *const frag_verdict_words[FRAG_VERDICT_COUNT];
+
 /* The result of a validation. For each X_matched, X is the number in the
  * recording and X_matched the number that the replay reproduced. */
 struct frag_validation {
-    bool exact; /* no difference was found */
+    enum frag_verdict verdict;
+    struct frag_recorded_limit limit; /* at which the requests were replayed */
     uint64_t events;
     uint64_t segment_events, segment_events_matched;
     uint64_t allocs, addresses_matched;

@@ -6,6 +6,7 @@
 
 #include "sim/answers/explain/parts.h"
 #include "sim/answers/moment.h"
+#include "sim/validate/limit.h"
 #include "sim/validate/recorded.h"
 #include "traces/torch_sizes.h"
 
@@ -21,18 +22,6 @@ struct work {
     struct frag_error *e;
 };
 
-/* ---- sizes ---- */
-
-/* The segment size for blocks of 1 to 10 MiB that the settings ask for. */
-static frag_size large_segment(const char *settings)
-{
-    static const char key[] = "large_segment_size_mb:";
-    const char *at = strstr(settings, key);
-
-    return at ? strtoull(at + strlen(key), NULL, 10) * FRAG_MIB
-              : TORCH_LARGE_SEGMENT;
-}
-
 static void set_request(struct work *w, uint64_t event, frag_size rounded)
 {
     const struct frag_device_trace *d = w->o->device;
@@ -42,7 +31,8 @@ static void set_request(struct work *w, uint64_t event, frag_size rounded)
     x->event = event;
     x->request = d->bytes[event];
     x->rounded = rounded ? rounded : torch_round_size(x->request, NULL);
-    x->segment = torch_segment_size(x->rounded, large_segment(x->settings));
+    x->segment = torch_segment_size(x->rounded,
+                                    frag_recorded_large_segment(x->settings));
     x->stream = d->stream[event];
     x->pool = d->pool[event];
     x->stack = d->stack ? d->stack[event] : 0;

@@ -117,27 +117,85 @@ static void json_divergence(struct frag_json *j, const char *key,
     frag_json_end(j);
 }
 
-static void show_json(struct frag_json *j, const char *path, uint32_t device,
-                      bool predicted, const struct frag_validation *r)
+/* What the comparison of a device rests on, besides the notes of the reader. */
+struct remarks {
+    char texts[2][FRAG_LIMIT_TEXT + 32];
+    size_t count;
+};
+
+static void add_remark(struct remarks *m, uint32_t device, const char *text)
+{
+    if (*text)
+        snprintf(m->texts[m->count++], sizeof(m->texts[0]),
+                 "device %" PRIu32 ": %s", device, text);
+}
+
+static struct remarks remarks_of(uint32_t device,
+                                 const struct frag_validation *r)
+{
+    struct remarks m = {.count = 0};
+    char limit[FRAG_LIMIT_TEXT];
+
+    frag_recorded_limit_note(&r->limit, limit);
+    add_remark(&m, device, limit);
+    if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
+        add_remark(&m, device,
+                   "the history has no allocation, segment event or OOM, and "
+                   "there is no file of counters, so nothing can be compared; "
+                   "record a longer history (max_entries of "
+                   "_record_memory_history)");
+    return m;
+}
+
+static void json_notes(struct frag_json *j, const struct frag_trace *t,
+                       const struct remarks *m)
+{
+    frag_json_line(j, 3);
+    frag_json_array(j, "notes");
+    for (uint32_t i = 0; i < t->note_count; i++)
+        frag_json_text(j, NULL, t->notes[i]);
+    for (size_t i = 0; i < m->count; i++)
+        frag_json_text(j, NULL, m->texts[i]);
+    frag_json_end(j);
+}
+
+static void json_limit(struct frag_json *j, const struct frag_recorded_limit *l)
+{
+    frag_json_text(j, "limit_source", frag_limit_source_words[l->source]);
+    frag_json_count(j, "limit_bytes", l->limit);
+}
+
+static void show_json(struct frag_json *j, const struct frag_trace *t,
+                      uint32_t device, bool predicted,
+                      const struct frag_validation *r, const struct remarks *m)
 {
     frag_json_line(j, 2);
     frag_json_object(j, NULL);
-    frag_json_text(j, "trace", path);
+    frag_json_text(j, "trace", t->path);
     frag_json_number(j, "device", device);
     frag_json_text(j, "mode", predicted ? "predicted" : "anchored");
-    frag_json_bool(j, "exact", r->exact);
+    frag_json_bool(j, "exact", r->verdict == FRAG_VERDICT_EXACT);
+    frag_json_text(j, "verdict", frag_verdict_words[r->verdict]);
+    json_limit(j, &r->limit);
     json_numbers(j, r);
     json_stats(j, r);
     json_divergence(j, "first_divergence", &r->first);
     json_divergence(j, "cause", &r->cause);
+    json_notes(j, t, m);
     frag_json_end(j);
 }
 
 static void show_text(FILE *out, const char *path, uint32_t device,
                       const struct frag_validation *r)
 {
+    static const char *const verdicts[] = {
+        [FRAG_VERDICT_EXACT] = "exact",
+        [FRAG_VERDICT_DIFFERS] = "DIFFERS",
+        [FRAG_VERDICT_NO_EVIDENCE] = "NO EVIDENCE",
+    };
+
     printable_line(out, "%s, device %" PRIu32 ": %s", path, device,
-                   r->exact ? "exact" : "DIFFERS");
+                   verdicts[r->verdict]);
     fprintf(out,
             "  segment events %" PRIu64 " of %" PRIu64 ", addresses %" PRIu64
             " of %" PRIu64 ", final blocks %" PRIu64 " of %" PRIu64
@@ -150,7 +208,7 @@ static void show_text(FILE *out, const char *path, uint32_t device,
         printable_line(out,
                        "  first at event %" PRIu64 ": recorded %s, replayed %s",
                        r->first.event, r->first.expected, r->first.replayed);
-    if (r->cause.found && !r->exact)
+    if (r->cause.found && r->first.found)
         printable_line(out,
                        "  first address that differs, at event %" PRIu64
                        ": recorded %s, replayed %s",
@@ -183,19 +241,23 @@ static enum frag_err judge(struct work *w, const struct setting *s,
         .trace = t,
         .device = d,
         .predicted = w->values->predicted,
-        .limit = s->limit ? s->limit : FRAG_UNLIMITED,
+        .limit = s->limit,
         .total = s->total,
         .stats = s->stats,
     };
     struct frag_validation r;
+    struct remarks m;
 
     FRAG_TRY(frag_validate(&spec, &r, e));
+    m = remarks_of(d->device, &r);
+    for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
+        printable_line(stderr, "%s: %s", t->path, m.texts[i]);
     if (w->json)
-        show_json(w->json, t->path, d->device, spec.predicted, &r);
+        show_json(w->json, t, d->device, spec.predicted, &r, &m);
     else
         show_text(w->out, t->path, d->device, &r);
     w->rows++;
-    w->exact += r.exact;
+    w->exact += r.verdict == FRAG_VERDICT_EXACT;
     frag_validation_free(&r);
     return cli_interrupted() ? FRAG_CANCELLED : FRAG_OK;
 }
@@ -280,7 +342,7 @@ static const struct option_row options[] = {
      OPTION_TEXT, AT(stats), NULL},
     {"limit", 0, "SIZE",
      "memory limit that was set in the recorded allocator (default: `cap' of "
-     "the counters, or none)",
+     "the counters; without counters, what the recorded OOMs show)",
      OPTION_SIZE, AT(limit), NULL},
     {"memory-fraction", 0, "X",
      "the same limit as a share of the device's memory", OPTION_RATIO,
@@ -306,7 +368,7 @@ const struct verb verb_validate = {
              "was recorded: each segment event, each address, each OOM, each "
              "block of the final snapshot, and the counters of memory_stats "
              "if there is a file of them. The exit code is 1 if anything "
-             "differs.",
+             "differs, or if the snapshot has nothing to compare.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
     .size = sizeof(struct values),
