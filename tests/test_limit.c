@@ -13,11 +13,12 @@
 #define MIB FRAG_MIB
 
 /* The requests: events 0 to 4 are ALLOCs of 30 MiB, event 5 is an
- * EMPTY_CACHE. Event 6 does not exist: the history ends before its answer. */
+ * EMPTY_CACHE. The history ends before the answer to event 6, so its row is
+ * not part of the trace. */
 enum { EVENTS = 6 };
-static const uint8_t ops[EVENTS] = {[5] = FRAG_EMPTY_CACHE};
-static const uint64_t bytes[EVENTS] = {30 * MIB, 30 * MIB, 30 * MIB,
-                                       30 * MIB, 30 * MIB, 0};
+static const uint8_t ops[EVENTS + 1] = {[5] = FRAG_EMPTY_CACHE};
+static const uint64_t bytes[EVENTS + 1] = {
+    30 * MIB, 30 * MIB, 30 * MIB, 30 * MIB, 30 * MIB, 0, 30 * MIB};
 
 struct limit_case {
     const char *settings;
