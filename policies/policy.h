@@ -144,6 +144,10 @@ struct frag_held_segment {
     frag_stream stream;
     frag_pool pool;
     bool is_small, is_expandable; /* as PyTorch's snapshot states */
+    frag_addr reservation; /* if is_expandable: the reservation that contains
+                              the segment, and maybe further ones. Of one pool
+                              and stream; no two reservations overlap */
+    frag_size reservation_size; /* bytes */
     size_t block_count;
     const struct frag_held_block *blocks; /* in address order; they fill the
                                              segment without gap or overlap */

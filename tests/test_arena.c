@@ -546,12 +546,26 @@ static void held_memory_is_in_use_and_in_nobodys_way(void **state)
     const frag_addr segment = 0x7f0000000000, range = 0x302000000;
 
     (void)state;
-    assert_int_equal(frag_arena_hold(mem, segment, 20 * MIB, false), FRAG_OK);
-    assert_int_equal(frag_arena_hold(mem, segment + MIB, MIB, false),
+    assert_int_equal(frag_arena_hold(mem, segment, 20 * MIB, FRAG_HOLD_SEGMENT), FRAG_OK);
+    assert_int_equal(frag_arena_hold(mem, segment + MIB, MIB, FRAG_HOLD_SEGMENT),
                      FRAG_INVALID);
-    assert_int_equal(frag_arena_hold(mem, range, 6 * MIB, true), FRAG_OK);
-    assert_int_equal(frag_arena_hold(mem, range + 8 * MIB, 64 * MIB, true),
-                     FRAG_OOM);
+    assert_int_equal(
+        frag_arena_hold(mem, range, 66 * MIB, FRAG_HOLD_RESERVATION), FRAG_OK);
+    assert_int_equal(
+        frag_arena_hold(mem, range + 8 * MIB, 2 * MIB, FRAG_HOLD_RESERVATION),
+        FRAG_INVALID);
+    assert_int_equal(frag_arena_used(mem), 20 * MIB);
+    assert_int_equal(frag_arena_hold(mem, range, 6 * MIB, FRAG_HOLD_MAPS),
+                     FRAG_OK);
+    assert_int_equal(
+        frag_arena_hold(mem, range + 4 * MIB, 4 * MIB, FRAG_HOLD_MAPS),
+        FRAG_INVALID);
+    assert_int_equal(
+        frag_arena_hold(mem, range + 64 * MIB, 4 * MIB, FRAG_HOLD_MAPS),
+        FRAG_INVALID);
+    assert_int_equal(
+        frag_arena_hold(mem, range + 8 * MIB, 58 * MIB, FRAG_HOLD_MAPS),
+        FRAG_OOM);
     assert_int_equal(frag_arena_used(mem), 26 * MIB);
     assert_int_equal(reserve(mem, 2 * MIB), range + 96 * MIB);
     assert_int_equal(ops->unmap(mem, range + 2 * MIB, 2 * MIB), FRAG_OK);
@@ -559,7 +573,7 @@ static void held_memory_is_in_use_and_in_nobodys_way(void **state)
     give(mem, segment, 20 * MIB);
     assert_int_equal(ops->unmap(mem, range, 2 * MIB), FRAG_OK);
     assert_int_equal(ops->unmap(mem, range + 4 * MIB, 2 * MIB), FRAG_OK);
-    assert_int_equal(ops->va_free(mem, range, 6 * MIB), FRAG_OK);
+    assert_int_equal(ops->va_free(mem, range, 66 * MIB), FRAG_OK);
     assert_int_equal(frag_arena_used(mem), 0);
     frag_arena_close(mem);
 }

@@ -158,10 +158,15 @@ static void the_arena_survives_each_failing_malloc(void **state)
         mem = frag_arena_open(&opts);
         if (!mem)
             continue;
-        err = frag_arena_hold(mem, 0x302000000 + 4 * MIB, 6 * MIB, true);
+        err = frag_arena_hold(mem, 0x302000000 + 4 * MIB, 6 * MIB,
+                              FRAG_HOLD_RESERVATION);
+        assert_true(err == FRAG_OK || err == FRAG_NOMEM);
+        if (err == FRAG_OK)
+            err = frag_arena_hold(mem, 0x302000000 + 4 * MIB, 6 * MIB,
+                                  FRAG_HOLD_MAPS);
         assert_true(err == FRAG_OK || err == FRAG_NOMEM);
         assert_int_equal(frag_arena_used(mem), err == FRAG_OK ? 6 * MIB : 0);
-        err = frag_arena_hold(mem, 0x600000000000, 2 * MIB, false);
+        err = frag_arena_hold(mem, 0x600000000000, 2 * MIB, FRAG_HOLD_SEGMENT);
         assert_true(err == FRAG_OK || err == FRAG_NOMEM);
         frag_arena_close(mem);
     }

@@ -21,6 +21,14 @@ typedef uint64_t frag_phys; /* handle of physical memory; 0: none */
 
 struct frag_backend;
 
+/* What frag_backend_ops.hold declares. */
+enum frag_holding {
+    FRAG_HOLD_SEGMENT,     /* an ordinary segment */
+    FRAG_HOLD_RESERVATION, /* reserved addresses, nothing of them mapped */
+    FRAG_HOLD_MAPS,        /* mapped granules of a reservation. Their handles
+                              are released: unmap frees the memory */
+};
+
 struct frag_backend_ops {
     const char *name; /* "arena", "cuda" */
 
@@ -69,13 +77,12 @@ struct frag_backend_ops {
      * created the stream. NULL if the backend ignores it. */
     void (*stream_used)(struct frag_backend *mem, frag_stream stream);
 
-    /* Not for policies. Declares, before any other call, that memory is already
-     * in use at this range: as a segment, or, if expandable, as mapped granules
-     * in a reservation of exactly this range. frag_policy.adopt relies on it.
-     * NULL if the backend cannot do this. INVALID if part of the range is in
-     * use or is no address of the device; OOM, NOMEM. */
+    /* Not for policies. Declares, before any other call, that this range is
+     * already in use. frag_policy.adopt relies on it. NULL if the backend
+     * cannot do this. INVALID if part of the range is in use or is no address
+     * of the device; OOM, NOMEM. */
     enum frag_err (*hold)(struct frag_backend *mem, frag_addr addr,
-                          frag_size size, bool expandable);
+                          frag_size size, enum frag_holding what);
 };
 
 /* The first member of every backend's own struct. */

@@ -40,37 +40,55 @@ static frag_size reservation_size(const struct frag_heap *heap, frag_size page)
     return frag_round_up(total + total / 8, page);
 }
 
+static struct torch_reservation *new_reservation(frag_size size, frag_size page)
+{
+    struct torch_reservation *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->size = size;
+    r->pages = calloc(size / page, sizeof(*r->pages));
+    if (r->pages)
+        return r;
+    free(r);
+    return NULL;
+}
+
+/* Adds a reservation to its space, and returns its only block, a hole. */
+static struct torch_block *add_reservation(struct torch *t,
+                                           struct torch_space *space,
+                                           struct torch_reservation *r)
+{
+    struct torch_block *b = torch_new_block(t);
+
+    r->next = space->reservations;
+    space->reservations = r;
+    b->node.addr = r->addr;
+    b->node.size = r->size;
+    b->space = space->index;
+    b->mapped = false;
+    b->expandable = true;
+    hole_insert(space, b);
+    return b;
+}
+
 static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
                              struct torch_block **out)
 {
     struct torch *t = heap->state;
     const frag_size size = reservation_size(heap, space->page);
-    struct torch_reservation *r = calloc(1, sizeof(*r));
-    struct torch_block *b;
-    enum frag_err err = FRAG_NOMEM;
+    struct torch_reservation *r = new_reservation(size, space->page);
+    enum frag_err err;
 
     if (!r)
         return FRAG_NOMEM;
-    r->size = size;
-    r->pages = calloc(size / space->page, sizeof(*r->pages));
-    if (r->pages)
-        err = heap->mem->ops->va_reserve(heap->mem, size, &r->addr);
+    err = heap->mem->ops->va_reserve(heap->mem, size, &r->addr);
     if (err != FRAG_OK) {
         free(r->pages);
         free(r);
         return err;
     }
-    r->next = space->reservations;
-    space->reservations = r;
-
-    b = torch_new_block(t);
-    b->node.addr = r->addr;
-    b->node.size = size;
-    b->space = space->index;
-    b->mapped = false;
-    b->expandable = true;
-    hole_insert(space, b);
-    *out = b;
+    *out = add_reservation(t, space, r);
     return FRAG_OK;
 }
 
@@ -83,7 +101,8 @@ static void release_page(struct frag_heap *heap, struct torch_reservation *r,
 {
     frag_phys *phys = &r->pages[at / page];
 
-    if (heap->mem->ops->phys_release(heap->mem, *phys, page) == FRAG_OK)
+    if (*phys == TORCH_HELD ||
+        heap->mem->ops->phys_release(heap->mem, *phys, page) == FRAG_OK)
         *phys = 0;
 }
 
@@ -306,4 +325,84 @@ void torch_expand_fini(struct frag_heap *heap, struct torch_space *space)
         return_range(heap, r, space->page);
         forget_reservation(space, r);
     }
+}
+
+/* ---- adoption ---- */
+
+static bool fits_pages(const struct torch_space *space,
+                       const struct frag_held_segment *held)
+{
+    const frag_size from = held->addr - held->reservation;
+
+    return held->addr >= held->reservation && held->reservation_size &&
+           held->reservation_size % space->page == 0 &&
+           from % space->page == 0 && held->size % space->page == 0 &&
+           from < held->reservation_size &&
+           held->size <= held->reservation_size - from;
+}
+
+static enum frag_err adopt_reservation(struct torch *t,
+                                       struct torch_space *space,
+                                       const struct frag_held_segment *held,
+                                       struct torch_reservation **out)
+{
+    struct torch_reservation *r = space->reservations;
+
+    while (r && r->addr != held->reservation)
+        r = r->next;
+    if (!r) {
+        r = new_reservation(held->reservation_size, space->page);
+        if (!r)
+            return FRAG_NOMEM;
+        r->addr = held->reservation;
+        add_reservation(t, space, r)->requested = UINT64_MAX;
+    }
+    *out = r;
+    return FRAG_OK;
+}
+
+static struct torch_block *hole_at(const struct torch_space *space,
+                                   frag_addr addr)
+{
+    struct free_node *n = space->holes;
+
+    while (n && addr - n->addr >= n->size)
+        n = n->right;
+    return n ? torch_block_of(n) : NULL;
+}
+
+/* What was mapped in the hole before is not known. */
+static void adopt_hole(struct torch_space *space, struct torch_block *b)
+{
+    b->requested = UINT64_MAX;
+    hole_insert(space, b);
+}
+
+enum frag_err torch_expand_adopt(struct torch *t, struct torch_space *space,
+                                 const struct frag_held_segment *held,
+                                 struct torch_block **out)
+{
+    struct torch_reservation *r;
+    struct torch_block *b;
+    frag_size head, tail;
+
+    if (!fits_pages(space, held))
+        return FRAG_UNSUPPORTED;
+    t->unmaps = true;
+    FRAG_TRY(adopt_reservation(t, space, held, &r));
+    b = hole_at(space, held->addr);
+    head = b ? held->addr - b->node.addr : 0;
+    if (!b || b->node.size - head < held->size)
+        return FRAG_UNSUPPORTED;
+    tail = b->node.size - head - held->size;
+    torch_hole_remove(space, b);
+    if (head)
+        adopt_hole(space, torch_split_low(t, b, head));
+    if (tail)
+        adopt_hole(space, torch_split_high(t, b, tail));
+    b->mapped = true;
+    for (frag_size at = 0; at < held->size; at += space->page)
+        r->pages[(held->addr - r->addr + at) / space->page] = TORCH_HELD;
+    *out = b;
+    return FRAG_OK;
 }

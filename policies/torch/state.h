@@ -47,12 +47,15 @@ struct torch_block {
     bool expandable : 1; /* belongs to an expandable segment */
 };
 
+#define TORCH_HELD UINT64_MAX
+
 /* The address space of one expandable segment. */
 struct torch_reservation {
     struct torch_reservation *next; /* the next one of the same space */
     frag_addr addr;
     frag_size size;   /* whole pages */
-    frag_phys *pages; /* [size / page]: the memory of each page; 0: none */
+    frag_phys *pages; /* [size / page]: the memory of each page; 0: none;
+                         TORCH_HELD: adopted, its unmap frees the memory */
 };
 
 struct torch_space {
@@ -84,6 +87,7 @@ struct torch {
     frag_size reserved;   /* bytes of ordinary segments and of mapped pages, of
                              all pools */
     bool counts_searches; /* a limit is set and garbage collection is on */
+    bool unmaps;          /* there may be expandable segments */
 
     struct torch_pool *pools;
     uint32_t pool_count;
@@ -122,7 +126,7 @@ static inline enum frag_err torch_reserve(struct torch *t)
     enum { MARGIN = 8, MORE = 244 };
     uint64_t needed = MARGIN;
 
-    if (t->conf.expandable_segments)
+    if (t->unmaps)
         needed += 2 * t->block_count;
     if (t->spare_count >= needed)
         return FRAG_OK;
@@ -196,6 +200,12 @@ void torch_segments_fini(struct frag_heap *heap);
  */
 enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
                            frag_size size, struct torch_block **out);
+/* Adopts a segment of an expandable segment: makes one mapped block of it, in
+ * no free set. Of all blocks, only the first segment of a reservation adds its
+ * unmapped rest. UNSUPPORTED if the pages of the space do not fit; NOMEM. */
+enum frag_err torch_expand_adopt(struct torch *t, struct torch_space *space,
+                                 const struct frag_held_segment *held,
+                                 struct torch_block **out);
 /* Unmaps the whole pages inside a free block and returns their memory to the
  * device. Drops the reservation if nothing of it is mapped any more. */
 void torch_unmap(struct frag_heap *heap, struct torch_space *space,

@@ -45,6 +45,7 @@ static enum frag_err torch_init(struct frag_heap *heap)
     if (t->conf.memory_fraction < 1)
         t->limit = (frag_size)(t->conf.memory_fraction *
                                (double)frag_backend_total(heap->mem));
+    t->unmaps = t->conf.expandable_segments;
     t->counts_searches = t->limit != FRAG_UNLIMITED && t->conf.gc_threshold > 0;
     return FRAG_OK;
 }
@@ -267,47 +268,69 @@ static void count_adopted_free(struct torch *t, const struct torch_space *space,
     torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small, size);
 }
 
+/* One block that covers an ordinary segment. */
+static void adopt_whole(struct torch *t, const struct torch_space *space,
+                        const struct frag_held_segment *held,
+                        struct torch_block **out)
+{
+    struct torch_block *b = torch_new_block(t);
+
+    b->node.addr = held->addr;
+    b->node.size = held->size;
+    b->space = space->index;
+    *out = b;
+}
+
+static void adopt_block(struct torch *t, const struct torch_space *space,
+                        struct torch_block *b,
+                        const struct frag_held_block *from)
+{
+    b->requested = from->requested;
+    b->used = from->live;
+    if (!b->used) {
+        torch_add_free(t, b);
+        if (t->observer && !b->expandable && torch_is_split(b))
+            count_adopted_free(t, space, from->size);
+    } else if (t->observer) {
+        torch_count_handed_out(t, space, b);
+    }
+}
+
+static void count_adopted(struct torch *t, const struct frag_held_segment *held)
+{
+    t->reserved += held->size;
+    if (!t->observer)
+        return; /* counts only: this run has not allocated it */
+    torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, held->is_small, held->size);
+    if (!held->is_expandable)
+        torch_count_up(t, FRAG_TORCH_SEGMENT, held->is_small, 1);
+}
+
 static enum frag_err adopt_segment(struct frag_heap *heap,
                                    const struct frag_held_segment *held,
                                    void ***nodes)
 {
     struct torch *t = heap->state;
-    struct torch_block *last = NULL;
     struct torch_space *space;
+    struct torch_block *rest;
 
-    if (held->is_expandable)
-        return FRAG_UNSUPPORTED; /* start of its reservation is unknown */
     FRAG_TRY(torch_space(t, held->pool, held->is_small, held->stream, &space));
-    t->reserved += held->size;
-    if (t->observer) { /* counts only: this run has not allocated it */
-        torch_count_up(t, FRAG_TORCH_RESERVED_BYTES, held->is_small,
-                       held->size);
-        torch_count_up(t, FRAG_TORCH_SEGMENT, held->is_small, 1);
-    }
+    FRAG_TRY(torch_reserve(t));
+    if (held->is_expandable)
+        FRAG_TRY(torch_expand_adopt(t, space, held, &rest));
+    else
+        adopt_whole(t, space, held, &rest);
+    count_adopted(t, held);
     for (size_t i = 0; i < held->block_count; i++) {
         const struct frag_held_block *from = &held->blocks[i];
-        struct torch_block *b;
+        struct torch_block *b = rest;
 
         FRAG_TRY(torch_reserve(t));
-        b = torch_new_block(t);
-        b->node.addr = from->addr;
-        b->node.size = from->size;
-        b->requested = from->requested;
-        b->space = space->index;
-        b->prev = last;
-        if (last)
-            last->next = b;
-        last = b;
-        b->used = from->live;
-        if (!b->used) {
-            torch_add_free(t, b);
-            if (t->observer && held->block_count > 1)
-                count_adopted_free(t, space, from->size);
-            continue;
-        }
-        *(*nodes)++ = b;
-        if (t->observer)
-            torch_count_handed_out(t, space, b);
+        if (i + 1 < held->block_count)
+            b = torch_split_low(t, rest, from->size);
+        adopt_block(t, space, b, from);
+        if (from->live)
+            *(*nodes)++ = b;
     }
     return FRAG_OK;
 }

@@ -198,7 +198,8 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
     if (!a->opts.costs)
         a->opts.costs = &frag_costs_h200;
     a->up = a->down = HOSTILE_MID;
-    if (driver_open(a) != FRAG_OK) {
+    a->range_used = calloc(opts->range_count + 1, sizeof(*a->range_used));
+    if (!a->range_used || driver_open(a) != FRAG_OK) {
         frag_arena_close(&a->base);
         return NULL;
     }
@@ -216,20 +217,24 @@ void frag_arena_close(struct frag_backend *arena)
          r = ranges_pop(&a->segments))
         free(r);
     driver_close(a);
+    free(a->range_used);
     free(a);
 }
 
 enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
-                              frag_size size, bool expandable)
+                              frag_size size, enum frag_holding what)
 {
     struct arena *a = arena_of(arena);
     struct arena_range *p;
 
-    if (size == 0 || size >= (frag_size)1 << 62 || addr >= (frag_addr)1 << 62 ||
-        ranges_overlap(&a->segments, addr, size) ||
+    if (size == 0 || size >= (frag_size)1 << 62 || addr >= (frag_addr)1 << 62)
+        return FRAG_INVALID;
+    if (what == FRAG_HOLD_MAPS)
+        return vmm_hold_maps(a, addr, size);
+    if (ranges_overlap(&a->segments, addr, size) ||
         ranges_overlap(&a->reservations, addr, size))
         return FRAG_INVALID;
-    if (expandable)
+    if (what == FRAG_HOLD_RESERVATION)
         return vmm_hold(a, addr, size);
     FRAG_TRY(driver_withdraw(a, addr, size));
     FRAG_TRY(fixed_range(a, addr, size, &p));

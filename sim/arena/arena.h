@@ -52,6 +52,12 @@ struct frag_arena_options {
     const frag_addr *bases;
     const frag_size *sizes;
     uint64_t base_count;
+    /* The same for reservations: range_bases[i] is the address of the i-th
+     * reservation of range_sizes[i] bytes that va_reserve makes; range_count
+     * elements, borrowed. A row of another size is left for a later call. */
+    const frag_addr *range_bases;
+    const frag_size *range_sizes;
+    uint64_t range_count;
     const struct frag_costs *costs; /* time of each call; NULL selects
                                        frag_costs_h200. Borrowed. */
 };
@@ -62,13 +68,13 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts);
 void frag_arena_close(struct frag_backend *arena); /* NULL is allowed */
 
 /* Marks memory as held before the first call, for frag_policy.adopt: an
- * ordinary segment, or, if `expandable`, a reservation that is mapped granule
- * by granule. INVALID if the range is empty, is not below 2^62, overlaps held
- * memory or a chunk of the simulated driver, or, if `expandable`, is not whole
- * granules; OOM; NOMEM. On error no memory is held, but from then on the
- * arena might not choose these addresses for a segment. */
+ * ordinary segment, a reservation, or maps of single granules in a reservation.
+ * INVALID if the range is empty, is not below 2^62, overlaps held memory of the
+ * same kind or a chunk of the simulated driver, or, except for a segment, is
+ * not whole granules; OOM; NOMEM. On error no memory is held, but from then on
+ * the arena might not choose these addresses for a segment. */
 enum frag_err frag_arena_hold(struct frag_backend *arena, frag_addr addr,
-                              frag_size size, bool expandable);
+                              frag_size size, enum frag_holding what);
 
 /* Bytes of device memory in use. This is 0 again after a policy's fini. */
 frag_size frag_arena_used(const struct frag_backend *arena);

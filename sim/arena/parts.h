@@ -60,6 +60,9 @@ struct arena {
     frag_size used_max, refused_min; /* see frag_arena_same_for */
     frag_time clock;                 /* ns that all calls have taken */
     uint64_t segments_served;        /* segments allocated so far */
+    uint64_t range_next;             /* first row of opts.range_bases that may
+                                        be unused */
+    bool *range_used;                /* [opts.range_count] */
     bool side_streams;               /* a stream other than index 0 was used */
 
     struct ranges segments, reservations, maps;
@@ -126,10 +129,12 @@ enum frag_err vmm_map(struct frag_backend *mem, frag_addr addr, frag_size size,
                       frag_phys phys);
 enum frag_err vmm_unmap(struct frag_backend *mem, frag_addr addr,
                         frag_size size);
-/* Makes a reservation at this address and maps each granule of it. The handles
- * are released, so the memory is freed when it is unmapped. INVALID, OOM,
+/* Makes a reservation at this address, which nothing overlaps. INVALID,
  * NOMEM. */
 enum frag_err vmm_hold(struct arena *a, frag_addr addr, frag_size size);
+/* Maps each granule of a range of a reservation. The handles are released, so
+ * the memory is freed when it is unmapped. INVALID, OOM, NOMEM. */
+enum frag_err vmm_hold_maps(struct arena *a, frag_addr addr, frag_size size);
 /* Frees all reservations, maps and physical memory. */
 void vmm_close(struct arena *a);
 

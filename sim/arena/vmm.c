@@ -33,9 +33,59 @@ static struct arena_range *hostile_range(struct arena *a, frag_size size)
     return p;
 }
 
+/* A reservation at this address. INVALID if the driver uses some of it. */
+static enum frag_err fixed_reservation(struct arena *a, frag_addr addr,
+                                       frag_size size, struct arena_range **out)
+{
+    struct arena_range *p;
+
+    FRAG_TRY(driver_withdraw(a, addr, size));
+    p = calloc(1, sizeof(*p));
+    if (!p)
+        return FRAG_NOMEM;
+    p->range.at = addr;
+    p->range.size = size;
+    *out = p;
+    return FRAG_OK;
+}
+
+/* The first unused row of range_bases for this size; range_count: none. */
+static uint64_t next_anchor(const struct arena *a, frag_size size)
+{
+    uint64_t i = a->range_next;
+
+    while (i < a->opts.range_count &&
+           (a->range_used[i] || a->opts.range_sizes[i] != size))
+        i++;
+    return i;
+}
+
+/* Uses the recorded base if there is one; INVALID: there is none, or its range
+ * is occupied. */
+static enum frag_err anchored_range(struct arena *a, frag_size size,
+                                    struct arena_range **out)
+{
+    const uint64_t i = next_anchor(a, size);
+
+    if (a->opts.rule != FRAG_RULE_ANCHORED || i == a->opts.range_count)
+        return FRAG_INVALID;
+    a->range_used[i] = true;
+    while (a->range_next < a->opts.range_count && a->range_used[a->range_next])
+        a->range_next++;
+    if (!aligned(a, a->opts.range_bases[i], size) ||
+        ranges_overlap(&a->reservations, a->opts.range_bases[i], size) ||
+        ranges_overlap(&a->segments, a->opts.range_bases[i], size))
+        return FRAG_INVALID;
+    return fixed_reservation(a, a->opts.range_bases[i], size, out);
+}
+
 static enum frag_err reserve(struct arena *a, frag_size size,
                              struct arena_range **out)
 {
+    enum frag_err err = anchored_range(a, size, out);
+
+    if (err != FRAG_INVALID)
+        return err;
     if (a->opts.rule != FRAG_RULE_HOSTILE)
         return driver_reserve(a, size, out);
     if (size + a->base.granularity > ADDRESS_END - a->up)
@@ -252,12 +302,13 @@ static enum frag_err hold_granule(struct arena *a, frag_addr addr)
     return err;
 }
 
-static enum frag_err hold_granules(struct arena *a, frag_addr addr,
-                                   frag_size size)
+enum frag_err vmm_hold_maps(struct arena *a, frag_addr addr, frag_size size)
 {
     frag_size done = 0;
     enum frag_err err = FRAG_OK;
 
+    if (!aligned(a, addr, size) || !inside_one_reservation(a, addr, size))
+        return FRAG_INVALID;
     while (done < size && err == FRAG_OK) {
         err = hold_granule(a, addr + done);
         done += err == FRAG_OK ? a->base.granularity : 0;
@@ -271,23 +322,11 @@ static enum frag_err hold_granules(struct arena *a, frag_addr addr,
 enum frag_err vmm_hold(struct arena *a, frag_addr addr, frag_size size)
 {
     struct arena_range *p;
-    enum frag_err err;
 
-    if (!aligned(a, addr, size) || ranges_overlap(&a->reservations, addr, size))
+    if (!aligned(a, addr, size))
         return FRAG_INVALID;
-    FRAG_TRY(driver_withdraw(a, addr, size));
-    p = calloc(1, sizeof(*p));
-    if (!p)
-        return FRAG_NOMEM;
-    p->range.at = addr;
-    p->range.size = size;
+    FRAG_TRY(fixed_reservation(a, addr, size, &p));
     ranges_add(&a->reservations, &p->range);
-    err = hold_granules(a, addr, size);
-    if (err != FRAG_OK) {
-        ranges_remove(&a->reservations, &p->range);
-        free(p);
-        return err;
-    }
     a->reserved_va += size;
     return FRAG_OK;
 }

@@ -205,19 +205,40 @@ void meter_close(struct meter *m)
     free(m->segments);
 }
 
+/* Holds the reservation of an expandable segment, unless an earlier segment of
+ * it did. */
+static enum frag_err hold_reservation(struct meter *m,
+                                      const struct frag_held_segment *s)
+{
+    if (ranges_at(&m->reservations, s->reservation))
+        return FRAG_OK;
+    FRAG_TRY(m->under->ops->hold(m->under, s->reservation, s->reservation_size,
+                                 FRAG_HOLD_RESERVATION));
+    return meter_book_reservation(m, s->reservation, s->reservation_size);
+}
+
+static enum frag_err hold_maps(struct meter *m,
+                               const struct frag_held_segment *s)
+{
+    const struct held_range *r =
+        (struct held_range *)ranges_at(&m->reservations, s->reservation);
+
+    FRAG_TRY(m->under->ops->hold(m->under, s->addr, s->size, FRAG_HOLD_MAPS));
+    return meter_book_granules(m, s->addr, s->size, r->segment);
+}
+
 enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s)
 {
     const struct frag_backend_ops *under = m->under->ops;
 
     if (!under->hold)
         return FRAG_UNSUPPORTED;
-    FRAG_TRY(under->hold(m->under, s->addr, s->size, s->is_expandable));
     m->changes++;
     meter_announce(m, 0);
-    if (!s->is_expandable)
-        return book_segment(m, s->addr, s->size);
-    FRAG_TRY(meter_book_reservation(m, s->addr, s->size));
-    return meter_book_granules(
-        m, s->addr, s->size,
-        ((struct held_range *)ranges_at(&m->reservations, s->addr))->segment);
+    if (s->is_expandable) {
+        FRAG_TRY(hold_reservation(m, s));
+        return hold_maps(m, s);
+    }
+    FRAG_TRY(under->hold(m->under, s->addr, s->size, FRAG_HOLD_SEGMENT));
+    return book_segment(m, s->addr, s->size);
 }

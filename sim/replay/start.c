@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sim/replay/parts.h"
+#include "sim/replay/reservations.h"
 
 /* Computes, for each ALLOC, the index of the event that frees its block, in one
  * pass from the last event to the first. */
@@ -218,7 +219,55 @@ struct start {
     struct frag_held_segment *segments;
     struct frag_held_block *blocks;
     void **nodes;
+    struct frag_reservation *reservations; /* the first ones are the held ones,
+                                              by address */
+    uint64_t reservation_count;
 };
+
+static bool is_held(const struct start *s, uint64_t i)
+{
+    return i < s->reservation_count && s->reservations[i].held;
+}
+
+/* Sets the reservation of an expandable segment. It ends where the next one
+ * begins, at the latest: its true beginning may be lower than the recorded one.
+ */
+static void set_reservation(const struct start *s, frag_size total,
+                            struct frag_held_segment *g)
+{
+    frag_size known, size = frag_reservation_size(total, g->is_small);
+    uint64_t i = 0;
+
+    while (is_held(s, i) && s->reservations[i].end <= g->addr)
+        i++;
+    if (!is_held(s, i))
+        return;
+    g->reservation = s->reservations[i].addr;
+    known = s->reservations[i].end - g->reservation;
+    if (is_held(s, i + 1) &&
+        size > s->reservations[i + 1].addr - g->reservation)
+        size = known;
+    g->reservation_size = size > known ? size : known;
+}
+
+static enum frag_err set_reservations(struct run *r, struct start *s)
+{
+    const struct frag_recorded *recorded = &r->trace->recorded;
+    frag_size total;
+    bool any = false;
+
+    for (uint64_t i = 0; i < recorded->start.segment_count; i++)
+        any |= recorded->start.segments[i].is_expandable;
+    if (!any)
+        return FRAG_OK;
+    total = frag_backend_total(r->heap.mem);
+    FRAG_TRY(frag_reservations(recorded, total, &s->reservations,
+                               &s->reservation_count, r->error));
+    for (uint64_t i = 0; i < recorded->start.segment_count; i++)
+        if (s->segments[i].is_expandable)
+            set_reservation(s, total, &s->segments[i]);
+    return FRAG_OK;
+}
 
 static enum frag_err convert(const struct frag_layout *l, struct start *s)
 {
@@ -305,6 +354,7 @@ static enum frag_err adopt_layout(struct run *r, struct start *s)
     const struct frag_layout *l = &r->trace->recorded.start;
 
     FRAG_TRY(convert(l, s));
+    FRAG_TRY(set_reservations(r, s));
     for (uint64_t i = 0; i < l->segment_count; i++)
         FRAG_TRY(meter_hold(&r->meter, &s->segments[i]));
     FRAG_TRY(
@@ -320,6 +370,7 @@ enum frag_err run_adopt(struct run *r)
     struct start s = {0};
     enum frag_err err = adopt_layout(r, &s);
 
+    free(s.reservations);
     free(s.nodes);
     free(s.blocks);
     free(s.segments);

@@ -71,6 +71,6 @@ enum frag_err frag_recorded_can_start(const struct frag_trace *t,
 void frag_recorded_setup_free(struct frag_recorded_setup *s)
 {
     frag_anchors_free(&s->arena);
-    s->arena.bases = NULL;
-    s->arena.sizes = NULL;
+    s->arena.bases = s->arena.range_bases = NULL;
+    s->arena.sizes = s->arena.range_sizes = NULL;
 }

@@ -142,8 +142,6 @@ enum frag_err frag_validate(const struct frag_validate *spec,
                          "%s: expected a PyTorch snapshot, found a trace "
                          "without the answers of a recorded allocator",
                          spec->trace->path);
-    FRAG_TRY(frag_recorded_can_start(spec->trace, spec->device,
-                                     "`fragsim replay -p torch@recorded'", e));
     choose_limit(&settled, &v);
     FRAG_TRY(frag_recorded_setup(&settled, &setup, e));
     if (v.limit.source == FRAG_LIMIT_DEVICE)

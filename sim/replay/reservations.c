@@ -1,0 +1,137 @@
+/* reservations.c - groups the recorded ranges of expandable segments by
+ * reservation. A reservation is dropped when nothing of it is mapped. */
+#include "sim/replay/reservations.h"
+
+#include <stdlib.h>
+
+#include "traces/grow.h"
+#include "traces/torch_sizes.h"
+
+struct listing {
+    struct frag_reservation *rows;
+    uint64_t count, room;
+    frag_size total;
+};
+
+frag_size frag_reservation_size(frag_size total, bool is_small)
+{
+    return frag_round_up(total + total / 8,
+                         is_small ? TORCH_SMALL_SEGMENT : TORCH_LARGE_SEGMENT);
+}
+
+/* Whether the range can be a part of the reservation: both have one stream and
+ * one kind of pool, and no reservation is as large as the two together. */
+static bool can_hold(const struct listing *l, const struct frag_reservation *r,
+                     const struct frag_reservation *part)
+{
+    const frag_addr low = part->addr < r->addr ? part->addr : r->addr;
+    const frag_addr end = part->end > r->end ? part->end : r->end;
+
+    return r->mapped && r->stream == part->stream &&
+           r->is_small == part->is_small &&
+           (part->addr >= r->addr || r->held) &&
+           end - low <= frag_reservation_size(l->total, r->is_small);
+}
+
+/* Bytes between a reservation and a range; 0 if they meet. */
+static frag_size distance(const struct frag_reservation *r,
+                          const struct frag_reservation *part)
+{
+    if (part->addr > r->end)
+        return part->addr - r->end;
+    return part->end < r->addr ? r->addr - part->end : 0;
+}
+
+/* The live reservation that can hold the range; of several, the nearest. */
+static struct frag_reservation *find(const struct listing *l,
+                                     const struct frag_reservation *part)
+{
+    struct frag_reservation *best = NULL;
+
+    for (uint64_t i = 0; i < l->count; i++) {
+        struct frag_reservation *r = &l->rows[i];
+
+        if (can_hold(l, r, part) &&
+            (!best || distance(r, part) < distance(best, part)))
+            best = r;
+    }
+    return best;
+}
+
+static bool add_mapped(struct listing *l, const struct frag_reservation *part)
+{
+    struct frag_reservation *r = find(l, part);
+
+    if (!r) {
+        if (!GROW(l->rows, l->room, l->count + 1))
+            return false;
+        l->rows[l->count++] = *part;
+        return true;
+    }
+    if (part->addr < r->addr)
+        r->addr = part->addr;
+    if (part->end > r->end)
+        r->end = part->end;
+    r->mapped += part->mapped;
+    return true;
+}
+
+static void remove_mapped(struct listing *l, frag_addr addr, frag_size size)
+{
+    for (uint64_t i = 0; i < l->count; i++) {
+        struct frag_reservation *r = &l->rows[i];
+
+        if (r->mapped && addr >= r->addr && addr < r->end)
+            r->mapped -= size < r->mapped ? size : r->mapped;
+    }
+}
+
+static bool add_held(struct listing *l, const struct frag_layout *start)
+{
+    for (uint64_t i = 0; i < start->segment_count; i++) {
+        const struct frag_recorded_segment *s = &start->segments[i];
+        const struct frag_reservation part = {
+            s->addr, s->addr + s->size, s->size, s->stream,
+            s->pool, s->is_small,       true};
+
+        if (s->is_expandable && !add_mapped(l, &part))
+            return false;
+    }
+    return true;
+}
+
+/* A map in a small pool is one page of 2 MiB, and every map in a large pool is
+ * larger. */
+static bool add_actions(struct listing *l, const struct frag_recorded *r)
+{
+    for (uint64_t i = 0; i < r->action_count; i++) {
+        const struct frag_recorded_action *a = &r->actions[i];
+        const struct frag_reservation part = {
+            .addr = a->addr,
+            .end = a->addr + a->size,
+            .mapped = a->size,
+            .stream = a->stream,
+            .is_small = a->size <= TORCH_SMALL_SEGMENT};
+
+        if (a->action == FRAG_SEGMENT_MAP && !add_mapped(l, &part))
+            return false;
+        if (a->action == FRAG_SEGMENT_UNMAP)
+            remove_mapped(l, a->addr, a->size);
+    }
+    return true;
+}
+
+enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
+                                struct frag_reservation **out, uint64_t *count,
+                                struct frag_error *e)
+{
+    struct listing l = {.total = total};
+
+    if (!add_held(&l, &r->start) || !add_actions(&l, r)) {
+        free(l.rows);
+        return frag_no_memory(e, "the recorded reservations");
+    }
+    *out = l.rows;
+    *count = l.count;
+    return FRAG_OK;
+}

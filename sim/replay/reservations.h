@@ -1,0 +1,41 @@
+/* reservations.h - the address ranges of expandable segments, inferred from
+ * what a recorded allocator mapped and unmapped.
+ *
+ * A recording does not state where a reservation begins. Its first map is at
+ * its beginning, so a reservation that was made during the recording is known
+ * exactly. Of one that was made before, the lowest recorded address is taken.
+ * If its true beginning is lower, no request of the recording was placed below
+ * that address, although PyTorch prefers the lowest place, so the answers are
+ * the same.
+ * Source: find_expandable_block of PyTorch 2.11, as read in its source.
+ */
+#ifndef FRAG_SIM_REPLAY_RESERVATIONS_H
+#define FRAG_SIM_REPLAY_RESERVATIONS_H
+
+#include "traces/trace.h"
+
+FRAG_BEGIN_DECLS
+
+struct frag_reservation {
+    frag_addr addr, end; /* all recorded addresses of it are in [addr, end) */
+    frag_size mapped;    /* bytes mapped after the last action */
+    uint32_t stream;     /* frag_stream */
+    uint32_t pool;       /* frag_pool, if `held`; else 0: not recorded */
+    bool is_small;       /* it belongs to a small pool */
+    bool held;           /* it was made before the recording began */
+};
+
+/* Lists the reservations in *out, which the caller frees: first the held ones
+ * in ascending order of addresses, then the others in the order in which they
+ * were made. `total` is the size of the device in bytes, on which the size of
+ * a reservation depends. NOMEM; then *out is untouched. */
+enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
+                                struct frag_reservation **out, uint64_t *count,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The bytes of a reservation on a device of `total` bytes. */
+frag_size frag_reservation_size(frag_size total, bool is_small);
+
+FRAG_END_DECLS
+
+#endif
