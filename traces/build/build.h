@@ -149,6 +149,8 @@ struct frag_recorded_settings {
                             recorded */
     double gc_threshold; /* garbage_collection_threshold, a fraction of the
                             memory limit; 0: off */
+    frag_size max_split; /* max_split_size in bytes: no block of at least this
+                            size is split; 0 or UINT64_MAX: no limit */
     uint64_t divisions[FRAG_RECORDED_DIVISIONS]; /* of each octave from 1 MiB */
     bool expandable;                             /* expandable_segments */
 };

@@ -45,12 +45,15 @@ struct early_block {
     frag_addr addr;
     frag_size size; /* 0 while not known */
     frag_size requested;
+    frag_size room; /* from addr up to the next early block or the end of the
+                       start segment; 0: in no start segment */
     uint64_t freed; /* the event that frees the block, or FRAG_NEVER */
     uint64_t where; /* position of that entry in the file */
     uint64_t block; /* index in device_build.blocks, if exact */
     uint32_t slot, state, stream;
     bool exact;  /* the size is exact: it is in the final snapshot */
     bool placed; /* the block lies in a known segment */
+    bool certain; /* the size is exact or follows from later entries */
 };
 
 /* The entry right after a run of segment_free and segment_unmap entries. */
@@ -184,6 +187,9 @@ enum frag_err build_flush(struct device_build *d);
 enum frag_err build_end(struct frag_build *b, struct device_build *d,
                         struct frag_error *e);
 
+/* Sets the size of each early block in a start segment. The early blocks are
+ * sorted. */
+void build_sizes(const struct frag_build *b, struct device_build *d);
 /* Computes start_segments, the segments that were reserved before the first
  * entry, by address and without blocks: it starts from the segments at the end
  * and undoes every action. */

@@ -1,7 +1,8 @@
 /* start.c - rebuilds the state before the first entry from the early blocks.
  *
  * The early blocks were live before the first entry. Some are known because
- * they are freed without an alloc; for these, only the requested size is known.
+ * they are freed without an alloc; for these, only the requested size is known, and
+ * sizes.c infers the rest.
  * Others are known exactly, because they are in the final snapshot and no entry
  * allocated them. Each early block is an ALLOC among the first events of the
  * trace. The early blocks and the segments of undo.c are the layout `start`.
@@ -9,7 +10,6 @@
 #include <inttypes.h>
 
 #include "traces/build/device.h"
-#include "traces/torch_sizes.h"
 
 static int by_address(const void *a, const void *b)
 {
@@ -131,21 +131,9 @@ static enum frag_err add_gap(struct device_build *d,
                                                   FRAG_INACTIVE, UINT32_MAX});
 }
 
-/* Sets the size of a block. If the size is not recorded, it is the rounded
- * request. No block extends beyond `end`, the start of the next block or the
- * end of the segment. */
-static void settle_size(const struct frag_build *b, struct early_block *early,
-                        frag_addr end)
-{
-    if (!early->exact)
-        early->size = torch_round_size(early->requested, b->settings.divisions);
-    if (early->size > end - early->addr)
-        early->size = end - early->addr;
-}
-
 /* Covers one segment with the early blocks in it, starting at *at, and with
  * free blocks in the gaps. */
-static enum frag_err tile(const struct frag_build *b, struct device_build *d,
+static enum frag_err tile(struct device_build *d,
                           struct frag_recorded_segment *s, uint64_t *at)
 {
     frag_addr end = s->addr + s->size, cursor = s->addr;
@@ -153,9 +141,7 @@ static enum frag_err tile(const struct frag_build *b, struct device_build *d,
     s->first_block = d->start_block_count;
     for (; *at < d->early_count && d->early[*at].addr < end; ++*at) {
         struct early_block *early = &d->early[*at];
-        bool last = *at + 1 == d->early_count || early[1].addr > end;
 
-        settle_size(b, early, last ? end : early[1].addr);
         early->stream = s->stream;
         early->placed = true;
         FRAG_TRY(add_gap(d, s, cursor, early->addr));
@@ -168,8 +154,7 @@ static enum frag_err tile(const struct frag_build *b, struct device_build *d,
     return add_gap(d, s, cursor, end);
 }
 
-static enum frag_err tile_all(const struct frag_build *b,
-                              struct device_build *d)
+static enum frag_err tile_all(struct device_build *d)
 {
     uint64_t at = 0;
 
@@ -177,7 +162,7 @@ static enum frag_err tile_all(const struct frag_build *b,
         while (at < d->early_count &&
                d->early[at].addr < d->start_segments[i].addr)
             at++;
-        FRAG_TRY(tile(b, d, &d->start_segments[i], &at));
+        FRAG_TRY(tile(d, &d->start_segments[i], &at));
     }
     return FRAG_OK;
 }
@@ -234,7 +219,8 @@ static enum frag_err prepend(struct device_build *d)
  * blocks, and segments. */
 struct early_sums {
     frag_size requested, segments;
-    uint64_t guessed, lost; /* early blocks */
+    uint64_t freed, guessed, lost; /* early blocks: freed later, of these
+                                      without a certain size, in no segment */
 };
 
 static struct early_sums sum_early(const struct device_build *d)
@@ -243,7 +229,8 @@ static struct early_sums sum_early(const struct device_build *d)
 
     for (uint64_t i = 0; i < d->early_count; i++) {
         sums.requested += d->events.bytes[i];
-        sums.guessed += !d->early[i].exact && d->early[i].placed;
+        sums.freed += !d->early[i].exact && d->early[i].placed;
+        sums.guessed += !d->early[i].certain && d->early[i].placed;
         sums.lost += !d->early[i].placed;
     }
     for (uint64_t i = 0; i < d->start_segment_count; i++)
@@ -298,9 +285,10 @@ static enum frag_err note_start(struct frag_build *b,
         FRAG_TRY(frag_build_note(
             b,
             "device %" PRIu32 ": %" PRIu64 " of the blocks that were live "
-            "before the first entry are freed later; their sizes are uncertain "
-            "(each is the rounded request)",
-            d->device, sums.guessed));
+            "before the first entry are freed later; the sizes of %" PRIu64
+            " of them are uncertain (each is the rounded request, but may have "
+            "been up to 1 MiB more)",
+            d->device, sums.freed, sums.guessed));
     if (sums.lost)
         FRAG_TRY(frag_build_note(
             b,
@@ -317,7 +305,8 @@ enum frag_err build_start(struct frag_build *b, struct device_build *d,
     if (d->early_count)
         FRAG_TRY(check_early(b, d, e));
     FRAG_TRY(build_start_segments(d));
-    FRAG_TRY(tile_all(b, d));
+    build_sizes(b, d);
+    FRAG_TRY(tile_all(d));
     if (d->early_count)
         FRAG_TRY(prepend(d));
     if (!d->early_count && !d->start_segment_count)

@@ -75,6 +75,7 @@ static enum frag_err feed_settings(struct import *in, const char *conf_text,
 {
     const struct torch_settings *s = &in->settings;
     struct frag_recorded_settings out = {.gc_threshold = s->gc_threshold,
+                                         .max_split = s->max_split,
                                          .expandable = s->expandable};
     bool rebuilt = false;
     char *conf = torch_settings_conf(s, conf_text, &rebuilt);
