@@ -546,9 +546,11 @@ static void held_memory_is_in_use_and_in_nobodys_way(void **state)
     const frag_addr segment = 0x7f0000000000, range = 0x302000000;
 
     (void)state;
-    assert_int_equal(frag_arena_hold(mem, segment, 20 * MIB, FRAG_HOLD_SEGMENT), FRAG_OK);
-    assert_int_equal(frag_arena_hold(mem, segment + MIB, MIB, FRAG_HOLD_SEGMENT),
-                     FRAG_INVALID);
+    assert_int_equal(frag_arena_hold(mem, segment, 20 * MIB, FRAG_HOLD_SEGMENT),
+                     FRAG_OK);
+    assert_int_equal(
+        frag_arena_hold(mem, segment + MIB, MIB, FRAG_HOLD_SEGMENT),
+        FRAG_INVALID);
     assert_int_equal(
         frag_arena_hold(mem, range, 66 * MIB, FRAG_HOLD_RESERVATION), FRAG_OK);
     assert_int_equal(

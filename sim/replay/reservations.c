@@ -76,13 +76,17 @@ static bool add_mapped(struct listing *l, const struct frag_reservation *part)
     return true;
 }
 
-static void remove_mapped(struct listing *l, frag_addr addr, frag_size size)
+static void remove_mapped(struct listing *l, uint64_t action,
+                          const struct frag_recorded_action *a)
 {
     for (uint64_t i = 0; i < l->count; i++) {
         struct frag_reservation *r = &l->rows[i];
 
-        if (r->mapped && addr >= r->addr && addr < r->end)
-            r->mapped -= size < r->mapped ? size : r->mapped;
+        if (!r->mapped || a->addr < r->addr || a->addr >= r->end)
+            continue;
+        r->mapped -= a->size < r->mapped ? a->size : r->mapped;
+        if (!r->mapped)
+            r->dropped = action;
     }
 }
 
@@ -91,8 +95,9 @@ static bool add_held(struct listing *l, const struct frag_layout *start)
     for (uint64_t i = 0; i < start->segment_count; i++) {
         const struct frag_recorded_segment *s = &start->segments[i];
         const struct frag_reservation part = {
-            s->addr, s->addr + s->size, s->size, s->stream,
-            s->pool, s->is_small,       true};
+            s->addr,   s->addr + s->size, s->size, s->stream,
+            s->pool,   s->is_small,       true,    0,
+            UINT64_MAX};
 
         if (s->is_expandable && !add_mapped(l, &part))
             return false;
@@ -106,17 +111,19 @@ static bool add_actions(struct listing *l, const struct frag_recorded *r)
 {
     for (uint64_t i = 0; i < r->action_count; i++) {
         const struct frag_recorded_action *a = &r->actions[i];
-        const struct frag_reservation part = {
-            .addr = a->addr,
-            .end = a->addr + a->size,
-            .mapped = a->size,
-            .stream = a->stream,
-            .is_small = a->size <= TORCH_SMALL_SEGMENT};
+        const struct frag_reservation part = {.addr = a->addr,
+                                              .end = a->addr + a->size,
+                                              .mapped = a->size,
+                                              .stream = a->stream,
+                                              .is_small = a->size <=
+                                                          TORCH_SMALL_SEGMENT,
+                                              .made = i,
+                                              .dropped = UINT64_MAX};
 
         if (a->action == FRAG_SEGMENT_MAP && !add_mapped(l, &part))
             return false;
         if (a->action == FRAG_SEGMENT_UNMAP)
-            remove_mapped(l, a->addr, a->size);
+            remove_mapped(l, i, a);
     }
     return true;
 }
@@ -134,4 +141,21 @@ enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
     *out = l.rows;
     *count = l.count;
     return FRAG_OK;
+}
+
+frag_size frag_reservations_total(const struct frag_reservation *rows,
+                                  uint64_t count, frag_size total)
+{
+    for (uint64_t i = 0; i < count; i++)
+        for (uint64_t k = 0; k < count; k++) {
+            const frag_size gap = rows[k].addr - rows[i].addr;
+
+            if (rows[k].addr < rows[i].end || rows[k].made > rows[i].dropped ||
+                rows[i].made > rows[k].dropped ||
+                frag_reservation_size(total, rows[i].is_small) <= gap)
+                continue;
+            /* Whole pages above 9/8 of the total have to fit in the gap. */
+            total = (gap - gap % TORCH_LARGE_SEGMENT) / 9 * 8;
+        }
+    return total;
 }

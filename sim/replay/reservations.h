@@ -23,6 +23,8 @@ struct frag_reservation {
     uint32_t pool;       /* frag_pool, if `held`; else 0: not recorded */
     bool is_small;       /* it belongs to a small pool */
     bool held;           /* it was made before the recording began */
+    uint64_t made;       /* the action that made it; 0 if held */
+    uint64_t dropped;    /* the action that dropped it; UINT64_MAX: none did */
 };
 
 /* Lists the reservations in *out, which the caller frees: first the held ones
@@ -32,6 +34,11 @@ struct frag_reservation {
 enum frag_err frag_reservations(const struct frag_recorded *r, frag_size total,
                                 struct frag_reservation **out, uint64_t *count,
                                 struct frag_error *e) FRAG_MUST_CHECK;
+
+/* The largest size of a device, in bytes and at most `total`, with which no two
+ * of the reservations overlap. */
+frag_size frag_reservations_total(const struct frag_reservation *rows,
+                                  uint64_t count, frag_size total);
 
 /* The bytes of a reservation on a device of `total` bytes. */
 frag_size frag_reservation_size(frag_size total, bool is_small);

@@ -379,7 +379,15 @@ enum frag_err run_adopt(struct run *r)
     return err == FRAG_OK || err == FRAG_CONTRACT
                ? err
                : frag_fail(r->error, err,
-                           "%s: cannot start from the recorded "
-                           "layout: %s",
-                           r->policy->name, frag_err_text(err));
+                           "%s: device %" PRIu32 ": cannot start from the "
+                           "memory that was held before the first event: %s",
+                           r->policy->name, r->trace->device,
+                           err == FRAG_UNSUPPORTED || err == FRAG_INVALID
+                               ? "an expandable segment does not consist of "
+                                 "whole pages (2 MiB in a small pool, "
+                                 "large_segment_size in a large one), or "
+                                 "segments overlap; record with torch.cuda."
+                                 "memory._record_memory_history() before the "
+                                 "job starts"
+                               : frag_err_text(err));
 }

@@ -1,4 +1,5 @@
-/* anchors.c - lists the recorded base addresses of segments and reservations. */
+/* anchors.c - lists the recorded base addresses of segments and reservations.
+ */
 #include "sim/validate/anchors.h"
 
 #include <stdlib.h>

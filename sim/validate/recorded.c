@@ -2,10 +2,11 @@
  */
 #include "sim/validate/recorded.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "sim/replay/reservations.h"
 #include "sim/validate/anchors.h"
 
 static void set_params(const struct frag_validate *spec, frag_size total,
@@ -24,6 +25,19 @@ static void set_params(const struct frag_validate *spec, frag_size total,
     }
 }
 
+/* Lowers *total to what fits between the recorded reservations. */
+static enum frag_err fit_total(const struct frag_recorded *recorded,
+                               frag_size *total, struct frag_error *e)
+{
+    struct frag_reservation *rows = NULL;
+    uint64_t count = 0;
+
+    FRAG_TRY(frag_reservations(recorded, *total, &rows, &count, e));
+    *total = frag_reservations_total(rows, count, *total);
+    free(rows);
+    return FRAG_OK;
+}
+
 enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                   struct frag_recorded_setup *out,
                                   struct frag_error *e)
@@ -37,34 +51,15 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
         }};
     enum frag_err err;
 
-    err = frag_anchors_make(recorded, &s.arena, e);
+    err = spec->total ? FRAG_OK : fit_total(recorded, &s.arena.total, e);
+    if (err == FRAG_OK)
+        err = frag_anchors_make(recorded, &s.arena, e);
     if (err != FRAG_OK) {
         frag_recorded_setup_free(&s);
         return err;
     }
     set_params(spec, s.arena.total, s.params, sizeof(s.params));
     *out = s;
-    return FRAG_OK;
-}
-
-enum frag_err frag_recorded_can_start(const struct frag_trace *t,
-                                      const struct frag_device_trace *d,
-                                      const char *instead, struct frag_error *e)
-{
-    const struct frag_layout *start = &d->recorded.start;
-
-    for (uint64_t i = 0; i < start->segment_count; i++)
-        if (start->segments[i].is_expandable)
-            return frag_fail(
-                e, FRAG_UNSUPPORTED,
-                "%s: device %" PRIu32 ": expandable segments were held before "
-                "the first event, and the recorded allocator cannot be "
-                "repeated from there; record with torch.cuda.memory._record_"
-                "memory_history() before the job starts%s%s",
-                t->path, d->device,
-                instead ? ", or replay the requests on an empty device with "
-                        : "",
-                instead ? instead : "");
     return FRAG_OK;
 }
 

@@ -20,14 +20,6 @@ struct frag_recorded_setup {
 enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                   struct frag_recorded_setup *out,
                                   struct frag_error *e) FRAG_MUST_CHECK;
-/* Whether the policy torch can start from what was held before the first event.
- * UNSUPPORTED if expandable segments were held: where their reservations start
- * is not recorded. `instead` is the command line that replays the requests on
- * an empty device, for the message; NULL if there is none. */
-enum frag_err frag_recorded_can_start(const struct frag_trace *t,
-                                      const struct frag_device_trace *d,
-                                      const char *instead,
-                                      struct frag_error *e) FRAG_MUST_CHECK;
 void frag_recorded_setup_free(struct frag_recorded_setup *s);
 
 FRAG_END_DECLS

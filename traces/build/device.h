@@ -51,8 +51,8 @@ struct early_block {
     uint64_t where; /* position of that entry in the file */
     uint64_t block; /* index in device_build.blocks, if exact */
     uint32_t slot, state, stream;
-    bool exact;  /* the size is exact: it is in the final snapshot */
-    bool placed; /* the block lies in a known segment */
+    bool exact;   /* the size is exact: it is in the final snapshot */
+    bool placed;  /* the block lies in a known segment */
     bool certain; /* the size is exact or follows from later entries */
 };
 

@@ -106,8 +106,10 @@ void build_sizes(const struct frag_build *b, struct device_build *d)
             see_alloc(b, d, i);
     at = 0;
     for (uint64_t i = 0; i < d->start_segment_count; i++)
-        for (; at < d->early_count && d->early[at].addr <
-                   d->start_segments[i].addr + d->start_segments[i].size; at++)
+        for (; at < d->early_count &&
+               d->early[at].addr <
+                   d->start_segments[i].addr + d->start_segments[i].size;
+             at++)
             if (d->early[at].room)
                 settle_size(b, &d->start_segments[i], &d->early[at]);
 }

@@ -1,11 +1,11 @@
 /* start.c - rebuilds the state before the first entry from the early blocks.
  *
  * The early blocks were live before the first entry. Some are known because
- * they are freed without an alloc; for these, only the requested size is known, and
- * sizes.c infers the rest.
- * Others are known exactly, because they are in the final snapshot and no entry
- * allocated them. Each early block is an ALLOC among the first events of the
- * trace. The early blocks and the segments of undo.c are the layout `start`.
+ * they are freed without an alloc; for these, only the requested size is known,
+ * and sizes.c infers the rest. Others are known exactly, because they are in
+ * the final snapshot and no entry allocated them. Each early block is an ALLOC
+ * among the first events of the trace. The early blocks and the segments of
+ * undo.c are the layout `start`.
  */
 #include <inttypes.h>
 

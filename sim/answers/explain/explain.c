@@ -276,8 +276,6 @@ static enum frag_err find_state(struct work *w)
     if (w->o->capacity)
         return explain_capacity(w);
     FRAG_TRY(at_failure(w, &oom));
-    FRAG_TRY(frag_recorded_can_start(w->o->trace, w->o->device,
-                                     "--capacity SIZE", w->e));
     return oom ? explain_recorded(w, oom) : explain_end(w);
 }
 
