@@ -259,7 +259,8 @@ static void blocks_in_no_known_segment_are_not_in_the_start(void **state)
 
 static void sizes_not_recorded_are_rounded_up_to_the_next_block(void **state)
 {
-    const struct frag_recorded_settings settings = {.divisions = {4}};
+    const struct frag_recorded_settings settings = {.divisions = {4},
+                                                    .gc_threshold = 0.5};
     struct frag_build *b = begin();
     struct frag_trace *t;
 
@@ -271,6 +272,7 @@ static void sizes_not_recorded_are_rounded_up_to_the_next_block(void **state)
     put(b, FRAG_ENTRY_SEGMENT_FREE, BASE, SEGMENT);
     t = finish(b);
     assert_start(t, "[0+10a 10+10i 20+5a 25+1a 26+4070i]");
+    assert_true(noted(t, "garbage collection releases by age"));
     frag_trace_close(t);
 }
 

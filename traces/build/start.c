@@ -289,6 +289,13 @@ static enum frag_err note_start(struct frag_build *b,
             " of them are uncertain (each is the rounded request, but may have "
             "been up to 1 MiB more)",
             d->device, sums.freed, sums.guessed));
+    if (d->entries && b->settings.gc_threshold > 0)
+        FRAG_TRY(frag_build_note(
+            b,
+            "device %" PRIu32 ": garbage collection releases by age, and the "
+            "ages of the blocks that were free before the first entry are not "
+            "recorded; a replay may release others",
+            d->device));
     if (sums.lost)
         FRAG_TRY(frag_build_note(
             b,
