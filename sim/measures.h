@@ -102,6 +102,27 @@ struct frag_segment_row {
     uint32_t kind;       /* 0: a segment; 1: a mapped range of a reservation */
 };
 
+/* The memory with which a run began. A recording may begin late, when blocks
+ * were live and segments were held. */
+#define FRAG_STARTS(X)            \
+    X(UNKNOWN, "")                \
+    X(EMPTY, "empty")             \
+    X(LIVE_BLOCKS, "live blocks") \
+    X(ADOPTED, "adopted")
+
+enum frag_start {
+#define X(name, text) FRAG_START_##name,
+    FRAG_STARTS(X)
+#undef X
+        FRAG_START_COUNT
+};
+
+/* UNKNOWN: a result file before schema 2.2. EMPTY: nothing was held.
+ * LIVE_BLOCKS: the policy allocated the blocks that were live, in the order of
+ * their addresses, before the first recorded event. ADOPTED: the policy took
+ * over the recorded segments and blocks at their addresses. */
+extern const char *const frag_start_names[FRAG_START_COUNT];
+
 /* The summary of one run. Names and meanings are those of the table /summary
  * in a result file: sim/results/columns.c has one row for each field, with its
  * unit and formula. */
@@ -154,6 +175,7 @@ struct frag_summary {
                                        clock of the backend */
     double ns_per_event;            /* host time of the replay loop alone */
     struct frag_breakdown at_peak;  /* at the first event of peak reserved */
+    uint64_t start;                 /* enum frag_start */
 };
 
 FRAG_END_DECLS

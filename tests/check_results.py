@@ -89,7 +89,7 @@ def check_file(path, rows):
         names = table.dtype.names
         assert f.attrs["complete"] == 1
         assert f.attrs["schema_name"] == "fragsim-results"
-        assert f.attrs["schema_version"] == "2.1"
+        assert f.attrs["schema_version"] == "2.2"
         for key in ("units", "long_name", "formula"):
             assert len(table.attrs[key]) == len(names), key
         for name in OPTIONAL:

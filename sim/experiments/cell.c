@@ -9,6 +9,7 @@
 
 #include "sim/arena/arena.h"
 #include "sim/experiments/plugin.h"
+#include "sim/experiments/start.h"
 
 enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
                          frag_size total, struct frag_backend **out,
@@ -105,12 +106,12 @@ static enum frag_err trust(const struct cell_backend *backend,
                      err == FRAG_OK ? "" : ": ", words);
 }
 
-enum frag_err
-cell_replay(const struct cell_settings *s, const struct cell_memory *m,
-            const struct frag_device_trace *trace,
-            const struct frag_params *params,
-            bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
-            struct frag_run *out, struct frag_error *e)
+static enum frag_err
+replay(const struct cell_settings *s, const struct cell_memory *m,
+       const struct frag_device_trace *trace, const struct frag_params *params,
+       bool adopt_start,
+       bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
+       struct frag_run *out, struct frag_error *e)
 {
     enum frag_err err = frag_replay(
         &(const struct frag_replay){
@@ -120,6 +121,7 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             .check = cell_is_checked(s, params->policy),
             .contents = m->contents,
             .stop_at_oom = s->stop_at_oom,
+            .adopt_start = adopt_start,
             .repeat = 1,
             .points = s->points,
             .max_ooms = s->ooms,
@@ -134,6 +136,16 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
     return trust(s->backend, m, err, out, e);
 }
 
+enum frag_err
+cell_replay(const struct cell_settings *s, const struct cell_memory *m,
+            const struct frag_device_trace *trace,
+            const struct frag_params *params,
+            bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
+            struct frag_run *out, struct frag_error *e)
+{
+    return replay(s, m, trace, params, false, tick, user, out, e);
+}
+
 enum frag_err cell_run(const struct cell_settings *s,
                        const struct frag_device_trace *trace,
                        struct frag_run_identity *id,
@@ -141,6 +153,8 @@ enum frag_err cell_run(const struct cell_settings *s,
                        bool (*tick)(void *user, uint64_t done, uint64_t total),
                        void *user, struct frag_run *out, struct frag_error *e)
 {
+    bool adopts = !s->from_requests &&
+                  start_is_adoptable(trace, params->policy, id->capacity);
     struct cell_memory m;
     enum frag_err err;
 
@@ -149,7 +163,83 @@ enum frag_err cell_run(const struct cell_settings *s,
     id->total = m.mem->total;
     id->stopped_at_oom = s->stop_at_oom;
     id->checked = cell_is_checked(s, params->policy);
+    err = replay(s, &m, trace, params, adopts, tick, user, out, e);
+    s->backend->close(&m);
+    if (err != FRAG_UNSUPPORTED || !adopts)
+        return err;
+    FRAG_TRY(s->backend->open(s, id->capacity, &m, e));
     err = cell_replay(s, &m, trace, params, tick, user, out, e);
     s->backend->close(&m);
     return err;
+}
+
+static bool repeats_recorded(const struct frag_run_identity *id,
+                             const struct frag_run *run)
+{
+    char params[FRAG_PARAMS_TEXT];
+    struct frag_error e;
+
+    return id->policy_used == &frag_policy_torch &&
+           frag_policy_resolve(id->policy_used, id->trace.settings, params,
+                               sizeof(params), &e) == FRAG_OK &&
+           !strcmp(params, run->params);
+}
+
+static bool differs(const struct frag_device_trace *trace,
+                    const struct facts *facts,
+                    const struct frag_run_identity *id,
+                    const struct frag_run *run)
+{
+    const struct frag_summary *s = &run->summary;
+
+    return facts->peak_reserved != FRAG_UNLIMITED &&
+           id->capacity >= facts->peak_reserved &&
+           s->peak_reserved != facts->peak_reserved &&
+           s->peak_reserved_event < trace->count - trace->added &&
+           repeats_recorded(id, run);
+}
+
+/* Why a run of a policy that can adopt a layout did not adopt it. */
+static const char *why_not_adopted(const struct cell_settings *s,
+                                   const struct frag_device_trace *trace,
+                                   frag_size capacity)
+{
+    if (s->from_requests || s->backend != &cell_arena_backend)
+        return "the device cannot hold memory at recorded addresses";
+    return start_held(trace) > capacity
+               ? "they do not fit in the device"
+               : "their addresses or their kind do not allow it";
+}
+
+bool cell_note(const struct cell_settings *settings,
+               const struct frag_device_trace *trace, const struct facts *facts,
+               const struct frag_run_identity *id, const struct frag_run *run,
+               char text[CELL_NOTE])
+{
+    const struct frag_summary *s = &run->summary;
+    char a[FRAG_SIZE_TEXT], b[FRAG_SIZE_TEXT], capacity[FRAG_SIZE_TEXT];
+    size_t used = (size_t)snprintf(
+        text, CELL_NOTE, "device %" PRIu32 ": %.100s, capacity %s",
+        trace->device, id->policy, frag_size_format(id->capacity, capacity));
+    const bool is_late = id->policy_used->adopt &&
+                         trace->recorded.start.segment_count &&
+                         s->start != FRAG_START_ADOPTED;
+    const bool is_other = differs(trace, facts, id, run);
+
+    if (is_late)
+        used += (size_t)snprintf(
+            text + used, CELL_NOTE - used,
+            ": the run does not start from the recorded segments (%s): %s",
+            frag_size_format(start_held(trace), a),
+            why_not_adopted(settings, trace, id->capacity));
+    if (is_other)
+        snprintf(text + used, CELL_NOTE - used,
+                 ": with the recorded settings, the run reserves %s at most; "
+                 "the recorded allocator reserved %s%s",
+                 frag_size_format(s->peak_reserved, a),
+                 frag_size_format(facts->peak_reserved, b),
+                 is_late ? ""
+                         : ", at other addresses; `fragsim validate' repeats "
+                           "these");
+    return is_late || is_other;
 }

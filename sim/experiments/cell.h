@@ -7,6 +7,7 @@
 #include "policies/device/costs.h"
 #include "sim/experiments/reading.h"
 #include "sim/results/results.h"
+#include "traces/facts.h"
 
 enum {
     CELL_POINTS = 2000, /* of a series: twice the pixels of a figure */
@@ -53,6 +54,8 @@ struct cell_settings {
     unsigned rule;   /* enum frag_address_rule */
     int gpu;         /* number of the GPU; ignored by the arena */
     bool stop_at_oom;
+    bool from_requests; /* no run adopts the recorded layout (start.h): the
+                           runs are compared with memory that cannot */
     enum cell_check check;
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */
@@ -75,24 +78,38 @@ char *cell_settings_text(const struct cell_settings *s,
 bool cell_is_checked(const struct cell_settings *s,
                      const struct frag_policy *policy);
 
-/* Runs a cell on fresh memory. *id contains the policy and the capacity;
- * cell_run sets its backend, total, stopped_at_oom and checked. tick and user
- * are frag_replay's progress. Errors of frag_replay and of the backend's open;
- * the caller frees *out. Cells share constant data only, so several threads may
- * run one cell each. */
+/* Runs a cell on fresh memory, from the recorded layout if the policy and the
+ * memory can hold it (start.h), else from the live blocks. *id contains the
+ * policy and the capacity; cell_run sets its backend, total, stopped_at_oom and
+ * checked. tick and user are frag_replay's progress. Errors of frag_replay and
+ * of the backend's open; the caller frees *out. Cells share constant data only,
+ * so several threads may run one cell each. */
 enum frag_err
 cell_run(const struct cell_settings *s, const struct frag_device_trace *trace,
          struct frag_run_identity *id, const struct frag_params *params,
          bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
          struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
 
-/* As cell_run, on memory that the caller opens and closes. */
+/* As cell_run, on memory that the caller opens and closes. The run does not
+ * adopt the recorded layout. */
 enum frag_err
 cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             const struct frag_device_trace *trace,
             const struct frag_params *params,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
+
+enum { CELL_NOTE = 512 }; /* bytes of a note */
+
+/* Writes a sentence about a run to `text`, if there is something to say: the
+ * policy could have adopted the recorded layout (start.h) but did not; or the
+ * run has the recorded settings and memory enough, and reserves another peak
+ * than the recorded allocator did. Returns false if there is not. The facts are
+ * those of the trace; `run` is a result of cell_run or cell_replay. */
+bool cell_note(const struct cell_settings *settings,
+               const struct frag_device_trace *trace, const struct facts *facts,
+               const struct frag_run_identity *id, const struct frag_run *run,
+               char text[CELL_NOTE]);
 
 /* Opens an arena with the costs and the address rule of the settings;
  * frag_arena_close closes it. NOMEM. */

@@ -56,6 +56,16 @@ static bool has_history(const struct frag_device_trace *device)
     return device->count > device->initial;
 }
 
+bool input_replays(const struct input *in, uint64_t wanted)
+{
+    if (wanted != INPUT_ANY_DEVICE || has_history(in->device))
+        return true;
+    for (uint32_t i = 0; i < in->trace->device_count; i++)
+        if (has_history(&in->trace->devices[i]))
+            return false;
+    return true;
+}
+
 enum frag_err input_has_history(const struct input *in, struct frag_error *e)
 {
     if (has_history(in->device))

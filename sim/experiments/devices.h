@@ -35,6 +35,11 @@ struct input {
     const char *name; /* of the trace, without folders and suffixes */
 };
 
+/* Whether a command that visits the devices of `wanted` replays this one: a
+ * device without history is left out if it was not asked for by number and
+ * another device of the trace has history. */
+bool input_replays(const struct input *in, uint64_t wanted);
+
 /* CORRUPT if no event of the device was recorded: such a trace shows what was
  * held at one moment, but not what the job needs. */
 enum frag_err input_has_history(const struct input *in,

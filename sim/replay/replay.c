@@ -169,7 +169,7 @@ static frag_time time_at(const struct run *r, uint64_t i)
 static void begin_point(struct run *r, const struct course *c, uint64_t i)
 {
     if (c->bucket && !r->tally.point)
-        tally_point(&r->tally, &r->out.points[c->done / c->bucket], c->done,
+        tally_point(&r->tally, &r->out.points[r->out.point_count], c->done,
                     time_at(r, i));
 }
 
@@ -258,14 +258,17 @@ static enum frag_err finish(struct run *r, uint64_t done, uint64_t from)
 static enum frag_err run_all(struct run *r)
 {
     const uint64_t repeat = r->spec->repeat ? r->spec->repeat : 1;
-    const bool adopts = r->spec->watch && r->spec->watch->adopt_start;
     struct course c = {.total = run_total(r)};
     uint64_t from = 0;
 
     FRAG_TRY(open_series(r, &c));
-    if (adopts && r->policy->adopt && r->trace->recorded.start.segment_count) {
+    r->out.summary.start =
+        r->trace->initial ? FRAG_START_LIVE_BLOCKS : FRAG_START_EMPTY;
+    if (r->spec->adopt_start && r->policy->adopt &&
+        r->trace->recorded.start.segment_count) {
         FRAG_TRY(run_adopt(r));
-        from = r->trace->initial;
+        from = c.done = r->trace->initial;
+        r->out.summary.start = FRAG_START_ADOPTED;
     }
     for (uint64_t k = 0; k < repeat && !r->stop; k++) {
         r->base = k * run_count(r);

@@ -52,9 +52,6 @@ struct frag_replay_watch {
     void (*done)(void *user, uint64_t event, const struct frag_block *block);
     /* Called once, after the last event, before live blocks are freed. */
     void (*ended)(void *user, const struct frag_heap *heap);
-    /* If the trace has a recorded start and the policy has adopt(), the run
-     * starts from that layout and skips the first `initial` events. */
-    bool adopt_start;
 };
 
 /* Access to the contents of device memory, for a backend that has contents.
@@ -90,6 +87,9 @@ struct frag_replay {
     const struct frag_contents *contents; /* used only with `check`; NULL: the
                                              contents are not verified */
     bool stop_at_oom;                     /* the run ends after the first OOM */
+    /* If the trace has a recorded start and the policy has adopt(), the run
+     * starts from that layout and skips the first `initial` events. */
+    bool adopt_start;
     uint64_t events;   /* number of events to run, at most those of the trace;
                           0: all. A policy that knows the future knows all
                           events in any case */
@@ -113,8 +113,10 @@ struct frag_replay {
  *
  * CONTRACT if `check` finds that the policy broke its contract or that a block
  * lost its contents: e holds the event and the fault. INVALID or UNSUPPORTED
- * for the parameters or the needs of the policy; NOMEM; DEVICE; CANCELLED. On
- * error *out is untouched, and all memory was returned to mem. */
+ * for the parameters or the needs of the policy; UNSUPPORTED if adopt_start is
+ * set and the policy or the memory cannot hold the recorded layout; NOMEM;
+ * DEVICE; CANCELLED. On error *out is untouched, and all memory was returned to
+ * mem. */
 enum frag_err frag_replay(const struct frag_replay *spec, struct frag_run *out,
                           struct frag_error *e) FRAG_MUST_CHECK;
 void frag_run_free(struct frag_run *run);

@@ -222,6 +222,7 @@ struct start {
     struct frag_reservation *reservations; /* the first ones are the held ones,
                                               by address */
     uint64_t reservation_count;
+    frag_size *sizes; /* by slot: see initial_sizes */
 };
 
 static bool is_held(const struct start *s, uint64_t i)
@@ -298,16 +299,18 @@ static enum frag_err convert(const struct frag_layout *l, struct start *s)
     return FRAG_OK;
 }
 
-/* The requested bytes of the initial ALLOC of a slot; 0 if it has none. */
-static frag_size size_of_slot(const struct frag_device_trace *t, uint32_t slot)
+/* The requested bytes of each slot's initial ALLOC; 0 for a slot without one.
+ * The caller frees them. NULL if the host has no memory. */
+static frag_size *initial_sizes(const struct frag_device_trace *t)
 {
-    for (uint64_t i = 0; i < t->initial; i++)
-        if (t->id[i] == slot)
-            return t->bytes[i];
-    return 0;
+    frag_size *sizes = calloc(t->slots + (size_t)1, sizeof(*sizes));
+
+    for (uint64_t i = 0; sizes && i < t->initial; i++)
+        sizes[t->id[i]] = t->bytes[i];
+    return sizes;
 }
 
-static enum frag_err enter_block(struct run *r,
+static enum frag_err enter_block(struct run *r, const struct start *s,
                                  const struct frag_recorded_segment *g,
                                  const struct frag_recorded_block *b,
                                  void *node)
@@ -319,8 +322,8 @@ static enum frag_err enter_block(struct run *r,
 
     if (b->slot >= r->trace->slots)
         return FRAG_UNSUPPORTED;
-    if (req.size == FRAG_SIZE_UNKNOWN || req.size > b->size)
-        req.size = size_of_slot(r->trace, b->slot);
+    if (!req.size || req.size == FRAG_SIZE_UNKNOWN || req.size > b->size)
+        req.size = s->sizes[b->slot];
     r->slots[b->slot].block = (struct frag_block){b->addr, b->size, node};
     if (r->ledger && frag_ledger_alloc(r->ledger, b->slot, req.size,
                                        &r->slots[b->slot].block) != FRAG_OK)
@@ -343,7 +346,7 @@ static enum frag_err enter_blocks(struct run *r, const struct start *s)
                 &l->blocks[g->first_block + k];
 
             if (b->state != FRAG_INACTIVE)
-                FRAG_TRY(enter_block(r, g, b, *node++));
+                FRAG_TRY(enter_block(r, s, g, b, *node++));
         }
     }
     return FRAG_OK;
@@ -353,6 +356,9 @@ static enum frag_err adopt_layout(struct run *r, struct start *s)
 {
     const struct frag_layout *l = &r->trace->recorded.start;
 
+    s->sizes = initial_sizes(r->trace);
+    if (!s->sizes)
+        return FRAG_NOMEM;
     FRAG_TRY(convert(l, s));
     FRAG_TRY(set_reservations(r, s));
     for (uint64_t i = 0; i < l->segment_count; i++)
@@ -371,6 +377,7 @@ enum frag_err run_adopt(struct run *r)
     enum frag_err err = adopt_layout(r, &s);
 
     free(s.reservations);
+    free(s.sizes);
     free(s.nodes);
     free(s.blocks);
     free(s.segments);
@@ -378,7 +385,7 @@ enum frag_err run_adopt(struct run *r)
     tally_adopt(&r->tally, r->event);
     return err == FRAG_OK || err == FRAG_CONTRACT
                ? err
-               : frag_fail(r->error, err,
+               : frag_fail(r->error, err == FRAG_NOMEM ? err : FRAG_UNSUPPORTED,
                            "%s: device %" PRIu32 ": cannot start from the "
                            "memory that was held before the first event: %s",
                            r->policy->name, r->trace->device,

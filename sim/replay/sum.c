@@ -2,6 +2,12 @@
  * peak. The formulas are those of sim/results/columns.c. */
 #include "sim/replay/parts.h"
 
+const char *const frag_start_names[FRAG_START_COUNT] = {
+#define X(name, text) text,
+    FRAG_STARTS(X)
+#undef X
+};
+
 static double share(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;

@@ -146,6 +146,9 @@ const struct frag_column frag_summary_columns[] = {
     {"edit", TEXT, ROW(edit), "",
      "edits that `sweep --edit` applied to the trace; empty if there were none",
      NULL},
+    {"start", TEXT, ROW(start), "",
+     "how the run began: empty, with the recorded live blocks, or with the "
+     "recorded layout adopted", NULL},
     {NULL, END, 0, NULL, NULL, NULL},
 };
 
@@ -280,6 +283,7 @@ struct frag_result_row frag_result_row(const struct frag_run_identity *id,
         .backend = id->backend,
         .trace_sha256 = id->trace.sha256,
         .edit = edit_of(id),
+        .start = frag_start_names[run->summary.start],
         .device = id->trace.device,
         .capacity = id->capacity,
         .total = id->total,

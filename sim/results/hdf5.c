@@ -67,6 +67,8 @@ static bool put_identity(const struct frag_results *r, hid_t at,
                     t->settings ? t->settings : "") &&
            put_texts(&r->put, at, "trace_notes", t->notes, t->note_count) &&
            put_text(&r->put, at, "edit", t->edit ? t->edit : "") &&
+           put_text(&r->put, at, "start",
+                    frag_start_names[run->summary.start]) &&
            put_count(at, "device", t->device) &&
            put_text(&r->put, at, "policy", id->policy) &&
            put_text(&r->put, at, "policy_name", id->policy_used->name) &&

@@ -275,6 +275,19 @@ static void drop_run(struct frag_loaded_run *r)
     frag_run_free(&r->run);
 }
 
+/* Reads the word of frag_start_names; files before 2.2 have none. */
+static bool get_start(hid_t at, uint64_t *start)
+{
+    char *word = get_text_or_none(at, "start");
+    bool found = false;
+
+    for (*start = 0; word && !found && *start < FRAG_START_COUNT; ++*start)
+        found = !strcmp(word, frag_start_names[*start]);
+    *start -= found;
+    free(word);
+    return found;
+}
+
 static bool get_identity(hid_t at, struct frag_loaded_run *r)
 {
     for (size_t i = 0; i < RUN_TEXTS; i++) {
@@ -283,7 +296,7 @@ static bool get_identity(hid_t at, struct frag_loaded_run *r)
             return false;
     }
     r->edit = get_text_or_none(at, "edit");
-    if (!r->edit)
+    if (!r->edit || !get_start(at, &r->run.summary.start))
         return false;
     snprintf(r->run.params, sizeof(r->run.params), "%s", r->params);
     r->trace_bytes = get_count(at, "trace_bytes");

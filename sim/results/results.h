@@ -37,7 +37,7 @@ FRAG_BEGIN_DECLS
  * program that reads the earlier layout would read wrong values.
  * frag_results_load reads the files of version 2, and of version 1, in which
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
-#define FRAG_RESULTS_SCHEMA "2.1"
+#define FRAG_RESULTS_SCHEMA "2.2"
 #define FRAG_JSON_SCHEMA    "1.1"
 
 /* The inputs of a run. All texts are borrowed. */

@@ -69,7 +69,6 @@ static enum frag_err run(struct checked_run *c,
         .opened = on_opened,
         .done = check_event,
         .ended = check_ended,
-        .adopt_start = true,
     };
     struct frag_replay spec = {
         .trace = c->spec->device,
@@ -78,6 +77,7 @@ static enum frag_err run(struct checked_run *c,
         .params = setup->params,
         .mem = frag_arena_open(&setup->arena),
         .check = true,
+        .adopt_start = true,
         .repeat = 1,
     };
     struct frag_run result;

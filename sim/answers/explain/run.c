@@ -195,7 +195,6 @@ static enum frag_err replay(const struct attempt *a,
         .opened = on_opened,
         .done = on_done,
         .ended = on_ended,
-        .adopt_start = a->starts_there,
     };
     char params[1024];
     struct frag_replay spec = {
@@ -204,6 +203,7 @@ static enum frag_err replay(const struct attempt *a,
         .policy = &frag_policy_torch,
         .params = params,
         .mem = frag_arena_open(arena),
+        .adopt_start = a->starts_there,
         .repeat = 1,
         .max_ooms = 1,
         .progress = a->progress,

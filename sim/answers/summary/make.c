@@ -273,7 +273,6 @@ static enum frag_err replay(struct watched *w, struct frag_replay *r,
         .opened = on_opened,
         .done = w->is_torch ? NULL : on_done,
         .ended = on_ended,
-        .adopt_start = !spec->params,
     };
     enum frag_err err;
 
@@ -281,6 +280,7 @@ static enum frag_err replay(struct watched *w, struct frag_replay *r,
         return frag_no_memory(e, "the device");
     r->trace = spec->device;
     r->watch = &watch;
+    r->adopt_start = !spec->params;
     r->events = spec->event + 1;
     if (!spec->params && r->events < spec->device->initial)
         r->events = spec->device->initial;

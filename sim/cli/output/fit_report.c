@@ -4,12 +4,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "sim/results/columns.h"
 
 /* A policy's row; UINT64_MAX and NAN: no value. */
 struct row {
-    const char *trace, *policy;
+    const char *trace, *policy, *start;
     uint64_t device, events, total, lower_bound, peak_allocated, peak_reserved;
     uint64_t fit, step, headroom, fit_reserved, retries, fails_above, safe;
     double headroom_ratio, seconds;
@@ -47,13 +48,16 @@ static const struct frag_column row_columns[] = {
           "spans above fit_bytes that fail; none without --frontier"),
     COUNT("safe_bytes", safe, "bytes",
           "no capacity from here on fails; none without --frontier"),
+    {"start", FRAG_COLUMN_TEXT, offsetof(struct row, start), "",
+     "how the run at fit_bytes began, at unlimited capacity if there is none",
+     NULL},
     {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
 };
 #undef COUNT
 
 /* A span's row in the frontier; UINT64_MAX: no value. */
 struct step {
-    const char *trace, *policy;
+    const char *trace, *policy, *start;
     uint64_t device, from, to, exact, first_oom, peak_reserved, retries;
 };
 
@@ -69,13 +73,14 @@ static const struct frag_column step_columns[] = {
     COUNT("first_oom_event", first_oom, "1"),
     COUNT("peak_reserved_bytes", peak_reserved, "bytes"),
     COUNT("num_alloc_retries", retries, "1"),
+    {"start", FRAG_COLUMN_TEXT, offsetof(struct step, start), "", "", NULL},
     {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
 };
 #undef COUNT
 /* clang-format on */
 
 static const char *const heads[] = {
-    "trace",    "device",         "policy",  "fits from", "bytes",
+    "trace",    "device",         "policy",  "start",     "fits from", "bytes",
     "headroom", "peak allocated", "retries", "unlimited", "safe from"};
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
@@ -99,6 +104,7 @@ static void describe_fit(const struct frag_capacity_span *fit, struct row *row)
     row->fit_reserved = fit->run.peak_reserved;
     row->retries = fit->run.num_alloc_retries;
     row->seconds = fit->run.modelled_device_seconds;
+    row->start = frag_start_names[fit->run.start];
 }
 
 static void describe_above(const struct frag_capacity_spans *spans,
@@ -127,6 +133,7 @@ static struct row make_row(const struct fit_report *r,
         .trace = on->trace,
         .device = on->device,
         .policy = on->policy,
+        .start = frag_start_names[unlimited->run.start],
         .events = unlimited->run.events,
         .total = on->total ? on->total : UINT64_MAX,
         .lower_bound = unlimited->run.lower_bound,
@@ -173,6 +180,10 @@ static void add_to_table(struct table *t, const struct row *row)
     table_cell(t, false, "%s", row->trace);
     table_cell(t, false, "%" PRIu64, row->device);
     table_cell(t, false, "%s", row->policy);
+    table_cell(t, false, "%s",
+               strcmp(row->start, frag_start_names[FRAG_START_EMPTY]) != 0
+                   ? row->start
+                   : "");
     if (fits)
         table_size(t, row->fit);
     else
@@ -196,6 +207,7 @@ static struct step make_step(const struct row *row,
         .trace = row->trace,
         .device = row->device,
         .policy = row->policy,
+        .start = frag_start_names[span->run.start],
         .from = span->from,
         .to = span->to,
         .exact = span->exact,
@@ -266,7 +278,7 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
                      !sink_is_stdout(frontier),
         .frontier_wanted = frontier != NULL,
         .table = {.columns = frontier ? HEADS : HEADS - 1,
-                  .right = "nrprrrrrrr",
+                  .right = "nrporrrrrrr",
                   .optional = 2},
     };
     if (json)

@@ -6,10 +6,10 @@
 
 #include "sim/cli/cli.h"
 
-static const char *const heads[] = {
-    "trace",         "device",         "policy",   "capacity",
-    "peak reserved", "peak allocated", "gap",      "overhead",
-    "fragmentation", "OOMs",           "first OOM"};
+static const char *const heads[] = {"trace",          "device", "policy",
+                                    "capacity",       "start",  "peak reserved",
+                                    "peak allocated", "gap",    "overhead",
+                                    "fragmentation",  "OOMs",   "first OOM"};
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
 
@@ -22,7 +22,7 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
     *r = (struct report){
         .provenance = p,
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
-        .table = {.columns = HEADS, .right = "nrprrrrrrrr", .optional = 2},
+        .table = {.columns = HEADS, .right = "nrprorrrrrrr", .optional = 2},
     };
     if (file)
         err = frag_results_open(file, p, &r->file, e);
@@ -51,6 +51,12 @@ static void percent(struct table *t, double x)
         table_cell(t, false, "-");
 }
 
+/* A run that began empty, as nearly all do, needs no word. */
+static const char *start_cell(const struct frag_summary *s)
+{
+    return s->start == FRAG_START_EMPTY ? "" : frag_start_names[s->start];
+}
+
 static void add_row(struct table *t, const struct frag_run_identity *id,
                     const struct frag_summary *s)
 {
@@ -58,6 +64,7 @@ static void add_row(struct table *t, const struct frag_run_identity *id,
     table_cell(t, false, "%" PRIu32, id->trace.device);
     table_cell(t, false, "%s", id->policy);
     table_size(t, id->capacity);
+    table_cell(t, false, "%s", start_cell(s));
     table_size(t, s->peak_reserved);
     table_size(t, s->peak_allocated);
     if (s->optimal)

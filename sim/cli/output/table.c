@@ -50,10 +50,21 @@ static size_t width(const struct table *t, size_t column)
     return most;
 }
 
+/* Whether all cells of the column below the heading are empty. */
+static bool is_blank(const struct table *t, size_t column)
+{
+    for (size_t i = column + t->columns; i < t->count; i += t->columns)
+        if (*t->cells[i].text)
+            return false;
+    return true;
+}
+
 static bool is_left_out(const struct table *t, size_t column)
 {
     size_t first = column + t->columns;
 
+    if (t->right[column] == 'o')
+        return is_blank(t, column);
     for (size_t i = first; i < t->count; i += t->columns)
         if (strcmp(t->cells[i].text, t->cells[first].text) != 0)
             return false;

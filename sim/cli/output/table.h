@@ -14,7 +14,9 @@ struct table {
     size_t columns;
     const char *right; /* one letter for each column: 'r' aligns it right; 'n'
                           and 'p' are names of traces and policies, which are
-                          shortened to 32 and 60 letters and stay distinct */
+                          shortened to 32 and 60 letters and stay distinct;
+                          'o' leaves the column out if all its cells below the
+                          heading are empty (not the last column) */
     size_t optional;   /* number of leading columns that are left out if all
                           their cells below the heading are equal */
     bool missing;      /* an allocation failed */

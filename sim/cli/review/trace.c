@@ -134,6 +134,7 @@ static void run_row(struct page *p, const struct entry *e)
     fputs("<tr>", out);
     html_code(out, r->policy);
     put_capacity(out, r);
+    fprintf(out, "<td class=\"l\">%s</td>", frag_start_names[m->start]);
     html_size(out, m->peak_reserved);
     html_ratio(out, peak_over_bound(r));
     html_count(out, m->num_ooms);
@@ -147,7 +148,8 @@ static void put_runs(struct page *p, size_t subject)
     fputs("<details class=\"screen\"><summary>All runs</summary><div "
           "class=\"wide\">"
           "<table class=\"sort runs\"><thead><tr><th class=\"l\">policy</th>"
-          "<th>capacity</th><th>peak reserved</th><th>over bound</th>"
+          "<th>capacity</th><th class=\"l\">start</th>"
+          "<th>peak reserved</th><th>over bound</th>"
           "<th>OOMs</th><th>driver calls</th><th>moved</th></tr></thead>"
           "<tbody>\n",
           p->out);
@@ -194,8 +196,8 @@ static void oom_row(struct page *p, const struct entry *e)
     html_count(out, r->run.summary.num_ooms);
     html_count(out, o->event);
     fprintf(out, "<td data-v=\"%.17g\">%.0f %%</td>",
-            (double)o->event / (double)r->run.summary.events,
-            100.0 * (double)o->event / (double)r->run.summary.events);
+            (double)o->event / (double)r->trace_events,
+            100.0 * (double)o->event / (double)r->trace_events);
     html_size(out, o->bytes);
     html_size(out, o->reserved);
     html_size(out, o->allocated);

@@ -310,6 +310,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
         s->real.total = s->device->total;
     s->real.preparing = progress_prepare;
     s->simulated = s->real;
+    s->simulated.from_requests = true; /* as the GPU's runs start */
     s->real.backend = &cell_cuda_backend;
     s->cells = calloc(s->policy_count * s->capacity_count, sizeof(*s->cells));
     s->params = calloc(s->policy_count, sizeof(*s->params));

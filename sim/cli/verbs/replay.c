@@ -35,10 +35,46 @@ struct plan {
     struct report report;
 };
 
+/* The device that is replayed. */
+struct subject {
+    const struct frag_device_trace *trace;
+    struct facts facts;
+};
+
 /* -- one run ------------------------------------------------------------- */
 
-static enum frag_err measure(struct plan *plan,
-                             const struct frag_device_trace *trace,
+/* Adds the run to the report. What cell_note says is one more note of its row.
+ */
+static enum frag_err report_run(struct plan *plan, const struct subject *on,
+                                const struct frag_run_identity *id,
+                                const struct frag_run *run,
+                                struct frag_error *e)
+{
+    const uint32_t count = id->trace.note_count;
+    struct frag_run_identity said = *id;
+    char note[CELL_NOTE];
+    const char **notes;
+    enum frag_err err;
+
+    if (!cell_note(&plan->settings, on->trace, &on->facts, id, run, note))
+        return report_add(&plan->report, id, run, e);
+    notes = malloc((count + 1) * sizeof(*notes));
+    if (!notes)
+        return frag_no_memory(e, "the notes");
+    for (uint32_t i = 0; i < count; i++)
+        notes[i] = id->trace.notes[i];
+    notes[count] = note;
+    said.trace.notes = notes;
+    said.trace.note_count = count + 1;
+    err = report_add(&plan->report, &said, run, e);
+    free(notes);
+    progress_clear(&plan->progress);
+    if (!plan->values->common.quiet)
+        printable_line(stderr, "%s: %s", id->trace.path, note);
+    return err;
+}
+
+static enum frag_err measure(struct plan *plan, const struct subject *on,
                              struct frag_run_identity *id,
                              const struct frag_params *params,
                              struct frag_error *e)
@@ -46,9 +82,9 @@ static enum frag_err measure(struct plan *plan,
     struct frag_run run;
     enum frag_err err;
 
-    FRAG_TRY(cell_run(&plan->settings, trace, id, params, progress_tick,
+    FRAG_TRY(cell_run(&plan->settings, on->trace, id, params, progress_tick,
                       &plan->progress, &run, e));
-    err = report_add(&plan->report, id, &run, e);
+    err = report_run(plan, on, id, &run, e);
     frag_run_free(&run);
     return err;
 }
@@ -65,10 +101,9 @@ static void announce(struct plan *plan, const struct frag_run_identity *id,
                   label);
 }
 
-static enum frag_err run_policy(struct plan *plan,
-                                const struct frag_device_trace *trace,
+static enum frag_err run_policy(struct plan *plan, const struct subject *on,
                                 struct frag_run_identity *id, size_t p,
-                                frag_size peak_requested, struct frag_error *e)
+                                struct frag_error *e)
 {
     const struct policy_choice *policy = &plan->policies[p];
     enum frag_err err = FRAG_OK;
@@ -79,10 +114,10 @@ static enum frag_err run_policy(struct plan *plan,
     id->policy = policy->text;
     id->policy_used = policy->policy;
     for (size_t c = 0; err == FRAG_OK && c < plan->capacity_count; c++) {
-        id->capacity =
-            capacity_choice_bytes(&plan->capacities[c], peak_requested);
+        id->capacity = capacity_choice_bytes(&plan->capacities[c],
+                                             on->facts.peak_requested);
         announce(plan, id, p * plan->capacity_count + c);
-        err = measure(plan, trace, id, params, e);
+        err = measure(plan, on, id, params, e);
         if (err == FRAG_OK && cli_interrupted())
             err = FRAG_CANCELLED;
     }
@@ -97,11 +132,14 @@ static enum frag_err run_device(void *user, const struct input *in,
     struct frag_run_identity id = {
         .trace = frag_trace_identify(in->trace, in->device, in->name),
     };
-    struct facts facts;
+    struct subject on = {.trace = in->device};
 
-    FRAG_TRY(facts_gather(in->device, &facts));
+    if (!input_replays(in, plan->values->cell.device))
+        return FRAG_OK;
+    FRAG_TRY(input_has_history(in, e));
+    FRAG_TRY(facts_gather(in->device, &on.facts));
     for (size_t p = 0; p < plan->policy_count; p++)
-        FRAG_TRY(run_policy(plan, in->device, &id, p, facts.peak_requested, e));
+        FRAG_TRY(run_policy(plan, &on, &id, p, e));
     return FRAG_OK;
 }
 

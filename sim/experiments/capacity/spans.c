@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "sim/experiments/start.h"
 #include "traces/grow.h"
 
 /* Whether the policy read a value that changes with the capacity. */
@@ -28,7 +29,7 @@ static void find_span(const struct frag_capacity_spec *spec,
 }
 
 static enum frag_err replay(const struct frag_capacity_spec *spec,
-                            struct frag_backend *arena,
+                            struct frag_backend *arena, bool adopt_start,
                             struct frag_summary *out, struct frag_error *e)
 {
     struct frag_run run;
@@ -41,6 +42,7 @@ static enum frag_err replay(const struct frag_capacity_spec *spec,
                                                 .mem = arena,
                                                 .check = spec->check,
                                                 .stop_at_oom = true,
+                                                .adopt_start = adopt_start,
                                                 .repeat = 1,
                                                 .progress = spec->progress,
                                                 .user = spec->user,
@@ -51,10 +53,10 @@ static enum frag_err replay(const struct frag_capacity_spec *spec,
     return FRAG_OK;
 }
 
-enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
-                               frag_size capacity,
-                               struct frag_capacity_span *out,
-                               struct frag_error *e)
+static enum frag_err run_at(const struct frag_capacity_spec *spec,
+                            frag_size capacity, bool adopt_start,
+                            struct frag_capacity_span *out,
+                            struct frag_error *e)
 {
     struct frag_backend *arena =
         frag_arena_open(&(const struct frag_arena_options){
@@ -68,12 +70,45 @@ enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
 
     if (!arena)
         return frag_no_memory(e, "the arena");
-    err = replay(spec, arena, &span.run, e);
+    err = replay(spec, arena, adopt_start, &span.run, e);
     if (err == FRAG_OK) {
         find_span(spec, arena, &span);
         *out = span;
     }
     frag_arena_close(arena);
+    return err;
+}
+
+static const struct frag_policy *
+policy_of(const struct frag_capacity_spec *spec)
+{
+    return spec->prepared ? spec->prepared->policy : spec->policy;
+}
+
+/* A run that would adopt the recorded layout on a larger device is another run
+ * there. */
+static void end_below_start(const struct frag_capacity_spec *spec,
+                            frag_size capacity, struct frag_capacity_span *span)
+{
+    const frag_size held = start_held(spec->trace);
+
+    if (capacity < held && held < span->to &&
+        start_is_adoptable(spec->trace, policy_of(spec), held))
+        span->to = held;
+}
+
+enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
+                               frag_size capacity,
+                               struct frag_capacity_span *out,
+                               struct frag_error *e)
+{
+    bool adopts = start_is_adoptable(spec->trace, policy_of(spec), capacity);
+    enum frag_err err = run_at(spec, capacity, adopts, out, e);
+
+    if (adopts && err == FRAG_UNSUPPORTED)
+        err = run_at(spec, capacity, false, out, e);
+    if (err == FRAG_OK)
+        end_below_start(spec, capacity, out);
     return err;
 }
 

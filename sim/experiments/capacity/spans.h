@@ -9,6 +9,9 @@
  * to the byte and does not assume that more memory is better: with more memory
  * a policy may fail where it survived with less.
  *
+ * A run that adopts the recorded layout is another run than one that cannot,
+ * because the device is too small: a span ends at the bytes of the layout.
+ *
  * This does not hold for a policy that reads the value of the capacity or of
  * the total and decides by it. A run of such a policy is valid at its own
  * capacity only, and the walk continues FRAG_CAPACITY_STEP above it.

@@ -1,0 +1,33 @@
+/* start.c - compares a recorded layout with what a run on a device can hold. */
+#include "sim/experiments/start.h"
+
+/* The unit in which the device counts segments. */
+#define UNIT (2 * FRAG_MIB)
+
+frag_size start_held(const struct frag_device_trace *trace)
+{
+    const struct frag_layout *start = &trace->recorded.start;
+    frag_size held = 0;
+
+    for (uint64_t i = 0; i < start->segment_count; i++)
+        held += frag_round_up(start->segments[i].size, UNIT);
+    return held;
+}
+
+/* Whether each block that the initial events allocate is in the layout. */
+static bool has_all_blocks(const struct frag_device_trace *trace)
+{
+    const struct frag_layout *start = &trace->recorded.start;
+    uint64_t live = 0;
+
+    for (uint64_t i = 0; i < start->block_count; i++)
+        live += start->blocks[i].state != FRAG_INACTIVE;
+    return live == trace->initial;
+}
+
+bool start_is_adoptable(const struct frag_device_trace *trace,
+                        const struct frag_policy *policy, frag_size capacity)
+{
+    return policy->adopt && trace->recorded.start.segment_count &&
+           start_held(trace) <= capacity && has_all_blocks(trace);
+}

@@ -1,0 +1,21 @@
+/* start.h - whether a run can take over the recorded layout. A recording may
+ * begin late, when segments were held already; a run on memory that cannot hold
+ * them starts from the live blocks instead, and its summary says so.
+ */
+#ifndef FRAG_SIM_EXPERIMENTS_START_H
+#define FRAG_SIM_EXPERIMENTS_START_H
+
+#include "sim/replay/replay.h"
+
+/* Bytes of the device that the recorded layout uses; 0 if it is empty. */
+frag_size start_held(const struct frag_device_trace *trace);
+
+/* Whether frag_replay should try adopt_start on a device of this capacity: the
+ * policy can adopt a layout, the layout fits, and it has every block of the
+ * first `initial` events. frag_replay then still returns UNSUPPORTED for a
+ * layout that the policy or the memory rejects; the caller repeats the run
+ * without adopt_start, on fresh memory. */
+bool start_is_adoptable(const struct frag_device_trace *trace,
+                        const struct frag_policy *policy, frag_size capacity);
+
+#endif
