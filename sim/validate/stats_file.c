@@ -198,12 +198,22 @@ enum frag_err frag_stats_file_of(const char *given, const char *snapshot,
                                  struct frag_stats_file **out,
                                  struct frag_error *e)
 {
+    const bool none = given && !strcmp(given, "none");
     char beside[PATH_MAX];
+    struct frag_error own = {""};
+    enum frag_err err;
 
-    if (given)
+    if (given && !none)
         return frag_stats_file_open(given, out, e);
-    if (frag_stats_file_beside(snapshot, beside, sizeof(beside)))
-        return frag_stats_file_open(beside, out, e);
-    *out = NULL;
-    return FRAG_OK;
+    if (none || !frag_stats_file_beside(snapshot, beside, sizeof(beside))) {
+        *out = NULL;
+        return FRAG_OK;
+    }
+    err = frag_stats_file_open(beside, out, &own);
+    return err == FRAG_OK
+               ? FRAG_OK
+               : frag_fail(e, err,
+                           "%s; the file has the name of the snapshot's "
+                           "counters; if it is another file, use --stats none",
+                           own.text);
 }

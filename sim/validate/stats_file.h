@@ -35,7 +35,8 @@ bool frag_stats_file_get(const struct frag_stats_file *file, uint32_t device,
                          const char *name, uint64_t *value);
 
 /* Reads the file at `given` or, if that is NULL, the file that belongs to the
- * snapshot; *out is NULL if there is none. Errors of frag_stats_file_open. */
+ * snapshot; *out is NULL if there is none, or if `given` is "none". Errors of
+ * frag_stats_file_open. */
 enum frag_err frag_stats_file_of(const char *given, const char *snapshot,
                                  struct frag_stats_file **out,
                                  struct frag_error *e) FRAG_MUST_CHECK;

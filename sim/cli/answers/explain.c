@@ -27,20 +27,6 @@ struct values {
 
 /* ---- the limits ---- */
 
-static enum frag_err open_stats(const struct values *v,
-                                struct frag_stats_file **stats,
-                                struct frag_error *e)
-{
-    char beside[PATH_MAX];
-
-    *stats = NULL;
-    if (v->stats)
-        return frag_stats_file_open(v->stats, stats, e);
-    if (frag_stats_file_beside(v->common.args.items[0], beside, sizeof(beside)))
-        return frag_stats_file_open(beside, stats, e);
-    return FRAG_OK;
-}
-
 /* What the options leave open comes from the file of counters. */
 static enum frag_err settle(const struct values *v, struct explain_options *o,
                             struct frag_error *e)
@@ -55,7 +41,7 @@ static enum frag_err settle(const struct values *v, struct explain_options *o,
         .settings = v->settings,
         .progress = progress_tick,
     };
-    FRAG_TRY(open_stats(v, &stats, e));
+    FRAG_TRY(frag_stats_file_of(v->stats, v->common.args.items[0], &stats, e));
     if (stats && !o->limit)
         o->limit = frag_stats_file_cap(stats);
     if (stats && !o->total)
@@ -263,7 +249,7 @@ static const struct option_row options[] = {
      OPTION_SIZE, AT(total), NULL},
     {"stats", 0, "FILE",
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
-     "beside NAME.pickle)",
+     "beside NAME.pickle); `none' reads no file",
      OPTION_TEXT, AT(stats), NULL},
     {"settings", 0, "CONF",
      "PYTORCH_CUDA_ALLOC_CONF of the recorded process (default: the recorded "

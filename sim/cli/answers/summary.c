@@ -256,7 +256,7 @@ static const struct option_row options[] = {
      OPTION_SIZE, AT(total), NULL},
     {"stats", 0, "FILE",
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
-     "beside NAME.pickle); only its `cap' and `total_memory' are read",
+     "beside NAME.pickle; `none' reads no file); only its `cap' and `total_memory' are read",
      OPTION_TEXT, AT(stats), NULL},
     {"json", 0, "FILE",
      "write the exact numbers as JSON; - is stdout", OPTION_TEXT,

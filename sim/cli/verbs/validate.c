@@ -338,7 +338,7 @@ static const struct option_row options[] = {
      OPTION_SWITCH, AT(predicted), NULL},
     {"stats", 0, "FILE",
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
-     "beside NAME.pickle)",
+     "beside NAME.pickle); `none' reads no file",
      OPTION_TEXT, AT(stats), NULL},
     {"limit", 0, "SIZE",
      "memory limit that was set in the recorded allocator (default: `cap' of "

@@ -60,6 +60,16 @@ static const char *type_of(const struct import *in, const struct field *f)
     return f->tags & TRUTH ? "a bool" : "a float";
 }
 
+/* What was found in place of the value of a key, for messages. */
+static const char *found_of(const struct import *in, const struct field *f,
+                            const struct pickle_value *v)
+{
+    return f->tags & PAIR && v->tag == PICKLE_OTHER
+               ? "a value of another type; JSON turns tuples into lists, so "
+                 "pass the snapshot as PyTorch wrote it"
+               : pickle_describe(in->pickle, v);
+}
+
 static enum frag_err check_value(const struct import *in, enum kind kind,
                                  const struct field *f, enum word key,
                                  const struct pickle_value *v,
@@ -69,8 +79,7 @@ static enum frag_err check_value(const struct import *in, enum kind kind,
 
     if (!(f->tags >> v->tag & 1) || v->kind != f->kind) {
         snprintf(expected, sizeof(expected), "%s for the key", type_of(in, f));
-        return object_bad(in, kind, expected, key,
-                          pickle_describe(in->pickle, v), e);
+        return object_bad(in, kind, expected, key, found_of(in, f, v), e);
     }
     if (v->tag == PICKLE_INT && v->n >> 63 && !f->may_be_negative)
         return object_bad(in, kind, "at least 0 for the key", key,

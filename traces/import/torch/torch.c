@@ -152,6 +152,13 @@ static enum frag_err import(struct import *in, struct frag_error *e)
         return import_no_memory(in, e);
     FRAG_TRY(pickle_read(in->pickle, e));
     FRAG_TRY(origin_note(in));
+    if (in->unknown_actions)
+        FRAG_TRY(frag_build_note(
+            in->build,
+            "%" PRIu64 " trace entries have an action that is not known here, "
+            "the first of them \"%s\"; they are left out, so what they did to "
+            "memory is missing",
+            in->unknown_actions, in->unknown_action));
     return note_missing(in, e);
 }
 

@@ -171,6 +171,8 @@ struct import {
     uint32_t traces; /* lists of entries so far; the current list is that of
                         device traces - 1 */
     bool has_entries, has_segments;
+    uint64_t unknown_actions; /* entries that were left out */
+    char unknown_action[48];  /* the action of the first of them */
 
     struct frag_snapshot_block *blocks; /* of the segment being read */
     uint64_t block_count, block_room;

@@ -91,6 +91,23 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
     return frag_build_entry(in->build, in->traces - 1, &entry, o->where, e);
 }
 
+/* Counts an entry whose action is none of those that change memory. Some are
+ * known to change none. */
+static void see_other_action(struct import *in, uint64_t action)
+{
+    static const char *const harmless[] = {"snapshot", "user_defined",
+                                           "annotate"};
+    size_t length;
+    const char *text = pickle_text(in->pickle, action, &length);
+
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
+        if (length == strlen(harmless[i]) && !memcmp(text, harmless[i], length))
+            return;
+    if (!in->unknown_actions++)
+        snprintf(in->unknown_action, sizeof(in->unknown_action), "%.*s",
+                 (int)(length < 40 ? length : 40), text);
+}
+
 static enum frag_err entry_seal(void *user, uint8_t kind, uint32_t *result,
                                 struct frag_error *e)
 {
@@ -102,6 +119,8 @@ static enum frag_err entry_seal(void *user, uint8_t kind, uint32_t *result,
         return object_bad(in, K_ENTRY, "the key", W_action, "none", e);
     if (o->value[E_ACTION] <= W_oom)
         FRAG_TRY(feed_entry(in, (enum frag_entry_kind)o->value[E_ACTION], e));
+    else
+        see_other_action(in, o->value[E_ACTION]);
     o->number++;
     return FRAG_OK;
 }
