@@ -252,6 +252,12 @@ const struct verb verb_replay = {
         "with one row for each trace, device, policy and capacity. A "
         "request that the device cannot meet is counted and skipped. Such an "
         "OOM is a result, not an error, and does not change the exit code.\n\n"
+        "Where a recording begins late, torch takes over the recorded segments "
+        "and blocks; other policies allocate the live blocks first, and so "
+        "does torch if the segments do not fit in the device. The column "
+        "`start' says how a run began. A note says where torch, with the "
+        "recorded settings, reserves another peak than the recorded "
+        "allocator.\n\n"
         "A policy is NAME or NAME:PARAMS. The text after `torch:' has the "
         "format of PyTorch's own PYTORCH_CUDA_ALLOC_CONF.",
     .example = "fragsim replay snapshot.pickle -p torch -p "
