@@ -97,7 +97,7 @@ def check_bare():
     for verb, more in ("fit", []), ("tune", TUNE):
         done = run(verb, "-q", "bare.pickle", *more, code=3)
         assert not done.stdout and REMEDY in done.stderr, done
-    done = run("replay", "bare.pickle")
+    done = run("replay", "bare.pickle", code=3)
     assert "the snapshot has no history: it shows what was held" in done.stderr
     assert "no event was recorded; 3 blocks (65 MiB)" in done.stderr
 

@@ -179,7 +179,7 @@ def check_runs(page, rows):
         key(r["policy"], r["capacity_bytes"] or math.inf,
             r["peak_reserved_bytes"], r["num_ooms"],
             r["modelled_device_seconds"], r["bytes_moved"]) for r in rows)
-    found = sorted(key(c[0], c[1], c[2], c[4], c[5], c[6])
+    found = sorted(key(c[0], c[1], c[3], c[5], c[6], c[7])
                    for c in page.rows("runs"))
     assert found == expected
     ooms = sorted((c[0], c[1], c[2], c[3]) for c in page.rows("ooms"))

@@ -205,7 +205,7 @@ def check_refused(folder, new):
         return change
 
     bad = os.path.join(folder, "bad.h5")
-    for change, words in ((version("3.0"), 'up to 2.1, found "3.0"'),
+    for change, words in ((version("3.0"), 'up to 2.2, found "3.0"'),
                           (version("12.0"), 'found "12.0"'),
                           (number(0.5), "/summary"),
                           (number(-2), "/summary"),

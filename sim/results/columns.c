@@ -143,12 +143,12 @@ const struct frag_column frag_summary_columns[] = {
      "seed of the run", NULL},
     {"trace_sha256", TEXT, ROW(trace_sha256), "",
      "SHA-256 of the trace's file", NULL},
-    {"edit", TEXT, ROW(edit), "",
-     "edits that `sweep --edit` applied to the trace; empty if there were none",
-     NULL},
     {"start", TEXT, ROW(start), "",
      "how the run began: empty, with the recorded live blocks, or with the "
      "recorded layout adopted", NULL},
+    {"edit", TEXT, ROW(edit), "",
+     "edits that `sweep --edit` applied to the trace; empty if there were none",
+     NULL},
     {NULL, END, 0, NULL, NULL, NULL},
 };
 
