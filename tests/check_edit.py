@@ -244,7 +244,7 @@ def check_sweep(folder):
         assert a.read() == b.read(), "shards and the whole differ"
     file = h5py.File(out, "r")
     assert file["summary"].dtype.names[-1] == "edit"
-    assert {file[f"runs/{n}"].attrs["edit"] for n in range(len(rows))} == \
+    assert {file[f"runs/{n}"].attrs["edit"].decode() for n in range(len(rows))} == \
         {"" if edit == "none" else edit for edit in edits}
     listed = run(*common, "--list").stdout.split("\n")
     assert listed[2].endswith("\tinf\t" + edits[1]), listed

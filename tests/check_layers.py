@@ -64,7 +64,7 @@ ROOMS = {
     "sim/arena": ([], "sim +"),
     "sim/meter": ([], "sim +"),
     "sim/replay": ([], "sim/meter +"),
-    "sim/results": ([], "sim/replay traces/bytes +"),
+    "sim/results": ([], "sim/replay traces/file +"),
     "sim/validate": ([], "sim/replay sim/arena policies/torch +"),
     "sim/experiments": ([], "sim/results sim/validate traces/bytes traces/edit "
                             "traces/import policies/list.c +"),

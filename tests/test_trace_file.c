@@ -17,6 +17,7 @@
 
 #include "tests/trace_equal.h"
 #include "traces/build/build.h"
+#include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
 
 /* HDF5 loses memory of its own on files it finds damaged. What we would lose
@@ -32,7 +33,7 @@ static long open_identifiers(void)
     static const H5I_type_t types[] = {
         H5I_FILE,    H5I_GROUP, H5I_DATATYPE,   H5I_DATASPACE,
         H5I_DATASET, H5I_ATTR,  H5I_GENPROP_LST};
-    struct trace_quiet quiet = trace_quiet_begin();
+    struct hdf5_quiet quiet = hdf5_quiet_begin();
     hsize_t sum = 0;
 
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
@@ -41,7 +42,7 @@ static long open_identifiers(void)
         H5Inmembers(types[i], &count);
         sum += count;
     }
-    trace_quiet_end(quiet);
+    hdf5_quiet_end(quiet);
     return (long)sum;
 }
 

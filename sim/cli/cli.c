@@ -65,11 +65,28 @@ int64_t cli_now(void)
 /* A global, because a signal handler has no other access to state. */
 static volatile sig_atomic_t interrupted;
 
+/* Seconds between a signal and the end of a program that does not end by
+ * itself. */
+enum { GRACE = 5 };
+
+/* The program is inside a call that does not return. Outputs are renamed into
+ * place when they are complete, so none is changed. */
+static void on_alarm(int number)
+{
+    static const char words[] = "fragsim: interrupted\n";
+    ssize_t n = write(STDERR_FILENO, words, sizeof(words) - 1);
+
+    (void)number;
+    (void)n;
+    _exit(EXIT_INTERRUPTED);
+}
+
 /* Closes stdin so that a read() that waits for it ends: the interrupted read()
  * fails, and the next read() finds stdin closed. */
 static void on_signal(int number)
 {
     (void)number;
+    alarm(GRACE); /* before `interrupted`, which lets cli_interrupted end it */
     interrupted = 1;
     close(STDIN_FILENO);
 }
@@ -83,10 +100,14 @@ void cli_catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_alarm;
+    sigaction(SIGALRM, &action, NULL);
 }
 
 bool cli_interrupted(void)
 {
+    if (interrupted)
+        alarm(0);
     return interrupted;
 }
 

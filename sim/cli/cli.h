@@ -92,7 +92,9 @@ int64_t cli_now(void);
 bool cli_is_reproducible(void); /* SOURCE_DATE_EPOCH is set and not empty */
 
 /* From cli_catch_signals on, the first SIGINT or SIGTERM sets cli_interrupted
- * and closes stdin; the second ends the process. */
+ * and closes stdin; the second ends the process. So does the first after five
+ * seconds in which nobody called cli_interrupted: then the program is inside a
+ * call that does not return. */
 void cli_catch_signals(void);
 bool cli_interrupted(void);
 

@@ -70,7 +70,8 @@ static const char results_text[] =
     "reads them too. /runs/N has the run's provenance as attributes, "
     "and the groups series, oom and segments with one dataset for each column. "
     "Every column has the attributes units and long_name; a computed column "
-    "also has the attribute formula.";
+    "also has the attribute formula. Texts have a fixed length (from schema "
+    "2.2 on), which h5py reads as bytes.";
 
 /* README.md has the same lines; tests/check_pandas.py runs them. */
 static const char python_text[] =

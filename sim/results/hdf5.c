@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "sim/results/put.h"
+#include "sim/results/seal.h"
 #include "traces/bytes/atomic_file.h"
+#include "traces/file/guard.h"
 #include "traces/grow.h"
 
 enum { CORE_STEP = 1 << 20 }; /* bytes by which the image grows */
@@ -51,32 +53,29 @@ static const char *utc(int64_t seconds, char text[32])
 
 /* -- one run ------------------------------------------------------------- */
 
-static bool put_identity(const struct frag_results *r, hid_t at,
-                         const struct frag_run_identity *id,
+static bool put_identity(hid_t at, const struct frag_run_identity *id,
                          const struct frag_run *run)
 {
     const struct frag_trace_identity *t = &id->trace;
 
-    return put_text(&r->put, at, "trace", t->name) &&
-           put_text(&r->put, at, "trace_path", t->path) &&
-           put_text(&r->put, at, "trace_format", t->format ? t->format : "") &&
-           put_text(&r->put, at, "trace_sha256", t->sha256) &&
+    return put_text(at, "trace", t->name) &&
+           put_text(at, "trace_path", t->path) &&
+           put_text(at, "trace_format", t->format ? t->format : "") &&
+           put_text(at, "trace_sha256", t->sha256) &&
            put_count(at, "trace_bytes", t->file_bytes) &&
            put_count(at, "trace_events", t->events) &&
-           put_text(&r->put, at, "trace_settings",
-                    t->settings ? t->settings : "") &&
-           put_texts(&r->put, at, "trace_notes", t->notes, t->note_count) &&
-           put_text(&r->put, at, "edit", t->edit ? t->edit : "") &&
-           put_text(&r->put, at, "start",
-                    frag_start_names[run->summary.start]) &&
+           put_text(at, "trace_settings", t->settings ? t->settings : "") &&
+           put_texts(at, "trace_notes", t->notes, t->note_count) &&
+           put_text(at, "edit", t->edit ? t->edit : "") &&
+           put_text(at, "start", frag_start_names[run->summary.start]) &&
            put_count(at, "device", t->device) &&
-           put_text(&r->put, at, "policy", id->policy) &&
-           put_text(&r->put, at, "policy_name", id->policy_used->name) &&
-           put_text(&r->put, at, "policy_source", id->policy_used->source) &&
-           put_text(&r->put, at, "params", run->params) &&
+           put_text(at, "policy", id->policy) &&
+           put_text(at, "policy_name", id->policy_used->name) &&
+           put_text(at, "policy_source", id->policy_used->source) &&
+           put_text(at, "params", run->params) &&
            put_real(at, "capacity_bytes", frag_optional_real(id->capacity)) &&
            put_count(at, "device_total_bytes", id->total) &&
-           put_text(&r->put, at, "backend", id->backend) &&
+           put_text(at, "backend", id->backend) &&
            put_count(at, "seed", id->seed) &&
            put_count(at, "stopped_at_oom", id->stopped_at_oom) &&
            put_count(at, "checked", id->checked);
@@ -86,7 +85,7 @@ static bool put_run(const struct frag_results *r, hid_t at,
                     const struct frag_run_identity *id,
                     const struct frag_run *run)
 {
-    if (!put_identity(r, at, id, run))
+    if (!put_identity(at, id, run))
         return false;
     return id->bare ||
            (put_table(&r->put, at, "series", frag_series_columns, run->points,
@@ -167,7 +166,7 @@ enum frag_err frag_results_add(struct frag_results *r,
 static bool put_optional(const struct frag_results *r, const char *name,
                          const char *value)
 {
-    return !value || put_text(&r->put, r->file, name, value);
+    return !value || put_text(r->file, name, value);
 }
 
 static bool put_time(const struct frag_results *r, const char *name,
@@ -175,8 +174,7 @@ static bool put_time(const struct frag_results *r, const char *name,
 {
     char at[32];
 
-    return seconds == FRAG_NO_TIME ||
-           put_text(&r->put, r->file, name, utc(seconds, at));
+    return seconds == FRAG_NO_TIME || put_text(r->file, name, utc(seconds, at));
 }
 
 static bool put_root(struct frag_results *r)
@@ -191,18 +189,17 @@ static bool put_root(struct frag_results *r)
     if (!text)
         return false;
     snprintf(text, room, "fragsim %s (%s)", p->version, p->commit);
-    done =
-        put_text(&r->put, r->file, "Conventions", "ACDD-1.3") &&
-        put_text(&r->put, r->file, "title", "allocator policies on traces") &&
-        put_text(&r->put, r->file, "source", text);
+    done = put_text(r->file, "Conventions", "ACDD-1.3") &&
+           put_text(r->file, "title", "allocator policies on traces") &&
+           put_text(r->file, "source", text);
     snprintf(text, room, "%s%s%s", timed ? utc(p->started, at) : "",
              timed ? ": " : "", p->command);
-    done = done && put_text(&r->put, r->file, "history", text) &&
-           put_text(&r->put, r->file, "schema_name", "fragsim-results") &&
-           put_text(&r->put, r->file, "schema_version", FRAG_RESULTS_SCHEMA) &&
-           put_text(&r->put, r->file, "version", p->version) &&
-           put_text(&r->put, r->file, "commit", p->commit) &&
-           put_text(&r->put, r->file, "command", p->command) &&
+    done = done && put_text(r->file, "history", text) &&
+           put_text(r->file, "schema_name", "fragsim-results") &&
+           put_text(r->file, "schema_version", FRAG_RESULTS_SCHEMA) &&
+           put_text(r->file, "version", p->version) &&
+           put_text(r->file, "commit", p->commit) &&
+           put_text(r->file, "command", p->command) &&
            put_optional(r, "settings", p->settings) &&
            put_optional(r, "missing", p->missing) &&
            put_time(r, "started", p->started);
@@ -219,7 +216,8 @@ static hid_t image_open(const char *name)
 
     if (access < 0)
         return -1;
-    if (H5Pset_fapl_core(access, CORE_STEP, false) >= 0)
+    if (H5Pset_fapl_core(access, CORE_STEP, false) >= 0 &&
+        H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0)
         file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     H5Pclose(access);
     return file;
@@ -227,7 +225,7 @@ static hid_t image_open(const char *name)
 
 static bool start(struct frag_results *r)
 {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    (void)hdf5_quiet_begin();
     r->file = image_open(r->output.partial);
     return r->file >= 0 && put_open(&r->put) && put_root(r);
 }
@@ -242,7 +240,7 @@ enum frag_err frag_results_open(const char *path,
     if (!r)
         return frag_no_memory(e, "%s", path);
     *r = (struct frag_results){
-        .path = strdup(path), .provenance = p, .file = -1, .put = {-1, -1}};
+        .path = strdup(path), .provenance = p, .file = -1, .put = {-1}};
     err = frag_no_memory(e, "%s", path);
     if (!r->path)
         goto fail;
@@ -261,7 +259,7 @@ fail:
     return err;
 }
 
-static bool write_all(int fd, const char *bytes, size_t count)
+static bool write_all(int fd, const unsigned char *bytes, size_t count)
 {
     while (count) {
         ssize_t n = write(fd, bytes, count);
@@ -276,7 +274,8 @@ static bool write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
-static bool write_file(const char *path, const char *bytes, size_t count)
+static bool write_file(const char *path, const unsigned char *bytes,
+                       size_t count)
 {
     int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), why;
     bool done = fd >= 0 && write_all(fd, bytes, count);
@@ -291,15 +290,16 @@ static bool write_file(const char *path, const char *bytes, size_t count)
 static enum frag_err store(struct frag_results *r, struct frag_error *e)
 {
     ssize_t size;
-    char *image;
+    unsigned char *image;
     bool done;
 
     if (H5Fflush(r->file, H5F_SCOPE_GLOBAL) < 0 ||
         (size = H5Fget_file_image(r->file, NULL, 0)) <= 0 ||
         !(image = malloc((size_t)size)))
         return frag_no_memory(e, "the bytes of %s", r->path);
-    done = H5Fget_file_image(r->file, image, (size_t)size) == size &&
-           write_file(r->output.partial, image, (size_t)size);
+    done = H5Fget_file_image(r->file, image, (size_t)size) == size;
+    seal_superblock(image, (size_t)size);
+    done = done && write_file(r->output.partial, image, (size_t)size);
     if (!done)
         frag_fail(e, FRAG_IO, "%s: cannot write it: %s", r->path,
                   strerror(errno));
@@ -312,7 +312,7 @@ enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
 {
     enum frag_err err = FRAG_NOMEM;
 
-    if (put_summary(&r->put, r->file, r->rows, r->count) &&
+    if (put_summary(r->file, r->rows, r->count) &&
         put_time(r, "ended", ended) && put_count(r->file, "complete", 1))
         err = store(r, e);
     else

@@ -1,7 +1,6 @@
 /* load.c - reads a result file, by the same tables of columns that wrote it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,72 +9,36 @@
 #include <unistd.h>
 
 #include "sim/results/columns.h"
+#include "traces/file/guard.h"
+
+/* The open file, and its size in bytes, which bounds the sizes in it. */
+struct input {
+    hid_t file;
+    uint64_t bytes;
+};
 
 /* The text of an attribute; the caller frees it. NULL if there is no such text
  * or no memory. */
-static char *get_text(hid_t at, const char *name)
+static char *get_text(const struct input *in, hid_t at, const char *name)
 {
-    hid_t attribute = H5Aopen(at, name, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1);
-    char *text = NULL, *copy = NULL;
+    char *text;
 
-    if (attribute >= 0 && type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
-        H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
-        H5Aread(attribute, type, &text) >= 0 && text) {
-        copy = strdup(text);
-        H5free_memory(text);
-    }
-    if (type >= 0)
-        H5Tclose(type);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    return copy;
+    return hdf5_text(at, name, in->bytes, &text) == FRAG_OK ? text : NULL;
 }
 
 /* As get_text, but "" if there is no such attribute. */
-static char *get_text_or_none(hid_t at, const char *name)
+static char *get_text_or_none(const struct input *in, hid_t at,
+                              const char *name)
 {
-    return H5Aexists(at, name) > 0 ? get_text(at, name) : strdup("");
+    return H5Aexists(at, name) > 0 ? get_text(in, at, name) : strdup("");
 }
 
 /* The number of an attribute; 0 if there is none. */
 static uint64_t get_count(hid_t at, const char *name)
 {
-    hid_t attribute = H5Aopen(at, name, H5P_DEFAULT);
-    int64_t value = 0;
+    uint64_t value = 0;
 
-    if (attribute >= 0) {
-        if (H5Aread(attribute, H5T_NATIVE_INT64, &value) < 0)
-            value = 0;
-        H5Aclose(attribute);
-    }
-    return (uint64_t)value;
-}
-
-/* Reads an array of texts. The caller frees *texts, and each text with
- * H5free_memory. */
-static bool get_texts(hid_t at, const char *name, char ***texts,
-                      uint64_t *count)
-{
-    hid_t attribute = H5Aopen(at, name, H5P_DEFAULT);
-    hid_t space = attribute >= 0 ? H5Aget_space(attribute) : -1;
-    hid_t type = H5Tcopy(H5T_C_S1);
-    hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
-    bool done = false;
-
-    if (n >= 0 && type >= 0) {
-        *texts = calloc((size_t)n + 1, sizeof(**texts));
-        done = *texts && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
-               H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
-               (!n || H5Aread(attribute, type, *texts) >= 0);
-        *count = done ? (uint64_t)n : 0;
-    }
-    if (type >= 0)
-        H5Tclose(type);
-    if (space >= 0)
-        H5Sclose(space);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    return done;
+    return hdf5_number(at, name, &value) ? value : 0;
 }
 
 /* The HDF5 type of a field in memory. An optional count is read as a double,
@@ -93,19 +56,6 @@ static hid_t memory_type(enum frag_column_kind kind)
     default:
         return H5T_NATIVE_INT64;
     }
-}
-
-/* Number of rows of a one-dimensional dataset; -1 if it is not one. */
-static hssize_t rows_of(hid_t data)
-{
-    hid_t space = H5Dget_space(data);
-    hssize_t count = -1;
-
-    if (space >= 0 && H5Sget_simple_extent_ndims(space) == 1)
-        count = H5Sget_simple_extent_npoints(space);
-    if (space >= 0)
-        H5Sclose(space);
-    return count;
 }
 
 /* Replaces the doubles that were read for optional counts by the counts. False
@@ -140,16 +90,33 @@ static hid_t row_type(void)
     return type;
 }
 
-/* Reads the numbers of /summary. The texts are read from the runs instead. */
-static enum frag_err get_summary(hid_t file, struct frag_result_row **rows,
-                                 uint64_t *count)
+/* Opens a dataset of a table that the file can hold. Negative if there is
+ * none. */
+static hid_t open_data(const struct input *in, hid_t at, const char *name,
+                       size_t item, uint64_t *rows)
 {
-    hid_t data = H5Dopen2(file, "/summary", H5P_DEFAULT), type = row_type();
+    hid_t data = H5Lexists(at, name, H5P_DEFAULT) > 0
+                     ? H5Dopen2(at, name, H5P_DEFAULT)
+                     : -1;
+
+    if (data >= 0 && !hdf5_rows(data, item, in->bytes, rows)) {
+        H5Dclose(data);
+        data = -1;
+    }
+    return data;
+}
+
+/* Reads the numbers of /summary. The texts are read from the runs instead. */
+static enum frag_err get_summary(const struct input *in,
+                                 struct frag_result_row **rows, uint64_t *count)
+{
     struct frag_result_row *table = NULL;
     enum frag_err err = FRAG_CORRUPT;
-    hssize_t n = data >= 0 ? rows_of(data) : -1;
+    uint64_t n = 0;
+    hid_t data = open_data(in, in->file, "summary", sizeof(*table), &n);
+    hid_t type = row_type();
 
-    if (n >= 0 && type >= 0) {
+    if (data >= 0 && type >= 0 && hdf5_holds(data, H5T_COMPOUND)) {
         table = calloc((size_t)n + 1, sizeof(*table));
         err = table ? FRAG_CORRUPT : FRAG_NOMEM;
         if (table &&
@@ -157,7 +124,7 @@ static enum frag_err get_summary(hid_t file, struct frag_result_row **rows,
             settle(frag_summary_columns, (char *)table, sizeof(*table),
                    (size_t)n)) {
             *rows = table;
-            *count = (uint64_t)n;
+            *count = n;
             table = NULL;
             err = FRAG_OK;
         }
@@ -181,15 +148,19 @@ static void scatter(const struct frag_column *c, char *rows, size_t row_size,
         memcpy(rows + i * row_size + c->offset, values + i * wide, wide);
 }
 
-static bool get_column(hid_t group, const struct frag_column *c, char *rows,
-                       size_t row_size, size_t count, char *values)
+/* Reads a column of the table into values and from there into the rows. */
+static bool get_column(const struct input *in, hid_t group,
+                       const struct frag_column *c, char *rows, size_t row_size,
+                       size_t count, char *values)
 {
-    hid_t data = H5Dopen2(group, c->name, H5P_DEFAULT);
+    uint64_t n = 0;
+    hid_t data = open_data(in, group, c->name, sizeof(uint64_t), &n);
     bool done;
 
     if (data < 0)
         return false;
-    done = rows_of(data) == (hssize_t)count &&
+    done = n == count &&
+           (hdf5_holds(data, H5T_INTEGER) || hdf5_holds(data, H5T_FLOAT)) &&
            (!count || H5Dread(data, memory_type(c->kind), H5S_ALL, H5S_ALL,
                               H5P_DEFAULT, values) >= 0);
     H5Dclose(data);
@@ -198,28 +169,31 @@ static bool get_column(hid_t group, const struct frag_column *c, char *rows,
     return done;
 }
 
-static hssize_t table_rows(hid_t group, const struct frag_column *columns)
+/* Sets *count to the rows of the table; false if it does not exist. */
+static bool table_rows(const struct input *in, hid_t group,
+                       const struct frag_column *columns, uint64_t *count)
 {
-    hid_t data = H5Dopen2(group, columns->name, H5P_DEFAULT);
-    hssize_t count = data >= 0 ? rows_of(data) : -1;
+    hid_t data = group >= 0 ? open_data(in, group, columns->name,
+                                        sizeof(uint64_t), count)
+                            : -1;
 
     if (data >= 0)
         H5Dclose(data);
-    return count;
+    return data >= 0;
 }
 
 /* Reads the rows of a table; the caller frees them. NULL on failure; then *err
  * is set, unless the table does not exist. */
-static void *get_table(hid_t run, const char *name,
+static void *get_table(const struct input *in, hid_t run, const char *name,
                        const struct frag_column *columns, size_t row_size,
                        uint64_t *count, enum frag_err *err)
 {
     hid_t group = H5Gopen2(run, name, H5P_DEFAULT);
-    hssize_t n = group >= 0 ? table_rows(group, columns) : -1;
     char *rows = NULL, *values = NULL;
     bool done = false;
+    uint64_t n;
 
-    if (n >= 0) {
+    if (table_rows(in, group, columns, &n)) {
         rows = calloc((size_t)n + 1, row_size);
         values = calloc((size_t)n + 1, sizeof(uint64_t));
         done = rows && values;
@@ -227,7 +201,7 @@ static void *get_table(hid_t run, const char *name,
     }
     for (const struct frag_column *c = columns;
          done && c->kind != FRAG_COLUMN_END; c++)
-        done = get_column(group, c, rows, row_size, (size_t)n, values);
+        done = get_column(in, group, c, rows, row_size, (size_t)n, values);
     done = done && settle(columns, rows, row_size, (size_t)n);
     if (group >= 0)
         H5Gclose(group);
@@ -236,7 +210,7 @@ static void *get_table(hid_t run, const char *name,
         free(rows);
         return NULL;
     }
-    *count = (uint64_t)n;
+    *count = n;
     *err = FRAG_OK;
     return rows;
 }
@@ -269,16 +243,14 @@ static void drop_run(struct frag_loaded_run *r)
     for (size_t i = 0; i < RUN_TEXTS; i++)
         free(*text_at(r, i));
     free(r->edit);
-    for (uint64_t i = 0; i < r->note_count; i++)
-        H5free_memory(r->trace_notes[i]);
     free(r->trace_notes);
     frag_run_free(&r->run);
 }
 
 /* Reads the word of frag_start_names; files before 2.2 have none. */
-static bool get_start(hid_t at, uint64_t *start)
+static bool get_start(const struct input *in, hid_t at, uint64_t *start)
 {
-    char *word = get_text_or_none(at, "start");
+    char *word = get_text_or_none(in, at, "start");
     bool found = false;
 
     for (*start = 0; word && !found && *start < FRAG_START_COUNT; ++*start)
@@ -288,15 +260,16 @@ static bool get_start(hid_t at, uint64_t *start)
     return found;
 }
 
-static bool get_identity(hid_t at, struct frag_loaded_run *r)
+static bool get_identity(const struct input *in, hid_t at,
+                         struct frag_loaded_run *r)
 {
     for (size_t i = 0; i < RUN_TEXTS; i++) {
-        *text_at(r, i) = get_text(at, run_texts[i].name);
+        *text_at(r, i) = get_text(in, at, run_texts[i].name);
         if (!*text_at(r, i))
             return false;
     }
-    r->edit = get_text_or_none(at, "edit");
-    if (!r->edit || !get_start(at, &r->run.summary.start))
+    r->edit = get_text_or_none(in, at, "edit");
+    if (!r->edit || !get_start(in, at, &r->run.summary.start))
         return false;
     snprintf(r->run.params, sizeof(r->run.params), "%s", r->params);
     r->trace_bytes = get_count(at, "trace_bytes");
@@ -304,28 +277,31 @@ static bool get_identity(hid_t at, struct frag_loaded_run *r)
     r->stopped_at_oom = get_count(at, "stopped_at_oom");
     r->checked = H5Aexists(at, "checked") > 0 && get_count(at, "checked");
     r->bare = H5Lexists(at, "series", H5P_DEFAULT) == 0;
-    return get_texts(at, "trace_notes", &r->trace_notes, &r->note_count);
+    return hdf5_texts(at, "trace_notes", in->bytes, &r->trace_notes,
+                      &r->note_count) == FRAG_OK;
 }
 
-static enum frag_err get_tables(hid_t at, struct frag_run *run)
+static enum frag_err get_tables(const struct input *in, hid_t at,
+                                struct frag_run *run)
 {
     enum frag_err err = FRAG_CORRUPT;
 
-    run->points = get_table(at, "series", frag_series_columns,
+    run->points = get_table(in, at, "series", frag_series_columns,
                             sizeof(*run->points), &run->point_count, &err);
     if (!run->points)
         return err;
-    run->ooms = get_table(at, "oom", frag_oom_columns, sizeof(*run->ooms),
+    run->ooms = get_table(in, at, "oom", frag_oom_columns, sizeof(*run->ooms),
                           &run->oom_count, &err);
     if (!run->ooms)
         return err;
     run->segments =
-        get_table(at, "segments", frag_segment_columns, sizeof(*run->segments),
-                  &run->segment_count, &err);
+        get_table(in, at, "segments", frag_segment_columns,
+                  sizeof(*run->segments), &run->segment_count, &err);
     return run->segments ? FRAG_OK : err;
 }
 
-static enum frag_err get_run(hid_t at, const struct frag_result_row *row,
+static enum frag_err get_run(const struct input *in, hid_t at,
+                             const struct frag_result_row *row,
                              struct frag_loaded_run *out)
 {
     struct frag_loaded_run r = {
@@ -335,10 +311,10 @@ static enum frag_err get_run(hid_t at, const struct frag_result_row *row,
         .seed = row->seed,
         .run.summary = row->summary,
     };
-    enum frag_err err = get_identity(at, &r) ? FRAG_OK : FRAG_CORRUPT;
+    enum frag_err err = get_identity(in, at, &r) ? FRAG_OK : FRAG_CORRUPT;
 
     if (err == FRAG_OK && !r.bare)
-        err = get_tables(at, &r.run);
+        err = get_tables(in, at, &r.run);
     if (err == FRAG_OK)
         *out = r;
     else
@@ -346,7 +322,8 @@ static enum frag_err get_run(hid_t at, const struct frag_result_row *row,
     return err;
 }
 
-static enum frag_err get_runs(hid_t file, const struct frag_result_row *rows,
+static enum frag_err get_runs(const struct input *in,
+                              const struct frag_result_row *rows,
                               struct frag_loaded *l, uint64_t count)
 {
     enum frag_err err = FRAG_OK;
@@ -360,10 +337,10 @@ static enum frag_err get_runs(hid_t file, const struct frag_result_row *rows,
 
         snprintf(name, sizeof(name), "/runs/%llu",
                  (unsigned long long)l->count);
-        at = H5Gopen2(file, name, H5P_DEFAULT);
+        at = H5Gopen2(in->file, name, H5P_DEFAULT);
         if (at < 0)
             return FRAG_CORRUPT;
-        err = get_run(at, &rows[l->count], &l->runs[l->count]);
+        err = get_run(in, at, &rows[l->count], &l->runs[l->count]);
         H5Gclose(at);
         l->count += err == FRAG_OK;
     }
@@ -371,32 +348,33 @@ static enum frag_err get_runs(hid_t file, const struct frag_result_row *rows,
 }
 
 /* Whether the file calls itself a result file. */
-static bool is_named_results(hid_t file)
+static bool is_named_results(const struct input *in)
 {
-    char *name = get_text(file, "schema_name");
+    char *name = get_text(in, in->file, "schema_name");
     bool is = name && !strcmp(name, "fragsim-results");
 
     free(name);
     return is;
 }
 
-static enum frag_err check_schema(hid_t file, const char *path,
+static enum frag_err check_schema(const struct input *in, const char *path,
                                   struct frag_error *e)
 {
     char *version;
     enum frag_err err = FRAG_OK;
 
-    if (!is_named_results(file) && H5Lexists(file, "devices", H5P_DEFAULT) > 0)
+    if (!is_named_results(in) &&
+        H5Lexists(in->file, "devices", H5P_DEFAULT) > 0)
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: expected a result file, found a trace file; make "
                          "results of it first: fragsim replay %s -o results.h5",
                          path, path);
-    if (!is_named_results(file))
+    if (!is_named_results(in))
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: expected a fragsim result file, found another "
                          "HDF5 file",
                          path);
-    version = get_text(file, "schema_version");
+    version = get_text(in, in->file, "schema_version");
     if (!version || (strncmp(version, "1.", 2) != 0 &&
                      strncmp(version, FRAG_RESULTS_SCHEMA, 2) != 0))
         err = frag_fail(e, FRAG_CORRUPT,
@@ -409,11 +387,11 @@ static enum frag_err check_schema(hid_t file, const char *path,
 }
 
 /* Checks that the file is a result file, and complete. */
-static enum frag_err check_file(hid_t file, const char *path,
+static enum frag_err check_file(const struct input *in, const char *path,
                                 struct frag_error *e)
 {
-    FRAG_TRY(check_schema(file, path, e));
-    if (H5Aexists(file, "complete") <= 0)
+    FRAG_TRY(check_schema(in, path, e));
+    if (H5Aexists(in->file, "complete") <= 0)
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: the file is incomplete: the attribute `complete` "
                          "is missing; repeat the command that wrote it",
@@ -422,39 +400,39 @@ static enum frag_err check_file(hid_t file, const char *path,
 }
 
 /* Reads the attributes that describe the program that made the file. */
-static bool get_provenance(hid_t file, struct frag_loaded *l)
+static bool get_provenance(const struct input *in, struct frag_loaded *l)
 {
-    l->version = get_text(file, "version");
-    l->commit = get_text(file, "commit");
-    l->command = get_text(file, "command");
-    l->started = get_text_or_none(file, "started");
-    l->ended = get_text_or_none(file, "ended");
-    l->settings = get_text(file, "settings");
-    l->missing = get_text(file, "missing");
+    l->version = get_text(in, in->file, "version");
+    l->commit = get_text(in, in->file, "commit");
+    l->command = get_text(in, in->file, "command");
+    l->started = get_text_or_none(in, in->file, "started");
+    l->ended = get_text_or_none(in, in->file, "ended");
+    l->settings = get_text(in, in->file, "settings");
+    l->missing = get_text(in, in->file, "missing");
     return l->version && l->commit && l->command && l->started && l->ended;
 }
 
-static enum frag_err load(hid_t file, const char *path,
+static enum frag_err load(const struct input *in, const char *path,
                           struct frag_loaded *loaded, struct frag_error *e)
 {
     struct frag_result_row *rows = NULL;
     enum frag_err err;
     uint64_t count;
 
-    FRAG_TRY(check_file(file, path, e));
-    if (!get_provenance(file, loaded))
+    FRAG_TRY(check_file(in, path, e));
+    if (!get_provenance(in, loaded))
         return frag_fail(e, FRAG_CORRUPT,
                          "%s: an attribute is missing: version, commit or "
                          "command of the program that made the file",
                          path);
-    err = get_summary(file, &rows, &count);
+    err = get_summary(in, &rows, &count);
     if (err == FRAG_CORRUPT)
         return frag_fail(e, err,
                          "%s: /summary is missing, or a number in it is "
                          "malformed; repeat the command that wrote the file",
                          path);
     if (err == FRAG_OK)
-        err = get_runs(file, rows, loaded, count);
+        err = get_runs(in, rows, loaded, count);
     free(rows);
     if (err == FRAG_NOMEM)
         return frag_no_memory(e, "%s", path);
@@ -466,32 +444,48 @@ static enum frag_err load(hid_t file, const char *path,
     return FRAG_OK;
 }
 
-static bool begins_as_hdf5(const char *path)
+/* Opens the file. False if HDF5 cannot; close it with H5Fclose. */
+static bool open_input(const char *path, struct input *in)
 {
-    static const char mark[] = {'\x89', 'H',  'D',    'F',
-                                '\r',   '\n', '\x1a', '\n'};
-    char bytes[sizeof(mark)];
-    FILE *file = fopen(path, "rbe");
-    const size_t count = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+    struct stat info;
 
-    if (file)
-        fclose(file);
-    return count == sizeof(mark) && !memcmp(bytes, mark, sizeof(mark));
+    (void)hdf5_quiet_begin();
+    if (stat(path, &info) < 0)
+        return false;
+    in->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    in->bytes = (uint64_t)info.st_size;
+    return in->file >= 0;
+}
+
+static bool is_results(const char *path)
+{
+    struct input in;
+    bool is;
+
+    if (!open_input(path, &in))
+        return false;
+    is = is_named_results(&in);
+    H5Fclose(in.file);
+    return is;
+}
+
+static void try_is(const char *path)
+{
+    (void)is_results(path);
 }
 
 bool frag_results_is(const char *path)
 {
-    bool is;
-    hid_t file;
+    return hdf5_is(path) && hdf5_survives(path, try_is) && is_results(path);
+}
 
-    if (!begins_as_hdf5(path))
-        return false;
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    is = file >= 0 && is_named_results(file);
-    if (file >= 0)
-        H5Fclose(file);
-    return is;
+static enum frag_err damaged(const char *path, struct frag_error *e)
+{
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s: expected a complete result file, found one that is "
+                     "damaged or ends too early; copy it again, or repeat the "
+                     "command that wrote it",
+                     path);
 }
 
 /* Reports why HDF5 could not open the file: the file is missing or locked, or
@@ -522,12 +516,8 @@ static enum frag_err unopened(const char *path, struct frag_error *e)
                          "%s: the file system cannot lock the file (%s); set "
                          "HDF5_USE_FILE_LOCKING=FALSE",
                          path, strerror(why));
-    if (begins_as_hdf5(path))
-        return frag_fail(e, FRAG_CORRUPT,
-                         "%s: expected a complete result file, found one that "
-                         "is damaged or ends too early; copy it again, or "
-                         "repeat the command that wrote it",
-                         path);
+    if (hdf5_is(path))
+        return damaged(path, e);
     return frag_fail(e, FRAG_CORRUPT,
                      "%s: expected a fragsim result file, found no HDF5; if it "
                      "is a trace, make results of it first: fragsim replay %s "
@@ -535,27 +525,43 @@ static enum frag_err unopened(const char *path, struct frag_error *e)
                      path, path);
 }
 
-enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
-                                struct frag_error *e)
+static enum frag_err load_file(const char *path, struct frag_loaded *out,
+                               struct frag_error *e)
 {
     struct frag_loaded loaded = {0};
+    struct input in;
     enum frag_err err;
-    hid_t file;
 
-    if (access(path, R_OK) < 0)
-        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (file < 0)
+    if (!open_input(path, &in))
         return unopened(path, e);
-    err = load(file, path, &loaded, e);
-    H5Fclose(file);
+    err = load(&in, path, &loaded, e);
+    H5Fclose(in.file);
     if (err != FRAG_OK) {
         frag_results_unload(&loaded);
         return err;
     }
     *out = loaded;
     return FRAG_OK;
+}
+
+/* A trial in a child process: see hdf5_survives. */
+static void try_load(const char *path)
+{
+    struct frag_loaded loaded;
+    struct frag_error e;
+
+    if (load_file(path, &loaded, &e) == FRAG_OK)
+        frag_results_unload(&loaded);
+}
+
+enum frag_err frag_results_load(const char *path, struct frag_loaded *out,
+                                struct frag_error *e)
+{
+    if (access(path, R_OK) < 0)
+        return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
+    if (hdf5_is(path) && !hdf5_survives(path, try_load))
+        return damaged(path, e);
+    return load_file(path, out, e);
 }
 
 void frag_results_unload(struct frag_loaded *loaded)

@@ -8,26 +8,23 @@
 #include <string.h>
 
 enum {
-    LARGE = 1024,        /* a column of at least so many rows is compressed */
-    CHUNK_MAX = 1 << 16, /* largest number of rows of a chunk: 512 KiB */
-    DEFLATE = 4,         /* level of the compression, 0 to 9 */
+    COMPACT_MAX = 8 << 10, /* bytes of data that are stored in the header of
+                              their object, which has a checksum; more data are
+                              compressed, with a checksum for each chunk */
+    CHUNK_MAX = 512 << 10, /* most bytes of a chunk */
+    DEFLATE = 4,           /* level of the compression, 0 to 9 */
 };
 
 bool put_open(struct put *p)
 {
-    p->text = H5Tcopy(H5T_C_S1);
     p->plain = H5Pcreate(H5P_GROUP_CREATE);
-    return p->text >= 0 && H5Tset_size(p->text, H5T_VARIABLE) >= 0 &&
-           H5Tset_cset(p->text, H5T_CSET_UTF8) >= 0 && p->plain >= 0 &&
-           H5Pset_obj_track_times(p->plain, false) >= 0;
+    return p->plain >= 0 && H5Pset_obj_track_times(p->plain, false) >= 0;
 }
 
 void put_close(struct put *p)
 {
     if (p->plain >= 0)
         H5Pclose(p->plain);
-    if (p->text >= 0)
-        H5Tclose(p->text);
 }
 
 /* -- attributes ---------------------------------------------------------- */
@@ -56,10 +53,29 @@ static bool put_scalar(hid_t at, const char *name, hid_t type,
     return done;
 }
 
-bool put_text(const struct put *p, hid_t at, const char *name,
-              const char *value)
+/* The type of texts of at most `length` bytes; the caller closes it. Negative
+ * on failure. */
+static hid_t text_type(size_t length)
 {
-    return put_scalar(at, name, p->text, &value);
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    if (type >= 0 && H5Tset_size(type, length ? length : 1) >= 0 &&
+        H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0 &&
+        H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
+        return type;
+    if (type >= 0)
+        H5Tclose(type);
+    return -1;
+}
+
+bool put_text(hid_t at, const char *name, const char *value)
+{
+    hid_t type = text_type(strlen(value));
+    bool done = type >= 0 && put_scalar(at, name, type, value);
+
+    if (type >= 0)
+        H5Tclose(type);
+    return done;
 }
 
 bool put_count(hid_t at, const char *name, uint64_t value)
@@ -72,15 +88,35 @@ bool put_real(hid_t at, const char *name, double value)
     return put_scalar(at, name, H5T_IEEE_F64LE, &value);
 }
 
-bool put_texts(const struct put *p, hid_t at, const char *name,
-               const char *const *values, uint64_t count)
+/* The texts one after another, each in `wide` bytes; the caller frees them.
+ * NULL if the host has no memory. */
+static char *pad(const char *const *values, uint64_t count, size_t wide)
 {
-    const char *const nothing[] = {""}; /* HDF5 rejects NULL for 0 values */
-    const hsize_t shape[] = {count};
-    hid_t space = H5Screate_simple(1, shape, NULL);
-    bool done = space >= 0 && put_attribute(at, name, p->text, space,
-                                            count ? values : nothing);
+    char *texts = calloc((size_t)count + 1, wide);
 
+    for (uint64_t i = 0; texts && i < count; i++)
+        memcpy(texts + i * wide, values[i], strlen(values[i]));
+    return texts;
+}
+
+bool put_texts(hid_t at, const char *name, const char *const *values,
+               uint64_t count)
+{
+    const hsize_t shape[] = {count};
+    hid_t space = H5Screate_simple(1, shape, NULL), type;
+    size_t wide = 1;
+    char *texts;
+    bool done;
+
+    for (uint64_t i = 0; i < count; i++)
+        wide = strlen(values[i]) > wide ? strlen(values[i]) : wide;
+    type = text_type(wide);
+    texts = pad(values, count, wide);
+    done = space >= 0 && type >= 0 && texts &&
+           put_attribute(at, name, type, space, texts);
+    free(texts);
+    if (type >= 0)
+        H5Tclose(type);
     if (space >= 0)
         H5Sclose(space);
     return done;
@@ -128,50 +164,55 @@ static void gather(const struct frag_column *c, const char *rows,
         values[i] = stored(c, rows + i * row_size);
 }
 
-/* The creation properties of a column of `count` rows; the caller closes them.
- * Negative on failure. */
-static hid_t creation(size_t count)
+static bool set_compressed(hid_t how, size_t count, size_t item)
 {
-    const hsize_t chunk[] = {count < CHUNK_MAX ? count : CHUNK_MAX};
+    const size_t most = CHUNK_MAX / item ? CHUNK_MAX / item : 1;
+    const hsize_t chunk[] = {count < most ? count : most};
+
+    return H5Pset_chunk(how, 1, chunk) >= 0 && H5Pset_shuffle(how) >= 0 &&
+           H5Pset_deflate(how, DEFLATE) >= 0 && H5Pset_fletcher32(how) >= 0;
+}
+
+/* The creation properties of a dataset of `count` rows of `item` bytes; the
+ * caller closes them. Negative on failure. */
+static hid_t creation(size_t count, size_t item)
+{
     hid_t how = H5Pcreate(H5P_DATASET_CREATE);
 
     if (how < 0)
         return how;
     if (H5Pset_obj_track_times(how, false) < 0 ||
-        (count >= LARGE &&
-         (H5Pset_chunk(how, 1, chunk) < 0 || H5Pset_shuffle(how) < 0 ||
-          H5Pset_deflate(how, DEFLATE) < 0))) {
+        !(count * item <= COMPACT_MAX ? H5Pset_layout(how, H5D_COMPACT) >= 0
+                                      : set_compressed(how, count, item))) {
         H5Pclose(how);
         return -1;
     }
     return how;
 }
 
-static bool describe(const struct put *p, hid_t data,
-                     const struct frag_column *c)
+static bool describe(hid_t data, const struct frag_column *c)
 {
-    return put_text(p, data, "units", c->units) &&
-           put_text(p, data, "long_name", c->meaning) &&
-           (!c->formula || put_text(p, data, "formula", c->formula));
+    return put_text(data, "units", c->units) &&
+           put_text(data, "long_name", c->meaning) &&
+           (!c->formula || put_text(data, "formula", c->formula));
 }
 
 /* Creates a dataset with the values; the caller closes it. Negative on
  * failure. */
-static hid_t put_column(const struct put *p, hid_t group,
-                        const struct frag_column *c, const uint64_t *values,
-                        size_t count)
+static hid_t put_column(hid_t group, const struct frag_column *c,
+                        const uint64_t *values, size_t count)
 {
     const hsize_t shape[] = {count};
     hid_t type = put_type(c->kind), data = -1;
     hid_t space = H5Screate_simple(1, shape, NULL);
-    hid_t how = creation(count);
+    hid_t how = creation(count, sizeof(*values));
 
     if (space >= 0 && how >= 0)
         data = H5Dcreate2(group, c->name, type, space, H5P_DEFAULT, how,
                           H5P_DEFAULT);
     if (data >= 0 && ((count && H5Dwrite(data, type, H5S_ALL, H5S_ALL,
                                          H5P_DEFAULT, values) < 0) ||
-                      !describe(p, data, c))) {
+                      !describe(data, c))) {
         H5Dclose(data);
         data = -1;
     }
@@ -184,9 +225,8 @@ static hid_t put_column(const struct put *p, hid_t group,
 
 /* Creates a dataset for each column. If the first column is `event`, it is the
  * dimension scale of the others. */
-static bool put_columns(const struct put *p, hid_t group,
-                        const struct frag_column *columns, const void *rows,
-                        size_t row_size, size_t count)
+static bool put_columns(hid_t group, const struct frag_column *columns,
+                        const void *rows, size_t row_size, size_t count)
 {
     uint64_t *values = calloc(count ? count : 1, sizeof(*values));
     hid_t scale = -1, data;
@@ -195,7 +235,7 @@ static bool put_columns(const struct put *p, hid_t group,
     for (const struct frag_column *c = columns;
          done && c->kind != FRAG_COLUMN_END; c++) {
         gather(c, rows, row_size, count, values);
-        data = put_column(p, group, c, values, count);
+        data = put_column(group, c, values, count);
         done = data >= 0;
         if (done && c == columns && !strcmp(c->name, "event")) {
             done = H5DSset_scale(data, c->name) >= 0;
@@ -227,7 +267,7 @@ bool put_table(const struct put *p, hid_t at, const char *name,
 
     if (group < 0)
         return false;
-    done = put_columns(p, group, columns, rows, row_size, count);
+    done = put_columns(group, columns, rows, row_size, count);
     return H5Gclose(group) >= 0 && done;
 }
 
@@ -271,11 +311,8 @@ static bool insert(hid_t type, const struct frag_column *c, size_t at,
 
     if (c->kind != FRAG_COLUMN_TEXT)
         return H5Tinsert(type, c->name, at, put_type(c->kind)) >= 0;
-    text = H5Tcopy(H5T_C_S1);
-    done = text >= 0 && H5Tset_size(text, wide) >= 0 &&
-           H5Tset_strpad(text, H5T_STR_NULLPAD) >= 0 &&
-           H5Tset_cset(text, H5T_CSET_UTF8) >= 0 &&
-           H5Tinsert(type, c->name, at, text) >= 0;
+    text = text_type(wide);
+    done = text >= 0 && H5Tinsert(type, c->name, at, text) >= 0;
     if (text >= 0)
         H5Tclose(text);
     return done;
@@ -325,7 +362,7 @@ static char *pack(const struct put_table *t)
     return packed;
 }
 
-static bool describe_table(const struct put *p, hid_t data)
+static bool describe_table(hid_t data)
 {
     enum { COLUMNS_MAX = 64 };
     const char *units[COLUMNS_MAX], *meanings[COLUMNS_MAX],
@@ -340,23 +377,23 @@ static bool describe_table(const struct put *p, hid_t data)
         meanings[i] = c->meaning;
         formulas[i] = c->formula ? c->formula : "";
     }
-    return put_texts(p, data, "units", units, n) &&
-           put_texts(p, data, "long_name", meanings, n) &&
-           put_texts(p, data, "formula", formulas, n);
+    return put_texts(data, "units", units, n) &&
+           put_texts(data, "long_name", meanings, n) &&
+           put_texts(data, "formula", formulas, n);
 }
 
-static bool put_rows(const struct put *p, hid_t at, hid_t type,
-                     const char *packed, size_t count)
+static bool put_rows(hid_t at, hid_t type, const char *packed, size_t count)
 {
     const hsize_t shape[] = {count};
-    hid_t space = H5Screate_simple(1, shape, NULL), how = creation(0);
+    hid_t space = H5Screate_simple(1, shape, NULL),
+          how = creation(count, H5Tget_size(type));
     hid_t data = -1;
     bool done;
 
     if (space >= 0 && how >= 0)
         data = H5Dcreate2(at, "summary", type, space, H5P_DEFAULT, how,
                           H5P_DEFAULT);
-    done = data >= 0 && describe_table(p, data) &&
+    done = data >= 0 && describe_table(data) &&
            (!count ||
             H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed) >= 0);
     if (data >= 0)
@@ -368,8 +405,7 @@ static bool put_rows(const struct put *p, hid_t at, hid_t type,
     return done;
 }
 
-bool put_summary(const struct put *p, hid_t at,
-                 const struct frag_result_row *rows, size_t count)
+bool put_summary(hid_t at, const struct frag_result_row *rows, size_t count)
 {
     struct put_table t = {rows, count, 0};
     char *packed;
@@ -381,7 +417,7 @@ bool put_summary(const struct put *p, hid_t at,
         t.row_size += width(&t, c);
     type = table_type(&t);
     packed = pack(&t);
-    done = type >= 0 && packed && put_rows(p, at, type, packed, count);
+    done = type >= 0 && packed && put_rows(at, type, packed, count);
     free(packed);
     if (type >= 0)
         H5Tclose(type);

@@ -14,7 +14,6 @@
 
 /* HDF5 objects that the whole file uses. A negative member is not open. */
 struct put {
-    hid_t text;  /* type: UTF-8 string of variable length */
     hid_t plain; /* property list for the creation of a group */
 };
 
@@ -24,10 +23,9 @@ void put_close(struct put *p);
 
 /* Add an attribute to the object `at`: one text, an array of texts, one count,
  * one number that may be NAN. */
-bool put_text(const struct put *p, hid_t at, const char *name,
-              const char *value);
-bool put_texts(const struct put *p, hid_t at, const char *name,
-               const char *const *values, uint64_t count);
+bool put_text(hid_t at, const char *name, const char *value);
+bool put_texts(hid_t at, const char *name, const char *const *values,
+               uint64_t count);
 bool put_count(hid_t at, const char *name, uint64_t value);
 bool put_real(hid_t at, const char *name, double value);
 
@@ -42,8 +40,7 @@ bool put_table(const struct put *p, hid_t at, const char *name,
 
 /* Creates the compound dataset `summary`. A text column is as wide as its
  * longest text. */
-bool put_summary(const struct put *p, hid_t at,
-                 const struct frag_result_row *rows, size_t count);
+bool put_summary(hid_t at, const struct frag_result_row *rows, size_t count);
 
 /* The HDF5 type of a number of this kind in the file. */
 hid_t put_type(enum frag_column_kind kind);

@@ -35,6 +35,8 @@ FRAG_BEGIN_DECLS
 /* Versions of the layout of the file and of the JSON text. The number after the
  * point grows if something is added. The number before the point grows if a
  * program that reads the earlier layout would read wrong values.
+ * Since 2.2 texts have a fixed length and everything has a checksum, because
+ * libhdf5 1.10 crashes or loops on damaged texts of variable length.
  * frag_results_load reads the files of version 2, and of version 1, in which
  * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
 #define FRAG_RESULTS_SCHEMA "2.2"

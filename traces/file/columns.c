@@ -8,12 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
-
-/* INFLATION_MAX is the largest ratio of unpacked to stored bytes: the built-in
- * filters of HDF5 compress data at most by a factor of about 1000. TEXT_MAX is
- * the size of the largest text in bytes. */
-enum { INFLATION_MAX = 2048, TEXT_MAX = 1 << 20 };
 
 enum frag_err trace_expected(const struct trace_reader *r, const char *where,
                              const char *name, const char *what)
@@ -35,36 +31,17 @@ bool trace_has(hid_t at, const char *name)
     return H5Lexists(at, name, H5P_DEFAULT) > 0;
 }
 
-static enum frag_err count_rows(struct column *c, size_t item)
-{
-    hid_t space = H5Dget_space(c->data);
-    hsize_t rows = 0;
-    bool fine = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
-                H5Sget_simple_extent_dims(space, &rows, NULL) == 1;
-
-    if (space >= 0)
-        H5Sclose(space);
-    if (!fine)
-        return trace_expected(c->r, c->where, c->name,
-                              "a dataset of one dimension");
-    if (rows > c->r->map_size * INFLATION_MAX / item)
-        return trace_expected(c->r, c->where, c->name,
-                              "no more rows than the file can hold");
-    c->rows = rows;
-    return FRAG_OK;
-}
-
 static enum frag_err open_column(struct column *c, hid_t at, size_t item)
 {
-    enum frag_err err;
-
     c->data = H5Dopen2(at, c->name, H5P_DEFAULT);
     if (c->data < 0)
         return trace_expected(c->r, c->where, c->name, "a dataset");
-    err = count_rows(c, item);
-    if (err != FRAG_OK)
-        H5Dclose(c->data);
-    return err;
+    if (hdf5_rows(c->data, item, c->r->map_size, &c->rows))
+        return FRAG_OK;
+    H5Dclose(c->data);
+    return trace_expected(c->r, c->where, c->name,
+                          "a dataset of one dimension, with no more rows than "
+                          "the file can hold");
 }
 
 static bool is_stored_as(hid_t data, enum trace_type type)
@@ -111,22 +88,7 @@ static const void *mapped(const struct column *c, enum trace_type type)
 /* Refuses data in other files and data that are not numbers. */
 static enum frag_err check_numbers(const struct column *c, H5T_class_t class)
 {
-    hid_t how = H5Dget_create_plist(c->data), type = H5Dget_type(c->data);
-    bool fine = how >= 0 && type >= 0;
-
-    if (fine) {
-        H5T_class_t found = H5Tget_class(type);
-
-        fine =
-            (found == class || (class == H5T_INTEGER && found == H5T_ENUM)) &&
-            H5Pget_layout(how) != H5D_VIRTUAL &&
-            H5Pget_external_count(how) == 0;
-    }
-    if (type >= 0)
-        H5Tclose(type);
-    if (how >= 0)
-        H5Pclose(how);
-    if (fine)
+    if (hdf5_holds(c->data, class))
         return FRAG_OK;
     return trace_expected(c->r, c->where, c->name,
                           class == H5T_COMPOUND ? "a table in this file"
@@ -245,73 +207,24 @@ enum frag_err trace_read_number(const struct trace_reader *r, hid_t at,
                                 const char *where, const char *name,
                                 uint64_t max, uint64_t *value)
 {
-    hid_t attribute, space;
-    uint64_t found = 0;
-    bool fine;
+    uint64_t found;
 
     if (H5Aexists(at, name) <= 0)
         return FRAG_OK;
-    attribute = H5Aopen(at, name, H5P_DEFAULT);
-    space = attribute >= 0 ? H5Aget_space(attribute) : -1;
-    fine = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
-           H5Aread(attribute, H5T_NATIVE_UINT64, &found) >= 0 && found <= max;
-    if (space >= 0)
-        H5Sclose(space);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (!fine)
+    if (!hdf5_number(at, name, &found) || found > max)
         return trace_expected(r, where, name, "a number in range");
     *value = found;
     return FRAG_OK;
 }
 
-/* Reads a string of fixed length, as this program writes them, or of variable
- * length, as h5py writes them. CORRUPT, still without a message, if it cannot
- * be read. */
-static enum frag_err read_string(hid_t attribute, hid_t type, char **text)
-{
-    size_t size = H5Tget_size(type);
-    char *loose = NULL;
-
-    if (H5Tis_variable_str(type) > 0) {
-        if (H5Aread(attribute, type, &loose) < 0 || !loose)
-            return FRAG_CORRUPT;
-        *text = strdup(loose);
-        H5free_memory(loose);
-        return *text ? FRAG_OK : FRAG_NOMEM;
-    }
-    if (!size || size > TEXT_MAX)
-        return FRAG_CORRUPT;
-    *text = calloc(size + 1, 1);
-    if (!*text)
-        return FRAG_NOMEM;
-    return H5Aread(attribute, type, *text) < 0 ? FRAG_CORRUPT : FRAG_OK;
-}
-
 enum frag_err trace_read_text(const struct trace_reader *r, const char *name,
                               char **text)
 {
-    hid_t attribute, type, space;
-    enum frag_err err = FRAG_CORRUPT;
+    enum frag_err err;
 
     *text = NULL;
     if (H5Aexists(r->file, name) <= 0)
         return FRAG_OK;
-    attribute = H5Aopen(r->file, name, H5P_DEFAULT);
-    type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-    space = attribute >= 0 ? H5Aget_space(attribute) : -1;
-    if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
-        H5Sget_simple_extent_npoints(space) == 1)
-        err = read_string(attribute, type, text);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    if (err == FRAG_OK)
-        return FRAG_OK;
-    free(*text);
-    *text = NULL;
+    err = hdf5_text(r->file, name, r->map_size, text);
     return err == FRAG_CORRUPT ? trace_expected(r, "/", name, "a text") : err;
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
 
 enum { DEVICES_MAX = 1024 };
@@ -424,24 +425,46 @@ static enum frag_err read_file(struct trace_reader *r)
     return err;
 }
 
-enum frag_err trace_file_read(const char *path,
-                              const struct frag_read_options *opts,
-                              struct frag_trace **out, struct frag_error *e)
+static enum frag_err read_trace(const char *path, struct frag_trace **out,
+                                struct frag_error *e)
 {
     struct trace_reader r = {.e = e, .path = path};
-    struct trace_quiet quiet;
+    struct hdf5_quiet quiet;
     enum frag_err err;
 
-    (void)opts;
     r.trace = storage_trace(path, trace_file_format);
     if (!r.trace)
         return FRAG_NOMEM;
-    quiet = trace_quiet_begin();
+    quiet = hdf5_quiet_begin();
     err = read_file(&r);
-    trace_quiet_end(quiet);
+    hdf5_quiet_end(quiet);
     if (err == FRAG_OK)
         *out = r.trace;
     else
         frag_trace_close(r.trace);
     return err;
+}
+
+/* A trial in a child process: see hdf5_survives. */
+static void try_trace(const char *path)
+{
+    struct frag_trace *t = NULL;
+    struct frag_error e;
+
+    if (read_trace(path, &t, &e) == FRAG_OK)
+        frag_trace_close(t);
+}
+
+enum frag_err trace_file_read(const char *path,
+                              const struct frag_read_options *opts,
+                              struct frag_trace **out, struct frag_error *e)
+{
+    (void)opts;
+    if (!hdf5_survives(path, try_trace))
+        return frag_fail(e, FRAG_CORRUPT,
+                         "%s:0: expected an HDF5 file, found one that is so "
+                         "damaged that reading it crashes or does not end; "
+                         "copy it again or make it again",
+                         path);
+    return read_trace(path, out, e);
 }

@@ -206,18 +206,3 @@ hid_t trace_row_type(const struct trace_table *table, bool in_file)
         H5Tclose(row);
     return -1;
 }
-
-struct trace_quiet trace_quiet_begin(void)
-{
-    struct trace_quiet q = {NULL, NULL};
-
-    H5dont_atexit();
-    H5Eget_auto2(H5E_DEFAULT, &q.print, &q.data);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return q;
-}
-
-void trace_quiet_end(struct trace_quiet q)
-{
-    H5Eset_auto2(H5E_DEFAULT, q.print, q.data);
-}

@@ -180,16 +180,4 @@ bool trace_put_column(hid_t at, const struct trace_column *column,
 bool trace_put_table(hid_t at, const struct trace_table *table,
                      const void *rows, uint64_t count);
 
-/* By default HDF5 prints its errors, but the messages of this program are more
- * exact: between trace_quiet_begin and trace_quiet_end, HDF5 prints nothing.
- * After a damaged file, HDF5 would also print errors about its own resources at
- * exit. Therefore trace_quiet_begin disables HDF5's cleanup at exit; it is not
- * needed, because every file is closed. */
-struct trace_quiet {
-    H5E_auto2_t print;
-    void *data;
-};
-struct trace_quiet trace_quiet_begin(void);
-void trace_quiet_end(struct trace_quiet q);
-
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "traces/bytes/atomic_file.h"
+#include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
 
 enum { PAGE = 4096, FREES = 4096 }; /* bytes; rows */
@@ -269,7 +270,7 @@ static hid_t create(const char *path)
 
 static bool write_file(struct writer *w, const char *path)
 {
-    struct trace_quiet quiet = trace_quiet_begin();
+    struct hdf5_quiet quiet = hdf5_quiet_begin();
     bool fine;
 
     w->file = create(path);
@@ -277,7 +278,7 @@ static bool write_file(struct writer *w, const char *path)
         w->file >= 0 && put_trace(w) && H5Fflush(w->file, H5F_SCOPE_LOCAL) >= 0;
     if (w->file >= 0)
         fine = H5Fclose(w->file) >= 0 && fine;
-    trace_quiet_end(quiet);
+    hdf5_quiet_end(quiet);
     return fine;
 }
 

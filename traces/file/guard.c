@@ -1,0 +1,295 @@
+/* guard.c - checks of HDF5 objects before they are read, and the child process
+ * that reads a file without checksums first. */
+#define _GNU_SOURCE
+#include "traces/file/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* INFLATION_MAX is the largest ratio of unpacked to stored bytes: the built-in
+ * filters of HDF5 compress data at most by a factor of about 1000. CHECKED is
+ * the first version of the superblock with checksums. */
+enum { INFLATION_MAX = 2048, CHECKED = 2, TRIAL_SECONDS = 1 };
+
+/* -- the file -------------------------------------------------------------- */
+
+/* The version of the superblock; -1 if the file has no signature of HDF5 at
+ * its beginning. */
+static int superblock(const char *path)
+{
+    static const unsigned char signature[8] = {0x89, 'H',  'D',  'F',
+                                               '\r', '\n', 0x1a, '\n'};
+    unsigned char bytes[sizeof(signature) + 1];
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t count = file >= 0 ? read(file, bytes, sizeof(bytes)) : -1;
+
+    if (file >= 0)
+        close(file);
+    return count == sizeof(bytes) &&
+                   !memcmp(bytes, signature, sizeof(signature))
+               ? bytes[sizeof(signature)]
+               : -1;
+}
+
+bool hdf5_is(const char *path)
+{
+    return superblock(path) >= 0;
+}
+
+/* In the child: no message, no memory image, no handler of the program, a
+ * limit of processor time. */
+static void restrain(const char *path)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct stat info = {0};
+    struct rlimit none = {0, 0}, most;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+        signal(signals[i], SIG_DFL);
+    (void)stat(path, &info);
+    most.rlim_cur = most.rlim_max =
+        TRIAL_SECONDS + (rlim_t)info.st_size / FRAG_MIB * 3 / 2;
+    (void)setrlimit(RLIMIT_CPU, &most);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+}
+
+bool hdf5_survives(const char *path, void (*read)(const char *path))
+{
+    pid_t child;
+    int how;
+
+    if (superblock(path) >= CHECKED)
+        return true;
+    child = fork();
+    if (child == 0) {
+        restrain(path);
+        read(path);
+        _exit(0);
+    }
+    if (child < 0)
+        return true;
+    while (waitpid(child, &how, 0) < 0) {
+        if (errno != EINTR)
+            return true;
+        kill(child, SIGKILL);
+    }
+    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}
+
+/* -- datasets -------------------------------------------------------------- */
+
+static bool is_of(hid_t type, H5T_class_t class)
+{
+    const H5T_class_t found = H5Tget_class(type);
+
+    return found == class || (class == H5T_INTEGER && found == H5T_ENUM);
+}
+
+bool hdf5_holds(hid_t data, H5T_class_t class)
+{
+    hid_t how = H5Dget_create_plist(data), type = H5Dget_type(data);
+    bool fine = how >= 0 && type >= 0;
+
+    fine = fine && is_of(type, class) && H5Pget_layout(how) != H5D_VIRTUAL &&
+           H5Pget_external_count(how) == 0;
+    if (type >= 0)
+        H5Tclose(type);
+    if (how >= 0)
+        H5Pclose(how);
+    return fine;
+}
+
+bool hdf5_rows(hid_t data, size_t item, uint64_t file_bytes, uint64_t *rows)
+{
+    hid_t space = H5Dget_space(data);
+    hsize_t count = 0;
+    const bool fine = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
+                      H5Sget_simple_extent_dims(space, &count, NULL) == 1 &&
+                      count <= file_bytes * INFLATION_MAX / item;
+
+    if (space >= 0)
+        H5Sclose(space);
+    if (fine)
+        *rows = count;
+    return fine;
+}
+
+/* -- attributes ------------------------------------------------------------ */
+
+/* An open attribute. */
+struct attribute {
+    hid_t id, type, space;
+    uint64_t count; /* elements */
+};
+
+static void close_attribute(struct attribute *a)
+{
+    if (a->space >= 0)
+        H5Sclose(a->space);
+    if (a->type >= 0)
+        H5Tclose(a->type);
+    if (a->id >= 0)
+        H5Aclose(a->id);
+}
+
+/* False if there is no such attribute, or none of this class. Call
+ * close_attribute in any case. */
+static bool open_attribute(struct attribute *a, hid_t at, const char *name,
+                           H5T_class_t class)
+{
+    hssize_t count;
+
+    *a = (struct attribute){-1, -1, -1, 0};
+    if (H5Aexists(at, name) <= 0)
+        return false;
+    a->id = H5Aopen(at, name, H5P_DEFAULT);
+    if (a->id < 0)
+        return false;
+    a->type = H5Aget_type(a->id);
+    a->space = H5Aget_space(a->id);
+    if (a->type < 0 || a->space < 0 || !is_of(a->type, class))
+        return false;
+    count = H5Sget_simple_extent_npoints(a->space);
+    a->count = (uint64_t)count;
+    return count >= 0;
+}
+
+bool hdf5_number(hid_t at, const char *name, uint64_t *value)
+{
+    struct attribute a;
+    uint64_t found = 0;
+    bool fine = open_attribute(&a, at, name, H5T_INTEGER) && a.count == 1 &&
+                H5Tget_size(a.type) <= sizeof(found) &&
+                H5Aread(a.id,
+                        H5Tget_sign(a.type) == H5T_SGN_2 ? H5T_NATIVE_INT64
+                                                         : H5T_NATIVE_UINT64,
+                        &found) >= 0;
+
+    close_attribute(&a);
+    if (fine)
+        *value = found;
+    return fine;
+}
+
+/* Copies `count` texts into one block: the pointers, then the characters.
+ * `wide` is the room of each text; 0: it ends at its 0. NULL if the host has no
+ * memory. */
+static char **block_of(char *const *loose, const char *tight, size_t wide,
+                       uint64_t count)
+{
+    size_t bytes = 0;
+    char **texts, *to;
+
+    for (uint64_t i = 0; i < count; i++)
+        bytes += (wide ? wide : loose[i] ? strlen(loose[i]) : 0) + 1;
+    texts = calloc(1, (count + 1) * sizeof(*texts) + bytes);
+    if (!texts)
+        return NULL;
+    to = (char *)(texts + count + 1);
+    for (uint64_t i = 0; i < count; i++) {
+        const char *from = wide ? tight + i * wide : loose[i] ? loose[i] : "";
+        const size_t n = wide ? strnlen(from, wide) : strlen(from);
+
+        texts[i] = memcpy(to, from, n);
+        to += n + 1;
+    }
+    return texts;
+}
+
+static enum frag_err read_fixed(const struct attribute *a, uint64_t file_bytes,
+                                char ***texts)
+{
+    const size_t wide = H5Tget_size(a->type);
+    enum frag_err err = FRAG_CORRUPT;
+    char *tight;
+
+    if (!wide || wide > file_bytes || a->count > file_bytes / wide)
+        return FRAG_CORRUPT;
+    tight = calloc(a->count + 1, wide);
+    if (!tight)
+        return FRAG_NOMEM;
+    if (!a->count || H5Aread(a->id, a->type, tight) >= 0) {
+        *texts = block_of(NULL, tight, wide, a->count);
+        err = *texts ? FRAG_OK : FRAG_NOMEM;
+    }
+    free(tight);
+    return err;
+}
+
+static enum frag_err read_variable(const struct attribute *a,
+                                   uint64_t file_bytes, char ***texts)
+{
+    enum frag_err err = FRAG_CORRUPT;
+    char **loose;
+
+    if (a->count > file_bytes)
+        return FRAG_CORRUPT;
+    loose = calloc(a->count + 1, sizeof(*loose));
+    if (!loose)
+        return FRAG_NOMEM;
+    if (!a->count || H5Aread(a->id, a->type, loose) >= 0) {
+        *texts = block_of(loose, NULL, 0, a->count);
+        err = *texts ? FRAG_OK : FRAG_NOMEM;
+    }
+    for (uint64_t i = 0; i < a->count; i++)
+        H5free_memory(loose[i]);
+    free(loose);
+    return err;
+}
+
+enum frag_err hdf5_texts(hid_t at, const char *name, uint64_t file_bytes,
+                         char ***texts, uint64_t *count)
+{
+    struct attribute a;
+    enum frag_err err = FRAG_CORRUPT;
+
+    if (open_attribute(&a, at, name, H5T_STRING))
+        err = H5Tis_variable_str(a.type) > 0
+                  ? read_variable(&a, file_bytes, texts)
+                  : read_fixed(&a, file_bytes, texts);
+    close_attribute(&a);
+    if (err == FRAG_OK)
+        *count = a.count;
+    return err;
+}
+
+enum frag_err hdf5_text(hid_t at, const char *name, uint64_t file_bytes,
+                        char **text)
+{
+    char **texts;
+    uint64_t count;
+
+    FRAG_TRY(hdf5_texts(at, name, file_bytes, &texts, &count));
+    *text = count == 1 ? strdup(texts[0]) : NULL;
+    free(texts);
+    if (count != 1)
+        return FRAG_CORRUPT;
+    return *text ? FRAG_OK : FRAG_NOMEM;
+}
+
+/* -- messages -------------------------------------------------------------- */
+
+struct hdf5_quiet hdf5_quiet_begin(void)
+{
+    struct hdf5_quiet q = {NULL, NULL};
+
+    H5dont_atexit();
+    H5Eget_auto2(H5E_DEFAULT, &q.print, &q.data);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return q;
+}
+
+void hdf5_quiet_end(struct hdf5_quiet q)
+{
+    H5Eset_auto2(H5E_DEFAULT, q.print, q.data);
+}
