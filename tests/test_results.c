@@ -278,7 +278,7 @@ static void h5dump_reads_the_same_numbers(void **state)
         {"-a", "/runs/0/series/event/CLASS", "DIMENSION_SCALE"},
         {"-a", "/runs/0/series/reserved/DIMENSION_LIST", "DATASET"},
         {"-p -d", "/runs/0/series/reserved", "DEFLATE"},
-        {"-p -d", "/runs/0/oom/event", "CONTIGUOUS"},
+        {"-p -d", "/runs/0/oom/event", "COMPACT"},
         {"-a", "/runs/0/trace_sha256", "e3b0c442"},
         {"-a", "/runs/0/trace_notes", "sizes are uncertain"},
         {"-a", "/runs/0/edit", "pad:bytes=3"},

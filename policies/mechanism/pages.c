@@ -226,9 +226,9 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
     struct page_tile *t;
     enum frag_err err;
 
+    if (whole > p->span && whole / p->unit > PAGES_AT_ONCE)
+        return FRAG_OOM;
     FRAG_TRY(nodes_reserve(&p->nodes, 1));
-    if (size / p->unit > SIZE_MAX / 2 / sizeof(s->phys[0]))
-        return FRAG_NOMEM;
     s = calloc(1, sizeof(*s) + size / p->unit * sizeof(s->phys[0]));
     if (!s)
         return FRAG_NOMEM;
@@ -362,6 +362,8 @@ static enum frag_err spare_room(struct pages *p)
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
                            uint64_t count)
 {
+    if (count > p->spare_count && count - p->spare_count > PAGES_AT_ONCE)
+        return FRAG_OOM;
     while (p->spare_count < count) {
         frag_phys phys;
 

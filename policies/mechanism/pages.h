@@ -40,6 +40,11 @@ enum tile_state { TILE_USED, TILE_HELD, TILE_BARE, TILE_LOST };
 
 struct page_span;
 
+/* The most pages that one request creates: 1 TiB of 2 MiB each, which no device
+ * has. A larger request is out of memory at once, so that the records of its
+ * pages do not fill the host when the simulated device is unlimited. */
+#define PAGES_AT_ONCE ((uint64_t)1 << 19)
+
 struct page_tile {
     struct free_node node;         /* first: size, addr; links while held */
     struct page_tile *prev, *next; /* neighbours in address order; the ends of
@@ -129,8 +134,9 @@ void pages_pend(struct page_tile *t);
  * block starts where the hole started. Moves no contents. */
 void pages_slide(struct pages *p, struct page_tile *hole);
 
-/* Reserves a span of at least `least` bytes, all bare. Errors are NOMEM and
- * those of va_reserve; then nothing is reserved. */
+/* Reserves a span of at least `least` bytes, all bare. Errors are NOMEM, OOM if
+ * more than PAGES_AT_ONCE pages are asked for at once, and those of va_reserve;
+ * then nothing is reserved. */
 enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
                          frag_size least) FRAG_MUST_CHECK;
 
@@ -174,7 +180,8 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
                          struct page_tile **out) FRAG_MUST_CHECK;
 
 /* Creates pages until `count` are spare. OOM, DEVICE, NOMEM; the pages that
- * were created before the error stay spare. */
+ * were created before the error stay spare. OOM without a page if more than
+ * PAGES_AT_ONCE are missing. */
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
                            uint64_t count) FRAG_MUST_CHECK;
 

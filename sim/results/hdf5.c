@@ -213,13 +213,16 @@ static bool put_root(struct frag_results *r)
 static hid_t image_open(const char *name)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+    hid_t how = H5Pcreate(H5P_FILE_CREATE);
 
-    if (access < 0)
-        return -1;
-    if (H5Pset_fapl_core(access, CORE_STEP, false) >= 0 &&
+    if (access >= 0 && how >= 0 && H5Pset_obj_track_times(how, false) >= 0 &&
+        H5Pset_fapl_core(access, CORE_STEP, false) >= 0 &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0)
-        file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    H5Pclose(access);
+        file = H5Fcreate(name, H5F_ACC_TRUNC, how, access);
+    if (how >= 0)
+        H5Pclose(how);
+    if (access >= 0)
+        H5Pclose(access);
     return file;
 }
 

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""check_absurd.py: every policy on requests that no device can serve, and on
+capacities that no device has. The memory of the host must not grow with a
+number in the input: each run has a limit of memory and of processor time, and
+ends with a result (a simulated out-of-memory is one) or with a refusal.
+Environment: FRAGSIM (the tool; default build/fragsim).
+"""
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+KIB_MAX, SECONDS_MAX = 200 << 10, 2
+CODES = {0, 2, 3}  # a result, wrong use, a malformed input: not "no memory"
+SIZES = (2**62, 64 << 40, 1 << 40)
+CAPACITIES = ("inf", "1TiB", "4EiB")
+EXTRA = ("torch:expandable_segments:True",)
+
+
+def usage(words):
+    """(exit code, KiB at most, processor seconds, stderr)."""
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=errors,
+                                 preexec_fn=lambda: resource.setrlimit(
+                                     resource.RLIMIT_CPU, (20, 20)))
+        _, status, used = os.wait4(child.pid, 0)
+        errors.seek(0)
+        return (os.waitstatus_to_exitcode(status), used.ru_maxrss,
+                used.ru_utime + used.ru_stime, errors.read())
+
+
+def main():
+    if not os.access(FRAGSIM, os.X_OK):
+        print("check_absurd: no tool; skipped")
+        return 77
+    listed = json.loads(subprocess.run(
+        [FRAGSIM, "policies", "--json", "-"], check=True,
+        capture_output=True).stdout)["policies"]
+    policies = [row["name"] for row in listed] + list(EXTRA)
+    assert len(policies) > 20, policies
+    faults, runs, worst = 0, 0, [0, 0]
+    with tempfile.TemporaryDirectory() as folder:
+        for size in SIZES:
+            path = os.path.join(folder, f"{size}.csv")
+            with open(path, "w", encoding="ascii") as out:
+                out.write("op,id,bytes\nalloc,0,1000\n"
+                          f"alloc,1,{size}\nfree,0,\nfree,1,\n")
+            for policy in policies:
+                for capacity in CAPACITIES:
+                    code, kib, seconds, words = usage(
+                        [FRAGSIM, "replay", "-q", path, "-p", policy, "-c",
+                         capacity])
+                    runs += 1
+                    worst = [max(worst[0], kib), max(worst[1], seconds)]
+                    if code not in CODES or kib > KIB_MAX or \
+                            seconds > SECONDS_MAX or (code and not words):
+                        faults += 1
+                        print(f"{policy}, {size} bytes, {capacity}: exit code "
+                              f"{code}, {kib} KiB, {seconds:.1f} s: "
+                              f"{words[:200]!r}")
+    print(f"{len(policies)} policies, {runs} runs, at most {worst[0] >> 10} "
+          f"MiB and {worst[1]:.2f} s, {faults} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
