@@ -41,6 +41,16 @@ static inline frag_size torch_round_up(frag_size n, frag_size power)
     return (n + power - 1) & ~(power - 1);
 }
 
+/* The entry of `divisions` for a request of n bytes; n must not be 0. */
+static inline uint64_t torch_divisions_of(frag_size n,
+                                          const uint64_t *divisions)
+{
+    const unsigned top = torch_log2(n);
+    const unsigned octave = top < 20 ? 0 : top - 20;
+
+    return divisions[octave < TORCH_DIVISIONS ? octave : TORCH_DIVISIONS - 1];
+}
+
 /* The size of the block that serves a request of n bytes, for n from 1 to
  * 2^63 - 1. Without divisions it is the next multiple of 512. With d divisions
  * for n's power of two, it is the next of d equal steps between two powers of
@@ -52,9 +62,7 @@ static inline frag_size torch_round_size(frag_size n, const uint64_t *divisions)
         return TORCH_MIN_BLOCK;
     if (divisions) {
         const unsigned top = torch_log2(n);
-        const unsigned octave = top < 20 ? 0 : top - 20;
-        const uint64_t d =
-            divisions[octave < TORCH_DIVISIONS ? octave : TORCH_DIVISIONS - 1];
+        const uint64_t d = torch_divisions_of(n, divisions);
         const unsigned split = d ? torch_log2(d) : 0;
 
         if (split && split < 54 && n > TORCH_MIN_BLOCK << split)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch/versions.h"
 #include "traces/nearest.h"
 
 enum { MAX_TEXT = 1024, MAX_TOKENS = 256 };
@@ -139,11 +138,17 @@ static enum frag_err read_ratio(const char *key, const char *word, bool open,
 
 /* Reads the list form, for example [256:1,512:2,>:8]. The first pair also sets
  * all entries below its own. Entries between two listed ones stay 0. The key
- * ">" sets all entries above the last listed one. */
-static enum frag_err read_division_list(struct tokens *t, uint64_t *divisions,
+ * ">" sets all entries above the last listed one; before PyTorch 2.10 also that
+ * one. Before 2.4 a list has no 0. */
+static enum frag_err read_division_list(struct tokens *t,
+                                        struct torch_conf *conf,
                                         struct frag_error *e)
 {
     static const char key[] = "roundup_power2_divisions";
+    const unsigned above =
+        torch_has_earlier(conf->version, TORCH_FILL_AT_LAST) ? 0 : 1;
+    const bool has_zero = conf->version >= TORCH_LIST_ZERO;
+    uint64_t *divisions = conf->divisions;
     unsigned last = 0;
     bool first = true;
 
@@ -156,11 +161,11 @@ static enum frag_err read_division_list(struct tokens *t, uint64_t *divisions,
         unsigned entry;
 
         if (strcmp(colon, ":") || !to_number(value, &count) ||
-            (count && !is_power_of_two(count)))
+            (!is_power_of_two(count) && (count || !has_zero)))
             return bad(key, "size:divisions, divisions a power of two", word,
                        e);
         if (!strcmp(word, ">")) {
-            for (entry = last + 1; entry < TORCH_DIVISIONS; entry++)
+            for (entry = last + above; entry < TORCH_DIVISIONS; entry++)
                 divisions[entry] = count;
         } else {
             if (!to_number(word, &interval) || !is_power_of_two(interval))
@@ -190,7 +195,7 @@ static enum frag_err read_divisions(struct tokens *t, struct torch_conf *conf,
 
     if (next_is(t, "[")) {
         next_token(t);
-        return read_division_list(t, conf->divisions, e);
+        return read_division_list(t, conf, e);
     }
     word = next_token(t);
     if (!to_number(word, &count) || !is_power_of_two(count))
@@ -212,6 +217,7 @@ enum key_kind {
     EXPANDABLE,
     FRACTION,
     BACKEND,
+    VERSION,
     OTHER_SWITCH, /* no effect on placement: checked and ignored */
     OTHER_NUMBER, /* the same */
 };
@@ -228,6 +234,7 @@ static const struct key {
     {"expandable_segments", EXPANDABLE},
     {"per_process_memory_fraction", FRACTION},
     {"backend", BACKEND},
+    {"torch_version", VERSION},
     {"graph_capture_record_stream_reuse", OTHER_SWITCH},
     {"release_lock_on_cudamalloc", OTHER_SWITCH},
     {"release_lock_on_hipmalloc", OTHER_SWITCH},
@@ -291,6 +298,43 @@ static enum frag_err read_backend(const char *word, struct frag_error *e)
     return FRAG_OK;
 }
 
+static enum frag_err read_version(const char *word, unsigned *version,
+                                  struct frag_error *e)
+{
+    char want[64];
+
+    snprintf(want, sizeof(want), "a release of PyTorch from 2.%d to 2.%d",
+             TORCH_MODEL_OLDEST, TORCH_MODEL);
+    if (torch_version_read(word, version, NULL) != FRAG_OK ||
+        !torch_is_modelled(*version))
+        return bad("torch_version", want, word, e);
+    return FRAG_OK;
+}
+
+/* Refuses a setting that the version does not know. */
+static enum frag_err check_known(const struct torch_conf *conf,
+                                 const struct key *key, struct frag_error *e)
+{
+    const struct torch_setting *s = torch_setting_find(key->name);
+
+    if (s && s->since > conf->version)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: PyTorch 2.%u does not know this setting; 2.%u is "
+                         "the first release that does",
+                         key->name, conf->version, s->since);
+    return FRAG_OK;
+}
+
+/* The least value of a size in MiB: `model`, or what the version wants. */
+static uint64_t least_of(const struct torch_conf *conf, const struct key *key,
+                         uint64_t model)
+{
+    const unsigned least =
+        torch_setting_least(torch_setting_find(key->name), conf->version);
+
+    return least > model ? least : model;
+}
+
 /* The value that `fragsim policies` prints for a setting that is off. PyTorch
  * has no such value. */
 static void switch_off(const struct key *key, struct torch_conf *conf)
@@ -323,9 +367,10 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
     case LARGE_SEGMENT:
         return read_megabytes(key->name, word, 11, &conf->large_segment, e);
     case MAX_SPLIT:
-        return read_megabytes(key->name, word, large, &conf->max_split, e);
+        return read_megabytes(key->name, word, least_of(conf, key, large),
+                              &conf->max_split, e);
     case MAX_NON_SPLIT:
-        return read_megabytes(key->name, word, large,
+        return read_megabytes(key->name, word, least_of(conf, key, large),
                               &conf->max_non_split_rounding, e);
     case GC_THRESHOLD:
         return read_ratio(key->name, word, true, &conf->gc_threshold, e);
@@ -335,6 +380,8 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
         return read_ratio(key->name, word, false, &conf->memory_fraction, e);
     case BACKEND:
         return read_backend(word, e);
+    case VERSION:
+        return read_version(word, &conf->version, e);
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
     case OTHER_NUMBER:
@@ -354,6 +401,7 @@ static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
             return equals_sign(t->token[t->at], e);
         if (!key)
             return unknown_key(t->token[t->at], e);
+        FRAG_TRY(check_known(conf, key, e));
         next_token(t);
         if (!is_separator(*next_token(t)) || t->at == t->count)
             return bad(key->name, "a colon and a value",
@@ -364,33 +412,43 @@ static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
     return FRAG_OK;
 }
 
-/* large_segment_size_mb is the lower bound of other settings, so PyTorch reads
- * it first. */
-static enum frag_err read_segment_size(struct tokens *t,
-                                       struct torch_conf *conf,
-                                       struct frag_error *e)
+/* Reads all values of one kind. */
+static enum frag_err read_first(struct tokens *t, enum key_kind kind,
+                                struct torch_conf *conf, struct frag_error *e)
 {
     for (t->at = 0; t->at + 2 < t->count; t->at++) {
         const struct key *key = find_key(t->token[t->at]);
 
-        if (!key || key->kind != LARGE_SEGMENT)
+        if (!key || key->kind != kind)
             continue;
         t->at += 2;
         FRAG_TRY(read_value(key, t, conf, e));
         t->at--;
     }
-    conf->max_non_split_rounding = conf->large_segment;
     return FRAG_OK;
 }
 
 void torch_conf_default(struct torch_conf *conf)
 {
     *conf = (struct torch_conf){
+        .version = TORCH_MODEL,
         .large_segment = TORCH_LARGE_SEGMENT,
         .max_split = FRAG_UNLIMITED,
         .max_non_split_rounding = 20 * FRAG_MIB,
         .memory_fraction = 1,
     };
+}
+
+/* Whether the divisions have an effect. */
+static bool rounds(const struct torch_conf *conf)
+{
+    const uint64_t none =
+        torch_has_earlier(conf->version, TORCH_ONE_DIVISION) ? 0 : 1;
+    bool any = false;
+
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        any |= conf->divisions[k] > none;
+    return any;
 }
 
 enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
@@ -400,11 +458,13 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
 
     torch_conf_default(conf);
     FRAG_TRY(split_text(&t, text, e));
-    FRAG_TRY(read_segment_size(&t, conf, e));
+    /* The other settings depend on these two. PyTorch, too, reads
+     * large_segment_size_mb first. */
+    FRAG_TRY(read_first(&t, VERSION, conf, e));
+    FRAG_TRY(read_first(&t, LARGE_SEGMENT, conf, e));
+    conf->max_non_split_rounding = conf->large_segment;
     FRAG_TRY(read_keys(&t, conf, e));
-    conf->rounds = false;
-    for (int k = 0; k < TORCH_DIVISIONS; k++)
-        conf->rounds |= conf->divisions[k] > 1;
+    conf->rounds = rounds(conf);
     return FRAG_OK;
 }
 
@@ -446,9 +506,16 @@ static void put_divisions(struct conf_writer *w, const uint64_t *divisions)
     put(w, "]");
 }
 
-static void put_megabytes(struct conf_writer *w, const char *key,
-                          frag_size size)
+/* Writes a size, unless the version does not take it: then it is the default.
+ */
+static void put_megabytes(struct conf_writer *w, const struct torch_conf *conf,
+                          const char *key, frag_size size)
 {
+    const struct torch_setting *s = torch_setting_find(key);
+
+    if (s->since > conf->version ||
+        size / FRAG_MIB < torch_setting_least(s, conf->version))
+        return;
     put(w, ",%s:%llu", key, (unsigned long long)(size / FRAG_MIB));
 }
 
@@ -456,13 +523,15 @@ void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
 {
     struct conf_writer w = {text, room, 0};
 
+    if (conf->version != TORCH_MODEL)
+        put(&w, "torch_version:2.%u,", conf->version);
     put(&w, "expandable_segments:%s",
         conf->expandable_segments ? "True" : "False");
-    put_megabytes(&w, "large_segment_size_mb", conf->large_segment);
-    put_megabytes(&w, "max_non_split_rounding_mb",
+    put_megabytes(&w, conf, "large_segment_size_mb", conf->large_segment);
+    put_megabytes(&w, conf, "max_non_split_rounding_mb",
                   conf->max_non_split_rounding);
     if (conf->max_split != FRAG_UNLIMITED)
-        put_megabytes(&w, "max_split_size_mb", conf->max_split);
+        put_megabytes(&w, conf, "max_split_size_mb", conf->max_split);
     if (conf->gc_threshold > 0)
         put(&w, ",garbage_collection_threshold:%.17g", conf->gc_threshold);
     if (conf->rounds)

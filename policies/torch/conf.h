@@ -7,7 +7,9 @@
  * The grammar is that of PyTorch 2.11, with its tolerances: white space is
  * dropped, other characters after a number are ignored ("128MB" is 128), and of
  * two equal keys the later one wins. A text that PyTorch refuses is refused
- * here, with the reason.
+ * here, with the reason. The key torch_version is fragsim's own: it names the
+ * release whose rules and settings hold, 2.11 without it. `torch@2.6:X` is
+ * short for `torch:torch_version:2.6,X`.
  *
  * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
  * 2.11, as read; the list form of roundup_power2_divisions and both modes of
@@ -16,19 +18,35 @@
 #ifndef FRAG_POLICIES_TORCH_CONF_H
 #define FRAG_POLICIES_TORCH_CONF_H
 
+#include "policies/torch/versions.h"
 #include "traces/torch_sizes.h"
 
 /* All sizes in bytes. */
 struct torch_conf {
+    unsigned version;        /* of PyTorch 2, whose rules are followed */
     frag_size large_segment; /* segment size for requests of 1 to 10 MiB */
     frag_size max_split;     /* max_split_size_mb; FRAG_UNLIMITED: off */
     frag_size max_non_split_rounding;
     double gc_threshold;    /* fraction of the memory limit; 0: off */
     double memory_fraction; /* fraction of the device's total; 1: no limit */
     bool expandable_segments;
-    bool rounds; /* an entry of `divisions` is above 1 */
+    bool rounds; /* `divisions` have an effect in this version */
     uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
 };
+
+/* The size of the block that serves a request of n bytes. Before PyTorch 2.4 a
+ * request above 512 bytes with one division keeps its size. */
+static inline frag_size torch_conf_round(const struct torch_conf *conf,
+                                         frag_size n)
+{
+    if (!conf->rounds)
+        return torch_round_size(n, NULL);
+    if (n > TORCH_MIN_BLOCK &&
+        torch_has_earlier(conf->version, TORCH_ONE_DIVISION) &&
+        torch_divisions_of(n, conf->divisions) == 1)
+        return n;
+    return torch_round_size(n, conf->divisions);
+}
 
 /* Sets PyTorch's defaults. */
 void torch_conf_default(struct torch_conf *conf);

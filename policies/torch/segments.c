@@ -121,7 +121,8 @@ static void collect_garbage(struct frag_heap *heap)
 /* release_available_cached_blocks: works on the free blocks of this space of at
  * least max_split bytes. Releases the smallest one that is large enough for the
  * request; if there is none, releases from the largest down until the sum is
- * enough. Released blocks stay released even if *enough is false. */
+ * enough. Released blocks stay released even if *enough is false. DEVICE where
+ * PyTorch before 2.5 meets an expandable block: its process ends there. */
 static enum frag_err release_available(struct frag_heap *heap,
                                        struct torch_space *space,
                                        frag_size size, bool *enough)
@@ -129,17 +130,22 @@ static enum frag_err release_available(struct frag_heap *heap,
     const struct torch *t = heap->state;
     const frag_size key = size > t->conf.max_split ? size : t->conf.max_split;
     struct free_node *n = free_set_fit(&space->free, key);
+    const bool fails = torch_has_earlier(t->conf.version, TORCH_OVERSIZE_FAILS);
     frag_size released = 0;
 
     if (n && !torch_block_of(n)->expandable) {
         *enough = true;
         return release_block(heap, space, torch_block_of(n));
     }
+    if (n && fails)
+        return FRAG_DEVICE;
     n = n ? free_set_before(&space->free, n) : free_set_last(&space->free);
     while (released < key && n && n->size >= t->conf.max_split) {
         struct torch_block *b = torch_block_of(n);
 
         n = free_set_before(&space->free, n);
+        if (b->expandable && fails)
+            return FRAG_DEVICE;
         if (b->expandable)
             continue;
         released += b->node.size;
@@ -208,6 +214,13 @@ void torch_release_cached(struct frag_heap *heap)
 
 /* ---- new memory ---- */
 
+/* Whether a space has expandable segments if the setting is on. */
+static bool uses_pages(const struct torch *t, const struct torch_space *space)
+{
+    return !space->pool ||
+           !torch_has_earlier(t->conf.version, TORCH_POOL_SEGMENTS);
+}
+
 /* alloc_block. The limit test uses the ordinary segment's size, in expandable
  * mode too. */
 static enum frag_err new_memory(struct frag_heap *heap,
@@ -221,7 +234,7 @@ static enum frag_err new_memory(struct frag_heap *heap,
 
     if (t->limit != FRAG_UNLIMITED && t->reserved + segment > t->limit)
         return FRAG_OOM;
-    if (t->conf.expandable_segments)
+    if (t->conf.expandable_segments && uses_pages(t, space))
         return torch_expand(heap, space, size, out);
     FRAG_TRY(heap->mem->ops->segment_alloc(heap->mem, segment, &addr));
     t->reserved += segment;

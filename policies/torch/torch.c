@@ -15,6 +15,9 @@
  * (no_split), and captures in progress. A private pool counts as alive and is
  * never released.
  *
+ * The rules are those of PyTorch 2.11. Earlier releases differ in the rules of
+ * enum torch_rule (versions.h), which the policy follows on request.
+ *
  * Source: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as
  * recorded on an H200.
  */
@@ -173,8 +176,7 @@ static enum frag_err torch_alloc(struct frag_heap *heap,
                                  struct frag_block *out)
 {
     struct torch *t = heap->state;
-    const frag_size size =
-        torch_round_size(req->size, t->conf.rounds ? t->conf.divisions : NULL);
+    const frag_size size = torch_conf_round(&t->conf, req->size);
     struct torch_space *space;
     struct torch_block *b;
 
@@ -345,6 +347,10 @@ static enum frag_err torch_adopt(struct frag_heap *heap,
 }
 
 static const struct frag_param torch_params[] = {
+    {.name = "torch_version",
+     .init = "2.11",
+     .help = "the release of PyTorch whose rules and settings hold, from 2.1 "
+             "to 2.11; torch@2.6:... is short for torch:torch_version:2.6,..."},
     {.name = "expandable_segments",
      .init = "False",
      .help = "one segment grows: memory is mapped at its end (True or False)"},

@@ -1,55 +1,48 @@
-/* versions.c - the table of PyTorch's settings and versions.
+/* versions.c - the tables of PyTorch's settings, versions and changed rules.
  *
- * Sources, with the marks of an allocator specification: [S] the strings of
- * libc10 in the released packages, [R] the source of c10/cuda at the time,
- * [P] a pull request, whose merge lies between two release branches, [I]
- * inferred. Releases 2.0, 2.1, 2.6, 2.9, 2.10 and 2.11 are of March 2023,
- * October 2023, January 2025, October 2025, January 2026 and March 2026; a
- * branch leaves main about six weeks before its release.
+ * Evidence: libc10_cuda of each release from 2.1.0 to 2.11.0, as published, was
+ * run on a substitute for the CUDA driver that hands out invented addresses.
+ * Each release read each setting, and received the same random streams of
+ * requests under 20 groups of settings: defaults, limits, garbage collection,
+ * divisions, expandable segments, private pools, and combinations. What the
+ * tables below have as a change is what differed; every other trace entry and
+ * every block of the final snapshots was equal in all releases. Not exercised:
+ * blocks used on several streams, graph captures, MemPools with use_on_oom or
+ * no_split, and several devices. The releases are these commits of
+ * pytorch/pytorch:
  *
- *   max_split_size_mb             before 2.0: #44742 (2021) [P]
- *   garbage_collection_threshold, roundup_power2_divisions with one number
- *                                 before 2.0: the parser without lists has both
- * [R] roundup_power2_divisions with a list 2.0: #87290, October and November
- * 2022 [P] expandable_segments           2.1: #96995 and #99275, April 2023 [P]
- *   max_non_split_rounding_mb     2.6: #136174, September 2024, after the
- *                                 branch of 2.5 [P]; in libc10 of 2.9 [S]
- *   per_process_memory_fraction   2.10: #161035 was under review on 9 September
- *                                 2025, after the branch of 2.9 [P], and 2.11
- *                                 has it [R]; so 2.10 [I]
- *   large_segment_size_mb         2.11: #172056, January 2026 [P]; in libc10 of
- *                                 2.11, and not in those of 2.10 and 2.9 [S]
- *   backend                       2.0: a parser of that time has it [R]
- *   roundup_bypass_threshold_mb   1.13 only: #85940, September 2022 [P]; the
- *                                 parser with lists has it no more [R]
- *   release_lock_on_cudamalloc    2.2: #108367 is of 31 August 2023, and a fork
- *                                 of October 2023 did not know it [P]
- *   pinned_use_cuda_host_register 2.2: #108488, September 2023 [P]
- *   pinned_num_register_threads   2.2: #111545, October 2023 [P]
- *   pinned_use_background_threads 2.6: #135524 and #136879, September 2024 [P]
- *   graph_capture_record_stream_reuse
- *                                 2.9: #158352, before 4 September 2025 [P]
- *   pinned_reserve_segment_size_mb
- *                                 2.10: #164501, October 2025 [P]
- *   throw_on_cudamalloc_oom       2.12: #179473, in its release notes [P]
- *   pinned_max_cached_size_mb     2.13: used with that release [I]
- * The names with hip are those of ROCm builds. They are assumed to be as old as
- * the names with cuda [I].
+ *   2.1.0  7bcf7da3a268   2.5.0  32f585d9346e   2.9.0   0fabc3ba4482
+ *   2.2.0  8ac9b20d4b09   2.6.0  2236df177080   2.10.0  449b17684101
+ *   2.3.0  97ff6cfd9c86   2.7.0  134179474539   2.11.0  70d99e998b49
+ *   2.4.0  e4ee3be4063b   2.8.0  a1cb3cc05d46
  *
- * The parser in c10/cuda/CUDAAllocatorConfig.cpp wanted more than 20 MiB for
- * the two sizes [R]; that in c10/core/AllocatorConfig.cpp wants 20 or more, and
- * libc10 has it since 2.9 [S]. Which of the two the CUDA allocator of 2.9 used
- * is not known, so 2.9 counts as old. The old parser also began the fill of ">"
- * in a list at the last interval named, and not above it [R].
+ * The changes of placement, in round_size, alloc_block and
+ * release_available_cached_blocks of c10/cuda/CUDACachingAllocator.cpp and in
+ * the parser of roundup_power2_divisions (c10/cuda/CUDAAllocatorConfig.cpp up
+ * to 2.9, c10/core/AllocatorConfig.cpp since 2.10):
  *
- * PYTORCH_CUDA_ALLOC_CONF is read by all versions. PYTORCH_ALLOC_CONF is new in
- * 2.9 [S], whose CUDA allocator ignored settings in it (issue #183387).
+ *   2.4   one division rounds to 512 bytes (#126830); before it, such a request
+ *         kept its own size. A list may have 0 divisions (#126833).
+ *   2.5   private pools use expandable segments (#128068). With max_split_size,
+ *         the release of large free blocks skips expandable ones; before it, an
+ *         internal assertion failed (#119452).
+ *   2.10  ">" in a list begins above the last interval named (#165304); before
+ *         it, the fill began at that interval.
+ *   2.2, 2.3, 2.6, 2.7, 2.8, 2.9 and 2.11 place as the release before them
+ *         does, apart from new settings.
+ *
+ * Settings below 2.1 and above 2.11 rest on pull requests: #44742 and #87290
+ * (before 2.0), roundup_bypass_threshold_mb in 1.13 only (#85940),
+ * throw_on_cudamalloc_oom in 2.12 (#179473), pinned_max_cached_size_mb seen in
+ * use with 2.13. PYTORCH_CUDA_ALLOC_CONF is read by all versions,
+ * PYTORCH_ALLOC_CONF has an effect since 2.10.
  */
 #include "policies/torch/versions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The parser before 2.10 wants more than 20 MiB for two sizes. */
 enum { ABOVE_LARGE_SEGMENT = 21, RELAXED = 10 };
 
 const struct torch_setting torch_known_settings[] = {
@@ -73,6 +66,18 @@ const struct torch_setting torch_known_settings[] = {
     {"pinned_max_cached_size_mb", 13, 0, 0, NULL},
     {"roundup_bypass_threshold_mb", TORCH_NEVER, 0, 0, NULL},
     {NULL, 0, 0, 0, NULL},
+};
+
+const struct torch_change torch_changes[TORCH_RULES] = {
+    [TORCH_ONE_DIVISION] = {4, "roundup_power2_divisions with 1 division",
+                            "a request with 1 division is not rounded at all"},
+    [TORCH_POOL_SEGMENTS] = {5, "expandable_segments in private pools",
+                             "private pools use ordinary segments"},
+    [TORCH_OVERSIZE_FAILS] =
+        {5, "expandable_segments together with max_split_size_mb",
+         "the release of large free blocks fails with an internal assertion"},
+    [TORCH_FILL_AT_LAST] = {10, "roundup_power2_divisions with \">\"",
+                            "\">\" also sets the last interval before it"},
 };
 
 const struct torch_setting *torch_setting_find(const char *name)

@@ -1,9 +1,9 @@
-/* versions.h - which version of PyTorch 2 knows which setting of its allocator.
+/* versions.h - which version of PyTorch 2 knows which setting of its allocator,
+ * and which rules of placement changed from version to version.
  *
  * A version is the second number of PyTorch's: 6 is PyTorch 2.6. A PyTorch that
  * does not know a setting raises an error when it reads the text; some versions
- * also refuse a value that later versions accept. The placement that this
- * project models is that of 2.11 for every version.
+ * also refuse a value that later versions accept.
  */
 #ifndef FRAG_POLICIES_TORCH_VERSIONS_H
 #define FRAG_POLICIES_TORCH_VERSIONS_H
@@ -13,7 +13,11 @@
 enum {
     TORCH_OLDEST = 0,  /* versions of PyTorch 2 that the table covers */
     TORCH_NEWEST = 15, /* the newest release when the table was made */
-    TORCH_MODEL = 11,  /* the version whose placement the torch policy models */
+    TORCH_MODEL = 11,  /* the version whose placement the torch policy models
+                          unless the setting torch_version names another */
+    TORCH_MODEL_OLDEST = 1, /* the oldest version whose placement it models */
+    TORCH_LIST_ZERO =
+        4,             /* the first version whose lists may have 0 divisions */
     TORCH_NEVER = 999, /* `since` of a setting that PyTorch 2 does not know */
 };
 
@@ -27,6 +31,38 @@ struct torch_setting {
     const char *off; /* the value that stands for "off" in fragsim's texts;
                         PyTorch refuses it. NULL: every value is PyTorch's */
 };
+
+/* The rules of placement that changed from TORCH_MODEL_OLDEST to TORCH_MODEL.
+ * No other difference between these versions changes a placement that the
+ * policy models; versions.c has the evidence. */
+enum torch_rule {
+    TORCH_ONE_DIVISION,   /* one division switches rounding off altogether */
+    TORCH_POOL_SEGMENTS,  /* private pools do not use expandable segments */
+    TORCH_OVERSIZE_FAILS, /* an expandable block of max_split_size or more
+                             stops the process when memory runs out */
+    TORCH_FILL_AT_LAST,   /* ">" in a list also sets the last interval named */
+    TORCH_RULES
+};
+
+struct torch_change {
+    unsigned since;      /* first version with the rule of TORCH_MODEL */
+    const char *concern; /* the settings that it concerns, for a message */
+    const char *before;  /* the earlier rule, one sentence */
+};
+
+extern const struct torch_change torch_changes[TORCH_RULES];
+
+/* Whether a version has the earlier rule. */
+static inline bool torch_has_earlier(unsigned version, enum torch_rule rule)
+{
+    return version < torch_changes[rule].since;
+}
+
+/* Whether the torch policy models the placement of a version. */
+static inline bool torch_is_modelled(unsigned version)
+{
+    return version >= TORCH_MODEL_OLDEST && version <= TORCH_MODEL;
+}
 
 /* All settings, also those without an effect on placement; ended by a NULL
  * name. */

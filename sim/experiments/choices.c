@@ -68,13 +68,54 @@ static size_t kind_read(const char *text, const struct frag_policy **out)
     return *out ? whole : 0;
 }
 
+/* Writes the parameters of "torch@2.6:MORE": torch_version:2.6, then MORE. */
+static enum frag_err add_version(struct policy_choice *p, struct frag_error *e)
+{
+    const size_t length = strcspn(p->version, ":");
+    const size_t room = sizeof("torch_version:,") + length + strlen(p->given);
+
+    p->owned = malloc(room);
+    if (!p->owned)
+        return frag_no_memory(e, "settings");
+    snprintf(p->owned, room, "torch_version:%.*s%s%s", (int)length, p->version,
+             *p->given ? "," : "", p->given);
+    return FRAG_OK;
+}
+
+/* Reads what follows the name of a policy from an @ on: "@recorded" or a
+ * release of PyTorch. Returns the text after it, NULL if it is neither. */
+static const char *read_at(const char *at, struct policy_choice *p)
+{
+    const size_t n = strlen(recorded_mark);
+
+    if (!p->policy->configure)
+        return NULL;
+    if (at[1] >= '0' && at[1] <= '9') {
+        p->version = at + 1;
+        return at + strcspn(at, ":");
+    }
+    if (strncmp(at, recorded_mark, n) != 0 || (at[n] && at[n] != ':'))
+        return NULL;
+    p->recorded = true;
+    return at + n;
+}
+
 static enum frag_err choose(struct policy_choice *p, const char *params,
                             struct policy_choice *out, struct frag_error *e)
 {
+    enum frag_err err;
+
     p->given = *params ? params + 1 : "";
-    FRAG_TRY(frag_params_read(p->policy, p->given, &p->params, e));
-    *out = *p;
-    return FRAG_OK;
+    if (p->version) {
+        FRAG_TRY(add_version(p, e));
+        p->given = p->owned;
+    }
+    err = frag_params_read(p->policy, p->given, &p->params, e);
+    if (err == FRAG_OK)
+        *out = *p;
+    else
+        free(p->owned);
+    return err;
 }
 
 enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
@@ -94,16 +135,13 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
     FRAG_TRY(policy_named(name, &p.policy, e));
     rest = text + length;
     if (*rest == '@') {
-        size_t n = strlen(recorded_mark);
-
-        if (strncmp(rest, recorded_mark, n) != 0 || !p.policy->configure ||
-            (rest[n] && rest[n] != ':'))
+        rest = read_at(rest, &p);
+        if (!rest)
             return frag_fail(e, FRAG_INVALID,
-                             "\"%s\": expected \"torch@recorded\"; no other "
-                             "policy text has an @",
+                             "\"%s\": expected \"torch@recorded\", or "
+                             "\"torch@\" and a release of PyTorch such as "
+                             "2.6; no other policy text has an @",
                              text);
-        p.recorded = true;
-        rest += n;
     }
     if (plugin_is_meant(name))
         FRAG_TRY(sha256_file(name, p.digest, e));
@@ -113,6 +151,7 @@ enum frag_err policy_choice_read(const char *text, struct policy_choice *out,
 void policy_choice_free(struct policy_choice *p)
 {
     free(p->params);
+    free(p->owned);
     *p = (struct policy_choice){0};
 }
 

@@ -10,14 +10,18 @@
 /* A policy with its parameters. The text is one of these:
  *   "NAME" or "NAME:PARAMS";
  *   "torch@recorded" or "torch@recorded:MORE": the settings that the trace
- *   contains, followed by MORE.
+ *   contains, followed by MORE;
+ *   "torch@2.6" or "torch@2.6:MORE": the rules and settings of that release of
+ *   PyTorch; it means "torch:torch_version:2.6,MORE".
  * If plugin_is_meant(NAME), NAME is the file of a shared library. A name that
  * has two words may be written with a colon between them; a comma then precedes
  * its parameters: "plan:online,rest=best_fit" is plan_online. */
 struct policy_choice {
-    const char *text;  /* the whole text; borrowed */
-    const char *given; /* the parameters, "" if there are none; a pointer into
-                          text */
+    const char *text;    /* the whole text; borrowed */
+    const char *given;   /* the parameters, "" if there are none; a pointer into
+                            text or owned */
+    const char *version; /* in text, after an @: a release of PyTorch; NULL */
+    char *owned;         /* the parameters of a text with a release; or NULL */
     const struct frag_policy *policy;
     struct frag_params *params; /* read from `given` */
     bool recorded;              /* the text contains "@recorded" */
