@@ -34,7 +34,8 @@ struct frag_build {
     char *strings[4000];
     uint32_t string_count, stack_count;
     struct frag_frame last_stack[200];
-    uint64_t hash; /* of all stacks in order of appearance */
+    uint32_t first, last; /* releases */
+    uint64_t hash;        /* of all stacks in order of appearance */
 };
 
 static const char *const action_names[] = {
@@ -146,6 +147,12 @@ enum frag_err frag_build_settings(struct frag_build *b,
         note_down(b, " %" PRIu64, s->divisions[i]);
     note_down(b, "\n");
     return FRAG_OK;
+}
+
+void frag_build_releases(struct frag_build *b, uint32_t first, uint32_t last)
+{
+    b->first = first;
+    b->last = last;
 }
 
 enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
@@ -367,27 +374,37 @@ static size_t pickle_it(const char *text, enum manner manner,
     return (size_t)(p.to - bytes);
 }
 
+static enum frag_err import_text(const char *text, enum manner manner,
+                                 const struct frag_read_options *opts,
+                                 struct frag_build *b, struct frag_error *e)
+{
+    unsigned char *bytes = malloc(8 * strlen(text) + 100);
+    const size_t size = pickle_it(text, manner, bytes);
+    struct frag_source *s;
+    enum frag_err err;
+
+    assert_int_equal(frag_source_open_memory("it", bytes, size, &s, e),
+                     FRAG_OK);
+    err = import_from(s, b, opts, e);
+    free(bytes);
+    return err;
+}
+
 /* Imports the value in one manner; returns the calls to the builder or the
  * error. */
 static char *imported(const char *text, enum manner manner,
                       const struct frag_read_options *opts)
 {
-    unsigned char *bytes = malloc(8 * strlen(text) + 100);
-    const size_t size = pickle_it(text, manner, bytes);
     struct frag_build b = {0};
-    struct frag_source *s;
     struct frag_error e = {""};
     char *log = NULL;
     size_t length;
 
     b.log = open_memstream(&log, &length);
-    assert_int_equal(frag_source_open_memory("it", bytes, size, &s, &e),
-                     FRAG_OK);
-    if (import_from(s, &b, opts, &e) != FRAG_OK)
+    if (import_text(text, manner, opts, &b, &e) != FRAG_OK)
         note_down(&b, "error %s\n", e.text);
     fclose(b.log);
     empty_builder(&b);
-    free(bytes);
     return log;
 }
 
@@ -642,6 +659,59 @@ static void a_conf_that_says_something_else_is_rebuilt(void **state)
            "0 0 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8\n" AFTER);
     expect("{'segments':[],'allocator_settings':{'expandable_segments':F}}",
            "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n" AFTER);
+}
+
+/* The keys of a snapshot tell which releases of PyTorch 2 write such ones. */
+static void keys_tell_the_releases(void **state)
+{
+#define ENTRY "'action': 'alloc', 'addr': 1, 'size': 512, 'stream': 0"
+    static const struct {
+        const char *text;
+        uint32_t first, last;
+    } rows[] = {
+        {"[{'address': 1, 'total_size': 0, 'stream': 0, 'blocks': []}]", 0, 0},
+        {"{'segments': [], 'device_traces': [[{" ENTRY "}]]}", 0, 1},
+        {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1}]]}", 2,
+         2},
+        {"{'segments': [], 'device_traces': [], 'allocator_settings': "
+         "{'expandable_segments': F}}",
+         3, 4},
+        {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1}]], "
+         "'allocator_settings': {'expandable_segments': F}, "
+         "'external_annotations': []}",
+         5, 7},
+        {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1, "
+         "'compile_context': 'N/A'}]], "
+         "'allocator_settings': {'expandable_segments': F, "
+         "'graph_capture_record_stream_reuse': F}, "
+         "'external_annotations': []}",
+         9, 9},
+        {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1, "
+         "'compile_context': 'N/A', 'user_metadata': ''}]], "
+         "'allocator_settings': {'expandable_segments': F, "
+         "'graph_capture_record_stream_reuse': F}, "
+         "'external_annotations': []}",
+         10, 11},
+        {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1, "
+         "'compile_context': 'N/A', 'user_metadata': '', 'pool_id': (0, 0)}]], "
+         "'allocator_settings': {'expandable_segments': F, "
+         "'graph_capture_record_stream_reuse': F}, "
+         "'external_annotations': []}",
+         12, UINT32_MAX},
+    };
+#undef ENTRY
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_build b = {.first = 99};
+        struct frag_error e = {""};
+
+        if (import_text(rows[i].text, PYTHON_4, NULL, &b, &e) != FRAG_OK)
+            fail_msg("%s: %s", rows[i].text, e.text);
+        if (b.first != rows[i].first || b.last != rows[i].last)
+            fail_msg("%s: 2.%u to 2.%u", rows[i].text, b.first, b.last);
+        empty_builder(&b);
+    }
 }
 
 static void an_overflowed_ring_is_noted(void **state)
@@ -935,6 +1005,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_stack_that_python_refers_to_is_the_same_stack),
         cmocka_unit_test(a_conf_that_says_what_is_in_force_is_kept),
         cmocka_unit_test(a_conf_that_says_something_else_is_rebuilt),
+        cmocka_unit_test(keys_tell_the_releases),
         cmocka_unit_test(an_overflowed_ring_is_noted),
         cmocka_unit_test(what_is_missing_or_of_a_wrong_type_is_named),
         cmocka_unit_test(too_many_devices_are_refused),

@@ -7,7 +7,7 @@
 
 FRAG_BEGIN_DECLS
 
-/* path, format, sha256, settings and notes have the meaning that they have in
+/* path, format, sha256, settings, releases and notes have the meaning that they have in
  * struct frag_trace. The struct owns no text: every text is borrowed. */
 struct frag_trace_identity {
     const char *name; /* file name without folders and suffixes (name.h) */
@@ -17,7 +17,7 @@ struct frag_trace_identity {
     const char *format; /* NULL if not known */
     char sha256[65];
     uint64_t file_bytes;
-    const char *settings;
+    const char *settings, *releases;
     uint32_t note_count;
     const char *const *notes;
     uint32_t device; /* number of the device */

@@ -218,6 +218,10 @@ struct frag_trace {
      * string lacks it. */
     char *settings;
 
+    /* The releases of PyTorch 2 whose snapshots have the keys of this one:
+     * "2.10 to 2.11", "2.9" or "2.12 or later"; NULL if that is not known. */
+    char *releases;
+
     uint32_t string_count;
     const char *const *strings;
     uint32_t stack_count;

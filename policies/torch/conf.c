@@ -394,6 +394,8 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
 static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
                                struct frag_error *e)
 {
+    const unsigned version = conf->version; /* of several, the last one */
+
     for (t->at = 0; t->at < t->count;) {
         const struct key *key = find_key(t->token[t->at]);
 
@@ -407,6 +409,7 @@ static enum frag_err read_keys(struct tokens *t, struct torch_conf *conf,
             return bad(key->name, "a colon and a value",
                        t->at < t->count ? t->token[t->at] : "", e);
         FRAG_TRY(read_value(key, t, conf, e));
+        conf->version = version;
         next_token(t); /* the comma */
     }
     return FRAG_OK;
@@ -468,6 +471,69 @@ enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
     return FRAG_OK;
 }
 
+/* ---- versions ---- */
+
+unsigned torch_version_of(const char *settings)
+{
+    struct torch_conf conf;
+
+    return torch_conf_parse(&conf, settings, NULL) == FRAG_OK ? conf.version
+                                                              : TORCH_MODEL;
+}
+
+static bool parse_as(struct torch_conf *conf, const char *settings,
+                     unsigned version)
+{
+    char text[MAX_TEXT];
+    const int length = snprintf(text, sizeof(text), "%s,torch_version:2.%u",
+                                settings, version);
+
+    return length > 0 && (size_t)length < sizeof(text) &&
+           torch_conf_parse(conf, text + (*settings ? 0 : 1), NULL) == FRAG_OK;
+}
+
+static bool has_one_division(const struct torch_conf *conf)
+{
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        if (conf->divisions[k] == 1)
+            return true;
+    return false;
+}
+
+/* Whether the settings make the change of a rule visible. */
+static bool concerns(enum torch_rule rule, const struct torch_conf *x,
+                     const struct torch_conf *y, bool has_pools)
+{
+    switch (rule) {
+    case TORCH_ONE_DIVISION:
+        return has_one_division(x) || has_one_division(y);
+    case TORCH_POOL_SEGMENTS:
+        return x->expandable_segments && has_pools;
+    case TORCH_OVERSIZE_FAILS:
+        return x->expandable_segments && x->max_split != FRAG_UNLIMITED;
+    case TORCH_FILL_AT_LAST:
+        return memcmp(x->divisions, y->divisions, sizeof(x->divisions)) != 0;
+    case TORCH_RULES:
+    default:
+        return false;
+    }
+}
+
+unsigned torch_differences(const char *settings, bool has_pools, unsigned a,
+                           unsigned b)
+{
+    struct torch_conf x, y;
+    unsigned found = 0;
+
+    if (!parse_as(&x, settings, a) || !parse_as(&y, settings, b))
+        return 0;
+    for (unsigned rule = 0; rule < TORCH_RULES; rule++)
+        if (torch_has_earlier(a, rule) != torch_has_earlier(b, rule) &&
+            concerns(rule, &x, &y, has_pools))
+            found |= 1u << rule;
+    return found;
+}
+
 /* ---- settings to text ---- */
 
 struct conf_writer {
@@ -489,9 +555,13 @@ static void FRAG_PRINTF(2, 3)
         w->length = w->room - 1;
 }
 
-static void put_divisions(struct conf_writer *w, const uint64_t *divisions)
+/* Before TORCH_LIST_ZERO a list has no 0, and none is needed: an interval that
+ * is not named between two others, or after the last one, has no divisions. */
+static void put_divisions(struct conf_writer *w, const struct torch_conf *conf)
 {
-    bool same = true;
+    const uint64_t *divisions = conf->divisions;
+    const bool has_zero = conf->version >= TORCH_LIST_ZERO;
+    bool same = true, first = true;
 
     for (int k = 1; k < TORCH_DIVISIONS; k++)
         same = same && divisions[k] == divisions[0];
@@ -500,9 +570,13 @@ static void put_divisions(struct conf_writer *w, const uint64_t *divisions)
         put(w, "%llu", (unsigned long long)divisions[0]);
         return;
     }
-    for (int k = 0; k < TORCH_DIVISIONS; k++)
-        put(w, "%c%d:%llu", k ? ',' : '[', 1 << k,
+    for (int k = 0; k < TORCH_DIVISIONS; k++) {
+        if (!divisions[k] && !has_zero)
+            continue;
+        put(w, "%c%d:%llu", first ? '[' : ',', 1 << k,
             (unsigned long long)divisions[k]);
+        first = false;
+    }
     put(w, "]");
 }
 
@@ -535,7 +609,7 @@ void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
     if (conf->gc_threshold > 0)
         put(&w, ",garbage_collection_threshold:%.17g", conf->gc_threshold);
     if (conf->rounds)
-        put_divisions(&w, conf->divisions);
+        put_divisions(&w, conf);
     if (conf->memory_fraction < 1)
         put(&w, ",per_process_memory_fraction:%.17g", conf->memory_fraction);
 }

@@ -64,6 +64,16 @@ static inline bool torch_is_modelled(unsigned version)
     return version >= TORCH_MODEL_OLDEST && version <= TORCH_MODEL;
 }
 
+/* The rules that make two modelled versions place the same requests otherwise,
+ * under settings in the grammar of conf.h: sum of 1 << enum torch_rule.
+ * has_pools: requests come from private pools too. Settings that one of the two
+ * versions refuses count as no difference. */
+unsigned torch_differences(const char *settings, bool has_pools, unsigned a,
+                           unsigned b);
+
+/* The version that such settings name; TORCH_MODEL if they name none. */
+unsigned torch_version_of(const char *settings);
+
 /* All settings, also those without an effect on placement; ended by a NULL
  * name. */
 extern const struct torch_setting torch_known_settings[];
@@ -78,6 +88,12 @@ bool torch_setting_is_off(const char *name, const char *value);
 /* The least value in MiB that a version accepts; 0: that of 2.11. */
 unsigned torch_setting_least(const struct torch_setting *setting,
                              unsigned version);
+
+/* The version whose placement the torch policy models for this one. */
+static inline unsigned torch_modelled_as(unsigned version)
+{
+    return torch_is_modelled(version) ? version : TORCH_MODEL;
+}
 
 /* Reads "2.6", "2.6.1" or "2.6.0+cu124", as torch.__version__ has it. INVALID
  * for other texts and for versions that the table does not cover; then *version

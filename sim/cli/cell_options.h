@@ -36,7 +36,8 @@ struct cell_values {
 #define CELL_POLICY_OPTION(AT)                                                 \
     {"policy", 'p', "POLICY",                                                  \
      "NAME or NAME:PARAMS; repeat the option for more policies. "              \
-     "torch@recorded uses the settings of the trace, ./FILE.so[:PARAMS] is a " \
+     "torch@recorded uses the settings of the trace, torch@2.6[:PARAMS] the "  \
+     "rules of PyTorch 2.6, ./FILE.so[:PARAMS] is a "                          \
      "policy in a shared library (default: torch; see `fragsim policies`)",    \
      OPTION_LIST, AT(cell.policies), NULL}
 

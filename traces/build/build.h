@@ -169,6 +169,11 @@ enum frag_err frag_build_free_streams(const uint8_t *op, const uint32_t *id,
                                       uint32_t slots,
                                       bool *found) FRAG_MUST_CHECK;
 
+/* Stores frag_trace.releases: the second numbers of the first and the last
+ * release of PyTorch 2; UINT32_MAX as the last one stands for all later ones.
+ * first <= last. */
+void frag_build_releases(struct frag_build *b, uint32_t first, uint32_t last);
+
 /* Adds a device that may have no entries. */
 enum frag_err frag_build_device(struct frag_build *b, uint32_t device,
                                 struct frag_error *e) FRAG_MUST_CHECK;

@@ -154,6 +154,7 @@ struct frag_build {
     char **notes;
     uint64_t note_count, note_room;
 
+    char releases[48]; /* "": not known */
     char *conf;
     struct frag_recorded_settings settings; /* its conf is the one above */
 };

@@ -149,6 +149,11 @@ static enum frag_err keep_notes(struct frag_build *b, struct frag_trace *t)
 
 static enum frag_err keep_settings(struct frag_build *b, struct frag_trace *t)
 {
+    if (*b->releases) {
+        t->releases = storage_text(t, b->releases, strlen(b->releases));
+        if (!t->releases)
+            return FRAG_NOMEM;
+    }
     if (!b->conf)
         return FRAG_OK;
     t->settings = storage_text(t, b->conf, strlen(b->conf));

@@ -1,5 +1,6 @@
 /* text.c - stores strings, stacks, settings and notes of the trace. Each
  * distinct string and each distinct stack is stored once. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,19 @@ enum frag_err frag_build_settings(struct frag_build *b,
     b->settings = *s;
     b->settings.conf = conf;
     return FRAG_OK;
+}
+
+void frag_build_releases(struct frag_build *b, uint32_t first, uint32_t last)
+{
+    char *text = b->releases;
+    const size_t room = sizeof(b->releases);
+
+    if (last == UINT32_MAX)
+        snprintf(text, room, "2.%" PRIu32 " or later", first);
+    else if (first == last)
+        snprintf(text, room, "2.%" PRIu32, first);
+    else
+        snprintf(text, room, "2.%" PRIu32 " to 2.%" PRIu32, first, last);
 }
 
 enum frag_err frag_build_note(struct frag_build *b, const char *format, ...)

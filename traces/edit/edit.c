@@ -261,7 +261,10 @@ static enum frag_err make_frame(const struct making *m, struct frag_trace **out)
     t->devices = storage_array(t, in->device_count, sizeof(*t->devices));
     if (in->settings)
         t->settings = storage_text(t, in->settings, strlen(in->settings));
-    if (t->devices && (!in->settings || t->settings)) {
+    if (in->releases)
+        t->releases = storage_text(t, in->releases, strlen(in->releases));
+    if (t->devices && (!in->settings || t->settings) &&
+        (!in->releases || t->releases)) {
         *out = t;
         return FRAG_OK;
     }

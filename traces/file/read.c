@@ -352,18 +352,26 @@ static enum frag_err check_schema(const struct trace_reader *r)
     return FRAG_OK;
 }
 
+/* Reads a text that the trace keeps; NULL if the file has none. */
+static enum frag_err read_kept(const struct trace_reader *r, const char *name,
+                               char **text)
+{
+    FRAG_TRY(trace_read_text(r, name, text));
+    if (!*text || storage_keep(r->trace, *text))
+        return FRAG_OK;
+    free(*text);
+    *text = NULL;
+    return FRAG_NOMEM;
+}
+
 static enum frag_err read_root(const struct trace_reader *r)
 {
     struct frag_trace *t = r->trace;
     char *text;
 
     FRAG_TRY(check_schema(r));
-    FRAG_TRY(trace_read_text(r, "settings", &text));
-    if (text && !storage_keep(t, text)) {
-        free(text);
-        return FRAG_NOMEM;
-    }
-    t->settings = text;
+    FRAG_TRY(read_kept(r, "settings", &t->settings));
+    FRAG_TRY(read_kept(r, "releases", &t->releases));
     FRAG_TRY(trace_read_text(r, "source_sha256", &text));
     if (text && strlen(text) == sizeof(t->sha256) - 1)
         memcpy(t->sha256, text, sizeof(t->sha256));

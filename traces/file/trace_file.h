@@ -3,7 +3,8 @@
  *
  *   /                          attributes schema_name "fragsim-trace",
  *                              schema_version "1.0", tool, source_path,
- *                              source_format, source_sha256, settings
+ *                              source_format, source_sha256, settings,
+ *                              releases
  *   /devices/<n>               attributes slots, initial, has_actions, has_end,
  *                              free_streams (absent: 0)
  *   /devices/<n>/events/       op id bytes stream pool time stack

@@ -240,7 +240,8 @@ static bool put_root(const struct writer *w)
            trace_put_label(w->file, "source_path", t->path) &&
            trace_put_label(w->file, "source_format", t->format) &&
            trace_put_text(w->file, "source_sha256", t->sha256) &&
-           (!t->settings || trace_put_text(w->file, "settings", t->settings));
+           (!t->settings || trace_put_text(w->file, "settings", t->settings)) &&
+           (!t->releases || trace_put_text(w->file, "releases", t->releases));
 }
 
 static bool put_trace(const struct writer *w)

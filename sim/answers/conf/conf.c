@@ -162,17 +162,18 @@ static const char *large_segment(const struct conf_answer *a)
     return found;
 }
 
-/* The least value that the version accepts, if it is not that of the model. */
-static bool check_least(struct conf_answer *a, size_t item)
+/* The least value that the version accepts, if it is not that of 2.11. */
+static unsigned least_of(const struct conf_answer *a,
+                         const struct conf_item *it)
 {
-    const struct conf_item *it = &a->items[item];
-    const unsigned least =
-        torch_setting_least(torch_setting_find(it->key), a->version);
+    return torch_setting_least(torch_setting_find(it->key), a->version);
+}
 
-    return strtoull(it->value, NULL, 10) >= least ||
-           conf_say(a, CONF_REFUSED, item,
+static bool say_least(struct conf_answer *a, size_t item)
+{
+    return conf_say(a, CONF_REFUSED, item,
                     "PyTorch 2.%u wants a number of MiB of at least %u.",
-                    a->version, least);
+                    a->version, least_of(a, &a->items[item]));
 }
 
 /* Asks the torch policy for a setting of placement. */
@@ -181,20 +182,25 @@ static enum frag_err check_placement(struct conf_answer *a, size_t item,
 {
     const struct conf_item *it = &a->items[item];
     const char *large = large_segment(a);
+    const unsigned version = torch_modelled_as(a->version);
     struct frag_error why = {""};
-    char text[CONF_MOST + 64];
+    char text[CONF_MOST + 96];
     enum frag_err err;
 
+    if (!torch_setting_is_off(it->key, it->value) &&
+        strtoull(it->value, NULL, 10) < least_of(a, it))
+        return say_least(a, item) ? FRAG_OK : frag_no_memory(e, "the findings");
     if (large && strcmp(it->key, "large_segment_size_mb") != 0)
-        snprintf(text, sizeof(text), "large_segment_size_mb:%s,%s:%s", large,
-                 it->key, it->value);
+        snprintf(text, sizeof(text),
+                 "torch_version:2.%u,large_segment_size_mb:%s,%s:%s", version,
+                 large, it->key, it->value);
     else
-        snprintf(text, sizeof(text), "%s:%s", it->key, it->value);
+        snprintf(text, sizeof(text), "torch_version:2.%u,%s:%s", version,
+                 it->key, it->value);
     err = frag_policy_resolve(frag_policy_find("torch"), text, NULL, 0, &why);
     if (err == FRAG_NOMEM)
         return frag_no_memory(e, "the settings");
-    return (err == FRAG_OK ? check_least(a, item)
-                           : conf_say(a, CONF_REFUSED, item, "%s.", why.text))
+    return err == FRAG_OK || conf_say(a, CONF_REFUSED, item, "%s.", why.text)
                ? FRAG_OK
                : frag_no_memory(e, "the findings");
 }
@@ -250,16 +256,16 @@ static bool is_kept(const struct conf_item *it)
 
 static enum frag_err resolve(struct conf_answer *a, struct frag_error *e)
 {
-    char text[CONF_MOST + 1] = "";
-    size_t used = 0;
+    char text[CONF_MOST + 32];
+    size_t used = (size_t)snprintf(text, sizeof(text), "torch_version:2.%u",
+                                   torch_modelled_as(a->version));
 
     for (size_t i = 0; i < a->item_count; i++) {
         const struct conf_item *it = &a->items[i];
 
         if (is_kept(it) && it->row->kind == CONF_PLACEMENT)
-            used +=
-                (size_t)snprintf(text + used, sizeof(text) - used, "%s%s:%s",
-                                 used ? "," : "", it->key, it->value);
+            used += (size_t)snprintf(text + used, sizeof(text) - used, ",%s:%s",
+                                     it->key, it->value);
     }
     return frag_policy_resolve(frag_policy_find("torch"), text, a->used,
                                sizeof(a->used), e);
@@ -285,9 +291,11 @@ static const char *find_value(const char *text, const char *key, size_t *length)
  * the default. */
 static enum frag_err find_in_force(struct conf_answer *a, struct frag_error *e)
 {
-    char defaults[FRAG_PARAMS_TEXT];
+    char defaults[FRAG_PARAMS_TEXT], text[32];
 
-    FRAG_TRY(frag_policy_resolve(frag_policy_find("torch"), "", defaults,
+    snprintf(text, sizeof(text), "torch_version:2.%u",
+             torch_modelled_as(a->version));
+    FRAG_TRY(frag_policy_resolve(frag_policy_find("torch"), text, defaults,
                                  sizeof(defaults), e));
     for (size_t i = 0; i < a->item_count; i++) {
         struct conf_item *it = &a->items[i];

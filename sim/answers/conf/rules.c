@@ -368,9 +368,7 @@ static bool old_fill(struct conf_answer *a)
         return true;
     return conf_say(a, CONF_NOTE, place(a, it),
                     "PyTorch before 2.10 applies the entry \">\" also to the "
-                    "last interval before it. The settings in force are those "
-                    "of PyTorch 2.%d.",
-                    TORCH_MODEL);
+                    "last interval before it.");
 }
 
 static bool (*const rules[])(struct conf_answer *a) = {

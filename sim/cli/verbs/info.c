@@ -138,6 +138,8 @@ static void print_trace(FILE *out, const struct frag_trace *t)
     line(out, "format", t->format ? t->format : "unknown");
     line(out, "file size", frag_size_format(t->file_bytes, size));
     line(out, "SHA-256", t->sha256);
+    if (t->releases)
+        printable_line(out, "  %-26s PyTorch %s", "written by", t->releases);
     line(out, "recorded settings", *settings ? settings : "defaults");
     for (uint32_t i = 0; i < t->note_count; i++)
         line(out, i ? "" : "notes", t->notes[i]);
@@ -198,6 +200,7 @@ static void json_trace(struct frag_json *j, const struct frag_trace *t)
     frag_json_text(j, "format", t->format);
     frag_json_text(j, "sha256", t->sha256);
     frag_json_number(j, "bytes", t->file_bytes);
+    frag_json_text(j, "releases", t->releases);
     frag_json_text(j, "settings", t->settings);
     frag_json_line(j, 3);
     frag_json_texts(j, "notes", t->notes, t->note_count);

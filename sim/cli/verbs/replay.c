@@ -11,6 +11,7 @@
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/report.h"
 #include "sim/experiments/choices.h"
+#include "sim/experiments/release.h"
 #include "sim/version.h"
 #include "traces/facts.h"
 #include "traces/printable.h"
@@ -125,6 +126,37 @@ static enum frag_err run_policy(struct plan *plan, const struct subject *on,
     return err;
 }
 
+/* Runs a policy. Its rows have the notes of the trace and, if there is one, the
+ * note about the release of PyTorch that wrote the recording. */
+static enum frag_err run_noted(struct plan *plan, const struct input *in,
+                               const struct subject *on,
+                               struct frag_run_identity *id, size_t p,
+                               struct frag_error *e)
+{
+    const struct frag_trace_identity plain = id->trace;
+    const char **notes;
+    char text[RELEASE_NOTE];
+    enum frag_err err;
+
+    FRAG_TRY(release_note(&plan->policies[p], in->trace, in->device, text, e));
+    if (!*text)
+        return run_policy(plan, on, id, p, e);
+    if (!plan->values->common.quiet)
+        printable_line(stderr, "%s: %s: %s", in->name, plan->policies[p].text,
+                       text);
+    notes = malloc((plain.note_count + (size_t)1) * sizeof(*notes));
+    if (!notes)
+        return frag_no_memory(e, "notes");
+    for (uint32_t i = 0; i < plain.note_count; i++)
+        notes[i] = plain.notes[i];
+    notes[id->trace.note_count++] = text;
+    id->trace.notes = notes;
+    err = run_policy(plan, on, id, p, e);
+    id->trace = plain;
+    free(notes);
+    return err;
+}
+
 static enum frag_err run_device(void *user, const struct input *in,
                                 struct frag_error *e)
 {
@@ -139,7 +171,7 @@ static enum frag_err run_device(void *user, const struct input *in,
     FRAG_TRY(input_has_history(in, e));
     FRAG_TRY(facts_gather(in->device, &on.facts));
     for (size_t p = 0; p < plan->policy_count; p++)
-        FRAG_TRY(run_policy(plan, &on, &id, p, e));
+        FRAG_TRY(run_noted(plan, in, &on, &id, p, e));
     return FRAG_OK;
 }
 

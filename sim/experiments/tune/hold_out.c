@@ -20,10 +20,10 @@ static enum frag_err run_part(const struct tune_search *s,
     h->text = strdup(chosen ? chosen->text : s->trials[0]->text);
     if (!h->name || !h->text)
         return frag_no_memory(e, "%s", name);
-    FRAG_TRY(tune_run(s->settings, &s->on.stop, part, FRAG_UNLIMITED, "",
-                      &h->base, e));
-    return tune_run(s->settings, &s->on.stop, part, s->goal.capacity, h->text,
-                    &h->found, e);
+    FRAG_TRY(tune_run(s->space.version, s->settings, &s->on.stop, part,
+                      FRAG_UNLIMITED, "", &h->base, e));
+    return tune_run(s->space.version, s->settings, &s->on.stop, part,
+                    s->goal.capacity, h->text, &h->found, e);
 }
 
 /* Runs the search `of` on `cases`, and what it chooses on `part`. */

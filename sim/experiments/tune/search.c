@@ -308,8 +308,8 @@ static enum frag_err run_base(void *user, size_t i, struct frag_error *e)
 {
     struct tune_search *s = user;
 
-    return tune_run(s->settings, &s->on.stop, &s->cases[i], FRAG_UNLIMITED, "",
-                    &s->base[i], e);
+    return tune_run(s->space.version, s->settings, &s->on.stop, &s->cases[i],
+                    FRAG_UNLIMITED, "", &s->base[i], e);
 }
 
 /* Sets the classes that the traces request, and the bytes of a 100 % limit. */

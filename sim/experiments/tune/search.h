@@ -98,9 +98,10 @@ struct tune_search {
     const struct tune_trial *best; /* NULL: none yet */
 };
 
-/* Runs the torch policy with the settings `text` on one case. Errors of
+/* Runs the torch policy with the settings `text` and the rules of a version of
+ * PyTorch 2 (one that is not modelled counts as 2.11) on one case. Errors of
  * cell_run. */
-enum frag_err tune_run(const struct cell_settings *settings,
+enum frag_err tune_run(unsigned version, const struct cell_settings *settings,
                        const struct stop *stop, const struct tune_case *on,
                        frag_size capacity, const char *text,
                        struct tune_result *out,

@@ -92,6 +92,7 @@ size_t tune_axis_places(size_t axis)
 
 void tune_restrict(struct tune_space *space, unsigned version)
 {
+    space->version = torch_modelled_as(version);
     for (int k = 0; k < TUNE_KNOB_COUNT; k++) {
         const struct torch_setting *s = torch_setting_find(tune_knob_names[k]);
 

@@ -56,6 +56,7 @@ struct tune_space {
     bool allowed[TUNE_KNOB_COUNT];
     unsigned least[TUNE_KNOB_COUNT]; /* no smaller value of the setting is
                                         tried; 0: no bound */
+    unsigned version;    /* of PyTorch, whose rules a run follows; 0: 2.11 */
     unsigned classes;    /* of the sizes in the traces: 1 to TUNE_CLASSES */
     frag_size reference; /* bytes that equal a limit of 100 % */
     frag_size total; /* memory of the device; per_process_memory_fraction is a

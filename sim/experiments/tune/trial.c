@@ -4,12 +4,15 @@
 
 #include <math.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/versions.h"
+
 /* ---- one run, one trial ---- */
 
-enum frag_err tune_run(const struct cell_settings *settings,
+enum frag_err tune_run(unsigned version, const struct cell_settings *settings,
                        const struct stop *stop, const struct tune_case *on,
                        frag_size capacity, const char *text,
                        struct tune_result *out, struct frag_error *e)
@@ -20,10 +23,13 @@ enum frag_err tune_run(const struct cell_settings *settings,
     struct stop asked =
         *stop; /* a copy, because frag_replay's user is not const */
     struct frag_params *params;
+    char all[TUNE_TEXT + 32];
     struct frag_run run;
     enum frag_err err;
 
-    FRAG_TRY(frag_params_read(id.policy_used, text, &params, e));
+    snprintf(all, sizeof(all), "%s%storch_version:2.%u", text, *text ? "," : "",
+             torch_modelled_as(version));
+    FRAG_TRY(frag_params_read(id.policy_used, all, &params, e));
     err =
         cell_run(settings, on->device, &id, params, stop_tick, &asked, &run, e);
     free(params);
@@ -157,8 +163,9 @@ enum frag_err tune_try(struct tune_search *s, const struct tune_point *p,
     if (!t)
         return frag_no_memory(e, "the settings tried");
     for (size_t i = 0; i < s->case_count; i++) {
-        enum frag_err err = tune_run(s->settings, &s->on.stop, &s->cases[i],
-                                     s->goal.capacity, text, &t->results[i], e);
+        enum frag_err err =
+            tune_run(s->space.version, s->settings, &s->on.stop, &s->cases[i],
+                     s->goal.capacity, text, &t->results[i], e);
 
         if (err != FRAG_OK) {
             free(t);

@@ -29,6 +29,7 @@ enum frag_err object_begin(void *user, uint8_t kind, struct frag_error *e)
     struct object *o = &in->objects[kind];
 
     (void)e;
+    o->seen |= o->set;
     o->set = 0;
     o->where = pickle_where(in->pickle);
     return FRAG_OK;

@@ -159,6 +159,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
             "the first of them \"%s\"; they are left out, so what they did to "
             "memory is missing",
             in->unknown_actions, in->unknown_action));
+    release_find(in);
     return note_missing(in, e);
 }
 

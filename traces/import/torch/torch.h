@@ -67,6 +67,8 @@
     X(expandable, "expandable_segments")                  \
     X(capture_reuse, "graph_capture_record_stream_reuse") \
     X(divisions, "roundup_power2_divisions")              \
+    X(compile_context, "compile_context")                 \
+    X(user_metadata, "user_metadata")                     \
     X(octave_0, "1")                                      \
     X(octave_1, "2")                                      \
     X(octave_2, "4")                                      \
@@ -134,6 +136,7 @@ struct field {
 #define PAIR  (1 << PICKLE_PAIR)
 #define TRUTH (1 << PICKLE_BOOL)
 #define DONE  (1 << PICKLE_DONE)
+#define ANY   UINT16_MAX
 
 /* The keys of each dictionary that has an object, each [WORD_COUNT]. */
 extern const struct field entry_fields[], frame_fields[], segment_fields[],
@@ -147,6 +150,7 @@ struct object {
     uint32_t set;    /* bit `slot` is 1 if value[slot] was read */
     uint64_t where;  /* offset at which the dictionary begins */
     uint64_t number; /* dictionaries of this kind before it */
+    uint32_t seen;   /* `set` of the dictionaries before it, united */
 };
 
 /* What shows which allocator wrote the snapshot. */
@@ -201,6 +205,10 @@ void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
 
 /* Adds a note if the allocator was not that of PyTorch for CUDA. NOMEM. */
 enum frag_err origin_note(const struct import *in);
+
+/* Tells the builder which releases of PyTorch write snapshots with these keys.
+ */
+void release_find(const struct import *in);
 
 /* Objects: the callbacks of a pickle_kind. */
 enum frag_err object_begin(void *user, uint8_t kind, struct frag_error *e);

@@ -33,7 +33,9 @@ enum {
     E_STREAM,
     E_TIME,
     E_FRAMES,
-    E_POOL
+    E_POOL,
+    E_COMPILE,
+    E_METADATA
 };
 
 /* No key is marked as needed here: an entry with an unknown action is ignored,
@@ -47,6 +49,8 @@ const struct field entry_fields[WORD_COUNT] = {
     [W_time_us] = {WHOLE, E_TIME, 0, false, false},
     [W_frames] = {1 << PICKLE_RESULT, E_FRAMES, K_FRAMES, false, false},
     [W_pool_id] = {PAIR, E_POOL, 0, false, false},
+    [W_compile_context] = {ANY, E_COMPILE, 0, false, true},
+    [W_user_metadata] = {ANY, E_METADATA, 0, false, true},
 };
 
 static enum frag_err check_entry(const struct import *in, unsigned place,

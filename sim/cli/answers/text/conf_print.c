@@ -99,8 +99,9 @@ static void put_settings(FILE *out, const struct conf_answer *a)
         count(a, CONF_REFUSED) ? " without what is refused" : "";
 
     fprintf(out, "\nin force%s, as the policy torch uses them", without);
-    if (a->version != TORCH_MODEL)
-        fprintf(out, " (it models PyTorch 2.%d)", TORCH_MODEL);
+    if (!torch_is_modelled(a->version))
+        fprintf(out, " (it models PyTorch 2.%d)",
+                torch_modelled_as(a->version));
     fputc('\n', out);
     printable_line(out, "    %s",
                    a->native ? a->used : "none: the backend is the driver's");

@@ -1,0 +1,104 @@
+/* release.c - the note about the release of PyTorch that wrote a recording. The
+ * rules that changed are those of policies/torch/versions.h. */
+#include "sim/experiments/release.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policies/torch/versions.h"
+
+/* Reads frag_trace.releases. False: not known. */
+static bool read_range(const char *text, unsigned *first, unsigned *last)
+{
+    const int n = text ? sscanf(text, "2.%u to 2.%u", first, last) : 0;
+
+    if (n == 1)
+        *last = strstr(text, "or later") ? TORCH_NEWEST : *first;
+    return n >= 1;
+}
+
+static unsigned modelled(unsigned version)
+{
+    if (version < TORCH_MODEL_OLDEST)
+        return TORCH_MODEL_OLDEST;
+    return version > TORCH_MODEL ? TORCH_MODEL : version;
+}
+
+/* The settings of the run as one text, which the caller frees. */
+static char *settings_of(const struct policy_choice *policy,
+                         const struct frag_trace *trace)
+{
+    const char *recorded =
+        policy->recorded && trace->settings ? trace->settings : "";
+    const size_t room = strlen(recorded) + strlen(policy->given) + 2;
+    char *text = malloc(room);
+
+    if (text)
+        snprintf(text, room, "%s%s%s", recorded,
+                 *recorded && *policy->given ? "," : "", policy->given);
+    return text;
+}
+
+static void put_changes(unsigned rules, char *text, size_t room)
+{
+    size_t used = 0;
+
+    for (unsigned rule = 0; rule < TORCH_RULES; rule++) {
+        const struct torch_change *c = &torch_changes[rule];
+
+        if (rules >> rule & 1 && used < room)
+            used += (size_t)snprintf(text + used, room - used,
+                                     "%s%s (before 2.%u, %s)", used ? "; " : "",
+                                     c->concern, c->since, c->before);
+    }
+}
+
+static void compare(const struct frag_trace *trace, const char *settings,
+                    bool has_pools, char text[RELEASE_NOTE])
+{
+    const unsigned used = torch_version_of(settings);
+    unsigned first, last, at_first, at_last;
+    char changes[RELEASE_NOTE / 2];
+
+    if (!read_range(trace->releases, &first, &last))
+        return;
+    if (first > TORCH_MODEL) {
+        snprintf(text, RELEASE_NOTE,
+                 "PyTorch %s wrote the recording; the policy models releases "
+                 "up to 2.%d, and later ones were not compared with them",
+                 trace->releases, TORCH_MODEL);
+        return;
+    }
+    first = modelled(first);
+    last = modelled(last);
+    at_first = torch_differences(settings, has_pools, first, used);
+    at_last = torch_differences(settings, has_pools, last, used);
+    if (!at_first && !at_last)
+        return;
+    put_changes(at_first | at_last, changes, sizeof(changes));
+    snprintf(text, RELEASE_NOTE,
+             "PyTorch %s wrote the recording; the policy follows 2.%u, which "
+             "%s otherwise with %s; torch@2.%u follows the recorded release",
+             trace->releases, used,
+             at_first && at_last ? "places" : "may place", changes,
+             at_last ? last : first);
+}
+
+enum frag_err release_note(const struct policy_choice *policy,
+                           const struct frag_trace *trace,
+                           const struct frag_device_trace *device,
+                           char text[RELEASE_NOTE], struct frag_error *e)
+{
+    char *settings;
+
+    *text = '\0';
+    if (strcmp(policy->policy->name, "torch") != 0)
+        return FRAG_OK;
+    settings = settings_of(policy, trace);
+    if (!settings)
+        return frag_no_memory(e, "settings");
+    compare(trace, settings, device->pool_count > 1, text);
+    free(settings);
+    return FRAG_OK;
+}

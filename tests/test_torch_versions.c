@@ -1,0 +1,316 @@
+/* test_torch_versions.c - tests the rules of placement that changed between
+ * PyTorch 2.1 and 2.11: event streams whose answers differ, computed by hand
+ * from the rules in policies/torch/versions.h, and the parser's refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policies/torch/conf.h"
+#include "policies/torch/torch.h"
+#include "sim/arena/arena.h"
+#include "sim/experiments/choices.h"
+#include "sim/experiments/release.h"
+
+struct rig {
+    struct frag_backend *arena;
+    struct frag_heap heap;
+    struct frag_torch_observer observer;
+    unsigned segments, maps;
+};
+
+static void count_action(void *user, enum frag_torch_action action,
+                         frag_addr addr, frag_size size, frag_stream stream)
+{
+    struct rig *r = user;
+
+    (void)addr, (void)size, (void)stream;
+    r->segments += action == FRAG_TORCH_SEGMENT_ALLOC;
+    r->maps += action == FRAG_TORCH_SEGMENT_MAP;
+}
+
+static void rig_open(struct rig *r, unsigned version, const char *settings)
+{
+    const struct frag_arena_options opts = {
+        .capacity = FRAG_UNLIMITED,
+        .total = FRAG_H200_TOTAL,
+        .rule = FRAG_RULE_DRIVER,
+    };
+    struct frag_error e;
+    char text[256];
+
+    memset(r, 0, sizeof(*r));
+    snprintf(text, sizeof(text), "torch_version:2.%u,%s", version, settings);
+    r->arena = frag_arena_open(&opts);
+    assert_non_null(r->arena);
+    assert_int_equal(
+        frag_heap_open(&r->heap, &frag_policy_torch, r->arena, text, &e),
+        FRAG_OK);
+    r->observer.action = count_action;
+    r->observer.user = r;
+    frag_torch_observe(&r->heap, &r->observer);
+}
+
+static void rig_close(struct rig *r)
+{
+    frag_heap_close(&r->heap);
+    frag_arena_close(r->arena);
+}
+
+static enum frag_err ask(struct rig *r, frag_size size, frag_pool pool,
+                         struct frag_block *b)
+{
+    const struct frag_request req = {
+        .size = size, .pool = pool, .frees_at = FRAG_NEVER};
+
+    return frag_policy_torch.alloc(&r->heap, &req, b);
+}
+
+/* The size of the block of a request in an empty heap. */
+static frag_size granted(unsigned version, const char *settings, frag_size n)
+{
+    struct frag_block b;
+    struct rig r;
+
+    rig_open(&r, version, settings);
+    assert_int_equal(ask(&r, n, 0, &b), FRAG_OK);
+    rig_close(&r);
+    return b.size;
+}
+
+/* Before 2.4, one division switches off the rounding of requests above 512
+ * bytes. */
+static void one_division_rounds_since_2_4(void **state)
+{
+    static const char one[] = "roundup_power2_divisions:1";
+    static const char list[] = "roundup_power2_divisions:[1:4,4:1]";
+
+    (void)state;
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+        assert_int_equal(granted(v, one, 700), v < 4 ? 700 : 1024);
+        assert_int_equal(granted(v, one, 5000000), v < 4 ? 5000000 : 5000192);
+        assert_int_equal(granted(v, one, 513), v < 4 ? 513 : 1024);
+        assert_int_equal(granted(v, one, 512), 512);
+        assert_int_equal(granted(v, one, 100), 512);
+        assert_int_equal(granted(v, list, 5000000), v < 4 ? 5000000 : 5000192);
+        assert_int_equal(granted(v, list, 9000000), 9000448);
+        assert_int_equal(granted(v, list, 1200000), 1310720);
+    }
+}
+
+/* Before 2.10, the fill of ">" begins at the last interval: 9 MiB then has 8
+ * divisions of 1 MiB instead of 4 of 2 MiB. */
+static void the_fill_is_above_the_last_interval_since_2_10(void **state)
+{
+    static const char list[] = "roundup_power2_divisions:[1:2,8:4,>:8]";
+
+    (void)state;
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+        assert_int_equal(granted(v, list, 8 * FRAG_MIB + 1),
+                         (v < 10 ? 9 : 10) * FRAG_MIB);
+        assert_int_equal(granted(v, list, 16 * FRAG_MIB + 1), 18 * FRAG_MIB);
+    }
+}
+
+/* Before 2.5, a private pool has ordinary segments in expandable mode. They
+ * are split as in expandable mode, down to 512 bytes. */
+static void private_pools_expand_since_2_5(void **state)
+{
+    (void)state;
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+        struct frag_block a, b, c;
+        struct rig r;
+
+        rig_open(&r, v, "expandable_segments:True");
+        assert_int_equal(ask(&r, 3 * FRAG_MIB, 0, &a), FRAG_OK);
+        assert_int_equal(ask(&r, 12 * FRAG_MIB - 512, 1, &b), FRAG_OK);
+        assert_int_equal(ask(&r, 3 * FRAG_MIB, 1, &c), FRAG_OK);
+        assert_int_equal(b.size, 12 * FRAG_MIB - 512);
+        assert_int_equal(r.segments, v < 5 ? 2 : 0);
+        assert_int_equal(r.maps, v < 5 ? 1 : 2);
+        assert_true(v < 5 || c.addr == b.addr + b.size);
+        rig_close(&r);
+    }
+}
+
+/* 100 MiB are free in an expandable segment, and the limit is 200 MiB: a
+ * request of 150 MiB looks for free blocks of max_split_size or more. Before
+ * 2.5 the first one that is expandable ends the process. */
+static void expandable_blocks_are_skipped_since_2_5(void **state)
+{
+    char settings[128];
+
+    (void)state;
+    snprintf(settings, sizeof(settings),
+             "expandable_segments:True,max_split_size_mb:64");
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++) {
+        const struct frag_arena_options opts = {
+            .capacity = 200 * FRAG_MIB,
+            .total = FRAG_H200_TOTAL,
+            .rule = FRAG_RULE_DRIVER,
+        };
+        struct frag_block small, large, again;
+        char text[256];
+        struct frag_error e;
+        struct rig r = {0};
+
+        snprintf(text, sizeof(text), "torch_version:2.%u,%s", v, settings);
+        r.arena = frag_arena_open(&opts);
+        assert_int_equal(
+            frag_heap_open(&r.heap, &frag_policy_torch, r.arena, text, &e),
+            FRAG_OK);
+        assert_int_equal(ask(&r, 100 * FRAG_MIB, 0, &large), FRAG_OK);
+        assert_int_equal(ask(&r, 60 * FRAG_MIB, 0, &small), FRAG_OK);
+        frag_policy_torch.free(&r.heap, &large);
+        assert_int_equal(ask(&r, 130 * FRAG_MIB, 0, &again),
+                         v < 5 ? FRAG_DEVICE : FRAG_OK);
+        rig_close(&r);
+    }
+}
+
+static void a_version_has_its_settings_only(void **state)
+{
+    static const struct {
+        const char *text, *says; /* NULL: accepted */
+    } rows[] = {
+        {"torch_version:2.10,large_segment_size_mb:40", "2.11 is the first"},
+        {"large_segment_size_mb:40,torch_version:2.11", NULL},
+        {"torch_version:2.5,max_non_split_rounding_mb:32", "2.6 is the first"},
+        {"torch_version:2.6,max_non_split_rounding_mb:32", NULL},
+        {"torch_version:2.9,max_split_size_mb:20", "at least 21"},
+        {"torch_version:2.10,max_split_size_mb:20", NULL},
+        {"torch_version:2.3,roundup_power2_divisions:[1:0,2:4]",
+         "power of two"},
+        {"torch_version:2.4,roundup_power2_divisions:[1:0,2:4]", NULL},
+        {"torch_version:2.0", "2.1 to 2.11"},
+        {"torch_version:2.12", "2.1 to 2.11"},
+        {"torch_version:3", "2.1 to 2.11"},
+    };
+    struct torch_conf conf;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_error e = {""};
+        const enum frag_err err = torch_conf_parse(&conf, rows[i].text, &e);
+
+        assert_int_equal(err, rows[i].says ? FRAG_INVALID : FRAG_OK);
+        if (rows[i].says && !strstr(e.text, rows[i].says))
+            fail_msg("%s: %s", rows[i].text, e.text);
+    }
+}
+
+/* The text that describes the settings restores them, in each version. */
+static void a_description_restores_the_settings(void **state)
+{
+    static const char *const texts[] = {
+        "", "max_split_size_mb:64,garbage_collection_threshold:0.5",
+        "roundup_power2_divisions:1", "roundup_power2_divisions:[1:2,8:4,>:8]"};
+
+    (void)state;
+    for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++)
+        for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+            char text[1024], first[1024], second[1024];
+            struct torch_conf conf;
+
+            snprintf(text, sizeof(text), "torch_version:2.%u%s%s", v,
+                     *texts[i] ? "," : "", texts[i]);
+            assert_int_equal(torch_conf_parse(&conf, text, NULL), FRAG_OK);
+            torch_conf_describe(&conf, first, sizeof(first));
+            assert_int_equal(torch_conf_parse(&conf, first, NULL), FRAG_OK);
+            torch_conf_describe(&conf, second, sizeof(second));
+            assert_string_equal(first, second);
+            assert_int_equal(conf.version, v);
+            assert_true(v == TORCH_MODEL ? first[0] == 'e' : first[0] == 't');
+        }
+}
+
+static void a_release_follows_the_at(void **state)
+{
+    struct policy_choice p;
+    struct frag_error e;
+
+    (void)state;
+    assert_int_equal(
+        policy_choice_read("torch@2.6:expandable_segments:True", &p, &e),
+        FRAG_OK);
+    assert_string_equal(p.given, "torch_version:2.6,expandable_segments:True");
+    assert_false(p.recorded);
+    policy_choice_free(&p);
+    assert_int_equal(policy_choice_read("torch@2.6", &p, &e), FRAG_OK);
+    assert_string_equal(p.given, "torch_version:2.6");
+    policy_choice_free(&p);
+    assert_int_equal(policy_choice_read("torch@2.12", &p, &e), FRAG_INVALID);
+    assert_int_equal(policy_choice_read("torch@2.6x", &p, &e), FRAG_INVALID);
+    assert_int_equal(policy_choice_read("best_fit@2.6", &p, &e), FRAG_INVALID);
+}
+
+/* The note about the release that wrote a recording. */
+static void a_run_by_other_rules_says_so(void **state)
+{
+    static const struct {
+        const char *policy, *releases, *settings;
+        uint32_t pools;
+        const char *says; /* NULL: no note */
+    } rows[] = {
+        {"torch", "2.10 to 2.11", NULL, 2, NULL},
+        {"torch", "2.3 to 2.4", NULL, 2, NULL},
+        {"torch:expandable_segments:True", "2.3 to 2.4", NULL, 1, NULL},
+        {"torch:expandable_segments:True", "2.3 to 2.4", NULL, 2,
+         "follows 2.11, which places otherwise with expandable_segments in "
+         "private pools"},
+        {"torch@2.4:expandable_segments:True", "2.3 to 2.4", NULL, 2, NULL},
+        {"torch@2.4:expandable_segments:True", "2.10 to 2.11", NULL, 2,
+         "follows 2.4"},
+        {"torch@recorded", "2.3 to 2.4", "expandable_segments:True", 2,
+         "torch@2.4 follows the recorded release"},
+        {"torch:roundup_power2_divisions:1", "2.3 to 2.4", NULL, 1,
+         "may place otherwise with roundup_power2_divisions with 1 division"},
+        {"torch:roundup_power2_divisions:[1:2,>:4]", "2.9", NULL, 1,
+         "before 2.10, \">\" also sets"},
+        {"torch:roundup_power2_divisions:4", "2.1", NULL, 1, NULL},
+        {"torch:expandable_segments:True,max_split_size_mb:64", "2.1", NULL, 1,
+         "internal assertion"},
+        {"torch", "2.12 or later", NULL, 1, "up to 2.11"},
+        {"torch", NULL, NULL, 2, NULL},
+        {"best_fit", "2.12 or later", NULL, 1, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char settings[64] = "", releases[32] = "", text[RELEASE_NOTE];
+        struct frag_device_trace device = {.pool_count = rows[i].pools};
+        struct frag_trace trace = {0};
+        struct policy_choice p;
+        struct frag_error e;
+
+        if (rows[i].settings)
+            trace.settings = strcpy(settings, rows[i].settings);
+        if (rows[i].releases)
+            trace.releases = strcpy(releases, rows[i].releases);
+        assert_int_equal(policy_choice_read(rows[i].policy, &p, &e), FRAG_OK);
+        assert_int_equal(release_note(&p, &trace, &device, text, &e), FRAG_OK);
+        if (rows[i].says ? !strstr(text, rows[i].says) : *text)
+            fail_msg("%s, %s: \"%s\"", rows[i].policy, releases, text);
+        policy_choice_free(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_division_rounds_since_2_4),
+        cmocka_unit_test(the_fill_is_above_the_last_interval_since_2_10),
+        cmocka_unit_test(private_pools_expand_since_2_5),
+        cmocka_unit_test(expandable_blocks_are_skipped_since_2_5),
+        cmocka_unit_test(a_version_has_its_settings_only),
+        cmocka_unit_test(a_description_restores_the_settings),
+        cmocka_unit_test(a_release_follows_the_at),
+        cmocka_unit_test(a_run_by_other_rules_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
