@@ -669,7 +669,9 @@ static void keys_tell_the_releases(void **state)
         const char *text;
         uint32_t first, last;
     } rows[] = {
-        {"[{'address': 1, 'total_size': 0, 'stream': 0, 'blocks': []}]", 0, 0},
+        {"[{'address': 1, 'total_size': 0, 'stream': 0, 'segment_type': "
+         "'large', 'blocks': []}]",
+         0, 0},
         {"{'segments': [], 'device_traces': [[{" ENTRY "}]]}", 0, 1},
         {"{'segments': [], 'device_traces': [[{" ENTRY ", 'time_us': 1}]]}", 2,
          2},

@@ -7,8 +7,9 @@
 
 FRAG_BEGIN_DECLS
 
-/* path, format, sha256, settings, releases and notes have the meaning that they have in
- * struct frag_trace. The struct owns no text: every text is borrowed. */
+/* path, format, sha256, settings, releases and notes have the meaning that they
+ * have in struct frag_trace. The struct owns no text: every text is borrowed.
+ */
 struct frag_trace_identity {
     const char *name; /* file name without folders and suffixes (name.h) */
     const char *edit; /* the edits that a sweep applied to the trace
