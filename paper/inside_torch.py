@@ -280,7 +280,7 @@ def start(workload, side, steps, folder, same):
 
 def requests(trace):
     """The events of a trace as [kind, bytes], in order."""
-    done = subprocess.run([FRAGSIM, "export", trace, "-o", "-"], check=True,
+    done = subprocess.run([FRAGSIM, "export", "-q", trace, "-o", "-"], check=True,
                           stdout=subprocess.PIPE, text=True)
     size, found = {}, []
     for line in done.stdout.splitlines()[1:]:

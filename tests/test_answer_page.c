@@ -80,7 +80,8 @@ static void texts_are_escaped(void **state)
     assert_has(&d, "<p>&lt;paragraph&gt;</p>");
     assert_has(&d, "<b>&lt;notes&gt;</b>");
     assert_has(&d, "<li>&lt;b&gt;note\\x1b[1m&lt;/b&gt;</li>");
-    assert_has(&d, "white-space:pre\">&lt;pre&gt;\nline  two\n</pre>");
+    assert_has(&d, "<pre class=\"rows\"><span>&lt;pre&gt;\n</span>"
+                   "<span>line  two\n</span></pre>");
     assert_has(&d, "<th class=\"l\">&lt;head&gt;</th>");
     assert_has(&d, "<td class=\"l\">&lt;cell&gt;</td>");
     free(d.text);

@@ -136,11 +136,14 @@ static void blocks_of_cuda_async_that_are_not_right_are_found(void **state)
            "a block does not end where the one above it begins");
     DAMAGE(b->below, NULL, check_async(),
            "the blocks do not fill the address space");
+    b->is_backed = true; /* has no meaning while the block is used */
     DAMAGE(b->home, p->streams, check_async(),
            "two free neighbours are in the same holes");
     DAMAGE(p->phys[1], 0, check_async(), "a used block has no memory");
     DAMAGE(p->phys[0], 0, check_async(),
-           "`pages` is not those that are mapped or spare");
+           "a hole is in the wrong set for its memory");
+    DAMAGE(a->is_backed, !a->is_backed, check_async(),
+           "a hole is in the wrong set for its memory");
     DAMAGE(p->spares, 1, check_async(),
            "`pages` is not those that are mapped or spare");
     DAMAGE(a->home, &p->common, check_async(),

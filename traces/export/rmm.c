@@ -123,7 +123,7 @@ enum frag_err frag_trace_write_rmm(const struct frag_trace *trace,
     FRAG_TRY(text_device(trace, device, &d, e));
     slots = calloc((size_t)d->slots + 1, sizeof(*slots));
     if (!slots)
-        return FRAG_NOMEM;
+        return frag_no_memory(e, "the log of %s", trace->path);
     err = invent_addresses(d, slots)
               ? text_write(path, d, put_events, slots, e)
               : frag_fail(e, FRAG_INVALID,
