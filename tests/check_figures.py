@@ -576,7 +576,7 @@ def check_leaks(folder):
                                 for s in sites for t in texts) or not sites
     # A picture shows one trace, and is not drawn over a file.
     paths = [os.path.join(BUNDLED, t + ".pickle.xz") for t in TRACES]
-    out = os.path.join(folder, "no.svg")
+    out = os.path.join(folder, "taken.svg")
     for command in ("steps", "leaks"):
         assert "one trace" in run(command, *paths, "-o", out, code=(2,))
         assert "FILE.svg" in run(command, paths[0], "-o", "no.gif", code=(2,))

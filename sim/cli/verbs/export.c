@@ -53,6 +53,18 @@ static enum frag_err set_capacity(struct plan *p, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* A run that is exported starts from the live blocks, also with a policy that
+ * `fragsim replay' starts from the recorded segments. */
+static enum frag_err note_start(struct plan *p)
+{
+    if (!p->job.policy_count || !p->job.device->recorded.start.segment_count)
+        return FRAG_OK;
+    return export_note(&p->notes,
+                       "the run starts from the blocks that were live before "
+                       "the recording, not from the recorded segments, so its "
+                       "numbers can differ from those of `fragsim replay'");
+}
+
 static enum frag_err convert(struct plan *p, const struct frag_trace *t,
                              struct frag_error *e)
 {
@@ -66,6 +78,8 @@ static enum frag_err convert(struct plan *p, const struct frag_trace *t,
         err = input_device(t, v->cell.device, &p->job.device, e);
     if (err == FRAG_OK)
         err = set_capacity(p, e);
+    if (err == FRAG_OK)
+        err = note_start(p);
     if (err == FRAG_OK)
         err = export_write((enum export_format_number)v->format, &p->job,
                            v->out, &p->notes, e);
