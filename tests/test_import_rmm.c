@@ -230,11 +230,11 @@ static void a_trace_file_keeps_the_streams_of_frees(void **state)
 /* The frees between two repetitions are on the streams of their blocks. */
 static void a_repeated_trace_keeps_the_streams_of_frees(void **state)
 {
-    static char wanted[512], found[512];
+    static char found[512], wanted[2 * sizeof(found) + 8];
     static const char log[] = HEADER "0,00:00:00.000000,allocate,0x100,300,1\n"
                                      "0,00:00:00.000001,allocate,0x900,5,2\n"
                                      "0,00:00:00.000002,free,0x100,300,3\n";
-    struct frag_trace *t, *twice;
+    struct frag_trace *t, *twice = NULL;
 
     (void)state;
     assert_int_equal(log_open(log, &t), FRAG_OK);
