@@ -122,7 +122,9 @@ def main():
     if not os.access(FRAGSIM, os.X_OK):
         print("check_damage: no tool; skipped")
         return 77
-    places = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    # Every place is read in a process of its own, which sanitizers slow down.
+    usual = 12 if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", "") else 60
+    places = int(sys.argv[1]) if len(sys.argv) > 1 else usual
     folder = tempfile.mkdtemp()
     try:
         trace = os.path.join(ROOT, "traces", "bundled", "two_streams.pt")
