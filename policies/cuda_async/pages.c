@@ -123,7 +123,6 @@ void cuda_async_refile(struct cuda_async *p, struct async_block *t)
     const frag_addr end =
         p->base + frag_round_up(t->addr + t->node.size - p->base, p->page);
 
-    refile(p, t);
     for (struct async_block *b = t->below; b && b->addr + b->node.size > first;
          b = b->below)
         refile(p, b);
@@ -231,7 +230,7 @@ static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
 
 enum frag_err cuda_async_back(struct frag_heap *heap,
                               const struct async_holes *holes, frag_addr addr,
-                              frag_size size)
+                              frag_size size, bool *mapped)
 {
     struct cuda_async *p = heap->state;
     struct async_need need = {
@@ -243,7 +242,8 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
     FRAG_TRY(reserve_entries(p, need.last + 1));
     for (size_t i = need.first; i <= need.last; i++)
         need.missing += !p->phys[i];
-    if (!need.missing)
+    *mapped = need.missing > 0;
+    if (!*mapped)
         return FRAG_OK;
     FRAG_TRY(find_pages(heap, &need));
     for (size_t i = need.first; i <= need.last; i++) {
