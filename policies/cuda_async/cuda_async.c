@@ -234,14 +234,11 @@ static enum frag_err place(struct frag_heap *heap, struct async_holes *holes,
 {
     struct cuda_async *p = heap->state;
     struct async_block *t = choose(p, holes, size);
-    bool mapped;
 
     if (!t)
         return FRAG_OOM;
-    FRAG_TRY(cuda_async_back(heap, holes, t->addr, size, &mapped));
+    FRAG_TRY(cuda_async_back(heap, holes, t->addr, size));
     *out = use_low(p, t, size);
-    if (mapped)
-        cuda_async_refile(p, *out);
     return FRAG_OK;
 }
 

@@ -117,19 +117,6 @@ static void refile(struct cuda_async *p, struct async_block *t)
     cuda_async_file(p, t, home);
 }
 
-void cuda_async_refile(struct cuda_async *p, struct async_block *t)
-{
-    const frag_addr first = t->addr - (t->addr - p->base) % p->page;
-    const frag_addr end =
-        p->base + frag_round_up(t->addr + t->node.size - p->base, p->page);
-
-    for (struct async_block *b = t->below; b && b->addr + b->node.size > first;
-         b = b->below)
-        refile(p, b);
-    for (struct async_block *b = t->above; b && b->addr < end; b = b->above)
-        refile(p, b);
-}
-
 /* ---- pages for a block ---- */
 
 /* The pages that a new block needs. */
@@ -230,7 +217,7 @@ static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
 
 enum frag_err cuda_async_back(struct frag_heap *heap,
                               const struct async_holes *holes, frag_addr addr,
-                              frag_size size, bool *mapped)
+                              frag_size size)
 {
     struct cuda_async *p = heap->state;
     struct async_need need = {
@@ -242,8 +229,7 @@ enum frag_err cuda_async_back(struct frag_heap *heap,
     FRAG_TRY(reserve_entries(p, need.last + 1));
     for (size_t i = need.first; i <= need.last; i++)
         need.missing += !p->phys[i];
-    *mapped = need.missing > 0;
-    if (!*mapped)
+    if (!need.missing)
         return FRAG_OK;
     FRAG_TRY(find_pages(heap, &need));
     for (size_t i = need.first; i <= need.last; i++) {

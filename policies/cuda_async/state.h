@@ -58,17 +58,12 @@ void cuda_async_file(struct cuda_async *p, struct async_block *t,
                      struct async_holes *home);
 /* Takes a hole out of its set; it has no home then. */
 void cuda_async_unfile(struct async_block *t);
-/* Moves the holes that share a page with the block, whose memory has changed,
- * to the right sets. */
-void cuda_async_refile(struct cuda_async *p, struct async_block *t);
-
 /* Maps memory under all of the free range [addr, addr + size), for a request
- * that may use `holes` and the common holes. *mapped is whether any was
- * missing. OOM, NOMEM, DEVICE: free pages may
+ * that may use `holes` and the common holes. OOM, NOMEM, DEVICE: free pages may
  * have been mapped, unmapped or released; used pages are unchanged. */
 enum frag_err cuda_async_back(struct frag_heap *heap,
                               const struct async_holes *holes, frag_addr addr,
-                              frag_size size, bool *mapped) FRAG_MUST_CHECK;
+                              frag_size size) FRAG_MUST_CHECK;
 
 /* Releases whole free pages, the highest first, while the pool has more than
  * `keep` bytes. All holes must be common. */
