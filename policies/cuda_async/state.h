@@ -6,8 +6,11 @@
  * the holes of one stream or in the common holes. Physical memory lies under
  * the blocks in pages: all of a used block has memory, and a free block may
  * have some. A spare page is mapped nowhere; between two calls there are none
- * unless the device failed. No two free neighbours are in the same holes.
- * cuda_async_check checks all this.
+ * unless the device failed. No two free neighbours are in the same holes. A
+ * hole is in the set `backed` if all of its pages have memory, and in `partial`
+ * if not. A page without memory lies wholly in one free block, so memory that is
+ * mapped for a new block is part of no other hole. cuda_async_check checks all
+ * but the last.
  */
 #ifndef FRAG_POLICIES_CUDA_ASYNC_STATE_H
 #define FRAG_POLICIES_CUDA_ASYNC_STATE_H
@@ -58,6 +61,7 @@ void cuda_async_file(struct cuda_async *p, struct async_block *t,
                      struct async_holes *home);
 /* Takes a hole out of its set; it has no home then. */
 void cuda_async_unfile(struct async_block *t);
+
 /* Maps memory under all of the free range [addr, addr + size), for a request
  * that may use `holes` and the common holes. OOM, NOMEM, DEVICE: free pages may
  * have been mapped, unmapped or released; used pages are unchanged. */

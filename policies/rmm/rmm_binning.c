@@ -19,7 +19,7 @@
  * allocates them, and every request is refused until all are allocated.
  *
  * Source: rapidsai/rmm 26.08 at 5d50a37, with pull request 2470 of 26.10,
- * cpp/src/mr/detail/ binning_memory_resource_impl.cpp,
+ * cpp/src/mr/detail/binning_memory_resource_impl.cpp,
  * fixed_size_memory_resource_impl.cpp; the default bins are those of
  * cpp/benchmarks/replay/replay.cpp.
  */
