@@ -8,9 +8,9 @@
  * have some. A spare page is mapped nowhere; between two calls there are none
  * unless the device failed. No two free neighbours are in the same holes. A
  * hole is in the set `backed` if all of its pages have memory, and in `partial`
- * if not. A page without memory lies wholly in one free block, so memory that is
- * mapped for a new block is part of no other hole. cuda_async_check checks all
- * but the last.
+ * if not. A page without memory lies wholly in one free block, so memory that
+ * is mapped for a new block is part of no other hole. cuda_async_check checks
+ * all but the last.
  */
 #ifndef FRAG_POLICIES_CUDA_ASYNC_STATE_H
 #define FRAG_POLICIES_CUDA_ASYNC_STATE_H
