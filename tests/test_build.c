@@ -187,6 +187,41 @@ static void entries_become_events(void **state)
     }
 }
 
+/* A request of 1 MiB needs a block of the large pool; an oom of 1 MiB is a
+ * block of the small pool, and its request 32 bytes less. */
+static void padding_is_in_the_size_of_an_oom(void **state)
+{
+    static const struct row padded[] = {
+        {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1024", 22528,
+         "(m) a0 f0 (u) E (m) a0"},
+        {"mA:2048 aA rA cA uA:2048 mA:2048 aA:1024", 22527,
+         "(m) a0 f0 (u) (m) a0"},
+        {"sA:2048 aA rA cA fA:2048 o1024", 4096, "(s) a0 f0 (f) E (o) a0 f0"},
+        {"mA:2048 aA rA cA uA:2048 mA:2048 o1024", 4096,
+         "(m) a0 f0 (u) E (m) (o) a0 f0"},
+    };
+    const struct frag_recorded_settings settings = {.padding = 32};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(padded) / sizeof(*padded); i++) {
+        struct frag_build *b = frag_build_open("x", "test");
+        const bool has_oom = strchr(padded[i].script, 'o') != NULL;
+        struct frag_trace *t;
+        char text[512];
+
+        assert_int_equal(frag_build_settings(b, &settings, &error), FRAG_OK);
+        assert_int_equal(feed(b, padded[i].script), FRAG_OK);
+        t = finish(b, padded[i].limit_kib * 1024);
+        describe(&t->devices[0], text, sizeof(text));
+        assert_string_equal(text, padded[i].events);
+        for (uint64_t k = 3; k < t->devices[0].count; k++)
+            if (t->devices[0].op[k] == FRAG_ALLOC)
+                assert_int_equal(t->devices[0].bytes[k],
+                                 FRAG_MIB - (has_oom ? 32 : 0));
+        frag_trace_close(t);
+    }
+}
+
 static void broken_sequences_are_refused(void **state)
 {
     static const char *const scripts[] = {
@@ -276,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_become_events),
+        cmocka_unit_test(padding_is_in_the_size_of_an_oom),
         cmocka_unit_test(broken_sequences_are_refused),
         cmocka_unit_test(sizes_are_rounded_as_pytorch_does),
         cmocka_unit_test(text_is_interned_up_to_its_first_0),

@@ -276,6 +276,22 @@ static void sizes_not_recorded_are_rounded_up_to_the_next_block(void **state)
     frag_trace_close(t);
 }
 
+static void sizes_not_recorded_have_the_padding(void **state)
+{
+    const struct frag_recorded_settings settings = {.padding = 32};
+    struct frag_build *b = begin();
+    struct frag_trace *t;
+
+    (void)state;
+    TRY(frag_build_settings(b, &settings, &error));
+    put_free(b, BASE, 480);
+    put_free(b, BASE + 512, 512);
+    put(b, FRAG_ENTRY_SEGMENT_FREE, BASE, SEGMENT);
+    t = finish(b);
+    assert_start(t, "[0+1a 1+2a 3+4093i]");
+    frag_trace_close(t);
+}
+
 static void a_snapshot_alone_is_all_start(void **state)
 {
     struct frag_build *b = begin();
@@ -619,6 +635,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_reservation_are_undone),
         cmocka_unit_test(blocks_in_no_known_segment_are_not_in_the_start),
         cmocka_unit_test(sizes_not_recorded_are_rounded_up_to_the_next_block),
+        cmocka_unit_test(sizes_not_recorded_have_the_padding),
         cmocka_unit_test(a_snapshot_alone_is_all_start),
         cmocka_unit_test(a_complete_recording_has_no_start),
         cmocka_unit_test(a_block_with_a_missing_alloc_is_left_out),

@@ -59,6 +59,7 @@ static const struct limit_case cases[] = {
     /* A map counts with the segment of its request, 30 MiB, if that is known. */
     {"", FRAG_LIMIT_INFERRED, 115 * MIB - 1, 100 * MIB, 130 * MIB, {TAKE(0, 100), RETURN(1, 40), MAP(1, 2), FAIL(2, 90, 500)}},
     {"roundup_power2_divisions:4", FRAG_LIMIT_INFERRED, 126 * MIB - 1, 100 * MIB, 152 * MIB, {TAKE(0, 100), RETURN(1, 40), MAP(1, 2), FAIL(2, 90, 500)}},
+    {"padding:32", FRAG_LIMIT_INFERRED, 116 * MIB - 1, 100 * MIB, 132 * MIB, {TAKE(0, 100), RETURN(1, 40), MAP(1, 2), FAIL(2, 90, 500)}},
     /* More was reserved before than the failed request needed. */
     {"", FRAG_LIMIT_CONTRADICTED, NONE, 100 * MIB, 60 * MIB, {TAKE(0, 100), RETURN(5, 70), FAIL(1, 30, 10)}},
 };

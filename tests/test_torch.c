@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "policies/torch/conf.h"
+#include "policies/torch/padding.h"
 #include "policies/torch/torch.h"
 #include "sim/arena/arena.h"
 
@@ -495,6 +496,63 @@ static void sizes_round_as_the_real_allocator_rounds(void **state)
     }
 }
 
+static void padding_is_added_before_the_rounding(void **state)
+{
+    static const struct {
+        const char *conf;
+        frag_size n, rounded;
+    } rows[] = {
+        {"padding:32", 1, 512},
+        {"padding:32", 480, 512},
+        {"padding:32", 481, 1024},
+        {"padding:32", 512, 1024},
+        {"padding:32", 992, 1024},
+        {"padding:32", FRAG_MIB - 32, FRAG_MIB},
+        {"padding:32", FRAG_MIB, FRAG_MIB + 512},
+        {"padding:0", 512, 512},
+        {"padding:32,roundup_power2_divisions:4", 5 * FRAG_MIB, 6 * FRAG_MIB},
+        {"padding:32,roundup_power2_divisions:4", 5 * FRAG_MIB - 32,
+         5 * FRAG_MIB},
+    };
+    struct torch_conf conf;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        assert_int_equal(torch_conf_parse(&conf, rows[i].conf, NULL), FRAG_OK);
+        assert_int_equal(torch_conf_round(&conf, rows[i].n), rows[i].rounded);
+    }
+}
+
+static void the_padding_of_a_recording_is_kept(void **state)
+{
+    static const struct {
+        const char *recorded, *chosen, *both;
+    } rows[] = {
+        {NULL, "", ""},
+        {NULL, "max_split_size_mb:64", "max_split_size_mb:64"},
+        {"", "", ""},
+        {"no_padding:32", "", ""},
+        {"padding:0", "backend:native", "backend:native"},
+        {"padding:32", "", "padding:32"},
+        {"padding:32,max_split_size_mb:64", "backend:native",
+         "padding:32,backend:native"},
+        {"backend:native,padding:512", "x:1", "padding:512,x:1"},
+        {"padding:32,padding:16", "", "padding:16"},
+        {"padding:32", "padding:0", "padding:0"},
+        {"padding:32", "x:1,padding:8", "x:1,padding:8"},
+        {"padding:513", "x:1", "x:1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char *both = torch_padding_keep(rows[i].recorded, rows[i].chosen);
+
+        assert_non_null(both);
+        assert_string_equal(both, rows[i].both);
+        free(both);
+    }
+}
+
 static void settings_are_taken_as_pytorch_takes_them(void **state)
 {
     static const struct {
@@ -519,6 +577,12 @@ static void settings_are_taken_as_pytorch_takes_them(void **state)
          "expandable_segments:False,large_segment_size_mb:20,"
          "max_non_split_rounding_mb:20,garbage_collection_threshold:0.5,"
          "per_process_memory_fraction:0.25"},
+        {"padding:32,max_split_size_mb:64,padding:16",
+         "expandable_segments:False,large_segment_size_mb:20,"
+         "max_non_split_rounding_mb:20,max_split_size_mb:64,padding:16"},
+        {"padding:32,padding:0",
+         "expandable_segments:False,large_segment_size_mb:20,"
+         "max_non_split_rounding_mb:20"},
         {"roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",
          "expandable_segments:False,large_segment_size_mb:20,"
          "max_non_split_rounding_mb:20,roundup_power2_divisions:[1:1,2:1,4:1,"
@@ -559,6 +623,9 @@ static void settings_that_pytorch_refuses_are_refused_by_name(void **state)
         {"large_segment_size_mb:10", "at least 11"},
         {",max_split_size_mb:64", "not an allocator setting"},
         {"backend:jemalloc", "native"},
+        {"padding:513", "from 0 to 512"},
+        {"padding:-1", "from 0 to 512"},
+        {"padding:x", "from 0 to 512"},
     };
     struct torch_conf conf;
     struct frag_error e;
@@ -587,6 +654,8 @@ int main(void)
         cmocka_unit_test(a_retry_is_counted_whether_it_helps_or_not),
         cmocka_unit_test(inactive_blocks_keep_a_stale_request),
         cmocka_unit_test(sizes_round_as_the_real_allocator_rounds),
+        cmocka_unit_test(padding_is_added_before_the_rounding),
+        cmocka_unit_test(the_padding_of_a_recording_is_kept),
         cmocka_unit_test(settings_are_taken_as_pytorch_takes_them),
         cmocka_unit_test(settings_that_pytorch_refuses_are_refused_by_name),
     };

@@ -10,6 +10,9 @@
 #ifndef FRAG_TRACES_TORCH_SIZES_H
 #define FRAG_TRACES_TORCH_SIZES_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "traces/base.h"
 
 #define TORCH_MIN_BLOCK     ((frag_size)512)
@@ -23,6 +26,19 @@
 #define TORCH_MIN_LARGE     (10 * FRAG_MIB)
 #define TORCH_LARGE_SEGMENT (20 * FRAG_MIB)
 #define TORCH_ROUND_LARGE   (2 * FRAG_MIB)
+
+/* The setting "padding": bytes that an allocator adds to each request before it
+ * rounds the size. It belongs to the device library and not to the settings
+ * that a user chooses, so a replay with other settings keeps it. The key is
+ * fragsim's own: PyTorch and torch_npu refuse it.
+ *
+ * Source: AddPadSize and round_size of torch_npu for Ascend,
+ * torch_npu/csrc/core/npu/NPUCachingAllocator.cpp of Ascend/pytorch, commit
+ * 9e73e708ab93: 32 bytes, but 0 on Ascend950 or newer with CANN 9.1.0 or newer.
+ */
+#define TORCH_PADDING_KEY    "padding"
+#define TORCH_PADDING_ASCEND ((frag_size)32)
+#define TORCH_PADDING_MOST   ((frag_size)512) /* that is accepted */
 
 /* Number of entries of the setting roundup_power2_divisions. Entry k is for
  * sizes from 2^k MiB up to, but not including, 2^(k + 1) MiB. Entry 0 is also
@@ -82,6 +98,29 @@ static inline frag_size torch_segment_size(frag_size rounded,
     if (rounded < TORCH_MIN_LARGE)
         return large_segment;
     return torch_round_up(rounded, TORCH_ROUND_LARGE);
+}
+
+/* The value of the last padding in settings in the grammar of
+ * PYTORCH_CUDA_ALLOC_CONF; NULL if they do not set it, or if they are NULL. */
+static inline const char *torch_padding_text(const char *settings)
+{
+    static const char key[] = TORCH_PADDING_KEY ":";
+    const char *found = NULL;
+
+    for (const char *at = settings; at && (at = strstr(at, key));
+         at += sizeof(key) - 1)
+        if (at == settings || at[-1] == ',')
+            found = at + sizeof(key) - 1;
+    return found;
+}
+
+/* The padding by such settings, in bytes; 0 if they do not set it. */
+static inline frag_size torch_padding_of(const char *settings)
+{
+    const char *value = torch_padding_text(settings);
+    const frag_size padding = value ? strtoull(value, NULL, 10) : 0;
+
+    return padding <= TORCH_PADDING_MOST ? padding : 0;
 }
 
 #endif

@@ -215,7 +215,7 @@ struct frag_trace {
     /* Settings of the recorded allocator, as a PYTORCH_CUDA_ALLOC_CONF string
      * that restores them (rebuilt from the snapshot's allocator_settings); NULL
      * if none were recorded. No snapshot contains the memory fraction, so the
-     * string lacks it. */
+     * string lacks it. It may have the padding of traces/torch_sizes.h. */
     char *settings;
 
     /* The releases of PyTorch 2 whose snapshots have the keys of this one:

@@ -218,6 +218,7 @@ enum key_kind {
     FRACTION,
     BACKEND,
     VERSION,
+    PADDING,
     OTHER_SWITCH, /* no effect on placement: checked and ignored */
     OTHER_NUMBER, /* the same */
 };
@@ -235,6 +236,7 @@ static const struct key {
     {"per_process_memory_fraction", FRACTION},
     {"backend", BACKEND},
     {"torch_version", VERSION},
+    {TORCH_PADDING_KEY, PADDING},
     {"graph_capture_record_stream_reuse", OTHER_SWITCH},
     {"release_lock_on_cudamalloc", OTHER_SWITCH},
     {"release_lock_on_hipmalloc", OTHER_SWITCH},
@@ -311,6 +313,19 @@ static enum frag_err read_version(const char *word, unsigned *version,
     return FRAG_OK;
 }
 
+static enum frag_err read_padding(const char *word, frag_size *padding,
+                                  struct frag_error *e)
+{
+    char want[64];
+
+    snprintf(want, sizeof(want), "a number of bytes from 0 to %d",
+             (int)TORCH_PADDING_MOST);
+    if (!isdigit((unsigned char)*word) || !to_number(word, padding) ||
+        *padding > TORCH_PADDING_MOST)
+        return bad(TORCH_PADDING_KEY, want, word, e);
+    return FRAG_OK;
+}
+
 /* Refuses a setting that the version does not know. */
 static enum frag_err check_known(const struct torch_conf *conf,
                                  const struct key *key, struct frag_error *e)
@@ -382,6 +397,8 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
         return read_backend(word, e);
     case VERSION:
         return read_version(word, &conf->version, e);
+    case PADDING:
+        return read_padding(word, &conf->padding, e);
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
     case OTHER_NUMBER:
@@ -612,4 +629,7 @@ void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
         put_divisions(&w, conf);
     if (conf->memory_fraction < 1)
         put(&w, ",per_process_memory_fraction:%.17g", conf->memory_fraction);
+    if (conf->padding)
+        put(&w, "," TORCH_PADDING_KEY ":%llu",
+            (unsigned long long)conf->padding);
 }

@@ -7,9 +7,10 @@
  * The grammar is that of PyTorch 2.11, with its tolerances: white space is
  * dropped, other characters after a number are ignored ("128MB" is 128), and of
  * two equal keys the later one wins. A text that PyTorch refuses is refused
- * here, with the reason. The key torch_version is fragsim's own: it names the
- * release whose rules and settings hold, 2.11 without it. `torch@2.6:X` is
- * short for `torch:torch_version:2.6,X`.
+ * here, with the reason. Two keys are fragsim's own: torch_version names the
+ * release whose rules and settings hold, 2.11 without it (`torch@2.6:X` is
+ * short for `torch:torch_version:2.6,X`), and padding is that of
+ * traces/torch_sizes.h.
  *
  * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
  * 2.11, as read; the list form of roundup_power2_divisions and both modes of
@@ -29,6 +30,7 @@ struct torch_conf {
     frag_size max_non_split_rounding;
     double gc_threshold;    /* fraction of the memory limit; 0: off */
     double memory_fraction; /* fraction of the device's total; 1: no limit */
+    frag_size padding;      /* added to each request before it is rounded */
     bool expandable_segments;
     bool rounds; /* `divisions` have an effect in this version */
     uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */
@@ -39,6 +41,7 @@ struct torch_conf {
 static inline frag_size torch_conf_round(const struct torch_conf *conf,
                                          frag_size n)
 {
+    n += conf->padding;
     if (!conf->rounds)
         return torch_round_size(n, NULL);
     if (n > TORCH_MIN_BLOCK &&

@@ -381,6 +381,12 @@ static const struct frag_param torch_params[] = {
      .init = "20",
      .help = "segment size for requests of 1 to 10 MiB, and page size of "
              "expandable segments of the large pool (MiB, above 10)"},
+    {.name = TORCH_PADDING_KEY,
+     .init = "0",
+     .help = "bytes added to each request before its size is rounded (0 to "
+             "512): 32 in torch_npu for Ascend; a snapshot of torch_npu sets "
+             "it by itself; only fragsim has this setting, PyTorch and "
+             "torch_npu refuse it"},
     {.name = NULL},
 };
 

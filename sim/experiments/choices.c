@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/padding.h"
 #include "sim/experiments/plugin.h"
 #include "traces/bytes/sha256.h"
 #include "traces/grow.h"
 #include "traces/nearest.h"
+#include "traces/torch_sizes.h"
 
 static const char recorded_mark[] = "@recorded";
 
@@ -205,6 +207,22 @@ static enum frag_err read_recorded(const struct policy_choice *p,
     return err;
 }
 
+/* The settings that another release of PyTorch or another user chooses do not
+ * change what the device library adds to each request. */
+static enum frag_err read_padded(const struct policy_choice *p,
+                                 const char *settings, struct frag_params **out,
+                                 struct frag_error *e)
+{
+    char *text = torch_padding_keep(settings, p->given);
+    enum frag_err err;
+
+    if (!text)
+        return frag_no_memory(e, "settings");
+    err = frag_params_read(p->policy, text, out, e);
+    free(text);
+    return err;
+}
+
 enum frag_err policy_choice_params(const struct policy_choice *p,
                                    const char *settings, const char *path,
                                    struct frag_params **out,
@@ -212,6 +230,8 @@ enum frag_err policy_choice_params(const struct policy_choice *p,
 {
     if (p->recorded)
         return read_recorded(p, settings, path, out, e);
+    if (p->policy == &frag_policy_torch && torch_padding_of(settings))
+        return read_padded(p, settings, out, e);
     *out = frag_params_copy(p->params);
     return *out ? FRAG_OK : frag_no_memory(e, "settings");
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/padding.h"
 #include "sim/export/entries.h"
 #include "sim/export/parts.h"
 #include "traces/grow.h"
@@ -361,8 +362,9 @@ static enum frag_err make_conf(const struct export_job *job, char **out)
             recorded && *recorded && *p->given ? "," : "", p->given);
     if (fclose(to))
         return FRAG_NOMEM;
-    *out = text;
-    return FRAG_OK;
+    *out = torch_padding_keep(job->trace->settings, text);
+    free(text);
+    return *out ? FRAG_OK : FRAG_NOMEM;
 }
 
 static enum frag_err refuse(const struct showing *w, struct frag_error *e)

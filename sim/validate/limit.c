@@ -67,7 +67,8 @@ static frag_size need_of(const struct scan *s,
     if (strstr(s->settings, "roundup_power2_divisions"))
         return FRAG_UNLIMITED;
     return torch_segment_size(
-        torch_round_size(s->device->bytes[a->event], NULL),
+        torch_round_size(
+            s->device->bytes[a->event] + torch_padding_of(s->settings), NULL),
         frag_recorded_large_segment(s->settings));
 }
 

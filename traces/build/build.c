@@ -315,7 +315,11 @@ static enum frag_err on_failed(const struct call *c)
 
 static enum frag_err on_oom(const struct call *c)
 {
-    FRAG_TRY(end_run(c->d, FOLLOW_REQUEST, c->entry->size));
+    struct device_build *d = c->d;
+
+    FRAG_TRY(end_run(d, FOLLOW_OOM, c->entry->size));
+    if (d->open_request)
+        d->flushes[d->open_request - 1].follow = FOLLOW_OOM;
     FRAG_TRY(add_action(c, FRAG_OOM_REPORTED));
     return on_failed(c);
 }

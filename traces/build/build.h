@@ -152,7 +152,8 @@ struct frag_recorded_settings {
     frag_size max_split; /* max_split_size in bytes: no block of at least this
                             size is split; 0 or UINT64_MAX: no limit */
     uint64_t divisions[FRAG_RECORDED_DIVISIONS]; /* of each octave from 1 MiB */
-    bool expandable;                             /* expandable_segments */
+    frag_size padding; /* bytes added to each request before it is rounded */
+    bool expandable;   /* expandable_segments */
 };
 
 /* Stores the settings. NOMEM; then the earlier settings are unchanged. */

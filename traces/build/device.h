@@ -60,7 +60,8 @@ struct early_block {
 enum follow {
     FOLLOW_CLIENT,  /* an event that needs no new device memory */
     FOLLOW_SEGMENT, /* a segment_alloc of `size` bytes */
-    FOLLOW_REQUEST, /* a segment_map or an oom, for a request of `size` bytes */
+    FOLLOW_REQUEST, /* a segment_map, for a request of `size` bytes */
+    FOLLOW_OOM,     /* an oom, for a block of `size` bytes */
 };
 
 /* A run of returned segments that an empty_cache call may explain. */

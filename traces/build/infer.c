@@ -160,6 +160,8 @@ static bool is_explained(const struct judge *j, const struct flush *f,
     if (f->follow == FOLLOW_CLIENT || !need)
         return false;
     if (f->follow == FOLLOW_REQUEST)
+        need += j->settings->padding;
+    if (f->follow == FOLLOW_REQUEST || f->follow == FOLLOW_OOM)
         need =
             torch_segment_size(torch_round_size(need, j->settings->divisions),
                                TORCH_LARGE_SEGMENT);
@@ -207,6 +209,18 @@ static void drop_marked(struct device_build *d)
         kept++;
     }
     c->count = kept;
+}
+
+/* An oom has the size of the block, which includes the padding of the request:
+ * subtracts it, so that a replay adds it once. */
+static void subtract_padding(struct device_build *d, frag_size padding)
+{
+    for (uint64_t i = 0; i < d->action_count; i++) {
+        const struct frag_recorded_action *a = &d->actions[i];
+
+        if (a->action == FRAG_OOM_REPORTED && a->size > padding)
+            d->events.bytes[a->event] = a->size - padding;
+    }
 }
 
 static struct judge judge_of(const struct frag_build *b,
@@ -279,5 +293,7 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
     explained = judge_flushes(d, &j);
     if (explained)
         drop_marked(d);
+    if (b->settings.padding)
+        subtract_padding(d, b->settings.padding);
     return note_inference(b, d, limit, explained);
 }

@@ -18,6 +18,13 @@
 #include "traces/build/device.h"
 #include "traces/torch_sizes.h"
 
+/* The size of the block of a request. */
+static frag_size rounded_of(const struct frag_build *b, frag_size requested)
+{
+    return torch_round_size(requested + b->settings.padding,
+                            b->settings.divisions);
+}
+
 /* The last early block that begins below the address; NULL: none. */
 static struct early_block *below(const struct device_build *d, frag_addr addr)
 {
@@ -63,7 +70,7 @@ static void see_alloc(const struct frag_build *b, struct device_build *d,
     if (!early || early->exact || early->size || event >= early->freed ||
         addr - early->addr >= early->room)
         return;
-    least = torch_round_size(early->requested, b->settings.divisions);
+    least = rounded_of(b, early->requested);
     if (addr - early->addr >= least)
         early->size = addr - early->addr;
 }
@@ -72,8 +79,7 @@ static void settle_size(const struct frag_build *b,
                         const struct frag_recorded_segment *s,
                         struct early_block *early)
 {
-    const frag_size rounded =
-        torch_round_size(early->requested, b->settings.divisions);
+    const frag_size rounded = rounded_of(b, early->requested);
     const bool splits = s->is_small || s->is_expandable;
     const frag_size most = b->settings.max_split;
 

@@ -2,12 +2,14 @@
  * with them. */
 #include <stdlib.h>
 
+#include "policies/torch/padding.h"
 #include "sim/answers/conf/conf.h"
 
 enum frag_err
 conf_replay(const struct conf_answer *a, bool with_default,
             const struct cell_settings *settings,
-            const struct frag_device_trace *trace, frag_size capacity,
+            const struct frag_device_trace *trace, const char *recorded,
+            frag_size capacity,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct conf_outcome *out, struct frag_error *e)
 {
@@ -17,14 +19,19 @@ conf_replay(const struct conf_answer *a, bool with_default,
     struct frag_params *params;
     struct frag_run run;
     enum frag_err err;
+    char *text;
 
     if (!a->native)
         return frag_fail(e, FRAG_UNSUPPORTED,
                          "backend:cudaMallocAsync is not PyTorch's own "
                          "allocator; replay the trace with the policy "
                          "cuda_async");
-    FRAG_TRY(frag_params_read(id.policy_used, with_default ? "" : a->used,
-                              &params, e));
+    text = torch_padding_keep(recorded, with_default ? "" : a->used);
+    if (!text)
+        return frag_no_memory(e, "settings");
+    err = frag_params_read(id.policy_used, text, &params, e);
+    free(text);
+    FRAG_TRY(err);
     err = cell_run(settings, trace, &id, params, tick, user, &run, e);
     free(params);
     FRAG_TRY(err);

@@ -7,6 +7,7 @@
 #include "sim/answers/sites.h"
 #include "traces/grow.h"
 #include "traces/steps/steps.h"
+#include "traces/torch_sizes.h"
 
 const char *const explain_change_words[EXPLAIN_CHANGE_KINDS] = {
     [EXPLAIN_SETTING] = "setting",     [EXPLAIN_EMPTY_CACHE] = "empty_cache",
@@ -111,7 +112,7 @@ static enum frag_err try_setting(struct trial *t,
     struct explain_change change = {.kind = EXPLAIN_SETTING,
                                     .event = UINT64_MAX};
     struct attempt a = again(t);
-    char text[CONF_ROOM] = "";
+    char text[CONF_ROOM] = "", shown[CONF_ROOM] = "";
     size_t length;
 
     without_key(t->base->settings, row->key, text);
@@ -123,8 +124,9 @@ static enum frag_err try_setting(struct trial *t,
         return FRAG_OK;
     a.settings = text;
     a.starts_there = false;
+    without_key(text, TORCH_PADDING_KEY, shown);
     snprintf(change.text, sizeof(change.text), "%.200s",
-             *text ? text : "PyTorch's default settings");
+             *shown ? shown : "PyTorch's default settings");
     return try_change(t, &a, &change);
 }
 

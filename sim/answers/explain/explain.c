@@ -30,7 +30,10 @@ static void set_request(struct work *w, uint64_t event, frag_size rounded)
     x->failed = true;
     x->event = event;
     x->request = d->bytes[event];
-    x->rounded = rounded ? rounded : torch_round_size(x->request, NULL);
+    x->rounded =
+        rounded ? rounded
+                : torch_round_size(x->request + torch_padding_of(x->settings),
+                                   NULL);
     x->segment = torch_segment_size(x->rounded,
                                     frag_recorded_large_segment(x->settings));
     x->stream = d->stream[event];

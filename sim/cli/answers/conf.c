@@ -75,7 +75,7 @@ static enum frag_err replay_device(void *user, const struct input *in,
                       with_default ? "default" : "settings");
         FRAG_TRY(conf_replay(
             &g->answer, with_default, &g->settings, in->device,
-            effect->capacity, progress_tick, &g->progress,
+            in->trace->settings, effect->capacity, progress_tick, &g->progress,
             with_default ? &effect->with_default : &effect->with_settings, e));
     }
     return FRAG_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/padding.h"
 #include "sim/answers/explain/explain.h"
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/cli.h"
@@ -38,7 +39,6 @@ static enum frag_err settle(const struct values *v, struct explain_options *o,
         .limit = v->limit,
         .capacity = v->capacity,
         .total = v->total,
-        .settings = v->settings,
         .progress = progress_tick,
     };
     FRAG_TRY(frag_stats_file_of(v->stats, v->common.args.items[0], &stats, e));
@@ -160,6 +160,7 @@ static enum frag_err visit(void *user, const struct input *in,
     const struct frag_device_trace *one;
     struct explain x;
     enum frag_err err;
+    char *settings = NULL;
 
     if (w->values->picture || w->values->map)
         FRAG_TRY(input_device(in->trace, w->values->device, &one, e));
@@ -167,10 +168,19 @@ static enum frag_err visit(void *user, const struct input *in,
     w->options.device = in->device;
     w->options.user = &w->progress;
     progress_step(&w->progress, 0, 0, " events", 1, in->name);
-    FRAG_TRY(explain_make(&w->options, &x, e));
-    show(w, &x);
-    err = draw(w->values, in, &x, &w->progress, e);
-    explain_close(&x);
+    if (w->values->settings) {
+        settings = torch_padding_keep(in->trace->settings, w->values->settings);
+        if (!settings)
+            return frag_no_memory(e, "settings");
+    }
+    w->options.settings = settings;
+    err = explain_make(&w->options, &x, e);
+    if (err == FRAG_OK) {
+        show(w, &x);
+        err = draw(w->values, in, &x, &w->progress, e);
+        explain_close(&x);
+    }
+    free(settings);
     return err;
 }
 

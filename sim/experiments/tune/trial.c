@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/padding.h"
 #include "policies/torch/versions.h"
 
 /* ---- one run, one trial ---- */
@@ -23,13 +24,18 @@ enum frag_err tune_run(unsigned version, const struct cell_settings *settings,
     struct stop asked =
         *stop; /* a copy, because frag_replay's user is not const */
     struct frag_params *params;
-    char all[TUNE_TEXT + 32];
+    char all[TUNE_TEXT + 32], *padded;
     struct frag_run run;
     enum frag_err err;
 
     snprintf(all, sizeof(all), "%s%storch_version:2.%u", text, *text ? "," : "",
              torch_modelled_as(version));
-    FRAG_TRY(frag_params_read(id.policy_used, all, &params, e));
+    padded = torch_padding_keep(on->trace->settings, all);
+    if (!padded)
+        return frag_no_memory(e, "settings");
+    err = frag_params_read(id.policy_used, padded, &params, e);
+    free(padded);
+    FRAG_TRY(err);
     err =
         cell_run(settings, on->device, &id, params, stop_tick, &asked, &run, e);
     free(params);

@@ -3,18 +3,17 @@
  *
  * PyTorch for ROCm has the allocator of CUDA under other names, which the
  * frames of C++ show. torch_npu has a copy of that allocator. The copy adds 32
- * bytes to each request before it rounds the size (NPUCachingAllocator.cpp,
- * round_size and AddPadSize), except on new devices. So each of its live blocks
+ * bytes to each request before it rounds the size (traces/torch_sizes.h has the
+ * source), except on new devices. So each of its live blocks
  * has 32 bytes or more beyond its request. In a small segment, where nothing
  * but the rounding makes a block larger, such a block of a request that is
- * nearly a multiple of 512 bytes cannot come from CUDA.
+ * nearly a multiple of 512 bytes cannot come from CUDA. The settings of a
+ * snapshot of torch_npu receive this padding.
  */
 #include <string.h>
 
 #include "traces/import/torch/torch.h"
 #include "traces/torch_sizes.h"
-
-enum { PAD = 32 }; /* bytes */
 
 static bool has(const char *text, size_t length, const char *part)
 {
@@ -41,10 +40,11 @@ void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
     if (b->state == FRAG_INACTIVE || b->requested == FRAG_SIZE_UNKNOWN ||
         b->requested > b->size)
         return;
-    if (b->size - b->requested < PAD)
+    if (b->size - b->requested < TORCH_PADDING_ASCEND)
         o->plain++;
     else if (is_small &&
-             b->size == torch_round_up(b->requested + PAD, TORCH_MIN_BLOCK) &&
+             b->size == torch_round_up(b->requested + TORCH_PADDING_ASCEND,
+                                       TORCH_MIN_BLOCK) &&
              b->size > torch_round_up(b->requested, TORCH_MIN_BLOCK))
         o->padded++;
 }
@@ -58,25 +58,57 @@ static bool has_divisions(const struct import *in)
     return false;
 }
 
-enum frag_err origin_note(const struct import *in)
+/* Whether requests were padded. Without live blocks of a small segment, only
+ * the frames tell. */
+static bool is_padded(const struct import *in)
 {
     const struct origin *o = &in->origin;
-    const bool is_padded = o->padded && !o->plain && !has_divisions(in);
 
-    if (is_padded || (o->has_npu && !o->plain))
-        return frag_build_note(
-            in->build,
-            "the snapshot comes from torch_npu for Ascend, whose allocator "
-            "adds 32 bytes to each request before it rounds the size; no "
-            "policy of fragsim adds them, so the reserved bytes of all "
-            "policies are too low: each request of a multiple of 512 bytes "
-            "needs 512 bytes more; driver calls are modelled after CUDA");
-    if (o->has_npu)
+    return !o->plain && (o->has_npu || (o->padded && !has_divisions(in)));
+}
+
+bool origin_is_npu(const struct import *in)
+{
+    return in->origin.has_npu || is_padded(in);
+}
+
+static enum frag_err apply_padding(struct import *in, struct frag_error *e)
+{
+    const bool recorded = in->conf != NULL;
+
+    FRAG_TRY(settings_pad(in, TORCH_PADDING_ASCEND, e));
+    return frag_build_note(
+        in->build,
+        "the snapshot comes from torch_npu for Ascend, whose allocator adds 32 "
+        "bytes to each request before it rounds the size; the policy torch "
+        "adds them too, with all settings (" TORCH_PADDING_KEY
+        ":32), and all other policies serve the requests as recorded%s%s; "
+        "torch_npu reads PYTORCH_NPU_ALLOC_CONF and refuses max_split_size_mb "
+        "and garbage_collection_threshold together with expandable_segments; "
+        "not modelled are the start of large expandable blocks at multiples of "
+        "16 KiB (base_addr_aligned_kb), page_size and segment_size_mb; driver "
+        "calls are modelled after CUDA",
+        in->origin.padded
+            ? ""
+            : "; no block of the snapshot proves the 32 bytes, and Ascend950 "
+              "with CANN 9.1.0 or newer does not add them "
+              "(torch:" TORCH_PADDING_KEY ":0)",
+        recorded ? ""
+                 : "; the snapshot does not contain the settings of the job, "
+                   "so they are taken to be the defaults, apart from "
+                   "expandable_segments, which the segments show");
+}
+
+enum frag_err origin_apply(struct import *in, struct frag_error *e)
+{
+    if (is_padded(in))
+        return apply_padding(in, e);
+    if (in->origin.has_npu)
         return frag_build_note(
             in->build,
             "the snapshot comes from torch_npu for Ascend, whose driver calls "
             "are modelled after CUDA");
-    if (o->has_hip)
+    if (in->origin.has_hip)
         return frag_build_note(
             in->build,
             "the snapshot comes from PyTorch for ROCm: the rules of its "

@@ -31,7 +31,7 @@ void release_find(const struct import *in)
 {
     uint32_t first = 0, last = UINT32_MAX;
 
-    if (in->origin.has_npu)
+    if (origin_is_npu(in))
         return; /* torch_npu has releases of its own */
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         const struct key *k = &keys[i];

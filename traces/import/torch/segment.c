@@ -132,6 +132,7 @@ static enum frag_err feed_segment(struct import *in, const struct object *o,
             frag_build_block(in->build, device, &in->blocks[i], o->where, e));
         origin_see_block(&in->origin, &in->blocks[i], s.is_small);
     }
+    in->has_expandable |= s.is_expandable;
     return FRAG_OK;
 }
 

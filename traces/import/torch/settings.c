@@ -1,5 +1,9 @@
 /* settings.c - reads the allocator settings of a snapshot. The builder receives
  * the values in force, as one conf string. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "traces/import/torch/torch.h"
 
 enum { C_CONF, C_SPLIT, C_GC, C_EXPANDABLE, C_REUSE, C_DIVISIONS };
@@ -85,6 +89,7 @@ static enum frag_err feed_settings(struct import *in, const char *conf_text,
         return import_no_memory(in, e);
     memcpy(out.divisions, s->divisions, sizeof(out.divisions));
     out.conf = conf;
+    out.padding = torch_padding_of(conf);
     err = frag_build_settings(in->build, &out, e);
     if (err == FRAG_OK && rebuilt && conf_text)
         err = frag_build_note(
@@ -92,6 +97,32 @@ static enum frag_err feed_settings(struct import *in, const char *conf_text,
             "the settings in force differed from PYTORCH_CUDA_ALLOC_CONF "
             "('%.200s'); the trace has the settings in force: %.200s",
             conf_text, conf);
+    free(in->conf);
+    in->conf = conf;
+    return err;
+}
+
+enum frag_err settings_pad(struct import *in, frag_size padding,
+                           struct frag_error *e)
+{
+    char *conf;
+    size_t room;
+    enum frag_err err;
+
+    if (!in->conf) {
+        in->settings = torch_settings_default();
+        in->settings.expandable = in->has_expandable;
+        FRAG_TRY(feed_settings(in, NULL, e));
+    }
+    if (torch_padding_text(in->conf))
+        return FRAG_OK;
+    room = strlen(in->conf) + sizeof(TORCH_PADDING_KEY ":,") + 20;
+    conf = malloc(room);
+    if (!conf)
+        return import_no_memory(in, e);
+    snprintf(conf, room, TORCH_PADDING_KEY ":%" PRIu64 "%s%s", padding,
+             *in->conf ? "," : "", in->conf);
+    err = feed_settings(in, conf, e);
     free(conf);
     return err;
 }

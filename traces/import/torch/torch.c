@@ -151,7 +151,7 @@ static enum frag_err import(struct import *in, struct frag_error *e)
     if (!in->pickle)
         return import_no_memory(in, e);
     FRAG_TRY(pickle_read(in->pickle, e));
-    FRAG_TRY(origin_note(in));
+    FRAG_TRY(origin_apply(in, e));
     if (in->unknown_actions)
         FRAG_TRY(frag_build_note(
             in->build,
@@ -185,6 +185,7 @@ static enum frag_err torch_read(struct frag_source *source,
     free(in->frames);
     free(in->stack);
     free(in->strings);
+    free(in->conf);
     free(in);
     return err;
 }

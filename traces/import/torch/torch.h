@@ -159,6 +159,8 @@ struct import {
     uint64_t string_room;
 
     struct torch_settings settings;
+    char *conf; /* the settings that the builder received; NULL: none yet */
+    bool has_expandable; /* a segment is expandable, or an entry maps memory */
     struct origin origin;
 };
 
@@ -170,8 +172,19 @@ void origin_see_text(struct origin *o, const char *text, size_t length);
 void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
                       bool is_small);
 
-/* Adds a note if the allocator was not that of PyTorch for CUDA. NOMEM. */
-enum frag_err origin_note(const struct import *in);
+/* Whether torch_npu wrote the snapshot. */
+bool origin_is_npu(const struct import *in);
+
+/* If the allocator was not that of PyTorch for CUDA, adds a note, and the
+ * padding of torch_npu to the settings. Called when the snapshot was read.
+ * NOMEM. */
+enum frag_err origin_apply(struct import *in, struct frag_error *e);
+
+/* Adds the padding to the settings of the snapshot. If it has none, these are
+ * the defaults, with expandable segments if the snapshot has such segments.
+ * NOMEM. */
+enum frag_err settings_pad(struct import *in, frag_size padding,
+                           struct frag_error *e);
 
 /* Tells the builder which releases of PyTorch write snapshots with these keys.
  */

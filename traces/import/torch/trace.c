@@ -92,6 +92,7 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
         return object_bad(in, K_ENTRY, "at most 1024 devices in",
                           W_device_traces, "more", e);
     in->has_entries = true;
+    in->has_expandable |= kind == FRAG_ENTRY_SEGMENT_MAP;
     return frag_build_entry(in->build, in->traces - 1, &entry, o->where, e);
 }
 

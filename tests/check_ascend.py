@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""check_ascend.py: checks replays of snapshots of torch_npu for Ascend, whose
+allocator adds 32 bytes to each request before it rounds the size.
+
+The snapshots are made of recordings of PyTorch: each request becomes one of 32
+bytes less. Padded and rounded, it needs the block that PyTorch recorded, so the
+recorded addresses are those of an allocator with padding. The made-up trace is
+always checked, the recordings of ../shared only if they are there.
+Environment: FRAGSIM (the tool; default build/fragsim), FRAG_SHARED_DIR.
+"""
+import json
+import lzma
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SHARED = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+FRAGSIM = os.path.abspath(os.environ.get(
+    "FRAGSIM", os.path.join(ROOT, "build", "fragsim")))
+PAD, BLOCK = 32, 512
+MADE = "made-up"
+# Recordings, and whether the settings of the job stay in the snapshot.
+# torch_npu does not write them.
+RECORDED = {"gnn_sample": False, "multistream__exp": False,
+            "lstm_varlen__cap_below": False, "leak_cpp": False,
+            "gnn_sample__cap_below_exp": False, "cudagraph": False,
+            "lstm_varlen__cap_split": True, "lstm_varlen__cap_mid_gc6": True}
+FRAME = {"name": "wrap", "filename": "/lib/torch_npu/npu/utils.py", "line": 1}
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == code, (arguments, done.stdout, done.stderr)
+    return done
+
+
+def rows(verb, *arguments, code=0):
+    text = run(verb, "-q", *arguments, "--json", "-", code=code).stdout
+    return json.loads(text)["results"]
+
+
+def rounded(size):
+    return (size + BLOCK - 1) // BLOCK * BLOCK
+
+
+def made_up():
+    """A snapshot of the policy torch, of small and of large requests, many of
+    which are nearly multiples of 512 bytes."""
+    sizes = [512, 1024, 480, 481, 1 << 20, (1 << 20) + 1, (2 << 20) + 7,
+             10 << 20, (10 << 20) - 512, (3 << 20) + 1, 31, 100]
+    with open("made.csv", "w", encoding="utf-8") as file:
+        file.write("op,id,bytes,stream\n")
+        for i in range(600):
+            file.write(f"alloc,{i},{sizes[i * 7 % 12] + 512 * (i % 5)},0\n")
+            if i % 3 == 2:
+                file.write(f"free,{i - i % 11 // 3 * 3 - 1},0,0\n"
+                           if i % 11 < 3 else f"free,{i},0,0\n")
+    run("export", "-q", "made.csv", "--to", "snapshot", "-p", "torch", "-o",
+        "made.snapshot")
+    with open("made.snapshot", "rb") as file:
+        return pickle.load(file)
+
+
+def recorded(name):
+    path = os.path.join(SHARED, "recorded", "dev", name + ".pickle.xz")
+    with lzma.open(path) as file:
+        return pickle.load(file)
+
+
+def padded(snapshot, keeps_settings, frame=FRAME):
+    """The snapshot as torch_npu writes it."""
+    for trace in snapshot["device_traces"]:
+        for entry in trace:
+            for key in ("time_us", "compile_context", "user_metadata"):
+                entry.pop(key, None)
+            if entry["action"] in ("alloc", "free_requested", "free_completed"):
+                entry["size"] = max(entry["size"] - PAD, 1)
+        trace[0]["frames"] = [frame] if frame else []
+    for segment in snapshot["segments"]:
+        for block in segment["blocks"]:
+            if block.get("requested_size"):
+                block["requested_size"] = max(block["requested_size"] - PAD, 1)
+    keys = ["segments", "device_traces"]
+    if keeps_settings:
+        keys.append("allocator_settings")
+    return {key: snapshot[key] for key in keys}
+
+
+def limit_of(name):
+    path = os.path.join(SHARED, "recorded", "dev", name + ".json")
+    cap = 0
+    if name != MADE:
+        with open(path, encoding="utf-8") as file:
+            cap = json.load(file).get("cap")
+    return ["--limit", f"{cap}B"] if cap else []
+
+
+def check_exact(name, file):
+    """All recorded addresses, segments and OOMs repeat."""
+    row, = rows("validate", file, *limit_of(name))
+    assert row["verdict"] == "exact", (name, row)
+    row, = rows("info", file)
+    assert "padding:32" in row["settings"], (name, row["settings"])
+    assert row["releases"] is None, (name, row["releases"])
+    assert ("expandable_segments:True" in row["settings"]) == \
+        ("_exp" in name), (name, row["settings"])
+    run("replay", "-q", "--check", file, "-p", "torch@recorded")
+
+
+def check_kept(name, file):
+    """Other settings keep the padding, other policies do not have it."""
+    texts = ["torch", "torch:max_split_size_mb:64", "torch@2.6",
+             "torch@recorded", "torch:padding:0", "best_fit"]
+    options = [part for text in texts for part in ("-p", text)]
+    for text, row in zip(texts, rows("replay", file, *options)):
+        wanted = text not in ("torch:padding:0", "best_fit")
+        assert ("padding:32" in row["params"]) == wanted, (name, text, row)
+        notes = "\n".join(row["notes"])
+        assert "adds 32 bytes to each request" in notes and \
+            "with all settings (padding:32)" in notes, (name, notes)
+    if name == MADE:
+        by_text = dict(zip(texts, rows("replay", file, *options)))
+        assert by_text["torch"]["peak_allocated_bytes"] > \
+            by_text["torch:padding:0"]["peak_allocated_bytes"]
+        assert by_text["best_fit"]["peak_allocated_bytes"] < \
+            by_text["torch"]["peak_allocated_bytes"]
+
+
+def check_answers(file):
+    """tune and explain keep the padding, and the text that they recommend does
+    not have it, because torch_npu refuses it."""
+    plain, bare = rows("replay", file, "-p", "torch", "-p", "torch:padding:0")
+    peak = plain["peak_reserved_bytes"]
+    assert peak != bare["peak_reserved_bytes"], peak
+    answer, = rows("tune", file, "--no-hold-out", "--evaluations", "0")
+    assert answer["cases"][0]["default"]["peak_reserved_bytes"] == peak, answer
+    assert "padding" not in answer["chosen"]["settings"], answer["chosen"]
+    effect = json.loads(run("conf", "-q", "expandable_segments:False",
+                            "--trace", file, "--json", "-").stdout)
+    assert f'"peak_reserved_bytes": {peak}' in json.dumps(effect), effect
+
+
+def check_failure(file):
+    """The OOM has the padded and rounded size, the request 32 bytes less."""
+    row, = rows("explain", file)
+    with open(file, "rb") as source:
+        trace = pickle.load(source)["device_traces"][0]
+    size = [e["size"] for e in trace if e["action"] == "oom"][-1]
+    request = row["request"]
+    assert request["requested_bytes"] == size - PAD, (request, size)
+    assert request["rounded_bytes"] == size, (request, size)
+    assert "padding:32" in row["settings"], row["settings"]
+    for change in row["changes"]:
+        assert "padding" not in change["change"], change
+    row, = rows("explain", file, "--settings", "max_split_size_mb:64")
+    assert row["settings"] == "padding:32,max_split_size_mb:64", row["settings"]
+
+
+def check_capacity(file):
+    """Also a request that fails only in a replay is padded and rounded."""
+    peak = rows("replay", file)[0]["peak_reserved_bytes"]
+    grown = 0
+    for part in range(2, 12):
+        row, = rows("explain", file, "-c", f"{peak // part}B")
+        request = row["request"]
+        size = request["requested_bytes"]
+        assert request["rounded_bytes"] == rounded(size + PAD), request
+        grown += rounded(size + PAD) > rounded(size)
+    assert grown, "the padding changed the size of no request"
+
+
+def check_again(file):
+    """A run that is exported as a snapshot still has its padding."""
+    run("export", "-q", file, "--to", "snapshot", "-p",
+        "torch:expandable_segments:True", "-o", "again.pickle")
+    with open("again.pickle", "rb") as source:
+        written = pickle.load(source)["allocator_settings"]
+    assert written["PYTORCH_CUDA_ALLOC_CONF"] == \
+        "padding:32,expandable_segments:True", written
+    row, = rows("info", "again.pickle")
+    assert row["settings"].count("padding:32") == 1, row["settings"]
+    row, = rows("validate", "again.pickle")
+    assert row["verdict"] == "exact", row
+    run("import", "-q", file, "-o", "run.h5")
+    row, = rows("replay", "run.h5", "-p", "torch:garbage_collection_threshold:"
+                "0.8")
+    assert "padding:32" in row["params"], row
+
+
+def check_one(name, snapshot, keeps_settings, frame=FRAME):
+    file = name + ".pickle"
+    with open(file, "wb") as out:
+        pickle.dump(padded(snapshot, keeps_settings, frame), out, protocol=2)
+    check_exact(name, file)
+    check_kept(name, file)
+    if "cap_below" in name:
+        check_failure(file)
+    return file
+
+
+def main():
+    present = os.path.isdir(os.path.join(SHARED, "recorded", "dev"))
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        file = check_one(MADE, made_up(), False, None)
+        check_answers(file)
+        check_again(file)
+        check_capacity(file)
+        for name, keeps_settings in RECORDED.items() if present else ():
+            check_one(name, recorded(name), keeps_settings)
+        os.chdir(ROOT)
+    print("exact with padding:", 1 + len(RECORDED) * present)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
