@@ -122,7 +122,8 @@ struct frag_param {
     const char *name;
     enum frag_param_kind kind;
     size_t offset;       /* of the value in the state, in bytes */
-    const char *init;    /* default, as a user would write it */
+    const char *init;    /* default, as a user would write it; NULL, with
+                            configure only: off, and no value means that */
     const char *choices; /* "a|b|c" for CHOICE, else NULL */
     double min, max;     /* inclusive range of SIZE, NUMBER and RATIO values */
     const char *help;    /* one line, with the unit; shown to users */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_params.py - every parameter that `fragsim policies` prints is accepted
-with its printed default, alone and all together, and changes nothing; and
-`fragsim conf` still refuses what PyTorch refuses.
+"""check_params.py - every default that `fragsim policies` prints is accepted,
+alone and all together, and changes nothing. A setting of PyTorch that is off by
+default has no value that means so: -p and `fragsim conf` refuse the words that
+might mean it, with the same reason.
 
 Environment: FRAGSIM (the tool; default build/fragsim)."""
 import json
@@ -13,7 +14,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build/fragsim"))
 TRACE = os.path.join(ROOT, "tests/cli/small.csv")
-# Values that stand for "off" in fragsim's texts and not in PyTorch's.
+# Words for "off" that PyTorch refuses.
 OFF = {"max_split_size_mb": "inf", "roundup_power2_divisions": "0",
        "garbage_collection_threshold": "0"}
 
@@ -35,7 +36,11 @@ def check(policy):
     plain = row(policy["name"])
     shown = run("policies", policy["name"]).stdout
     texts = re.findall(r"^    (\w+[:=]\S+)$", shown, re.M)
-    if len(texts) != len(policy["params"]):
+    off = re.findall(r"^    (\w+) \(off unless it is set\)$", shown, re.M)
+    assert off == [p["name"] for p in policy["params"]
+                   if p["default"] is None], off
+    assert set(off) == (set(OFF) if policy["name"] == "torch" else set()), off
+    if len(texts) + len(off) != len(policy["params"]):
         raise SystemExit(f"{policy['name']}: {texts}")
     for text in texts + [",".join(texts)] * bool(texts):
         found = row(f"{policy['name']}:{text}")
@@ -54,8 +59,13 @@ def main():
     if len(policies) < 10 or count < 20:
         raise SystemExit(f"{len(policies)} policies, {count} parameters")
     for key, value in OFF.items():
-        if run("conf", f"{key}:{value}").returncode != 1:
-            raise SystemExit(f"conf {key}:{value} is not refused")
+        policy = run("replay", "-p", f"torch:{key}:{value}", TRACE)
+        said = " ".join(run("conf", f"{key}:{value}").stdout.split())
+        reason = f'{key}: expected ' + policy.stderr.partition("expected ")[2]
+        reason = reason.strip().rstrip(".")
+        if policy.returncode != 2 or f'found "{value}"' not in reason or \
+           f"refused: {reason}." not in said:
+            raise SystemExit(f"{key}:{value}: {policy.stderr}{said}")
     print(f"{len(policies)} policies, {count} parameters")
     return 0
 

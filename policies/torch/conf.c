@@ -350,18 +350,6 @@ static uint64_t least_of(const struct torch_conf *conf, const struct key *key,
     return least > model ? least : model;
 }
 
-/* The value that `fragsim policies` prints for a setting that is off. PyTorch
- * has no such value. */
-static void switch_off(const struct key *key, struct torch_conf *conf)
-{
-    if (key->kind == MAX_SPLIT)
-        conf->max_split = FRAG_UNLIMITED;
-    else if (key->kind == GC_THRESHOLD)
-        conf->gc_threshold = 0;
-    else
-        memset(conf->divisions, 0, sizeof(conf->divisions));
-}
-
 static enum frag_err read_value(const struct key *key, struct tokens *t,
                                 struct torch_conf *conf, struct frag_error *e)
 {
@@ -370,11 +358,6 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
     uint64_t number;
     const char *word;
 
-    if (t->at < t->count && torch_setting_is_off(key->name, t->token[t->at])) {
-        next_token(t);
-        switch_off(key, conf);
-        return FRAG_OK;
-    }
     if (key->kind == DIVISIONS)
         return read_divisions(t, conf, e);
     word = next_token(t);

@@ -355,7 +355,7 @@ static const struct frag_param torch_params[] = {
      .init = "False",
      .help = "one segment grows: memory is mapped at its end (True or False)"},
     {.name = "max_split_size_mb",
-     .init = "inf",
+     .init = NULL,
      .help =
          "a block of at least this size is not split for a request below it "
          "(MiB)"},
@@ -365,14 +365,13 @@ static const struct frag_param torch_params[] = {
          "a request of at least max_split_size_mb accepts only a block that "
          "is less than this much larger (MiB)"},
     {.name = "roundup_power2_divisions",
-     .init = "0",
+     .init = NULL,
      .help = "sizes are rounded up to 1/N of a power of two: N, or a list by "
              "size in MiB such as [256:1,512:2,>:8]"},
     {.name = "garbage_collection_threshold",
-     .init = "0",
+     .init = NULL,
      .help = "above this fraction of the memory limit, old free segments are "
-             "released before more memory is allocated (above 0, below 1; "
-             "off by default)"},
+             "released before more memory is allocated (above 0, below 1)"},
     {.name = "per_process_memory_fraction",
      .init = "1",
      .help = "the memory limit, as a fraction of the device's total (0 to 1); "

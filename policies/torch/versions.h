@@ -28,8 +28,6 @@ struct torch_setting {
     unsigned least_mib; /* least value, in MiB, that versions before `relaxed`
                            accept; 0: they accept what 2.11 accepts */
     unsigned relaxed;
-    const char *off; /* the value that stands for "off" in fragsim's texts;
-                        PyTorch refuses it. NULL: every value is PyTorch's */
 };
 
 /* The rules of placement that changed from TORCH_MODEL_OLDEST to TORCH_MODEL.
@@ -80,10 +78,6 @@ extern const struct torch_setting torch_known_settings[];
 
 /* The row of a setting; NULL if the table has none. */
 const struct torch_setting *torch_setting_find(const char *name);
-
-/* Whether the value stands for "off", the default of the setting, in fragsim's
- * texts and is none of PyTorch's. */
-bool torch_setting_is_off(const char *name, const char *value);
 
 /* The least value in MiB that a version accepts; 0: that of 2.11. */
 unsigned torch_setting_least(const struct torch_setting *setting,

@@ -187,8 +187,7 @@ static enum frag_err check_placement(struct conf_answer *a, size_t item,
     char text[CONF_MOST + 96];
     enum frag_err err;
 
-    if (!torch_setting_is_off(it->key, it->value) &&
-        strtoull(it->value, NULL, 10) < least_of(a, it))
+    if (strtoull(it->value, NULL, 10) < least_of(a, it))
         return say_least(a, item) ? FRAG_OK : frag_no_memory(e, "the findings");
     if (large && strcmp(it->key, "large_segment_size_mb") != 0)
         snprintf(text, sizeof(text),
@@ -221,12 +220,6 @@ static enum frag_err check_item(struct conf_answer *a, size_t item,
                         "The setting has no value. Write %s:VALUE, where VALUE "
                         "is %s.",
                         it->key, it->row->values);
-    else if (torch_setting_is_off(it->key, it->value))
-        said = conf_say(a, CONF_REFUSED, item,
-                        "The value must be %s; found \"%s\", which only "
-                        "fragsim knows, as the word for a setting that is off. "
-                        "Leave the setting out.",
-                        it->row->values, it->value);
     else if (it->row->kind == CONF_PLACEMENT)
         return check_placement(a, item, e);
     else if (!has_form(it->row->kind, it->value))

@@ -54,7 +54,10 @@ static void print_param(FILE *out, const struct frag_param *p, char assigns)
 {
     char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
 
-    printable_line(out, "    %s%c%s", p->name, assigns, p->init);
+    if (p->init)
+        printable_line(out, "    %s%c%s", p->name, assigns, p->init);
+    else
+        printable_line(out, "    %s (off unless it is set)", p->name);
     if (p->choices)
         printable_line(out, "        %s (%s)", p->help, p->choices);
     else if (has_range(p))
