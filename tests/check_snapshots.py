@@ -4,6 +4,7 @@ a late start with expandable segments, no history, several devices, a job that
 died, and what each command says of them.
 
 Environment: FRAGSIM (the tool; default build/fragsim)."""
+import json
 import os
 import pickle
 import subprocess
@@ -77,7 +78,8 @@ def check_late():
 
 def check_without_history():
     write("still.pickle", [segment(0, False)], [[]])
-    expect(run("validate", "still.pickle", code=2), "has no history")
+    expect(run("validate", "still.pickle", code=1), "device 0: NO EVIDENCE",
+           "device 0: the device has no history", "0 of 1 exact")
     expect(run("top", "still.pickle"), ": 1 block holds 20 MiB")
     run("triage", "-q", "still.pickle", "-c", "1GiB", "-o", "still.html")
     with open("still.html", encoding="utf-8") as file:
@@ -92,6 +94,18 @@ def check_without_history():
 
 def check_devices():
     life = [entry("segment_alloc", 20 * MIB, BASE), entry("alloc", addr=BASE)]
+    write("mixed.pickle", [segment(0, False), segment(2, False)],
+          [[], life, []])
+    text = run("validate", "mixed.pickle", code=1)
+    expect(text, "device 0: NO EVIDENCE", "device 1: exact",
+           "device 2: NO EVIDENCE", "device 2: the device has no history",
+           "1 of 3 exact")
+    rows = json.loads(run("validate", "-q", "mixed.pickle", "--json", "-",
+                          code=1))["results"]
+    assert [r["verdict"] for r in rows] == \
+        ["no evidence", "exact", "no evidence"], rows
+    assert "has no history" in rows[2]["notes"][-1], rows
+    assert not any("device 1" in n for r in rows for n in r["notes"]), rows
     write("two.pickle", [], [life, [dict(e) for e in life]])
     text = run("explain", "two.pickle")
     expect(text, "\n\ntwo.pickle, device 1\n")

@@ -121,6 +121,16 @@ static enum frag_err conclude(struct checked_run *c)
     return FRAG_OK;
 }
 
+/* A device without history has nothing to compare. */
+static struct frag_validation without_history(const struct frag_validate *spec)
+{
+    return (struct frag_validation){
+        .verdict = FRAG_VERDICT_NO_EVIDENCE,
+        .limit = frag_recorded_limit(spec->device, settings_of(spec)),
+        .events = spec->device->count,
+    };
+}
+
 enum frag_err frag_validate(const struct frag_validate *spec,
                             struct frag_validation *out, struct frag_error *e)
 {
@@ -131,12 +141,11 @@ enum frag_err frag_validate(const struct frag_validate *spec,
     struct frag_recorded_setup setup;
     enum frag_err err;
 
-    if (spec->device->count == spec->device->initial)
-        return frag_fail(e, FRAG_UNSUPPORTED,
-                         "%s: device %" PRIu32 " has no history, so there is "
-                         "nothing to compare; record with torch.cuda.memory."
-                         "_record_memory_history() before the job starts",
-                         spec->trace->path, spec->device->device);
+    if (spec->device->count == spec->device->initial &&
+        frag_trace_is_snapshot(spec->trace)) {
+        *out = without_history(spec);
+        return FRAG_OK;
+    }
     if (!c.recorded->addr || !c.recorded->has_actions)
         return frag_fail(e, FRAG_UNSUPPORTED,
                          "%s: expected a PyTorch snapshot, found a trace "

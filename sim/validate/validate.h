@@ -61,10 +61,11 @@ struct frag_divergence {
 enum frag_verdict {
     FRAG_VERDICT_EXACT,       /* no difference was found */
     FRAG_VERDICT_DIFFERS,     /* at least one was found */
-    FRAG_VERDICT_NO_EVIDENCE, /* the recording has neither an address nor a
-                                 segment event, an OOM or a counter. The final
-                                 blocks alone prove nothing: the start layout
-                                 was inferred from them */
+    FRAG_VERDICT_NO_EVIDENCE, /* the device has no history, or its history has
+                                 neither an address nor a segment event or an
+                                 OOM, and there is no counter. The final blocks
+                                 alone prove nothing: the start layout was
+                                 inferred from them */
     FRAG_VERDICT_COUNT
 };
 

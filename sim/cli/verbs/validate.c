@@ -130,20 +130,28 @@ static void add_remark(struct remarks *m, uint32_t device, const char *text)
                  "device %" PRIu32 ": %s", device, text);
 }
 
-static struct remarks remarks_of(uint32_t device,
+/* Why nothing of the device can be compared. */
+static const char *why_no_evidence(const struct frag_device_trace *d)
+{
+    if (d->count == d->initial)
+        return "the device has no history, so nothing can be compared; record "
+               "with torch.cuda.memory._record_memory_history() before the job "
+               "starts";
+    return "the history has no allocation, segment event or OOM, and there is "
+           "no file of counters, so nothing can be compared; record a longer "
+           "history (max_entries of _record_memory_history)";
+}
+
+static struct remarks remarks_of(const struct frag_device_trace *d,
                                  const struct frag_validation *r)
 {
     struct remarks m = {.count = 0};
     char limit[FRAG_LIMIT_TEXT];
 
     frag_recorded_limit_note(&r->limit, limit);
-    add_remark(&m, device, limit);
+    add_remark(&m, d->device, limit);
     if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
-        add_remark(&m, device,
-                   "the history has no allocation, segment event or OOM, and "
-                   "there is no file of counters, so nothing can be compared; "
-                   "record a longer history (max_entries of "
-                   "_record_memory_history)");
+        add_remark(&m, d->device, why_no_evidence(d));
     return m;
 }
 
@@ -249,7 +257,7 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     struct remarks m;
 
     FRAG_TRY(frag_validate(&spec, &r, e));
-    m = remarks_of(d->device, &r);
+    m = remarks_of(d, &r);
     for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
         printable_line(stderr, "%s: %s", t->path, m.texts[i]);
     if (w->json)
@@ -368,7 +376,7 @@ const struct verb verb_validate = {
              "was recorded: each segment event, each address, each OOM, each "
              "block of the final snapshot, and the counters of memory_stats "
              "if there is a file of them. The exit code is 1 if anything "
-             "differs, or if the snapshot has nothing to compare.",
+             "differs, or if a device has nothing to compare.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
     .size = sizeof(struct values),
