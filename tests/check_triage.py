@@ -9,7 +9,9 @@ Environment: FRAGSIM (default build/fragsim).
 """
 import html
 import json
+import lzma
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -149,6 +151,27 @@ def check_leak(folder):
         " It leaks 3.332 MiB a step, which no setting stops."), verdict(page)
 
 
+def check_devices(folder):
+    """The blocks are listed for each device, where the job died on it."""
+    with lzma.open(DEAD) as file:
+        one = pickle.load(file)
+    with lzma.open(os.path.join(BUNDLED, "leak.pickle.xz")) as file:
+        other = pickle.load(file)
+    for segment in other["segments"]:
+        segment["device"] = 1
+    path = os.path.join(folder, "two.pickle")
+    with open(path, "wb") as file:
+        pickle.dump({**one, "segments": one["segments"] + other["segments"],
+                     "device_traces": one["device_traces"] +
+                     other["device_traces"]}, file)
+    page = text_of(page_of(path, "6GiB", folder))
+    for device, moment in ("0", "oom"), ("1", "peak"):
+        words = ("top", path, "-q", "--device", device, "--at", moment)
+        assert "fragsim " + " ".join(words) in page, device
+        assert run(*words).stdout.strip() in page, device
+    assert "choose one with --device" not in page
+
+
 def check_names(folder):
     name = os.path.join(folder, "<b>job\nexport EVIL=1 #.pickle.xz")
     shutil.copy(DEAD, name)
@@ -173,6 +196,7 @@ def main():
         check_dead(folder)
         check_living(folder)
         check_leak(folder)
+        check_devices(folder)
         check_names(folder)
         check_misuse(folder)
     print("the page of triage holds what its commands say")

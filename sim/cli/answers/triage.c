@@ -3,6 +3,7 @@
  * with the command line that prints it again. */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct values {
 #define THE_TRACE    "@trace"
 #define THE_CAPACITY "@capacity"
 #define THE_MOMENT   "@moment"
+#define THE_DEVICE   "@device" /* the command runs once for each device */
 
 enum { WORDS = 16, PICTURES = 2 };
 
@@ -70,7 +72,7 @@ static const struct part {
      "Who holds the memory",
      "The live blocks at the request of which the job died, or, if it did not "
      "die, at the peak of the requested memory.",
-     {"top", THE_TRACE, "-q", "--at", THE_MOMENT},
+     {"top", THE_TRACE, "-q", "--device", THE_DEVICE, "--at", THE_MOMENT},
      {{0}}},
     {"steps",
      "Steps",
@@ -93,6 +95,13 @@ static const struct part {
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
 
+/* The words of one run of a command. */
+struct command {
+    const char *words[WORDS];
+    size_t count;
+    char device[16];
+};
+
 /* What the commands printed. */
 struct triage {
     const struct values *values;
@@ -108,28 +117,57 @@ struct triage {
 
 /* ---- running ---- */
 
-/* A job that died is of interest where it died. The commands ask for one moment
- * of all devices, so the trace must have only one. */
-static const char *moment_of(const struct frag_trace *t)
+/* A device on which the job died is of interest where it died. */
+static const char *moment_of(const struct frag_device_trace *d)
 {
-    const struct frag_recorded *r = &t->devices[0].recorded;
+    const struct frag_recorded *r = &d->recorded;
 
-    if (t->device_count != 1)
-        return "peak";
     for (uint64_t i = 0; i < r->action_count; i++)
         if (r->actions[i].action == FRAG_OOM_REPORTED)
             return "oom";
-    return t->devices[0].added ? "oom" : "peak";
+    return d->added ? "oom" : "peak";
 }
 
-static const char *word_of(const struct triage *t, const char *word)
+static bool runs_for_each_device(const struct part *part)
 {
-    return !strcmp(word, THE_TRACE)      ? t->path
-           : !strcmp(word, THE_CAPACITY) ? t->capacity
-           : !strcmp(word, THE_MOMENT)   ? moment_of(t->trace)
-                                         : word;
+    for (size_t k = 0; k < WORDS && part->words[k]; k++)
+        if (!strcmp(part->words[k], THE_DEVICE))
+            return true;
+    return false;
 }
 
+/* How often the command of a part runs. */
+static uint32_t runs_of(const struct triage *t, const struct part *part)
+{
+    return runs_for_each_device(part) ? t->trace->device_count : 1;
+}
+
+/* The words of the command of a part, for its k-th run. A command for all
+ * devices asks for one moment that all have. */
+static void put_words(const struct triage *t, const struct part *part,
+                      uint32_t k, struct command *c)
+{
+    const struct frag_trace *trace = t->trace;
+    const bool is_for_one =
+        trace->device_count == 1 || runs_for_each_device(part);
+
+    c->count = 0;
+    snprintf(c->device, sizeof(c->device), "%" PRIu32,
+             trace->devices[k].device);
+    for (size_t i = 0; i < WORDS && part->words[i]; i++) {
+        const char *word = part->words[i];
+
+        c->words[c->count++] =
+            !strcmp(word, THE_TRACE)      ? t->path
+            : !strcmp(word, THE_CAPACITY) ? t->capacity
+            : !strcmp(word, THE_DEVICE)   ? c->device
+            : !strcmp(word, THE_MOMENT)
+                ? (is_for_one ? moment_of(&trace->devices[k]) : "peak")
+                : word;
+    }
+}
+
+/* Adds the text of the file to *text, after an empty line if there is text. */
 static enum frag_err read_text(const char *path, char **text,
                                struct frag_error *e)
 {
@@ -139,6 +177,8 @@ static enum frag_err read_text(const char *path, char **text,
     FILE *to = open_memstream(&made, &size);
     int c;
 
+    if (to && *text)
+        fprintf(to, "%s\n", *text);
     while (in && to && (c = fgetc(in)) != EOF)
         fputc(c, to);
     if (in)
@@ -147,6 +187,7 @@ static enum frag_err read_text(const char *path, char **text,
         free(made);
         return frag_no_memory(e, "the output of a command");
     }
+    free(*text);
     *text = made;
     return in ? FRAG_OK
               : frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
@@ -172,21 +213,23 @@ static size_t count_pictures(const struct triage *t, const struct part *part)
     return n;
 }
 
-static enum frag_err run_words(struct triage *t, size_t i, char *const *files,
-                               struct frag_error *e)
+static enum frag_err run_words(struct triage *t, size_t i, uint32_t device,
+                               char *const *files, struct frag_error *e)
 {
     static const struct setting settings[] = {
         {"NO_COLOR", "1"}, {"CI", "1"}, {NULL, NULL}};
     const char *argv[WORDS + 2 * PICTURES + 2] = {t->tool};
     size_t n = 1;
     char *output = scratch_path(t->folder, parts[i].id, ".txt");
+    struct command command;
     struct child child = {.argv = argv, .settings = settings, .output = output};
     enum frag_err err;
 
     if (!output)
         return frag_no_memory(e, "the output of a command");
-    for (size_t k = 0; k < WORDS && parts[i].words[k]; k++)
-        argv[n++] = word_of(t, parts[i].words[k]);
+    put_words(t, &parts[i], device, &command);
+    for (size_t k = 0; k < command.count; k++)
+        argv[n++] = command.words[k];
     for (size_t k = 0; k < PICTURES && files[k]; k++) {
         argv[n++] = parts[i].pictures[k].option;
         argv[n++] = files[k];
@@ -211,8 +254,8 @@ static enum frag_err run_part(struct triage *t, size_t i, struct frag_error *e)
         files[k] = scratch_path(t->folder, parts[i].pictures[k].name, ".svg");
         err = files[k] ? FRAG_OK : frag_no_memory(e, "a picture");
     }
-    if (err == FRAG_OK)
-        err = run_words(t, i, files, e);
+    for (uint32_t k = 0; err == FRAG_OK && k < runs_of(t, &parts[i]); k++)
+        err = run_words(t, i, k, files, e);
     for (size_t k = 0; k < n; k++)
         free(files[k]);
     return err;
@@ -399,17 +442,15 @@ static enum frag_err put_verdict(const struct triage *t, struct answer_page *p,
 
 /* ---- the page ---- */
 
-static enum frag_err put_command(const struct triage *t,
-                                 const struct part *part, struct answer_page *p,
-                                 struct frag_error *e)
+static void put_command(const struct triage *t, const struct part *part,
+                        uint32_t device, FILE *out)
 {
-    FILE *out = answer_page_text(p);
+    struct command command;
 
-    if (!out)
-        return frag_no_memory(e, "the page");
+    put_words(t, part, device, &command);
     fputs("fragsim", out);
-    for (size_t k = 0; k < WORDS && part->words[k]; k++) {
-        char *quoted = cli_quoted(word_of(t, part->words[k]));
+    for (size_t k = 0; k < command.count; k++) {
+        char *quoted = cli_quoted(command.words[k]);
 
         fprintf(out, " %s", quoted ? quoted : "...");
         free(quoted);
@@ -418,6 +459,18 @@ static enum frag_err put_command(const struct triage *t,
         fprintf(out, " %s %s.svg", part->pictures[k].option,
                 part->pictures[k].name);
     fputc('\n', out);
+}
+
+static enum frag_err put_commands(const struct triage *t,
+                                  const struct part *part,
+                                  struct answer_page *p, struct frag_error *e)
+{
+    FILE *out = answer_page_text(p);
+
+    if (!out)
+        return frag_no_memory(e, "the page");
+    for (uint32_t k = 0; k < runs_of(t, part); k++)
+        put_command(t, part, k, out);
     return answer_page_text_end(p, e);
 }
 
@@ -448,7 +501,7 @@ static enum frag_err put_part(const struct triage *t, size_t i,
 
     answer_page_section(p, parts[i].heading, parts[i].id);
     answer_page_paragraph(p, parts[i].question);
-    FRAG_TRY(put_command(t, &parts[i], p, e));
+    FRAG_TRY(put_commands(t, &parts[i], p, e));
     FRAG_TRY(put_pictures(t, &parts[i], p, e));
     out = answer_page_text(p);
     if (!out)
