@@ -32,7 +32,7 @@ TUNE = ["--no-hold-out", "--evaluations", "0"]
 def run(*arguments, code=0):
     done = subprocess.run([FRAGSIM, *arguments], capture_output=True, text=True,
                           check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == code, \
+    assert code is None or done.returncode == code, \
         f"{arguments}: exit {done.returncode}, not {code}: {done.stderr}"
     return done
 
@@ -61,7 +61,7 @@ def notes_of(trace):
 
 
 def rows_of(*arguments):
-    return json.loads(run(*arguments).stdout)["results"]
+    return json.loads(run(*arguments, code=None).stdout)["results"]
 
 
 def check_late():
@@ -73,15 +73,54 @@ def check_late():
         done = run(verb, "late.pickle")
         assert done.stderr.startswith("".join(said)), done.stderr
         row = rows_of(verb, "-q", "late.pickle", "--json", "-")[0]
-        assert row["notes"] == notes, row
+        own = row["notes"][len(notes):]
+        assert row["notes"][:len(notes)] == notes, row
+        assert (row["start"] == "adopted") == (not own), row
+        assert all(f"late.pickle: {note}\n" in done.stderr for note in own)
     text = run("tune", "-q", "late.pickle", *TUNE).stdout
     assert text.startswith(
         "".join(f"# note on late: {note}\n" for note in notes)), text
     best = rows_of("tune", "-q", "late.pickle", *TUNE, "--json", "-")[0]
     assert best["cases"][0]["notes"] == notes, best
-    run("sweep", "-q", "late.pickle", "-o", "late.h5", "--json", "late.json")
+    done = run("sweep", "late.pickle", "-o", "late.h5", "--json", "late.json")
+    assert done.stderr.startswith("".join(said)), done.stderr
     with open("late.json", encoding="utf-8") as file:
         assert json.load(file)["results"][0]["notes"] == notes
+    check_cells(notes)
+
+
+def check_cells(notes):
+    """Notes of cells: those of torch on a device without room for the recorded
+    segments."""
+    reason = ("the run does not start from the recorded segments (8.734 GiB): "
+              "they do not fit in the device")
+    cells = ["-p", "torch", "-p", "torch:max_split_size_mb:64", "-p",
+             "best_fit", "-c", "7GiB,8GiB,20GiB"]
+    text = ("late.pickle: device 0: 4 cells, the first one torch, capacity "
+            f"7 GiB: {reason}\n")
+    for verb, more in ("replay", []), ("sweep", ["-o", "cells.h5", "-f"]):
+        done = run(verb, "late.pickle", *cells, *more)
+        assert done.stderr.count(reason) == 1 and text in done.stderr, \
+            done.stderr
+    run("sweep", "-q", "late.pickle", *cells, "-o", "cells.h5", "-f", "--json",
+        "cells.json")
+    with open("cells.json", encoding="utf-8") as file:
+        found = json.load(file)["cell_notes"]
+    own = [n for n in found if n["device"] is not None]
+    assert own == [{
+        "trace": "late.pickle", "device": 0, "cells": 4, "note": reason,
+        "first": "torch, capacity 7 GiB"}], found
+    assert [(n["note"], n["cells"]) for n in found if n not in own] == \
+        [(note, 9) for note in notes], found
+    said = f"device 0: torch, capacity 7 GiB: {reason}"
+    row = rows_of("replay", "-q", "late.pickle", *cells, "--json", "-")[0]
+    assert row["notes"] == notes + [said], row
+    late = ["tune", "late.pickle", "-c", "8GiB", *TUNE, "-q"]
+    text = run(*late, code=None).stdout
+    row = rows_of(*late, "--json", "-")[0]["cases"][0]
+    own = row["notes"][len(notes):]
+    assert len(own) == 1 and own[0].endswith(reason), row
+    assert f"# note on late: {own[0]}\n" in text, text
 
 
 def check_whole():

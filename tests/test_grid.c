@@ -358,13 +358,19 @@ static void a_run_comes_back(void **state)
                     back;
     frag_size total = 0;
     size_t size;
-    void *bytes = run_pack("the key", 1234, &run, &size);
+    const struct cell_notes said = {{"one", "two"}, 2};
+    struct cell_notes found;
+    void *bytes = run_pack("the key", 1234, &said, &run, &size);
 
     (void)state;
     assert_non_null(bytes);
     for (size_t n = 0; n < size; n++)
-        assert_int_equal(run_unpack(bytes, n, &total, &back), FRAG_CORRUPT);
-    assert_int_equal(run_unpack(bytes, size, &total, &back), FRAG_OK);
+        assert_int_equal(run_unpack(bytes, n, &total, &found, &back),
+                         FRAG_CORRUPT);
+    assert_int_equal(run_unpack(bytes, size, &total, &found, &back), FRAG_OK);
+    assert_int_equal(found.count, 2);
+    assert_string_equal(found.texts[0], "one");
+    assert_string_equal(found.texts[1], "two");
     assert_string_equal(run_key(bytes, size), "the key");
     assert_int_equal(total, 1234);
     assert_memory_equal(&back.summary, &run.summary, sizeof(run.summary));

@@ -23,9 +23,11 @@ static char folder[] = "/tmp/frag-sweep-XXXXXX", path[64];
 static struct grid grid;
 
 static enum frag_err count_row(void *user, const struct frag_run_identity *id,
+                               const struct cell_notes *notes,
                                const struct frag_run *run, struct frag_error *e)
 {
     (void)e;
+    assert_int_equal(notes->count, 0);
     assert_true(run->summary.events > 0);
     if (strstr(id->policy, "segment") && !strstr(run->params, "segment=3MiB"))
         fail_msg("%s ran with the parameters \"%s\"", id->policy, run->params);

@@ -13,22 +13,28 @@ static frag_size held_at_start(const struct frag_layout *start)
     return held;
 }
 
-static void walk_actions(const struct frag_device_trace *d, struct facts *f)
+frag_size facts_peak_reserved(const struct frag_device_trace *d)
 {
-    frag_size held = held_at_start(&d->recorded.start);
+    frag_size held = held_at_start(&d->recorded.start), peak = held;
 
-    f->peak_reserved = d->recorded.has_actions ? held : FRAG_UNLIMITED;
     for (uint64_t i = 0; i < d->recorded.action_count; i++) {
         const struct frag_recorded_action *a = &d->recorded.actions[i];
 
-        f->actions[a->action]++;
         if (a->action == FRAG_SEGMENT_ALLOC || a->action == FRAG_SEGMENT_MAP)
             held += a->size;
         else if (a->action != FRAG_OOM_REPORTED)
             held -= a->size < held ? a->size : held;
-        if (held > f->peak_reserved)
-            f->peak_reserved = held;
+        if (held > peak)
+            peak = held;
     }
+    return d->recorded.has_actions ? peak : FRAG_UNLIMITED;
+}
+
+static void walk_actions(const struct frag_device_trace *d, struct facts *f)
+{
+    f->peak_reserved = facts_peak_reserved(d);
+    for (uint64_t i = 0; i < d->recorded.action_count; i++)
+        f->actions[d->recorded.actions[i].action]++;
 }
 
 /* A block that the client has freed is not live, even if it is pending. */

@@ -29,6 +29,10 @@ struct facts {
                                 0 if no times were recorded */
 };
 
+/* The peak in bytes that the recorded allocator reserved; FRAG_UNLIMITED if not
+ * recorded. */
+frag_size facts_peak_reserved(const struct frag_device_trace *d);
+
 /* Fills *out. NOMEM; then *out is unchanged. The time is O(events), the
  * temporary memory 8 bytes per slot. */
 enum frag_err facts_gather(const struct frag_device_trace *d,

@@ -7,7 +7,6 @@
 #include "policies/device/costs.h"
 #include "sim/experiments/reading.h"
 #include "sim/results/results.h"
-#include "traces/facts.h"
 
 enum {
     CELL_POINTS = 2000, /* of a series: twice the pixels of a figure */
@@ -98,18 +97,6 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             const struct frag_params *params,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct frag_run *out, struct frag_error *e) FRAG_MUST_CHECK;
-
-enum { CELL_NOTE = 512 }; /* bytes of a note */
-
-/* Writes a sentence about a run to `text`, if there is something to say: the
- * policy could have adopted the recorded layout (start.h) but did not; or the
- * run has the recorded settings and memory enough, and reserves another peak
- * than the recorded allocator did. Returns false if there is not. The facts are
- * those of the trace; `run` is a result of cell_run or cell_replay. */
-bool cell_note(const struct cell_settings *settings,
-               const struct frag_device_trace *trace, const struct facts *facts,
-               const struct frag_run_identity *id, const struct frag_run *run,
-               char text[CELL_NOTE]);
 
 /* Opens an arena with the costs and the address rule of the settings;
  * frag_arena_close closes it. NOMEM. */

@@ -130,12 +130,12 @@ static struct row make_row(const struct fit_report *r,
 {
     const struct frag_capacity_span *fit = first_survivor(spans);
     struct row row = {
-        .trace = on->trace,
-        .device = on->device,
-        .policy = on->policy,
+        .trace = on->name,
+        .device = on->device->device,
+        .policy = on->policy->text,
         .start = frag_start_names[unlimited->run.start],
         .events = unlimited->run.events,
-        .total = on->total ? on->total : UINT64_MAX,
+        .total = on->settings->total ? on->settings->total : UINT64_MAX,
         .lower_bound = unlimited->run.lower_bound,
         .peak_allocated = unlimited->run.peak_allocated,
         .peak_reserved = unlimited->run.peak_reserved,
@@ -233,7 +233,7 @@ static void add_steps_to_json(struct frag_json *j, const struct row *row,
     frag_json_end(j);
 }
 
-static void add_to_json(struct fit_report *r, const struct fit_subject *on,
+static void add_to_json(struct fit_report *r, const struct row_notes *notes,
                         const struct row *row,
                         const struct frag_capacity_spans *spans)
 {
@@ -242,29 +242,62 @@ static void add_to_json(struct fit_report *r, const struct fit_subject *on,
     frag_json_line(j, 2);
     frag_json_object(j, NULL);
     frag_row_json(j, row_columns, row);
-    frag_json_texts(j, "notes", on->read->notes, on->read->note_count);
+    frag_json_texts(j, "notes", notes->items, notes->count);
     if (r->frontier_wanted && spans->count)
         add_steps_to_json(j, row, spans);
     frag_json_end(j);
 }
 
-void fit_report_add(struct fit_report *r, const struct fit_subject *on,
-                    const struct frag_capacity_span *unlimited,
+static enum frag_err note(const struct fit_subject *on,
+                          const struct frag_capacity_span *unlimited,
+                          const struct frag_capacity_spans *spans,
+                          struct noted_list *list, struct row_notes *out,
+                          struct frag_error *e)
+{
+    const struct frag_capacity_span *fit = first_survivor(spans);
+    const struct cell_result result = {
+        .settings = on->settings,
+        .policy = on->policy,
+        .trace = on->trace,
+        .device = on->device,
+        .capacity = fit ? fit->from : FRAG_UNLIMITED,
+        .summary = fit ? &fit->run : &unlimited->run,
+        .params = on->params,
+    };
+
+    return row_notes_make(&result, list, out, e);
+}
+
+static void add_row(struct fit_report *r, const struct row *row,
+                    const struct row_notes *notes,
                     const struct frag_capacity_spans *spans)
 {
-    const struct row row = make_row(r, on, unlimited, spans);
-
-    add_to_table(&r->table, &row);
+    add_to_table(&r->table, row);
     if (r->json.out)
-        add_to_json(r, on, &row, spans);
+        add_to_json(r, notes, row, spans);
     if (r->csv.out)
-        frag_row_csv(r->csv.out, row_columns, &row);
+        frag_row_csv(r->csv.out, row_columns, row);
     for (size_t i = 0; r->frontier.out && i < spans->count; i++) {
-        struct step step = make_step(&row, &spans->items[i]);
+        struct step step = make_step(row, &spans->items[i]);
 
         frag_row_csv(r->frontier.out, step_columns, &step);
     }
     r->rows++;
+}
+
+enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
+                             const struct frag_capacity_span *unlimited,
+                             const struct frag_capacity_spans *spans,
+                             struct noted_list *notes, struct frag_error *e)
+{
+    const struct row row = make_row(r, on, unlimited, spans);
+    struct row_notes own;
+    enum frag_err err = note(on, unlimited, spans, notes, &own, e);
+
+    if (err == FRAG_OK)
+        add_row(r, &row, &own, spans);
+    row_notes_free(&own);
+    return err;
 }
 
 enum frag_err fit_report_open(struct fit_report *r, const struct call *call,

@@ -8,6 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/output/table.h"
 #include "sim/experiments/capacity/spans.h"
+#include "sim/experiments/noted.h"
 #include "traces/bytes/sink.h"
 
 struct fit_report {
@@ -22,10 +23,12 @@ struct fit_report {
 
 /* The device's trace and the policy of a capacity search; borrowed. */
 struct fit_subject {
-    const char *trace, *policy;
-    uint32_t device;
-    frag_size total;               /* as in struct frag_capacity_spec */
-    const struct frag_trace *read; /* for its notes */
+    const char *name; /* of the trace */
+    const struct frag_trace *trace;
+    const struct frag_device_trace *device;
+    const struct policy_choice *policy;
+    const char *params; /* all parameters of the policy */
+    const struct cell_settings *settings;
 };
 
 /* json, csv and frontier are paths, "-" for stdout, or NULL for no such output.
@@ -35,12 +38,16 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
                               const char *json, const char *csv,
                               const char *frontier,
                               struct frag_error *e) FRAG_MUST_CHECK;
-/* Adds one policy. `unlimited` is the span of unlimited capacity. `spans` are
- * in ascending order and reach at least to the first span that survives; if
- * none survives, the policy fits nowhere. */
-void fit_report_add(struct fit_report *r, const struct fit_subject *on,
-                    const struct frag_capacity_span *unlimited,
-                    const struct frag_capacity_spans *spans);
+/* Adds one policy, and the notes of its run at the smallest capacity that
+ * survives, or else at unlimited capacity, to `notes`. `unlimited` is the span
+ * of unlimited capacity. `spans` are in ascending order and reach at least to
+ * the first span that survives; if none survives, the policy fits nowhere.
+ * NOMEM. */
+enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
+                             const struct frag_capacity_span *unlimited,
+                             const struct frag_capacity_spans *spans,
+                             struct noted_list *notes,
+                             struct frag_error *e) FRAG_MUST_CHECK;
 /* Writes all outputs. The report is closed on success and on error. IO, NOMEM.
  */
 enum frag_err fit_report_commit(struct fit_report *r, bool color,

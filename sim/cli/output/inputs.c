@@ -74,6 +74,15 @@ void input_say_notes(const char *path, const struct frag_trace *t)
         printable_line(stderr, "%s: %s", path, t->notes[i]);
 }
 
+void input_say_cells(const struct noted_list *notes)
+{
+    char text[NOTED_TEXT];
+
+    for (size_t i = 0; i < notes->count; i++)
+        printable_line(stderr, "%s: %s", notes->items[i].trace,
+                       noted_text(&notes->items[i], text));
+}
+
 static enum frag_err visit_file(const struct inputs *in, const char *path,
                                 input_visit *visit, void *user,
                                 struct frag_error *e)

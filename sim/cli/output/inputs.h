@@ -5,6 +5,7 @@
 
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/devices.h"
+#include "sim/experiments/noted.h"
 #include "sim/experiments/reading.h"
 #include "traces/trace.h"
 
@@ -17,6 +18,9 @@ enum frag_err input_open(const char *path, const struct trace_reading *reading,
 
 /* Prints the trace's notes, the assumptions of its reader, to stderr. */
 void input_say_notes(const char *path, const struct frag_trace *t);
+
+/* Prints the notes of cells to stderr, each distinct one once. */
+void input_say_cells(const struct noted_list *notes);
 
 /* The files, and the devices that are visited in each of them. */
 struct inputs {

@@ -100,12 +100,25 @@ enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
     return FRAG_OK;
 }
 
+static void close_json(struct report *r)
+{
+    if (r->notes) {
+        frag_json_line(&r->writer, 1);
+        frag_json_end(&r->writer);
+        noted_json(r->notes, &r->writer);
+        frag_json_end(&r->writer);
+        fputc('\n', r->json.out);
+    } else {
+        frag_results_json_close(&r->writer);
+    }
+}
+
 enum frag_err report_commit(struct report *r, bool color, struct frag_error *e)
 {
     enum frag_err err = FRAG_OK;
 
     if (r->json.out)
-        frag_results_json_close(&r->writer);
+        close_json(r);
     if (r->file)
         err = frag_results_commit(
             r->file,

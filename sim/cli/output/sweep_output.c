@@ -116,17 +116,39 @@ enum frag_err sweep_output_journal(const struct sweep_output *out,
                         out->identity, sweep_recall, sweep, j, e);
 }
 
+/* Adds a cell to a note. */
+static enum frag_err gather(struct report *r,
+                            const struct frag_run_identity *id, uint32_t device,
+                            const char *text, struct frag_error *e)
+{
+    char place[CELL_PLACE];
+
+    cell_place(id->policy, id->capacity, place);
+    return noted_add(r->notes, id->trace.path, device, text, place)
+               ? FRAG_OK
+               : frag_no_memory(e, "the notes");
+}
+
+/* Gathers the notes: in a sweep, many cells have the same. */
 static enum frag_err add_to_report(void *user,
                                    const struct frag_run_identity *id,
+                                   const struct cell_notes *notes,
                                    const struct frag_run *run,
                                    struct frag_error *e)
 {
-    return report_add(user, id, run, e);
+    struct report *r = user;
+
+    for (uint32_t i = 0; i < id->trace.note_count; i++)
+        FRAG_TRY(gather(r, id, NOTED_TRACE, id->trace.notes[i], e));
+    for (size_t i = 0; i < notes->count; i++)
+        FRAG_TRY(gather(r, id, id->trace.device, notes->texts[i], e));
+    return report_add(r, id, run, e);
 }
 
 enum frag_err sweep_output_write(const struct sweep_output *out,
                                  struct sweep *sweep, const struct journal *j,
-                                 const char *missing, struct frag_error *e)
+                                 const char *missing, struct noted_list *notes,
+                                 struct frag_error *e)
 {
     const struct frag_provenance provenance = {
         .version = frag_version,
@@ -142,6 +164,7 @@ enum frag_err sweep_output_write(const struct sweep_output *out,
     FRAG_TRY(report_open(&report, &provenance, out->to->hdf5, out->to->json,
                          out->to->csv, e));
     report.has_table = false;
+    report.notes = notes;
     err = sweep_write(sweep, j, add_to_report, &report, e);
     if (err == FRAG_OK)
         return report_commit(&report, false, e);

@@ -47,12 +47,13 @@ enum frag_err sweep_output_journal(const struct sweep_output *out,
                                    struct sweep *sweep, struct journal **j,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes all results of the journal to the outputs. `missing` (may be NULL)
+/* Writes all results of the journal to the outputs, and adds the notes of the
+ * cells to `notes`; JSON has them in `cell_notes'. `missing` (may be NULL)
  * lists the cells without a result, one a line. Errors of sweep_write and
  * report_commit. */
 enum frag_err sweep_output_write(const struct sweep_output *out,
                                  struct sweep *sweep, const struct journal *j,
-                                 const char *missing,
+                                 const char *missing, struct noted_list *notes,
                                  struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

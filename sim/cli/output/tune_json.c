@@ -18,6 +18,20 @@ static void json_case_name(struct frag_json *j, const struct tune_case *c)
     frag_json_number(j, "device", c->device->device);
 }
 
+static void json_notes(struct frag_json *j, const struct tune_answer *a,
+                       size_t i)
+{
+    const struct frag_trace *t = a->search->cases[i].trace;
+    char text[TUNE_NOTE];
+
+    frag_json_array(j, "notes");
+    for (uint32_t k = 0; k < t->note_count; k++)
+        frag_json_text(j, NULL, t->notes[k]);
+    for (size_t k = 0; k < a->notes[i].count; k++)
+        frag_json_text(j, NULL, tune_note(a, i, k, text));
+    frag_json_end(j);
+}
+
 static void json_cases(struct frag_json *j, const struct tune_answer *a)
 {
     const struct tune_search *s = a->search;
@@ -34,8 +48,7 @@ static void json_cases(struct frag_json *j, const struct tune_answer *a)
             json_result(j, "chosen", &a->chosen->results[i]);
         else
             frag_json_null(j, "chosen");
-        frag_json_texts(j, "notes", s->cases[i].trace->notes,
-                        s->cases[i].trace->note_count);
+        json_notes(j, a, i);
         frag_json_end(j);
     }
     frag_json_end(j);

@@ -112,21 +112,36 @@ static void print_impossible(const struct tune_answer *a, size_t i, FILE *out)
             size_text(need->bytes - capacity, more), size_text(capacity, has));
 }
 
-/* Prints the notes of the trace of case i, unless the case before has the same
- * trace. */
-static void print_notes(const struct tune_search *s, size_t i, FILE *out)
+static void print_note(const struct tune_case *c, const char *text, FILE *out)
 {
-    const struct frag_trace *t = s->cases[i].trace;
+    fputs("# note on ", out);
+    printable_put(out, c->name);
+    fputs(": ", out);
+    printable_put(out, text);
+    fputc('\n', out);
+}
 
-    if (i && s->cases[i - 1].trace == t)
-        return;
-    for (uint32_t k = 0; k < t->note_count; k++) {
-        fputs("# note on ", out);
-        printable_put(out, s->cases[i].name);
-        fputs(": ", out);
-        printable_put(out, t->notes[k]);
-        fputc('\n', out);
-    }
+/* Prints the notes of case i. Those of its trace are left out if the case
+ * before has the same trace. */
+static void print_notes(const struct tune_answer *a, size_t i, FILE *out)
+{
+    const struct tune_case *c = &a->search->cases[i];
+    const struct frag_trace *t = c->trace;
+    char text[TUNE_NOTE];
+
+    for (uint32_t k = 0; (!i || c[-1].trace != t) && k < t->note_count; k++)
+        print_note(c, t->notes[k], out);
+    for (size_t k = 0; a->notes && k < a->notes[i].count; k++)
+        print_note(c, tune_note(a, i, k, text), out);
+}
+
+const char *tune_note(const struct tune_answer *a, size_t i, size_t k,
+                      char text[TUNE_NOTE])
+{
+    snprintf(text, TUNE_NOTE, "device %" PRIu32 ", %s: %s",
+             a->search->cases[i].device->device, settings_of(tune_shown(a)),
+             a->notes[i].texts[k]);
+    return text;
 }
 
 static void print_held_out(const struct tune_held_out *h, FILE *out)
@@ -286,7 +301,7 @@ static void print_search(const struct tune_answer *a, FILE *out)
 void tune_print(const struct tune_answer *a, FILE *out)
 {
     for (size_t i = 0; i < a->search->case_count; i++)
-        print_notes(a->search, i, out);
+        print_notes(a, i, out);
     for (size_t i = 0; i < a->impossible_count; i++)
         print_impossible(a, i, out);
     if (!a->impossible_count)

@@ -22,11 +22,20 @@ struct tune_answer {
     struct tune_held_outs held_out;   /* borrowed */
     const struct tune_impossible *impossible;
     size_t impossible_count;
+    const struct cell_notes *notes; /* of each case with the settings that are
+                                       shown; NULL: the search did not run */
 };
 
 /* The setting whose results are shown: the chosen one, or the nearest if none
  * is within the bounds. The search has run. */
 const struct tune_trial *tune_shown(const struct tune_answer *a);
+
+enum { TUNE_NOTE = RELEASE_NOTE + TUNE_TEXT + 32 };
+
+/* Writes note k of case i with its device and the settings, and returns text.
+ */
+const char *tune_note(const struct tune_answer *a, size_t i, size_t k,
+                      char text[TUNE_NOTE]);
 
 /* Prints comment lines and, last, the line that exports the chosen setting. If
  * there is no such setting, every line is a comment. */

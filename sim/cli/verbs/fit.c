@@ -33,6 +33,7 @@ struct search {
     struct parallel on;
     struct progress progress;
     struct fit_report report;
+    struct noted_list notes;
 };
 
 /* -- the search ---------------------------------------------------------- */
@@ -121,7 +122,7 @@ static enum frag_err fit_policy(struct search *s,
     FRAG_TRY(frag_capacity_at(spec, FRAG_UNLIMITED, &unlimited, e));
     err = find_spans(s, spec, &unlimited, &spans, e);
     if (err == FRAG_OK)
-        fit_report_add(&s->report, on, &unlimited, &spans);
+        err = fit_report_add(&s->report, on, &unlimited, &spans, &s->notes, e);
     free(spans.items);
     return err;
 }
@@ -130,7 +131,7 @@ static void announce(struct search *s, const struct fit_subject *on, size_t i)
 {
     char label[64];
 
-    snprintf(label, sizeof(label), "%.30s %.30s", on->trace, on->policy);
+    snprintf(label, sizeof(label), "%.30s %.30s", on->name, on->policy->text);
     progress_step(&s->progress, i + 1, s->policy_count, " events", 1, label);
 }
 
@@ -142,9 +143,11 @@ static enum frag_err fit_device(void *user, const struct input *in,
     FRAG_TRY(input_has_history(in, e));
     for (size_t i = 0; i < s->policy_count; i++) {
         const struct policy_choice *policy = &s->policies[i];
-        const struct fit_subject on = {in->name, policy->text,
-                                       in->device->device, s->settings.total,
-                                       in->trace};
+        struct fit_subject on = {.name = in->name,
+                                 .trace = in->trace,
+                                 .device = in->device,
+                                 .policy = policy,
+                                 .settings = &s->settings};
         struct frag_capacity_spec spec = {
             .trace = in->device,
             .costs = &s->settings.costs,
@@ -162,6 +165,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
                                       in->trace->path, &params, e));
         announce(s, &on, i);
         spec.prepared = params;
+        on.params = params->text;
         err = fit_policy(s, &spec, &on, e);
         free(params);
         FRAG_TRY(err);
@@ -184,6 +188,8 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
     FRAG_TRY(fit_report_open(&s->report, s->call, v->outputs.json,
                              v->outputs.csv, v->frontier, e));
     err = inputs_each(&inputs, fit_device, s, e);
+    if (err == FRAG_OK && !v->common.quiet)
+        input_say_cells(&s->notes);
     if (err == FRAG_OK)
         return fit_report_commit(&s->report, cli_colors(&v->common, stdout), e);
     fit_report_abort(&s->report);
@@ -211,6 +217,7 @@ static int fit_run(const struct call *call, const void *values)
     cli_catch_signals();
     err = fit_all(&s, &e);
     progress_clear(&s.progress);
+    noted_free(&s.notes);
     policy_choices_free(s.policies, s.policy_count);
     return cli_fail(call, err, &e);
 }

@@ -11,7 +11,6 @@
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/report.h"
 #include "sim/experiments/choices.h"
-#include "sim/experiments/release.h"
 #include "sim/version.h"
 #include "traces/facts.h"
 #include "traces/printable.h"
@@ -34,48 +33,36 @@ struct plan {
     struct cell_settings settings;
     struct progress progress;
     struct report report;
-};
-
-/* The device that is replayed. */
-struct subject {
-    const struct frag_device_trace *trace;
-    struct facts facts;
+    struct noted_list notes;
 };
 
 /* -- one run ------------------------------------------------------------- */
 
-/* Adds the run to the report. What cell_note says is one more note of its row.
- */
-static enum frag_err report_run(struct plan *plan, const struct subject *on,
+/* Adds the run to the report, with the notes of the cell in its row. */
+static enum frag_err report_run(struct plan *plan, const struct input *in,
+                                const struct policy_choice *policy,
                                 const struct frag_run_identity *id,
                                 const struct frag_run *run,
                                 struct frag_error *e)
 {
-    const uint32_t count = id->trace.note_count;
+    const struct cell_result result = {
+        &plan->settings, policy,        in->trace,  in->device,
+        id->capacity,    &run->summary, run->params};
+    struct row_notes notes;
     struct frag_run_identity said = *id;
-    char note[CELL_NOTE];
-    const char **notes;
     enum frag_err err;
 
-    if (!cell_note(&plan->settings, on->trace, &on->facts, id, run, note))
-        return report_add(&plan->report, id, run, e);
-    notes = malloc((count + 1) * sizeof(*notes));
-    if (!notes)
-        return frag_no_memory(e, "the notes");
-    for (uint32_t i = 0; i < count; i++)
-        notes[i] = id->trace.notes[i];
-    notes[count] = note;
-    said.trace.notes = notes;
-    said.trace.note_count = count + 1;
-    err = report_add(&plan->report, &said, run, e);
-    free(notes);
-    progress_clear(&plan->progress);
-    if (!plan->values->common.quiet)
-        printable_line(stderr, "%s: %s", id->trace.path, note);
+    err = row_notes_make(&result, &plan->notes, &notes, e);
+    said.trace.notes = notes.items;
+    said.trace.note_count = notes.count;
+    if (err == FRAG_OK)
+        err = report_add(&plan->report, &said, run, e);
+    row_notes_free(&notes);
     return err;
 }
 
-static enum frag_err measure(struct plan *plan, const struct subject *on,
+static enum frag_err measure(struct plan *plan, const struct input *in,
+                             const struct policy_choice *policy,
                              struct frag_run_identity *id,
                              const struct frag_params *params,
                              struct frag_error *e)
@@ -83,9 +70,9 @@ static enum frag_err measure(struct plan *plan, const struct subject *on,
     struct frag_run run;
     enum frag_err err;
 
-    FRAG_TRY(cell_run(&plan->settings, on->trace, id, params, progress_tick,
+    FRAG_TRY(cell_run(&plan->settings, in->device, id, params, progress_tick,
                       &plan->progress, &run, e));
-    err = report_run(plan, on, id, &run, e);
+    err = report_run(plan, in, policy, id, &run, e);
     frag_run_free(&run);
     return err;
 }
@@ -102,7 +89,8 @@ static void announce(struct plan *plan, const struct frag_run_identity *id,
                   label);
 }
 
-static enum frag_err run_policy(struct plan *plan, const struct subject *on,
+static enum frag_err run_policy(struct plan *plan, const struct input *in,
+                                const struct facts *facts,
                                 struct frag_run_identity *id, size_t p,
                                 struct frag_error *e)
 {
@@ -115,45 +103,14 @@ static enum frag_err run_policy(struct plan *plan, const struct subject *on,
     id->policy = policy->text;
     id->policy_used = policy->policy;
     for (size_t c = 0; err == FRAG_OK && c < plan->capacity_count; c++) {
-        id->capacity = capacity_choice_bytes(&plan->capacities[c],
-                                             on->facts.peak_requested);
+        id->capacity =
+            capacity_choice_bytes(&plan->capacities[c], facts->peak_requested);
         announce(plan, id, p * plan->capacity_count + c);
-        err = measure(plan, on, id, params, e);
+        err = measure(plan, in, policy, id, params, e);
         if (err == FRAG_OK && cli_interrupted())
             err = FRAG_CANCELLED;
     }
     free(params);
-    return err;
-}
-
-/* Runs a policy. Its rows have the notes of the trace and, if there is one, the
- * note about the release of PyTorch that wrote the recording. */
-static enum frag_err run_noted(struct plan *plan, const struct input *in,
-                               const struct subject *on,
-                               struct frag_run_identity *id, size_t p,
-                               struct frag_error *e)
-{
-    const struct frag_trace_identity plain = id->trace;
-    const char **notes;
-    char text[RELEASE_NOTE];
-    enum frag_err err;
-
-    FRAG_TRY(release_note(&plan->policies[p], in->trace, in->device, text, e));
-    if (!*text)
-        return run_policy(plan, on, id, p, e);
-    if (!plan->values->common.quiet)
-        printable_line(stderr, "%s: %s: %s", in->name, plan->policies[p].text,
-                       text);
-    notes = malloc((plain.note_count + (size_t)1) * sizeof(*notes));
-    if (!notes)
-        return frag_no_memory(e, "notes");
-    for (uint32_t i = 0; i < plain.note_count; i++)
-        notes[i] = plain.notes[i];
-    notes[id->trace.note_count++] = text;
-    id->trace.notes = notes;
-    err = run_policy(plan, on, id, p, e);
-    id->trace = plain;
-    free(notes);
     return err;
 }
 
@@ -164,14 +121,14 @@ static enum frag_err run_device(void *user, const struct input *in,
     struct frag_run_identity id = {
         .trace = frag_trace_identify(in->trace, in->device, in->name),
     };
-    struct subject on = {.trace = in->device};
+    struct facts facts;
 
     if (!input_replays(in, plan->values->cell.device))
         return FRAG_OK;
     FRAG_TRY(input_has_history(in, e));
-    FRAG_TRY(facts_gather(in->device, &on.facts));
+    FRAG_TRY(facts_gather(in->device, &facts));
     for (size_t p = 0; p < plan->policy_count; p++)
-        FRAG_TRY(run_noted(plan, in, &on, &id, p, e));
+        FRAG_TRY(run_policy(plan, in, &facts, &id, p, e));
     return FRAG_OK;
 }
 
@@ -217,6 +174,8 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
         return err;
     }
     struct report totals = plan->report;
+    if (!v->common.quiet)
+        input_say_cells(&plan->notes);
     FRAG_TRY(report_commit(&plan->report, cli_colors(&v->common, stdout), e));
     say_totals(plan, &totals, started);
     return FRAG_OK;
@@ -254,6 +213,7 @@ static int replay_run(const struct call *call, const void *values)
     if (err == FRAG_OK)
         err = run_all(&plan, &e);
     progress_clear(&plan.progress);
+    noted_free(&plan.notes);
     policy_choices_free(plan.policies, plan.policy_count);
     free(plan.capacities);
     return cli_fail(call, err, &e);

@@ -7,6 +7,7 @@
 
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/inputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/sweep_output.h"
 #include "sim/cli/threads.h"
@@ -240,6 +241,7 @@ static int run_cells(struct plan *plan)
 {
     struct frag_error e = {""};
     const uint64_t started = progress_clock();
+    struct noted_list notes = {NULL, 0, 0};
     enum frag_err first, err;
     char *faults;
     int code;
@@ -251,7 +253,10 @@ static int run_cells(struct plan *plan)
         return stopped(plan, err, &e);
     faults = sweep_faults(plan->sweep, &first);
     err = sweep_output_write(&plan->output, plan->sweep, plan->journal, faults,
-                             &e);
+                             &notes, &e);
+    if (err == FRAG_OK && !plan->values->common.quiet)
+        input_say_cells(&notes);
+    noted_free(&notes);
     if (err != FRAG_OK) {
         code = stopped(plan, err, &e);
     } else if (first != FRAG_OK) {

@@ -51,6 +51,7 @@ struct tuning {
     struct tune_held_outs held_out;
     struct tune_impossible *impossible;
     size_t impossible_count;
+    struct cell_notes *notes; /* [case_count] */
 };
 
 /* ---- progress ---- */
@@ -244,10 +245,25 @@ static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* Finds the notes of every case with the settings that are shown. */
+static enum frag_err find_notes(struct tuning *t, struct frag_error *e)
+{
+    const struct tune_trial *shown =
+        t->chosen ? t->chosen : t->search.trials[0];
+
+    t->notes = calloc(t->case_count, sizeof(*t->notes));
+    if (!t->notes)
+        return frag_no_memory(e, "the notes");
+    for (size_t i = 0; i < t->case_count; i++)
+        FRAG_TRY(tune_notes(&t->search, i, shown->text, &t->notes[i], e));
+    return FRAG_OK;
+}
+
 static enum frag_err search(struct tuning *t, struct frag_error *e)
 {
     FRAG_TRY(tune_search_run(&t->search, e));
     t->chosen = tune_choose(&t->search, &t->rule);
+    FRAG_TRY(find_notes(t, e));
     return t->values->no_hold_out
                ? FRAG_OK
                : tune_hold_out(&t->search, &t->rule, &t->held_out, e);
@@ -278,6 +294,7 @@ static enum frag_err say(const struct tuning *t, struct frag_error *e)
         .held_out = t->held_out,
         .impossible = t->impossible,
         .impossible_count = t->impossible_count,
+        .notes = t->notes,
     };
     const char *json = t->values->outputs.json;
     struct sink sink;
@@ -319,6 +336,7 @@ static void close_all(struct tuning *t)
     for (size_t i = 0; i < t->trace_count; i++)
         frag_trace_close(t->traces[i]);
     free(t->impossible);
+    free(t->notes);
     free(t->cases);
     free(t->traces);
 }

@@ -216,13 +216,32 @@ static_assert(sizeof(struct frag_point) == 13 * sizeof(uint64_t),
 static_assert(sizeof(struct frag_segment_row) == 5 * sizeof(uint64_t),
               "a segment's row has padding");
 
-void *run_pack(const char *key, frag_size total, const struct frag_run *run,
-               size_t *size)
+static void unpack_cell_notes(struct unpack *u, struct cell_notes *notes)
+{
+    const uint64_t count = unpack_number(u);
+
+    notes->count = 0;
+    u->failed = u->failed || count > CELL_NOTES;
+    for (uint64_t i = 0; !u->failed && i < count; i++) {
+        const char *text = unpack_text(u);
+
+        u->failed = !text || strlen(text) >= sizeof(notes->texts[i]);
+        if (!u->failed)
+            snprintf(notes->texts[notes->count++], sizeof(notes->texts[i]),
+                     "%s", text);
+    }
+}
+
+void *run_pack(const char *key, frag_size total, const struct cell_notes *notes,
+               const struct frag_run *run, size_t *size)
 {
     struct pack p = {.bytes = NULL};
 
     pack_text(&p, key);
     pack_number(&p, total);
+    pack_number(&p, notes->count);
+    for (size_t i = 0; i < notes->count; i++)
+        pack_text(&p, notes->texts[i]);
     pack_text(&p, run->params);
     pack_raw(&p, &run->summary, sizeof(run->summary));
     pack_number(&p, run->oom_count);
@@ -242,7 +261,7 @@ const char *run_key(const void *bytes, size_t size)
 }
 
 enum frag_err run_unpack(const void *bytes, size_t size, frag_size *total,
-                         struct frag_run *out)
+                         struct cell_notes *notes, struct frag_run *out)
 {
     struct unpack u = unpack_from(bytes, size);
     struct frag_run run = {.oom_count = 0};
@@ -251,6 +270,7 @@ enum frag_err run_unpack(const void *bytes, size_t size, frag_size *total,
 
     (void)unpack_text(&u);
     *total = unpack_number(&u);
+    unpack_cell_notes(&u, notes);
     params = unpack_text(&u);
     unpack_raw(&u, &run.summary, sizeof(run.summary));
     run.oom_count = unpack_number(&u);

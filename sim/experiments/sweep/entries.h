@@ -6,7 +6,7 @@
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_ENTRIES_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_ENTRIES_H
 
-#include "sim/results/results.h"
+#include "sim/experiments/noted.h"
 
 struct trace_header_device {
     uint32_t device; /* its number */
@@ -37,15 +37,17 @@ void *trace_header_pack(const struct trace_header *s, size_t *size);
 enum frag_err trace_header_unpack(const void *bytes, size_t size,
                                   struct trace_header *out) FRAG_MUST_CHECK;
 
-/* A run, its key and the device's total as bytes, which the caller frees; NULL
- * if the host has no memory. The key is any text that identifies the run. */
-void *run_pack(const char *key, frag_size total, const struct frag_run *run,
-               size_t *size);
+/* A run, its key, its notes (noted.h) and the device's total as bytes, which
+ * the caller frees; NULL if the host has no memory. The key is any text that
+ * identifies the run. */
+void *run_pack(const char *key, frag_size total, const struct cell_notes *notes,
+               const struct frag_run *run, size_t *size);
 /* The key, a pointer into the bytes; NULL if the bytes have no key. */
 const char *run_key(const void *bytes, size_t size);
 /* CORRUPT if the bytes are no run, NOMEM. On error *out is untouched, but
- * *total is not valid. */
+ * *total and *notes are not valid. */
 enum frag_err run_unpack(const void *bytes, size_t size, frag_size *total,
+                         struct cell_notes *notes,
                          struct frag_run *out) FRAG_MUST_CHECK;
 
 #endif

@@ -126,12 +126,32 @@ static bool tick(void *user, uint64_t done, uint64_t total)
     return stop || stop_is_asked(&s->spec->on.stop);
 }
 
+static enum frag_err find_notes(const struct sweep *s, const struct job *job,
+                                const struct frag_run *run,
+                                struct cell_notes *out, struct frag_error *e)
+{
+    const struct frag_trace *t = job->trace->opened;
+    const struct cell_result result = {
+        .settings = s->spec->settings,
+        .policy = &s->spec->grid->policies[job->cell->policy],
+        .trace = t,
+        .device = &t->devices[job->cell->device],
+        .capacity = job->cell->capacity,
+        .summary = &run->summary,
+        .params = run->params,
+    };
+
+    return cell_notes(&result, out, e);
+}
+
 static enum frag_err measure(struct sweep *s, const struct job *job,
                              struct pending_entry *p, struct frag_error *e)
 {
     const struct sweep_cell *c = job->cell;
     struct frag_run_identity id = sweep_cell_identity(s, job->trace, c);
+    struct cell_notes notes;
     struct frag_run run;
+    enum frag_err err;
 
     FRAG_TRY(cell_run(s->spec->settings,
                       &job->trace->opened->devices[c->device], &id, c->params,
@@ -139,9 +159,13 @@ static enum frag_err measure(struct sweep *s, const struct job *job,
     p->events = run.summary.events;
     if (id.bare)
         run.segment_count = 0; /* the results will not contain them */
-    p->bytes = run_pack(c->key, id.total, &run, &p->size);
+    err = find_notes(s, job, &run, &notes, e);
+    if (err == FRAG_OK) {
+        p->bytes = run_pack(c->key, id.total, &notes, &run, &p->size);
+        err = p->bytes ? FRAG_OK : frag_no_memory(e, "a journal entry");
+    }
     frag_run_free(&run);
-    return p->bytes ? FRAG_OK : frag_no_memory(e, "a journal entry");
+    return err;
 }
 
 static void drop_entry(struct pending_entry *p)

@@ -308,19 +308,20 @@ static enum frag_err write_row(const struct journal *j, const struct row *row,
                                sweep_add *add, void *user, struct frag_error *e)
 {
     struct frag_run_identity id = row->id;
+    struct cell_notes notes;
     struct frag_run run;
     enum frag_err err;
     void *bytes;
     size_t size;
 
     FRAG_TRY(journal_get(j, row->cell->offset, &bytes, &size, e));
-    err = run_unpack(bytes, size, &id.total, &run);
+    err = run_unpack(bytes, size, &id.total, &notes, &run);
     free(bytes);
     if (err != FRAG_OK)
         return frag_fail(e, err, "the journal's entry at byte %llu: %s",
                          (unsigned long long)row->cell->offset,
                          frag_err_text(err));
-    err = add(user, &id, &run, e);
+    err = add(user, &id, &notes, &run, e);
     frag_run_free(&run);
     return err;
 }

@@ -14,6 +14,7 @@
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 
 #include "sim/experiments/cell.h"
+#include "sim/experiments/noted.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/reading.h"
 #include "sim/experiments/sweep/grid.h"
@@ -73,8 +74,9 @@ struct sweep_counts sweep_counts(const struct sweep *s);
  * *first is the code of the first error, OK if there is none. */
 char *sweep_faults(const struct sweep *s, enum frag_err *first);
 
-/* Receives a finished cell; an error ends sweep_write. */
+/* Receives a finished cell and its notes; an error ends sweep_write. */
 typedef enum frag_err sweep_add(void *user, const struct frag_run_identity *id,
+                                const struct cell_notes *notes,
                                 const struct frag_run *run,
                                 struct frag_error *e);
 

@@ -18,7 +18,7 @@
 
 #include <pthread.h>
 
-#include "sim/experiments/cell.h"
+#include "sim/experiments/noted.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/tune/space.h"
 
@@ -106,6 +106,12 @@ enum frag_err tune_run(unsigned version, const struct cell_settings *settings,
                        frag_size capacity, const char *text,
                        struct tune_result *out,
                        struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Finds the notes of case i with the settings `text`, at the capacity of the
+ * goal; it runs the case once more. Errors of cell_run. */
+enum frag_err tune_notes(const struct tune_search *s, size_t i,
+                         const char *text, struct cell_notes *out,
+                         struct frag_error *e) FRAG_MUST_CHECK;
 
 /* The saving of a trial over all cases: 1 - the mean ratio of its peak to the
  * default's. NAN if a case runs out of memory. */
