@@ -18,7 +18,8 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-WHOLE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
+BUNDLED = os.path.join(ROOT, "traces", "bundled")
+WHOLE = os.path.join(BUNDLED, "gpt2_train.pickle.xz")
 FIRST = ("device 0: the recording lacks the beginning of the job: before the "
          "first entry, 648 blocks (3.709 GiB) were live and 189 segments "
          "(8.734 GiB) were held")
@@ -150,6 +151,47 @@ def check_half():
     assert not any("lower bound" in note for note in row["notes"]), row
 
 
+NEWER = {"user_metadata", "compile_context", "external_annotations"}
+
+
+def older(name, **settings):
+    """A bundled snapshot as PyTorch 2.3 or 2.4 writes it, with these settings.
+    """
+    with lzma.open(os.path.join(BUNDLED, name)) as file:
+        snapshot = pickle.load(file)
+    settings = {**snapshot["allocator_settings"], **settings}
+    del settings["graph_capture_record_stream_reuse"]
+    traces = [[{k: v for k, v in e.items() if k not in NEWER} for e in t]
+              for t in snapshot["device_traces"]]
+    return {"segments": snapshot["segments"], "device_traces": traces,
+            "allocator_settings": settings}
+
+
+def check_releases():
+    """An older release wrote the recording: validate follows its rules, and
+    replay and explain say that they follow others."""
+    for name, snapshot in {
+            # Since 2.5, private pools use expandable segments.
+            "pools": older("cudagraph.pickle.xz", expandable_segments=True),
+            # Until 2.3, one division is no rounding.
+            "divided": older("gpt2_train.pickle.xz", roundup_power2_divisions={
+                str(1 << i): 1 for i in range(16)})}.items():
+        with open(name + ".pickle", "wb") as file:
+            pickle.dump(snapshot, file)
+    for command, follows in (
+            (["replay", "-p", "torch@recorded"], "the policy follows 2.11"),
+            (["explain"], "the policy follows 2.11"),
+            (["validate"], "the replay follows the rules of 2.4")):
+        for name, place in ("pools", follows), ("divided", "may place"):
+            done = run(*command, name + ".pickle", code=None)
+            assert "PyTorch 2.3 to 2.4 wrote the recording" in done.stderr and \
+                place in done.stderr, (command, name, done.stderr)
+            row = rows_of(*command, "-q", name + ".pickle", "--json", "-")[0]
+            assert any(place in note for note in row["notes"]), row["notes"]
+    for command in "explain", "validate":
+        assert "wrote the recording" not in run(command, WHOLE).stderr
+
+
 def main():
     if not os.access(FRAGSIM, os.X_OK):
         print(f"check_notes: no tool at {FRAGSIM}; skipped")
@@ -161,6 +203,7 @@ def main():
         check_whole()
         check_bare()
         check_half()
+        check_releases()
         os.chdir(ROOT)
     print("every answer has its notes")
     return 0

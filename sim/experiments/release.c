@@ -102,3 +102,42 @@ enum frag_err release_note(const struct policy_choice *policy,
     free(settings);
     return FRAG_OK;
 }
+
+unsigned release_version(const struct frag_trace *trace,
+                         const struct frag_device_trace *device)
+{
+    const char *settings = trace->settings ? trace->settings : "";
+    const unsigned used = torch_version_of(settings);
+    unsigned first, last;
+
+    if (!read_range(trace->releases, &first, &last) || first > TORCH_MODEL)
+        return used;
+    last = modelled(last);
+    return torch_differences(settings, device->pool_count > 1, last, used)
+               ? last
+               : used;
+}
+
+enum frag_err release_recorded(const struct frag_trace *trace,
+                               const struct frag_device_trace *device,
+                               unsigned *version, char text[RELEASE_NOTE],
+                               struct frag_error *e)
+{
+    struct policy_choice policy;
+    char name[64];
+    size_t used;
+
+    *version = release_version(trace, device);
+    snprintf(name, sizeof(name), "torch@recorded:torch_version:2.%u", *version);
+    FRAG_TRY(policy_choice_read(name, &policy, e));
+    const enum frag_err err = release_note(&policy, trace, device, text, e);
+    policy_choice_free(&policy);
+    FRAG_TRY(err);
+    used = strlen(text);
+    if (*version != torch_version_of(trace->settings ? trace->settings : ""))
+        snprintf(text + used, RELEASE_NOTE - used,
+                 "%sPyTorch %s wrote the recording, so the replay follows the "
+                 "rules of 2.%u",
+                 used ? "; " : "", trace->releases, *version);
+    return FRAG_OK;
+}

@@ -298,6 +298,21 @@ static enum frag_err conclude(struct work *w)
                        &w->state, w->e);
 }
 
+/* Compares the recorded release with the one that the replays follow. */
+static enum frag_err note_release(const struct explain_options *options,
+                                  struct explain *x, struct frag_error *e)
+{
+    struct policy_choice policy;
+    enum frag_err err;
+
+    if (options->settings)
+        return FRAG_OK;
+    FRAG_TRY(policy_choice_read("torch@recorded", &policy, e));
+    err = release_note(&policy, options->trace, options->device, x->release, e);
+    policy_choice_free(&policy);
+    return err;
+}
+
 static enum frag_err check_settings(const struct explain *x,
                                     struct frag_error *e)
 {
@@ -337,6 +352,8 @@ enum frag_err explain_make(const struct explain_options *options,
     };
     enum frag_err err = check_settings(&x, e);
 
+    if (err == FRAG_OK)
+        err = note_release(options, &x, e);
     if (err == FRAG_OK)
         err = find_state(&w);
     if (err == FRAG_OK)

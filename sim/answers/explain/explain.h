@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "sim/experiments/release.h"
 #include "sim/results/json.h"
 #include "traces/trace.h"
 
@@ -137,6 +138,8 @@ struct explain {
     frag_size outside;    /* bytes held outside PyTorch; 0: not known, or the
                              device was not full */
     const char *settings; /* in force; "" for PyTorch's defaults */
+    char release[RELEASE_NOTE]; /* release_note of the recorded settings; "" if
+                                   options->settings replaces them */
 
     frag_size reserved, live, pending, cached;
     frag_size requested;    /* by the live and pending blocks */

@@ -371,6 +371,16 @@ static void json_changes(struct frag_json *j, const struct explain *x)
     json_change(j, "smallest", x->smallest);
 }
 
+static void json_notes(struct frag_json *j, const struct explain *x)
+{
+    frag_json_array(j, "notes");
+    for (uint32_t i = 0; i < x->trace->note_count; i++)
+        frag_json_text(j, NULL, x->trace->notes[i]);
+    if (*x->release)
+        frag_json_text(j, NULL, x->release);
+    frag_json_end(j);
+}
+
 void explain_put_json(const struct explain *x, struct frag_json *j,
                       const char *key)
 {
@@ -387,6 +397,6 @@ void explain_put_json(const struct explain *x, struct frag_json *j,
     json_pins(j, x);
     json_changes(j, x);
     frag_json_line(j, 3);
-    frag_json_texts(j, "notes", x->trace->notes, x->trace->note_count);
+    json_notes(j, x);
     frag_json_end(j);
 }

@@ -176,6 +176,9 @@ static enum frag_err visit(void *user, const struct input *in,
     w->options.settings = settings;
     err = explain_make(&w->options, &x, e);
     if (err == FRAG_OK) {
+        if (*x.release && !w->values->common.quiet)
+            printable_line(stderr, "%s: device %" PRIu32 ": %s",
+                           in->trace->path, in->device->device, x.release);
         show(w, &x);
         err = draw(w->values, in, &x, &w->progress, e);
         explain_close(&x);

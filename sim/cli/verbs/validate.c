@@ -8,6 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
+#include "sim/experiments/release.h"
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
 
@@ -119,7 +120,7 @@ static void json_divergence(struct frag_json *j, const char *key,
 
 /* What the comparison of a device rests on, besides the notes of the reader. */
 struct remarks {
-    char texts[2][FRAG_LIMIT_TEXT + 32];
+    char texts[3][RELEASE_NOTE + 32];
     size_t count;
 };
 
@@ -143,11 +144,13 @@ static const char *why_no_evidence(const struct frag_device_trace *d)
 }
 
 static struct remarks remarks_of(const struct frag_device_trace *d,
-                                 const struct frag_validation *r)
+                                 const struct frag_validation *r,
+                                 const char *release)
 {
     struct remarks m = {.count = 0};
     char limit[FRAG_LIMIT_TEXT];
 
+    add_remark(&m, d->device, release);
     frag_recorded_limit_note(&r->limit, limit);
     add_remark(&m, d->device, limit);
     if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
@@ -240,12 +243,34 @@ struct work {
     uint64_t rows, exact;
 };
 
+/* The recorded settings, with the version whose rules repeat the recording. The
+ * caller frees *out; it is NULL for a trace without settings. */
+static enum frag_err recorded_settings(const struct frag_trace *t,
+                                       const struct frag_device_trace *d,
+                                       char **out, char release[RELEASE_NOTE],
+                                       struct frag_error *e)
+{
+    const size_t room = (t->settings ? strlen(t->settings) : 0) + 32;
+    unsigned version;
+
+    release[0] = '\0';
+    if (!t->settings)
+        return FRAG_OK;
+    FRAG_TRY(release_recorded(t, d, &version, release, e));
+    *out = malloc(room);
+    if (!*out)
+        return frag_no_memory(e, "the settings");
+    snprintf(*out, room, "%s%storch_version:2.%u", t->settings,
+             *t->settings ? "," : "", version);
+    return FRAG_OK;
+}
+
 static enum frag_err judge(struct work *w, const struct setting *s,
                            const struct frag_trace *t,
                            const struct frag_device_trace *d,
                            struct frag_error *e)
 {
-    const struct frag_validate spec = {
+    struct frag_validate spec = {
         .trace = t,
         .device = d,
         .predicted = w->values->predicted,
@@ -255,9 +280,16 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     };
     struct frag_validation r;
     struct remarks m;
+    char release[RELEASE_NOTE];
+    char *settings = NULL;
+    enum frag_err err;
 
-    FRAG_TRY(frag_validate(&spec, &r, e));
-    m = remarks_of(d, &r);
+    FRAG_TRY(recorded_settings(t, d, &settings, release, e));
+    spec.settings = settings;
+    err = frag_validate(&spec, &r, e);
+    free(settings);
+    FRAG_TRY(err);
+    m = remarks_of(d, &r, release);
     for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
         printable_line(stderr, "%s: %s", t->path, m.texts[i]);
     if (w->json)

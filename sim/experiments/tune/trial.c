@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch/padding.h"
 #include "policies/torch/versions.h"
 
 /* ---- one run, one trial ---- */
@@ -32,9 +31,15 @@ static enum frag_err run_policy(const struct cell_settings *settings,
                                    .capacity = capacity};
     struct stop asked =
         *stop; /* a copy, because frag_replay's user is not const */
+    struct frag_params *params;
+    enum frag_err err;
 
-    return cell_run(settings, on->device, &id, policy->params, stop_tick,
-                    &asked, out, e);
+    FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
+                                  &params, e));
+    err = cell_run(settings, on->device, &id, params, stop_tick, &asked, out,
+                   e);
+    free(params);
+    return err;
 }
 
 enum frag_err tune_notes(const struct tune_search *s, size_t i,
