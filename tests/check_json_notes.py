@@ -85,8 +85,19 @@ def run(words):
                           env={**os.environ, "LC_ALL": "C.UTF-8"})
 
 
+def text_of(note):
+    """The line of a note in `cell_notes`."""
+    cells = f"{note['cells']} cells, the first one " if note["cells"] > 1 else ""
+    return note["note"] if note["device"] is None else \
+        f"device {note['device']}: {cells}{note['first']}: {note['note']}"
+
+
 def notes_of(value):
-    """All strings in arrays named `notes`, at any depth."""
+    """All strings in arrays named `notes`, at any depth, and the lines of
+    `cell_notes`."""
+    if isinstance(value, dict) and "cell_notes" in value:
+        rest = {k: v for k, v in value.items() if k != "cell_notes"}
+        return notes_of(rest) | {text_of(n) for n in value["cell_notes"]}
     if isinstance(value, dict):
         own = value.get("notes", [])
         found = {n for n in own if isinstance(n, str)} \

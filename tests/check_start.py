@@ -11,6 +11,7 @@ many places. For each of them:
     bound, unless a block was pending;
   - on a device that cannot hold the recorded segments, torch starts from the
     live blocks, and a note says so;
+  - `steps` reserves and allocates at most what `replay` does;
   - `fit`: a replay at both ends of a span has the outcome and the start of the
     span.
 The word is the same in the table, JSON, CSV, the result file and the page. A
@@ -113,6 +114,21 @@ def check_cut(path, adopts, counts):
     counts["cuts"] += 1
     counts["adopted"] += torch["start"] == "adopted"
     counts["equal"] += not differs
+
+
+def check_steps(path, counts):
+    """Steps begin with the recorded segments, as replay does."""
+    command = (path, "-p", "torch@recorded", "-q")
+    torch, = rows(*command, "--as-recorded")[0]
+    steps, = json.loads(run("steps", *command, "--json",
+                            "-").stdout)["results"]
+    parts = steps["parts"]
+    assert max(p["peak_reserved_bytes"] for p in parts) == \
+        torch["peak_reserved_bytes"], (path, parts, torch)
+    assert max(p["peak_allocated_bytes"] for p in parts) == \
+        torch["peak_allocated_bytes"], (path, parts, torch)
+    assert all(p["seconds"] is None or p["seconds"] < 1e6 for p in parts), parts
+    counts["steps"] += 1
 
 
 def held_bytes(path):
@@ -234,7 +250,7 @@ def main():
     if not os.access(FRAGSIM, os.X_OK):
         print(f"check_start: no tool at {FRAGSIM}; skipped")
         return 77
-    counts = {"cuts": 0, "adopted": 0, "equal": 0}
+    counts = {"cuts": 0, "adopted": 0, "equal": 0, "steps": 0}
     starts = set()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -244,6 +260,8 @@ def main():
             for i in range(CUTS):
                 cut(snapshot, i / CUTS, "cut.pickle")
                 check_cut("cut.pickle", True, counts)
+                if i % 5 == 0:
+                    check_steps("cut.pickle", counts)
             if name in ORDINARY[:3]:
                 cut(snapshot, 0.8, "cut.pickle")
                 check_capacity("cut.pickle")
@@ -255,7 +273,8 @@ def main():
         os.chdir(ROOT)
     assert starts == {"adopted", "live blocks"}, starts
     print(f"start: {counts['cuts']} cuts, {counts['adopted']} adopted, "
-          f"{counts['equal']} with the recorded peak reserved")
+          f"{counts['equal']} with the recorded peak reserved; "
+          f"{counts['steps']} tables of steps")
     return 0 if counts["adopted"] else 1
 
 

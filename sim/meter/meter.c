@@ -123,6 +123,24 @@ static frag_time now(struct frag_backend *mem)
 
 /* ---------------------------------------------------------- both ends --- */
 
+/* Memory that was held before is no call of the policy. */
+static enum frag_err hold(struct frag_backend *mem, frag_addr addr,
+                          frag_size size, enum frag_holding what)
+{
+    struct meter *m = meter_of(mem);
+    const struct held_range *r;
+
+    m->changes++;
+    meter_announce(m, 0);
+    FRAG_TRY(m->under->ops->hold(m->under, addr, size, what));
+    if (what == FRAG_HOLD_SEGMENT)
+        return book_segment(m, addr, size);
+    if (what == FRAG_HOLD_RESERVATION)
+        return meter_book_reservation(m, addr, size);
+    r = (const struct held_range *)ranges_upto(&m->reservations, addr);
+    return r ? meter_book_granules(m, addr, size, r->segment) : FRAG_INVALID;
+}
+
 static struct frag_backend_ops ops_over(const struct frag_backend_ops *under)
 {
     struct frag_backend_ops ops = {.name = under->name, .now = now};
@@ -137,6 +155,7 @@ static struct frag_backend_ops ops_over(const struct frag_backend_ops *under)
     ops.unmap = under->unmap ? meter_unmap : NULL;
     ops.copy = under->copy ? copy : NULL;
     ops.synchronize = under->synchronize ? synchronize : NULL;
+    ops.hold = under->hold ? hold : NULL;
     return ops;
 }
 
@@ -205,40 +224,14 @@ void meter_close(struct meter *m)
     free(m->segments);
 }
 
-/* Holds the reservation of an expandable segment, unless an earlier segment of
- * it did. */
-static enum frag_err hold_reservation(struct meter *m,
-                                      const struct frag_held_segment *s)
-{
-    if (ranges_at(&m->reservations, s->reservation))
-        return FRAG_OK;
-    FRAG_TRY(m->under->ops->hold(m->under, s->reservation, s->reservation_size,
-                                 FRAG_HOLD_RESERVATION));
-    return meter_book_reservation(m, s->reservation, s->reservation_size);
-}
-
-static enum frag_err hold_maps(struct meter *m,
-                               const struct frag_held_segment *s)
-{
-    const struct held_range *r =
-        (struct held_range *)ranges_at(&m->reservations, s->reservation);
-
-    FRAG_TRY(m->under->ops->hold(m->under, s->addr, s->size, FRAG_HOLD_MAPS));
-    return meter_book_granules(m, s->addr, s->size, r->segment);
-}
-
 enum frag_err meter_hold(struct meter *m, const struct frag_held_segment *s)
 {
-    const struct frag_backend_ops *under = m->under->ops;
-
-    if (!under->hold)
+    if (!m->under->ops->hold)
         return FRAG_UNSUPPORTED;
-    m->changes++;
-    meter_announce(m, 0);
-    if (s->is_expandable) {
-        FRAG_TRY(hold_reservation(m, s));
-        return hold_maps(m, s);
-    }
-    FRAG_TRY(under->hold(m->under, s->addr, s->size, FRAG_HOLD_SEGMENT));
-    return book_segment(m, s->addr, s->size);
+    if (!s->is_expandable)
+        return hold(&m->base, s->addr, s->size, FRAG_HOLD_SEGMENT);
+    if (!ranges_at(&m->reservations, s->reservation))
+        FRAG_TRY(hold(&m->base, s->reservation, s->reservation_size,
+                      FRAG_HOLD_RESERVATION));
+    return hold(&m->base, s->addr, s->size, FRAG_HOLD_MAPS);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/arena/arena.h"
+#include "sim/experiments/start.h"
 #include "sim/meter/meter.h"
 #include "sim/replay/replay.h"
 #include "traces/steps/complete.h"
@@ -50,8 +51,8 @@ static void time_parts(const struct frag_device_trace *d, struct step_table *t)
     for (uint64_t i = 0; d->time && i < t->count; i++) {
         struct step_part *p = &t->items[i];
         const uint64_t end = p->to < d->count ? p->to : d->count - 1;
-        const uint64_t from =
-            p->from < d->initial && d->initial < p->to ? d->initial : p->from;
+        const uint64_t first = d->initial < end ? d->initial : end;
+        const uint64_t from = p->from < first ? first : p->from;
 
         p->seconds = (double)(d->time[end] - d->time[from]) * 1e-9;
     }
@@ -71,6 +72,8 @@ struct watcher {
     struct held *held;
     uint64_t part;
     uint64_t calls; /* before this part */
+    bool adopts;    /* the run starts from the recorded layout, which has not
+                       been entered yet */
     frag_size requested, allocated;
 };
 
@@ -120,31 +123,76 @@ static void serve(struct watcher *w, uint64_t i, const struct frag_block *block)
     *h = (struct held){0};
 }
 
+/* Ends the part, and begins the next one if there is one. */
+static void next_part(struct watcher *w)
+{
+    end_part(w, &w->table->items[w->part]);
+    if (w->part < w->table->count)
+        begin_part(w, &w->table->items[w->part]);
+}
+
+/* Enters the blocks of the recorded layout, before the first event that runs.
+ * A block that is pending there is freed already. */
+static void enter_layout(void *user, struct frag_heap *heap)
+{
+    struct watcher *w = user;
+    const struct frag_layout *l = &w->d->recorded.start;
+
+    (void)heap;
+    for (uint64_t i = 0; w->adopts && i < l->block_count; i++)
+        if (l->blocks[i].state == FRAG_ACTIVE_ALLOCATED &&
+            l->blocks[i].slot < w->d->slots)
+            w->held[l->blocks[i].slot].allocated = l->blocks[i].size;
+    for (uint64_t i = 0; w->adopts && i < w->d->initial; i++) {
+        struct held *h = &w->held[w->d->id[i]];
+
+        h->requested = h->allocated ? w->d->bytes[i] : 0;
+        w->requested += h->requested;
+        w->allocated += h->allocated;
+    }
+}
+
+/* Counts what the run holds from its start on, in the parts of the events that
+ * it skips. */
+static void count_layout(struct watcher *w, uint64_t event)
+{
+    struct step_part *p = w->table->items;
+
+    w->adopts = false;
+    meter_settle(&w->meter);
+    raise_to(&p->peak_requested, w->requested);
+    raise_to(&p->peak_allocated, w->allocated);
+    raise_to(&p->peak_reserved, w->meter.reserved);
+    while (event >= w->table->items[w->part].to)
+        next_part(w);
+}
+
 /* The meter holds what the calls of this event did. The first event of a part
  * begins from what the last part left. */
 static void watch(void *user, uint64_t i, const struct frag_block *block)
 {
     struct watcher *w = user;
-    struct step_part *p = &w->table->items[w->part];
     const bool is_alloc = w->d->op[i] == FRAG_ALLOC;
+    struct step_part *p;
 
+    if (w->adopts)
+        count_layout(w, i);
+    p = &w->table->items[w->part];
     serve(w, i, block);
     p->retries += meter_settle(&w->meter) && is_alloc;
     p->ooms += is_alloc && !block;
     raise_to(&p->peak_requested, w->requested);
     raise_to(&p->peak_allocated, w->allocated);
     raise_to(&p->peak_reserved, w->meter.reserved_peak);
-    if (i + 1 < p->to)
-        return;
-    end_part(w, p);
-    if (w->part < w->table->count)
-        begin_part(w, p + 1);
+    if (i + 1 >= p->to)
+        next_part(w);
 }
 
 static enum frag_err replay(const struct step_spec *spec, struct watcher *w,
                             struct frag_error *e)
 {
-    const struct frag_replay_watch watching = {.user = w, .done = watch};
+    const struct frag_replay_watch watching = {
+        .user = w, .opened = enter_layout, .done = watch};
     struct frag_run run;
 
     FRAG_TRY(frag_replay(
@@ -154,6 +202,7 @@ static enum frag_err replay(const struct step_spec *spec, struct watcher *w,
             .prepared = spec->policy,
             .mem = &w->meter.base,
             .check = cell_is_checked(spec->settings, spec->policy->policy),
+            .adopt_start = w->adopts,
             .repeat = 1,
             .progress = spec->progress,
             .user = spec->user,
@@ -164,10 +213,10 @@ static enum frag_err replay(const struct step_spec *spec, struct watcher *w,
     return FRAG_OK;
 }
 
-static enum frag_err measure(const struct step_spec *spec, struct step_table *t,
-                             struct frag_error *e)
+static enum frag_err measure(const struct step_spec *spec, bool adopts,
+                             struct step_table *t, struct frag_error *e)
 {
-    struct watcher w = {.d = spec->device, .table = t};
+    struct watcher w = {.d = spec->device, .table = t, .adopts = adopts};
     struct frag_backend *arena;
     enum frag_err err;
 
@@ -191,6 +240,8 @@ enum frag_err step_table_make(const struct step_spec *spec,
 {
     const struct frag_device_trace *d = spec->device;
     const uint64_t died = frag_fatal_request(d);
+    const bool adopts =
+        start_is_adoptable(d, spec->policy->policy, spec->capacity);
     struct step_table t = {0};
     enum frag_err err;
 
@@ -198,7 +249,9 @@ enum frag_err step_table_make(const struct step_spec *spec,
                              spec->mark, &t.steps, e));
     err = cut(d, &t, e);
     if (err == FRAG_OK)
-        err = measure(spec, &t, e);
+        err = measure(spec, adopts, &t, e);
+    if (adopts && err == FRAG_UNSUPPORTED)
+        err = measure(spec, false, &t, e);
     time_parts(d, &t);
     if (err == FRAG_OK)
         *out = t;
