@@ -433,6 +433,8 @@ const struct verb verb_sweep = {
         "the end and in the attribute `missing' of the file, and the exit "
         "code is that of the first error (3 for a malformed trace, 4 for a "
         "trace that does not exist).\n\n"
+        "Each distinct note of the cells is printed once, with the number of "
+        "its cells; JSON has these notes in `cell_notes'.\n\n"
         "The memory is at most 32 MiB, plus that of the open traces and of "
         "the running cells. An open trace needs 96 bytes for each event; "
         "while it is read, 6 times the size of its file, or 32 times if the "

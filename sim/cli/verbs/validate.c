@@ -408,7 +408,9 @@ const struct verb verb_validate = {
              "was recorded: each segment event, each address, each OOM, each "
              "block of the final snapshot, and the counters of memory_stats "
              "if there is a file of them. The exit code is 1 if anything "
-             "differs, or if a device has nothing to compare.",
+             "differs, or if a device has nothing to compare. If the keys of "
+             "the snapshot show a release of PyTorch that places otherwise, "
+             "the replay follows its rules, and a note says so.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
     .size = sizeof(struct values),
