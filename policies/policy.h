@@ -158,11 +158,14 @@ struct frag_error;
 
 /* A policy. All function members except alloc and free may be NULL. */
 struct frag_policy {
-    const char *name;                /* the file's name; the word after -p */
-    const char *summary;             /* one line for `fragsim policies` */
-    const char *source;              /* where the rule was first described */
-    unsigned needs;                  /* FRAG_NEEDS_* */
-    size_t state_size;               /* bytes */
+    const char *name;    /* the file's name; the word after -p */
+    const char *summary; /* one line for `fragsim policies` */
+    const char *source;  /* where the rule was first described */
+    const char *assumes; /* what a run assumes that no trace shows, and the
+                            range of it; one sentence without a full stop, part
+                            of the notes of each run. NULL: nothing */
+    unsigned needs;      /* FRAG_NEEDS_* */
+    size_t state_size;   /* bytes */
     const struct frag_param *params; /* ended by a NULL name; NULL if none */
 
     /* For a policy whose parameters have a grammar of their own. configure
@@ -232,7 +235,7 @@ struct frag_policy {
  * target_link_libraries(mine PRIVATE fragsim::fragsim). Run it with
  * `fragsim replay -p ./libmine.so:PARAMS`. tests/plugin is an example. */
 enum {
-    FRAG_POLICY_ABI = 3, /* rises when this header, or a header that it
+    FRAG_POLICY_ABI = 4, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin
                             that is already compiled */
 };

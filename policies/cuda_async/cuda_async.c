@@ -5,40 +5,41 @@
  * C++ Programming Guide, "Stream Ordered Memory Allocator"): the release
  * threshold, 0 by default, and three ways for a stream to reuse memory that
  * another stream has freed. All other rules come from measurements:
- * cuMemPoolGetAttribute and the addresses of small scripts on an H200, driver
- * 580.159.04 (CUDA 13.0). Other drivers may differ.
+ * cuMemPoolGetAttribute and the addresses of small scripts on an H200, and the
+ * size of the pool after each request of 20 recordings on an H100, both with
+ * driver 580.159.04 (CUDA 13.0). Other drivers may differ.
  *
- * Measured: requests are rounded up to 512 bytes. Blocks lie in one address
+ * Blocks: requests are rounded up to 512 bytes. Blocks lie in one address
  * space. A block gets the low part of the smallest hole that fits, among equals
- * of the one that became a hole first. Holes of which all pages have memory
- * come before all others, also if they are larger. If no hole fits, the block
- * goes to the end. Memory is mapped in pages of 32 MiB where a block lacks it:
- * whole free pages of other holes are remapped before new pages are created. A
- * freed block merges with its free neighbours; the result counts as a new
- * hole, and so does the remainder of a hole that was split. With a
- * synchronization after every free, every change of the pool's size is as on an
- * H100 (driver 580.159.04) in 40 of 40 replays of recordings. When the client
- * synchronizes, whole free pages are released, the highest first, while the
- * pool holds more than the threshold.
+ * of the one that became a hole first. If no hole fits, the block goes to the
+ * end. Memory is mapped in pages of 32 MiB where a block lacks it: whole free
+ * pages, the highest first, are remapped before new pages are created. When the
+ * client synchronizes, whole free pages are released, the highest first, while
+ * the pool holds more than the threshold.
  *
- * Streams: a hole serves the stream that freed it. It serves another stream
- * once the work before the free is known to be done (`opportunistic`), and
- * after a synchronization. When the device refuses more memory, it serves
- * another stream even earlier, by a wait of that stream (`internal`);
- * measurements show that the driver grows first. A trace does not show when
- * work is done: with `opportunistic` the work counts as done at the free. A
- * trace does not show the events between streams either, so the third way is
- * not modelled. Nor does it show when the client synchronized: a trim is a
- * synchronization, and `sync` is an assumed number of requests between two
- * others.
+ * Holes: a freed block is a hole of the stream that freed it, and merges with
+ * that stream's holes beside it. The stream may reuse it at once, but it is
+ * neither remapped nor merged with other holes before it is common. A request
+ * looks into the holes of its own stream; into common holes of which all pages
+ * have memory; and, with `opportunistic`, into the holes of other streams whose
+ * work is done. Only if all of them fail does the driver look which work is
+ * done: it makes those holes common, the newest first, merges them, and takes
+ * any common hole that fits. So a program that never synchronizes holds more,
+ * up to 1.7 times as much. A synchronization makes all holes common, the oldest
+ * first. A merged hole counts as a new one, and so does the remainder of a hole
+ * that was split. When the device refuses more memory, holes of other streams
+ * whose work is not done are used as well, by a wait (`internal`).
  *
- * Our choice, where measurements show nothing: pages are remapped from the
- * largest hole, its high end first. The policy ignores pools.
+ * With a synchronization after every free, and without any on an idle device,
+ * the peak is as on the H100 in 60 of 60 replays of recordings; the size of the
+ * pool changes at the same requests in 40 of 40 and in 19 of 20.
  *
- * Without a synchronization the real pool holds more, up to 1.7 times as much,
- * because it does not know what is done: memory of a free whose completion it
- * has not seen is neither remapped nor merged. How much depends on the program
- * and on how far the host runs ahead of the device; a trace shows neither.
+ * Assumed, because no trace shows it: when the work before a free is done,
+ * which is `run_ahead` requests after it (0: an idle device), and when the
+ * client synchronized: a trim is a synchronization, and `sync` is a number of
+ * requests between two others. A trace does not show the events between streams
+ * either, so reuse that follows from them is not modelled. The policy ignores
+ * pools.
  */
 #include "policies/cuda_async/state.h"
 #include "policies/mechanism/segments.h"
@@ -81,14 +82,15 @@ static void drop_record(struct cuda_async *p, struct async_block *t)
 }
 
 /* Turns a block that is in no set into a new hole of `home`, merged with
- * neighbours in the same holes. */
+ * neighbours in the same holes. A merged hole was freed when the youngest of
+ * its parts was. */
 static void add_hole(struct cuda_async *p, struct async_block *t,
                      struct async_holes *home)
 {
     struct async_block *below = t->below, *above = t->above;
 
     if (below && below->home == home) {
-        cuda_async_unfile(below);
+        cuda_async_unfile(p, below);
         t->addr = below->addr;
         t->node.size += below->node.size;
         drop_record(p, below);
@@ -100,7 +102,7 @@ static void add_hole(struct cuda_async *p, struct async_block *t,
         return;
     }
     if (above->home == home) {
-        cuda_async_unfile(above);
+        cuda_async_unfile(p, above);
         t->node.size += above->node.size;
         drop_record(p, above);
     }
@@ -134,7 +136,7 @@ static struct async_block *use_low(struct cuda_async *p, struct async_block *t,
 
     if (t == p->end)
         return split_low(p, t, size);
-    cuda_async_unfile(t);
+    cuda_async_unfile(p, t);
     if (t->node.size > size) {
         used = split_low(p, t, size);
         t->node.addr = ++p->ages;
@@ -143,31 +145,20 @@ static struct async_block *use_low(struct cuda_async *p, struct async_block *t,
     return used;
 }
 
-/* The better of the best fits of a stream's own and the common set. */
-static struct async_block *best_of(const struct free_set *own,
-                                   const struct free_set *common,
-                                   frag_size size)
+static struct async_block *fit(const struct free_set *set, frag_size size)
 {
-    struct free_node *mine = free_set_fit(own, size);
-    struct free_node *other = free_set_fit(common, size);
-
-    if (!mine || (other && other->size < mine->size))
-        mine = other;
-    return (struct async_block *)mine;
+    return (struct async_block *)free_set_fit(set, size);
 }
 
-/* The smallest hole that fits, that the stream may use, and all of which has
- * memory, else the smallest one that fits, else the end; NULL: no room. */
-static struct async_block *
-choose(struct cuda_async *p, const struct async_holes *holes, frag_size size)
+/* The smaller of two holes, of equals the older one; either may be NULL. */
+static struct async_block *smaller_of(struct async_block *a,
+                                      struct async_block *b)
 {
-    struct async_block *t = best_of(&holes->backed, &p->common.backed, size);
-
-    if (!t)
-        t = best_of(&holes->partial, &p->common.partial, size);
-    if (!t && p->end->node.size >= size)
-        return p->end;
-    return t;
+    if (!a || !b)
+        return a ? a : b;
+    if (a->node.size != b->node.size)
+        return a->node.size < b->node.size ? a : b;
+    return a->node.addr < b->node.addr ? a : b;
 }
 
 /* ---- streams ---- */
@@ -178,8 +169,6 @@ static struct async_holes *holes_of(struct cuda_async *p, frag_stream stream)
 {
     struct async_holes *h = p->streams;
 
-    if (p->opportunistic)
-        return &p->common;
     while (h && h->stream != stream)
         h = h->next;
     if (h)
@@ -193,26 +182,78 @@ static struct async_holes *holes_of(struct cuda_async *p, frag_stream stream)
     return h;
 }
 
-static struct async_block *first_hole(const struct async_holes *h)
+/* Whether the driver may know that the work before the free is done. */
+static bool is_done(const struct cuda_async *p, const struct async_block *t)
 {
-    struct free_node *n = free_set_first(&h->backed);
-
-    return (struct async_block *)(n ? n : free_set_first(&h->partial));
+    return p->opportunistic && p->made - t->freed >= p->run_ahead;
 }
 
-/* Makes all holes common; true if at least one was not. */
+/* Makes the holes of streams common whose work is done, the newest first. */
+static void share_done(struct cuda_async *p)
+{
+    struct async_block *t = p->newest, *older;
+
+    for (; t; t = older) {
+        older = t->older;
+        if (!is_done(p, t))
+            continue;
+        cuda_async_unfile(p, t);
+        add_hole(p, t, &p->common);
+    }
+}
+
+/* Makes the holes of all streams common, the oldest first; true if there was
+ * one. */
 static bool share_all(struct cuda_async *p)
 {
-    struct async_block *n;
+    struct async_block *t;
     bool any = false;
 
-    for (struct async_holes *h = p->streams; h; h = h->next)
-        while ((n = first_hole(h)) != NULL) {
-            cuda_async_unfile(n);
-            add_hole(p, n, &p->common);
-            any = true;
-        }
+    while ((t = p->oldest) != NULL) {
+        cuda_async_unfile(p, t);
+        add_hole(p, t, &p->common);
+        any = true;
+    }
     return any;
+}
+
+/* The best fit in the holes of other streams whose work is done. */
+static struct async_block *fit_of_others(const struct cuda_async *p,
+                                         const struct async_holes *own,
+                                         frag_size size)
+{
+    struct async_block *best = NULL;
+
+    for (const struct async_holes *h = p->streams; h; h = h->next) {
+        struct async_block *t = h == own ? NULL : fit(&h->backed, size);
+
+        while (t && !is_done(p, t))
+            t = (struct async_block *)free_set_after(&h->backed, &t->node);
+        best = smaller_of(best, t);
+    }
+    return best;
+}
+
+/* The free block that serves a request; NULL: no room. The first place that has
+ * one counts: the stream's own holes, common holes with memory, holes of other
+ * streams. If there is none, the driver looks which work is done, and takes any
+ * common hole, else the end. */
+static struct async_block *choose(struct cuda_async *p,
+                                  const struct async_holes *own, frag_size size)
+{
+    struct async_block *t = fit(&own->backed, size);
+
+    if (!t)
+        t = fit(&p->common.backed, size);
+    if (!t)
+        t = fit_of_others(p, own, size);
+    if (t)
+        return t;
+    share_done(p);
+    t = smaller_of(fit(&p->common.backed, size), fit(&p->common.partial, size));
+    if (!t && p->end->node.size >= size)
+        t = p->end;
+    return t;
 }
 
 /* Models a synchronization of the client. */
@@ -237,7 +278,7 @@ static enum frag_err place(struct frag_heap *heap, struct async_holes *holes,
 
     if (!t)
         return FRAG_OOM;
-    FRAG_TRY(cuda_async_back(heap, holes, t->addr, size));
+    FRAG_TRY(cuda_async_back(heap, t->addr, size));
     *out = use_low(p, t, size);
     return FRAG_OK;
 }
@@ -262,6 +303,7 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
     err = place(heap, holes, size, &t);
     if (err == FRAG_OOM && p->internal && share_all(p))
         err = place(heap, holes, size, &t);
+    p->made++;
     if (err != FRAG_OK)
         return err;
     t->owner = holes;
@@ -272,9 +314,11 @@ static enum frag_err cuda_async_alloc(struct frag_heap *heap,
 static void cuda_async_free(struct frag_heap *heap,
                             const struct frag_block *block)
 {
+    struct cuda_async *p = heap->state;
     struct async_block *t = block->node;
 
-    add_hole(heap->state, t, t->owner);
+    t->freed = p->made;
+    add_hole(p, t, t->owner);
 }
 
 static enum frag_err cuda_async_freed_on(struct frag_heap *heap,
@@ -342,13 +386,22 @@ static const struct frag_param params[] = {
                 "is a synchronization",
     },
     {
+        .name = "run_ahead",
+        .kind = FRAG_PARAM_NUMBER,
+        .offset = offsetof(struct cuda_async, run_ahead),
+        .init = "0",
+        .min = 0,
+        .max = 0x1p53,
+        .help = "requests after a free until its work is done; 0: the device "
+                "is idle; 1000000: only a synchronization ends it",
+    },
+    {
         .name = "opportunistic",
         .kind = FRAG_PARAM_SWITCH,
         .offset = offsetof(struct cuda_async, opportunistic),
         .init = "yes",
-        .help =
-            "a freed block serves other streams at once: its work counts as "
-            "done",
+        .help = "look which work is done: its blocks serve other streams, and "
+                "their pages are remapped",
     },
     {
         .name = "internal",
@@ -375,6 +428,10 @@ const struct frag_policy frag_policy_cuda_async = {
     .summary = "cudaMallocAsync: pages of 32 MiB, remapped under best fit",
     .source = "not public; CUDA C++ Programming Guide, and measured on an "
               "H200, driver 580.159",
+    .assumes = "a trace shows neither when the device had done the work before "
+               "a free (run_ahead) nor when the program synchronized (sync); "
+               "the range is that of sync=1 and of run_ahead from 0, an idle "
+               "device, to 1000000, no work is ever done",
     .needs = FRAG_NEEDS_VMM,
     .state_size = sizeof(struct cuda_async),
     .params = params,

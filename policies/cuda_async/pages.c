@@ -92,16 +92,35 @@ static bool has_memory(const struct cuda_async *p, const struct async_block *t)
     return true;
 }
 
+/* Links a hole of a stream as the newest one. */
+static void link_newest(struct cuda_async *p, struct async_block *t)
+{
+    t->newer = NULL;
+    t->older = p->newest;
+    *(p->newest ? &p->newest->newer : &p->oldest) = t;
+    p->newest = t;
+}
+
+static void unlink_aged(struct cuda_async *p, struct async_block *t)
+{
+    *(t->older ? &t->older->newer : &p->oldest) = t->newer;
+    *(t->newer ? &t->newer->older : &p->newest) = t->older;
+}
+
 void cuda_async_file(struct cuda_async *p, struct async_block *t,
                      struct async_holes *home)
 {
     t->home = home;
+    if (home != &p->common)
+        link_newest(p, t);
     t->is_backed = has_memory(p, t);
     free_set_insert(t->is_backed ? &home->backed : &home->partial, &t->node);
 }
 
-void cuda_async_unfile(struct async_block *t)
+void cuda_async_unfile(struct cuda_async *p, struct async_block *t)
 {
+    if (t->home != &p->common)
+        unlink_aged(p, t);
     free_set_remove(t->is_backed ? &t->home->backed : &t->home->partial,
                     &t->node);
     t->home = NULL;
@@ -113,7 +132,7 @@ static void refile(struct cuda_async *p, struct async_block *t)
 
     if (!home || has_memory(p, t) == t->is_backed)
         return;
-    cuda_async_unfile(t);
+    cuda_async_unfile(p, t);
     cuda_async_file(p, t, home);
 }
 
@@ -121,9 +140,8 @@ static void refile(struct cuda_async *p, struct async_block *t)
 
 /* The pages that a new block needs. */
 struct async_need {
-    size_t first, last;              /* pages that it touches, both included */
-    size_t missing;                  /* those of them without memory */
-    const struct async_holes *holes; /* of the requesting stream */
+    size_t first, last;   /* pages that it touches, both included */
+    size_t missing;       /* those of them without memory */
     bool is_counted_only; /* count the free pages, do not unmap them */
 };
 
@@ -146,47 +164,41 @@ static size_t collect_pages(struct frag_heap *heap,
     return collected;
 }
 
-/* Likewise from a set of holes, the largest hole first. A hole that loses a
- * page moves to another set. */
-static size_t collect_from_set(struct frag_heap *heap,
-                               const struct async_need *need,
-                               const struct free_set *set, size_t most)
+/* The highest common hole below `addr` that is as large as a page, or NULL. Few
+ * holes are that large, so this search is cheaper than a walk over all blocks.
+ */
+static struct async_block *large_hole_below(const struct cuda_async *p,
+                                            frag_addr addr)
 {
-    struct free_node *n = free_set_last(set);
-    size_t collected = 0;
+    const struct free_set *sets[] = {&p->common.backed, &p->common.partial};
+    struct async_block *highest = NULL;
 
-    while (n && collected < most) {
-        struct async_block *t = (struct async_block *)n;
+    for (size_t i = 0; i < 2; i++) {
+        struct free_node *n = free_set_last(sets[i]);
 
-        n = free_set_before(set, n);
-        collected += collect_pages(heap, need, t, most - collected);
-        refile(heap->state, t);
+        for (; n && n->size >= p->page; n = free_set_before(sets[i], n)) {
+            struct async_block *t = (struct async_block *)n;
+
+            if (t->addr < addr && (!highest || t->addr > highest->addr))
+                highest = t;
+        }
     }
-    return collected;
+    return highest;
 }
 
-static size_t collect_from_holes(struct frag_heap *heap,
-                                 const struct async_need *need,
-                                 const struct async_holes *holes, size_t most)
-{
-    const size_t collected =
-        collect_from_set(heap, need, &holes->partial, most);
-
-    return collected +
-           collect_from_set(heap, need, &holes->backed, most - collected);
-}
-
-/* Likewise from all free blocks that the stream may use. */
+/* Likewise from the end and all common holes, the highest first. A hole that
+ * loses a page moves to another set. */
 static size_t collect_anywhere(struct frag_heap *heap,
                                const struct async_need *need, size_t most)
 {
     struct cuda_async *p = heap->state;
-    size_t collected = collect_pages(heap, need, p->end, most);
+    size_t collected = 0;
 
-    collected += collect_from_holes(heap, need, need->holes, most - collected);
-    if (need->holes != &p->common)
-        collected +=
-            collect_from_holes(heap, need, &p->common, most - collected);
+    for (struct async_block *t = p->end; t && collected < most;
+         t = large_hole_below(p, t->addr)) {
+        collected += collect_pages(heap, need, t, most - collected);
+        refile(p, t);
+    }
     return collected;
 }
 
@@ -215,15 +227,13 @@ static enum frag_err find_pages(struct frag_heap *heap, struct async_need *need)
     return p->spares < need->missing ? FRAG_DEVICE : FRAG_OK;
 }
 
-enum frag_err cuda_async_back(struct frag_heap *heap,
-                              const struct async_holes *holes, frag_addr addr,
+enum frag_err cuda_async_back(struct frag_heap *heap, frag_addr addr,
                               frag_size size)
 {
     struct cuda_async *p = heap->state;
     struct async_need need = {
         .first = (size_t)((addr - p->base) / p->page),
         .last = (size_t)((addr + size - 1 - p->base) / p->page),
-        .holes = holes,
     };
 
     FRAG_TRY(reserve_entries(p, need.last + 1));

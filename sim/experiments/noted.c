@@ -80,6 +80,9 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
     out->count += *out->texts[0] != '\0';
     note_run(on, out->texts[out->count]);
     out->count += *out->texts[out->count] != '\0';
+    if (on->policy->policy->assumes)
+        snprintf(out->texts[out->count++], RELEASE_NOTE, "%s",
+                 on->policy->policy->assumes);
     return FRAG_OK;
 }
 
