@@ -170,8 +170,9 @@ static const struct picture pictures[] = {
     {"cuda_async", ROOM, "a4 b4 c4 d1 -a e5 -c f4",   "bbbb|ffff|deee|ee.."},
     {"cuda_async", ROOM, "a4 b4 c8 d1 -a e8 -c f4",
      "bbbb|ffff|....|deee|eeee|e..."},
-    /* Pages come from the largest hole, of equals from the highest; from the
-     * high end of a hole. */
+    /* The highest pages are remapped first, whatever hole they are in. */
+    {"cuda_async", ROOM, "a8 b4 c4 d4 e4 f4 -a -c -e g9",
+     "....|bbbb|dddd|ffff|gggg|gggg|g..."},
     {"cuda_async", ROOM, "a4 b4 c4 d4 e4 f4 -a -c -e g5",
      "....|bbbb|dddd|ffff|gggg|g..."},
     {"cuda_async", ROOM, "a8 b4 c8 d4 -a -c e9",
@@ -189,10 +190,39 @@ static const struct picture pictures[] = {
     {"cuda_async:opportunistic=no", 8, "a4@0 b4@1 -a -b c8@2", "cccc|cccc"},
     {"cuda_async:opportunistic=no,internal=no", 4, "a4@0 -a@1 b4@1", "bbbb"},
     {"cuda_async:opportunistic=no,internal=no", 4, "a4@0 -a@1 b4@0", "...."},
-    /* The tighter of a stream's own and a common hole, of equals its own. */
-    {"cuda_async:opportunistic=no", ROOM, "a2 b2 c2 d2 -a ! -c e2", "..bb|eedd"},
-    {"cuda_async:opportunistic=no", ROOM, "a2 b2 c3 d1 -a ! -c e2", "eebb|...d"},
-    {"cuda_async:opportunistic=no", ROOM, "a3 b1 c2 d2 -a ! -c e2", "...b|eedd"},
+    /* A stream's own holes come first, also if a common one is tighter. */
+    {"cuda_async", ROOM, "a2 b2 c2 d2 -a ! -c e2",    "..bb|eedd"},
+    {"cuda_async", ROOM, "a2 b2 c3 d1 -a ! -c e2",    "..bb|ee.d"},
+    {"cuda_async:opportunistic=no", ROOM, "a2 b2 c3 d1 -a ! -c e2", "..bb|ee.d"},
+    /* Common holes with memory come before those of other streams. */
+    {"cuda_async", ROOM, "a2@1 b2@1 c3@2 d1@2 -c ! -a e2@3", "..bb|ee.d"},
+    {"cuda_async", ROOM, "a4@1 b4@1 -a c2@2 d4@2",    "cc..|bbbb|dddd"},
+    /* Holes merge across streams and with common ones only if no hole fits. */
+    {"cuda_async", ROOM, "a2 b2 c4 -a ! -b d4",       "dddd|cccc"},
+    {"cuda_async", ROOM, "a2 b2 c4 -a ! -b d2 e2",    "eedd|cccc"},
+    {"cuda_async", ROOM, "a2 b2 c1 d3 e3 f1 -a ! -b -e g2 h3", "..gg|cddd|hhhf"},
+    /* Then they become common, the newest first; at a synchronization, the
+     * oldest first. */
+    {"cuda_async", ROOM, "a2 b1 c2 d3 -a -c e3 f2",   "..bf|fddd|eee."},
+    {"cuda_async", ROOM, "a2 b1 c2 d3 -a -c ! f2",    "ffb.|.ddd"},
+    /* Work that is not done: no merge, no remap, no other stream. */
+    {"cuda_async:run_ahead=1000000", ROOM, "a2 b2 c4 -a ! -b d4", "....|cccc|dddd"},
+    {"cuda_async:run_ahead=1000000", ROOM, "a2 b2 c4 -a -b d4", "dddd|cccc"},
+    {"cuda_async", ROOM, "a4 b4 -a c8",               "bbbb|cccc|cccc"},
+    {"cuda_async:run_ahead=1000000", ROOM, "a4 b4 -a c8", "....|bbbb|cccc|cccc"},
+    {"cuda_async:run_ahead=1", ROOM, "a4@0 -a b4@1",  "....|bbbb"},
+    {"cuda_async:run_ahead=1", ROOM, "a4@0 b4@0 -a c4@0 -b d4@0 e4@1",
+     "cccc|dddd|eeee"},
+    {"cuda_async:run_ahead=1", ROOM, "a4@0 b4@0 -a -b c4@2 d4@1", "dddd|....|cccc"},
+    {"cuda_async:run_ahead=1", ROOM, "a2 b2 c4 d4 -a ! -b -d e4 f4", "ffff|cccc|eeee"},
+    {"cuda_async:run_ahead=2", ROOM, "a2 b2 c4 d4 -a ! -b -d e4 f4",
+     "....|cccc|eeee|ffff"},
+    /* The merged hole is done when its youngest part is. */
+    {"cuda_async:run_ahead=1", ROOM, "a4@0 b4@0 c1@2 -a d1@2 -b e4@1",
+     "....|....|cdee|ee.."},
+    /* A tighter hole whose work is not done is passed over. */
+    {"cuda_async:run_ahead=1", ROOM, "a4@0 b4@0 c3@0 d1@0 -a e1@2 -c f3@1",
+     "fff.|bbbb|...d|e..."},
     /* Trim: whole pages, whosever. */
     {"cuda_async", ROOM, "a4 b4 -a !",                "bbbb"},
     {"cuda_async", ROOM, "a2 b4 -b !",                "aa.."},

@@ -153,6 +153,35 @@ static void blocks_of_cuda_async_that_are_not_right_are_found(void **state)
     canvas_close(&canvas);
 }
 
+static void ages_of_cuda_async_that_are_not_right_are_found(void **state)
+{
+    struct cuda_async *p;
+    struct async_block *a, *c;
+
+    (void)state;
+    open_pool("cuda_async:page=2MiB", FRAG_MIB / 2, "a2 b1 c1 d1 -a -c");
+    p = canvas.heap.state;
+    a = p->oldest;
+    c = p->newest;
+    DAMAGE(c->older, NULL, check_async(),
+           "the list of the streams' holes is not linked");
+    DAMAGE(a->node.addr, 1000, check_async(),
+           "the streams' holes are not in the order of their ages");
+    DAMAGE(p->newest, a, check_async(),
+           "the newest hole is not the last of the list");
+    a->newer = NULL;
+    p->newest = a;
+    assert_string_equal(check_async(), "the list has not all holes of streams");
+    a->newer = c;
+    p->newest = c;
+    p->streams->partial.bins[0] = &a->node;
+    p->streams->partial.used[0] = 1;
+    assert_string_equal(check_async(), "a stream's hole has no memory");
+    p->streams->partial.used[0] = 0;
+    p->streams->partial.bins[0] = NULL;
+    canvas_close(&canvas);
+}
+
 /* ---- RMM's pool ---- */
 
 static const char *check_pool(void)
@@ -197,6 +226,7 @@ int main(void)
         cmocka_unit_test(the_lists_of_vma_that_are_not_right_are_found),
         cmocka_unit_test(a_tree_of_vma_that_lacks_a_chunk_is_found),
         cmocka_unit_test(blocks_of_cuda_async_that_are_not_right_are_found),
+        cmocka_unit_test(ages_of_cuda_async_that_are_not_right_are_found),
         cmocka_unit_test(blocks_of_a_pool_that_are_not_right_are_found),
     };
 

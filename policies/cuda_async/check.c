@@ -62,9 +62,29 @@ static const char *check_holes(const struct cuda_async *p,
     CHECK_ALL(free_set_check(&p->common.partial, &p->common, &kept));
     for (const struct async_holes *h = p->streams; h; h = h->next) {
         CHECK_ALL(free_set_check(&h->backed, h, &kept));
-        CHECK_ALL(free_set_check(&h->partial, h, &kept));
+        CHECK(!free_set_first(&h->partial), "a stream's hole has no memory");
     }
     CHECK(met_are_equal(free, &kept), "the holes are not the free blocks");
+    return NULL;
+}
+
+/* The holes of streams, from the oldest to the newest. */
+static const char *check_ages(const struct cuda_async *p)
+{
+    const struct async_block *older = NULL;
+    size_t listed = 0;
+
+    for (const struct async_block *t = p->oldest; t; older = t, t = t->newer) {
+        CHECK(t->older == older && t->home && t->home != &p->common,
+              "the list of the streams' holes is not linked");
+        CHECK(!older || older->node.addr < t->node.addr,
+              "the streams' holes are not in the order of their ages");
+        listed++;
+    }
+    CHECK(p->newest == older, "the newest hole is not the last of the list");
+    for (const struct async_block *t = p->end; t; t = t->below)
+        listed -= t->home && t->home != &p->common;
+    CHECK(!listed, "the list has not all holes of streams");
     return NULL;
 }
 
@@ -77,6 +97,7 @@ const char *cuda_async_check(const struct frag_heap *heap)
     if (p->base)
         CHECK_ALL(check_blocks(p, &free));
     CHECK_ALL(check_holes(p, &free));
+    CHECK_ALL(check_ages(p));
     for (size_t i = 0; i < p->known; i++)
         pages += p->phys[i] != 0;
     CHECK(pages == p->pages, "`pages` is not those that are mapped or spare");
