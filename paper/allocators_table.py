@@ -8,7 +8,6 @@ with the policy of the same allocator, and writes allocators.md beside this file
 tests/check_allocators.py compares the same rows one by one.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
-import csv
 import importlib.util
 import json
 import lzma
@@ -36,6 +35,8 @@ SHOWN = [
      "rmm_binning:smallest=256KiB,largest=4MiB"),
     ("cupy", "CuPy", "cupy"),
     ("async", "driver's pool, synchronized", "cuda_async:sync=1"),
+    ("async_keep", "driver's pool, never synchronized",
+     "cuda_async:threshold=inf"),
     ("jax", "JAX", "bfc"),
 ]
 KINDS = [("sync", "after every free"), ("every100", "every 100 requests"),
@@ -137,24 +138,43 @@ def write_recordings(found, out):
         print("| " + " | ".join(cells) + " |", file=out)
 
 
-def write_run_ahead(found, out):
-    path = os.path.join(HERE, "data", "run_ahead.csv")
-    with open(path, encoding="utf-8") as file:
-        device = file.readline().strip("# \n")
-        rows = list(csv.DictReader(file))
-    peaks = {(r["kind"], r["trace"]): int(r["reserved_high_bytes"])
-             for r in rows}
+def ratios_cell(ratios):
+    return f"{geometric(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}"
+
+
+def write_run_ahead(streams, out):
+    rows, device = CHECK.run_ahead_rows()
+    traces = sorted({trace for _, trace in rows})
+    peaks = CHECK.run_ahead_peaks(streams, traces)
+    synchronized = CHECK.RANGE[0]
     print(f"Measured by {device.rsplit('; ', maxsplit=1)[-1]} on "
           f"{device.rsplit('; ', maxsplit=1)[0]}.\n", file=out)
-    print("| synchronized | over the simulated pool: mean, least to most | "
-          "equal to it |", file=out)
-    print("|---|---|---|", file=out)
+    print("| synchronized | real over `" + synchronized + "`: mean, least to "
+          "most | over the default | over the best model | equal to it | "
+          "within the range |", file=out)
+    print("|---|---|---|---|---|---|", file=out)
     for kind, heading in KINDS:
-        ratios = [peaks[kind, trace] / row[2][0]
-                  for trace, row in found["async"].items()]
-        print(f"| {heading} | {geometric(ratios):.3f}, {min(ratios):.3f} to "
-              f"{max(ratios):.3f} | {sum(r == 1 for r in ratios)} of "
-              f"{len(ratios)} |", file=out)
+        best = CHECK.RUN_AHEAD[kind][0]
+        real = [rows[kind, trace] for trace in traces]
+        over = {policy: [r / peaks[policy][t] for r, t in zip(real, traces)]
+                for policy in peaks}
+        within = sum(min(over[p][i] for p in CHECK.RANGE) <= 1 <=
+                     max(over[p][i] for p in CHECK.RANGE)
+                     for i in range(len(traces)))
+        print(f"| {heading} | {ratios_cell(over[synchronized])} | "
+              f"{ratios_cell(over['cuda_async'])} | "
+              f"{ratios_cell(over[best])} (`{best}`) | "
+              f"{sum(r == 1 for r in over[best])} of {len(traces)} | "
+              f"{within} of {len(traces)} |", file=out)
+    print("\n| recording | " + " | ".join(
+        f"`{p.partition(':')[2]}`" for p in CHECK.RANGE) + " | range |",
+        file=out)
+    print("|---" * (len(CHECK.RANGE) + 2) + "|", file=out)
+    for trace in traces:
+        least = peaks[synchronized][trace]
+        cells = [peaks[p][trace] / least for p in CHECK.RANGE]
+        print(f"| `{trace}` | " + " | ".join(f"{c:.2f}" for c in cells) +
+              f" | {span(cells, 1)} |", file=out)
 
 
 HEAD = """# Real allocators and their policies
@@ -179,14 +199,32 @@ streams in the order of the addresses of their events, which no trace holds; one
 DRIVER = """
 ## How far the host runs ahead of the driver's pool
 
-With a synchronization after every free, the simulated pool is equal to the real one
-in every change of its size. Without one, the real pool holds more: it neither merges
-nor remaps memory of a free whose completion it has not seen. How much more depends
-on how often the program synchronizes and on how far the device is behind, which no
-trace holds. So `cuda_async` is exact for a program that synchronizes often, and a
-lower estimate for others; `cuda_async:sync=N` assumes a synchronization after every
-N requests.
+A stream may reuse at once what it has freed. The driver remaps that memory, and
+merges it with what was freed earlier, only after a synchronization or when a request
+finds no hole; then it looks which work is done. So a program that synchronizes often
+holds less than one that does not, and what the second one holds depends on how far
+the device is behind the host. No trace shows either. `cuda_async` takes both as
+parameters: `sync=N`, a synchronization after every N requests, and `run_ahead=N`,
+work that is done N requests after its free. The default is a program that never
+synchronizes on an idle device (`run_ahead=0`): it is exact there, and the best single
+estimate where the device is little behind. The range is that of
+""" + ", ".join(f"`{p}`" for p in CHECK.RANGE) + """.
+A device that is further behind does not mean more memory in every program: memory
+that the driver has not looked at merges with itself, and is split less.
+
 """
+
+
+def write(found, streams):
+    page = os.path.join(HERE, "allocators.md")
+    with open(page, "w", encoding="utf-8") as out:
+        print(HEAD, file=out)
+        write_summary(found, out)
+        print(CUPY, file=out)
+        print("## Each recording: real / simulated\n", file=out)
+        write_recordings(found, out)
+        print(DRIVER, file=out, end="")
+        write_run_ahead(streams, out)
 
 
 def main():
@@ -197,16 +235,9 @@ def main():
     with lzma.open(path, "rt") as file:
         rows = [json.loads(line) for line in file]
     with tempfile.TemporaryDirectory() as folder:
-        found = gather(rows, CHECK.Streams(folder))
-    page = os.path.join(HERE, "allocators.md")
-    with open(page, "w", encoding="utf-8") as out:
-        print(HEAD, file=out)
-        write_summary(found, out)
-        print(CUPY, file=out)
-        print("## Each recording: real / simulated\n", file=out)
-        write_recordings(found, out)
-        print(DRIVER, file=out)
-        write_run_ahead(found, out)
+        streams = CHECK.Streams(folder)
+        found = gather(rows, streams)
+        write(found, streams)
     return 0
 
 

@@ -10,10 +10,16 @@ the events of segments, the first refused request. The script prints N of M for
 each allocator, and the first cause of each miss. It fails if an allocator agrees
 in fewer rows than the table ALLOCATORS states.
 
+The rows of ../paper/data/run_ahead.csv (paper/run_ahead.py) show the CUDA driver's
+pool on devices that are behind the host. No trace shows how far, so such a row
+counts if it lies within the range of the policies RANGE. The script fails if fewer
+rows of a kind do, or are equal to one policy, than the table RUN_AHEAD states.
+
 Environment: FRAGSIM (the tool), FRAG_SHARED_DIR (skips without the recordings).
 """
 import argparse
 import collections
+import csv
 import importlib.util
 import json
 import lzma
@@ -133,13 +139,29 @@ ALLOCATORS = {
     "cupy": Kind(lambda n: "cupy", True, True, same_segments, 80, True),
     "cupy_limit": Kind(lambda n: f"cupy:limit={n}", False, True,
                        same_segments, 20, True),
-    # Synchronized after every free, as is async_keep_sync; async_keep never is.
+    # Synchronized after every free, as is async_keep_sync; async_keep is
+    # synchronized at trims only.
     "async": Kind(lambda n: "cuda_async:sync=1", False, True, same_driver_pool, 20),
     "async_keep": Kind(lambda n: "cuda_async:threshold=inf", False, True,
-                       same_driver_pool, 0),
+                       same_driver_pool, 20),
     "async_keep_sync": Kind(lambda n: "cuda_async:threshold=inf,sync=1", False,
                             True, same_driver_pool, 20),
     "jax": Kind(lambda n: "bfc", False, False, same_jax, 20),
+}
+
+# What a trace cannot show about cuda_async: synchronized after every free, an
+# idle device, and devices that are 3 requests or more behind the host.
+RANGE = ["cuda_async:sync=1"] + [f"cuda_async:run_ahead={n}"
+                                 for n in (0, 3, 10, 100, 1000000)]
+# kind of row in run_ahead.csv: (policy that models it best, rows that are equal
+# to it, rows within the range)
+RUN_AHEAD = {
+    "sync": ("cuda_async:sync=1", 20, 20),
+    "every100": ("cuda_async:sync=100", 11, 19),
+    "idle": ("cuda_async", 19, 20),
+    "keep": ("cuda_async", 20, 20),
+    "work8": ("cuda_async", 5, 19),
+    "work64": ("cuda_async:run_ahead=1000000", 8, 17),
 }
 
 
@@ -182,6 +204,47 @@ def check(row, streams):
     return None
 
 
+def run_ahead_rows():
+    """The rows of run_ahead.csv as {(kind, trace): peak}, and its first line."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
+                        "paper", "data", "run_ahead.csv")
+    with open(path, encoding="utf-8") as file:
+        device = file.readline().strip("# \n")
+        return {(row["kind"], row["trace"]): int(row["reserved_high_bytes"])
+                for row in csv.DictReader(file)}, device
+
+
+def run_ahead_peaks(streams, traces):
+    """{policy: {trace: peak}} of the policies of RANGE and RUN_AHEAD."""
+    policies = set(RANGE) | {policy for policy, _, _ in RUN_AHEAD.values()}
+    peaks = {policy: {} for policy in policies}
+    for trace in traces:
+        path, _ = streams.write(trace, MOST, True)
+        for policy in policies:
+            peaks[policy][trace] = \
+                replay(path, policy, None)["peak_reserved_bytes"]
+    return peaks
+
+
+def check_run_ahead(streams):
+    """Prints a line for each kind; returns the number of kinds that agree in
+    fewer rows than they did."""
+    rows, _ = run_ahead_rows()
+    peaks = run_ahead_peaks(streams, sorted({trace for _, trace in rows}))
+    fewer = 0
+    for kind, (policy, least_equal, least_within) in RUN_AHEAD.items():
+        real = {trace: peak for (k, trace), peak in rows.items() if k == kind}
+        equal = sum(peaks[policy][trace] == peak
+                    for trace, peak in real.items())
+        within = sum(min(peaks[p][trace] for p in RANGE) <= peak <=
+                     max(peaks[p][trace] for p in RANGE)
+                     for trace, peak in real.items())
+        print(f"driver, {kind:9} {equal:3} of {len(real)} equal to {policy}, "
+              f"{within} within the range")
+        fewer += equal < least_equal or within < least_within
+    return fewer
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("rows", nargs="?", default=os.path.join(
@@ -213,7 +276,7 @@ def main():
                     miss += "; within the spread of the seeds"
             if miss and given.misses:
                 print(f"{name} {row['trace']} limit {row['limit']}: {miss}")
-    fewer = 0
+        fewer = check_run_ahead(streams) if whole else 0
     for name, number in total.items():
         kind = ALLOCATORS[name]
         spread = f", {near[name]} more within the spread" * kind.has_seed

@@ -430,8 +430,8 @@ const struct frag_policy frag_policy_cuda_async = {
               "H200, driver 580.159",
     .assumes = "a trace shows neither when the device had done the work before "
                "a free (run_ahead) nor when the program synchronized (sync); "
-               "the range is that of sync=1 and of run_ahead from 0, an idle "
-               "device, to 1000000, no work is ever done",
+               "the range is that of sync=1 and of run_ahead=0, an idle "
+               "device, to run_ahead=1000000, a device that is never done",
     .needs = FRAG_NEEDS_VMM,
     .state_size = sizeof(struct cuda_async),
     .params = params,
