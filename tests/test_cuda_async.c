@@ -197,6 +197,9 @@ static const struct picture pictures[] = {
     /* Common holes with memory come before those of other streams. */
     {"cuda_async", ROOM, "a2@1 b2@1 c3@2 d1@2 -c ! -a e2@3", "..bb|ee.d"},
     {"cuda_async", ROOM, "a4@1 b4@1 -a c2@2 d4@2",    "cc..|bbbb|dddd"},
+    /* Of equal holes of two other streams, the older one. */
+    {"cuda_async", ROOM, "a4@1 b4@2 c1@0 -a -b d4@3", "dddd|....|c..."},
+    {"cuda_async", ROOM, "a4@1 b4@2 c1@0 -b -a d4@3", "....|dddd|c..."},
     /* Holes merge across streams and with common ones only if no hole fits. */
     {"cuda_async", ROOM, "a2 b2 c4 -a ! -b d4",       "dddd|cccc"},
     {"cuda_async", ROOM, "a2 b2 c4 -a ! -b d2 e2",    "eedd|cccc"},
