@@ -3,7 +3,8 @@
 recordings, and what the policies of fragsim reserve.
 
 Reads ../shared/oracle/allocators.jsonl.xz (replays through RMM, CuPy, the CUDA
-driver and JAX on an H100) and data/run_ahead.csv (run_ahead.py), replays each row
+driver and JAX on an H100), data/run_ahead.csv (run_ahead.py) and
+data/pool_programs.csv, replays each row
 with the policy of the same allocator, and writes allocators.md beside this file.
 tests/check_allocators.py compares the same rows one by one.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
@@ -177,6 +178,45 @@ def write_run_ahead(streams, out):
               f" | {span(cells, 1)} |", file=out)
 
 
+def write_programs(out):
+    path = os.path.join(HERE, "data", "pool_programs.csv")
+    with open(path, encoding="utf-8") as file:
+        file.readline()
+        rows = list(csv.DictReader(file))
+    settings = [p.partition(":")[2] for p in CHECK.RANGE]
+    print(PROGRAMS, file=out)
+    print("| program | synchronized | requests | real | " +
+          " | ".join(f"`{s}`" for s in settings) + " | within |", file=out)
+    print("|---" * (len(settings) + 5) + "|", file=out)
+    inside = 0
+    for row in rows:
+        real = int(row["reserved_high_bytes"])
+        peaks = [int(row[s.replace("=", "_")]) for s in settings]
+        is_in = min(peaks) <= real <= max(peaks)
+        inside += is_in
+        every = {"0": "at the end", "1": "every step"}.get(
+            row["synchronized_every"],
+            f"every {row['synchronized_every']} steps")
+        print(f"| {row['library']} {row['program']} | {every} | "
+              f"{row['requests']} | {real >> 20} | " +
+              " | ".join(str(peak >> 20) for peak in peaks) +
+              f" | {'yes' if is_in else 'no'} |", file=out)
+    for heading, chosen in (("CuPy", "cupy"), ("PyTorch", "torch")):
+        ratios = [int(row["reserved_high_bytes"]) / int(row["run_ahead_0"])
+                  for row in rows if row["library"] == chosen]
+        print(f"\n{heading}: real over the default {ratios_cell(ratios)}; equal "
+              f"in {sum(r == 1 for r in ratios)} of {len(ratios)}.", file=out)
+    print(f"\nWithin the range: {inside} of {len(rows)}.", file=out)
+
+
+PROGRAMS = """
+## What programs do
+
+Four small programs each with PyTorch 2.11 (`backend:cudaMallocAsync`) and CuPy 14.2
+on the same GPU: their calls of cudaMallocAsync and cudaFreeAsync were logged and
+replayed here. Peak reserved in MiB; data/pool_programs.csv. The step between two
+values of the real pool is a page of 32 MiB.
+"""
 HEAD = """# Real allocators and their policies
 
 Made by `allocators_table.py`; do not edit. The requests of 20 recordings (at most
@@ -225,6 +265,7 @@ def write(found, streams):
         write_recordings(found, out)
         print(DRIVER, file=out, end="")
         write_run_ahead(streams, out)
+        write_programs(out)
 
 
 def main():
