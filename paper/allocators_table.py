@@ -9,6 +9,7 @@ with the policy of the same allocator, and writes allocators.md beside this file
 tests/check_allocators.py compares the same rows one by one.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
+import csv
 import importlib.util
 import json
 import lzma
@@ -214,8 +215,9 @@ PROGRAMS = """
 
 Four small programs each with PyTorch 2.11 (`backend:cudaMallocAsync`) and CuPy 14.2
 on the same GPU: their calls of cudaMallocAsync and cudaFreeAsync were logged and
-replayed here. Peak reserved in MiB; data/pool_programs.csv. The step between two
-values of the real pool is a page of 32 MiB.
+replayed here, in both with an unlimited release threshold. The CuPy programs called
+cudaMallocAsync through an allocator of their own, which logged. Peak reserved in MiB;
+the real pool grows by pages of 32 MiB. Each program ran once.
 """
 HEAD = """# Real allocators and their policies
 
