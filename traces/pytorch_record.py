@@ -5,31 +5,176 @@ command reads.
 
 The recorder writes PREFIX.rankR.oom.pickle each time the allocator runs out of
 memory (a later file replaces an earlier one), and PREFIX.rankR.exit.pickle when
-the script ends. PREFIX is $FRAGSIM_RECORD, or "snapshot" if it is not set. R is
-the rank of the process, $RANK as torchrun sets it, or 0. A program can also
-import this file and call start() itself. The recorder needs PyTorch 2.1 or
-later and no other part of fragsim.
+the script ends. Beside each of them lies a file of the same name that ends in
+.json: the counters of the allocator, its settings and its limit, which fragsim
+reads too. PREFIX is $FRAGSIM_RECORD, or "snapshot" if it is not set. R is the
+rank of the process: that of torch.distributed, or $RANK as torchrun sets it, or
+0. A program can also import this file and use Recording, or call start(). The
+recorder needs PyTorch 2.1 or later and no other part of fragsim.
 """
+from __future__ import annotations
+
 import atexit
+import json
 import os
 import runpy
 import sys
+import threading
+from typing import Any
 
 import torch
 
+_observed = False  # PyTorch cannot detach an observer: one serves the process
+_active: Recording | None = None  # PyTorch records one history a process
 
-def start(prefix=os.environ.get("FRAGSIM_RECORD", "snapshot")):
-    """Starts the recording and arranges for both files to be written."""
-    name = f"{prefix}.rank{os.environ.get('RANK', 0)}"
 
-    def dump(why):
-        # A killed process leaves no half-written .pickle: the rename is last.
-        torch.cuda.memory._dump_snapshot(f"{name}.{why}.new")
-        os.replace(f"{name}.{why}.new", f"{name}.{why}.pickle")
+def _on_oom(device: int, _request: int, limit: int, _free: int) -> None:
+    """PyTorch passes bytes. `limit` is the memory limit of the process, or the
+    memory of the device if there is no limit."""
+    if _active:
+        _active._on_oom(device, limit)
 
-    torch.cuda.memory._record_memory_history()
-    torch._C._cuda_attach_out_of_memory_observer(lambda *_: dump("oom"))
-    atexit.register(dump, "exit")
+
+def _rank() -> str:
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return str(distributed.get_rank())
+    return os.environ.get("RANK", "0")
+
+
+def _total(device: int) -> int:
+    return int(torch.cuda.get_device_properties(device).total_memory)
+
+
+def _limit(device: int) -> int:
+    """The limit in bytes that set_per_process_memory_fraction set; the memory
+    of the device without one, and where this PyTorch cannot tell."""
+    fraction = getattr(torch.cuda, "get_per_process_memory_fraction", None)
+    return int((fraction(device) if fraction else 1.0) * _total(device))
+
+
+class Recording:
+    """Records the requests to PyTorch's CUDA allocator, in this process.
+
+        with Recording("run"):
+            train()
+
+    `prefix` is the beginning of the files' names. `history` are arguments of
+    torch.cuda.memory._record_memory_history, such as stacks="python" or
+    max_entries=100000 (a number of events; all are kept by default, at some kB
+    of host memory each). `files` lists the snapshots that were written. Only
+    one recording can be active at a time. OSError if a snapshot cannot be
+    written at the end; the program's own exceptions go first.
+    """
+
+    def __init__(self, prefix: str | os.PathLike[str] = "snapshot",
+                 **history: Any) -> None:
+        self.prefix = os.fspath(prefix)
+        self.history = history
+        self.files: list[str] = []
+        self._process = 0
+        self._limits: dict[int, int] = {}  # bytes, by device: seen at an OOM
+
+    def start(self) -> Recording:
+        """Starts the recording. RuntimeError if another one is active; errors
+        of PyTorch, for example where there is no GPU."""
+        global _active, _observed  # pylint: disable=global-statement
+        if _active:
+            raise RuntimeError("expected no active recording, found that of "
+                               f"{_active.prefix!r}: stop it first")
+        torch.cuda.init()  # without a GPU, this error is clearer than later ones
+        if not _observed:
+            torch._C._cuda_attach_out_of_memory_observer(_on_oom)
+            _observed = True
+        torch.cuda.memory._record_memory_history(**self.history)
+        self._process = os.getpid()
+        atexit.register(self._at_exit)
+        _active = self
+        return self
+
+    def stop(self) -> None:
+        """Writes the snapshot of the end and ends the recording. A recording
+        that is not active is left as it is."""
+        if self._end():
+            try:
+                self._dump("exit", torch.cuda.current_device())
+            finally:
+                torch.cuda.memory._record_memory_history(enabled=None)
+
+    def __enter__(self) -> Recording:
+        return self.start()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind:
+            self._quietly(self.stop)
+        else:
+            self.stop()
+
+    def _end(self) -> bool:
+        global _active  # pylint: disable=global-statement
+        if _active is not self or self._process != os.getpid():
+            return False  # a forked process has the object, but no GPU
+        atexit.unregister(self._at_exit)
+        _active = None
+        return True
+
+    def _at_exit(self) -> None:
+        self._quietly(self.stop)
+
+    def _on_oom(self, device: int, limit: int) -> None:
+        self._limits[device] = limit
+        self._quietly(self._dump, "oom", device)
+
+    @staticmethod
+    def _quietly(action: Any, *arguments: Any) -> None:
+        """PyTorch's own error must reach the program, not one of the recorder."""
+        try:
+            action(*arguments)
+        except Exception as error:  # pylint: disable=broad-except
+            print(f"fragsim: a snapshot was not written: {error}",
+                  file=sys.stderr)
+
+    def _dump(self, why: str, device: int) -> None:
+        name = f"{self.prefix}.rank{_rank()}.{why}"
+        new = f"{name}.{os.getpid()}-{threading.get_ident()}.new"
+        try:
+            # A killed process leaves no half-written file: the renames are last.
+            torch.cuda.memory._dump_snapshot(new)
+            with open(f"{new}.json", "w", encoding="utf-8") as file:
+                json.dump(self._counters(device), file, indent=1)
+            os.replace(f"{new}.json", f"{name}.json")
+            os.replace(new, f"{name}.pickle")
+        finally:
+            for path in (new, f"{new}.json"):
+                if os.path.exists(path):
+                    os.remove(path)
+        if f"{name}.pickle" not in self.files:
+            self.files.append(f"{name}.pickle")
+
+    def _counters(self, device: int) -> dict[str, Any]:
+        """What sim/validate/stats_file.h reads (stats, cap, total_memory; the
+        last two in bytes and of this device), and where it comes from."""
+        total = _total(device)
+        limit = self._limits.get(device, _limit(device))
+        stats = {str(number): dict(torch.cuda.memory_stats(number))
+                 for number in range(torch.cuda.device_count())}
+        return {
+            "torch": str(torch.__version__),
+            "rank": _rank(),
+            "conf": os.environ.get("PYTORCH_ALLOC_CONF") or
+                    os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""),
+            "device": torch.cuda.get_device_name(device),
+            "cap": limit if limit < total else None,
+            "total_memory": total,
+            "stats": {number: counters for number, counters in stats.items()
+                      if counters.get("reserved_bytes.all.peak")},
+        }
+
+
+def start(prefix: str = os.environ.get("FRAGSIM_RECORD", "snapshot"),
+          **history: Any) -> Recording:
+    """Starts a recording that lasts until the process ends."""
+    return Recording(prefix, **history).start()
 
 
 if __name__ == "__main__":

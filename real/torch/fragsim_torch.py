@@ -11,18 +11,22 @@ policy: FRAGSIM_POLICY, FRAGSIM_CAPACITY, FRAGSIM_OUTPUT (see adaptor.h). The
 library is searched at FRAGSIM_TORCH_LIBRARY, beside this file, and where an
 installation puts it.
 """
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any
 
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = "libfragsim_torch.so"
 PLACES = [os.environ.get("FRAGSIM_TORCH_LIBRARY", ""), os.path.join(HERE, NAME),
-          os.path.join(HERE, "..", "..", "lib", "fragsim", NAME)]
+          os.path.join(HERE, "..", "..", "lib", "fragsim", NAME),
+          os.path.join(HERE, "lib", "fragsim", NAME)]  # in the Python package
 
 
-def _path():
+def _path() -> str:
     for place in PLACES:
         if os.path.isfile(place):
             return os.path.realpath(place)
@@ -31,10 +35,10 @@ def _path():
 
 
 _library = ctypes.CDLL(_path())
-_made = []  # PyTorch does not keep a reference
+_made: list[Any] = []  # PyTorch does not keep a reference
 
 
-def _allocator():
+def _allocator() -> Any:
     if not _made:
         made = torch.cuda.memory.CUDAPluggableAllocator(
             _path(), "frag_torch_alloc", "frag_torch_free")
@@ -48,53 +52,53 @@ def _allocator():
     return _made[0]
 
 
-def use():
+def use() -> None:
     """Serves all of the program's requests by the policy from here on."""
     torch.cuda.memory.change_current_allocator(_allocator())
 
 
-def pool():
+def pool() -> Any:
     """Returns a memory pool whose segments come from the policy."""
     return torch.cuda.MemPool(_allocator().allocator())
 
 
-def _read(name, *device):
+def _read(name: str, *device: int) -> int:
     function = getattr(_library, name)
     function.restype = ctypes.c_size_t
-    return function(*device)
+    return int(function(*device))
 
 
-def reserved(device=0):
+def reserved(device: int = 0) -> int:
     return _read("frag_torch_reserved", device)
 
 
-def peak_reserved(device=0):
+def peak_reserved(device: int = 0) -> int:
     return _read("frag_torch_peak_reserved", device)
 
 
-def peak_allocated(device=0):
+def peak_allocated(device: int = 0) -> int:
     return _read("frag_torch_peak_allocated", device)
 
 
-def driver_calls(device=0):
+def driver_calls(device: int = 0) -> int:
     return _read("frag_torch_driver_calls", device)
 
 
-def driver_ns(device=0):
+def driver_ns(device: int = 0) -> int:
     """Time spent in the driver's calls."""
     return _read("frag_torch_driver_ns", device)
 
 
-def timed(on):
+def timed(on: bool) -> None:
     """Turns the timing of requests and frees on or off."""
     _library.frag_torch_timed(int(on))
 
 
-def timed_calls():
+def timed_calls() -> int:
     """Number of requests and frees that were timed."""
     return _read("frag_torch_timed_calls")
 
 
-def timed_ns():
+def timed_ns() -> int:
     """Time spent in the timed requests and frees."""
     return _read("frag_torch_timed_ns")

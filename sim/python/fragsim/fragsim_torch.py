@@ -1,0 +1,1 @@
+../../../real/torch/fragsim_torch.py

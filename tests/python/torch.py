@@ -1,0 +1,118 @@
+"""A stand-in for PyTorch: the parts that traces/pytorch_record.py calls, with
+the signatures of PyTorch 2.1 or, without STANDIN_TORCH=2.1, of 2.11, and their
+refusals. A dumped snapshot is a copy of the file $STANDIN_SNAPSHOT, and the
+counters are those in the JSON file $STANDIN_STATS. Without STANDIN_GPUS=N there
+is one GPU. run_out() is a request that fails."""
+import collections
+import json
+import os
+import shutil
+import sys
+import types
+
+OLD = os.environ.get("STANDIN_TORCH") == "2.1"
+GPUS = int(os.environ.get("STANDIN_GPUS", "1"))
+TOTAL = 150109880320  # bytes, the memory of each GPU
+LIMIT = None  # bytes, if a test sets it
+__version__ = "2.1.2+cu121" if OLD else "2.11.0+cu130"
+
+calls = []  # the arguments of each _cuda_record_memory_history
+_observers = []
+_state = {"ready": False, "history": False}
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+def _init():
+    if GPUS == 0:
+        raise RuntimeError("No CUDA GPUs are available")
+    _state["ready"] = True
+
+
+def _index(device):
+    if device is not None and not 0 <= device < GPUS:
+        raise AssertionError("Invalid device id")
+    return device or 0
+
+
+def _started(enabled, **arguments):
+    assert enabled in (None, "state", "all"), enabled
+    calls.append({"enabled": enabled, **arguments})
+    _state["history"] = enabled is not None
+
+
+def _impl_2_1(enabled="all", context="all", stacks="all",
+              max_entries=sys.maxsize, device=None):
+    _started(enabled, context=context, stacks=stacks, max_entries=max_entries)
+
+
+def _impl_2_11(enabled="all", context="all", stacks="all",
+               max_entries=sys.maxsize, device=None, clear_history=False,
+               compile_context=False, global_record_annotations=False,
+               skip_actions=None):
+    _started(enabled, context=context, stacks=stacks, max_entries=max_entries)
+
+
+def _record_memory_history(enabled="all", *args, **kwargs):
+    assert not isinstance(enabled, bool), "the form of PyTorch 2.0"
+    return (_impl_2_1 if OLD else _impl_2_11)(enabled, *args, **kwargs)
+
+
+def _dump(filename):
+    assert _state["history"], "a snapshot without history"
+    with open(filename, "wb") as file, \
+            open(os.environ["STANDIN_SNAPSHOT"], "rb") as source:
+        shutil.copyfileobj(source, file)
+
+
+def _dump_2_1(filename="dump_snapshot.pickle"):
+    _dump(filename)
+
+
+def _dump_2_11(filename="dump_snapshot.pickle", augment_with_fx_traces=False):
+    _dump(filename)
+
+
+def _memory_stats(device=None):
+    number = _index(device)
+    if not _state["ready"]:
+        return collections.OrderedDict()
+    with open(os.environ["STANDIN_STATS"], encoding="utf-8") as file:
+        stats = json.load(file)["stats"]
+    return collections.OrderedDict(
+        (name, value if number == 0 else 0) for name, value in stats.items())
+
+
+def _properties(device):
+    _init()
+    _index(device)
+    return types.SimpleNamespace(total_memory=TOTAL)
+
+
+def _attach(observer, /):
+    _init()
+    _observers.append(observer)
+
+
+def run_out(device=0):
+    for observer in list(_observers):
+        observer(device, 1 << 30, LIMIT or TOTAL, 1 << 20)
+    raise OutOfMemoryError("CUDA out of memory.")
+
+
+cuda = types.SimpleNamespace(
+    init=_init, device_count=lambda: GPUS, current_device=lambda: 0,
+    memory_stats=_memory_stats, get_device_properties=_properties,
+    get_device_name=lambda device=None: "NVIDIA H200",
+    memory=types.SimpleNamespace(
+        _record_memory_history=_record_memory_history,
+        _dump_snapshot=_dump_2_1 if OLD else _dump_2_11))
+if not OLD:
+    cuda.get_per_process_memory_fraction = \
+        lambda device=None: (LIMIT or TOTAL) / TOTAL
+distributed = types.SimpleNamespace(
+    is_available=lambda: True, is_initialized=lambda: False,
+    get_rank=lambda: 1 // 0)
+_C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=_attach)
