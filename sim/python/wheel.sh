@@ -17,7 +17,7 @@ tools=$folder/tools
 }
 rm -rf "$folder/built"
 "$tools/bin/pip" wheel -q --no-deps -w "$folder/built" "$root" \
-    -Cbuild-dir="$folder/cmake" -Cinstall.strip=true
+    --config-settings=build-dir="$folder/cmake" --config-settings=install.strip=true
 PATH=$tools/bin:$PATH auditwheel repair --strip -w "$folder" \
     "$folder"/built/*.whl >"$folder/log" 2>&1 || {
     cat "$folder/log" >&2

@@ -30,7 +30,7 @@ def replay(*traces: _tool.Path, policy: _tool.Option = "torch",
     `capacity` is the memory of the device, or a list of such sizes: bytes,
     "24GiB", "0.9x" (a share of peak requested) or "inf" (the default). With
     output="results.h5" the runs are also written to a result file, for plot and
-    read.
+    read; force=True overwrites an existing one.
 
     Returns one row for each run, with the columns of `fragsim help results`
     (names that end in _bytes are bytes, in _seconds s, in _ratio a share of 1)
@@ -108,8 +108,9 @@ def plot(source: _tool.Path | Sequence[_tool.Path], figure: str,
     for `distributions` and `map`, of a trace. gnuplot must be installed.
 
     With `output`, a path that ends in .svg, .png or .pdf, writes the file and
-    returns its path; without it, returns a Picture. `run` is one number of a
-    run, or a list. Error if the tool cannot draw it.
+    returns its path (force=True overwrites an existing one); without it,
+    returns a Picture. `run` is one number of a run, or a list. Error if the
+    tool cannot draw it.
     """
     sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     options = {"capacity": _list(capacity), "run": _list(run), **options}
