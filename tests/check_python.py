@@ -190,15 +190,23 @@ def check_record(folder):
                "    answer, = fragsim.explain(path)\n"
                "    print(path[-20:], answer['limit_bytes'],\n"
                "          answer['limit_source'], answer['cause'])\n"
-               "    answer, = fragsim.answer('validate', path)['results']\n")
+               "    answer, = fragsim.answer('validate', path)['results']\n"
+               "    print(answer['verdict'], answer['stats_matched'])\n"
+               f"with fragsim.record({folder + '/late'!r}) as recording:\n"
+               "    pass\n"
+               "answer, = fragsim.answer('validate', *recording.files)['results']\n"
+               "print(answer['verdict'], answer['stats_matched'])\n")
     standin = os.path.join(ROOT, "tests", "python")
     name = DEAD[:-len(".pickle.xz")]
     done = python(program, STANDIN_SNAPSHOT=DEAD, STANDIN_STATS=name + ".json",
                   RANK="7", PYTHONPATH=os.pathsep.join(
                       [standin, os.environ.get("PYTHONPATH", "")]))
-    assert done.stdout.splitlines() == [
-        f"job.rank7.{why}.pickle"[-20:] + " 5418724131 given fragmentation"
-        for why in ("oom", "exit")], (done.stdout, done.stderr)
+    wanted = []
+    for why in ("oom", "exit"):
+        wanted += [f"job.rank7.{why}.pickle"[-20:] +
+                   " 5418724131 given fragmentation", "exact 121"]
+    assert done.stdout.splitlines() == [*wanted, "exact 29"], \
+        (done.stdout, done.stderr)
 
 
 # ---- what needs pandas, h5py or gnuplot ----

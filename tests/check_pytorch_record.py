@@ -153,7 +153,7 @@ def check_counters(version):
                    "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"}
     for limit, action, names, cap in [
             (CAP, "run_out()", both, CAP), (None, "run_out()", both, None),
-            (CAP, "cuda", both[:1], None if version == "2.1" else CAP)]:
+            (CAP, "work()", both[:1], None if version == "2.1" else CAP)]:
         write("job/counters.py", program.format(limit, action))
         done = python(["job/counters.py"], environment)
         found = judge(("counters", version, limit), done, 0, names)
@@ -163,8 +163,21 @@ def check_counters(version):
             assert counters["cap"] == cap, (version, limit, counters["cap"])
             assert counters["total_memory"] == 150109880320
             assert counters["stats"] == {"0": stats}  # the other GPU is unused
+            assert counters["late"] == []
             assert counters["conf"] == "max_split_size_mb:64"
             assert counters["torch"].startswith(version + ".")
+
+
+def check_late():
+    """Totals and peaks of a process that was at work before the recording are
+    not those of the recording; what it holds is."""
+    write("job/late.py", BEGIN + "torch.work()\nwith Recording('a'):\n    pass\n")
+    done = python(["job/late.py"], {})
+    counters = judge("late", done, 0, ["a.rank0.exit"])["a.rank0.exit"]
+    assert counters["late"] == ["0"]
+    names = counters["stats"]["0"]
+    assert "reserved_bytes.all.current" in names and len(names) > 20, names
+    assert all(name.endswith(".current") for name in names), names
 
 
 def main():
@@ -172,6 +185,7 @@ def main():
         os.chdir(folder)
         os.mkdir("job")
         check_scripts()
+        check_late()
         for version in ("2.1", "2.11"):
             check_counters(version)
             for what, (program, code, names, words) in PROGRAMS.items():

@@ -53,6 +53,11 @@ def _limit(device: int) -> int:
     return int((fraction(device) if fraction else 1.0) * _total(device))
 
 
+def _stats() -> dict[str, dict[str, int]]:
+    return {str(number): dict(torch.cuda.memory_stats(number))
+            for number in range(torch.cuda.device_count())}
+
+
 class Recording:
     """Records the requests to PyTorch's CUDA allocator, in this process.
 
@@ -74,6 +79,7 @@ class Recording:
         self.files: list[str] = []
         self._process = 0
         self._limits: dict[int, int] = {}  # bytes, by device: seen at an OOM
+        self._late: list[str] = []  # devices that were in use at the start
 
     def start(self) -> Recording:
         """Starts the recording. RuntimeError if another one is active; errors
@@ -86,6 +92,8 @@ class Recording:
         if not _observed:
             torch._C._cuda_attach_out_of_memory_observer(_on_oom)
             _observed = True
+        self._late = [number for number, counters in _stats().items()
+                      if counters["allocation.all.allocated"]]
         torch.cuda.memory._record_memory_history(**self.history)
         self._process = os.getpid()
         atexit.register(self._at_exit)
@@ -153,11 +161,11 @@ class Recording:
 
     def _counters(self, device: int) -> dict[str, Any]:
         """What sim/validate/stats_file.h reads (stats, cap, total_memory; the
-        last two in bytes and of this device), and where it comes from."""
+        last two in bytes and of this device), and where it comes from. Totals
+        and peaks count from the start of the process: of a device that was in
+        use before the recording, they are left out."""
         total = _total(device)
         limit = self._limits.get(device, _limit(device))
-        stats = {str(number): dict(torch.cuda.memory_stats(number))
-                 for number in range(torch.cuda.device_count())}
         return {
             "torch": str(torch.__version__),
             "rank": _rank(),
@@ -166,8 +174,12 @@ class Recording:
             "device": torch.cuda.get_device_name(device),
             "cap": limit if limit < total else None,
             "total_memory": total,
-            "stats": {number: counters for number, counters in stats.items()
-                      if counters.get("reserved_bytes.all.peak")},
+            "late": self._late,
+            "stats": {number: {
+                name: value for name, value in counters.items()
+                if number not in self._late or name.endswith(".current")}
+                for number, counters in _stats().items()
+                if counters["reserved_bytes.all.peak"]},
         }
 
 

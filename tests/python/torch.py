@@ -18,7 +18,7 @@ __version__ = "2.1.2+cu121" if OLD else "2.11.0+cu130"
 
 calls = []  # the arguments of each _cuda_record_memory_history
 _observers = []
-_state = {"ready": False, "history": False}
+_state = {"ready": False, "history": False, "used": False}
 
 
 class OutOfMemoryError(RuntimeError):
@@ -82,7 +82,7 @@ def _memory_stats(device=None):
     with open(os.environ["STANDIN_STATS"], encoding="utf-8") as file:
         stats = json.load(file)["stats"]
     return collections.OrderedDict(
-        (name, value if number == 0 else 0) for name, value in stats.items())
+        (name, value if number == 0 and _state["used"] else 0) for name, value in stats.items())
 
 
 def _properties(device):
@@ -96,7 +96,13 @@ def _attach(observer, /):
     _observers.append(observer)
 
 
+def work():
+    _init()
+    _state["used"] = True
+
+
 def run_out(device=0):
+    work()
     for observer in list(_observers):
         observer(device, 1 << 30, LIMIT or TOTAL, 1 << 20)
     raise OutOfMemoryError("CUDA out of memory.")
