@@ -122,7 +122,7 @@ def check_errors(folder):
         error = raised(fragsim.Error, call)
         assert error.code == code and words in str(error), (code, words, error)
         copy = pickle.loads(pickle.dumps(error))
-        assert (copy.code, copy.words) == (error.code, error.words)
+        assert vars(copy) == vars(error)
     os.rename(shutil.copy(SMALL, folder), os.path.join(folder, "-q.csv"))
     home = os.getcwd()
     os.chdir(folder)
@@ -170,8 +170,10 @@ def check_interrupt(folder):
         with open(f"/proc/{child}/status", encoding="ascii") as file:
             assert file.readline().split()[1]
         time.sleep(0.3)
+        start = time.time()
         user.send_signal(signal.SIGINT)
         assert user.communicate(timeout=60)[0] == "interrupted\n"
+        assert time.time() - start < 9, "the tool was killed, not interrupted"
     wait_for("the end of the tool", lambda: not os.path.exists(f"/proc/{child}"))
     assert not glob.glob(folder + "/out*"), glob.glob(folder + "/out*")
 
@@ -283,6 +285,7 @@ def check_plot(folder):
     path = os.path.join(folder, "drawn.h5")
     fragsim.run("replay", SMALL, "-q", "-c", "inf,40MiB", "-o", path)
     picture = fragsim.plot(path, "timeline", run=[0, 1])
+    assert picture.svg != fragsim.plot(path, "timeline", run=0).svg
     assert "<svg" in picture.svg and picture._repr_svg_() == picture.svg
     assert fragsim.plot([path], "compare", folder + "/a.png",
                         capacity="40MiB") == folder + "/a.png"

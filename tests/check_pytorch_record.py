@@ -70,6 +70,7 @@ for name in "ab":
         except torch.OutOfMemoryError:
             pass
     assert len(recording.files) == 2, recording.files
+assert len(torch._observers) == 1
 """, 0, ["a.rank0.exit", "a.rank0.oom", "b.rank0.exit", "b.rank0.oom"], ""),
     "a rank of torch.distributed": ("""
 os.environ["RANK"] = "5"
@@ -105,13 +106,14 @@ def python(arguments, environment):
 
 
 def judge(what, done, code, names, words=""):
-    """The exit code, the words, and the files, which are removed. Returns the
-    counters by name."""
+    """The exit code, the words in the last line of stderr, and the files, which
+    are removed. Returns the counters by name."""
     found = sorted(name for name in os.listdir(".") if name[:3] != "job")
     wanted = sorted(name + end for name in names for end in (".json", ".pickle"))
     assert (done.returncode, found) == (code, wanted), \
         (what, done.returncode, found, done.stderr)
-    assert words in done.stderr and (words or not done.stderr), \
+    assert words in (done.stderr.splitlines() or [""])[-1] and \
+        (words or not done.stderr), \
         (what, done.stderr)
     counters = {}
     for name in names:

@@ -122,7 +122,6 @@ class Recording:
         global _active  # pylint: disable=global-statement
         if _active is not self or self._process != os.getpid():
             return False  # a forked process has the object, but no GPU
-        atexit.unregister(self._at_exit)
         _active = None
         return True
 
