@@ -68,3 +68,43 @@ void frag_anchors_free(struct frag_arena_options *arena)
     free((void *)(uintptr_t)arena->range_bases);
     free((void *)(uintptr_t)arena->range_sizes);
 }
+
+bool frag_anchors_same(const struct frag_recorded *a,
+                       const struct frag_recorded *b)
+{
+    uint64_t i = 0;
+
+    while (i < a->action_count && i < b->action_count &&
+           a->actions[i].addr == b->actions[i].addr &&
+           a->actions[i].size == b->actions[i].size)
+        i++;
+    return i && (i == a->action_count || i == b->action_count);
+}
+
+enum frag_err frag_anchors_hidden(const struct frag_recorded *r,
+                                  struct frag_hidden *out,
+                                  struct frag_error *e)
+{
+    struct frag_hidden_segment *rows =
+        calloc(r->action_count + 1, sizeof(*rows));
+    enum frag_err err = FRAG_NOMEM;
+    uint64_t count = 0;
+
+    *out = (struct frag_hidden){0};
+    for (uint64_t i = 0; rows && i < r->action_count; i++) {
+        const struct frag_recorded_action *a = &r->actions[i];
+
+        if (a->action == FRAG_SEGMENT_ALLOC || a->action == FRAG_SEGMENT_FREE)
+            rows[count++] = (struct frag_hidden_segment){
+                .event = a->event,
+                .addr = a->addr,
+                .size = a->size,
+                .is_free = a->action == FRAG_SEGMENT_FREE,
+                .is_on_side_stream = a->stream != 0,
+            };
+    }
+    if (rows)
+        err = frag_hidden_learn(rows, count, out);
+    free(rows);
+    return err == FRAG_OK ? err : frag_no_memory(e, "the hidden memory");
+}

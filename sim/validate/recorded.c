@@ -48,6 +48,7 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
             .capacity = FRAG_UNLIMITED,
             .total = spec->total ? spec->total : FRAG_H200_TOTAL,
             .rule = spec->predicted ? FRAG_RULE_DRIVER : FRAG_RULE_ANCHORED,
+            .hidden = spec->predicted ? spec->hidden : NULL,
         }};
     enum frag_err err;
 

@@ -1,5 +1,6 @@
 /* trace.c - compares each segment event, OOM and block address with the
  * recording, during the replay. */
+#include "sim/arena/arena.h"
 #include "sim/validate/parts.h"
 #include "traces/grow.h"
 
@@ -223,4 +224,6 @@ void check_event(void *user, uint64_t event, const struct frag_block *block)
     if (c->spec->device->op[event] == FRAG_ALLOC)
         compare_address(c, event, block);
     c->event = event + 1;
+    if (frag_arena_event(c->mem, c->event) != FRAG_OK)
+        c->nomem = true;
 }

@@ -9,12 +9,13 @@
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/experiments/release.h"
+#include "sim/validate/anchors.h"
 #include "sim/validate/validate.h"
 #include "traces/printable.h"
 
 struct values {
     struct common common;
-    const char *stats, *json;
+    const char *stats, *json, *hidden_from;
     frag_size limit, total;
     double fraction;
     bool anchored, predicted, force;
@@ -120,7 +121,7 @@ static void json_divergence(struct frag_json *j, const char *key,
 
 /* What the comparison of a device rests on, besides the notes of the reader. */
 struct remarks {
-    char texts[3][RELEASE_NOTE + 32];
+    char texts[4][RELEASE_NOTE + 32];
     size_t count;
 };
 
@@ -143,9 +144,27 @@ static const char *why_no_evidence(const struct frag_device_trace *d)
            "history (max_entries of _record_memory_history)";
 }
 
+/* Texts of the addresses that were predicted with hidden memory. */
+static void add_hidden(struct remarks *m, uint32_t device,
+                       const struct frag_hidden *h)
+{
+    char text[RELEASE_NOTE];
+
+    snprintf(
+        text, sizeof(text),
+        "the addresses are predicted with %" PRIu64
+        " actions of other users of the address space, learned from "
+        "another run, in which %" PRIu64 " of %" PRIu64
+        " addresses followed from the rule and earlier actions, and %" PRIu64
+        " were not explained",
+        h->count, h->predicted, h->segments, h->unexplained);
+    add_remark(m, device, text);
+}
+
 static struct remarks remarks_of(const struct frag_device_trace *d,
                                  const struct frag_validation *r,
-                                 const char *release)
+                                 const char *release,
+                                 const struct frag_hidden *hidden)
 {
     struct remarks m = {.count = 0};
     char limit[FRAG_LIMIT_TEXT];
@@ -155,6 +174,8 @@ static struct remarks remarks_of(const struct frag_device_trace *d,
     add_remark(&m, d->device, limit);
     if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
         add_remark(&m, d->device, why_no_evidence(d));
+    if (hidden)
+        add_hidden(&m, d->device, hidden);
     return m;
 }
 
@@ -239,7 +260,8 @@ struct work {
     const struct values *values;
     struct progress progress;
     FILE *out;
-    struct frag_json *json; /* NULL: as text */
+    struct frag_json *json;   /* NULL: as text */
+    struct frag_trace *other; /* of --hidden-from; NULL: none */
     uint64_t rows, exact;
 };
 
@@ -265,41 +287,80 @@ static enum frag_err recorded_settings(const struct frag_trace *t,
     return FRAG_OK;
 }
 
+/* Learns from the other run the memory of other users of the device of d. */
+static enum frag_err learn_hidden(const struct frag_trace *other,
+                                  const struct frag_device_trace *d,
+                                  struct frag_hidden *out, struct frag_error *e)
+{
+    uint32_t i = 0;
+
+    while (i < other->device_count && other->devices[i].device != d->device)
+        i++;
+    if (i == other->device_count)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a recording of device %" PRIu32
+                         ", found none; name a run on this device with "
+                         "--hidden-from",
+                         other->path, d->device);
+    if (frag_anchors_same(&other->devices[i].recorded, &d->recorded))
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected another run of the program, found the "
+                         "addresses of the run that is validated, which would "
+                         "not be predicted; name another run with "
+                         "--hidden-from",
+                         other->path);
+    return frag_anchors_hidden(&other->devices[i].recorded, out, e);
+}
+
+static void show(struct work *w, const struct frag_validate *spec,
+                 const struct frag_validation *r, const char *release)
+{
+    const struct frag_trace *t = spec->trace;
+    const uint32_t device = spec->device->device;
+    const struct remarks m = remarks_of(spec->device, r, release, spec->hidden);
+
+    for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
+        printable_line(stderr, "%s: %s", t->path, m.texts[i]);
+    if (w->json)
+        show_json(w->json, t, device, spec->predicted, r, &m);
+    else
+        show_text(w->out, t->path, device, r);
+}
+
 static enum frag_err judge(struct work *w, const struct setting *s,
                            const struct frag_trace *t,
                            const struct frag_device_trace *d,
                            struct frag_error *e)
 {
+    struct frag_hidden hidden = {0};
     struct frag_validate spec = {
         .trace = t,
         .device = d,
         .predicted = w->values->predicted,
+        .hidden = w->other ? &hidden : NULL,
         .limit = s->limit,
         .total = s->total,
         .stats = s->stats,
     };
     struct frag_validation r;
-    struct remarks m;
     char release[RELEASE_NOTE];
     char *settings = NULL;
     enum frag_err err;
 
     FRAG_TRY(recorded_settings(t, d, &settings, release, e));
     spec.settings = settings;
-    err = frag_validate(&spec, &r, e);
+    err = w->other ? learn_hidden(w->other, d, &hidden, e) : FRAG_OK;
+    if (err == FRAG_OK)
+        err = frag_validate(&spec, &r, e);
     free(settings);
-    FRAG_TRY(err);
-    m = remarks_of(d, &r, release);
-    for (size_t i = 0; !w->values->common.quiet && i < m.count; i++)
-        printable_line(stderr, "%s: %s", t->path, m.texts[i]);
-    if (w->json)
-        show_json(w->json, t, d->device, spec.predicted, &r, &m);
-    else
-        show_text(w->out, t->path, d->device, &r);
-    w->rows++;
-    w->exact += r.verdict == FRAG_VERDICT_EXACT;
-    frag_validation_free(&r);
-    return cli_interrupted() ? FRAG_CANCELLED : FRAG_OK;
+    if (err == FRAG_OK) {
+        show(w, &spec, &r, release);
+        w->rows++;
+        w->exact += r.verdict == FRAG_VERDICT_EXACT;
+        frag_validation_free(&r);
+    }
+    frag_hidden_free(&hidden);
+    return err == FRAG_OK && cli_interrupted() ? FRAG_CANCELLED : err;
 }
 
 static enum frag_err judge_trace(struct work *w, const char *path,
@@ -318,14 +379,10 @@ static enum frag_err judge_trace(struct work *w, const char *path,
     return err;
 }
 
-static enum frag_err put(void *user, FILE *out, struct frag_json *j,
-                         struct frag_error *e)
+static enum frag_err judge_traces(struct work *w, struct frag_error *e)
 {
-    struct work *w = user;
     const struct texts *args = &w->values->common.args;
 
-    w->out = out;
-    w->json = j;
     for (size_t i = 0; i < args->count; i++) {
         struct setting s;
         enum frag_err err = settle(w->values, args->items[i], &s, e);
@@ -339,6 +396,24 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     return FRAG_OK;
 }
 
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    const struct trace_reading raw = {READING_RAW, .limit = FRAG_UNLIMITED};
+    struct work *w = user;
+    enum frag_err err;
+
+    w->out = out;
+    w->json = j;
+    if (w->values->hidden_from)
+        FRAG_TRY(input_open(w->values->hidden_from, &raw, &w->progress,
+                            &w->other, e));
+    err = judge_traces(w, e);
+    if (w->other)
+        frag_trace_close(w->other);
+    return err;
+}
+
 static int validate_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
@@ -350,6 +425,8 @@ static int validate_run(const struct call *call, const void *values)
     if (v->anchored && v->predicted)
         return cli_misuse(call,
                           "--anchored and --predicted exclude each other");
+    if (v->hidden_from && !v->predicted)
+        return cli_misuse(call, "--hidden-from needs --predicted");
     if (v->limit && v->fraction > 0)
         return cli_misuse(call, "--limit and --memory-fraction exclude each "
                                 "other");
@@ -376,6 +453,11 @@ static const struct option_row options[] = {
     {"predicted", 0, NULL,
      "predict base addresses with the arena's model of the driver",
      OPTION_SWITCH, AT(predicted), NULL},
+    {"hidden-from", 0, "TRACE",
+     "with --predicted: another run of the same program, from whose segment "
+     "addresses the command infers when libraries, the driver and the host "
+     "took or returned memory or addresses (default: they never do)",
+     OPTION_TEXT, AT(hidden_from), NULL},
     {"stats", 0, "FILE",
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
      "beside NAME.pickle); `none' reads no file",
