@@ -450,7 +450,8 @@ bool driver_has_free(const struct arena *a, frag_addr at, frag_size size)
     return c && holds(ranges_upto(&c->free, at), at, size);
 }
 
-bool driver_next(const struct arena *a, frag_size size, struct driver_place *out)
+bool driver_next(const struct arena *a, frag_size size,
+                 struct driver_place *out)
 {
     const frag_size whole = frag_round_up(size, CHUNK);
     const struct driver_chunk *c =
@@ -560,8 +561,7 @@ bool driver_open_range(struct arena *a, frag_addr at, frag_size size)
     for (frag_addr end = at + size; at < end; at += CHUNK) {
         struct range *hole;
 
-        if (driver_in_chunk(a, at) ||
-            ranges_overlap(&a->high.holes, at, CHUNK))
+        if (driver_in_chunk(a, at) || ranges_overlap(&a->high.holes, at, CHUNK))
             continue;
         hole = new_range(at, CHUNK);
         if (!hole)

@@ -13,9 +13,9 @@
  * not be used to judge the run from which it was learned, whose addresses it
  * repeats by construction.
  *
- * Source: 67 recordings of PyTorch 2.11 on an H200, driver 580.159.04. With 5 to
- * 30 steps for a recording, the rule predicts 93 % of the segment addresses one
- * segment ahead.
+ * Source: 67 recordings of PyTorch 2.11 on an H200, driver 580.159.04. With 5
+ * to 30 steps for a recording, the rule predicts 93 % of the segment addresses
+ * one segment ahead.
  */
 #ifndef FRAG_SIM_ARENA_HIDDEN_H
 #define FRAG_SIM_ARENA_HIDDEN_H
@@ -60,7 +60,7 @@ struct frag_hidden_segment {
 };
 
 /* Infers the steps from the segments of one process, in order. Segments whose
- * size is not a multiple of 2 MiB are ignored. NOMEM; then *out is all zero.
+ * size is not a multiple of 2 MiB, or exceeds 1 TiB, are ignored. NOMEM; then *out is all zero.
  * frag_hidden_free frees the steps. */
 enum frag_err frag_hidden_learn(const struct frag_hidden_segment *segments,
                                 uint64_t count,

@@ -15,8 +15,11 @@
 #define CHUNK (32 * FRAG_MIB)
 #define UNIT  (2 * FRAG_MIB)
 
+/* Larger segments, and addresses outside of a process, are damage. */
+#define LARGEST ((frag_size)1 << 40)
+
 /* More steps than these for one segment explain nothing. */
-enum { STEPS_MAX = 64 };
+enum { STEPS_MAX = 16 };
 
 struct learner {
     struct arena *arena;
@@ -71,8 +74,7 @@ static bool explain_returned(struct learner *l, frag_addr at, frag_size size)
         const struct arena_range *p = l->arena->hidden[i];
         frag_addr from, end;
 
-        if (!p || p->range.at >= at + size ||
-            at >= p->range.at + p->range.size)
+        if (!p || p->range.at >= at + size || at >= p->range.at + p->range.size)
             continue;
         from = p->range.at;
         end = from + p->range.size;
@@ -93,20 +95,26 @@ static bool explain_skipped(struct learner *l, frag_addr at, frag_size size,
     return take(l, next->at, is_same ? at : next->end - size + UNIT);
 }
 
+/* Whether one hole has all these addresses. */
+static bool is_hole(const struct learner *l, frag_addr from, frag_addr end)
+{
+    const struct range *hole = ranges_upto(&l->arena->high.holes, from);
+
+    return hole && hole->at + hole->size >= end;
+}
+
 /* The segment began a chunk elsewhere than expected: below a chunk of another
- * user, or in addresses that the host unmapped. */
+ * user, or in addresses that the host unmapped. These exceed the chunk by 32
+ * MiB, since the driver does not fill a hole. */
 static bool explain_chunk(struct learner *l, frag_addr at, frag_size size,
                           const struct driver_place *next)
 {
     const frag_addr end = at + frag_round_up(size, CHUNK);
-    const struct ranges *holes = &l->arena->high.holes;
-    const struct range *hole = ranges_upto(holes, at);
-    const bool is_known = hole && hole->at + hole->size >= end;
 
-    if (is_known && at < next->at)
+    if (at < next->at && is_hole(l, at, end))
         return take(l, end > next->from ? end : next->from, next->end);
-    return !is_known && add_step(l, FRAG_HIDDEN_OPEN, at - CHUNK,
-                                 end - at + CHUNK);
+    return !is_hole(l, at - CHUNK, end) &&
+           add_step(l, FRAG_HIDDEN_OPEN, at - CHUNK, end - at + CHUNK);
 }
 
 /* Another user began the chunk, and the segment follows in it. */
@@ -146,22 +154,30 @@ static bool explained(struct learner *l, frag_addr at, frag_size size)
 
 /* ---- the segments ---- */
 
+static bool is_possible(frag_addr at)
+{
+    return at >= LARGEST && at < ADDRESS_END;
+}
+
 static void learn_alloc(struct learner *l, frag_addr addr, frag_size size)
 {
     const uint64_t steps = l->out->count;
     struct driver_place next;
-    struct arena_range *p;
+    struct arena_range *p = NULL;
+    frag_addr at;
 
     if (!l->has_shift && driver_next(l->arena, size, &next)) {
         l->shift = addr - next.at;
         l->has_shift = true;
     }
+    at = addr - l->shift;
     l->out->segments++;
-    if (explained(l, addr - l->shift, size))
+    if (is_possible(at) && explained(l, at, size))
         l->out->predicted += l->out->count == steps;
     else
         l->out->unexplained++;
-    p = driver_take(l->arena, addr - l->shift, size);
+    if (is_possible(at))
+        p = driver_take(l->arena, at, size);
     if (p)
         ranges_add(&l->arena->segments, &p->range);
 }
@@ -181,7 +197,7 @@ static void learn_segment(struct learner *l,
 {
     struct frag_backend *mem = &l->arena->base;
 
-    if (s->size % UNIT || !s->size)
+    if (s->size % UNIT || !s->size || s->size > LARGEST)
         return;
     l->event = s->event;
     if (s->is_on_side_stream)

@@ -138,8 +138,8 @@ bool driver_next(const struct arena *a, frag_size size,
 bool driver_in_chunk(const struct arena *a, frag_addr at);
 /* Whether all of the range is free memory of one chunk. */
 bool driver_has_free(const struct arena *a, frag_addr at, frag_size size);
-/* Takes exactly this range, from a chunk or as the beginning of a new one, at no
- * charge. NULL if it is in use, or if the host has no memory. */
+/* Takes exactly this range, from a chunk or as the beginning of a new one, at
+ * no charge. NULL if it is in use, or if the host has no memory. */
 struct arena_range *driver_take(struct arena *a, frag_addr at, frag_size size);
 /* The same; if the range is in use, the driver chooses another one. */
 struct arena_range *driver_take_near(struct arena *a, frag_addr at,

@@ -82,8 +82,7 @@ bool frag_anchors_same(const struct frag_recorded *a,
 }
 
 enum frag_err frag_anchors_hidden(const struct frag_recorded *r,
-                                  struct frag_hidden *out,
-                                  struct frag_error *e)
+                                  struct frag_hidden *out, struct frag_error *e)
 {
     struct frag_hidden_segment *rows =
         calloc(r->action_count + 1, sizeof(*rows));

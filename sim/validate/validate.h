@@ -10,9 +10,9 @@
  * replay corresponds to the k-th segment of the recording. There are two modes.
  * Anchored: segments get the recorded base addresses, so that the policy breaks
  * ties between equal blocks as the recorded allocator did. Predicted: the
- * address rule of the arena has to produce the base addresses. No address of the
- * recording is used then; those of another run of the same program may be, to
- * infer the memory of other users (sim/arena/hidden.h).
+ * address rule of the arena has to produce the base addresses. No address of
+ * the recording is used then; those of another run of the same program may be,
+ * to infer the memory of other users (sim/arena/hidden.h).
  */
 #ifndef FRAG_SIM_VALIDATE_VALIDATE_H
 #define FRAG_SIM_VALIDATE_VALIDATE_H
@@ -28,7 +28,7 @@ FRAG_BEGIN_DECLS
 struct frag_validate {
     const struct frag_trace *trace;
     const struct frag_device_trace *device; /* a device of the trace */
-    bool predicted;       /* the arena's rule determines the base addresses */
+    bool predicted; /* the arena's rule determines the base addresses */
     const struct frag_hidden *hidden; /* if predicted: memory of other users,
                              learned from another run; NULL: none */
     const char *settings; /* NULL: the settings recorded in the trace */
