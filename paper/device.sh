@@ -38,6 +38,7 @@ compare() {
     "$fragsim" compare -q "$@" --costs "$costs" --csv "$out/part.csv" -f \
         >"$out/said" 2>&1 || code=1
     tail -n 1 "$out/said"
+    [ -s "$out/part.csv" ] || return 1
     if [ ! -f "$to" ]; then
         echo "$(head -n 1 "$costs"); paper/device.sh" >"$to"
         head -n 1 "$out/part.csv" >>"$to"
@@ -52,11 +53,27 @@ part_costs() {
         --calls "$out/device_calls.csv"
 }
 
-# shellcheck disable=SC2086
+# compare_each NAME TRACE... -- ARGUMENT...: compares one trace after the other,
+# so that a run that is stopped keeps the traces before.
+compare_each() {
+    worst=0 name=$1
+    shift
+    traces=
+    while [ "$1" != -- ]; do
+        traces="$traces $1"
+        shift
+    done
+    shift
+    for trace in $traces; do
+        # shellcheck disable=SC2086
+        compare "$name" "$trace" $all "$@" || worst=1
+    done
+    return "$worst"
+}
+
 part_contents() {
-    compare contents "$1" "$2" "$3" "$4" $all \
-        -p plan:effort=16000000 -c 1.02x,0.9x --check \
-        --repeat 1
+    compare_each contents "$1" "$2" "$3" "$4" -- -p plan:effort=16000000 \
+        -c 1.02x,0.9x --check --repeat 1
 }
 
 # A request that only the simulated device can serve counts as a difference.
@@ -69,22 +86,12 @@ part_end() {
 }
 
 part_times() {
-    worst=0
-    for trace in "$@"; do
-        # shellcheck disable=SC2086
-        compare times "$trace" $all --repeat 2 || worst=1
-    done
-    return "$worst"
+    compare_each times "$@" -- --repeat 2
 }
 
 part_limits() {
-    worst=0
     shift 4
-    for trace in "$@"; do
-        # shellcheck disable=SC2086
-        compare limits "$trace" $all -c 1.02x,0.9x --repeat 1 || worst=1
-    done
-    return "$worst"
+    compare_each limits "$@" -- -c 1.02x,0.9x --repeat 1
 }
 
 for part in ${FRAG_PARTS:-costs contents end times limits}; do
