@@ -58,7 +58,7 @@ for way in linked dlsym entry; do
     program=record_program
     [ $way = linked ] || program=record_loader
     for expected in blocks:0 streams:0 virtual:0 reset:0 contexts:0 arrays:0 \
-        graphs:0 kill:137 out:134; do
+        graphs:0 launches:0 green:0 kill:137 out:134; do
         scenario=${expected%:*}
         record $program $way "$scenario"
         same "exit code of $way $scenario" $? "${expected#*:}"
@@ -83,6 +83,13 @@ same "validate" "$("$fragsim" validate t.h5 2>&1 | grep -o 'without the answers'
 
 record record_program linked graphs
 same "notes of graphs" "$(grep -c '2 requests of CUDA graphs are missing' said)" 1
+record record_program linked launches
+same "notes of launches" "$(grep -o '[0-9]* [a-z]* .* CUDA graphs' said)" \
+    "2 requests of CUDA graphs
+3 blocks are memory that the driver holds for CUDA graphs"
+record record_loader entry green
+same "notes of green" "$(grep -o '[0-9]* blocks were freed .*' said)" \
+    "3 blocks were freed because their context was destroyed"
 for program in record_program record_loader; do
     record $program dlsym ways
     wants "other ways of $program"
@@ -116,14 +123,13 @@ for way in linked dlsym entry; do
 4 blocks and handles are not requests because they refer to memory that was\
  allocated elsewhere
 calls of cuMemAlloc are not recorded: 1 calls or look-ups
-calls of cuMemMapArrayAsync are not recorded: 2 calls or look-ups
-calls of cuGreenCtxDestroy are not recorded: 1 calls or look-ups"
+calls of cuMemMapArrayAsync are not recorded: 2 calls or look-ups"
 done
 same "the pool that is set" "$(fact pools t.h5)" 2
 record record_loader dlsym unread
 same "exit code where nothing is a request" $? 5
 same "words where nothing is a request" "$(head -1 said)" "no trace: calls\
- of cuGreenCtxDestroy are not recorded: 1 calls or look-ups"
+ of cuMemMapArrayAsync are not recorded: 1 calls or look-ups"
 for seed in 1 2 3; do
     SEED=$seed record record_loader dlsym mixed
     same "exit code of order $seed" $? 0

@@ -107,12 +107,10 @@ static driver_result end_in_order(struct watch *w, driver_result result,
     if (!w->is_outer)
         return watch_end_block(w, result, at);
     w->call.stream = name_of(stream);
-    if (!is_capturing(stream)) {
+    if (!is_capturing(stream))
         w->call.device = device_of_stream(stream);
-    } else if (result == DRIVER_SUCCESS) {
-        w->call.kind = RECORD_GRAPH;
-        w->call.other = 0;
-    }
+    else if (result == DRIVER_SUCCESS)
+        return graph_end(w, result, at);
     return watch_end_block(w, result, at);
 }
 

@@ -38,8 +38,11 @@ typedef uint64_t driver_handle;
 enum {
     DRIVER_SUCCESS = 0,
     DRIVER_NOT_FOUND = 500,
+    DRIVER_DEVICES = 64,         /* bits of a mask of devices */
     DRIVER_ON_DEVICE = 1,        /* CU_MEM_LOCATION_TYPE_DEVICE */
     DRIVER_PINNED = 1,           /* CU_MEM_ALLOCATION_TYPE_PINNED */
+    DRIVER_GRAPHS_RESERVED = 2,  /* CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT */
+    DRIVER_RELAXED = 2,          /* CU_STREAM_CAPTURE_MODE_RELAXED */
     DRIVER_LEGACY_STREAM = 1,    /* CU_STREAM_LEGACY */
     DRIVER_STREAM_PER_THREAD = 2 /* CU_STREAM_PER_THREAD */
 };
@@ -137,17 +140,23 @@ struct driver_node { /* CUgraphNodeParams */
                           struct driver_node *))                               \
     X(cuExternalMemoryGetMappedBuffer,                                         \
       (driver_address *, void *, const void *))                                \
+    X(cuGraphLaunch, (void *, void *))                                         \
+    X(cuGraphLaunch_ptsz, (void *, void *))                                    \
+    X(cuGraphUpload, (void *, void *))                                         \
+    X(cuGraphUpload_ptsz, (void *, void *))                                    \
+    X(cuDeviceGraphMemTrim, (int))                                             \
     X(cuCtxDestroy, (void *))                                                  \
     X(cuCtxDestroy_v2, (void *))                                               \
     X(cuDevicePrimaryCtxRelease, (int))                                        \
     X(cuDevicePrimaryCtxRelease_v2, (int))                                     \
     X(cuDevicePrimaryCtxReset, (int))                                          \
     X(cuDevicePrimaryCtxReset_v2, (int))                                       \
+    X(cuGreenCtxCreate, (void **, void *, int, unsigned))                      \
+    X(cuGreenCtxDestroy, (void *))                                             \
     /* only the names of these calls are logged */                             \
     X(cuMemMapArrayAsync, (void *, unsigned, void *))                          \
     X(cuMemMapArrayAsync_ptsz, (void *, unsigned, void *))                     \
     X(cuCtxDetach, (void *))                                                   \
-    X(cuGreenCtxDestroy, (void *))                                             \
     X(cuMemAlloc, (unsigned *, unsigned))                                      \
     X(cuMemAllocPitch, (unsigned *, unsigned *, unsigned, unsigned, unsigned)) \
     X(cuMemFree, (unsigned))                                                   \
@@ -160,12 +169,15 @@ struct driver_node { /* CUgraphNodeParams */
 /* Functions that the recorder itself calls. */
 #define DRIVER_QUESTIONS(X)                                 \
     X(cuCtxGetCurrent, (void **))                           \
+    X(cuCtxFromGreenCtx, (void **, void *))                 \
     X(cuCtxGetDevice, (int *))                              \
+    X(cuDeviceGetGraphMemAttribute, (int, int, void *))     \
     X(cuDevicePrimaryCtxGetState, (int, unsigned *, int *)) \
     X(cuDevicePrimaryCtxRetain, (void **, int))             \
     X(cuMemGetInfo_v2, (size_t *, size_t *))                \
     X(cuStreamGetDevice, (void *, int *))                   \
-    X(cuStreamIsCapturing, (void *, int *))
+    X(cuStreamIsCapturing, (void *, int *))                 \
+    X(cuThreadExchangeStreamCaptureMode, (int *))
 
 /* The C library's dlsym. front.c defines the dlsym that this library
  * exports. */

@@ -1,61 +1,9 @@
 /* others.c - intercepts the calls that allocate memory in other ways than a
- * direct request of the program: graphs, memory of other processes or
- * interfaces, and calls that the log cannot describe. Memory that another
- * process shares through cuIpcOpenMemHandle is released by its own call and
- * needs no line here. */
+ * direct request of the program: memory of other processes or interfaces, and
+ * calls that the log cannot describe. Memory that another process shares
+ * through cuIpcOpenMemHandle is released by its own call and needs no line
+ * here. */
 #include "real/recorder/watch.h"
-
-/* ---- graphs ---- */
-
-driver_result cuGraphAddMemAllocNode(void **node, void *graph,
-                                     const void *after, size_t count,
-                                     struct driver_graph_memory *memory)
-{
-    struct watch w;
-
-    w = watch_begin(RECORD_GRAPH);
-    w.call.bytes = memory ? memory->bytes : 0;
-    return watch_end_block(&w,
-                           DRIVER_PASS_ON(cuGraphAddMemAllocNode, node, graph,
-                                          after, count, memory),
-                           memory ? &memory->at : NULL);
-}
-
-static bool is_memory(const struct driver_node *like)
-{
-    return like && like->type == DRIVER_MEMORY_NODE;
-}
-
-driver_result cuGraphAddNode(void **node, void *graph, const void *after,
-                             size_t count, struct driver_node *like)
-{
-    struct watch w;
-
-    if (!is_memory(like))
-        return DRIVER_PASS_ON(cuGraphAddNode, node, graph, after, count, like);
-    w = watch_begin(RECORD_GRAPH);
-    w.call.bytes = like->memory.bytes;
-    return watch_end_block(
-        &w, DRIVER_PASS_ON(cuGraphAddNode, node, graph, after, count, like),
-        &like->memory.at);
-}
-
-driver_result cuGraphAddNode_v2(void **node, void *graph, const void *after,
-                                const void *edges, size_t count,
-                                struct driver_node *like)
-{
-    struct watch w;
-
-    if (!is_memory(like))
-        return DRIVER_PASS_ON(cuGraphAddNode_v2, node, graph, after, edges,
-                              count, like);
-    w = watch_begin(RECORD_GRAPH);
-    w.call.bytes = like->memory.bytes;
-    return watch_end_block(&w,
-                           DRIVER_PASS_ON(cuGraphAddNode_v2, node, graph, after,
-                                          edges, count, like),
-                           &like->memory.at);
-}
 
 /* ---- memory that others allocated ---- */
 
@@ -136,7 +84,6 @@ UNREAD(cuMemMapArrayAsync, (void *map, unsigned count, void *stream),
 UNREAD(cuMemMapArrayAsync_ptsz, (void *map, unsigned count, void *stream),
        (map, count, stream))
 UNREAD(cuCtxDetach, (void *context), (context))
-UNREAD(cuGreenCtxDestroy, (void *context), (context))
 UNREAD(cuMemAlloc, (unsigned *at, unsigned bytes), (at, bytes))
 UNREAD(cuMemAllocPitch,
        (unsigned *at, unsigned *pitch, unsigned width, unsigned rows,

@@ -37,6 +37,14 @@ driver_result watch_end_alloc(struct watch *w, driver_result result);
 driver_result watch_end_block(struct watch *w, driver_result result,
                               const driver_address *at);
 
+/* The same for a call that adds memory to a graph. */
+driver_result graph_end(struct watch *w, driver_result result,
+                        const driver_address *at);
+
+/* Logs how much memory the driver holds for the graphs of each device, where
+ * that has changed. Returns `result`. */
+driver_result graph_log_held(driver_result result);
+
 /* The thread's context, or 0 if it has none. */
 uint64_t watch_context(void);
 

@@ -80,7 +80,9 @@ int take_here(u64 *out, u64 size)
         return NO_CONTEXT;
     if (!contexts[current].is_there)
         return CONTEXT_DESTROYED;
-    return take(out, size, contexts[current].device, current);
+    return take(out, size, contexts[current].device,
+                contexts[current].is_green ? 1 + contexts[current].device
+                                           : current);
 }
 
 /* From time to time a call pauses, before it allocates memory and after it
@@ -188,7 +190,7 @@ static void end_context(int context)
     contexts[context].is_there = false;
 }
 
-static int retain_context(void **out, int device)
+int retain_context(void **out, int device)
 {
     if (device < 0 || device >= DEVICES)
         return INVALID_VALUE;
@@ -204,7 +206,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
     LOCKED(retain_context(context, device));
 }
 
-static int release_context(int device)
+int release_context(int device)
 {
     if (contexts[1 + device].retained == 0)
         return NO_CONTEXT;
@@ -258,9 +260,77 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device)
     LOCKED(make_context(context, device));
 }
 
+/* ---- green contexts ---- */
+
+int cuDeviceGetDevResource(int device, int *resource, int type);
+int cuDeviceGetDevResource(int device, int *resource, int type)
+{
+    *resource = type;
+    return device < DEVICES && type == 1 ? 0 : INVALID_VALUE;
+}
+
+int cuDevResourceGenerateDesc(void **description, const int *resource,
+                              unsigned count);
+int cuDevResourceGenerateDesc(void **description, const int *resource,
+                              unsigned count)
+{
+    *description = (void *)0x6000;
+    return *resource == 1 && count == 1 ? 0 : INVALID_VALUE;
+}
+
+static int make_green(void **out, const void *description, int device,
+                      unsigned flags)
+{
+    void *primary;
+
+    if (!description || flags != 1)
+        return INVALID_VALUE;
+    if (context_count == CONTEXTS)
+        return OUT_OF_MEMORY;
+    if (retain_context(&primary, device) != 0)
+        return INVALID_VALUE;
+    contexts[context_count] =
+        (struct context){.device = device, .is_there = true, .is_green = true};
+    *out = &contexts[context_count++];
+    return 0;
+}
+
+int cuGreenCtxCreate(void **green, void *description, int device,
+                     unsigned flags);
+int cuGreenCtxCreate(void **green, void *description, int device,
+                     unsigned flags)
+{
+    LOCKED(make_green(green, description, device, flags));
+}
+
+/* The handle of a green context is not that of its context. */
+int cuCtxFromGreenCtx(void **context, const struct context *green);
+int cuCtxFromGreenCtx(void **context, const struct context *green)
+{
+    *context = (void *)(uintptr_t)(green - contexts);
+    return green->is_there ? 0 : NO_CONTEXT;
+}
+
+static int destroy_green(struct context *green)
+{
+    if (!green->is_green || !green->is_there)
+        return INVALID_VALUE;
+    green->is_there = false;
+    return release_context(green->device);
+}
+
+int cuGreenCtxDestroy(struct context *green);
+int cuGreenCtxDestroy(struct context *green)
+{
+    LOCKED(destroy_green(green));
+}
+
+/* ---- end of contexts ---- */
+
 static int destroy_context(int context)
 {
-    if (context <= DEVICES || !contexts[context].is_there)
+    if (context <= DEVICES || !contexts[context].is_there ||
+        contexts[context].is_green)
         return NO_CONTEXT;
     end_context(context);
     if (current == context)

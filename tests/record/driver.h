@@ -1,7 +1,8 @@
 /* driver.h - declarations shared by the files of the stand-in for libcuda.so.1.
  * driver.c has blocks, contexts and function lookup; driver_streams.c has
- * allocation in stream order and graphs; driver_memory.c has arrays, virtual
- * memory and imported memory. The library exports none of these names.
+ * allocation in stream order and captures; driver_graphs.c has graphs;
+ * driver_memory.c has arrays, virtual memory and imported memory. The library
+ * exports none of these names.
  *
  * All functions are called with the lock held and return a result of the
  * driver.
@@ -39,7 +40,7 @@ extern pthread_mutex_t lock;
 /* A context's handle is its row; the first are the devices' primary ones. */
 extern struct context {
     int device, retained;
-    bool is_there;
+    bool is_there, is_green; /* green: a view of the device's primary context */
 } contexts[CONTEXTS];
 extern __thread int current; /* 0: none */
 
@@ -53,6 +54,22 @@ int give(u64 at);
 
 /* Returns an address without memory. */
 int take_address(u64 *out, u64 size);
+
+/* A new graph, and a node of it that allocates. Without is_open, the graph also
+ * frees the memory. A graph of NULL has no memory. */
+struct graph;
+struct graph *new_graph(void);
+int add_node(struct graph *graph, u64 *out, u64 size, int device, bool is_open);
+
+/* Whether the address is live memory of a graph; frees it. */
+bool free_node(u64 at);
+
+/* Ends the capture that runs, unless the thread's mode is relaxed. */
+void spoil_capture(void);
+
+/* Drops a reference to the device's primary context. */
+int release_context(int device);
+int retain_context(void **out, int device);
 
 /* A block of no bytes, which is freed like any other. */
 int show_block(u64 *out);

@@ -258,12 +258,6 @@ int cuIpcCloseMemHandle(u64 at)
 
 /* ---- calls that the recorder cannot describe ---- */
 
-int cuGreenCtxDestroy(void *context);
-int cuGreenCtxDestroy(void *context)
-{
-    return context ? 0 : INVALID_VALUE;
-}
-
 int cuMemMapArrayAsync(void *map, unsigned count, void *stream);
 int cuMemMapArrayAsync(void *map, unsigned count, void *stream)
 {

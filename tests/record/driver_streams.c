@@ -1,11 +1,14 @@
-/* driver_streams.c - the stand-in's allocation in stream order and its pools.
- * Of graphs it has only capture and the adding of nodes. The low 4 bits of a
- * pool's or a stream's handle are its device. */
+/* driver_streams.c - the stand-in's allocation in stream order, its pools, and
+ * captures. The low 4 bits of a pool's or a stream's handle are its device. */
 #include "tests/record/driver.h"
 
 static uintptr_t used_pool[DEVICES] = {0x4000, 0x4001};
 static _Atomic(uintptr_t) capturing; /* stream, 0: none */
+static struct graph *captured;       /* what it has captured */
 static bool is_spoilt;               /* the capture */
+static __thread int mode;            /* of the thread, as in cuda.h */
+
+enum { RELAXED = 2 };
 
 static int device_of(const void *handle)
 {
@@ -20,7 +23,7 @@ static int take_in_order(u64 *out, u64 size, const void *pool,
     if ((uintptr_t)stream > 2)
         device = device_of(stream);
     if (stream && (uintptr_t)stream == capturing)
-        return take_address(out, size);
+        return add_node(captured, out, size, device, false);
     if (!pool && !current)
         return NO_CONTEXT;
     if (!pool)
@@ -30,7 +33,9 @@ static int take_in_order(u64 *out, u64 size, const void *pool,
 
 static int give_in_order(u64 at, const void *stream)
 {
-    return stream && (uintptr_t)stream == capturing ? 0 : give(at);
+    return stream && (uintptr_t)stream == capturing ? 0
+           : free_node(at)                          ? 0
+                                                    : give(at);
 }
 
 #define ASYNC(suffix)                                                      \
@@ -120,13 +125,14 @@ int cuDeviceSetMemPool(int device, void *pool)
     return 0;
 }
 
-/* ---- graphs ---- */
+/* ---- captures ---- */
 
-int cuStreamBeginCapture_v2(void *stream, int mode);
-int cuStreamBeginCapture_v2(void *stream, int mode)
+int cuStreamBeginCapture_v2(void *stream, int capture_mode);
+int cuStreamBeginCapture_v2(void *stream, int capture_mode)
 {
-    (void)mode;
+    (void)capture_mode;
     capturing = (uintptr_t)stream;
+    captured = new_graph();
     is_spoilt = false;
     return 0;
 }
@@ -134,7 +140,7 @@ int cuStreamBeginCapture_v2(void *stream, int mode)
 int cuStreamEndCapture(void *stream, void **graph);
 int cuStreamEndCapture(void *stream, void **graph)
 {
-    *graph = (void *)0x7000;
+    *graph = captured;
     if (capturing != (uintptr_t)stream)
         return INVALID_VALUE;
     capturing = 0;
@@ -148,47 +154,18 @@ int cuStreamIsCapturing(void *stream, int *status)
     return 0;
 }
 
-int cuGraphCreate(void **graph, unsigned flags);
-int cuGraphCreate(void **graph, unsigned flags)
+int cuThreadExchangeStreamCaptureMode(int *other);
+int cuThreadExchangeStreamCaptureMode(int *other)
 {
-    *graph = (void *)0x7000;
-    return (int)flags;
+    const int before = mode;
+
+    mode = *other;
+    *other = before;
+    return 0;
 }
 
-struct graph_memory {
-    struct props props;
-    u64 rest[9];
-    const void *access;
-    size_t access_count, size;
-    u64 at;
-};
-
-int cuGraphAddMemAllocNode(void **node, void *graph, const void *after,
-                           size_t count, struct graph_memory *memory);
-int cuGraphAddMemAllocNode(void **node, void *graph, const void *after,
-                           size_t count, struct graph_memory *memory)
+/* Stricter than a driver, which lets some queries pass. */
+void spoil_capture(void)
 {
-    (void)graph;
-    (void)after;
-    *node = (void *)0x7100;
-    if (count)
-        return INVALID_VALUE;
-    LOCKED(take_address(&memory->at, memory->size));
-}
-
-struct node {
-    int type, reserved[3];
-    struct graph_memory memory;
-};
-
-int cuGraphAddNode_v2(void **node, void *graph, const void *after,
-                      const void *edges, size_t count, struct node *like);
-int cuGraphAddNode_v2(void **node, void *graph, const void *after,
-                      const void *edges, size_t count, struct node *like)
-{
-    (void)edges;
-    *node = (void *)0x7200;
-    if (like->type != 10)
-        return 0;
-    return cuGraphAddMemAllocNode(node, graph, after, count, &like->memory);
+    is_spoilt = is_spoilt || (capturing && mode != RELAXED);
 }

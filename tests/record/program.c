@@ -62,7 +62,7 @@ static void find_by_entry(void *driver)
 
     *(void **)&get = dlsym(driver, "cuGetProcAddress_v2");
 #define X(name, entry, arguments) \
-    MUST(get(entry, (void **)&cu.name, 12000, 0, &status));
+    MUST(get(entry, (void **)&cu.name, 12040, 0, &status));
     API(X)
 #undef X
 }
@@ -492,7 +492,8 @@ static const struct {
     {"graphs", run_graphs},     {"others", run_others},
     {"mixed", run_mixed},       {"unread", run_unread},
     {"ways", run_ways},         {"work", run_work},
-    {"both", run_both},
+    {"both", run_both},         {"launches", run_launches},
+    {"green", run_green},
 };
 
 int main(int argc, char **argv)

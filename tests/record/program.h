@@ -25,6 +25,10 @@ struct array_3d_like { /* CUDA_ARRAY3D_DESCRIPTOR */
     unsigned format, channels, flags;
 };
 
+struct resource { /* CUdevResource of cuda.h 13.0 has 144 bytes */
+    u64 bytes[64];
+};
+
 struct graph_memory { /* CUDA_MEM_ALLOC_NODE_PARAMS */
     struct props props;
     const void *access;
@@ -78,7 +82,21 @@ struct graph_memory { /* CUDA_MEM_ALLOC_NODE_PARAMS */
     X(cuStreamEndCapture, "cuStreamEndCapture", (void *, void **))             \
     X(cuGraphCreate, "cuGraphCreate", (void **, unsigned))                     \
     X(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode",                        \
-      (void **, void *, const void *, size_t, struct graph_memory *))
+      (void **, void *, const void *, size_t, struct graph_memory *))          \
+    X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags",              \
+      (void **, void *, u64))                                                  \
+    X(cuGraphLaunch, "cuGraphLaunch", (void *, void *))                        \
+    X(cuGraphUpload, "cuGraphUpload", (void *, void *))                        \
+    X(cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", (int))                     \
+    X(cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute",            \
+      (int, int, void *))                                                      \
+    X(cuDeviceGetDevResource, "cuDeviceGetDevResource",                        \
+      (int, struct resource *, int))                                           \
+    X(cuDevResourceGenerateDesc, "cuDevResourceGenerateDesc",                  \
+      (void **, struct resource *, unsigned))                                  \
+    X(cuGreenCtxCreate, "cuGreenCtxCreate", (void **, void *, int, unsigned))  \
+    X(cuGreenCtxDestroy, "cuGreenCtxDestroy", (void *))                        \
+    X(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", (void **, void *))
 
 extern struct api {
 #define X(name, entry, arguments) int(*name) arguments;
@@ -111,6 +129,8 @@ void mark(size_t bytes);
 void run_contexts(void);
 void run_arrays(void);
 void run_graphs(void);
+void run_launches(void);
+void run_green(void);
 void run_others(void);
 void run_unread(void);
 void run_ways(void);

@@ -194,9 +194,9 @@ static enum frag_err on_array_gone(struct log_reader *r,
     return FRAG_OK;
 }
 
-/* The memory of a graph produces no events, because a launch of the graph
- * allocates it. Its address is remembered, so that the program may free the
- * address any number of times. */
+/* A node of a graph produces no events, because a launch of the graph allocates
+ * its memory (on_graph_memory). Its address is remembered, so that the program
+ * may free the address any number of times. */
 static enum frag_err on_graph(struct log_reader *r,
                               const struct record_call *call)
 {
@@ -281,6 +281,24 @@ static enum frag_err free_all(struct log_reader *r, uint32_t state,
     return err;
 }
 
+/* Memory that is allocated in the green context belongs to the other one. */
+static enum frag_err on_context_green(struct log_reader *r,
+                                      const struct record_call *call)
+{
+    const struct live_row *other = live_find(&r->contexts, call->other);
+    struct live_row *row;
+    const uint32_t number = other ? other->slot : (uint32_t)r->contexts.count;
+
+    if (!call->context || !call->other)
+        return FRAG_OK;
+    if (!other && !live_put(&r->contexts, call->other, number))
+        return FRAG_NOMEM;
+    row = live_find(&r->contexts, call->context);
+    if (row)
+        live_remove(&r->contexts, row);
+    return live_put(&r->contexts, call->context, number) ? FRAG_OK : FRAG_NOMEM;
+}
+
 static enum frag_err on_context_gone(struct log_reader *r,
                                      const struct record_call *call)
 {
@@ -292,21 +310,27 @@ static enum frag_err on_context_gone(struct log_reader *r,
 
 /* Virtual memory */
 
+/* Adds physical memory that has one reference. */
+static enum frag_err add_referenced(struct log_reader *r, int32_t device)
+{
+    if (!GROW(r->physical, r->physical_room, r->physical_count + 1))
+        return FRAG_NOMEM;
+    r->physical[r->physical_count++] =
+        (struct physical){.device = device, .handles = 1};
+    return FRAG_OK;
+}
+
 /* Adds physical memory with one handle. */
 static enum frag_err add_physical(struct log_reader *r,
                                   const struct record_call *call)
 {
     struct live_row *row = live_find(&r->handles, call->other);
 
-    if (!GROW(r->physical, r->physical_room, r->physical_count + 1))
-        return FRAG_NOMEM;
     if (row)
         live_remove(&r->handles, row);
     if (!live_put(&r->handles, call->other, (uint32_t)r->physical_count))
         return FRAG_NOMEM;
-    r->physical[r->physical_count++] =
-        (struct physical){.device = call->device, .handles = 1};
-    return FRAG_OK;
+    return add_referenced(r, call->device);
 }
 
 static enum frag_err on_create(struct log_reader *r,
@@ -439,6 +463,61 @@ static enum frag_err on_unmap(struct log_reader *r,
     return FRAG_OK;
 }
 
+/* Graphs */
+
+/* Adds memory that the driver allocated for graphs. */
+static enum frag_err add_graph_memory(struct log_reader *r, int32_t device,
+                                      uint64_t bytes, frag_time time)
+{
+    struct frag_entry entry = {.kind = FRAG_ENTRY_ALLOC,
+                               .addr = physical_base + r->physical_count,
+                               .size = bytes,
+                               .time = time};
+
+    if (bytes > INT64_MAX - r->physical_count)
+        return log_wrong(r, "a size from 0 to 2^63 - 1", bytes);
+    if (!GROW(r->graph, r->graph_room, r->graph_count + 1))
+        return FRAG_NOMEM;
+    r->graph[r->graph_count++] =
+        (struct graph_block){device, (uint32_t)r->physical_count, bytes};
+    r->graph_blocks++;
+    FRAG_TRY(add_referenced(r, device));
+    return put(r, device, &entry);
+}
+
+static enum frag_err free_graph_memory(struct log_reader *r, uint64_t index,
+                                       frag_time time)
+{
+    const uint32_t physical = r->graph[index].physical;
+
+    r->graph_count--;
+    for (uint64_t i = index; i < r->graph_count; i++)
+        r->graph[i] = r->graph[i + 1];
+    r->physical[physical].handles = 0;
+    return free_unreferenced(r, physical, time);
+}
+
+/* The log has only the sum of the memory that the driver holds for the graphs
+ * of a device. In the trace, a larger sum is one block more. For a smaller sum
+ * the newest blocks are freed, and the rest of the last one is a new block. */
+static enum frag_err on_graph_memory(struct log_reader *r,
+                                     const struct record_call *call)
+{
+    uint64_t bytes = 0;
+
+    for (uint64_t i = 0; i < r->graph_count; i++)
+        bytes += r->graph[i].device == call->device ? r->graph[i].bytes : 0;
+    for (uint64_t i = r->graph_count; i-- > 0 && bytes > call->bytes;)
+        if (r->graph[i].device == call->device) {
+            bytes -= r->graph[i].bytes;
+            FRAG_TRY(free_graph_memory(r, i, call->time));
+        }
+    return bytes == call->bytes
+               ? FRAG_OK
+               : add_graph_memory(r, call->device, call->bytes - bytes,
+                                  call->time);
+}
+
 static enum frag_err on_addresses(struct log_reader *r,
                                   const struct record_call *call)
 {
@@ -474,6 +553,8 @@ static const struct kind {
     [RECORD_FOREIGN] = {on_foreign, false},
     [RECORD_CONTEXT_GONE] = {on_context_gone, false},
     [RECORD_UNREAD] = {log_unread, true},
+    [RECORD_GRAPH_MEMORY] = {on_graph_memory, false},
+    [RECORD_CONTEXT_GREEN] = {on_context_green, false},
 };
 
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == RECORD_KIND_COUNT,
@@ -501,4 +582,5 @@ void log_fini(struct log_reader *r)
     live_fini(&r->mappings);
     free(r->physical);
     free(r->mapping);
+    free(r->graph);
 }

@@ -69,6 +69,7 @@ static enum frag_err note_failure(const struct log_reader *r)
 enum frag_err log_notes(const struct log_reader *r)
 {
     const uint64_t cut = r->gaps > r->lost ? r->gaps - r->lost : 0;
+    const bool is_launched = r->graph_blocks > 0;
     const struct {
         uint64_t count;
         const char *words;
@@ -88,10 +89,17 @@ enum frag_err log_notes(const struct log_reader *r)
                      "unknown"},
         {r->foreign, "blocks and handles are not requests because they refer "
                      "to memory that was allocated elsewhere"},
-        {r->graphs, "requests of CUDA graphs are missing because their memory "
-                    "is allocated at launch"},
-        {r->graph_bytes, "bytes is the sum of the missing requests of CUDA "
-                         "graphs"},
+        {is_launched ? r->graphs : 0,
+         "requests of CUDA graphs are no blocks of their own: all graphs of a "
+         "device share the memory that the driver holds for them"},
+        {r->graph_blocks,
+         "blocks are memory that the driver holds for CUDA graphs; its size "
+         "was read after launches, uploads and trims"},
+        {is_launched ? 0 : r->graphs,
+         "requests of CUDA graphs are missing because their memory is "
+         "allocated at launch"},
+        {is_launched ? 0 : r->graph_bytes,
+         "bytes is the sum of the missing requests of CUDA graphs"},
     };
 
     for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)

@@ -17,6 +17,13 @@ struct physical {
     uint32_t handles, maps; /* how many there are */
 };
 
+/* Memory that the driver holds for graphs. */
+struct graph_block {
+    int32_t device;
+    uint32_t physical; /* index */
+    uint64_t bytes;
+};
+
 /* A call that the log only names, and how often it occurs. */
 struct unread {
     char name[sizeof(((struct record_call *)NULL)->name)];
@@ -56,6 +63,8 @@ struct log_reader {
     uint64_t physical_count, physical_room;
     struct mapping *mapping;
     uint64_t mapping_count, mapping_room;
+    struct graph_block *graph; /* newest last */
+    uint64_t graph_count, graph_room;
 
     bool has_requests;
 
@@ -66,7 +75,7 @@ struct log_reader {
 
     /* Counts for the notes; log_notes explains each one. */
     uint64_t gaps, lost, refused, unknown, vanished, managed, with_context,
-        no_device, graphs, graph_bytes, foreign, arrays, unsized;
+        no_device, graphs, graph_bytes, graph_blocks, foreign, arrays, unsized;
     struct unread unreads[UNREADS];
     uint32_t unread_count;
 };
