@@ -147,6 +147,30 @@ def compares(trace):
              f"{done.stdout}")
 
 
+def chooses_costs(folder, trace):
+    """compare takes the costs of the GPU's kind where they were measured, and
+    says so where they were not; --costs has the last word."""
+    what = ["compare", trace, "-p", "direct", "--repeat", "1", "--json", "-"]
+    path = os.path.join(folder, "other.csv")
+    with open(os.path.join(ROOT, "real/data/nvidia-h200-costs.csv"),
+              encoding="ascii") as file, open(path, "w",
+                                              encoding="ascii") as out:
+        out.write(file.read())
+    for name, more, costs, is_noted in (
+            ("NVIDIA H200", [], "h200", False), ("fake", [], "h200", True),
+            ("NVIDIA H2000", [], "h200", True),
+            ("fake", ["--costs", "h200"], "h200", False),
+            ("fake", ["--costs", path], path, False)):
+        done = run(*what, *more, name=name)
+        rows_found = json.loads(done.stdout)["results"] if done.stdout else []
+        noted = f"this GPU ({name}) was not measured" in done.stderr
+        if ([r["costs"] for r in rows_found] != [costs] or noted != is_noted):
+            fail(f"costs of {name} {more}: {rows_found}, {done.stderr}")
+    done = run(*what, "--costs", "h300")
+    if done.returncode != 4 or "h300" not in done.stderr:
+        fail(f"costs h300: exit {done.returncode}, {done.stderr}")
+
+
 def calibrates(folder):
     """--costs reads the written costs; after a failure of any call nothing is
     held."""
@@ -215,6 +239,7 @@ def main():
         finds_spoilt_copy(trace, "remap", "when it was remapped")
         true_end_of_memory(trace)
         compares(trace)
+        chooses_costs(folder, trace)
         calibrates(folder)
         interrupted(folder)
         no_driver(trace)

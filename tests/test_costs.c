@@ -1,5 +1,6 @@
 /* test_costs.c - tests the cost model: the built-in costs are the regression of
  * the measured times, and cost files are read and refused correctly. */
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,19 +16,44 @@
 #include "policies/device/costs.h"
 #include "sim/arena/arena.h"
 
-#define DATA FRAG_SOURCE_DIR "/real/data/nvidia-h200-costs.csv"
+#define DATA FRAG_SOURCE_DIR "/real/data/nvidia-"
 
-static void the_default_is_the_fitted_file(void **state)
+/* The first line of a file of costs: "# device NVIDIA H200, CUDA driver ...".
+ */
+static void read_device(const char *path, char *text, int room)
 {
-    struct frag_costs costs;
+    FILE *in = fopen(path, "r");
+
+    assert_non_null(in);
+    assert_non_null(fgets(text, room, in));
+    fclose(in);
+}
+
+static void the_measured_costs_are_the_files(void **state)
+{
+    glob_t files;
+    size_t count = 0;
 
     (void)state;
-    assert_int_equal(frag_costs_read(DATA, &costs, NULL), FRAG_OK);
-    for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++) {
-        assert_true(costs.call[i].fixed_ns == frag_costs_h200.call[i].fixed_ns);
-        assert_true(costs.call[i].ns_per_mib ==
-                    frag_costs_h200.call[i].ns_per_mib);
+    assert_string_equal(frag_measured_costs[0].name, "h200");
+    for (const struct frag_measured_costs *m = frag_measured_costs; m->name;
+         m++, count++) {
+        struct frag_costs costs;
+        char path[512], text[256];
+
+        snprintf(path, sizeof(path), DATA "%s-costs.csv", m->name);
+        assert_int_equal(frag_costs_read(path, &costs, NULL), FRAG_OK);
+        assert_memory_equal(&costs, m->costs, sizeof(costs));
+        read_device(path, text, sizeof(text));
+        assert_ptr_equal(frag_costs_of_device(text + strlen("# device ")), m);
+        assert_ptr_equal(frag_costs_named(m->name), m);
     }
+    assert_null(frag_costs_named("NVIDIA H200"));
+    assert_null(frag_costs_of_device("NVIDIA H200 NVL, CUDA"));
+    assert_null(frag_costs_of_device("NVIDIA"));
+    assert_int_equal(glob(DATA "*-costs.csv", 0, NULL, &files), 0);
+    assert_int_equal(files.gl_pathc, count);
+    globfree(&files);
 }
 
 /* ---- the model and what was measured ---- */
@@ -65,13 +91,25 @@ static void note(struct least *sizes, size_t *count, struct least one)
         sizes[i].ns = one.ns;
 }
 
-static size_t read_calls(struct least *sizes)
+/* Opens the measured times (calls) or the costs of that device. */
+static FILE *open_data(const struct frag_measured_costs *m, const char *what)
 {
-    FILE *in = fopen(FRAG_SOURCE_DIR "/real/data/nvidia-h200-calls.csv", "r");
+    char path[512];
+    FILE *in;
+
+    snprintf(path, sizeof(path), DATA "%s-%s.csv", m->name, what);
+    in = fopen(path, "r");
+    assert_non_null(in);
+    return in;
+}
+
+static size_t read_calls(const struct frag_measured_costs *m,
+                         struct least *sizes)
+{
+    FILE *in = open_data(m, "calls");
     char text[256], name[32];
     size_t count = 0;
 
-    assert_non_null(in);
     while (fgets(text, sizeof(text), in)) {
         struct least one;
         long round;
@@ -88,14 +126,14 @@ static size_t read_calls(struct least *sizes)
 }
 
 /* The largest deviation from the line of each call, as stated in the file. */
-static void read_worst(double worst[FRAG_DRIVER_CALL_COUNT])
+static void read_worst(const struct frag_measured_costs *m,
+                       double worst[FRAG_DRIVER_CALL_COUNT])
 {
-    FILE *in = fopen(DATA, "r");
+    FILE *in = open_data(m, "costs");
     char text[256], name[32];
     unsigned count = 0;
     double most;
 
-    assert_non_null(in);
     while (fgets(text, sizeof(text), in))
         if (sscanf(text, "%31[^,],%*f,%*f,%*f,%lf", name, &most) == 2) {
             worst[call_named(name)] = most;
@@ -108,28 +146,34 @@ static void read_worst(double worst[FRAG_DRIVER_CALL_COUNT])
 /* For each call and size, the model deviates by at most the value in the file,
  * and at one size by exactly that value. The file has three decimals, and a
  * cost has whole nanoseconds. */
-static void the_model_is_as_far_off_as_its_file_says(void **state)
+static void check_worst(const struct frag_measured_costs *m)
 {
     double worst[FRAG_DRIVER_CALL_COUNT], found[FRAG_DRIVER_CALL_COUNT] = {0};
     struct least sizes[MAX_SIZES];
-    const size_t count = read_calls(sizes);
+    const size_t count = read_calls(m, sizes);
 
-    (void)state;
-    read_worst(worst);
+    read_worst(m, worst);
     assert_int_equal(count, 154);
     for (size_t i = 0; i < count; i++) {
         const enum frag_driver_call call = (enum frag_driver_call)sizes[i].call;
         const double ratio =
-            (double)frag_cost_ns(&frag_costs_h200, call, sizes[i].bytes) /
-            sizes[i].ns;
+            (double)frag_cost_ns(m->costs, call, sizes[i].bytes) / sizes[i].ns;
         const double off = ratio > 1 ? ratio - 1 : 1 - ratio;
 
         found[call] = off > found[call] ? off : found[call];
     }
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)
         if (found[i] < worst[i] - 0.001 || found[i] > worst[i] + 0.001)
-            fail_msg("%s is off by %.4f, and its file says %.3f",
-                     frag_driver_call_names[i], found[i], worst[i]);
+            fail_msg("%s of %s is off by %.4f, and its file says %.3f",
+                     frag_driver_call_names[i], m->device, found[i], worst[i]);
+}
+
+static void the_model_is_as_far_off_as_its_file_says(void **state)
+{
+    (void)state;
+    for (const struct frag_measured_costs *m = frag_measured_costs; m->name;
+         m++)
+        check_worst(m);
 }
 
 static void time_passes_by_what_calls_cost(void **state)
@@ -263,7 +307,7 @@ static void a_line_that_is_too_long_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_default_is_the_fitted_file),
+        cmocka_unit_test(the_measured_costs_are_the_files),
         cmocka_unit_test(the_model_is_as_far_off_as_its_file_says),
         cmocka_unit_test(time_passes_by_what_calls_cost),
         cmocka_unit_test(a_small_segment_costs_what_small_ones_do),

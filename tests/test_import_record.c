@@ -29,6 +29,14 @@
     {                                                   \
         .kind = RECORD_CONTEXT_GONE, .context = (which) \
     }
+#define GREEN(which, owner)                                                \
+    {                                                                      \
+        .kind = RECORD_CONTEXT_GREEN, .context = (which), .other = (owner) \
+    }
+#define HELD(which, size)                                               \
+    {                                                                   \
+        .kind = RECORD_GRAPH_MEMORY, .device = (which), .bytes = (size) \
+    }
 #define CREATE(handle)                                         \
     {                                                          \
         .kind = RECORD_CREATE, .other = (handle), .bytes = 100 \
@@ -163,6 +171,32 @@ static const struct row {
       FREE(0x100),
       ALLOC(0x100, 7),
       CALLS_END}},
+    {"memory held for graphs grows and shrinks",
+     "+0:10 +1:7 +2:20 -2 -0 +0:4 -0|1 requests of CUDA graphs are no blocks "
+     "of their own: all graphs of a device share the memory that the driver "
+     "holds for them|3 blocks are memory that the driver holds for CUDA "
+     "graphs; its size was read after launches, uploads and trims",
+     {{.kind = RECORD_GRAPH, .address = 0x100, .bytes = 5},
+      HELD(0, 10),
+      ALLOC(0x200, 7),
+      HELD(0, 10),
+      HELD(0, 30),
+      HELD(0, 4),
+      HELD(0, 0),
+      CALLS_END}},
+    {"memory held for graphs of two devices",
+     "+0:10 -0|2 blocks are memory that the driver holds for CUDA graphs; its "
+     "size was read after launches, uploads and trims",
+     {HELD(0, 10), HELD(1, 20), HELD(0, 0), CALLS_END}},
+    {"memory of a green context ends with the primary one",
+     "+0:5 +1:6 +2:7 -0 -1|2 blocks were freed because their context was "
+     "destroyed",
+     {GREEN(0x91, 0x90), IN(0x91, 0x100, 5), IN(0x90, 0x200, 6),
+      IN(0x70, 0x300, 7), GONE(0x91 + 1), GONE(0x90), CALLS_END}},
+    {"a green context whose handle had another owner",
+     "+0:5 +1:6 -0 -1|2 blocks were freed because their context was destroyed",
+     {IN(0x90, 0x100, 5), GREEN(0x91, 0x70), GREEN(0x91, 0x90),
+      IN(0x91, 0x200, 6), GONE(0x90), CALLS_END}},
     {"memory that others took",
      "|2 blocks and handles are not requests because they refer to memory that "
      "was allocated elsewhere",
@@ -313,9 +347,10 @@ static void times_streams_pools_and_devices_are_kept(void **state)
               "|2 arrays count with the bytes of their elements only"
               "|1 blocks and handles are not requests because they refer to "
               "memory that was allocated elsewhere"
-              "|1 requests of CUDA graphs are missing because their memory is "
-              "allocated at launch|14 bytes is the sum of the missing requests "
-              "of CUDA graphs"
+              "|1 requests of CUDA graphs are no blocks of their own: all "
+              "graphs of a device share the memory that the driver holds for "
+              "them|2 blocks are memory that the driver holds for CUDA graphs; "
+              "its size was read after launches, uploads and trims"
               "|calls of cuMemAlloc are not recorded: 1 calls or look-ups");
     assert_int_equal(d->time[1], 20);
     assert_int_equal(d->time[7], 40);
@@ -326,7 +361,7 @@ static void times_streams_pools_and_devices_are_kept(void **state)
     assert_int_equal(d->recorded.addr[1], 0x2000);
     assert_int_equal(d->recorded.addr[5], 0);
     assert_false(d->recorded.has_actions);
-    assert_int_equal(other->count, 1);
+    assert_int_equal(other->count, 3);
     assert_int_equal(other->pools[other->pool[0]].number, 0x70);
     frag_trace_close(t);
 }
@@ -389,7 +424,7 @@ static void what_is_wrong_is_said_with_its_place(void **state)
              "bytes, found version 2 with calls of 200 bytes; record again "
              "with this version of fragsim"},
         {RECORD_HEADER + LAST + 16,
-         "log:5952: expected the name of a call, found 200"},
+         "log:6144: expected the name of a call, found 200"},
         {RECORD_HEADER + 2 * 64,
          "log:4224: expected a known kind of call, found 200"},
         {RECORD_HEADER + 2 * 64 + 9,

@@ -34,6 +34,33 @@ const struct frag_costs frag_costs_h200 = {
         },
 };
 
+const struct frag_measured_costs frag_measured_costs[] = {
+    {"h200", "NVIDIA H200", &frag_costs_h200},
+    {NULL, NULL, NULL},
+};
+
+const struct frag_measured_costs *frag_costs_named(const char *name)
+{
+    for (const struct frag_measured_costs *m = frag_measured_costs; m->name;
+         m++)
+        if (!strcmp(m->name, name))
+            return m;
+    return NULL;
+}
+
+const struct frag_measured_costs *frag_costs_of_device(const char *device)
+{
+    for (const struct frag_measured_costs *m = frag_measured_costs; m->name;
+         m++) {
+        const size_t length = strlen(m->device);
+
+        if (!strncmp(m->device, device, length) &&
+            (device[length] == ',' || !device[length]))
+            return m;
+    }
+    return NULL;
+}
+
 static int find_call(const char *name)
 {
     for (int i = 0; i < FRAG_DRIVER_CALL_COUNT; i++)

@@ -78,6 +78,23 @@ struct frag_costs {
 /* The numbers of real/data/nvidia-h200-costs.csv; a test compares the two. */
 extern const struct frag_costs frag_costs_h200;
 
+/* A device whose costs were measured. real/data/nvidia-NAME-costs.csv has the
+ * numbers, and real/data/nvidia-NAME-calls.csv the times. */
+struct frag_measured_costs {
+    const char *name;   /* as in --costs: "h200" */
+    const char *device; /* as the driver reports it: "NVIDIA H200" */
+    const struct frag_costs *costs;
+};
+
+/* All of them, the default first; the last row's name is NULL. */
+extern const struct frag_measured_costs frag_measured_costs[];
+
+/* The row of that name, or of the device in a description that begins with the
+ * device's name, then a comma or the end (frag_cuda_describe). NULL if there is
+ * none. */
+const struct frag_measured_costs *frag_costs_named(const char *name);
+const struct frag_measured_costs *frag_costs_of_device(const char *device);
+
 /* Reads costs from a CSV file: a header that begins call,fixed_ns,ns_per_mib,
  * then one row for every call in any order. Further columns, empty lines and
  * lines that begin with # are skipped. IO; CORRUPT with the line number in e.

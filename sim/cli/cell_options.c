@@ -16,9 +16,10 @@ enum frag_err cell_settings_read(const struct cell_values *v,
                                  struct cell_settings *out,
                                  struct frag_error *e)
 {
+    const struct frag_measured_costs *measured =
+        v->costs ? frag_costs_named(v->costs) : frag_measured_costs;
     struct cell_settings s = {
         .backend = backends[v->backend],
-        .costs = frag_costs_h200,
         .total = v->total,
         .rule = v->rule,
         .gpu = v->gpu < INT_MAX ? (int)v->gpu : INT_MAX,
@@ -34,7 +35,9 @@ enum frag_err cell_settings_read(const struct cell_values *v,
         return frag_fail(e, FRAG_INVALID,
                          "--check and --no-check contradict each other: pass "
                          "one of them");
-    if (v->costs)
+    if (measured)
+        s.costs = *measured->costs;
+    else
         FRAG_TRY(frag_costs_read(v->costs, &s.costs, e));
     *out = s;
     return FRAG_OK;

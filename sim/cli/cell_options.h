@@ -53,8 +53,9 @@ struct cell_values {
     {"device", 0, "N", "run only this device of the trace (default: all)",     \
      OPTION_NUMBER, AT(cell.device), NULL},                                    \
     {"costs", 0, "FILE",                                                       \
-     "CSV file of the costs of driver calls: call,fixed_ns,ns_per_mib "        \
-     "(default: measured on an H200)",                                         \
+     "costs of driver calls: a CSV file call,fixed_ns,ns_per_mib, or the name "\
+     "of a device whose costs were measured: h200 (default: h200; with "       \
+     "compare, the GPU's own where they were measured)",                       \
      OPTION_TEXT, AT(cell.costs), NULL},                                       \
     {"total", 0, "SIZE",                                                       \
      "memory that the device reports; PyTorch computes its memory fraction "   \

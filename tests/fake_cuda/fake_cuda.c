@@ -8,6 +8,7 @@
  * does the same if memory is still held at the end.
  *
  *   FAKE_CUDA_MEMORY=N        MiB of the device, default 8192
+ *   FAKE_CUDA_NAME=TEXT       name of the device, default fake
  *   FAKE_CUDA_FAIL_AT=K       the K-th call that can fail does fail (from 1)
  *   FAKE_CUDA_FAIL_WITH=CODE  it fails with this code, default 999
  *   FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
@@ -346,7 +347,8 @@ cu_result cuDeviceGet(cu_device *device, int ordinal)
 cu_result cuDeviceGetName(char *name, int room, cu_device device)
 {
     (void)device;
-    snprintf(name, (size_t)room, "fake");
+    snprintf(name, (size_t)room, "%s",
+             getenv("FAKE_CUDA_NAME") ? getenv("FAKE_CUDA_NAME") : "fake");
     return CU_SUCCESS;
 }
 

@@ -9,7 +9,7 @@
 
 /* A row as the table of columns reads it; NAN and UINT64_MAX: no value. */
 struct row {
-    const char *trace, *policy, *difference;
+    const char *trace, *policy, *difference, *costs;
     uint64_t device, capacity, same, runs;
     uint64_t reserved, reserved_real, ooms, ooms_real, first, first_real;
     uint64_t calls, calls_real, leaked;
@@ -47,6 +47,8 @@ static const struct frag_column row_columns[] = {
     REAL("ns_per_event", event, "ns", "simulated, the replay loop alone"),
     REAL("real_ns_per_event", event_real, "ns", "the replay loop alone"),
     COUNT("leaked_bytes", leaked, "bytes", "less free memory after a run"),
+    {"costs", FRAG_COLUMN_TEXT, offsetof(struct row, costs), "",
+     "of the modelled seconds: --costs", NULL},
     {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
 };
 #undef REAL
@@ -78,7 +80,7 @@ static double modelled_of(const struct compared *c)
     return ns / 1e9;
 }
 
-static struct row make_row(const struct compared *c)
+static struct row make_row(const struct compared *c, const char *costs)
 {
     const struct frag_summary *s = &c->simulated, *r = &c->real;
     double modelled = modelled_of(c), measured = (double)c->measured / 1e9;
@@ -87,6 +89,7 @@ static struct row make_row(const struct compared *c)
         .trace = c->id.trace.name,
         .policy = c->id.policy,
         .difference = c->difference,
+        .costs = costs,
         .device = c->id.trace.device,
         .capacity = c->id.capacity,
         .same = !c->differs,
@@ -167,7 +170,7 @@ static void add_to_json(struct frag_json *j, const struct row *row,
 
 void compare_report_add(struct compare_report *r, const struct compared *c)
 {
-    const struct row row = make_row(c);
+    const struct row row = make_row(c, r->costs);
 
     add_to_table(&r->table, &row);
     if (r->json.out)
@@ -186,6 +189,7 @@ enum frag_err compare_report_open(struct compare_report *r,
 
     *r = (struct compare_report){
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv),
+        .costs = r->costs,
         .table = {.columns = HEADS, .right = "nrprrrrlrrrr", .optional = 2},
     };
     if (json)

@@ -33,11 +33,13 @@ struct compare_report {
     struct frag_json writer; /* to json.out */
     struct table table;
     bool has_table;
+    const char *costs;    /* as in --costs, for all rows; borrowed */
     uint64_t rows, wrong; /* wrong: rows with a difference or a leak */
 };
 
-/* json and csv are paths, "-" for stdout, or NULL for no such output. If
- * neither is stdout, the table goes there. On IO or NOMEM nothing is left open.
+/* The caller has set r->costs. json and csv are paths, "-" for stdout, or NULL
+ * for no such output. If neither is stdout, the table goes there. On IO or
+ * NOMEM nothing is left open.
  */
 enum frag_err compare_report_open(struct compare_report *r,
                                   const struct call *call, const char *json,

@@ -292,6 +292,32 @@ static enum frag_err compare_device(void *user, const struct input *in,
 
 /* -- the command --------------------------------------------------------- */
 
+/* Without --costs, the costs are those of the GPU's kind. If they were not
+ * measured, the default stands for them. */
+static void choose_costs(struct comparison *s)
+{
+    char gpu[FRAG_CUDA_NAME];
+    const struct frag_measured_costs *own;
+
+    s->report.costs = s->values->cell.costs;
+    if (s->report.costs)
+        return;
+    frag_cuda_describe(s->device, gpu);
+    own = frag_costs_of_device(gpu);
+    if (!own) {
+        own = frag_measured_costs;
+        gpu[strcspn(gpu, ",")] = '\0';
+        if (!s->values->common.quiet)
+            fprintf(stderr,
+                    "fragsim compare: note: the costs of calls are those of an "
+                    "%s; this GPU (%s) was not measured, see `fragsim "
+                    "calibrate'\n",
+                    own->device, gpu);
+    }
+    s->real.costs = *own->costs;
+    s->report.costs = own->name;
+}
+
 /* Reads the options and opens the GPU. The simulated device reports the same
  * total as the GPU. */
 static enum frag_err prepare(struct comparison *s, struct frag_error *e)
@@ -306,6 +332,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
     FRAG_TRY(cell_settings_read(v, &s->real, e));
     options = (struct frag_cuda_options){.ordinal = s->real.gpu};
     FRAG_TRY(frag_cuda_open(&options, &s->device, e));
+    choose_costs(s);
     if (!s->real.total)
         s->real.total = s->device->total;
     s->real.preparing = progress_prepare;
