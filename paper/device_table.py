@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""device_table.py [FILE]: makes a page of the results of paper/device.sh.
+"""device_table.py [FILE [DATA]]: makes a page of the results of paper/device.sh.
 
-Reads paper/data/device_*.csv; the first line of each file states where and how
-it was made. Writes paper/device.md, or FILE.
+Reads paper/data/device_*.csv, or those of the folder DATA; the first line of
+each file states where and how it was made. The results of a further device are
+in device_contents_NAME.csv and device_times_NAME.csv (device.sh writes them
+without _NAME), and real/data/nvidia-NAME-costs.csv has its costs. Writes
+paper/device.md, or FILE.
 """
 import csv
+import glob
 import json
 import os
 import statistics
@@ -12,6 +16,13 @@ import sys
 
 PAPER = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(PAPER, "data")
+
+
+def further(kind):
+    """The names of the further devices with results of that kind."""
+    start = len(f"device_{kind}_")
+    return sorted(os.path.basename(path)[start:-len(".csv")] for path in
+                  glob.glob(os.path.join(DATA, f"device_{kind}_*.csv")))
 
 
 def rows(name):
@@ -32,7 +43,10 @@ def limits(lines):
               "contents | made by |", "|---|---:|---:|---:|---:|---|---|"]
     differ = []
     for name, checked in (("device_contents.csv", "checked: no byte wrong"),
-                          ("device_limits.csv", "not checked")):
+                          ("device_limits.csv", "not checked"),
+                          *((f"device_contents_{other}.csv",
+                             "checked: no byte wrong")
+                            for other in further("contents"))):
         about, found = rows(name)
         traces = list(dict.fromkeys(r["trace"] for r in found))
         lines.append(
@@ -106,6 +120,58 @@ def times(lines):
               if not 0.8 <= float(r["paced_ratio"]) <= 1.2]
     lines += [""] if lines[-1] else []
     again(lines)
+    other_devices(lines)
+
+
+def other_devices(lines):
+    """The modelled time on further devices, each by its own costs."""
+    names = further("times")
+    if not names:
+        return
+    lines += ["### On other devices", "",
+              "The recordings without a limit, as above. The costs of the calls "
+              "are those that `fragsim calibrate` measured on that device.", "",
+              "| device | recordings | runs | the same | all policies of a "
+              "recording, at pace | single runs within 20 % | without the "
+              "correction | pace | made by |",
+              "|---|---:|---:|---:|---:|---:|---:|---:|---|"]
+    for name in names:
+        about, found = rows(f"device_times_{name}.csv")
+        together = [m / s for (what, _), (m, s, _) in shares(found).items()
+                    if what == "trace"]
+        paces = sorted(float(r["pace"]) for r in found)
+        lines.append(
+            f"| {about.removeprefix('device ').partition(',')[0]} | "
+            f"{len(together)} | {len(found)} | "
+            f"{sum(r['same'] == '1' for r in found)} | "
+            f"{min(together):.2f} to {max(together):.2f} | "
+            f"{near([float(r['paced_ratio']) for r in found])} | "
+            f"{near([float(r['modelled_ratio']) for r in found])} | "
+            f"{paces[0]:.2f} to {paces[-1]:.2f} | {about} |")
+    lines += [""]
+    compare_costs(lines, names)
+
+
+def costs_of(name):
+    path = os.path.join(PAPER, "..", "real", "data", f"nvidia-{name}-costs.csv")
+    with open(path, encoding="utf-8") as file:
+        file.readline()
+        return {r["call"]: (float(r["fixed_ns"]), float(r["ns_per_mib"]))
+                for r in csv.DictReader(file)}
+
+
+def compare_costs(lines, names):
+    """The costs of each call beside those of the H200."""
+    every = ["h200", *names]
+    known = {name: costs_of(name) for name in every}
+    lines += ["The cost of a call, us, and us for each MiB:", "",
+              "| call | " + " | ".join(n.upper() for n in every) + " |",
+              "|---|" + "---:|" * len(every)]
+    for call in known["h200"]:
+        lines.append(f"| {call} | " + " | ".join(
+            f"{known[n][call][0] / 1e3:.2f} + {known[n][call][1] / 1e3:.4f}"
+            for n in every) + " |")
+    lines += [""]
 
 
 def again(lines):
@@ -212,6 +278,9 @@ def end(lines):
 
 
 def main():
+    global DATA
+    if len(sys.argv) > 2:
+        DATA = sys.argv[2]
     lines = ["# On the device", "",
              "Made by `paper/device_table.py` from `data/device_*.csv`; "
              "`paper/device.sh` and `paper/allocators.py` measure the data on a "

@@ -59,6 +59,11 @@ def play(allocate):
     return live
 
 
+def units(size, unit):
+    """Rounds up."""
+    return -(-size // unit) * unit
+
+
 class Driver:
     """The driver's own calls, in the device's primary context."""
 
@@ -211,15 +216,16 @@ def cupy_managed():
 
 
 def cupy_async():
+    """CuPy passes each request on, in whole units of 512 bytes."""
     import cupy
     pool, sizes = cupy.cuda.MemoryAsyncPool(), []
 
     def one(n):
-        sizes.append(n)
+        sizes.append(units(n, 512))
         return pool.malloc(n)
     live = play(one)
     cupy.cuda.Device().synchronize()
-    return {"sizes": sizes, "says": "the sizes of the requests"}, live
+    return {"sizes": sizes, "says": "the requests, in units of 512 B"}, live
 
 
 def jax_arrays():
@@ -243,13 +249,20 @@ def jax_bfc():
             "stats": {k: int(v) for k, v in stats.items()}}, live
 
 
-def jax_direct():
-    device, live = jax_arrays()
+def jax_direct(unit, says):
+    _, live = jax_arrays()
     time.sleep(1)  # buffers are freed by another thread
-    stats = device.memory_stats() or {}
-    return {"now": sum(x.nbytes for x in live.values()),
-            "says": "the sizes of the arrays",
-            "stats": {k: int(v) for k, v in stats.items()}}, live
+    return {"now": sum(units(x.nbytes, unit) for x in live.values()),
+            "says": says}, live
+
+
+def jax_platform():
+    """Each array is its own physical memory, in pages of 2 MiB."""
+    return jax_direct(2 * MIB, "the arrays, in pages of 2 MiB")
+
+
+def jax_async():
+    return jax_direct(1, "the sizes of the arrays")
 
 
 def rmm_over(make):
@@ -322,9 +335,9 @@ PROGRAMS = {
     "jax_bfc": (jax_bfc, "jax", "BFC", NO_POOL),
     "jax_preallocated": (jax_bfc, "jax", "BFC, preallocated", {
         "XLA_PYTHON_CLIENT_MEM_FRACTION": ".10"}),
-    "jax_platform": (jax_direct, "jax", "platform", {
+    "jax_platform": (jax_platform, "jax", "platform", {
         "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}),
-    "jax_async": (jax_direct, "jax", "cuda_async", {
+    "jax_async": (jax_async, "jax", "cuda_async", {
         "XLA_PYTHON_CLIENT_ALLOCATOR": "cuda_async", **NO_POOL}),
     "rmm_pool": (rmm_pool, "rmm", "pool", {}),
     "rmm_arena": (rmm_arena, "rmm", "arena", {}),

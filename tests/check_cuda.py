@@ -158,6 +158,8 @@ def chooses_costs(folder, trace):
         out.write(file.read())
     for name, more, costs, is_noted in (
             ("NVIDIA H200", [], "h200", False), ("fake", [], "h200", True),
+            ("NVIDIA H100 80GB HBM3", [], "h100", False),
+            ("NVIDIA H100 80GB HBM3", ["--costs", "h200"], "h200", False),
             ("NVIDIA H2000", [], "h200", True),
             ("fake", ["--costs", "h200"], "h200", False),
             ("fake", ["--costs", path], path, False)):

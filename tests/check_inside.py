@@ -561,6 +561,35 @@ def on_limits(folder):
         expect(words in text, f"the page of limits lacks: {words}: {text}")
 
 
+def on_other_devices(folder):
+    """The results of a further device are a row of each table; its costs stand
+    beside those of the H200."""
+    folder = os.path.join(folder, "others")
+    os.mkdir(folder)
+    columns = ("trace,policy,capacity_bytes,same,difference,modelled_seconds,"
+               "measured_seconds,pace,paced_ratio,modelled_ratio,leaked_bytes")
+    for name, lines in (("contents", ["a,p,9,1,,1,1,1,1,1,0"]),
+                        ("limits", ["a,p,9,1,,1,1,1,1,1,0"]),
+                        ("contents_h200", ["d,p,9,1,,1,1,1,1,1,0",
+                                           "d,q,9,0,maps 3,1,1,1,1,1,0"]),
+                        ("times_h200", ["d,p,9,1,,2,4,2,1,0.5,0",
+                                        "d,q,9,1,,3,4,2,1.5,0.75,0"])):
+        with open(os.path.join(folder, f"device_{name}.csv"), "w",
+                  encoding="utf-8") as file:
+            file.write("\n".join(["# device Another, driver 7", columns,
+                                  *lines]) + "\n")
+    device_table.DATA, lines = folder, []
+    device_table.limits(lines)
+    device_table.other_devices(lines)
+    text = "\n".join(lines)
+    for words in ("| d | 2 | 2 | **1** | 0 | checked",
+                  "- `q` on d at 9: maps 3",
+                  "| Another | 1 | 2 | 2 | 1.25 to 1.25 | 1 of 2 | 0 of 2 | "
+                  "2.00 to 2.00 | device Another, driver 7 |",
+                  "| segment_alloc | 45.38 + 0.0518 | 45.38 + 0.0518 |"):
+        expect(words in text, f"the page of devices lacks: {words}: {text}")
+
+
 def main():
     designs()
     intervals()
@@ -577,6 +606,7 @@ def main():
         on_fake_torch(folder)
         on_recorder(folder)
         on_limits(folder)
+        on_other_devices(folder)
         on_allocators(folder)
     if faults:
         sys.exit(f"check_inside: {len(faults)} wrong")

@@ -86,7 +86,7 @@ same "notes of graphs" "$(grep -c '2 requests of CUDA graphs are missing' said)"
 record record_program linked launches
 same "notes of launches" "$(grep -o '[0-9]* [a-z]* .* CUDA graphs' said)" \
     "2 requests of CUDA graphs
-3 blocks are memory that the driver holds for CUDA graphs"
+4 blocks are memory that the driver holds for CUDA graphs"
 record record_loader entry green
 same "notes of green" "$(grep -o '[0-9]* blocks were freed .*' said)" \
     "3 blocks were freed because their context was destroyed"

@@ -1,5 +1,5 @@
-/* costs.c - the costs of driver calls: those of an H200, and the reader of a
- * file with those of another device. See costs.h.
+/* costs.c - the costs of driver calls: those of the devices that were
+ * measured, and the reader of a file with those of another device. See costs.h.
  */
 #include "policies/device/costs.h"
 
@@ -34,8 +34,29 @@ const struct frag_costs frag_costs_h200 = {
         },
 };
 
+static const struct frag_costs costs_h100 = {
+    .call =
+        {
+            /* clang-format off */
+            [FRAG_DRIVER_VA_RESERVE] = {2238.1, 0.001},
+            [FRAG_DRIVER_VA_FREE] = {2084.0, 0.003},
+            [FRAG_DRIVER_PHYS_CREATE] = {11554.4, 24.546},
+            [FRAG_DRIVER_PHYS_RELEASE] = {12649.1, 415.454},
+            [FRAG_DRIVER_MAP] = {31145.2, 39.823},
+            [FRAG_DRIVER_UNMAP] = {20587.8, 11.329},
+            [FRAG_DRIVER_SEGMENT_ALLOC] = {63790.0, 93.263},
+            [FRAG_DRIVER_SEGMENT_FREE] = {49312.4, 737.871},
+            [FRAG_DRIVER_SMALL_ALLOC] = {2590.7, 10063.638},
+            [FRAG_DRIVER_SMALL_FREE] = {2589.2, 11005.854},
+            [FRAG_DRIVER_COPY] = {11246.2, 773.868},
+            [FRAG_DRIVER_SYNCHRONIZE] = {775.5, 0.203},
+            /* clang-format on */
+        },
+};
+
 const struct frag_measured_costs frag_measured_costs[] = {
     {"h200", "NVIDIA H200", &frag_costs_h200},
+    {"h100", "NVIDIA H100 80GB HBM3", &costs_h100},
     {NULL, NULL, NULL},
 };
 

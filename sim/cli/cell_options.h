@@ -54,8 +54,8 @@ struct cell_values {
      OPTION_NUMBER, AT(cell.device), NULL},                                    \
     {"costs", 0, "FILE",                                                       \
      "costs of driver calls: a CSV file call,fixed_ns,ns_per_mib, or the name "\
-     "of a device whose costs were measured: h200 (default: h200; with "       \
-     "compare, the GPU's own where they were measured)",                       \
+     "of a device whose costs were measured, h200 or h100 (default: h200; "     \
+     "with compare, the GPU's own where they were measured)",                       \
      OPTION_TEXT, AT(cell.costs), NULL},                                       \
     {"total", 0, "SIZE",                                                       \
      "memory that the device reports; PyTorch computes its memory fraction "   \

@@ -48,21 +48,33 @@ const struct cell_backend cell_arena_backend = {
     .close = arena_close,
 };
 
+/* The name of measured costs, or a checksum of others. */
+static void name_costs(char *text, size_t room, const struct frag_costs *costs)
+{
+    const struct frag_measured_costs *m = frag_measured_costs;
+
+    while (m->name && memcmp(costs, m->costs, sizeof(*costs)) != 0)
+        m++;
+    if (m->name)
+        snprintf(text, room, "%s", m->name);
+    else
+        snprintf(text, room, "%08lx",
+                 crc32_z(0, (const void *)costs, sizeof(*costs)));
+}
+
 char *cell_settings_text(const struct cell_settings *s,
                          const struct trace_reading *reading)
 {
     static const char *const rules[] = {"driver", "hostile", "exact"};
     static const char *const checks[] = {"plugins", "all", "none"};
     static const char *const readings[] = {"completed", "recorded", "raw"};
-    char costs[16] = "h200", *text = NULL;
+    char costs[16], *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
     if (!out)
         return NULL;
-    if (memcmp(&s->costs, &frag_costs_h200, sizeof(s->costs)) != 0)
-        snprintf(costs, sizeof(costs), "%08lx",
-                 crc32_z(0, (const void *)&s->costs, sizeof(s->costs)));
+    name_costs(costs, sizeof(costs), &s->costs);
     fprintf(out, "backend=%s,address_rule=%s,costs=%s,", s->backend->name,
             rules[s->rule], costs);
     fprintf(out, "total=%" PRIu64 ",limit=%" PRIu64 ",", s->total,

@@ -1,7 +1,8 @@
 /* driver_graphs.c - the stand-in's graphs: nodes that allocate, launches, and
- * the memory that the driver holds for graphs. All graphs of a device share it:
- * it grows at a launch or an upload, in units of 32 MiB, and shrinks only by a
- * trim. */
+ * the memory that the driver holds for graphs. As on an H100 (driver
+ * 580.159.04), the graphs of a device share that memory, except while the
+ * program holds a block of one: then each graph has its own units of 32 MiB. It
+ * grows at a launch or an upload and shrinks only by a trim. */
 #include "tests/record/driver.h"
 
 enum { GRAPHS = 64, NODES = 4, UNIT = 32 << 20 };
@@ -105,9 +106,34 @@ int cuGraphInstantiateWithFlags(void **run, void *graph, u64 flags)
 
 /* ---- launches ---- */
 
+static u64 units_of(const struct graph *g)
+{
+    return (g->bytes + UNIT - 1) / UNIT * UNIT;
+}
+
+/* Whether the program holds a block of the graph. */
+static bool is_held(const struct graph *g)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->nodes[i].is_live)
+            return true;
+    return false;
+}
+
+/* Bytes of the units that graphs other than `but` cannot share now. */
+static u64 units_in_use(int device, const struct graph *but)
+{
+    u64 bytes = 0;
+
+    for (const struct graph *g = graphs; g < graphs + GRAPHS; g++)
+        bytes +=
+            g != but && g->device == device && is_held(g) ? units_of(g) : 0;
+    return bytes;
+}
+
 static int back(const struct graph *g)
 {
-    const u64 wanted = (g->bytes + UNIT - 1) / UNIT * UNIT;
+    const u64 wanted = units_of(g) + units_in_use(g->device, g);
     u64 *now = &held[g->device];
 
     if (wanted <= *now)
@@ -123,9 +149,8 @@ static int back(const struct graph *g)
 
 static int launch(struct graph *g)
 {
-    for (int i = 0; i < g->count; i++)
-        if (g->nodes[i].is_live)
-            return INVALID_VALUE;
+    if (is_held(g))
+        return INVALID_VALUE;
     if (back(g) != 0)
         return OUT_OF_MEMORY;
     for (int i = 0; i < g->count; i++)
@@ -160,7 +185,7 @@ static u64 in_use(int device)
 
 static int trim(int device)
 {
-    const u64 kept = (in_use(device) + UNIT - 1) / UNIT * UNIT;
+    const u64 kept = units_in_use(device, NULL);
 
     if (kept < held[device]) {
         left[device] += held[device] - kept;
