@@ -34,6 +34,8 @@ def main():
         "`fragsim record`. It then asks the allocator what it took from the "
         "device: the size of every request, or the number of requests and the "
         "bytes that it holds now and held at most. The trace must say the same. "
+        "Where nodes of a graph allocate, the driver says how much it holds for "
+        "graphs; the trace has these bytes as blocks among others. "
         f"It does in **{sum(r['same'] == '1' for r in compared)} of "
         f"{len(compared)}** programs.", "",
         "| program | allocator | what it says by | requests, said | recorded | "

@@ -64,7 +64,7 @@ enum { RECORD_VERSION = 2, RECORD_HEADER = 4096 };
     X(FOREIGN)       /* address or other: handle, of memory that was          \
                         allocated elsewhere */                                \
     X(CONTEXT_GONE)  /* context, 0 if the context still exists */             \
-    X(UNREAD)        /* name: of a driver call without a kind of its own */    \
+    X(UNREAD)        /* name: of a driver call without a kind of its own */   \
     X(GRAPH_MEMORY)  /* bytes: held by the driver for graphs of the device */ \
     X(CONTEXT_GREEN) /* context, other: the context that owns its memory */
 
