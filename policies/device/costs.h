@@ -2,9 +2,9 @@
  * each MiB.
  *
  * The default costs were measured on an H200 by `fragsim calibrate`, others on
- * an H100 (raw data in real/data). They are the host's time of a call on an idle
- * device; for copy, the time until the device has finished. The costs of another
- * device are read from a CSV file.
+ * an H100 (raw data in real/data). They are the host's time of a call on an
+ * idle device; for copy, the time until the device has finished. The costs of
+ * another device are read from a CSV file.
  */
 #ifndef FRAG_POLICIES_DEVICE_COSTS_H
 #define FRAG_POLICIES_DEVICE_COSTS_H
