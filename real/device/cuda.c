@@ -14,7 +14,9 @@ struct cuda {
     cu_device device;
     cu_context context;
     struct cu_memory_prop memory;
-    struct cu_access access;
+    struct cu_access access[FRAG_CUDA_PEERS]; /* of each map: this device's
+                                                 first, then its peers' */
+    size_t access_count;
     char words[320];
 };
 
@@ -179,6 +181,35 @@ static enum frag_err unmap(struct frag_backend *mem, frag_addr addr,
     return err;
 }
 
+enum frag_err frag_cuda_grant(struct frag_backend *mem, frag_addr addr,
+                              frag_size size)
+{
+    struct cuda *c = cuda_of(mem);
+    enum frag_err err;
+
+    CALL(c, err, cuMemSetAccess(addr, size, c->access, c->access_count));
+    return err;
+}
+
+enum frag_err frag_cuda_add_peer(struct frag_backend *mem, int ordinal)
+{
+    struct cuda *c = cuda_of(mem);
+    struct cu_access peer = c->access[0];
+    enum frag_err err;
+    cu_device device;
+
+    CALL(c, err, cuDeviceGet(&device, ordinal));
+    FRAG_TRY(err);
+    peer.location.id = device;
+    for (size_t i = 0; i < c->access_count; i++)
+        if (c->access[i].location.id == device)
+            return FRAG_OK;
+    if (c->access_count == FRAG_CUDA_PEERS)
+        return FRAG_INVALID;
+    c->access[c->access_count++] = peer;
+    return FRAG_OK;
+}
+
 static enum frag_err map(struct frag_backend *mem, frag_addr addr,
                          frag_size size, frag_phys phys)
 {
@@ -189,7 +220,7 @@ static enum frag_err map(struct frag_backend *mem, frag_addr addr,
         return FRAG_INVALID;
     CALL(c, err, cuMemMap(addr, size, 0, phys, 0));
     FRAG_TRY(err);
-    CALL(c, err, cuMemSetAccess(addr, size, &c->access, 1));
+    err = frag_cuda_grant(mem, addr, size);
     if (err != FRAG_OK) {
         CALL(c, undone, cuMemUnmap(addr, size));
         (void)undone;
@@ -241,7 +272,8 @@ static void describe_memory(struct cuda *c, int ordinal)
     const struct cu_location here = {CU_ON_DEVICE, ordinal};
 
     c->memory = (struct cu_memory_prop){.type = CU_PINNED, .location = here};
-    c->access = (struct cu_access){here, CU_READ_AND_WRITE};
+    c->access[0] = (struct cu_access){here, CU_READ_AND_WRITE};
+    c->access_count = 1;
 }
 
 static cu_result find_device(struct cuda *c, int ordinal)

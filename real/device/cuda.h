@@ -47,6 +47,18 @@ enum { FRAG_CUDA_NAME = 160 };
 void frag_cuda_describe(const struct frag_backend *mem,
                         char text[FRAG_CUDA_NAME]);
 
+/* Lets another device access all memory that is mapped from now on, as
+ * cudaDeviceEnablePeerAccess does for segments. Returns INVALID if there are
+ * FRAG_CUDA_PEERS devices already, FRAG_DEVICE if the driver knows no such
+ * device. */
+enum { FRAG_CUDA_PEERS = 64 };
+enum frag_err frag_cuda_add_peer(struct frag_backend *mem,
+                                 int ordinal) FRAG_MUST_CHECK;
+/* Sets the access to one whole map, or several adjacent ones, again, for peers
+ * that were added later. Returns FRAG_DEVICE. */
+enum frag_err frag_cuda_grant(struct frag_backend *mem, frag_addr addr,
+                              frag_size size) FRAG_MUST_CHECK;
+
 /* For other work on the same device: its driver, and its context, which
  * frag_cuda_enter makes current to this thread until frag_cuda_leave. Returns
  * FRAG_DEVICE. */

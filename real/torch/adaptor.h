@@ -27,9 +27,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-typedef struct CUstream_st *frag_torch_stream; /* CUstream, cudaStream_t */
-
-#define FRAG_TORCH_API __attribute__((visibility("default")))
+#include "real/torch/service.h"
 
 /* Throws PyTorch's own exception (c10::Error) if the request cannot be served,
  * so a program can catch it. The message begins with "CUDA out of memory" if

@@ -46,6 +46,9 @@ struct device {
     uint32_t uses_count, uses_room;
     struct late *late, **late_end; /* in the order of their frees */
     bool refused; /* the driver failed to record an event or to wait */
+    int ordinal;
+    const struct frag_torch_listener *listener;
+    frag_size told; /* the reserved bytes that the listener knows */
 };
 
 /* ---- streams; the device's context is current in all functions ---- */
@@ -107,6 +110,8 @@ static void drop_late(struct device *d, struct late *l)
 {
     for (size_t i = 0; i < l->count; i++)
         d->cu->cuEventDestroy_v2(l->events[i]);
+    if (d->listener->freed)
+        d->listener->freed(d->listener->user, d->ordinal, l->addr);
     d->late = l->next;
     if (!d->late)
         d->late_end = &d->late;
@@ -196,10 +201,10 @@ static enum frag_err complete_all(struct device *d, struct frag_error *e)
 }
 
 static enum frag_err alloc(struct device *d, frag_size size, cu_stream stream,
-                           frag_addr *addr, struct frag_error *e)
+                           struct frag_served *out, struct frag_error *e)
 {
     const uint32_t number = number_of(d, stream);
-    struct frag_served at;
+    struct frag_served at = {0, 0};
     enum frag_err err = complete(d, e);
 
     if (err == FRAG_OK)
@@ -218,12 +223,13 @@ static enum frag_err alloc(struct device *d, frag_size size, cu_stream stream,
     if (err == FRAG_OK || err == FRAG_OOM)
         FRAG_TRY(device_state(d, e));
     if (err == FRAG_OK)
-        *addr = at.addr;
+        *out = at;
     return err;
 }
 
 static enum frag_err free_block(struct device *d, frag_addr addr,
-                                cu_stream stream, struct frag_error *e)
+                                cu_stream stream, bool *waits,
+                                struct frag_error *e)
 {
     const frag_stream own = policy_stream(number_of(d, stream));
     struct live_row *row = live_find(&d->used, addr);
@@ -236,6 +242,7 @@ static enum frag_err free_block(struct device *d, frag_addr addr,
         order_freed(&d->order, addr, block.size, own);
         return device_state(d, e);
     }
+    *waits = true;
     err = free_late(d, block, own, d->uses[row->slot], e);
     free(d->uses[row->slot]);
     d->uses[row->slot] = NULL;
@@ -286,6 +293,15 @@ enum frag_err device_use(struct device *d, frag_addr addr,
     return FRAG_OK;
 }
 
+static void tell_reserved(struct device *d, frag_size bytes)
+{
+    if (bytes == d->told)
+        return;
+    d->told = bytes;
+    if (d->listener->reserved)
+        d->listener->reserved(d->listener->user, d->ordinal, bytes);
+}
+
 /* Stores the result of a call of the functions above in err; makes the device's
  * context current around it. */
 #define INSIDE(d, err, e, call)                                 \
@@ -294,27 +310,29 @@ enum frag_err device_use(struct device *d, frag_addr addr,
         if (err == FRAG_OK) {                                   \
             err = call;                                         \
             frag_cuda_leave((d)->gpu);                          \
+            tell_reserved(d, frag_serve_memory((d)->serve).reserved); \
         } else {                                                \
             frag_fail(e, err, "%s", frag_cuda_words((d)->gpu)); \
         }                                                       \
     } while (0)
 
 enum frag_err device_alloc(struct device *d, frag_size size,
-                           frag_torch_stream stream, frag_addr *addr,
+                           frag_torch_stream stream, struct frag_served *out,
                            struct frag_error *e)
 {
     enum frag_err err;
 
-    INSIDE(d, err, e, alloc(d, size, stream, addr, e));
+    INSIDE(d, err, e, alloc(d, size, stream, out, e));
     return err;
 }
 
 enum frag_err device_free(struct device *d, frag_addr addr,
-                          frag_torch_stream stream, struct frag_error *e)
+                          frag_torch_stream stream, bool *waits,
+                          struct frag_error *e)
 {
     enum frag_err err;
 
-    INSIDE(d, err, e, free_block(d, addr, stream, e));
+    INSIDE(d, err, e, free_block(d, addr, stream, waits, e));
     return err;
 }
 
@@ -329,7 +347,49 @@ enum frag_err device_trim(struct device *d, struct frag_error *e)
     return err;
 }
 
+/* ---- peers and limits ---- */
+
+static enum frag_err grant(void *user, frag_addr addr, frag_size size)
+{
+    return frag_cuda_grant(((struct device *)user)->gpu, addr, size);
+}
+
+enum frag_err device_add_peer(struct device *d, int ordinal,
+                              struct frag_error *e)
+{
+    enum frag_err err = frag_cuda_add_peer(d->gpu, ordinal);
+
+    if (err == FRAG_OK)
+        err = frag_serve_each_map(d->serve, grant, d);
+    return err == FRAG_OK
+               ? err
+               : frag_fail(e, err, "device %d cannot access device %d: %s",
+                           ordinal, d->ordinal, frag_cuda_words(d->gpu));
+}
+
+void device_limit(struct device *d, frag_size bytes)
+{
+    d->arena->capacity = bytes;
+}
+
 /* ---- open, close and numbers ---- */
+
+static void changed(void *user, enum frag_call call, frag_addr addr,
+                    frag_size size, frag_size reserved)
+{
+    static const enum frag_torch_change changes[FRAG_CALL_COUNT] = {
+        [FRAG_CALL_SEGMENT_ALLOC] = FRAG_TORCH_SEGMENT,
+        [FRAG_CALL_SEGMENT_FREE] = FRAG_TORCH_SEGMENT_FREED,
+        [FRAG_CALL_MAP] = FRAG_TORCH_MAP,
+        [FRAG_CALL_UNMAP] = FRAG_TORCH_UNMAP,
+    };
+    struct device *d = user;
+
+    if (d->listener->changed)
+        d->listener->changed(d->listener->user, d->ordinal, changes[call], addr,
+                             size);
+    tell_reserved(d, reserved);
+}
 
 static enum frag_err open_memory(struct device *d, int ordinal,
                                  const struct settings *s, struct frag_error *e)
@@ -356,6 +416,7 @@ static void device_close(struct device *d)
 }
 
 enum frag_err device_open(int ordinal, const struct settings *settings,
+                          const struct frag_torch_listener *listener,
                           struct device **out, struct frag_error *e)
 {
     const struct frag_serve_options options = {.prepared = settings->params,
@@ -366,11 +427,15 @@ enum frag_err device_open(int ordinal, const struct settings *settings,
 
     if (!d)
         return frag_no_memory(e, "a device");
+    d->ordinal = ordinal;
+    d->listener = listener;
     d->late_end = &d->late;
     d->order.wait = make_wait;
     d->order.user = d;
     err = open_memory(d, ordinal, settings, e);
     serve.mem = d->mem;
+    serve.changed = changed;
+    serve.user = d;
     if (err == FRAG_OK)
         err = frag_serve_open(&serve, &d->serve, e);
     if (err != FRAG_OK) {

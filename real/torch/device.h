@@ -6,7 +6,7 @@
 #ifndef FRAG_REAL_TORCH_DEVICE_H
 #define FRAG_REAL_TORCH_DEVICE_H
 
-#include "real/torch/adaptor.h"
+#include "real/torch/service.h"
 #include "real/torch/settings.h"
 #include "sim/replay/serve.h"
 #include "sim/results/results.h"
@@ -14,20 +14,22 @@
 struct device;
 
 /* Returns FRAG_DEVICE, FRAG_UNSUPPORTED, FRAG_INVALID or FRAG_NOMEM, with a
- * message. */
+ * message. The listener is borrowed; its functions may be NULL. */
 enum frag_err device_open(int ordinal, const struct settings *settings,
+                          const struct frag_torch_listener *listener,
                           struct device **out,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
 /* FRAG_OOM is a normal outcome; after any other error the program cannot
  * continue. */
 enum frag_err device_alloc(struct device *d, frag_size size,
-                           frag_torch_stream stream, frag_addr *addr,
+                           frag_torch_stream stream, struct frag_served *out,
                            struct frag_error *e) FRAG_MUST_CHECK;
-/* `stream` is the stream of the block's request. Returns FRAG_INVALID if no
- * live block begins at addr. */
+/* `stream` is the stream of the block's request. Sets *waits if other streams
+ * use the block; the listener's `freed` is called when they are done. Returns
+ * FRAG_INVALID if no live block begins at addr. */
 enum frag_err device_free(struct device *d, frag_addr addr,
-                          frag_torch_stream stream,
+                          frag_torch_stream stream, bool *waits,
                           struct frag_error *e) FRAG_MUST_CHECK;
 /* Notes that the stream uses the block too. Does nothing if no block of this
  * device begins at addr. Returns FRAG_NOMEM. */
@@ -35,6 +37,14 @@ enum frag_err device_use(struct device *d, frag_addr addr,
                          frag_torch_stream stream) FRAG_MUST_CHECK;
 enum frag_err device_trim(struct device *d,
                           struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Lets another device access the memory that is mapped now or later. Returns
+ * FRAG_DEVICE, or FRAG_INVALID if there are too many peers. */
+enum frag_err device_add_peer(struct device *d, int ordinal,
+                              struct frag_error *e) FRAG_MUST_CHECK;
+/* Sets the most bytes that the policy may hold. A policy that read the capacity
+ * when it was opened keeps that number. */
+void device_limit(struct device *d, frag_size bytes);
 
 struct frag_serve_memory device_memory(const struct device *d);
 

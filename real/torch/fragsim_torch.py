@@ -1,20 +1,33 @@
 """Runs PyTorch's memory on a policy of fragsim.
 
     import fragsim_torch
-    fragsim_torch.use()            # before anything is put on a GPU
+    fragsim_torch.use("remap")     # from here on; at any time
     ...
-    fragsim_torch.peak_reserved()  # bytes, of device 0
+    torch.cuda.max_memory_reserved()
 
-For a part of a program, use `with
-torch.cuda.use_mem_pool(fragsim_torch.pool())`. The environment selects the
-policy: FRAGSIM_POLICY, FRAGSIM_CAPACITY, FRAGSIM_OUTPUT (see adaptor.h). The
-library is searched at FRAGSIM_TORCH_LIBRARY, beside this file, and where an
+`fragsim run -p remap -- python train.py` does the same without a change of the
+program. use() compiles the class of allocator.cpp against the installed PyTorch
+at its first call, which takes half a minute, and keeps the result (`python -m
+fragsim_torch build` does so beforehand). With it, every function of
+torch.cuda.memory works. Without a compiler, PyTorch's pluggable allocator is
+used, which has no statistics, snapshots, graphs or memory pools of its own.
+
+The environment has all other settings: FRAGSIM_POLICY, FRAGSIM_CAPACITY,
+FRAGSIM_OUTPUT (see adaptor.h), FRAGSIM_TORCH_CACHE for the folder of the
+compiled class, CXX for the compiler, and FRAGSIM_TORCH_LIBRARY for
+libfragsim_torch.so, which is otherwise searched beside this file and where an
 installation puts it.
 """
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
 from typing import Any
 
 import torch
@@ -24,6 +37,7 @@ NAME = "libfragsim_torch.so"
 PLACES = [os.environ.get("FRAGSIM_TORCH_LIBRARY", ""), os.path.join(HERE, NAME),
           os.path.join(HERE, "..", "..", "lib", "fragsim", NAME),
           os.path.join(HERE, "lib", "fragsim", NAME)]  # in the Python package
+TESTED = ("2.11",)  # releases of PyTorch whose interface allocator.cpp follows
 
 
 def _path() -> str:
@@ -34,9 +48,94 @@ def _path() -> str:
                             "FRAGSIM_TORCH_LIBRARY to its path")
 
 
-_library = ctypes.CDLL(_path())
+# The class finds the functions of the library in the global scope.
+_library = ctypes.CDLL(_path(), ctypes.RTLD_GLOBAL)
 _made: list[Any] = []  # PyTorch does not keep a reference
+_used: list[str] = []  # the way that use() selected
 
+
+class Unavailable(RuntimeError):
+    """The class cannot be compiled here; the message has the reason."""
+
+
+# ---- the class over PyTorch's whole interface ----
+
+def _headers() -> list[str]:
+    """The folders of the headers of PyTorch and of the CUDA runtime."""
+    root = os.path.dirname(torch.__file__)
+    major = (torch.version.cuda or "0").split(".", maxsplit=1)[0]
+    packages = os.path.join(os.path.dirname(root), "nvidia")
+    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", "/usr"]
+    places = [os.path.join(packages, f"cu{major}", "include"),
+              os.path.join(packages, "cuda_runtime", "include")]
+    places += [os.path.join(home, "include") for home in homes if home]
+    for place in places:
+        if os.path.isfile(os.path.join(place, "cuda_runtime_api.h")):
+            return [os.path.join(root, "include"), place]
+    raise Unavailable("expected cuda_runtime_api.h in one of "
+                      f"{places}, found none: install the headers of CUDA "
+                      f"{torch.version.cuda} or set CUDA_HOME")
+
+
+def _command() -> list[str]:
+    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    if not compiler:
+        raise Unavailable("there is no C++ compiler: install g++ or set CXX")
+    release = ".".join(torch.__version__.split(".")[:2])
+    if release not in TESTED:
+        raise Unavailable(f"the class was tested with PyTorch {TESTED[0]}, not "
+                          f"with {release}")
+    command = [*compiler.split(), "-std=c++17", "-O2", "-fPIC", "-shared",
+               f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
+    command += [f"-I{folder}" for folder in (HERE, *_headers())]
+    libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
+    return command + [os.path.join(HERE, "allocator.cpp"), f"-L{libraries}",
+                      "-lc10", "-lc10_cuda"]
+
+
+def _folder() -> str:
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.environ.get("FRAGSIM_TORCH_CACHE") or os.path.join(cache, "fragsim")
+
+
+def build() -> str:
+    """Compiles the class unless that was done before; returns its path.
+
+    Raises Unavailable with the reason if it cannot be compiled.
+    """
+    command = _command()
+    digest = hashlib.sha256("\0".join(command).encode())
+    for name in ("allocator.cpp", "service.h"):
+        with open(os.path.join(HERE, name), "rb") as file:
+            digest.update(file.read())
+    path = os.path.join(_folder(), f"allocator-{torch.__version__}-"
+                        f"{digest.hexdigest()[:16]}.so")
+    if os.path.isfile(path):
+        return path
+    try:
+        os.makedirs(_folder(), exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_folder()) as beside:
+            made = os.path.join(beside, "allocator.so")
+            done = subprocess.run([*command, "-o", made], text=True,
+                                  capture_output=True, check=False)
+            if done.returncode:
+                raise Unavailable(f"{' '.join(command)}: {done.stderr.strip()}")
+            os.replace(made, path)  # several processes may do this at once
+    except OSError as error:
+        raise Unavailable(f"{error}; FRAGSIM_TORCH_CACHE names the folder "
+                          "of the compiled class") from error
+    return path
+
+
+def _install() -> None:
+    install = ctypes.CDLL(build()).frag_torch_install
+    install.restype = ctypes.c_char_p
+    words = install().decode()
+    if words:
+        raise RuntimeError(f"fragsim: {words}")
+
+
+# ---- the pluggable allocator ----
 
 def _allocator() -> Any:
     if not _made:
@@ -52,9 +151,44 @@ def _allocator() -> Any:
     return _made[0]
 
 
-def use() -> None:
-    """Serves all of the program's requests by the policy from here on."""
-    torch.cuda.memory.change_current_allocator(_allocator())
+def _use_pluggable() -> None:
+    try:
+        torch.cuda.memory.change_current_allocator(_allocator())
+    except RuntimeError as error:
+        raise RuntimeError(
+            "fragsim_torch.use() comes too late: this program has used the GPU "
+            "already. Call it before the first use, or run the program by "
+            "`fragsim run`") from error
+
+
+# ---- what a program calls ----
+
+def use(policy: str | None = None, pluggable: bool = False) -> str:
+    """Serves all of the program's requests by the policy from here on.
+
+    policy: as FRAGSIM_POLICY; None leaves the environment as it is. Blocks that
+    PyTorch allocated before stay where they are. Returns "class" or
+    "pluggable": the way that is used. A second call changes nothing.
+    """
+    if _used:
+        return _used[0]
+    if policy is not None:
+        os.environ["FRAGSIM_POLICY"] = policy
+        # The library reads the environment of the C runtime, as os.environ
+        # does when it is written.
+    way = "pluggable"
+    if not pluggable:
+        try:
+            _install()
+            way = "class"
+        except Unavailable as reason:
+            warnings.warn(
+                "fragsim: statistics, snapshots, graphs and memory pools of "
+                f"PyTorch are missing, since {reason}", stacklevel=2)
+    if way == "pluggable":
+        _use_pluggable()
+    _used.append(way)
+    return way
 
 
 def pool() -> Any:
@@ -68,24 +202,28 @@ def _read(name: str, *device: int) -> int:
     return int(function(*device))
 
 
-def reserved(device: int = 0) -> int:
+def reserved(device=0):
+    """Bytes that the policy holds on the device."""
     return _read("frag_torch_reserved", device)
 
 
-def peak_reserved(device: int = 0) -> int:
+def peak_reserved(device=0):
+    """The most bytes that the policy held on the device."""
     return _read("frag_torch_peak_reserved", device)
 
 
-def peak_allocated(device: int = 0) -> int:
+def peak_allocated(device=0):
+    """The most bytes that blocks of the policy had on the device."""
     return _read("frag_torch_peak_allocated", device)
 
 
-def driver_calls(device: int = 0) -> int:
+def driver_calls(device=0):
+    """Number of the driver's memory calls."""
     return _read("frag_torch_driver_calls", device)
 
 
-def driver_ns(device: int = 0) -> int:
-    """Time spent in the driver's calls."""
+def driver_ns(device=0):
+    """Time spent in the driver's calls, in ns."""
     return _read("frag_torch_driver_ns", device)
 
 
@@ -99,6 +237,20 @@ def timed_calls() -> int:
     return _read("frag_torch_timed_calls")
 
 
-def timed_ns() -> int:
-    """Time spent in the timed requests and frees."""
+def timed_ns():
+    """Time spent in the timed requests and frees, in ns."""
     return _read("frag_torch_timed_ns")
+
+
+def main() -> None:
+    """Compiles the class: python -m fragsim_torch build"""
+    if sys.argv[1:] != ["build"]:
+        sys.exit("usage: python -m fragsim_torch build")
+    try:
+        print(build())
+    except Unavailable as reason:
+        sys.exit(f"fragsim: {reason}")
+
+
+if __name__ == "__main__":
+    main()

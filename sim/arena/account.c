@@ -10,7 +10,9 @@ void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
 
 bool arena_refuses(struct arena *a, frag_size size)
 {
-    if (size <= a->base.capacity - a->used)
+    /* The capacity may have been lowered below what is in use (device_limit of
+     * real/torch). */
+    if (a->used <= a->base.capacity && size <= a->base.capacity - a->used)
         return false;
     if (size < a->refused_min - a->used)
         a->refused_min = a->used + size;

@@ -66,6 +66,11 @@ struct meter {
      * that raises reserved_peak. May be NULL. */
     void (*rearranges)(void *run);
     void *run;
+    /* Called after a segment or a map was added or removed: `call` is
+     * SEGMENT_ALLOC, SEGMENT_FREE, MAP or UNMAP. May be NULL. */
+    void (*changed)(void *listener, enum frag_call call, frag_addr addr,
+                    frag_size size);
+    void *listener;
 
     uint64_t changes; /* incremented by each call that may change a number */
     frag_size reserved, reserved_peak;

@@ -67,6 +67,14 @@ static inline void meter_announce(const struct meter *m, frag_size least)
         m->rearranges(m->run);
 }
 
+/* Calls `changed` after the set of held ranges has changed. */
+static inline void meter_tell(const struct meter *m, enum frag_call call,
+                              frag_addr addr, frag_size size)
+{
+    if (m->changed)
+        m->changed(m->listener, call, addr, size);
+}
+
 /* Called before memory is requested from the device, and after its answer. */
 static inline void meter_note_request(struct meter *m)
 {

@@ -129,6 +129,7 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
     m->calls[FRAG_CALL_MAP]++;
     m->rearranged |= m->waited;
     meter_note_peak(m);
+    meter_tell(m, FRAG_CALL_MAP, addr, size);
     return FRAG_OK;
 }
 
@@ -155,6 +156,7 @@ enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
     m->calls[FRAG_CALL_UNMAP]++;
     meter_announce(m, 0);
     forget_maps(m, addr, size);
+    meter_tell(m, FRAG_CALL_UNMAP, addr, size);
     return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
 }
 

@@ -29,6 +29,7 @@ struct frag_serve {
     struct live live;     /* slots of live blocks, by address */
     uint32_t *free_slots; /* a stack, with room for every slot */
     uint32_t free_count;
+    struct frag_serve_options options;
 };
 
 /* ---- slots ---- */
@@ -83,6 +84,15 @@ static void synchronized(void *user)
     for (uint32_t id = q->first; id != NIL; id = q->links[id].next)
         return_slot(s, id);
     run_synchronized(&s->run);
+}
+
+static void changed(void *listener, enum frag_call call, frag_addr addr,
+                    frag_size size)
+{
+    const struct frag_serve *s = listener;
+
+    s->options.changed(s->options.user, call, addr, size,
+                       s->run.meter.reserved);
 }
 
 /* ---- open and close ---- */
@@ -151,6 +161,9 @@ enum frag_err frag_serve_open(const struct frag_serve_options *options,
     }
     s->run.meter.synchronized = synchronized;
     s->run.meter.user = s;
+    s->options = *options;
+    s->run.meter.changed = options->changed ? changed : NULL;
+    s->run.meter.listener = s;
     *out = s;
     return FRAG_OK;
 }
@@ -159,6 +172,7 @@ void frag_serve_close(struct frag_serve *s)
 {
     if (!s)
         return;
+    s->run.meter.changed = NULL;
     (void)run_close(&s->run, FRAG_OK);
     frag_run_free(&s->run.out);
     live_fini(&s->live);
@@ -288,6 +302,20 @@ enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)
 }
 
 /* ---- the numbers ---- */
+
+enum frag_err frag_serve_each_map(struct frag_serve *s,
+                                  enum frag_err (*each)(void *, frag_addr,
+                                                        frag_size),
+                                  void *user)
+{
+    const struct ranges *held = &s->run.meter.held;
+
+    for (const struct range *r = ranges_from(held, 0); r;
+         r = ranges_from(held, r->at + r->size))
+        if (((const struct held_range *)r)->phys)
+            FRAG_TRY(each(user, r->at, r->size));
+    return FRAG_OK;
+}
 
 struct frag_serve_memory frag_serve_memory(const struct frag_serve *s)
 {

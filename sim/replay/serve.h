@@ -24,6 +24,13 @@ struct frag_serve_options {
     struct frag_backend *mem;           /* no memory is held on it; borrowed
                                            until frag_serve_close */
     uint64_t max_ooms; /* rows of OOMs to keep; every OOM is counted */
+    /* Called with the first argument `user` after the policy has allocated or
+     * freed a segment, or mapped or unmapped memory; `reserved` is the number
+     * of bytes that it holds then. Not called by frag_serve_close. May be
+     * NULL. */
+    void (*changed)(void *user, enum frag_call call, frag_addr addr,
+                    frag_size size, frag_size reserved);
+    void *user;
 };
 
 /* Opens a service. UNSUPPORTED if the policy moves blocks or if mem lacks calls
@@ -85,6 +92,14 @@ enum frag_err frag_serve_trim(struct frag_serve *s,
  * frees the numbers. NOMEM: *out is set, but lacks segment rows. */
 enum frag_err frag_serve_sum(struct frag_serve *s,
                              const struct frag_run **out) FRAG_MUST_CHECK;
+
+/* Calls `each` for every map of physical memory that is held, in the order of
+ * addresses, and returns its first error. */
+enum frag_err frag_serve_each_map(struct frag_serve *s,
+                                  enum frag_err (*each)(void *user,
+                                                        frag_addr addr,
+                                                        frag_size size),
+                                  void *user) FRAG_MUST_CHECK;
 
 /* Bytes at this moment, and the peaks so far. */
 struct frag_serve_memory {

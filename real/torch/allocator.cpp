@@ -1,0 +1,964 @@
+/* allocator.cpp - PyTorch's allocator interface (CUDAAllocator) over
+ * service.h, so that every function of torch.cuda.memory works under a policy.
+ *
+ * fragsim_torch.py compiles this file against the installed PyTorch. It is the
+ * only file of fragsim in C++, and takes no decision about memory:
+ *
+ *   - The policy serves all requests outside of memory pools.
+ *   - PyTorch's own allocator, which stays in place below this class, serves
+ *     memory pools and CUDA graphs. While a thread or a capture allocates to a
+ *     pool on a device, it serves all requests of that device, and frees of the
+ *     policy's blocks wait until the end, so that no call of the driver that a
+ *     capture forbids is made.
+ *   - Statistics, snapshots and histories join both.
+ *
+ * Source of the interface and of the meaning of each counter: PyTorch 2.11,
+ * c10/cuda/CUDACachingAllocator.h and c10/core/CachingDeviceAllocator.h.
+ */
+#include <c10/core/impl/GPUTrace.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/util/ApproximateClock.h>
+#include <c10/util/flat_hash_map.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "service.h"
+
+namespace {
+
+using namespace c10::CachingAllocator;
+using namespace c10::CachingDeviceAllocator;
+using namespace c10::cuda::CUDACachingAllocator;
+using c10::DeviceIndex;
+using c10::MempoolId_t;
+using Context = std::shared_ptr<c10::GatheredContext>;
+
+constexpr size_t small_block = 1 << 20;   // bytes; PyTorch's limit of its
+                                          // small pool
+constexpr size_t small_segment = 2 << 20; // bytes of a segment of that pool
+
+struct Block {
+  DeviceIndex device;
+  bool ended = false; // freed, but other streams still use it, or its free
+                      // waits for the end of a capture
+  bool used = false;  // by streams besides its own
+  size_t size;        // bytes allocated
+  size_t requested;
+  cudaStream_t stream;
+  Context context;
+};
+
+struct Held {
+  size_t size;
+  bool mapped; // a map, not a segment
+};
+
+struct Device {
+  DeviceStats stats;      // of the policy and of PyTorch's own allocator
+  DeviceStats below;      // of the latter, when `stats` was last updated
+  std::map<uint64_t, Held> held; // by address
+  std::deque<TraceEntry> history;
+  uint64_t small_held = 0; // bytes of the policy's segments of small_segment
+  int pools = 0; // threads and captures that allocate to a pool
+  std::vector<void*> waiting; // frees that wait until `pools` is 0
+  double fraction = 1.0;
+};
+
+// The calls of record_function and torch.compile name what runs in this thread.
+thread_local std::vector<std::string> compile_contexts;
+thread_local std::string user_metadata;
+
+/* ---- counters ---- */
+
+StatType pool_of(bool is_small) {
+  return is_small ? StatType::SMALL_POOL : StatType::LARGE_POOL;
+}
+
+void add(StatArray& stat, bool is_small, int64_t by) {
+  for (StatType type : {StatType::AGGREGATE, pool_of(is_small)}) {
+    Stat& s = stat[static_cast<size_t>(type)];
+    by < 0 ? s.decrease(-by) : s.increase(by);
+  }
+}
+
+// Each array of counters, for work on all of them.
+constexpr StatArray DeviceStats::*arrays[] = {
+    &DeviceStats::allocation,      &DeviceStats::segment,
+    &DeviceStats::active,          &DeviceStats::inactive_split,
+    &DeviceStats::allocated_bytes, &DeviceStats::reserved_bytes,
+    &DeviceStats::active_bytes,    &DeviceStats::inactive_split_bytes,
+    &DeviceStats::requested_bytes};
+constexpr Stat DeviceStats::*singles[] = {
+    &DeviceStats::oversize_allocations, &DeviceStats::oversize_segments};
+constexpr int64_t DeviceStats::*sums[] = {
+    &DeviceStats::num_alloc_retries, &DeviceStats::num_ooms,
+    &DeviceStats::num_sync_all_streams, &DeviceStats::num_device_alloc,
+    &DeviceStats::num_device_free};
+
+void move(Stat& s, const Stat& from, const Stat& to) {
+  s.current += to.current - from.current;
+  s.allocated += to.allocated - from.allocated;
+  s.freed += to.freed - from.freed;
+  s.peak = std::max(s.peak, s.current);
+}
+
+/* ---- the allocator ---- */
+
+class Allocator final : public CUDAAllocator {
+ public:
+  static Allocator& instance() {
+    static auto* made = new Allocator; // never destroyed: frees may come late
+    return *made;
+  }
+
+  void install();
+
+  c10::DataPtr allocate(size_t size) override;
+  c10::DeleterFnPtr raw_deleter() const override {
+    return &delete_block;
+  }
+  void copy_data(void* to, const void* from, size_t size) const override {
+    C10_CUDA_CHECK(cudaMemcpy(to, from, size, cudaMemcpyDeviceToDevice));
+  }
+  void* raw_alloc(size_t size) override;
+  void* raw_alloc_with_stream(size_t size, cudaStream_t stream) override;
+  void raw_delete(void* ptr) override;
+  void init(int count) override {
+    below_->init(count);
+  }
+  bool initialized() override {
+    return below_->initialized();
+  }
+  double getMemoryFraction(DeviceIndex device) override;
+  void setMemoryFraction(double fraction, DeviceIndex device) override;
+  std::vector<StreamSegmentSize> getExpandableSegmentSizes(
+      DeviceIndex device) override {
+    return below_->getExpandableSegmentSizes(device);
+  }
+  void enable(bool value) override {
+    below_->enable(value);
+  }
+  bool isEnabled() const override {
+    return below_->isEnabled();
+  }
+  void emptyCache(MempoolId_t pool) override;
+  void cacheInfo(DeviceIndex device, size_t* largest) override;
+  void* getBaseAllocation(void* ptr, size_t* size) override;
+  void recordStream(const c10::DataPtr& ptr, c10::cuda::CUDAStream s) override;
+  using CUDAAllocator::recordStream;
+  DeviceStats getDeviceStats(DeviceIndex device) override;
+  void resetAccumulatedStats(DeviceIndex device) override;
+  void resetPeakStats(DeviceIndex device) override;
+  SnapshotInfo snapshot(MempoolId_t pool, bool include_traces) override;
+
+  void beginAllocateToPool(DeviceIndex device, MempoolId_t pool,
+                           std::function<bool(cudaStream_t)> filter) override;
+  void endAllocateToPool(DeviceIndex device, MempoolId_t pool) override;
+  void releasePool(DeviceIndex device, MempoolId_t pool) override {
+    below_->releasePool(device, pool);
+    catch_up(device);
+  }
+  int getPoolUseCount(DeviceIndex device, MempoolId_t pool) override {
+    return below_->getPoolUseCount(device, pool);
+  }
+  void createOrIncrefPool(DeviceIndex device, MempoolId_t pool,
+                          std::shared_ptr<CUDAAllocator> from) override {
+    below_->createOrIncrefPool(device, pool, std::move(from));
+  }
+  void setUseOnOOM(DeviceIndex device, MempoolId_t pool, bool use) override {
+    below_->setUseOnOOM(device, pool, use);
+  }
+  void setNoSplit(DeviceIndex device, MempoolId_t pool) override {
+    below_->setNoSplit(device, pool);
+  }
+  bool checkPoolLiveAllocations(
+      DeviceIndex device, MempoolId_t pool,
+      const std::unordered_set<void*>& expected) override {
+    return below_->checkPoolLiveAllocations(device, pool, expected);
+  }
+  std::shared_ptr<AllocatorState> getCheckpointState(
+      DeviceIndex device, MempoolId_t pool) override {
+    return below_->getCheckpointState(device, pool);
+  }
+  CheckpointDelta setCheckpointPoolState(
+      DeviceIndex device, std::shared_ptr<AllocatorState> state) override;
+
+  ShareableHandle shareIpcHandle(void* ptr) override;
+  std::shared_ptr<void> getIpcDevPtr(std::string handle) override {
+    return below_->getIpcDevPtr(std::move(handle));
+  }
+  void enablePeerAccess(DeviceIndex device, DeviceIndex peer) override;
+  cudaError_t memcpyAsync(void* to, int to_device, const void* from,
+                          int from_device, size_t count, cudaStream_t stream,
+                          bool p2p_enabled) override {
+    return p2p_enabled || to_device == from_device
+        ? cudaMemcpyAsync(to, from, count, cudaMemcpyDeviceToDevice, stream)
+        : cudaMemcpyPeerAsync(to, to_device, from, from_device, count, stream);
+  }
+
+  bool isHistoryEnabled() override {
+    return recording_;
+  }
+  void recordHistory(bool enabled, CreateContextFn recorder, size_t most,
+                     RecordContext when, bool clear,
+                     const std::vector<std::string>& skip) override;
+  void recordAnnotation(
+      const std::vector<std::pair<std::string, std::string>>& md) override {
+    below_->recordAnnotation(md);
+  }
+  void pushCompileContext(std::string& md) override {
+    compile_contexts.push_back(md);
+    below_->pushCompileContext(md);
+  }
+  void popCompileContext() override {
+    if (!compile_contexts.empty())
+      compile_contexts.pop_back();
+    below_->popCompileContext();
+  }
+  void setUserMetadata(const std::string& md) override {
+    user_metadata = md;
+    below_->setUserMetadata(md);
+  }
+  std::string getUserMetadata() override {
+    return user_metadata;
+  }
+  void attachOutOfMemoryObserver(OutOfMemoryObserver observer) override;
+  void attachAllocatorTraceTracker(AllocatorTraceTracker tracker) override;
+  std::string name() override {
+    return "fragsim";
+  }
+
+ private:
+  static void delete_block(void* ptr) {
+    instance().raw_delete(ptr);
+  }
+
+  Device& at(DeviceIndex device);
+  void catch_up(DeviceIndex device);
+  Context context(RecordContext least) const;
+  void record(TraceEntry::Action action, DeviceIndex device, uint64_t addr,
+              size_t size, cudaStream_t stream, Context context);
+  bool below_serves(DeviceIndex device);
+  void* take_below(DeviceIndex device, size_t size, cudaStream_t stream);
+  frag_torch_answer take(DeviceIndex device, size_t size, cudaStream_t stream,
+                         void** out, char* words);
+  bool make_room(DeviceIndex device);
+  [[noreturn]] void refuse(DeviceIndex device, size_t size, cudaStream_t stream,
+                           const char* words);
+  void end(void* ptr, Block& block);
+  void freed(int device, uint64_t addr);
+  void changed(int device, frag_torch_change change, uint64_t addr,
+               uint64_t size);
+  void reserved(int device, uint64_t bytes);
+  void split_stats(Device& d);
+  std::vector<SegmentInfo> segments();
+
+  // Recursive, since an observer or a tracker may ask for statistics.
+  mutable std::recursive_mutex lock_;
+  CUDAAllocator* below_ = nullptr;
+  std::deque<Device> devices_;
+  ska::flat_hash_map<void*, Block> blocks_;
+
+  bool recording_ = false;
+  CreateContextFn recorder_ = nullptr;
+  RecordContext when_ = RecordContext::NEVER;
+  size_t most_ = 1;
+  std::vector<std::string> skip_;
+  std::vector<OutOfMemoryObserver> observers_;
+  std::vector<AllocatorTraceTracker> trackers_;
+  c10::ApproximateClockToUnixTimeConverter clock_;
+};
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+Device& Allocator::at(DeviceIndex device) {
+  while (devices_.size() <= static_cast<size_t>(device))
+    devices_.emplace_back();
+  return devices_[device];
+}
+
+// Adds to the statistics what PyTorch's own allocator has counted since.
+void Allocator::catch_up(DeviceIndex device) {
+  DeviceStats now = below_->getDeviceStats(device);
+  Guard guard(lock_);
+  Device& d = at(device);
+  for (auto array : arrays)
+    for (size_t i = 0; i < (now.*array).size(); i++)
+      move((d.stats.*array)[i], (d.below.*array)[i], (now.*array)[i]);
+  for (auto single : singles)
+    move(d.stats.*single, d.below.*single, now.*single);
+  for (auto sum : sums)
+    d.stats.*sum += now.*sum - d.below.*sum;
+  d.stats.max_split_size = now.max_split_size;
+  d.below = now;
+}
+
+/* ---- history ---- */
+
+// The recorder may need locks of the program, so no lock is held here.
+Context Allocator::context(RecordContext least) const {
+  if (!recording_ || !recorder_ || when_ < least)
+    return nullptr;
+  return recorder_();
+}
+
+const char* word_of(TraceEntry::Action action) {
+  static const char* const words[] = {
+      "alloc",        "free_requested", "free_completed",
+      "segment_alloc", "segment_free",  "segment_map",
+      "segment_unmap", "snapshot",      "oom"};
+  return words[action];
+}
+
+void Allocator::record(TraceEntry::Action action, DeviceIndex device,
+                       uint64_t addr, size_t size, cudaStream_t stream,
+                       Context context) {
+  const char* word = word_of(action);
+  bool skipped = std::find(skip_.begin(), skip_.end(), word) != skip_.end();
+  if ((!recording_ || skipped) && trackers_.empty())
+    return;
+  if (when_ < RecordContext::ALLOC)
+    context = nullptr;
+  TraceEntry entry(
+      action, device, addr, size, stream, MempoolId_t{0, 0},
+      c10::getApproximateTime(), std::move(context),
+      compile_contexts.empty() ? "" : compile_contexts.back(), user_metadata);
+  for (auto& tracker : trackers_)
+    tracker(entry);
+  if (!recording_ || skipped)
+    return;
+  Device& d = at(device);
+  d.history.push_back(std::move(entry));
+  if (d.history.size() > most_)
+    d.history.pop_front();
+}
+
+void Allocator::recordHistory(bool enabled, CreateContextFn recorder,
+                              size_t most, RecordContext when, bool clear,
+                              const std::vector<std::string>& skip) {
+  below_->recordHistory(enabled, recorder, most, when, clear, skip);
+  Guard guard(lock_);
+  recording_ = enabled;
+  recorder_ = recorder;
+  most_ = std::max<size_t>(1, most);
+  when_ = enabled ? when : RecordContext::NEVER;
+  skip_ = skip;
+  for (Device& d : devices_)
+    if (clear || !enabled)
+      d.history.clear();
+}
+
+void Allocator::attachOutOfMemoryObserver(OutOfMemoryObserver observer) {
+  below_->attachOutOfMemoryObserver(observer);
+  Guard guard(lock_);
+  observers_.push_back(std::move(observer));
+}
+
+void Allocator::attachAllocatorTraceTracker(AllocatorTraceTracker tracker) {
+  below_->attachAllocatorTraceTracker(tracker);
+  Guard guard(lock_);
+  trackers_.push_back(std::move(tracker));
+}
+
+/* ---- what the policy reports ---- */
+
+// As PyTorch: bytes that are reserved, not active, and cannot be released.
+void Allocator::split_stats(Device& d) {
+  StatArray& split = d.stats.inactive_split_bytes;
+  for (size_t i = 0; i < split.size(); i++) {
+    int64_t free = (d.stats.reserved_bytes[i].current -
+                    d.below.reserved_bytes[i].current) -
+        (d.stats.active_bytes[i].current - d.below.active_bytes[i].current);
+    int64_t by = std::max<int64_t>(0, free) +
+        d.below.inactive_split_bytes[i].current - split[i].current;
+    by < 0 ? split[i].decrease(-by) : split[i].increase(by);
+  }
+}
+
+void Allocator::freed(int device, uint64_t addr) {
+  Guard guard(lock_);
+  auto found = blocks_.find(reinterpret_cast<void*>(addr));
+  if (found == blocks_.end())
+    return;
+  Block& b = found->second;
+  Device& d = at(b.device);
+  bool is_small = b.size <= small_block;
+  add(d.stats.active, is_small, -1);
+  add(d.stats.active_bytes, is_small, -static_cast<int64_t>(b.size));
+  record(TraceEntry::FREE_COMPLETED, b.device, addr, b.requested, b.stream,
+         b.context);
+  blocks_.erase(found);
+}
+
+void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
+                        uint64_t size) {
+  static const TraceEntry::Action actions[] = {
+      TraceEntry::SEGMENT_ALLOC, TraceEntry::SEGMENT_FREE,
+      TraceEntry::SEGMENT_MAP, TraceEntry::SEGMENT_UNMAP};
+  Guard guard(lock_);
+  Device& d = at(device);
+  bool mapped = change == FRAG_TORCH_MAP || change == FRAG_TORCH_UNMAP;
+  bool taken = change == FRAG_TORCH_SEGMENT || change == FRAG_TORCH_MAP;
+  bool is_small = !mapped && size <= small_segment;
+  if (!mapped) {
+    add(d.stats.segment, is_small, taken ? 1 : -1);
+    d.small_held += is_small ? (taken ? size : -size) : 0;
+  }
+  ++(taken ? d.stats.num_device_alloc : d.stats.num_device_free);
+  if (taken)
+    d.held[addr] = Held{size, mapped};
+  else
+    d.held.erase(d.held.lower_bound(addr), d.held.lower_bound(addr + size));
+  record(actions[change], device, addr, size, nullptr, nullptr);
+}
+
+// Segments of at most small_segment bytes count as the small pool, all other
+// memory as the large one.
+void Allocator::reserved(int device, uint64_t bytes) {
+  Guard guard(lock_);
+  Device& d = at(device);
+  const auto small = static_cast<size_t>(StatType::SMALL_POOL);
+  const auto all = static_cast<size_t>(StatType::AGGREGATE);
+  StatArray& now = d.stats.reserved_bytes;
+  int64_t to_small = static_cast<int64_t>(d.small_held) +
+      d.below.reserved_bytes[small].current - now[small].current;
+  int64_t to_all = static_cast<int64_t>(bytes) +
+      d.below.reserved_bytes[all].current - now[all].current;
+  add(now, true, to_small);
+  add(now, false, to_all - to_small);
+}
+
+/* ---- requests ---- */
+
+bool Allocator::below_serves(DeviceIndex device) {
+  return at(device).pools > 0;
+}
+
+void* Allocator::take_below(DeviceIndex device, size_t size,
+                            cudaStream_t stream) {
+  void* ptr = below_->raw_alloc_with_stream(size, stream);
+  catch_up(device);
+  return ptr;
+}
+
+frag_torch_answer Allocator::take(DeviceIndex device, size_t size,
+                                  cudaStream_t stream, void** out,
+                                  char* words) {
+  Context context = this->context(RecordContext::STATE);
+  frag_torch_block got;
+  Guard guard(lock_);
+  frag_torch_answer answer =
+      frag_torch_serve(device, size, stream, &got, words);
+  if (answer != FRAG_TORCH_OK)
+    return answer;
+  Device& d = at(device);
+  bool is_small = got.size <= small_block;
+  *out = reinterpret_cast<void*>(got.addr);
+  add(d.stats.allocation, is_small, 1);
+  add(d.stats.active, is_small, 1);
+  add(d.stats.allocated_bytes, is_small, got.size);
+  add(d.stats.active_bytes, is_small, got.size);
+  add(d.stats.requested_bytes, is_small, size);
+  split_stats(d);
+  record(TraceEntry::ALLOC, device, got.addr, size, stream, context);
+  blocks_[*out] =
+      Block{device, false, false, got.size, size, stream, std::move(context)};
+  c10::reportMemoryUsageToProfiler(
+      *out, static_cast<int64_t>(got.size),
+      d.stats.allocated_bytes[0].current, d.stats.reserved_bytes[0].current,
+      c10::Device(c10::DeviceType::CUDA, device));
+  return answer;
+}
+
+// Asks the program and PyTorch's own allocator for memory, after the policy
+// found none.
+bool Allocator::make_room(DeviceIndex device) {
+  bool freed = false;
+  for (const auto& name : c10::FreeCudaMemoryCallbacksRegistry()->Keys())
+    freed |= c10::FreeCudaMemoryCallbacksRegistry()->Create(name)->Execute();
+  int64_t before = below_->getDeviceStats(device).reserved_bytes[0].current;
+  if (before > 0)
+    below_->emptyCache({0, 0});
+  catch_up(device);
+  Guard guard(lock_);
+  at(device).stats.num_alloc_retries++;
+  return freed || at(device).below.reserved_bytes[0].current < before;
+}
+
+std::string bytes(uint64_t size) {
+  static const struct {
+    uint64_t unit;
+    const char* name;
+  } units[] = {{1 << 30, " GiB"}, {1 << 20, " MiB"}, {1 << 10, " KiB"}};
+  std::ostringstream text;
+  text.precision(2);
+  text << std::fixed;
+  for (const auto& u : units)
+    if (size >= u.unit) {
+      text << static_cast<double>(size) / static_cast<double>(u.unit) << u.name;
+      return text.str();
+    }
+  text << size << " bytes";
+  return text.str();
+}
+
+// The words and numbers of PyTorch's own message; programs parse it.
+void Allocator::refuse(DeviceIndex device, size_t size, cudaStream_t stream,
+                       const char* words) {
+  Context context = this->context(RecordContext::STATE);
+  size_t room = 0, total = 0;
+  c10::cuda::CUDAGuard on(device);
+  C10_CUDA_CHECK(cudaMemGetInfo(&room, &total));
+  DeviceStats stats;
+  double fraction;
+  std::vector<OutOfMemoryObserver> observers;
+  {
+    Guard guard(lock_);
+    Device& d = at(device);
+    d.stats.num_ooms++;
+    record(TraceEntry::OOM, device, room, size, stream, context);
+    stats = d.stats;
+    fraction = d.fraction;
+    observers = observers_;
+  }
+  uint64_t allocated = stats.allocated_bytes[0].current;
+  uint64_t reserved = stats.reserved_bytes[0].current;
+  std::ostringstream limit;
+  if (fraction < 1.0)
+    limit << bytes(static_cast<uint64_t>(fraction * static_cast<double>(total)))
+          << " allowed; ";
+  for (const auto& observer : observers)
+    observer(device, allocated, total, room);
+  TORCH_CHECK_WITH(
+      OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ",
+      bytes(size), ". GPU ", static_cast<int>(device),
+      " has a total capacity of ", bytes(total), " of which ", bytes(room),
+      " is free. ", limit.str(), "Of the allocated memory ", bytes(allocated),
+      " is allocated by PyTorch, and ",
+      bytes(reserved > allocated ? reserved - allocated : 0),
+      " is reserved by PyTorch but unallocated. fragsim serves this program "
+      "with a policy: ", words);
+}
+
+void* Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
+  char words[FRAG_TORCH_WORDS] = "";
+  DeviceIndex device = c10::cuda::current_device();
+  void* ptr = nullptr;
+  bool below;
+
+  if (size == 0)
+    return nullptr;
+  {
+    Guard guard(lock_);
+    below = below_serves(device);
+  }
+  if (below)
+    return take_below(device, size, stream);
+  frag_torch_answer answer = take(device, size, stream, &ptr, words);
+  if (answer == FRAG_TORCH_OOM && make_room(device))
+    answer = take(device, size, stream, &ptr, words);
+  if (answer == FRAG_TORCH_OOM)
+    refuse(device, size, stream, words);
+  TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+  if (const auto* trace = c10::impl::GPUTrace::get_trace())
+    (*trace)->trace_gpu_memory_allocation(c10::DeviceType::CUDA,
+                                          reinterpret_cast<uintptr_t>(ptr));
+  return ptr;
+}
+
+void* Allocator::raw_alloc(size_t size) {
+  return raw_alloc_with_stream(size, c10::cuda::getCurrentCUDAStream());
+}
+
+c10::DataPtr Allocator::allocate(size_t size) {
+  TORCH_CHECK_WITH(OutOfMemoryError, size < (1ull << 60),
+                   "CUDA out of memory. Tried to allocate more than 1EB "
+                   "memory.");
+  c10::Device device(c10::DeviceType::CUDA, c10::cuda::current_device());
+  void* ptr = raw_alloc(size);
+  return {ptr, ptr, &delete_block, device};
+}
+
+/* ---- frees ---- */
+
+// Frees a block of the policy; the lock is held.
+void Allocator::end(void* ptr, Block& b) {
+  char words[FRAG_TORCH_WORDS] = "";
+  auto addr = reinterpret_cast<uint64_t>(ptr);
+  frag_torch_answer answer =
+      frag_torch_end(b.device, addr, b.stream, words);
+  TORCH_CHECK(answer != FRAG_TORCH_FAILED, "fragsim: ", words);
+  if (answer != FRAG_TORCH_WAITS)
+    freed(b.device, addr);
+}
+
+void Allocator::raw_delete(void* ptr) {
+  if (!ptr)
+    return;
+  if (const auto* trace = c10::impl::GPUTrace::get_trace())
+    (*trace)->trace_gpu_memory_deallocation(c10::DeviceType::CUDA,
+                                            reinterpret_cast<uintptr_t>(ptr));
+  Context context = this->context(RecordContext::ALL);
+  std::unique_lock<std::recursive_mutex> guard(lock_);
+  auto found = blocks_.find(ptr);
+  if (found == blocks_.end() || found->second.ended) {
+    guard.unlock();
+    below_->raw_delete(ptr); // refuses what it does not know either
+    return;
+  }
+  Block& b = found->second;
+  Device& d = at(b.device);
+  bool is_small = b.size <= small_block;
+  b.ended = true;
+  add(d.stats.allocation, is_small, -1);
+  add(d.stats.allocated_bytes, is_small, -static_cast<int64_t>(b.size));
+  add(d.stats.requested_bytes, is_small, -static_cast<int64_t>(b.requested));
+  record(TraceEntry::FREE_REQUESTED, b.device, reinterpret_cast<uint64_t>(ptr),
+         b.requested, b.stream, context ? context : b.context);
+  c10::reportMemoryUsageToProfiler(
+      ptr, -static_cast<int64_t>(b.size), d.stats.allocated_bytes[0].current,
+      d.stats.reserved_bytes[0].current,
+      c10::Device(c10::DeviceType::CUDA, b.device));
+  if (d.pools > 0)
+    d.waiting.push_back(ptr);
+  else
+    end(ptr, b);
+  split_stats(d);
+}
+
+void Allocator::recordStream(const c10::DataPtr& ptr,
+                             c10::cuda::CUDAStream stream) {
+  char words[FRAG_TORCH_WORDS] = "";
+  if (!ptr.get() || ptr.get_deleter() != &delete_block)
+    return;
+  std::unique_lock<std::recursive_mutex> guard(lock_);
+  auto found = blocks_.find(ptr.get());
+  if (found == blocks_.end()) {
+    guard.unlock();
+    // It recognizes its own blocks by their deleter.
+    c10::DataPtr alias(ptr.get(), ptr.get(), below_->raw_deleter(),
+                       ptr.device());
+    below_->recordStream(alias, stream);
+    alias.release_context();
+    return;
+  }
+  Block& b = found->second;
+  if (stream.stream() == b.stream)
+    return;
+  frag_torch_answer answer = frag_torch_use(
+      b.device, reinterpret_cast<uint64_t>(ptr.get()), stream.stream(), words);
+  TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+}
+
+void Allocator::emptyCache(MempoolId_t pool) {
+  char words[FRAG_TORCH_WORDS] = "";
+  below_->emptyCache(pool);
+  Guard guard(lock_);
+  for (size_t i = 0; i < devices_.size(); i++) {
+    if (devices_[i].pools == 0 && pool == MempoolId_t{0, 0}) {
+      frag_torch_answer answer = frag_torch_trim(static_cast<int>(i), words);
+      TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+    }
+    split_stats(devices_[i]);
+  }
+}
+
+/* ---- numbers ---- */
+
+DeviceStats Allocator::getDeviceStats(DeviceIndex device) {
+  catch_up(device);
+  Guard guard(lock_);
+  return at(device).stats;
+}
+
+void Allocator::resetAccumulatedStats(DeviceIndex device) {
+  catch_up(device);
+  Guard guard(lock_);
+  DeviceStats& stats = at(device).stats;
+  for (auto array : arrays)
+    for (Stat& s : stats.*array)
+      s.reset_accumulated();
+  for (auto single : singles)
+    (stats.*single).reset_accumulated();
+  for (auto sum : sums)
+    stats.*sum = 0;
+}
+
+void Allocator::resetPeakStats(DeviceIndex device) {
+  catch_up(device);
+  Guard guard(lock_);
+  DeviceStats& stats = at(device).stats;
+  for (auto array : arrays)
+    for (Stat& s : stats.*array)
+      s.reset_peak();
+  for (auto single : singles)
+    (stats.*single).reset_peak();
+}
+
+void Allocator::cacheInfo(DeviceIndex device, size_t* largest) {
+  size_t room = 0, total = 0;
+  c10::cuda::CUDAGuard on(device);
+  C10_CUDA_CHECK(cudaMemGetInfo(&room, &total));
+  Guard guard(lock_);
+  const DeviceStats& s = at(device).stats;
+  *largest = room + s.reserved_bytes[0].current - s.active_bytes[0].current;
+}
+
+double Allocator::getMemoryFraction(DeviceIndex device) {
+  Guard guard(lock_);
+  return at(device).fraction;
+}
+
+void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
+  TORCH_CHECK(0 <= fraction && fraction <= 1, "invalid fraction:", fraction,
+              ". Please set within [0, 1].");
+  char words[FRAG_TORCH_WORDS] = "";
+  size_t room = 0, total = 0;
+  c10::cuda::CUDAGuard on(device);
+  C10_CUDA_CHECK(cudaMemGetInfo(&room, &total));
+  below_->setMemoryFraction(fraction, device);
+  Guard guard(lock_);
+  at(device).fraction = fraction;
+  frag_torch_answer answer = frag_torch_limit(
+      device,
+      fraction == 1
+          ? UINT64_MAX
+          : static_cast<uint64_t>(fraction * static_cast<double>(total)),
+      words);
+  TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+}
+
+void* Allocator::getBaseAllocation(void* ptr, size_t* size) {
+  std::unique_lock<std::recursive_mutex> guard(lock_);
+  auto found = blocks_.find(ptr);
+  if (found == blocks_.end()) {
+    guard.unlock();
+    return below_->getBaseAllocation(ptr, size);
+  }
+  auto& held = at(found->second.device).held;
+  auto over = std::prev(held.upper_bound(reinterpret_cast<uint64_t>(ptr)));
+  if (over->second.mapped) { // a block may lie in many maps
+    if (size)
+      *size = found->second.size;
+    return ptr;
+  }
+  if (size)
+    *size = over->second.size;
+  return reinterpret_cast<void*>(over->first);
+}
+
+/* ---- snapshots ---- */
+
+// Joins maps that touch each other to one segment, as PyTorch shows them.
+std::vector<SegmentInfo> held_of(const Device& d, DeviceIndex device) {
+  std::vector<SegmentInfo> rows;
+  for (const auto& [addr, held] : d.held) {
+    if (held.mapped && !rows.empty() && rows.back().is_expandable &&
+        rows.back().address + rows.back().total_size == addr) {
+      rows.back().total_size += held.size;
+      continue;
+    }
+    SegmentInfo row;
+    row.device = device;
+    row.address = addr;
+    row.total_size = held.size;
+    row.is_large = held.mapped || held.size > small_segment;
+    row.is_expandable = held.mapped;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+void add_free(SegmentInfo& row, uint64_t from, uint64_t to) {
+  if (from >= to)
+    return;
+  BlockInfo gap;
+  gap.size = to - from;
+  row.blocks.push_back(gap);
+}
+
+std::vector<SegmentInfo> Allocator::segments() {
+  std::vector<std::pair<uint64_t, const Block*>> sorted;
+  for (const auto& [ptr, block] : blocks_)
+    sorted.emplace_back(reinterpret_cast<uint64_t>(ptr), &block);
+  std::sort(sorted.begin(), sorted.end());
+
+  std::vector<SegmentInfo> all;
+  for (size_t i = 0; i < devices_.size(); i++)
+    for (SegmentInfo& row : held_of(devices_[i], static_cast<DeviceIndex>(i))) {
+      uint64_t next = row.address, end = row.address + row.total_size;
+      auto at = std::lower_bound(
+          sorted.begin(), sorted.end(), next,
+          [](const auto& a, uint64_t addr) { return a.first < addr; });
+      for (; at != sorted.end() && at->first < end; ++at) {
+        const Block& b = *at->second;
+        BlockInfo info;
+        add_free(row, next, at->first);
+        info.size = b.size;
+        info.requested_size = b.requested;
+        info.allocated = !b.ended;
+        info.active = true;
+        info.context_when_allocated = b.context;
+        row.blocks.push_back(info);
+        if (!row.active_size)
+          row.stream = b.stream;
+        row.active_size += b.size;
+        row.allocated_size += b.ended ? 0 : b.size;
+        row.requested_size += b.requested;
+        next = at->first + b.size;
+      }
+      add_free(row, next, end);
+      all.push_back(std::move(row));
+    }
+  return all;
+}
+
+SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
+  SnapshotInfo info = below_->snapshot(pool, include_traces);
+  if (pool != MempoolId_t{0, 0})
+    return info;
+  Guard guard(lock_);
+  for (SegmentInfo& row : segments())
+    info.segments.push_back(std::move(row));
+  std::sort(info.segments.begin(), info.segments.end(),
+            [](const SegmentInfo& a, const SegmentInfo& b) {
+              return a.address < b.address;
+            });
+  if (!include_traces)
+    return info;
+  auto to_ns = clock_.makeConverter();
+  if (info.device_traces.size() < devices_.size())
+    info.device_traces.resize(devices_.size());
+  for (size_t i = 0; i < devices_.size(); i++) {
+    auto& trace = info.device_traces[i];
+    record(TraceEntry::SNAPSHOT, static_cast<DeviceIndex>(i), 0,
+           devices_[i].stats.reserved_bytes[0].current, nullptr, nullptr);
+    // PyTorch's own allocator has converted its times already.
+    trace.erase(std::remove_if(trace.begin(), trace.end(),
+                               [](const TraceEntry& e) {
+                                 return e.action_ == TraceEntry::SNAPSHOT;
+                               }),
+                trace.end());
+    for (TraceEntry entry : devices_[i].history) {
+      entry.time_.t_ = to_ns(entry.time_.approx_t_) / 1000;
+      trace.push_back(std::move(entry));
+    }
+    std::stable_sort(trace.begin(), trace.end(),
+                     [](const TraceEntry& a, const TraceEntry& b) {
+                       return a.time_.t_ < b.time_.t_;
+                     });
+  }
+  return info;
+}
+
+/* ---- pools ---- */
+
+void Allocator::beginAllocateToPool(DeviceIndex device, MempoolId_t pool,
+                                    std::function<bool(cudaStream_t)> filter) {
+  below_->beginAllocateToPool(device, pool, std::move(filter));
+  Guard guard(lock_);
+  at(device).pools++;
+}
+
+void Allocator::endAllocateToPool(DeviceIndex device, MempoolId_t pool) {
+  below_->endAllocateToPool(device, pool);
+  catch_up(device);
+  Guard guard(lock_);
+  Device& d = at(device);
+  if (--d.pools > 0)
+    return;
+  for (void* ptr : std::exchange(d.waiting, {})) {
+    auto found = blocks_.find(ptr);
+    if (found != blocks_.end())
+      end(ptr, found->second);
+  }
+  split_stats(d);
+}
+
+CheckpointDelta Allocator::setCheckpointPoolState(
+    DeviceIndex device, std::shared_ptr<AllocatorState> state) {
+  CheckpointDelta delta =
+      below_->setCheckpointPoolState(device, std::move(state));
+  // The program compares the deleter with raw_deleter().
+  for (c10::DataPtr& ptr : delta.dataptrs_allocd) {
+    void* at = ptr.get();
+    ptr.release_context();
+    ptr = c10::DataPtr(at, at, &delete_block, ptr.device());
+  }
+  catch_up(device);
+  return delta;
+}
+
+/* ---- other processes and other devices ---- */
+
+ShareableHandle Allocator::shareIpcHandle(void* ptr) {
+  std::unique_lock<std::recursive_mutex> guard(lock_);
+  auto found = blocks_.find(ptr);
+  if (found == blocks_.end()) {
+    guard.unlock();
+    return below_->shareIpcHandle(ptr);
+  }
+  auto& held = at(found->second.device).held;
+  auto over = std::prev(held.upper_bound(reinterpret_cast<uint64_t>(ptr)));
+  TORCH_CHECK(
+      !over->second.mapped,
+      "fragsim: the policy maps its memory, and mapped memory cannot be shared "
+      "with another process. Allocate the tensor inside `with "
+      "torch.cuda.use_mem_pool(torch.cuda.MemPool()):`, whose memory can be "
+      "shared, or select a policy without maps (FRAGSIM_POLICY=torch).");
+  cudaIpcMemHandle_t handle;
+  C10_CUDA_CHECK(
+      cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(over->first)));
+  // PyTorch's format: the version, the kind, the driver's handle.
+  std::string text("\x01" "c", 2);
+  text.append(reinterpret_cast<const char*>(&handle), sizeof(handle));
+  return {static_cast<ptrdiff_t>(reinterpret_cast<uint64_t>(ptr) - over->first),
+          text};
+}
+
+void Allocator::enablePeerAccess(DeviceIndex device, DeviceIndex peer) {
+  char words[FRAG_TORCH_WORDS] = "";
+  below_->enablePeerAccess(device, peer);
+  // `device` will access the memory of `peer`.
+  frag_torch_answer answer = frag_torch_peer(peer, device, words);
+  TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+}
+
+/* ---- the start ---- */
+
+void Allocator::install() {
+  Guard guard(lock_);
+  if (below_)
+    return;
+  static const frag_torch_listener listener = {
+      nullptr,
+      [](void*, int device, uint64_t addr) { instance().freed(device, addr); },
+      [](void*, int device, frag_torch_change change, uint64_t addr,
+         uint64_t size) { instance().changed(device, change, addr, size); },
+      [](void*, int device, uint64_t bytes) {
+        instance().reserved(device, bytes);
+      }};
+  frag_torch_listen(&listener);
+  below_ = c10::cuda::CUDACachingAllocator::get();
+  // Blocks that PyTorch allocated before are still freed by its own allocator.
+  c10::cuda::CUDACachingAllocator::allocator.store(this);
+  c10::SetAllocator(c10::DeviceType::CUDA, this);
+}
+
+} // namespace
+
+// Lets the policy serve all requests from here on, "" or what is wrong.
+extern "C" FRAG_TORCH_API const char* frag_torch_install() {
+  static char words[FRAG_TORCH_WORDS];
+  if (!frag_torch_policy(words))
+    return words;
+  Allocator::instance().install();
+  return "";
+}

@@ -1,0 +1,250 @@
+/* service.c - the devices of the program, the lock around them, and the result
+ * file that is written at exit. The decisions are those of device.c. */
+#include "real/torch/service.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "real/torch/device.h"
+#include "real/torch/parts.h"
+#include "real/torch/settings.h"
+#include "sim/results/results.h"
+#include "sim/version.h"
+#include "traces/printable.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct settings settings;
+static struct device *devices[FRAG_TORCH_DEVICES];
+static struct frag_torch_listener listener;
+static pid_t owner; /* a forked child has no device and writes no results */
+static int64_t started;
+
+/* ---- at exit ---- */
+
+/* The command line of this process. */
+static void read_command(char *command, size_t room)
+{
+    FILE *file = fopen("/proc/self/cmdline", "rb");
+    size_t length = file ? fread(command, 1, room - 1, file) : 0;
+
+    if (file)
+        fclose(file);
+    for (size_t i = 0; i + 1 < length; i++)
+        if (!command[i])
+            command[i] = ' ';
+    command[length] = '\0';
+}
+
+static enum frag_err add_devices(struct frag_results *r, struct frag_error *e)
+{
+    for (int i = 0; i < FRAG_TORCH_DEVICES; i++)
+        if (devices[i])
+            FRAG_TRY(device_report(devices[i], i, &settings,
+                                   program_invocation_short_name, r, e));
+    return FRAG_OK;
+}
+
+static enum frag_err write_results(struct frag_error *e)
+{
+    char command[4096];
+    const struct frag_provenance p = {.version = frag_version,
+                                      .commit = frag_commit,
+                                      .command = command,
+                                      .started = started,
+                                      .ended = time(NULL)};
+    struct frag_results *r;
+    enum frag_err err;
+
+    read_command(command, sizeof(command));
+    FRAG_TRY(frag_results_open(settings.output, &p, &r, e));
+    err = add_devices(r, e);
+    if (err == FRAG_OK)
+        return frag_results_commit(r, p.ended, e);
+    frag_results_abort(r);
+    return err;
+}
+
+/* The driver may be unloaded by now, so this function releases no memory: the
+ * driver does that. */
+static void at_exit(void)
+{
+    struct frag_error e = {""};
+
+    if (getpid() != owner || !settings.output[0])
+        return;
+    pthread_mutex_lock(&lock);
+    if (write_results(&e) != FRAG_OK)
+        printable_line(stderr, "fragsim: %s", e.text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- devices; the lock is held in these functions ---- */
+
+static enum frag_err start(struct frag_error *e)
+{
+    if (owner)
+        return FRAG_OK;
+    FRAG_TRY(settings_read(&settings, e));
+    owner = getpid();
+    started = time(NULL);
+    atexit(at_exit);
+    return FRAG_OK;
+}
+
+static enum frag_err device_at(int ordinal, struct device **out,
+                               struct frag_error *e)
+{
+    if (ordinal < 0 || ordinal >= FRAG_TORCH_DEVICES)
+        return frag_fail(e, FRAG_INVALID,
+                         "PyTorch passed a device number outside 0 to 63");
+    FRAG_TRY(start(e));
+    if (owner != getpid())
+        return frag_fail(e, FRAG_DEVICE,
+                         "this process was forked from one that uses the GPU; "
+                         "start it by spawn");
+    if (!devices[ordinal])
+        FRAG_TRY(device_open(ordinal, &settings, &listener, &devices[ordinal],
+                             e));
+    *out = devices[ordinal];
+    return FRAG_OK;
+}
+
+/* ---- the calls ---- */
+
+static enum frag_torch_answer answer(enum frag_err err,
+                                     const struct frag_error *e, char *words)
+{
+    if (err == FRAG_OK)
+        return FRAG_TORCH_OK;
+    snprintf(words, FRAG_TORCH_WORDS, "%s", e->text);
+    return err == FRAG_OOM ? FRAG_TORCH_OOM : FRAG_TORCH_FAILED;
+}
+
+enum frag_torch_answer frag_torch_serve(int device, size_t size,
+                                        frag_torch_stream stream,
+                                        struct frag_torch_block *out,
+                                        char *words)
+{
+    struct frag_served block = {0, 0};
+    struct frag_error e;
+    struct device *d;
+    enum frag_err err;
+
+    pthread_mutex_lock(&lock);
+    err = device_at(device, &d, &e);
+    if (err == FRAG_OK)
+        err = device_alloc(d, size, stream, &block, &e);
+    pthread_mutex_unlock(&lock);
+    *out = (struct frag_torch_block){block.addr, block.size};
+    return answer(err, &e, words);
+}
+
+/* A forked child frees nothing: its memory is the parent's. */
+enum frag_torch_answer frag_torch_end(int device, uint64_t addr,
+                                      frag_torch_stream stream, char *words)
+{
+    bool waits = false;
+    struct frag_error e;
+    struct device *d;
+    enum frag_err err;
+
+    if (owner && owner != getpid())
+        return FRAG_TORCH_OK;
+    pthread_mutex_lock(&lock);
+    err = device_at(device, &d, &e);
+    if (err == FRAG_OK)
+        err = device_free(d, addr, stream, &waits, &e);
+    pthread_mutex_unlock(&lock);
+    if (err == FRAG_OK && waits)
+        return FRAG_TORCH_WAITS;
+    return answer(err, &e, words);
+}
+
+enum frag_torch_answer frag_torch_use(int device, uint64_t addr,
+                                      frag_torch_stream stream, char *words)
+{
+    struct frag_error e = {""};
+    enum frag_err err = FRAG_OK;
+
+    pthread_mutex_lock(&lock);
+    if (device >= 0 && device < FRAG_TORCH_DEVICES && devices[device])
+        err = device_use(devices[device], addr, stream);
+    pthread_mutex_unlock(&lock);
+    if (err != FRAG_OK)
+        err = frag_no_memory(&e, "a stream of a block");
+    return answer(err, &e, words);
+}
+
+enum frag_torch_answer frag_torch_trim(int device, char *words)
+{
+    struct frag_error e = {""};
+    enum frag_err err = FRAG_OK;
+
+    pthread_mutex_lock(&lock);
+    if (device >= 0 && device < FRAG_TORCH_DEVICES && devices[device])
+        err = device_trim(devices[device], &e);
+    pthread_mutex_unlock(&lock);
+    return answer(err, &e, words);
+}
+
+enum frag_torch_answer frag_torch_peer(int device, int peer, char *words)
+{
+    struct frag_error e = {""};
+    struct device *d;
+    enum frag_err err;
+
+    pthread_mutex_lock(&lock);
+    err = device_at(device, &d, &e);
+    if (err == FRAG_OK)
+        err = device_add_peer(d, peer, &e);
+    pthread_mutex_unlock(&lock);
+    return answer(err, &e, words);
+}
+
+enum frag_torch_answer frag_torch_limit(int device, uint64_t bytes, char *words)
+{
+    struct frag_error e = {""};
+    struct device *d;
+    enum frag_err err;
+
+    pthread_mutex_lock(&lock);
+    err = device_at(device, &d, &e);
+    if (err == FRAG_OK)
+        device_limit(d, bytes < settings.capacity ? bytes : settings.capacity);
+    pthread_mutex_unlock(&lock);
+    return answer(err, &e, words);
+}
+
+const char *frag_torch_policy(char *words)
+{
+    struct frag_error e = {""};
+    enum frag_err err;
+
+    pthread_mutex_lock(&lock);
+    err = start(&e);
+    pthread_mutex_unlock(&lock);
+    return answer(err, &e, words) == FRAG_TORCH_OK ? settings.text : NULL;
+}
+
+void frag_torch_listen(const struct frag_torch_listener *wanted)
+{
+    pthread_mutex_lock(&lock);
+    listener = *wanted;
+    pthread_mutex_unlock(&lock);
+}
+
+struct numbers numbers_of(int device)
+{
+    struct numbers n = {0};
+
+    pthread_mutex_lock(&lock);
+    if (device >= 0 && device < FRAG_TORCH_DEVICES && devices[device])
+        n = (struct numbers){device_memory(devices[device]),
+                             device_calls(devices[device])};
+    pthread_mutex_unlock(&lock);
+    return n;
+}
