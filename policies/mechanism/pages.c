@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------------- tiles --- */
 
@@ -237,6 +238,12 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
         free(s);
         return err;
     }
+    if (p->has_chunks &&
+        !(s->chunks = calloc(size / p->unit, sizeof(*s->chunks)))) {
+        heap->mem->ops->va_free(heap->mem, s->addr, size);
+        free(s);
+        return FRAG_NOMEM;
+    }
     t = nodes_take(&p->nodes);
     *t = (struct page_tile){.node = {.addr = s->addr, .size = size},
                             .prev = &s->ends,
@@ -259,6 +266,26 @@ frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
     return &s->phys[(addr - s->addr) / p->unit];
 }
 
+/* The chunk of a mapped page. */
+static struct page_chunk chunk_at(const struct page_span *s, uint64_t page)
+{
+    return s->chunks ? s->chunks[page]
+                     : (struct page_chunk){(uint32_t)page, (uint32_t)page + 1};
+}
+
+void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
+               frag_phys phys, uint64_t count)
+{
+    const uint64_t first = (addr - s->addr) / p->unit;
+    const struct page_chunk c = {(uint32_t)first, (uint32_t)(first + count)};
+
+    for (uint64_t i = c.first; i < c.end; i++) {
+        s->phys[i] = phys;
+        if (s->chunks)
+            s->chunks[i] = c;
+    }
+}
+
 static void free_span(struct frag_heap *heap, struct pages *p,
                       struct page_span *s)
 {
@@ -273,11 +300,13 @@ static void free_span(struct frag_heap *heap, struct pages *p,
         if (i > first)
             ops->unmap(heap->mem, s->addr + first * p->unit,
                        (i - first) * p->unit);
-        for (; first < i; first++)
+        for (; first < i; first = chunk_at(s, first).end)
             if (s->phys[first] != FRAG_GUEST)
-                ops->phys_release(heap->mem, s->phys[first], p->unit);
+                ops->phys_release(heap->mem, s->phys[first],
+                                  (chunk_at(s, first).end - first) * p->unit);
     }
     ops->va_free(heap->mem, s->addr, s->size);
+    free(s->chunks);
     free(s);
 }
 
@@ -295,9 +324,72 @@ void pages_fini(struct frag_heap *heap, struct pages *p)
     nodes_release(&p->nodes);
 }
 
+/* ------------------------------------------------------------- pages --- */
+
+/* Makes room for all pages to be spare at once, so that unmapping never needs
+ * host memory. */
+static enum frag_err spare_room(struct pages *p)
+{
+    return GROW(p->spare, p->spare_room, p->count + 1) ? FRAG_OK : FRAG_NOMEM;
+}
+
+void pages_spare(struct pages *p, frag_phys phys, uint64_t count)
+{
+    p->spare[p->spare_chunks++] = (struct spare_chunk){phys, (uint32_t)count};
+    p->spare_count += count;
+}
+
+/* Creates one spare chunk of at most `most` pages. */
+static enum frag_err create(struct frag_heap *heap, struct pages *p,
+                            uint64_t most)
+{
+    const uint64_t chunk = p->chunk > 1 ? p->chunk : 1;
+    const uint64_t count = most < chunk ? most : chunk;
+    frag_phys phys;
+
+    FRAG_TRY(spare_room(p));
+    FRAG_TRY(heap->mem->ops->phys_create(heap->mem, count * p->unit, &phys));
+    pages_spare(p, phys, count);
+    p->count += count;
+    return FRAG_OK;
+}
+
+/* Releases the chunk on top of the spare ones. */
+static bool release_top(struct frag_heap *heap, struct pages *p)
+{
+    const struct spare_chunk c = p->spare[p->spare_chunks - 1];
+
+    if (heap->mem->ops->phys_release(heap->mem, c.phys, c.pages * p->unit) !=
+        FRAG_OK)
+        return false;
+    p->spare_chunks--;
+    p->spare_count -= c.pages;
+    p->count -= c.pages;
+    return true;
+}
+
+/* Makes the chunk on top of the spare ones one of at most `most` pages. If all
+ * spare chunks are larger, one of them is released for a new one. */
+static enum frag_err supply(struct frag_heap *heap, struct pages *p,
+                            uint64_t most)
+{
+    for (uint64_t i = p->spare_chunks; i > 0; i--)
+        if (p->spare[i - 1].pages <= most) {
+            const struct spare_chunk c = p->spare[i - 1];
+
+            p->spare[i - 1] = p->spare[p->spare_chunks - 1];
+            p->spare[p->spare_chunks - 1] = c;
+            return FRAG_OK;
+        }
+    if (p->spare_chunks && !release_top(heap, p))
+        return FRAG_DEVICE;
+    return create(heap, p, most);
+}
+
 /* ----------------------------------------------------------- filling --- */
 
-/* Maps spare pages at [addr, addr + size) of a bare tile. */
+/* Maps spare pages, and new ones where they do not suffice, at
+ * [addr, addr + size) of a bare tile. */
 static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
                                struct page_tile **tile, frag_addr addr,
                                frag_size size)
@@ -306,16 +398,21 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
     enum frag_err err = pages_ready(p);
     frag_size done = 0;
 
-    assert(p->spare_count >= size / p->unit);
     while (done < size && err == FRAG_OK) {
-        const frag_phys phys = p->spare[p->spare_count - 1];
+        struct spare_chunk c;
 
-        err = heap->mem->ops->map(heap->mem, addr + done, p->unit, phys);
+        err = supply(heap, p, (size - done) / p->unit);
         if (err != FRAG_OK)
             break;
-        *pages_at(p, s, addr + done) = phys;
-        p->spare_count--;
-        done += p->unit;
+        c = p->spare[p->spare_chunks - 1];
+        err = heap->mem->ops->map(heap->mem, addr + done, c.pages * p->unit,
+                                  c.phys);
+        if (err != FRAG_OK)
+            break;
+        pages_set(p, s, addr + done, c.phys, c.pages);
+        p->spare_chunks--;
+        p->spare_count -= c.pages;
+        done += c.pages * p->unit;
     }
     if (done)
         *tile = pages_retag(p, *tile, addr, done, TILE_HELD);
@@ -350,28 +447,13 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
     return FRAG_OK;
 }
 
-/* ------------------------------------------------------------- pages --- */
-
-/* Makes room for all pages to be spare at once, so that unmapping never needs
- * host memory. */
-static enum frag_err spare_room(struct pages *p)
-{
-    return GROW(p->spare, p->spare_room, p->count + 1) ? FRAG_OK : FRAG_NOMEM;
-}
-
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
                            uint64_t count)
 {
     if (count > p->spare_count && count - p->spare_count > PAGES_AT_ONCE)
         return FRAG_OOM;
-    while (p->spare_count < count) {
-        frag_phys phys;
-
-        FRAG_TRY(spare_room(p));
-        FRAG_TRY(heap->mem->ops->phys_create(heap->mem, p->unit, &phys));
-        p->spare[p->spare_count++] = phys;
-        p->count++;
-    }
+    while (p->spare_count < count)
+        FRAG_TRY(create(heap, p, count - p->spare_count));
     return FRAG_OK;
 }
 
@@ -379,13 +461,8 @@ bool pages_release(struct frag_heap *heap, struct pages *p)
 {
     bool any = false;
 
-    while (p->spare_count &&
-           heap->mem->ops->phys_release(heap->mem, p->spare[p->spare_count - 1],
-                                        p->unit) == FRAG_OK) {
-        p->spare_count--;
-        p->count--;
+    while (p->spare_chunks && release_top(heap, p))
         any = true;
-    }
     return any;
 }
 
@@ -414,18 +491,25 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
                  uint64_t count)
 {
     struct page_span *s = t->span;
-    const frag_addr end = s->addr + round_down(end_of(t) - s->addr, p->unit);
-    const frag_size size = count * p->unit;
+    const frag_size low = t->node.addr - s->addr;
+    const struct page_chunk all = pages_chunks(p, s, low, low + t->node.size);
+    uint64_t first = all.end;
+    frag_size size;
 
     assert(t->state == TILE_HELD && count > 0 && count <= pages_whole(p, t));
+    while (all.end - first < count)
+        first = chunk_at(s, first - 1).first;
+    size = (all.end - first) * p->unit;
     if (pages_ready(p) != FRAG_OK ||
-        heap->mem->ops->unmap(heap->mem, end - size, size) != FRAG_OK)
+        heap->mem->ops->unmap(heap->mem, s->addr + first * p->unit, size) !=
+            FRAG_OK)
         return false;
-    for (frag_addr at = end - size; at < end; at += p->unit) {
-        p->spare[p->spare_count++] = *pages_at(p, s, at);
-        *pages_at(p, s, at) = 0;
+    for (uint64_t i = first, end; i < all.end; i = end) {
+        end = chunk_at(s, i).end;
+        pages_spare(p, s->phys[i], end - i);
+        memset(&s->phys[i], 0, (end - i) * sizeof(s->phys[i]));
     }
-    pages_retag(p, t, end - size, size, TILE_BARE);
+    pages_retag(p, t, s->addr + first * p->unit, size, TILE_BARE);
     return true;
 }
 

@@ -67,6 +67,17 @@ struct page_tile {
 
 #define FRAG_GUEST UINT64_MAX /* handle of a page whose memory is a host's */
 
+/* The pages [first, end) of a span that were created and mapped as one. */
+struct page_chunk {
+    uint32_t first, end;
+};
+
+/* Memory that is mapped nowhere. */
+struct spare_chunk {
+    frag_phys phys;
+    uint32_t pages;
+};
+
 /* A reserved range of addresses. */
 struct page_span {
     struct page_span *next;
@@ -74,7 +85,9 @@ struct page_span {
     frag_addr addr;
     frag_size size; /* bytes, a multiple of the page size */
     struct page_tile ends;
-    frag_phys phys[]; /* of each page; 0: no memory; or FRAG_GUEST */
+    struct page_chunk *chunks; /* the chunk of each mapped page; NULL: every
+                                  page is a chunk of its own */
+    frag_phys phys[];          /* of each page; 0: no memory; or FRAG_GUEST */
 };
 
 struct pages {
@@ -84,10 +97,14 @@ struct pages {
     struct free_set held;
     struct page_tile *bare, *lost; /* lists; their order has no effect */
     struct nodes nodes;            /* records of tiles */
-    frag_phys *spare;              /* stack of spare pages */
-    uint64_t spare_count, spare_room;
-    uint64_t count;   /* pages created and not released */
-    uint64_t pending; /* blocks whose tile is pending */
+    struct spare_chunk *spare;     /* stack of spare chunks */
+    uint64_t spare_chunks, spare_room;
+    uint64_t spare_count; /* pages in spare chunks */
+    uint64_t chunk;       /* most pages that are created as one; 0: 1 */
+    bool has_chunks;      /* chunks may have more than one page; set before the
+                             first span */
+    uint64_t count;       /* pages created and not released */
+    uint64_t pending;     /* blocks whose tile is pending */
 };
 
 /* A place for a block, and the pages to be mapped for it. */
@@ -172,6 +189,22 @@ enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
 /* The entry of phys[] for the page at an address of the span. */
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
 
+/* Whether the mapped page at an offset in the span is a chunk of its own. */
+static inline bool pages_is_single(const struct pages *p,
+                                   const struct page_span *s, frag_size at)
+{
+    return !s->chunks ||
+           s->chunks[at / p->unit].end - s->chunks[at / p->unit].first == 1;
+}
+
+/* Records that `count` pages from an address of the span are one chunk of this
+ * memory. */
+void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
+               frag_phys phys, uint64_t count);
+
+/* Adds a chunk of `count` unmapped pages to the spare ones. */
+void pages_spare(struct pages *p, frag_phys phys, uint64_t count);
+
 /* Maps spare pages wherever the spot lacks memory; enough pages must be spare.
  * *out is the held tile that then contains the spot. NOMEM, DEVICE; then the
  * pages that were mapped before the error are held, all else is as it was. */
@@ -185,22 +218,41 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
                            uint64_t count) FRAG_MUST_CHECK;
 
-/* The number of whole pages in [from, to), both offsets in a span. */
-static inline uint64_t pages_between(const struct pages *p, frag_size from,
-                                     frag_size to)
+/* The pages of the whole chunks in [from, to), offsets in a span; all pages
+ * that the range touches are mapped. */
+static inline struct page_chunk pages_chunks(const struct pages *p,
+                                             const struct page_span *s,
+                                             frag_size from, frag_size to)
 {
-    const uint64_t first = (from + p->unit - 1) / p->unit, end = to / p->unit;
+    struct page_chunk c = {(uint32_t)((from + p->unit - 1) / p->unit),
+                           (uint32_t)(to / p->unit)};
 
-    return end > first ? end - first : 0;
+    if (s->chunks && c.first < c.end) {
+        if (s->chunks[c.first].first < c.first)
+            c.first = s->chunks[c.first].end;
+        if (s->chunks[c.end - 1].end > c.end)
+            c.end = s->chunks[c.end - 1].first;
+    }
+    return c.first < c.end ? c : (struct page_chunk){0, 0};
 }
 
-/* The number of whole pages of a tile. */
+/* The number of pages in whole chunks in [from, to), as pages_chunks. */
+static inline uint64_t pages_between(const struct pages *p,
+                                     const struct page_span *s, frag_size from,
+                                     frag_size to)
+{
+    const struct page_chunk c = pages_chunks(p, s, from, to);
+
+    return c.end - c.first;
+}
+
+/* The number of pages in whole chunks of a tile. */
 static inline uint64_t pages_whole(const struct pages *p,
                                    const struct page_tile *t)
 {
     const frag_size low = t->node.addr - t->span->addr;
 
-    return pages_between(p, low, low + t->node.size);
+    return pages_between(p, t->span, low, low + t->node.size);
 }
 
 /* The number of spare pages and of whole pages in held tiles. */

@@ -207,8 +207,8 @@ static uint64_t broken(const struct pages *p, const struct page_tile *t,
     const frag_size low = t->node.addr - t->span->addr;
     const frag_size at = pages_addr(p, t, size) - t->span->addr;
 
-    return pages_whole(p, t) - pages_between(p, low, at) -
-           pages_between(p, at + size, low + t->node.size);
+    return pages_whole(p, t) - pages_between(p, t->span, low, at) -
+           pages_between(p, t->span, at + size, low + t->node.size);
 }
 
 /* Whether the request uses page sharing although the held tile `t` fits. If so,

@@ -185,7 +185,7 @@ static enum frag_err remap(struct frag_heap *heap, struct pages *p,
         return ops->map(heap->mem, guest->addr, p->unit, *own) == FRAG_OK
                    ? err
                    : FRAG_DEVICE;
-    p->spare[p->spare_count++] = *own;
+    pages_spare(p, *own, 1);
     *own = FRAG_GUEST;
     return FRAG_OK;
 }

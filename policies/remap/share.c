@@ -15,13 +15,15 @@ struct ends {
 
 static struct ends ends_of(const struct pages *p, struct page_tile *hole)
 {
-    const frag_size low = (hole->node.addr - hole->span->addr) % p->unit;
+    const frag_size at = hole->node.addr - hole->span->addr;
+    const frag_size low = at % p->unit;
     const frag_size end = low + hole->node.size;
     struct ends e = {.hole = hole};
 
-    if (low && end >= p->unit)
+    if (low && end >= p->unit && pages_is_single(p, hole->span, at))
         e.head = p->unit - low;
-    if (!low || end >= p->unit)
+    if ((!low || end >= p->unit) && end % p->unit &&
+        pages_is_single(p, hole->span, at - low + end))
         e.tail = end % p->unit;
     return e;
 }
@@ -123,7 +125,7 @@ static enum frag_err show(struct frag_heap *heap, struct pages *p,
 {
     FRAG_TRY(heap->mem->ops->map(heap->mem, at, p->unit,
                                  *pages_at(p, hole->span, host)));
-    *pages_at(p, (*near)->span, at) = FRAG_GUEST;
+    pages_set(p, (*near)->span, at, FRAG_GUEST, 1);
     *near = pages_retag(p, tile_at(*near, at), at, p->unit, TILE_LOST);
     return FRAG_OK;
 }
