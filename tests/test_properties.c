@@ -44,6 +44,8 @@ static const struct setting settings[] = {
     {"remap", "budget=2,span=96MiB"},
     {"remap", "mesh=no,slack=0"},
     {"remap", "mesh=no,slack=0,lodge=early"},
+    {"remap", "pack=full"},
+    {"remap", "pack=full,chunks=1,lodge=early"},
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},
     {"compact", "strategy=incremental,bytes=8MiB,moves=3"},

@@ -266,13 +266,6 @@ frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
     return &s->phys[(addr - s->addr) / p->unit];
 }
 
-/* The chunk of a mapped page. */
-static struct page_chunk chunk_at(const struct page_span *s, uint64_t page)
-{
-    return s->chunks ? s->chunks[page]
-                     : (struct page_chunk){(uint32_t)page, (uint32_t)page + 1};
-}
-
 void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
                frag_phys phys, uint64_t count)
 {
@@ -300,10 +293,11 @@ static void free_span(struct frag_heap *heap, struct pages *p,
         if (i > first)
             ops->unmap(heap->mem, s->addr + first * p->unit,
                        (i - first) * p->unit);
-        for (; first < i; first = chunk_at(s, first).end)
+        for (; first < i; first = pages_chunk(s, first).end)
             if (s->phys[first] != FRAG_GUEST)
                 ops->phys_release(heap->mem, s->phys[first],
-                                  (chunk_at(s, first).end - first) * p->unit);
+                                  (pages_chunk(s, first).end - first) *
+                                      p->unit);
     }
     ops->va_free(heap->mem, s->addr, s->size);
     free(s->chunks);
@@ -498,14 +492,14 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
 
     assert(t->state == TILE_HELD && count > 0 && count <= pages_whole(p, t));
     while (all.end - first < count)
-        first = chunk_at(s, first - 1).first;
+        first = pages_chunk(s, first - 1).first;
     size = (all.end - first) * p->unit;
     if (pages_ready(p) != FRAG_OK ||
         heap->mem->ops->unmap(heap->mem, s->addr + first * p->unit, size) !=
             FRAG_OK)
         return false;
     for (uint64_t i = first, end; i < all.end; i = end) {
-        end = chunk_at(s, i).end;
+        end = pages_chunk(s, i).end;
         pages_spare(p, s->phys[i], end - i);
         memset(&s->phys[i], 0, (end - i) * sizeof(s->phys[i]));
     }

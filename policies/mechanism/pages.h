@@ -189,14 +189,6 @@ enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
 /* The entry of phys[] for the page at an address of the span. */
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
 
-/* Whether the mapped page at an offset in the span is a chunk of its own. */
-static inline bool pages_is_single(const struct pages *p,
-                                   const struct page_span *s, frag_size at)
-{
-    return !s->chunks ||
-           s->chunks[at / p->unit].end - s->chunks[at / p->unit].first == 1;
-}
-
 /* Records that `count` pages from an address of the span are one chunk of this
  * memory. */
 void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
@@ -217,6 +209,14 @@ enum frag_err pages_fill(struct frag_heap *heap, struct pages *p,
  * PAGES_AT_ONCE are missing. */
 enum frag_err pages_create(struct frag_heap *heap, struct pages *p,
                            uint64_t count) FRAG_MUST_CHECK;
+
+/* The chunk of a mapped page of the span. */
+static inline struct page_chunk pages_chunk(const struct page_span *s,
+                                            uint64_t page)
+{
+    return s->chunks ? s->chunks[page]
+                     : (struct page_chunk){(uint32_t)page, (uint32_t)page + 1};
+}
 
 /* The pages of the whole chunks in [from, to), offsets in a span; all pages
  * that the range touches are mapped. */

@@ -31,6 +31,22 @@ static const char *check_page(const struct page_tile *t, frag_phys phys)
     return NULL;
 }
 
+/* Checks that a mapped page belongs to the chunk that it names. */
+static const char *check_chunk(const struct page_span *s, uint64_t page)
+{
+    const struct page_chunk c = pages_chunk(s, page);
+    struct page_chunk next;
+
+    CHECK(c.first <= page && page < c.end, "a page is not in its chunk");
+    if (page + 1 == c.end)
+        return NULL;
+    next = pages_chunk(s, page + 1);
+    CHECK(next.first == c.first && next.end == c.end &&
+              s->phys[page + 1] == s->phys[page],
+          "two pages of a chunk differ in their chunk or memory");
+    return NULL;
+}
+
 static const char *check_memory(struct seen *seen, const struct page_tile *t)
 {
     const struct page_span *s = t->span;
@@ -41,6 +57,8 @@ static const char *check_memory(struct seen *seen, const struct page_tile *t)
           "a bare tile is not whole pages");
     for (uint64_t i = low / unit; i * unit < end; i++) {
         CHECK_ALL(check_page(t, s->phys[i]));
+        if (s->phys[i])
+            CHECK_ALL(check_chunk(s, i));
         if (i * unit >= low) /* else the tile below has counted the page */
             seen->pages += s->phys[i] && !is_guest(s->phys[i]);
     }
@@ -155,6 +173,17 @@ static const char *check_sets(const struct seen *seen)
     return NULL;
 }
 
+static const char *check_spare(const struct pages *p)
+{
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < p->spare_chunks; i++)
+        count += p->spare[i].pages;
+    CHECK(count == p->spare_count,
+          "`spare_count` is not the pages of the spare chunks");
+    return NULL;
+}
+
 const char *pages_check(const struct pages *p)
 {
     struct seen seen = {.p = p};
@@ -162,6 +191,7 @@ const char *pages_check(const struct pages *p)
     for (const struct page_span *s = p->spans; s; s = s->next)
         CHECK_ALL(check_span(&seen, s));
     CHECK_ALL(check_sets(&seen));
+    CHECK_ALL(check_spare(p));
     CHECK(met_are_equal(&seen.loans, &seen.lent),
           "the loans are not the tiles that are lent");
     CHECK(seen.pages + p->spare_count == p->count,

@@ -6,12 +6,25 @@
 #include "policies/remap/mesh.h"
 #include "policies/remap/share.h"
 
+/* The pages of the device, by its capacity and its size. */
+static uint64_t pages_of_device(struct frag_heap *heap)
+{
+    const struct gather *g = heap->state;
+    const frag_size capacity = frag_backend_capacity(heap->mem);
+    const frag_size total = frag_backend_total(heap->mem);
+
+    return (capacity < total ? capacity : total) / g->pages.unit;
+}
+
 enum frag_err gather_init(struct frag_heap *heap)
 {
     struct gather *g = heap->state;
 
     pages_init(&g->pages, heap->mem, g->page, g->span);
-    g->mesh = g->mesh && !heap->mem->busy;
+    g->pages.has_chunks = g->pack == PACK_FULL;
+    if (g->pack == PACK_FULL)
+        g->limit = pages_of_device(heap);
+    g->mesh = g->mesh && !heap->mem->busy && g->pack == PACK_ALWAYS;
     return FRAG_OK;
 }
 
@@ -81,13 +94,14 @@ struct gather_need {
 };
 
 /* Whether the free bytes in partly used pages are more than `slack` of the
- * bytes of all pages. */
+ * bytes of all pages; with PACK_FULL they always count as more. */
 static bool is_slack(const struct gather *g)
 {
     const struct pages *p = &g->pages;
 
-    return (double)pages_partly(p) >
-           g->slack * (double)p->count * (double)p->unit;
+    return g->pack == PACK_FULL ||
+           (double)pages_partly(p) >
+               g->slack * (double)p->count * (double)p->unit;
 }
 
 /* Step 4: makes the block by page sharing, if that needs fewer pages from the
@@ -180,12 +194,77 @@ static enum frag_err make_block_in(struct pages *p, struct gather_need *n,
     return make_block(p, n, t, pages_addr(p, t, n->size));
 }
 
+/* With PACK_FULL: pages that the device still has, as far as is known. */
+static uint64_t room(const struct gather *g)
+{
+    return g->limit > g->pages.count ? g->limit - g->pages.count : 0;
+}
+
+/* Sets the size of new chunks for the room that the device has. */
+static void set_chunk(struct gather *g)
+{
+    struct pages *p = &g->pages;
+    const uint64_t least = CHUNK_LEAST / p->unit;
+    const uint64_t growth = p->count / CHUNK_GROWTH;
+    const uint64_t most = growth > least ? growth : least;
+    const double all = (double)(g->limit ? g->limit : 1);
+    const double part = (double)room(g) / all;
+    const double share = part * part * part * all / (double)g->chunks;
+
+    p->chunk = share < (double)most ? (uint64_t)share : most;
+}
+
+/* The bytes to map from the spot: those of the block, and those of bare pages
+ * above it up to the size of a chunk. */
+static frag_size size_of_chunk(const struct pages *p, const struct spot *spot,
+                               frag_size size)
+{
+    const frag_addr end = spot->addr + size;
+    const struct page_tile *t = spot->tile;
+    frag_size more, above;
+
+    while (t->node.addr + t->node.size < end)
+        t = t->next;
+    if (t->state != TILE_BARE || spot->pages >= p->chunk)
+        return size;
+    above = (t->node.addr + t->node.size - end) / p->unit * p->unit;
+    more = (p->chunk - spot->pages) * p->unit;
+    return size + (more < above ? more : above);
+}
+
+/* With PACK_FULL: serves a request that no held tile can serve from new memory.
+ * n->block stays NULL if the device has not enough. */
+static enum frag_err grow(struct frag_heap *heap, struct gather_need *n)
+{
+    struct gather *g = heap->state;
+    struct pages *p = &g->pages;
+    struct page_tile *t;
+    enum frag_err err;
+
+    set_chunk(g);
+    FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
+    if (n->spot.pages > room(g) + p->spare_count)
+        return FRAG_OK;
+    err = pages_fill(heap, p, n->spot, size_of_chunk(p, &n->spot, n->size), &t);
+    if (err == FRAG_OOM) {
+        g->limit = p->count;
+        set_chunk(g);
+        return FRAG_OK;
+    }
+    FRAG_TRY(err);
+    return make_block(p, n, t, n->spot.addr);
+}
+
 /* Serves a request that no held tile can serve. */
 static enum frag_err assemble(struct frag_heap *heap, struct gather_need *n)
 {
     struct gather *g = heap->state;
     struct page_tile *t;
 
+    if (g->pack == PACK_FULL)
+        FRAG_TRY(grow(heap, n));
+    if (n->block)
+        return FRAG_OK;
     if (may_reclaim(g)) {
         FRAG_TRY(heap->mem->ops->synchronize(heap->mem));
         pages_reclaim(heap, &g->pages);
@@ -285,6 +364,8 @@ void gather_trim(struct frag_heap *heap)
         pages_strip_all(heap, &g->pages);
     }
     pages_release(heap, &g->pages);
+    if (g->pack == PACK_FULL)
+        g->limit = pages_of_device(heap);
 }
 
 const char *gather_check(const struct frag_heap *heap)

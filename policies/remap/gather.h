@@ -32,6 +32,19 @@
  *     near.
  * Its pages then come from steps 1 and 2.
  *
+ * With PACK_FULL the policy behaves so only when the device is full. While the
+ * device has memory for the missing pages, a request that no held tile can
+ * serve gets them from the device at once: no page is remapped or shared,
+ * nothing is copied, and the policy does not wait. Missing pages are created in
+ * chunks. A chunk costs about as many driver calls as a page, but is unmapped
+ * as a whole, so it cannot be remapped while a part of it is in use. With F the
+ * part of the device's memory that is still available, a chunk is F^3 /
+ * `chunks` of the device's memory, but at least a page, and at most
+ * CHUNK_LEAST or a CHUNK_GROWTH-th of the memory that the policy has. A request
+ * for less than a chunk gets a whole chunk if the addresses above it are bare.
+ * So a program far from the capacity needs few calls, and close to the capacity
+ * all new memory is single pages.
+ *
  * Before the first unmap of a request, the policy waits for the device, because
  * queued work may still use the mapped page. The wait also completes the frees
  * that were pending, so the request then searches for a tile again. Live blocks
@@ -43,6 +56,13 @@
 #include "policies/mechanism/pages.h"
 
 enum gather_share { SHARE_LATE, SHARE_EARLY };
+
+enum gather_pack { PACK_ALWAYS, PACK_FULL };
+
+/* Upper bounds of chunks with PACK_FULL. CHUNK_LEAST is the size of a segment
+ * of PyTorch's allocator for requests of 1 to 10 MiB. */
+enum { CHUNK_GROWTH = 4 };
+#define CHUNK_LEAST (20 * FRAG_MIB)
 
 /* Limits of SHARE_EARLY, from measurements on recorded programs. Page sharing
  * of longer blocks hardly reduces the peak. If more pages are free, most of the
@@ -57,7 +77,13 @@ struct gather {
                         the device has memory; no limit once it refuses */
     double slack;    /* of step 4: a fraction of the bytes of all pages */
     uint32_t share;  /* when to share pages: enum gather_share */
-    bool mesh;       /* do step 3; never on a busy backend */
+    uint32_t pack;   /* when to do steps 2 to 4: enum gather_pack */
+    uint64_t chunks; /* with PACK_FULL: chunks of the whole device, if all of it
+                        is available */
+    uint64_t limit;  /* with PACK_FULL: pages that the device has, as far as
+                        is known */
+    bool mesh;       /* do step 3; never on a busy backend or with
+                        PACK_FULL */
 };
 
 /* Start and end of a policy whose state is a struct gather with its parameters

@@ -27,6 +27,12 @@
  * driver. The cost is highest for llama_accum and t5_varlen, with 6 and 4 times
  * the maps.
  *
+ * With pack=full the policy does all this only when the device is full. While
+ * the device has memory, a run costs few driver calls and no wait; close to the
+ * capacity it packs. gather.h has the rule, paper/pressure.md the cost at each
+ * capacity. `slack` and `mesh` are then without effect: pages are shared
+ * whenever that helps, and never meshed.
+ *
  * `budget` limits the pages that are mapped elsewhere for one request while the
  * device still has memory; with budget=0 no page is remapped until the device
  * is full. Up to `slack` of the bytes of all pages may be free in partly used
@@ -79,6 +85,25 @@ static const struct frag_param params[] = {
      .help = "when the ends of a new block share partly used pages; late: "
              "before memory is requested from the device; early: also before a "
              "short block uses up whole free pages"},
+    {.name = "pack",
+     .kind = FRAG_PARAM_CHOICE,
+     .offset = offsetof(struct gather, pack),
+     .init = "always",
+     .choices = "always|full",
+     .help =
+         "when free pages are remapped and shared; always: before memory is "
+         "requested from the device; full: only when the device is full, "
+         "and new memory is mapped in larger chunks the more of the device "
+         "is free"},
+    {.name = "chunks",
+     .kind = FRAG_PARAM_NUMBER,
+     .offset = offsetof(struct gather, chunks),
+     .init = "128",
+     .min = 1,
+     .max = 0x1p20,
+     .help = "with pack=full: number of equal chunks in which an unused device "
+             "is mapped; fewer chunks need fewer driver calls, but a chunk in "
+             "partial use cannot be remapped"},
     PAGE_PARAM(struct gather, page),
     SPAN_PARAM(struct gather, span),
     {.name = NULL},

@@ -15,16 +15,17 @@ struct ends {
 
 static struct ends ends_of(const struct pages *p, struct page_tile *hole)
 {
-    const frag_size at = hole->node.addr - hole->span->addr;
-    const frag_size low = at % p->unit;
+    const struct page_span *span = hole->span;
+    const frag_size low = hole->node.addr - span->addr;
     const frag_size end = low + hole->node.size;
+    const struct page_chunk below = pages_chunk(span, low / p->unit);
+    const struct page_chunk above = pages_chunk(span, (end - 1) / p->unit);
     struct ends e = {.hole = hole};
 
-    if (low && end >= p->unit && pages_is_single(p, hole->span, at))
-        e.head = p->unit - low;
-    if ((!low || end >= p->unit) && end % p->unit &&
-        pages_is_single(p, hole->span, at - low + end))
-        e.tail = end % p->unit;
+    if (low > below.first * p->unit && end >= below.end * p->unit)
+        e.head = below.end * p->unit - low;
+    if (end < above.end * p->unit && low <= above.first * p->unit)
+        e.tail = end - above.first * p->unit;
     return e;
 }
 
@@ -100,6 +101,12 @@ static frag_addr end_of(const struct page_tile *t)
     return t->node.addr + t->node.size;
 }
 
+/* The chunk whose memory a guest shows. */
+struct host {
+    frag_addr addr;
+    frag_size size; /* bytes */
+};
+
 static struct page_tile *tile_at(struct page_tile *t, frag_addr addr)
 {
     while (t->node.addr > addr)
@@ -109,24 +116,27 @@ static struct page_tile *tile_at(struct page_tile *t, frag_addr addr)
     return t;
 }
 
-/* The start of the page that contains an address. */
-static frag_addr page_of(const struct pages *p, const struct page_span *s,
-                         frag_addr addr)
+/* The addresses of the chunk that contains an offset of a span. */
+static struct host host_at(const struct pages *p, const struct page_span *s,
+                           frag_size offset)
 {
-    return addr - (addr - s->addr) % p->unit;
+    const struct page_chunk c = pages_chunk(s, offset / p->unit);
+
+    return (struct host){s->addr + c.first * p->unit,
+                         (c.end - c.first) * p->unit};
 }
 
-/* Maps the bare page at `at`, close to the tile *near, to the memory of the
- * page at `host` in the hole's span. All of the new guest page is lost at
- * first; *near is then its tile. */
+/* Maps the bare pages at `at`, close to the tile *near, to the memory of the
+ * chunk `host` in the hole's span. All of the new guest is lost at first; *near
+ * is then its tile. */
 static enum frag_err show(struct frag_heap *heap, struct pages *p,
                           struct page_tile **near, frag_addr at,
-                          const struct page_tile *hole, frag_addr host)
+                          const struct page_tile *hole, struct host host)
 {
-    FRAG_TRY(heap->mem->ops->map(heap->mem, at, p->unit,
-                                 *pages_at(p, hole->span, host)));
-    pages_set(p, (*near)->span, at, FRAG_GUEST, 1);
-    *near = pages_retag(p, tile_at(*near, at), at, p->unit, TILE_LOST);
+    FRAG_TRY(heap->mem->ops->map(heap->mem, at, host.size,
+                                 *pages_at(p, hole->span, host.addr)));
+    pages_set(p, (*near)->span, at, FRAG_GUEST, host.size / p->unit);
+    *near = pages_retag(p, tile_at(*near, at), at, host.size, TILE_LOST);
     return FRAG_OK;
 }
 
@@ -165,14 +175,19 @@ enum frag_err share_block(struct frag_heap *heap, struct pages *p,
                           struct page_tile **out)
 {
     const frag_size size = l->pages * p->unit;
-    const frag_size before = l->head ? p->unit : 0;
     struct page_tile *own = NULL, *head = NULL, *tail = l->tail, *near;
+    struct host high = {0, 0}, low = {0, 0};
     struct spot spot;
-    frag_addr at, high = 0, low = 0;
+    frag_addr at;
 
-    FRAG_TRY(
-        pages_apart(heap, p, before + size + (l->tail ? p->unit : 0), &spot));
-    at = spot.addr + before;
+    if (l->head)
+        high =
+            host_at(p, l->head->span, l->head->node.addr - l->head->span->addr);
+    if (l->tail)
+        low = host_at(p, l->tail->span,
+                      end_of(l->tail) - 1 - l->tail->span->addr);
+    FRAG_TRY(pages_apart(heap, p, high.size + size + low.size, &spot));
+    at = spot.addr + high.size;
     near = spot.tile;
     if (l->pages) {
         spot.addr = at;
@@ -182,24 +197,21 @@ enum frag_err share_block(struct frag_heap *heap, struct pages *p,
     /* Each end needs six records: two for the guest page, two for its used
      * bytes and two for their loan. */
     FRAG_TRY(nodes_reserve(&p->nodes, 12));
-    if (l->head) {
-        high = page_of(p, l->head->span, l->head->node.addr) + p->unit;
-        FRAG_TRY(show(heap, p, &near, at - p->unit, l->head, high - p->unit));
-    }
-    if (l->tail) {
-        low = page_of(p, l->tail->span, end_of(l->tail));
+    if (l->head)
+        FRAG_TRY(show(heap, p, &near, at - high.size, l->head, high));
+    if (l->tail)
         FRAG_TRY(show(heap, p, &near, at + size, l->tail, low));
-    }
 
     if (own)
         own = pages_retag(p, own, at, size, TILE_USED);
     *addr = at - l->head_size;
     if (l->head)
-        head = lend(p, near, *addr, l->head_size, l->head, high - l->head_size);
+        head = lend(p, near, *addr, l->head_size, l->head,
+                    high.addr + high.size - l->head_size);
     if (l->head && l->head == l->tail)
         tail = l->head->next;
     if (l->tail)
-        tail = lend(p, near, at + size, l->tail_size, tail, low);
+        tail = lend(p, near, at + size, l->tail_size, tail, low.addr);
     *out = join(own, head, tail);
     return FRAG_OK;
 }
