@@ -124,6 +124,28 @@ static void counts_and_sets_that_are_not_right_are_found(void **state)
     canvas_close(&canvas);
 }
 
+/* The first ten pages are a chunk. */
+static void a_chunk_that_is_not_one_is_found(void **state)
+{
+    struct page_chunk *chunks;
+    struct pages *p;
+
+    (void)state;
+    open_pages("remap:pack=full", 64, "a4");
+    p = pages();
+    chunks = tile_of('a')->span->chunks;
+    DAMAGE(chunks[0].first, 1, check(), "a page is not in its chunk");
+    DAMAGE(chunks[9].end, 9, check(),
+           "two pages of a chunk differ in their chunk or memory");
+    DAMAGE(chunks[4].first, 1, check(),
+           "two pages of a chunk differ in their chunk or memory");
+    DAMAGE(tile_of('a')->span->phys[4], 1234, check(),
+           "two pages of a chunk differ in their chunk or memory");
+    DAMAGE(p->spare_count, 1, check(),
+           "`spare_count` is not the pages of the spare chunks");
+    canvas_close(&canvas);
+}
+
 /* The page of a is the guest of that of d. */
 static void a_loan_that_is_not_one_is_found(void **state)
 {
@@ -214,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_span_that_is_not_tiled_is_found),
         cmocka_unit_test(a_tile_whose_memory_is_not_right_is_found),
         cmocka_unit_test(counts_and_sets_that_are_not_right_are_found),
+        cmocka_unit_test(a_chunk_that_is_not_one_is_found),
         cmocka_unit_test(a_loan_that_is_not_one_is_found),
         cmocka_unit_test(a_call_that_breaks_the_contract_is_stopped),
         cmocka_unit_test(every_policy_of_pages_is_checked),

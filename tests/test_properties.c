@@ -45,7 +45,7 @@ static const struct setting settings[] = {
     {"remap", "mesh=no,slack=0"},
     {"remap", "mesh=no,slack=0,lodge=early"},
     {"remap", "pack=full"},
-    {"remap", "pack=full,chunks=1,lodge=early"},
+    {"remap", "pack=full,chunks=1"},
     {"compact", "strategy=sliding"},
     {"compact", "strategy=on_oom,span=96MiB"},
     {"compact", "strategy=incremental,bytes=8MiB,moves=3"},

@@ -110,6 +110,22 @@ static const struct picture pictures[] = {
     {"remap", ROOM, "a4 b6 -a !",                  "bbbb|bb.."},
     {"remap", ROOM, "a4 b6 -a ! c6",               "bbbb|bbcc|cccc"},
     {"remap:page=4MiB", ROOM, "a8 b8 -a c16",      "bbbbbbbb|cccccccc|cccccccc"},
+    /* With pack=full: chunks of ten pages while the device has memory, and
+     * nothing is remapped. */
+    {"remap:pack=full", ROOM, "a1", "a......................................."},
+    {"remap:pack=full", ROOM, "a4 b4 -a c8", "....bbbbcccccccc........................"},
+    /* After a refusal single pages, and a chunk moves if all of it is free. */
+    {"remap:pack=full", 12, "a4",                  "aaaa"},
+    {"remap:pack=full", 60, "a40 b4",             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|bbbb"},
+    {"remap:pack=full", 60, "a40 b4 -a c44",      "bbbb|cccc|cccccccccccccccccccccccccccccccccccccccc"},
+    {"remap:pack=full", 60, "a40 b4 -a c44 -c d4", "bbbb|dddd|........................................"},
+    {"remap:pack=full", 60, "a40 b4 -a c8 -b -c d60", "dddddddddddddddddddddddddddddddddddddddd|dddd|dddd|dddd|dddd|dddd"},
+    /* A free end of a chunk in use holds an end of a block; what is free
+     * inside of it cannot. */
+    {"remap:pack=full", 60, "a1 b39 c4 -b d44",   "a.......................................|cccc|....dddddddddddddddddddddddddddddddddddd|dddd|dddd"},
+    {"remap:pack=full", 60, "a1 b39 c4 -b d44 -d !", "a.......................................|cccc"},
+    {"remap:pack=full", 60, "b39 a1 c4 -b d44",   ".......................................a|cccc|dddd|dddd|dddddddddddddddddddddddddddddddddddd...."},
+    {"remap:pack=full", 60, "a1 b38 x1 c4 -b d44", "a......................................x|cccc"},
     /* Pages that do not overlap share the higher one's memory, of which a
      * block that dies leaves its bytes; what was free of the guest is lost. */
     {"remap:mesh=no,slack=1", 12, "a2 b2 c2 d2 -b -c e6", "aa..|..dd"},
@@ -240,7 +256,6 @@ static const char *const subjects[][2] = {
     {"remap", "mesh=no,pack=full"},
     {"remap", "mesh=no,pack=full,chunks=1"},
     {"remap", "mesh=no,pack=full,chunks=8"},
-    {"remap", "mesh=no,pack=full,chunks=1,lodge=early"},
     {"remap", "mesh=no,pack=full,chunks=1,span=96MiB"},
     {"remap", "slack=0"},
     {"remap", "slack=0,lodge=early"},

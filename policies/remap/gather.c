@@ -204,9 +204,8 @@ static uint64_t room(const struct gather *g)
 static void set_chunk(struct gather *g)
 {
     struct pages *p = &g->pages;
-    const uint64_t least = CHUNK_LEAST / p->unit;
     const uint64_t growth = p->count / CHUNK_GROWTH;
-    const uint64_t most = growth > least ? growth : least;
+    const uint64_t most = growth > CHUNK_LEAST ? growth : CHUNK_LEAST;
     const double all = (double)(g->limit ? g->limit : 1);
     const double part = (double)room(g) / all;
     const double share = part * part * part * all / (double)g->chunks;
@@ -297,8 +296,8 @@ static bool is_early(const struct gather *g, const struct page_tile *t,
 {
     const struct pages *p = &g->pages;
 
-    return g->share == SHARE_EARLY && size >= p->unit &&
-           broken(p, t, size) > 0 &&
+    return g->share == SHARE_EARLY && g->pack == PACK_ALWAYS &&
+           size >= p->unit && broken(p, t, size) > 0 &&
            pages_free_count(p) <= p->count / EARLY_DIVISOR && is_slack(g) &&
            share_find(p, size, 0, l) && l->pages <= EARLY_PAGES &&
            l->pages < broken(p, t, size) && l->pages + SHARE_ENDS <= g->budget;

@@ -32,18 +32,19 @@
  *     near.
  * Its pages then come from steps 1 and 2.
  *
- * With PACK_FULL the policy behaves so only when the device is full. While the
+ * With PACK_FULL, steps 2 to 4 run only when the device is full. While the
  * device has memory for the missing pages, a request that no held tile can
- * serve gets them from the device at once: no page is remapped or shared,
- * nothing is copied, and the policy does not wait. Missing pages are created in
- * chunks. A chunk costs about as many driver calls as a page, but is unmapped
- * as a whole, so it cannot be remapped while a part of it is in use. With F the
- * part of the device's memory that is still available, a chunk is F^3 /
- * `chunks` of the device's memory, but at least a page, and at most
- * CHUNK_LEAST or a CHUNK_GROWTH-th of the memory that the policy has. A request
- * for less than a chunk gets a whole chunk if the addresses above it are bare.
- * So a program far from the capacity needs few calls, and close to the capacity
- * all new memory is single pages.
+ * serve gets new pages at once: no page is remapped or shared, and the policy
+ * does not wait. New pages are created in chunks. A chunk costs as many driver
+ * calls as a page, but is also unmapped as a whole, so it cannot be remapped
+ * while a part of it is in use. With F the part of the device's memory that is
+ * still available, a chunk is F^3 / `chunks` of the device's memory, but at
+ * least a page, and at most CHUNK_LEAST pages or a CHUNK_GROWTH-th of all pages
+ * of the policy. A request for less gets a whole chunk if the addresses above
+ * the block are bare. So a program far from the capacity needs few calls, and
+ * near the capacity all new memory is single pages. The capacity is that of the
+ * backend until the device refuses memory earlier; then it is what the policy
+ * had, until the next trim. SHARE_EARLY has no effect.
  *
  * Before the first unmap of a request, the policy waits for the device, because
  * queued work may still use the mapped page. The wait also completes the frees
@@ -59,10 +60,9 @@ enum gather_share { SHARE_LATE, SHARE_EARLY };
 
 enum gather_pack { PACK_ALWAYS, PACK_FULL };
 
-/* Upper bounds of chunks with PACK_FULL. CHUNK_LEAST is the size of a segment
- * of PyTorch's allocator for requests of 1 to 10 MiB. */
-enum { CHUNK_GROWTH = 4 };
-#define CHUNK_LEAST (20 * FRAG_MIB)
+/* Upper bounds of a chunk, in pages and as a share of all pages. Ten pages of 2
+ * MiB are a segment of PyTorch's allocator for requests of 1 to 10 MiB. */
+enum { CHUNK_LEAST = 10, CHUNK_GROWTH = 4 };
 
 /* Limits of SHARE_EARLY, from measurements on recorded programs. Page sharing
  * of longer blocks hardly reduces the peak. If more pages are free, most of the
