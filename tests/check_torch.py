@@ -25,6 +25,7 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
 PROGRAM = os.path.join(BUILD, "tests", "torch_program")
 STREAMS = os.path.join(BUILD, "tests", "torch_streams")
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
+PACKED = "remap:pack=full,chunks=4"
 failures = []
 
 
@@ -47,7 +48,7 @@ def policies():
                           capture_output=True, text=True)
     names = [p["name"] for p in json.loads(done.stdout)["policies"]
              if "moves" not in p["needs"]]
-    return names + ["torch:expandable_segments:True"]
+    return names + ["torch:expandable_segments:True", PACKED]
 
 
 def serves(folder, policy, lazy):
@@ -143,7 +144,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
         list(pool.map(lambda p: serves(folder, p, 0), policies()))
         list(pool.map(lambda p: serves(folder, p, 1),
-                      ["best_fit", "torch", "remap"]))
+                      ["best_fit", "torch", "remap", PACKED]))
         there = os.path.join(folder, "there.h5")
         with open(there, "w", encoding="utf-8"):
             pass
