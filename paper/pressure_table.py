@@ -52,7 +52,8 @@ READING = """
   mapping of memory and is paid once in a run, not in each step: at 1.25 times the peak
   and more, {unmaps} of {maps} maps are undone.
 - At 1.25 to 2 times the peak the calls cost more than the default's on most recordings,
-  by a few hundredths of a second in a run. At two thirds of the capacity the policy
+  by hundredths of a second in a run, and by tenths in `llama_empty`, which calls
+  empty_cache in each step. At two thirds of the capacity the policy
   does not know whether the program will end there or go on to the last 2 %. If chunks
   are large enough to cost less than the default in the first case, then in the second
   case too much of their memory is free beside live blocks: live blocks cannot move.
