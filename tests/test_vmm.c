@@ -120,6 +120,7 @@ static const struct picture pictures[] = {
     {"remap:pack=full", 60, "a40 b4 -a c44",      "bbbb|cccc|cccccccccccccccccccccccccccccccccccccccc"},
     {"remap:pack=full", 60, "a40 b4 -a c44 -c d4", "bbbb|dddd|........................................"},
     {"remap:pack=full", 60, "a40 b4 -a c8 -b -c d60", "dddddddddddddddddddddddddddddddddddddddd|dddd|dddd|dddd|dddd|dddd"},
+    {"remap:pack=full", 140, "a40 b4 c36 d40 -a -d e44", "bbbbcccccccccccccccccccccccccccccccccccc|eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee|eeee"},
     /* A free end of a chunk in use holds an end of a block; what is free
      * inside of it cannot. */
     {"remap:pack=full", 60, "a1 b39 c4 -b d44",   "a.......................................|cccc|....dddddddddddddddddddddddddddddddddddd|dddd|dddd"},
