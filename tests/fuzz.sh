@@ -38,19 +38,21 @@ program() {
 readonly RESTARTS=30
 fuzz() {
     local form=$1 folder=$out/$1 end=$((SECONDS + seconds)) dictionary=() left
+    local room=65536
     mkdir -p "$folder/inputs" "$folder/faults" "$seeds/$form"
     unset FUZZ_FORMAT
     if [ "$(program "$form")" = fuzz_import ] && [ "$form" != any ]; then
         export FUZZ_FORMAT=$form
     fi
     [ ! -s "$seeds/$form.dict" ] || dictionary=(-dict="$seeds/$form.dict")
+    case $form in results | trace_file) room=262144 ;; esac
     for ((i = 0; i <= RESTARTS; i++)); do
         left=$((end - SECONDS))
         [ "$left" -gt 0 ] || break
         ${FUZZ_LOADER:-} "$bin/$(program "$form")" "$folder/inputs" \
             "$seeds/$form" "${dictionary[@]}" -max_total_time="$left" \
             -timeout=20 -report_slow_units=5 -rss_limit_mb="$limit" \
-            -malloc_limit_mb="$limit" -max_len=65536 -len_control=20 \
+            -malloc_limit_mb="$limit" -max_len="$room" -len_control=20 \
             -print_final_stats=1 -artifact_prefix="$folder/faults/" \
             >>"$folder/log" 2>&1 || echo "exit $?" >>"$folder/log"
     done

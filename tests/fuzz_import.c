@@ -2,15 +2,13 @@
  * names (see traces/import/list.h), with the unpacking before it and the
  * builder behind it (libFuzzer), on any bytes. Without the variable, the bytes
  * are opened as a file whose content decides the format. */
-#define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "tests/fuzz_file.h"
 #include "traces/build/build.h"
 #include "traces/bytes/source.h"
 #include "traces/import/importers.h"
@@ -80,19 +78,16 @@ static enum frag_err import(const uint8_t *bytes, size_t size,
 static enum frag_err open_any(const uint8_t *bytes, size_t size,
                               struct frag_error *e)
 {
-    const int file = memfd_create("fuzz", 0);
     struct frag_trace *trace = NULL;
     enum frag_err err = FRAG_OK;
-    char path[40];
+    struct fuzz_file input;
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-    if (file >= 0 && write(file, bytes, size) == (ssize_t)size) {
-        err = frag_trace_open(path, NULL, &trace, e);
+    if (fuzz_file_make(&input, bytes, size)) {
+        err = frag_trace_open(input.path, NULL, &trace, e);
         if (err == FRAG_OK)
             frag_trace_close(trace);
     }
-    if (file >= 0)
-        close(file);
+    fuzz_file_remove(&input);
     return err;
 }
 

@@ -1,14 +1,13 @@
 /* fuzz_results.c - fuzzes the reader of result files (libFuzzer), on any bytes.
  * A crash inside libhdf5 is a fault of HDF5; seeds written by fragsim have
  * checksums, and a file without checksums is read by a child process first. */
-#define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "sim/results/results.h"
+#include "tests/fuzz_file.h"
+#include "tests/hdf5_mutator.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 const char *__lsan_default_suppressions(void);
@@ -21,15 +20,18 @@ const char *__lsan_default_suppressions(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    const int file = memfd_create("fuzz", 0);
+    struct frag_error e = {""};
     struct frag_loaded loaded;
-    struct frag_error e;
-    char path[40];
+    struct fuzz_file input;
+    enum frag_err err;
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-    if (file >= 0 && write(file, bytes, size) == (ssize_t)size &&
-        frag_results_load(path, &loaded, &e) == FRAG_OK)
-        frag_results_unload(&loaded);
-    close(file);
+    if (fuzz_file_make(&input, bytes, size)) {
+        err = frag_results_load(input.path, &loaded, &e);
+        if (err == FRAG_OK)
+            frag_results_unload(&loaded);
+        else if (err != FRAG_NOMEM && !e.text[0])
+            abort(); /* a message that a user cannot read is a fault too */
+    }
+    fuzz_file_remove(&input);
     return 0;
 }

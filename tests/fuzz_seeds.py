@@ -7,6 +7,7 @@ the samples of ../shared where present. usage: FRAGSIM=TOOL fuzz_seeds.py FOLDER
 Environment: FRAGSIM (the tool), FRAG_SHARED_DIR (the samples).
 """
 import glob
+import gzip
 import json
 import lzma
 import os
@@ -209,18 +210,37 @@ def exports():
     yield "torch", run(TOOL, "export", "-q", small, "--to", "snapshot")
 
 
+# Commands that make result files: the texts of an HDF5 file differ by policy,
+# its tables by what happened, and runs of a sweep without details are bare.
+RESULTS = [
+    ["replay", "-p", "torch"], ["replay", "-p", "best_fit", "-c", "1KiB"],
+    ["replay", "-p", "rmm_pool", "--check"],
+    ["replay", "-p", "stitch", "-p", "plan", "-c", "inf,1MiB"],
+    ["replay", "-p", "torch:expandable_segments:True", "--stop-at-oom"],
+    ["sweep", "-p", "buddy", "-p", "cupy", "-c", "0.5x,inf"],
+    ["sweep", "-p", "slab", "-p", "cuda_async", "-c", "inf", "--details"],
+]
+
+
 def hdf5_files(folder):
     events = os.path.join(folder, "events.csv")
+    path = os.path.join(folder, "made.h5")
+    late = os.path.join(BUNDLED, "late_start.pickle.xz")
     with open(events, "w", encoding="ascii") as file:
         file.write(TEXTS["csv"][0])
-    for form, words in [("trace_file", ["import", "-q", events]),
-                        ("results", ["replay", "-q", events, "-p", "torch"])]:
-        path = os.path.join(folder, "made.h5")
-        run(TOOL, *words, "-o", path)
+    commands = [("trace_file", ["import", source]) for source in (events, late)]
+    commands += [("results", words + [events]) for words in RESULTS]
+    commands += [("results", ["sweep", late, "-p", "torch"])]
+    for form, words in commands:
+        run(TOOL, *words, "-q", "-o", path)
         with open(path, "rb") as file:
-            yield form, file.read()
+            data = file.read()
         os.unlink(path)
+        yield form, data
+        yield form, data[:len(data) * 3 // 4]
     os.unlink(events)
+    with gzip.open(os.path.join(ROOT, "tests", "schema_1.h5.gz")) as packed:
+        yield "results", packed.read()
 
 
 def seeds(folder):
@@ -271,6 +291,8 @@ def main():
         write(folder, form, number, data)
         if form in TEXTS and form not in ("files", "settings"):
             write(folder, form, f"{number}.xz", lzma.compress(data))
+            write(folder, "any", number, data)
+        if form in ("trace_file", "results"):
             write(folder, "any", number, data)
     for form, words in WORDS.items():
         with open(os.path.join(folder, form + ".dict"), "w",

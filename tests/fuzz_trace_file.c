@@ -3,10 +3,9 @@
  * have checksums, which prevent most such crashes. */
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
+#include "tests/fuzz_file.h"
+#include "tests/hdf5_mutator.h"
 #include "traces/file/trace_file.h"
 
 const char *__lsan_default_suppressions(void);
@@ -20,17 +19,13 @@ const char *__lsan_default_suppressions(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    char path[] = "/tmp/frag_fuzz_XXXXXX";
-    int file = mkstemp(path);
     struct frag_trace *trace = NULL;
+    struct fuzz_file input;
     struct frag_error e;
 
-    if (file < 0)
-        return 0;
-    if (write(file, bytes, size) == (ssize_t)size &&
-        trace_file_read(path, NULL, &trace, &e) == FRAG_OK)
+    if (fuzz_file_make(&input, bytes, size) &&
+        trace_file_read(input.path, NULL, &trace, &e) == FRAG_OK)
         frag_trace_close(trace);
-    close(file);
-    unlink(path);
+    fuzz_file_remove(&input);
     return 0;
 }
