@@ -6,7 +6,7 @@
 #define FRAG_TESTS_HDF5_MUTATOR_H
 
 #include <hdf5.h>
-#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +166,13 @@ static void change_values(struct mutator *m, unsigned char *values, size_t size)
         fill(m, values + at / 8 * 8, size - at / 8 * 8 < 8 ? 1 : 8);
 }
 
+/* Whether the values hold no pointers. */
+static bool is_flat(hid_t type)
+{
+    return H5Tdetect_class(type, H5T_VLEN) <= 0 &&
+           H5Tis_variable_str(type) <= 0;
+}
+
 static void rewrite_attribute(struct mutator *m, hid_t at)
 {
     hid_t attribute = H5Aopen(at, m->name, H5P_DEFAULT);
@@ -173,7 +180,7 @@ static void rewrite_attribute(struct mutator *m, hid_t at)
     const hsize_t size = H5Aget_storage_size(attribute);
     unsigned char *values = calloc(1, size + 1);
 
-    if (values && type >= 0 && H5Tis_variable_str(type) <= 0 &&
+    if (values && type >= 0 && is_flat(type) &&
         H5Aread(attribute, type, values) >= 0) {
         change_values(m, values, size);
         H5Awrite(attribute, type, values);
@@ -224,7 +231,7 @@ static void rewrite_dataset(struct mutator *m, hid_t data)
     size_t size;
 
     if (rows > 0 && rows < VALUE_ROOM && wide > 0 && wide < VALUE_ROOM &&
-        H5Tdetect_class(type, H5T_VLEN) <= 0 && H5Tis_variable_str(type) <= 0) {
+        is_flat(type)) {
         size = (size_t)rows * wide;
         values = calloc(1, size);
         if (values &&
