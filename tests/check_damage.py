@@ -23,11 +23,11 @@ SMALL = os.path.join(HERE, "cli", "small.csv")
 DOCUMENTED = {0, 1, 2, 3, 4}
 LIMIT = 10  # seconds
 # The commands, and what {} and {out} stand for: the file, and an output.
-RESULT = (("info", "{}"), ("plot", "{}", "overhead", "-o", "{out}.svg"),
+RESULT = (("diff", "{}", "{}"), ("plot", "{}", "compare", "-o", "{out}.svg"),
           ("plot", "{}", "heatmap", "-o", "{out}2.svg"),
           ("report", "-q", "{}", "-o", "{out}.html"),
           ("merge", "-q", "{out}.h5", "{}"))
-TRACE = (("info", "{}"), ("check", "{}", "-c", "64MiB"),
+TRACE = (("info", "{}"), ("summary", "{}"),
          ("report", "-q", "{}", "-o", "{out}.html"),
          ("replay", "-q", "{}", "-p", "torch", "-o", "{out}.h5"))
 

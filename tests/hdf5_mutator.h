@@ -18,6 +18,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
                                unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);
 
+/* CHECKED is the first version of the superblock with checksums. libhdf5 can
+ * crash in the mutator on a damaged file without them. */
+enum { VERSION_AT = 8, CHECKED = 2 };
 enum { NAME_ROOM = 256, VALUE_ROOM = 4096, IMAGE_STEP = 1 << 16 };
 
 struct mutator {
@@ -360,7 +363,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     H5dont_atexit();
-    if (draw(&m, 8) && size > 8)
+    if (draw(&m, 8) && size > VERSION_AT && bytes[VERSION_AT] >= CHECKED)
         changed = edited(&m, bytes, size, room);
     return changed ? changed : LLVMFuzzerMutate(bytes, size, room);
 }

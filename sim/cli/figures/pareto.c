@@ -127,9 +127,9 @@ static void find_places(struct pareto *p)
 
     for (size_t i = 0; i < r->count; i++) {
         const struct standing *s = &r->rows[i];
-        struct place *last = &p->places[p->count - 1];
+        struct place *last = i ? &p->places[p->count - 1] : NULL;
 
-        if (i && on_one_point(last->first, s)) {
+        if (last && on_one_point(last->first, s)) {
             last->count++;
             last->is_first = last->is_first || is_torch(s);
         } else {
