@@ -123,6 +123,14 @@ static enum frag_err init(struct frag_heap *heap)
     return fit_init(heap, &rule);
 }
 
+static void fini(struct frag_heap *heap)
+{
+    struct best_fit *b = heap->state;
+
+    free_set_fini(&b->holes);
+    fit_fini(heap);
+}
+
 static const struct frag_param params[] = {
     SEGMENT_PARAM(struct best_fit, fit.segment),
     {
@@ -144,7 +152,7 @@ const struct frag_policy frag_policy_best_fit = {
     .state_size = sizeof(struct best_fit),
     .params = params,
     .init = init,
-    .fini = fit_fini,
+    .fini = fini,
     .alloc = fit_alloc,
     .free = fit_free,
     .trim = fit_trim,

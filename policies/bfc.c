@@ -79,6 +79,7 @@ static void fini(struct frag_heap *heap)
     struct bfc *p = heap->state;
 
     tiles_fini(heap, &p->tiles);
+    free_set_fini(&p->holes);
 }
 
 /* The next size to try after the device has refused `bytes`. */

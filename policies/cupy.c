@@ -26,6 +26,7 @@
  * SingleDeviceMemoryPool.
  */
 #include "policies/checks.h"
+#include "policies/mechanism/lanes.h"
 #include "policies/mechanism/segments.h"
 #include "policies/mechanism/tiles.h"
 
@@ -33,8 +34,6 @@
 
 struct cupy_arena {
     struct cupy_arena *next;
-    frag_stream stream;
-    frag_pool pool;
     struct free_set holes;
 };
 
@@ -43,7 +42,8 @@ struct cupy {
     double fraction;
     uint64_t seed;
     uint64_t random;           /* state of the generator */
-    struct cupy_arena *arenas; /* the most recently used first */
+    struct cupy_arena *arenas; /* in no order */
+    struct lanes lanes;        /* the arenas by stream and pool */
     struct tiles tiles;
 };
 
@@ -67,39 +67,30 @@ static void fini(struct frag_heap *heap)
         struct cupy_arena *a = p->arenas;
 
         p->arenas = a->next;
+        free_set_fini(&a->holes);
         free(a);
     }
+    lanes_fini(&p->lanes);
 }
 
-static void put_first(struct cupy *p, struct cupy_arena *a)
-{
-    a->next = p->arenas;
-    p->arenas = a;
-}
-
-/* The arena of a stream and pool, moved to the front; created if there is none
- * yet. NULL if the host has no memory. */
+/* The arena of a stream and pool; created if there is none yet. NULL if the
+ * host has no memory. */
 static struct cupy_arena *arena_of(struct cupy *p, frag_stream stream,
                                    frag_pool pool)
 {
-    struct cupy_arena **link = &p->arenas;
-    struct cupy_arena *a;
+    struct cupy_arena *a = lanes_find(&p->lanes, pool, stream);
 
-    while (*link && ((*link)->stream != stream || (*link)->pool != pool))
-        link = &(*link)->next;
-    a = *link;
-    if (a == p->arenas && a)
+    if (a)
         return a;
-    if (a) {
-        *link = a->next;
-    } else {
-        a = calloc(1, sizeof(*a));
-        if (!a)
-            return NULL;
-        a->stream = stream;
-        a->pool = pool;
+    a = calloc(1, sizeof(*a));
+    if (a && lanes_add(&p->lanes, pool, stream, a) != FRAG_OK) {
+        free(a);
+        a = NULL;
     }
-    put_first(p, a);
+    if (a) {
+        a->next = p->arenas;
+        p->arenas = a;
+    }
     return a;
 }
 

@@ -18,20 +18,20 @@
  * Source: the idea of PyTorch's expandable segments (c10/cuda, 2.1 and later).
  */
 #include "policies/checks.h"
+#include "policies/mechanism/lanes.h"
 #include "policies/mechanism/pages.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
 struct expandable_region {
-    struct expandable_region *next;
+    struct expandable_region *prev, *next;
     struct pages pages;
-    frag_stream stream;
-    frag_pool pool;
 };
 
 struct expandable {
     struct expandable_region *regions; /* the most recently used first */
+    struct lanes lanes;                /* the regions by stream and pool */
     frag_size page, span;              /* the parameters */
 };
 
@@ -46,6 +46,38 @@ static void fini(struct frag_heap *heap)
         pages_fini(heap, &r->pages);
         free(r);
     }
+    lanes_fini(&s->lanes);
+}
+
+static struct expandable_region *make_region(struct frag_heap *heap,
+                                             const struct frag_request *req)
+{
+    struct expandable *s = heap->state;
+    struct expandable_region *r = calloc(1, sizeof(*r));
+
+    if (r && lanes_add(&s->lanes, req->pool, req->stream, r) != FRAG_OK) {
+        free(r);
+        r = NULL;
+    }
+    if (r)
+        pages_init(&r->pages, heap->mem, s->page, s->span);
+    return r;
+}
+
+static void unlink_region(struct expandable *s, struct expandable_region *r)
+{
+    *(r->prev ? &r->prev->next : &s->regions) = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+}
+
+static void put_first(struct expandable *s, struct expandable_region *r)
+{
+    r->prev = NULL;
+    r->next = s->regions;
+    if (r->next)
+        r->next->prev = r;
+    s->regions = r;
 }
 
 /* The region of a stream and pool, moved to the front; created if there is none
@@ -54,24 +86,16 @@ static struct expandable_region *region_of(struct frag_heap *heap,
                                            const struct frag_request *req)
 {
     struct expandable *s = heap->state;
-    struct expandable_region **link = &s->regions, *r;
+    struct expandable_region *r = lanes_find(&s->lanes, req->pool, req->stream);
 
-    while (*link &&
-           ((*link)->stream != req->stream || (*link)->pool != req->pool))
-        link = &(*link)->next;
-    r = *link;
-    if (r) {
-        *link = r->next;
-    } else {
-        r = calloc(1, sizeof(*r));
-        if (!r)
-            return NULL;
-        r->stream = req->stream;
-        r->pool = req->pool;
-        pages_init(&r->pages, heap->mem, s->page, s->span);
-    }
-    r->next = s->regions;
-    s->regions = r;
+    if (r == s->regions && r)
+        return r;
+    if (r)
+        unlink_region(s, r);
+    else
+        r = make_region(heap, req);
+    if (r)
+        put_first(s, r);
     return r;
 }
 

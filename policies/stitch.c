@@ -433,6 +433,7 @@ static void fini(struct frag_heap *heap)
     while (s->pool && destroy(heap, &s->pool))
         ;
     pages_fini(heap, &s->pages);
+    free_set_fini(&s->holes);
     fit_fini(heap);
 }
 

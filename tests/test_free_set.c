@@ -133,6 +133,7 @@ static void agrees(bool few)
         assert_ptr_equal(free_set_last(set),
                          naive.count ? naive.in[naive.count - 1] : NULL);
     }
+    free_set_fini(set);
     free(set);
     free(nodes);
 }
@@ -161,7 +162,44 @@ static void the_largest_sizes_have_a_bin(void **state)
     assert_ptr_equal(free_set_last(set), &huge);
     free_set_remove(set, &huge);
     assert_null(free_set_first(set));
+    free_set_fini(set);
     free(set);
+}
+
+/* Inserts enough nodes of their own bins for a table, and removes them. */
+static void make_table(struct free_set *set)
+{
+    struct free_node nodes[FREE_FEW + 1] = {{.size = 0}};
+
+    for (unsigned i = 0; i <= FREE_FEW; i++) {
+        nodes[i].addr = 512 * i;
+        nodes[i].size = 512 << i;
+        free_set_insert(set, &nodes[i]);
+        assert_int_equal(set->table != NULL, i == FREE_FEW);
+        assert_null(check(set, i + 1));
+    }
+    for (unsigned i = 0; i <= FREE_FEW; i++)
+        free_set_remove(set, &nodes[i]);
+    assert_null(free_set_first(set));
+}
+
+static void a_set_of_few_nodes_has_no_table(void **state)
+{
+    struct free_node nodes[FREE_FEW] = {{.size = 0}};
+    struct free_set set = {0};
+
+    (void)state;
+    for (unsigned round = 0; round < 4; round++) {
+        for (unsigned i = 0; i < FREE_FEW; i++) {
+            nodes[i].addr = 512 * i;
+            nodes[i].size = 512 << i;
+            free_set_insert(&set, &nodes[i]);
+        }
+        assert_null(set.table);
+        for (unsigned i = 0; i < FREE_FEW; i++)
+            free_set_remove(&set, &nodes[i]);
+    }
+    assert_null(free_set_first(&set));
 }
 
 static void a_set_that_is_damaged_is_found(void **state)
@@ -175,10 +213,17 @@ static void a_set_that_is_damaged_is_found(void **state)
     assert_non_null(set);
     for (int i = 0; i < 3; i++)
         free_set_insert(set, &nodes[i]);
+    DAMAGE(nodes[1].addr, 512, check(set, 3),
+           "the nodes of a free set are not in order");
+    for (int i = 0; i < 3; i++)
+        free_set_remove(set, &nodes[i]);
+    make_table(set);
+    for (int i = 0; i < 3; i++)
+        free_set_insert(set, &nodes[i]);
     expect_text(check(set, 2), "a free set has more nodes than are free");
-    DAMAGE(set->used[0], set->used[0] | 1, check(set, 3),
+    DAMAGE(set->table->used[0], set->table->used[0] | 1, check(set, 3),
            "the bitmap of a free set does not match the bins in use");
-    DAMAGE(set->used[0], 0, check(set, 3),
+    DAMAGE(set->table->used[0], 0, check(set, 3),
            "the bitmap of a free set does not match the bins in use");
     DAMAGE(nodes[2].size, 512 * 4, check(set, 3),
            "a node of a free set is not in the bin of its size");
@@ -188,6 +233,7 @@ static void a_set_that_is_damaged_is_found(void **state)
            "the nodes of a free set are not in order");
     DAMAGE(nodes[1].addr, 512, check(set, 3),
            "the nodes of a free set are not in order");
+    free_set_fini(set);
     free(set);
 }
 
@@ -195,26 +241,23 @@ static void a_set_that_is_damaged_is_found(void **state)
  * fault. */
 static void a_set_of_the_wrong_shape_is_found(void **state)
 {
-    struct free_set *set = calloc(1, sizeof(*set));
+    struct free_set set = {0};
     struct free_node nodes[2] = {{.size = 512, .addr = 512},
                                  {.size = 512, .addr = 1024}};
     struct free_node *top;
 
     (void)state;
-    assert_non_null(set);
-    free_set_insert(set, &nodes[0]);
-    free_set_insert(set, &nodes[1]);
-    top = set->bins[1] == &nodes[0] ? &nodes[1] : &nodes[0];
-    memset(set->bins, 0, sizeof(set->bins));
-    set->bins[1] = top;
+    free_set_insert(&set, &nodes[0]);
+    free_set_insert(&set, &nodes[1]);
+    top = set.only == &nodes[0] ? &nodes[1] : &nodes[0];
+    set.only = top;
     nodes[0].left = nodes[1].left = nodes[0].right = nodes[1].right = NULL;
     if (top == &nodes[0])
         top->right = &nodes[1];
     else
         top->left = &nodes[0];
-    expect_text(check(set, 2), "a node of a free set has a higher priority "
-                               "than the one above it");
-    free(set);
+    expect_text(check(&set, 2), "a node of a free set has a higher priority "
+                                "than the one above it");
 }
 
 int main(void)
@@ -223,6 +266,7 @@ int main(void)
         cmocka_unit_test(agrees_with_a_sorted_array),
         cmocka_unit_test(of_equal_sizes_the_lowest_address_wins),
         cmocka_unit_test(the_largest_sizes_have_a_bin),
+        cmocka_unit_test(a_set_of_few_nodes_has_no_table),
         cmocka_unit_test(a_set_that_is_damaged_is_found),
         cmocka_unit_test(a_set_of_the_wrong_shape_is_found),
     };

@@ -350,8 +350,12 @@ static void fini(struct frag_heap *heap)
         struct async_holes *h = p->streams;
 
         p->streams = h->next;
+        free_set_fini(&h->backed);
+        free_set_fini(&h->partial);
         free(h);
     }
+    free_set_fini(&p->common.backed);
+    free_set_fini(&p->common.partial);
     nodes_release(&p->nodes);
 }
 

@@ -3,6 +3,8 @@
  */
 #include "policies/mechanism/free_set.h"
 
+#include <stdlib.h>
+
 /* The bin of a size: eight bins an octave, in units of 512 bytes; one bin for
  * each size below eight units. */
 static unsigned bin_of(frag_size size)
@@ -26,14 +28,12 @@ static uint64_t priority(const struct free_node *n)
     return (n->addr >> 9) * 0x9e3779b97f4a7c15u;
 }
 
-void free_set_insert(struct free_set *set, struct free_node *node)
+/* Inserts a node into a treap. */
+static void plant(struct free_node **link, struct free_node *node)
 {
-    const unsigned bin = bin_of(node->size);
-    struct free_node **link = &set->bins[bin];
     struct free_node **low = &node->left, **high = &node->right;
     struct free_node *tree;
 
-    set->used[bin / 64] |= (uint64_t)1 << (bin % 64);
     while (*link && priority(*link) >= priority(node))
         link = less(node, *link) ? &(*link)->left : &(*link)->right;
 
@@ -53,10 +53,9 @@ void free_set_insert(struct free_set *set, struct free_node *node)
     *link = node;
 }
 
-void free_set_remove(struct free_set *set, struct free_node *node)
+/* Removes a node from the treap that has it. */
+static void uproot(struct free_node **link, struct free_node *node)
 {
-    const unsigned bin = bin_of(node->size);
-    struct free_node **link = &set->bins[bin];
     struct free_node *low = node->left, *high = node->right;
 
     while (*link != node)
@@ -74,8 +73,62 @@ void free_set_remove(struct free_set *set, struct free_node *node)
         }
     }
     *link = low ? low : high;
-    if (!set->bins[bin])
-        set->used[bin / 64] &= ~((uint64_t)1 << (bin % 64));
+}
+
+static void put_in_bin(struct free_bins *t, struct free_node *node)
+{
+    const unsigned bin = bin_of(node->size);
+
+    t->used[bin / 64] |= (uint64_t)1 << (bin % 64);
+    plant(&t->bins[bin], node);
+}
+
+/* Moves all nodes into bins, unless the host has no memory. */
+static __attribute__((noinline)) void make_table(struct free_set *set)
+{
+    struct free_bins *t = calloc(1, sizeof(*t));
+    struct free_node *n;
+
+    set->few = 0;
+    if (!t)
+        return;
+    while ((n = set->only)) {
+        uproot(&set->only, n);
+        put_in_bin(t, n);
+    }
+    set->table = t;
+}
+
+void free_set_insert(struct free_set *set, struct free_node *node)
+{
+    if (set->table) {
+        put_in_bin(set->table, node);
+        return;
+    }
+    plant(&set->only, node);
+    if (++set->few > FREE_FEW)
+        make_table(set);
+}
+
+void free_set_remove(struct free_set *set, struct free_node *node)
+{
+    struct free_bins *t = set->table;
+    const unsigned bin = bin_of(node->size);
+
+    if (!t) {
+        uproot(&set->only, node);
+        set->few -= set->few > 0;
+        return;
+    }
+    uproot(&t->bins[bin], node);
+    if (!t->bins[bin])
+        t->used[bin / 64] &= ~((uint64_t)1 << (bin % 64));
+}
+
+void free_set_fini(struct free_set *set)
+{
+    free(set->table);
+    *set = (struct free_set){0};
 }
 
 static struct free_node *leftmost(struct free_node *n)
@@ -92,13 +145,19 @@ static struct free_node *rightmost(struct free_node *n)
     return n;
 }
 
-/* The smallest node of the bins from `bin` up. */
-static struct free_node *first_from(const struct free_set *set, unsigned bin)
+/* The treap that has the nodes of a bin. */
+static struct free_node *tree_of(const struct free_set *set, unsigned bin)
+{
+    return set->table ? set->table->bins[bin] : set->only;
+}
+
+/* The smallest node of the bins from `bin` up. NULL also without a table. */
+static struct free_node *first_from(const struct free_bins *set, unsigned bin)
 {
     unsigned word = bin / 64;
     uint64_t bits;
 
-    if (word >= FREE_WORDS)
+    if (!set || word >= FREE_WORDS)
         return NULL;
     bits = set->used[word] & (~(uint64_t)0 << (bin % 64));
     while (!bits && ++word < FREE_WORDS)
@@ -108,15 +167,16 @@ static struct free_node *first_from(const struct free_set *set, unsigned bin)
     return leftmost(set->bins[word * 64 + (unsigned)__builtin_ctzll(bits)]);
 }
 
-/* The largest node of the bins below `bin`. */
-static struct free_node *last_below(const struct free_set *set, unsigned bin)
+/* The largest node of the bins below `bin`. NULL also without a table. */
+static struct free_node *last_below(const struct free_bins *set, unsigned bin)
 {
     unsigned word = bin / 64;
-    uint64_t bits = word < FREE_WORDS
+    uint64_t bits = !set ? 0
+                    : word < FREE_WORDS
                         ? set->used[word] & (((uint64_t)1 << (bin % 64)) - 1)
                         : 0;
 
-    while (!bits && word-- > 0)
+    while (set && !bits && word-- > 0)
         bits = set->used[word];
     if (!bits)
         return NULL;
@@ -129,7 +189,7 @@ struct free_node *free_set_fit(const struct free_set *set, frag_size size)
     const unsigned bin = bin_of(size);
     struct free_node *best = NULL;
 
-    for (struct free_node *n = set->bins[bin]; n;) {
+    for (struct free_node *n = tree_of(set, bin); n;) {
         if (n->size >= size) {
             best = n;
             n = n->left;
@@ -137,17 +197,18 @@ struct free_node *free_set_fit(const struct free_set *set, frag_size size)
             n = n->right;
         }
     }
-    return best ? best : first_from(set, bin + 1);
+    return best ? best : first_from(set->table, bin + 1);
 }
 
 struct free_node *free_set_first(const struct free_set *set)
 {
-    return first_from(set, 0);
+    return set->table ? first_from(set->table, 0) : leftmost(set->only);
 }
 
 struct free_node *free_set_last(const struct free_set *set)
 {
-    return last_below(set, FREE_BINS);
+    return set->table ? last_below(set->table, FREE_BINS)
+                      : rightmost(set->only);
 }
 
 struct free_node *free_set_after(const struct free_set *set,
@@ -156,7 +217,7 @@ struct free_node *free_set_after(const struct free_set *set,
     const unsigned bin = bin_of(node->size);
     struct free_node *best = NULL;
 
-    for (struct free_node *n = set->bins[bin]; n;) {
+    for (struct free_node *n = tree_of(set, bin); n;) {
         if (less(node, n)) {
             best = n;
             n = n->left;
@@ -164,7 +225,7 @@ struct free_node *free_set_after(const struct free_set *set,
             n = n->right;
         }
     }
-    return best ? best : first_from(set, bin + 1);
+    return best ? best : first_from(set->table, bin + 1);
 }
 
 struct free_node *free_set_before(const struct free_set *set,
@@ -173,7 +234,7 @@ struct free_node *free_set_before(const struct free_set *set,
     const unsigned bin = bin_of(node->size);
     struct free_node *best = NULL;
 
-    for (struct free_node *n = set->bins[bin]; n;) {
+    for (struct free_node *n = tree_of(set, bin); n;) {
         if (less(n, node)) {
             best = n;
             n = n->right;
@@ -181,7 +242,7 @@ struct free_node *free_set_before(const struct free_set *set,
             n = n->left;
         }
     }
-    return best ? best : last_below(set, bin);
+    return best ? best : last_below(set->table, bin);
 }
 
 /* ---- the check ---- */
@@ -193,7 +254,7 @@ static uint64_t start_of(unsigned bin)
 }
 
 struct walk {
-    unsigned bin;
+    unsigned bin; /* FREE_BINS: the single treap of a set without a table */
     const void *home;
     struct met *met;
     const struct free_node *last; /* the previous node of the walk */
@@ -203,7 +264,8 @@ static const char *check_node(struct walk *w, const struct free_node *n)
 {
     const uint64_t units = n->size >> 9;
 
-    CHECK(units >= start_of(w->bin) && units < start_of(w->bin + 1),
+    CHECK(w->bin == FREE_BINS ||
+              (units >= start_of(w->bin) && units < start_of(w->bin + 1)),
           "a node of a free set is not in the bin of its size");
     CHECK(!w->last || w->last->size < n->size ||
               (w->last->size == n->size && w->last->addr < n->addr),
@@ -229,13 +291,18 @@ static const char *check_tree(struct walk *w, const struct free_node *n)
 const char *free_set_check(const struct free_set *set, const void *home,
                            struct met *met)
 {
+    const struct free_bins *t = set->table;
+    struct walk all = {.bin = FREE_BINS, .home = home, .met = met};
+
+    if (!t)
+        return check_tree(&all, set->only);
     for (unsigned bin = 0; bin < FREE_BINS; bin++) {
         struct walk w = {.bin = bin, .home = home, .met = met};
-        const bool is_marked = set->used[bin / 64] >> (bin % 64) & 1;
+        const bool is_marked = t->used[bin / 64] >> (bin % 64) & 1;
 
-        CHECK(is_marked == (set->bins[bin] != NULL),
+        CHECK(is_marked == (t->bins[bin] != NULL),
               "the bitmap of a free set does not match the bins in use");
-        CHECK_ALL(check_tree(&w, set->bins[bin]));
+        CHECK_ALL(check_tree(&w, t->bins[bin]));
     }
     return NULL;
 }

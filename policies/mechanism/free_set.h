@@ -7,6 +7,11 @@
  * contents. Most bins hold a handful of blocks, so the common operation touches
  * one or two nodes. An operation on a bin of n blocks costs O(log n).
  *
+ * A set of few blocks is a single treap, so that thousands of streams with a
+ * set each take little memory. The table of bins is made when the set has more
+ * than FREE_FEW blocks, and kept until free_set_fini. If the host has no memory
+ * for the table, the set stays a single treap; the answers are the same.
+ *
  * A zeroed struct free_set is empty. A node's size and addr must not change
  * while the node is in a set.
  */
@@ -22,12 +27,21 @@ struct free_node {
     frag_addr addr;
 };
 
-enum { FREE_WORDS = 7, FREE_BINS = FREE_WORDS * 64 };
+enum { FREE_WORDS = 7, FREE_BINS = FREE_WORDS * 64, FREE_FEW = 16 };
 
-struct free_set {
+struct free_bins {
     uint64_t used[FREE_WORDS]; /* bit b: bin b is not empty */
     struct free_node *bins[FREE_BINS];
 };
+
+struct free_set {
+    struct free_bins *table; /* NULL: `only` has all nodes */
+    struct free_node *only;
+    uint32_t few; /* insertions so far, until the table is made */
+};
+
+/* Frees the table of bins; the set is empty afterwards. */
+void free_set_fini(struct free_set *set);
 
 void free_set_insert(struct free_set *set, struct free_node *node);
 void free_set_remove(struct free_set *set, struct free_node *node);

@@ -230,7 +230,7 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
     if (whole > p->span && whole / p->unit > PAGES_AT_ONCE)
         return FRAG_OOM;
     FRAG_TRY(nodes_reserve(&p->nodes, 1));
-    s = calloc(1, sizeof(*s) + size / p->unit * sizeof(s->phys[0]));
+    s = calloc(1, sizeof(*s));
     if (!s)
         return FRAG_NOMEM;
     err = heap->mem->ops->va_reserve(heap->mem, size, &s->addr);
@@ -262,8 +262,8 @@ enum frag_err pages_span(struct frag_heap *heap, struct pages *p,
 
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr)
 {
-    assert(addr >= s->addr && addr - s->addr < s->size);
-    return &s->phys[(addr - s->addr) / p->unit];
+    assert(addr >= s->addr && (addr - s->addr) / p->unit < s->phys.known);
+    return &s->phys.page[(addr - s->addr) / p->unit];
 }
 
 void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
@@ -273,7 +273,7 @@ void pages_set(const struct pages *p, struct page_span *s, frag_addr addr,
     const struct page_chunk c = {(uint32_t)first, (uint32_t)(first + count)};
 
     for (uint64_t i = c.first; i < c.end; i++) {
-        s->phys[i] = phys;
+        s->phys.page[i] = phys;
         if (s->chunks)
             s->chunks[i] = c;
     }
@@ -283,24 +283,26 @@ static void free_span(struct frag_heap *heap, struct pages *p,
                       struct page_span *s)
 {
     const struct frag_backend_ops *ops = heap->mem->ops;
-    const uint64_t count = s->size / p->unit;
+    const uint64_t count = s->phys.known;
+    const frag_phys *phys = s->phys.page;
 
     for (uint64_t i = 0; i < count; i++) {
         uint64_t first = i;
 
-        while (i < count && s->phys[i])
+        while (i < count && phys[i])
             i++;
         if (i > first)
             ops->unmap(heap->mem, s->addr + first * p->unit,
                        (i - first) * p->unit);
         for (; first < i; first = pages_chunk(s, first).end)
-            if (s->phys[first] != FRAG_GUEST)
-                ops->phys_release(heap->mem, s->phys[first],
+            if (phys[first] != FRAG_GUEST)
+                ops->phys_release(heap->mem, phys[first],
                                   (pages_chunk(s, first).end - first) *
                                       p->unit);
     }
     ops->va_free(heap->mem, s->addr, s->size);
     free(s->chunks);
+    phys_fini(&s->phys);
     free(s);
 }
 
@@ -315,6 +317,7 @@ void pages_fini(struct frag_heap *heap, struct pages *p)
     pages_release(heap, p);
     free(p->spare);
     p->spare = NULL;
+    free_set_fini(&p->held);
     nodes_release(&p->nodes);
 }
 
@@ -392,6 +395,8 @@ static enum frag_err map_pages(struct frag_heap *heap, struct pages *p,
     enum frag_err err = pages_ready(p);
     frag_size done = 0;
 
+    if (err == FRAG_OK)
+        err = phys_reserve(&s->phys, (addr + size - s->addr) / p->unit);
     while (done < size && err == FRAG_OK) {
         struct spare_chunk c;
 
@@ -500,8 +505,8 @@ bool pages_strip(struct frag_heap *heap, struct pages *p, struct page_tile *t,
         return false;
     for (uint64_t i = first, end; i < all.end; i = end) {
         end = pages_chunk(s, i).end;
-        pages_spare(p, s->phys[i], end - i);
-        memset(&s->phys[i], 0, (end - i) * sizeof(s->phys[i]));
+        pages_spare(p, s->phys.page[i], end - i);
+        memset(&s->phys.page[i], 0, (end - i) * sizeof(s->phys.page[i]));
     }
     pages_retag(p, t, s->addr + first * p->unit, size, TILE_BARE);
     return true;

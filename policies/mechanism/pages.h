@@ -34,6 +34,7 @@
 
 #include "policies/mechanism/free_set.h"
 #include "policies/mechanism/nodes.h"
+#include "policies/mechanism/phys_table.h"
 #include "policies/policy.h"
 
 enum tile_state { TILE_USED, TILE_HELD, TILE_BARE, TILE_LOST };
@@ -85,9 +86,9 @@ struct page_span {
     frag_addr addr;
     frag_size size; /* bytes, a multiple of the page size */
     struct page_tile ends;
+    struct phys_table phys;    /* of each page; 0: no memory; or FRAG_GUEST */
     struct page_chunk *chunks; /* the chunk of each mapped page; NULL: every
                                   page is a chunk of its own */
-    frag_phys phys[];          /* of each page; 0: no memory; or FRAG_GUEST */
 };
 
 struct pages {
@@ -186,7 +187,8 @@ enum frag_err pages_place(struct frag_heap *heap, struct pages *p,
 enum frag_err pages_apart(struct frag_heap *heap, struct pages *p,
                           frag_size size, struct spot *out) FRAG_MUST_CHECK;
 
-/* The entry of phys[] for the page at an address of the span. */
+/* The entry of `phys` for the page at an address of the span; the page has
+ * memory, or pages_fill maps it. */
 frag_phys *pages_at(const struct pages *p, struct page_span *s, frag_addr addr);
 
 /* Records that `count` pages from an address of the span are one chunk of this

@@ -42,7 +42,7 @@ static const char *check_chunk(const struct page_span *s, uint64_t page)
         return NULL;
     next = pages_chunk(s, page + 1);
     CHECK(next.first == c.first && next.end == c.end &&
-              s->phys[page + 1] == s->phys[page],
+              phys_of(&s->phys, page + 1) == phys_of(&s->phys, page),
           "two pages of a chunk differ in their chunk or memory");
     return NULL;
 }
@@ -56,11 +56,13 @@ static const char *check_memory(struct seen *seen, const struct page_tile *t)
     CHECK(t->state != TILE_BARE || (low % unit == 0 && end % unit == 0),
           "a bare tile is not whole pages");
     for (uint64_t i = low / unit; i * unit < end; i++) {
-        CHECK_ALL(check_page(t, s->phys[i]));
-        if (s->phys[i])
+        const frag_phys phys = phys_of(&s->phys, i);
+
+        CHECK_ALL(check_page(t, phys));
+        if (phys)
             CHECK_ALL(check_chunk(s, i));
         if (i * unit >= low) /* else the tile below has counted the page */
-            seen->pages += s->phys[i] && !is_guest(s->phys[i]);
+            seen->pages += phys && !is_guest(phys);
     }
     return NULL;
 }

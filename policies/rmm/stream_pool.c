@@ -41,8 +41,11 @@ void stream_pool_close(struct frag_heap *heap, struct stream_pool *pool)
         pool->segments = s->next;
         free(s);
     }
-    for (size_t i = 0; i < pool->list_count; i++)
+    for (size_t i = 0; i < pool->list_count; i++) {
+        if (pool->lists[i])
+            free_set_fini(pool->lists[i]);
         free(pool->lists[i]);
+    }
     free(pool->lists);
     nodes_release(&pool->nodes);
 }

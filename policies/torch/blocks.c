@@ -161,8 +161,10 @@ enum frag_err torch_make_space(struct torch *t, frag_pool pool, bool is_small,
 
 void torch_blocks_fini(struct torch *t)
 {
-    for (uint32_t i = 0; i < t->space_count; i++)
+    for (uint32_t i = 0; i < t->space_count; i++) {
+        free_set_fini(&t->spaces[i]->free);
         free(t->spaces[i]);
+    }
     free(t->spaces);
     for (uint32_t i = 0; i < t->pool_count; i++) {
         free(t->pools[i].space[TORCH_LARGE]);

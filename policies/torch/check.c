@@ -55,7 +55,7 @@ static const char *check_pages(const struct torch_block *b,
     CHECK(b->mapped || (low % page == 0 && end % page == 0),
           "a hole is not whole pages");
     for (uint64_t i = low / page; i * page < end; i++)
-        CHECK(b->mapped == (r->pages[i] != 0),
+        CHECK(b->mapped == (phys_of(&r->pages, i) != 0),
               "the pages of a block are not those that have memory");
     return NULL;
 }

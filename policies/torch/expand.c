@@ -40,18 +40,13 @@ static frag_size reservation_size(const struct frag_heap *heap, frag_size page)
     return frag_round_up(total + total / 8, page);
 }
 
-static struct torch_reservation *new_reservation(frag_size size, frag_size page)
+static struct torch_reservation *new_reservation(frag_size size)
 {
     struct torch_reservation *r = calloc(1, sizeof(*r));
 
-    if (!r)
-        return NULL;
-    r->size = size;
-    r->pages = calloc(size / page, sizeof(*r->pages));
-    if (r->pages)
-        return r;
-    free(r);
-    return NULL;
+    if (r)
+        r->size = size;
+    return r;
 }
 
 /* Adds a reservation to its space, and returns its only block, a hole. */
@@ -77,14 +72,13 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
 {
     struct torch *t = heap->state;
     const frag_size size = reservation_size(heap, space->page);
-    struct torch_reservation *r = new_reservation(size, space->page);
+    struct torch_reservation *r = new_reservation(size);
     enum frag_err err;
 
     if (!r)
         return FRAG_NOMEM;
     err = heap->mem->ops->va_reserve(heap->mem, size, &r->addr);
     if (err != FRAG_OK) {
-        free(r->pages);
         free(r);
         return err;
     }
@@ -99,7 +93,7 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
 static void release_page(struct frag_heap *heap, struct torch_reservation *r,
                          frag_size page, frag_size at)
 {
-    frag_phys *phys = &r->pages[at / page];
+    frag_phys *phys = &r->pages.page[at / page];
 
     if (*phys == TORCH_HELD ||
         heap->mem->ops->phys_release(heap->mem, *phys, page) == FRAG_OK)
@@ -114,10 +108,10 @@ static bool return_range(struct frag_heap *heap, struct torch_reservation *r,
 {
     bool empty = true;
 
-    for (frag_size at = 0; at < r->size; at += page) {
-        if (r->pages[at / page])
-            release_page(heap, r, page, at);
-        empty = empty && !r->pages[at / page];
+    for (uint64_t i = 0; i < r->pages.known; i++) {
+        if (r->pages.page[i])
+            release_page(heap, r, page, i * page);
+        empty = empty && !r->pages.page[i];
     }
     return empty &&
            heap->mem->ops->va_free(heap->mem, r->addr, r->size) == FRAG_OK;
@@ -131,7 +125,7 @@ static void forget_reservation(struct torch_space *space,
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
-    free(r->pages);
+    phys_fini(&r->pages);
     free(r);
 }
 
@@ -152,18 +146,20 @@ static enum frag_err map_pages(struct frag_heap *heap,
 {
     const struct frag_backend_ops *ops = heap->mem->ops;
     frag_size created, mapped = from;
-    enum frag_err err = FRAG_OK;
+    enum frag_err err = phys_reserve(&r->pages, to / page);
+    frag_phys *pages = r->pages.page;
 
+    if (err != FRAG_OK)
+        return err;
     for (created = from; created < to; created += page) {
-        if (r->pages[created / page])
+        if (pages[created / page])
             continue; /* kept from a release that failed */
-        err = ops->phys_create(heap->mem, page, &r->pages[created / page]);
+        err = ops->phys_create(heap->mem, page, &pages[created / page]);
         if (err != FRAG_OK)
             break;
     }
     for (; err == FRAG_OK && mapped < to; mapped += page) {
-        err = ops->map(heap->mem, r->addr + mapped, page,
-                       r->pages[mapped / page]);
+        err = ops->map(heap->mem, r->addr + mapped, page, pages[mapped / page]);
         if (err != FRAG_OK)
             break;
     }
@@ -319,9 +315,9 @@ void torch_expand_fini(struct frag_heap *heap, struct torch_space *space)
     while (space->reservations) {
         struct torch_reservation *r = space->reservations;
 
-        for (frag_size at = 0; at < r->size; at += space->page)
-            if (r->pages[at / space->page])
-                unmap_page(heap, r, space->page, at);
+        for (uint64_t i = 0; i < r->pages.known; i++)
+            if (r->pages.page[i])
+                unmap_page(heap, r, space->page, i * space->page);
         return_range(heap, r, space->page);
         forget_reservation(space, r);
     }
@@ -351,7 +347,7 @@ static enum frag_err adopt_reservation(struct torch *t,
     while (r && r->addr != held->reservation)
         r = r->next;
     if (!r) {
-        r = new_reservation(held->reservation_size, space->page);
+        r = new_reservation(held->reservation_size);
         if (!r)
             return FRAG_NOMEM;
         r->addr = held->reservation;
@@ -390,6 +386,8 @@ enum frag_err torch_expand_adopt(struct torch *t, struct torch_space *space,
         return FRAG_UNSUPPORTED;
     t->unmaps = true;
     FRAG_TRY(adopt_reservation(t, space, held, &r));
+    FRAG_TRY(phys_reserve(&r->pages,
+                          (held->addr - r->addr + held->size) / space->page));
     b = hole_at(space, held->addr);
     head = b ? held->addr - b->node.addr : 0;
     if (!b || b->node.size - head < held->size)
@@ -402,7 +400,7 @@ enum frag_err torch_expand_adopt(struct torch *t, struct torch_space *space,
         adopt_hole(space, torch_split_high(t, b, tail));
     b->mapped = true;
     for (frag_size at = 0; at < held->size; at += space->page)
-        r->pages[(held->addr - r->addr + at) / space->page] = TORCH_HELD;
+        r->pages.page[(held->addr - r->addr + at) / space->page] = TORCH_HELD;
     *out = b;
     return FRAG_OK;
 }

@@ -26,6 +26,7 @@
 
 #include "policies/mechanism/check.h"
 #include "policies/mechanism/free_set.h"
+#include "policies/mechanism/phys_table.h"
 #include "policies/torch/conf.h"
 #include "policies/torch/torch.h"
 
@@ -53,9 +54,9 @@ struct torch_block {
 struct torch_reservation {
     struct torch_reservation *next; /* the next one of the same space */
     frag_addr addr;
-    frag_size size;   /* whole pages */
-    frag_phys *pages; /* [size / page]: the memory of each page; 0: none;
-                         TORCH_HELD: adopted, its unmap frees the memory */
+    frag_size size;          /* whole pages */
+    struct phys_table pages; /* the memory of each page; 0: none; TORCH_HELD:
+                                adopted, its unmap frees the memory */
 };
 
 struct torch_space {

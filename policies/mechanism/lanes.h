@@ -1,0 +1,52 @@
+/* lanes.h - what a policy keeps for each stream of each pool, found by a hash
+ * table. An entry is added at the first use, so the memory depends on the
+ * streams and pools that a trace uses, and not on their numbers. The table does
+ * not own what it refers to.
+ *
+ * A zeroed struct lanes is empty.
+ */
+#ifndef FRAG_POLICIES_MECHANISM_LANES_H
+#define FRAG_POLICIES_MECHANISM_LANES_H
+
+#include "policies/policy.h"
+
+struct lane {
+    void *user; /* NULL: the entry is empty */
+    frag_pool pool;
+    frag_stream stream;
+};
+
+struct lanes {
+    struct lane *table; /* open addressing */
+    size_t mask;        /* entries - 1; the entries are a power of two */
+    size_t count;
+};
+
+static inline size_t lanes_hash(frag_pool pool, frag_stream stream)
+{
+    return (((size_t)pool << 16) + stream) * 0x9e3779b1u >> 3;
+}
+
+/* What was added for this stream and pool; NULL: nothing. */
+static inline void *lanes_find(const struct lanes *lanes, frag_pool pool,
+                               frag_stream stream)
+{
+    size_t i = lanes_hash(pool, stream);
+
+    if (!lanes->table)
+        return NULL;
+    for (;; i++) {
+        const struct lane *l = &lanes->table[i & lanes->mask];
+
+        if (!l->user || (l->pool == pool && l->stream == stream))
+            return l->user;
+    }
+}
+
+/* Adds `user`, not NULL, for a stream and pool that has none. NOMEM; then
+ * nothing changed. */
+enum frag_err lanes_add(struct lanes *lanes, frag_pool pool, frag_stream stream,
+                        void *user) FRAG_MUST_CHECK;
+void lanes_fini(struct lanes *lanes);
+
+#endif
