@@ -32,6 +32,7 @@ struct expandable_region {
 struct expandable {
     struct expandable_region *regions; /* the most recently used first */
     struct lanes lanes;                /* the regions by stream and pool */
+    bool may_shrink;                   /* false: no region can shrink */
     frag_size page, span;              /* the parameters */
 };
 
@@ -99,16 +100,24 @@ static struct expandable_region *region_of(struct frag_heap *heap,
     return r;
 }
 
-/* True if a region has a spare page or may have a whole free page. */
-static bool can_shrink(const struct expandable *s)
+/* True if the region has a spare page or may have a whole free page. */
+static bool can_shrink(const struct expandable_region *r)
 {
-    for (const struct expandable_region *r = s->regions; r; r = r->next) {
-        const struct free_node *n = free_set_last(&r->pages.held);
+    const struct free_node *n = free_set_last(&r->pages.held);
 
-        if (r->pages.spare_count || (n && n->size >= r->pages.unit))
-            return true;
-    }
-    return false;
+    return r->pages.spare_count || (n && n->size >= r->pages.unit);
+}
+
+/* True if a region can shrink. Without a change since the last search that
+ * found none, the regions are not searched again. */
+static bool any_can_shrink(struct expandable *s)
+{
+    const struct expandable_region *r = s->may_shrink ? s->regions : NULL;
+
+    while (r && !can_shrink(r))
+        r = r->next;
+    s->may_shrink = r != NULL;
+    return s->may_shrink;
 }
 
 /* Returns the whole free pages of all regions; true if any was returned. */
@@ -117,7 +126,7 @@ static bool return_pages(struct frag_heap *heap)
     struct expandable *s = heap->state;
     bool any = false;
 
-    if (!can_shrink(s) || heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
+    if (!any_can_shrink(s) || heap->mem->ops->synchronize(heap->mem) != FRAG_OK)
         return false;
     for (struct expandable_region *r = s->regions; r; r = r->next) {
         pages_strip_all(heap, &r->pages);
@@ -155,6 +164,7 @@ static enum frag_err alloc(struct frag_heap *heap,
 {
     const frag_size size = frag_round_up(req->size, FRAG_QUANTUM);
     struct expandable_region *r = region_of(heap, req);
+    struct expandable *s = heap->state;
     struct page_tile *t;
     frag_addr addr;
     enum frag_err err;
@@ -162,8 +172,10 @@ static enum frag_err alloc(struct frag_heap *heap,
     if (!r)
         return FRAG_NOMEM;
     err = find(heap, &r->pages, size, &t, &addr);
+    s->may_shrink = s->may_shrink || can_shrink(r);
     if (err == FRAG_OOM && return_pages(heap))
         err = find(heap, &r->pages, size, &t, &addr);
+    s->may_shrink = s->may_shrink || can_shrink(r);
     FRAG_TRY(err);
     FRAG_TRY(pages_ready(&r->pages));
     t = pages_retag(&r->pages, t, addr, size, TILE_USED);
@@ -173,8 +185,10 @@ static enum frag_err alloc(struct frag_heap *heap,
 
 static void free_block(struct frag_heap *heap, const struct frag_block *block)
 {
-    (void)heap;
+    struct expandable *s = heap->state;
+
     pages_free(block->node);
+    s->may_shrink = true;
 }
 
 static void trim(struct frag_heap *heap)

@@ -5,29 +5,27 @@
 #include <stdlib.h>
 
 enum {
-    SLAB_BYTES = 1 << 16,
+    SLAB_LEAST = 1 << 11, /* bytes; each slab is twice as large, up to: */
+    SLAB_MOST = 1 << 16,
     SLAB_HEAD = 64, /* the link, and room to align records to a cache line */
 };
 
-static size_t slab_room(const struct nodes *nodes)
-{
-    return (SLAB_BYTES - 2 * SLAB_HEAD) / nodes->size;
-}
-
 static bool add_slab(struct nodes *nodes)
 {
-    struct node *slab = malloc(SLAB_BYTES);
+    const size_t bytes = nodes->slab ? nodes->slab : SLAB_LEAST;
+    struct node *slab = malloc(bytes);
     char *first;
 
     if (!slab)
         return false;
+    nodes->slab = bytes < SLAB_MOST ? 2 * bytes : bytes;
     slab->next = nodes->slabs;
     nodes->slabs = slab;
 
     /* Put from the last to the first, so that records are taken in the order
      * of addresses. */
     first = (char *)slab + 2 * SLAB_HEAD - (uintptr_t)slab % SLAB_HEAD;
-    for (size_t i = slab_room(nodes); i-- > 0;)
+    for (size_t i = (bytes - 2 * SLAB_HEAD) / nodes->size; i-- > 0;)
         nodes_put(nodes, first + i * nodes->size);
     return true;
 }

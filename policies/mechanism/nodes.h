@@ -25,6 +25,7 @@ struct nodes {
     size_t count;       /* records on the free list */
     struct node *free;  /* the free list, last in, first out */
     struct node *slabs; /* all memory from malloc */
+    size_t slab;        /* bytes of the next slab; 0: the first one */
 };
 
 /* The slow path of nodes_reserve: allocates slabs. */

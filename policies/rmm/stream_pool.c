@@ -78,6 +78,43 @@ static enum frag_err ensure_list(struct stream_pool *pool, frag_stream stream)
     return pool->lists[stream] ? FRAG_OK : FRAG_NOMEM;
 }
 
+/* Sets or clears the bit of a stream after its list has changed. */
+static void mark(struct stream_pool *pool, size_t stream)
+{
+    uint64_t *word = &pool->filled[stream / 64];
+    uint64_t *above = &pool->words[stream / 64 / 64];
+
+    if (free_set_first(pool->lists[stream])) {
+        *word |= (uint64_t)1 << stream % 64;
+        *above |= (uint64_t)1 << stream / 64 % 64;
+        return;
+    }
+    *word &= ~((uint64_t)1 << stream % 64);
+    if (!*word)
+        *above &= ~((uint64_t)1 << stream / 64 % 64);
+}
+
+/* The first stream from `stream` up whose list is not empty; SIZE_MAX: none. */
+static size_t next_filled(const struct stream_pool *pool, size_t stream)
+{
+    size_t word = stream / 64, above;
+    uint64_t bits;
+
+    if (stream > UINT16_MAX)
+        return SIZE_MAX;
+    bits = pool->filled[word] & ~(uint64_t)0 << stream % 64;
+    if (bits)
+        return word * 64 + (size_t)__builtin_ctzll(bits);
+    above = ++word / 64;
+    bits = above < 16 ? pool->words[above] & ~(uint64_t)0 << word % 64 : 0;
+    while (!bits && ++above < 16)
+        bits = pool->words[above];
+    if (!bits)
+        return SIZE_MAX;
+    word = above * 64 + (size_t)__builtin_ctzll(bits);
+    return word * 64 + (size_t)__builtin_ctzll(pool->filled[word]);
+}
+
 /* Whether `a` is free and in the list of b's stream. */
 static bool mates(const struct pool_block *a, const struct pool_block *b)
 {
@@ -111,12 +148,13 @@ static void insert(struct stream_pool *pool, struct pool_block *b)
         b = below;
     }
     free_set_insert(list, &b->node);
+    mark(pool, b->stream);
 }
 
 /* Moves all blocks of a list into the stream's list, coalesced. */
-static void merge(struct stream_pool *pool, struct free_set *from,
-                  frag_stream stream)
+static void merge(struct stream_pool *pool, size_t other, frag_stream stream)
 {
+    struct free_set *from = pool->lists[other];
     struct free_node *n;
 
     while ((n = free_set_first(from))) {
@@ -124,6 +162,7 @@ static void merge(struct stream_pool *pool, struct free_set *from,
         ((struct pool_block *)n)->stream = stream;
         insert(pool, (struct pool_block *)n);
     }
+    mark(pool, other);
 }
 
 /* ---- growing ---- */
@@ -218,8 +257,10 @@ static struct pool_block *remove_best_fit(struct stream_pool *pool,
     struct free_set *list = pool->lists[stream];
     struct free_node *n = list ? free_set_fit(list, size) : NULL;
 
-    if (n)
+    if (n) {
         free_set_remove(list, n);
+        mark(pool, stream);
+    }
     return (struct pool_block *)n;
 }
 
@@ -230,13 +271,15 @@ static struct pool_block *alloc_from_others(struct stream_pool *pool,
 {
     struct pool_block *b = NULL;
 
-    for (size_t i = 0; !b && i < pool->list_count; i++)
+    for (size_t i = next_filled(pool, 0); !b && i != SIZE_MAX;
+         i = next_filled(pool, i + 1))
         if (i != stream)
             b = remove_best_fit(pool, i, size);
-    for (size_t i = 0; !b && i < pool->list_count; i++) {
-        if (i == stream || !pool->lists[i])
+    for (size_t i = next_filled(pool, 0); !b && i != SIZE_MAX;
+         i = next_filled(pool, i + 1)) {
+        if (i == stream)
             continue;
-        merge(pool, pool->lists[i], stream);
+        merge(pool, i, stream);
         b = remove_best_fit(pool, stream, size);
     }
     return b;
@@ -274,6 +317,7 @@ static void reclaim(struct frag_heap *heap, struct stream_pool *pool,
 
         *link = s->next;
         free_set_remove(pool->lists[b->stream], &b->node);
+        mark(pool, b->stream);
         nodes_put(&pool->nodes, b);
         pool->held -= s->size;
         heap->mem->ops->segment_free(heap->mem, s->addr, s->size);
@@ -313,6 +357,7 @@ static void split(struct stream_pool *pool, struct pool_block *b,
     b->above = rest;
     b->node.size = size;
     free_set_insert(pool->lists[b->stream], &rest->node);
+    mark(pool, b->stream);
 }
 
 enum frag_err stream_pool_alloc(struct frag_heap *heap,
@@ -403,6 +448,10 @@ const char *stream_pool_check(const struct frag_heap *heap)
     for (size_t i = 0; i < pool->list_count; i++)
         if (pool->lists[i])
             CHECK_ALL(free_set_check(pool->lists[i], pool->lists[i], &kept));
+    for (size_t i = 0; i < pool->list_count; i++)
+        CHECK((pool->filled[i / 64] >> i % 64 & 1) ==
+                  (pool->lists[i] && free_set_first(pool->lists[i])),
+              "`filled` is not the streams with a free block");
     CHECK(met_are_equal(&free, &kept),
           "the lists are not the free blocks of their streams");
     CHECK(held == pool->held, "`held` is not the bytes of all segments");

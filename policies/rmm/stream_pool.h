@@ -59,7 +59,9 @@ struct stream_pool {
     struct pool_segment *segments; /* the newest first */
     struct free_set **lists;       /* by stream; NULL: no request of it yet */
     size_t list_count;
-    struct nodes nodes; /* records of blocks */
+    uint64_t filled[1 << 10]; /* bit s: the list of stream s is not empty */
+    uint64_t words[1 << 4];   /* bit w: filled[w] is not 0 */
+    struct nodes nodes;       /* records of blocks */
 };
 
 /* The rows of the pool's parameters; the pool is `member` of `state`. */
