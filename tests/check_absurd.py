@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""check_absurd.py: every policy on requests that no device can serve, and on
-capacities that no device has. The memory of the host must not grow with a
-number in the input: each run has a limit of memory and of processor time, and
-ends with a result (a simulated out-of-memory is one) or with a refusal.
+"""check_absurd.py: every policy on requests that no device can serve, on
+capacities that no device has, and on as many streams as a trace can have. The
+memory of the host must not grow with a number in the input: each run has a
+limit of memory and of processor time, and ends with a result (a simulated
+out-of-memory is one) or with a refusal.
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
 import json
@@ -22,6 +23,10 @@ CODES = {0, 2, 3}  # a result, wrong use, a malformed input: not "no memory"
 SIZES = (2**62, 64 << 40, 1 << 40)
 CAPACITIES = ("inf", "1TiB", "4EiB")
 EXTRA = ("torch:expandable_segments:True",)
+# A trace of one small block for each stream, freed at once. plan_online has a
+# whole allocator for each stream, which searches all of them after a refusal.
+STREAMS, BUSY = 20000, {"plan_online": 4}
+STREAMS_KIB, STREAMS_SECONDS = SLACK * (100 << 10), SLACK * 2
 
 
 def usage(words):
@@ -66,6 +71,21 @@ def main():
                         print(f"{policy}, {size} bytes, {capacity}: exit code "
                               f"{code}, {kib} KiB, {seconds:.1f} s: "
                               f"{words[:200]!r}")
+        path = os.path.join(folder, "streams.csv")
+        with open(path, "w", encoding="ascii") as out:
+            out.write("op,id,bytes,stream\n" + "".join(
+                f"alloc,{i},1000,{i}\nfree,{i},,{i}\n"
+                for i in range(STREAMS)))
+        for policy in policies:
+            code, kib, seconds, words = usage(
+                [FRAGSIM, "replay", "-q", path, "-p", policy])
+            runs += 1
+            more = BUSY.get(policy, 1)
+            if code or kib > more * STREAMS_KIB or \
+                    seconds > more * STREAMS_SECONDS:
+                faults += 1
+                print(f"{policy}, {STREAMS} streams: exit code {code}, {kib} "
+                      f"KiB, {seconds:.1f} s: {words[:200]!r}")
     print(f"{len(policies)} policies, {runs} runs, at most {worst[0] >> 10} "
           f"MiB and {worst[1]:.2f} s, {faults} faults")
     return 1 if faults else 0

@@ -81,10 +81,11 @@ static void a_tile_whose_memory_is_not_right_is_found(void **state)
            "a bare tile is not whole pages");
     DAMAGE(tile_of('d')->state, TILE_HELD, check(),
            "two neighbours are both held, both bare or both lost");
-    DAMAGE(s->phys[1], 0, check(), "a page without memory is used or held");
-    DAMAGE(s->phys[1], FRAG_GUEST, check(),
+    DAMAGE(s->phys.page[1], 0, check(),
+           "a page without memory is used or held");
+    DAMAGE(s->phys.page[1], FRAG_GUEST, check(),
            "a guest page has more than used and lost tiles");
-    DAMAGE(s->phys[100], 1, check(), "a bare page has memory");
+    DAMAGE(s->phys.page[100], 1, check(), "a bare page has memory");
     DAMAGE(held->state, TILE_LOST, check(),
            "a lost or lent tile is not in a guest page");
     DAMAGE(b->state, TILE_HELD, check(), "the held set is not the held tiles");

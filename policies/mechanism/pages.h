@@ -300,7 +300,8 @@ const char *pages_check(const struct pages *p);
         .offset = offsetof(state, member), .init = "64GiB", .min = 0x1p21,   \
         .max = 0x1p44,                                                       \
         .help = "bytes of address space reserved at once; a larger request " \
-                "reserves its own",                                          \
+                "reserves its own; one of more than 524288 pages is out of " \
+                "memory, also on a device of unlimited capacity",            \
     }
 
 #endif

@@ -47,6 +47,7 @@
  */
 #include <stdlib.h>
 
+#include "policies/mechanism/lanes.h"
 #include "policies/mechanism/nodes.h"
 #include "policies/mechanism/segments.h"
 #include "policies/plan/step.h"
@@ -55,9 +56,7 @@ enum { PATIENCE = 4 }; /* successive periods of little use that drop a plan */
 
 /* One stream of one pool. */
 struct online_lane {
-    struct online_lane *next;
-    frag_stream stream;
-    frag_pool pool;
+    struct online_lane *prev, *next;
     struct frag_heap rest; /* serves the requests that are not planned */
     struct history history;
     uint64_t sure;    /* requests that a repetition must last */
@@ -85,6 +84,7 @@ struct online {
     uint64_t effort, sure;     /* parameters */
     uint32_t rest;             /* parameter: index of the choice */
     struct online_lane *lanes; /* the most recently used first */
+    struct lanes table;        /* the lanes by stream and pool */
     struct nodes owners;
 };
 
@@ -220,7 +220,7 @@ static enum frag_err open_lane(struct frag_heap *heap,
 {
     static const struct frag_policy *const kinds[] = {
         &frag_policy_remap, &frag_policy_expandable, &frag_policy_best_fit};
-    const struct online *s = heap->state;
+    struct online *s = heap->state;
     struct online_lane *lane = calloc(1, sizeof(*lane));
     enum frag_err err;
 
@@ -231,11 +231,22 @@ static enum frag_err open_lane(struct frag_heap *heap,
         free(lane);
         return err;
     }
-    lane->stream = req->stream;
-    lane->pool = req->pool;
+    err = lanes_add(&s->table, req->pool, req->stream, lane);
+    if (err != FRAG_OK) {
+        frag_heap_close(&lane->rest);
+        free(lane);
+        return err;
+    }
     lane->sure = s->sure;
     *out = lane;
     return FRAG_OK;
+}
+
+static void unlink_lane(struct online *s, struct online_lane *lane)
+{
+    *(lane->prev ? &lane->prev->next : &s->lanes) = lane->next;
+    if (lane->next)
+        lane->next->prev = lane->prev;
 }
 
 /* Finds the lane of a stream and pool or opens it, and moves it to the front.
@@ -245,17 +256,16 @@ static enum frag_err find_lane(struct frag_heap *heap,
                                struct online_lane **out)
 {
     struct online *s = heap->state;
-    struct online_lane **link = &s->lanes, *lane;
+    struct online_lane *lane = lanes_find(&s->table, req->pool, req->stream);
 
-    while (*link &&
-           ((*link)->stream != req->stream || (*link)->pool != req->pool))
-        link = &(*link)->next;
-    lane = *link;
-    if (lane)
-        *link = lane->next;
-    else
+    if (!lane)
         FRAG_TRY(open_lane(heap, req, &lane));
+    else
+        unlink_lane(s, lane);
+    lane->prev = NULL;
     lane->next = s->lanes;
+    if (lane->next)
+        lane->next->prev = lane;
     s->lanes = lane;
     *out = lane;
     return FRAG_OK;
@@ -383,6 +393,7 @@ static void fini(struct frag_heap *heap)
         frag_heap_close(&lane->rest);
         free(lane);
     }
+    lanes_fini(&s->table);
     nodes_release(&s->owners);
 }
 
