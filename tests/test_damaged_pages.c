@@ -85,6 +85,7 @@ static void a_tile_whose_memory_is_not_right_is_found(void **state)
            "a page without memory is used or held");
     DAMAGE(s->phys.page[1], FRAG_GUEST, check(),
            "a guest page has more than used and lost tiles");
+    assert_int_equal(phys_reserve(&s->phys, 101), FRAG_OK);
     DAMAGE(s->phys.page[100], 1, check(), "a bare page has memory");
     DAMAGE(held->state, TILE_LOST, check(),
            "a lost or lent tile is not in a guest page");

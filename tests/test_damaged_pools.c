@@ -207,6 +207,8 @@ static void blocks_of_a_pool_that_are_not_right_are_found(void **state)
     DAMAGE(p->lists[1], NULL, check_pool(),
            "a block is of a stream without a list");
     DAMAGE(p->held, 0, check_pool(), "`held` is not the bytes of all segments");
+    DAMAGE(p->filled[0], p->filled[0] ^ 2, check_pool(),
+           "`filled` is not the streams with a free block");
     DAMAGE(p->nodes.count, 0, check_pool(),
            "the free list has not `count` records");
     p->lists[0] = p->lists[1];

@@ -133,9 +133,12 @@ static enum frag_err show(struct frag_heap *heap, struct pages *p,
                           struct page_tile **near, frag_addr at,
                           const struct page_tile *hole, struct host host)
 {
+    struct page_span *s = (*near)->span;
+
+    FRAG_TRY(phys_reserve(&s->phys, (at + host.size - s->addr) / p->unit));
     FRAG_TRY(heap->mem->ops->map(heap->mem, at, host.size,
                                  *pages_at(p, hole->span, host.addr)));
-    pages_set(p, (*near)->span, at, FRAG_GUEST, host.size / p->unit);
+    pages_set(p, s, at, FRAG_GUEST, host.size / p->unit);
     *near = pages_retag(p, tile_at(*near, at), at, host.size, TILE_LOST);
     return FRAG_OK;
 }

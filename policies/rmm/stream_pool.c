@@ -448,12 +448,12 @@ const char *stream_pool_check(const struct frag_heap *heap)
     for (size_t i = 0; i < pool->list_count; i++)
         if (pool->lists[i])
             CHECK_ALL(free_set_check(pool->lists[i], pool->lists[i], &kept));
+    CHECK(met_are_equal(&free, &kept),
+          "the lists are not the free blocks of their streams");
     for (size_t i = 0; i < pool->list_count; i++)
         CHECK((pool->filled[i / 64] >> i % 64 & 1) ==
                   (pool->lists[i] && free_set_first(pool->lists[i])),
               "`filled` is not the streams with a free block");
-    CHECK(met_are_equal(&free, &kept),
-          "the lists are not the free blocks of their streams");
     CHECK(held == pool->held, "`held` is not the bytes of all segments");
     return nodes_check(&pool->nodes);
 }
