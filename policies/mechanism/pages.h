@@ -32,9 +32,9 @@
 #ifndef FRAG_POLICIES_MECHANISM_PAGES_H
 #define FRAG_POLICIES_MECHANISM_PAGES_H
 
-#include "policies/device/phys_table.h"
 #include "policies/mechanism/free_set.h"
 #include "policies/mechanism/nodes.h"
+#include "policies/mechanism/phys_table.h"
 #include "policies/policy.h"
 
 enum tile_state { TILE_USED, TILE_HELD, TILE_BARE, TILE_LOST };

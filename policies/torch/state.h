@@ -24,7 +24,7 @@
 #ifndef FRAG_POLICIES_TORCH_STATE_H
 #define FRAG_POLICIES_TORCH_STATE_H
 
-#include "policies/device/phys_table.h"
+#include "policies/mechanism/phys_table.h"
 #include "policies/mechanism/check.h"
 #include "policies/mechanism/free_set.h"
 #include "policies/torch/conf.h"

@@ -4,8 +4,8 @@
  *
  * A zeroed struct phys_table is empty: no page has memory.
  */
-#ifndef FRAG_POLICIES_DEVICE_PHYS_TABLE_H
-#define FRAG_POLICIES_DEVICE_PHYS_TABLE_H
+#ifndef FRAG_POLICIES_MECHANISM_PHYS_TABLE_H
+#define FRAG_POLICIES_MECHANISM_PHYS_TABLE_H
 
 #include <stdlib.h>
 #include <string.h>
