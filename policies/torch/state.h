@@ -24,9 +24,9 @@
 #ifndef FRAG_POLICIES_TORCH_STATE_H
 #define FRAG_POLICIES_TORCH_STATE_H
 
-#include "policies/mechanism/phys_table.h"
 #include "policies/mechanism/check.h"
 #include "policies/mechanism/free_set.h"
+#include "policies/mechanism/phys_table.h"
 #include "policies/torch/conf.h"
 #include "policies/torch/torch.h"
 
