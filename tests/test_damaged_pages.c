@@ -141,7 +141,7 @@ static void a_chunk_that_is_not_one_is_found(void **state)
            "two pages of a chunk differ in their chunk or memory");
     DAMAGE(chunks[4].first, 1, check(),
            "two pages of a chunk differ in their chunk or memory");
-    DAMAGE(tile_of('a')->span->phys[4], 1234, check(),
+    DAMAGE(tile_of('a')->span->phys.page[4], 1234, check(),
            "two pages of a chunk differ in their chunk or memory");
     DAMAGE(p->spare_count, 1, check(),
            "`spare_count` is not the pages of the spare chunks");

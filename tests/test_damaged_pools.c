@@ -174,11 +174,9 @@ static void ages_of_cuda_async_that_are_not_right_are_found(void **state)
     assert_string_equal(check_async(), "the list has not all holes of streams");
     a->newer = c;
     p->newest = c;
-    p->streams->partial.bins[0] = &a->node;
-    p->streams->partial.used[0] = 1;
+    p->streams->partial.only = &a->node;
     assert_string_equal(check_async(), "a stream's hole has no memory");
-    p->streams->partial.used[0] = 0;
-    p->streams->partial.bins[0] = NULL;
+    p->streams->partial.only = NULL;
     canvas_close(&canvas);
 }
 
