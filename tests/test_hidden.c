@@ -70,6 +70,8 @@ static const struct picture {
      {{0}}, 3, 0},
     {"two segments at one address explain nothing",
      {{8, 20}, {8, 20}}, {{0}}, 1, 1},
+    {"an address beyond the end of all addresses explains nothing",
+     {{8, 20}, {1 << 26, 32}}, {{0}}, 1, 1},
     /* clang-format on */
 };
 
