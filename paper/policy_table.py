@@ -37,9 +37,12 @@ READING = """
 the floor: both for memory, `plan` also for driver calls. Policies that may move
 blocks or remap pages come next. They pay with driver calls and a few copies
 (`remap`), or with many copies (`compact`); `plan_online` is `remap` with a plan
-for requests that recur in each step. The driver's own pool (`cuda_async`) and
-PyTorch's expandable segments also remap. They are the best that a running
-program can switch on. Among the policies that only place blocks, best fit and
+for requests that recur in each step. PyTorch's expandable segments also remap,
+and reserve least of what a running program can switch on. `cuda_async` is the
+driver's own pool, which remaps too, in a program that never synchronizes its
+idle device. A program that synchronizes often reserves less, and one that runs
+far ahead of its device reserves other amounts (`allocators.md`). Among the
+policies that only place blocks, best fit and
 its relatives (`best_fit`, `torch`, `tlsf`, `cupy`) are close to each other.
 `vma` needs less memory because it splits large blocks and releases empty ones.
 Size classes that never merge (`slab`, `size_class`) and a fit that uses up the
