@@ -1183,6 +1183,35 @@ static void an_empty_trace_is_an_empty_run(void **state)
     frag_arena_close(mem);
 }
 
+static void a_series_does_not_change_the_summary(void **state)
+{
+    static const uint64_t points[] = {0, 1, 7, 199, EVENTS};
+    enum { RUNS = sizeof(points) / sizeof(*points) };
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct script *s = new_script(seed);
+        struct frag_summary first = {0};
+
+        for (int i = 0; i < RUNS; i++) {
+            struct frag_backend *mem = device(12 * MIB);
+            struct frag_replay spec = {.trace = &s->trace,
+                                       .policy = &toy,
+                                       .mem = mem,
+                                       .points = points[i]};
+            struct frag_run run = replay(&spec);
+
+            run.summary.ns_per_event = 0;
+            if (i)
+                assert_memory_equal(&run.summary, &first, sizeof(first));
+            memcpy(&first, &run.summary, sizeof(first));
+            frag_run_free(&run);
+            frag_arena_close(mem);
+        }
+        free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1191,6 +1220,7 @@ int main(void)
         cmocka_unit_test(numbers_agree_with_sizes_that_are_no_quanta),
         cmocka_unit_test(what_follows_a_peak_does_not_change_it),
         cmocka_unit_test(a_watched_run_and_a_bare_one_give_the_same_numbers),
+        cmocka_unit_test(a_series_does_not_change_the_summary),
         cmocka_unit_test(moved_blocks_are_followed),
         cmocka_unit_test(an_oom_is_kept_skipped_with_its_free_and_counted),
         cmocka_unit_test(

@@ -25,14 +25,15 @@ static void sum_ratios(const struct run *r, struct frag_summary *s)
 
     s->fragmentation_ratio = waste(s->peak_allocated, s->peak_reserved);
     s->fragmentation_at_peak = waste(r->allocated_at_peak, s->peak_reserved);
-    s->fragmentation_mean = share(t->fragmentation_sum, (double)s->events);
+    s->fragmentation_mean = share(tally_fragmentation(t), (double)s->events);
     s->internal_at_peak =
         waste(s->at_peak.requested, s->at_peak.requested + s->at_peak.rounding);
     s->overhead = share((double)s->peak_reserved, (double)s->peak_requested);
     s->gap_to_bound =
         s->lower_bound ? (double)s->peak_reserved / (double)s->lower_bound - 1
                        : 0;
-    s->overhead_average = share(t->reserved_area, t->requested_area);
+    s->overhead_average =
+        share(tally_double(t->reserved_area), tally_double(t->requested_area));
     s->overhead_at_live_peak =
         share((double)t->reserved_at_live_peak, (double)t->peak_requested);
     s->overhead_at_held_peak =

@@ -15,6 +15,40 @@ static void lower_to(frag_size *least, frag_size x)
         *least = x;
 }
 
+static void add(struct tally_sum *sum, uint64_t x)
+{
+    sum->low += x & UINT32_MAX;
+    sum->high += (x >> 32) + (sum->low >> 32);
+    sum->low &= UINT32_MAX;
+}
+
+double tally_double(struct tally_sum sum)
+{
+    return (double)sum.high * 0x1p32 + (double)sum.low;
+}
+
+double tally_fragmentation(const struct tally *t)
+{
+    if (!t->held)
+        return t->fragmentation_sum;
+    return t->fragmentation_sum + (double)t->held_events -
+           tally_double(t->held_allocated) / (double)t->held;
+}
+
+/* Divides only when `reserved' has changed, so that the sum of the quotients
+ * does not depend on the windows. */
+static void add_held(struct tally *t, uint64_t events)
+{
+    if (t->reserved != t->held) {
+        t->fragmentation_sum = tally_fragmentation(t);
+        t->held = t->reserved;
+        t->held_events = 0;
+        t->held_allocated = (struct tally_sum){0};
+    }
+    t->held_events += events;
+    add(&t->held_allocated, t->allocated_sum);
+}
+
 static void start_window(struct tally *t, uint64_t event)
 {
     t->from = event;
@@ -61,9 +95,9 @@ static void fold_point(const struct tally *t, struct frag_point *p)
 
 void tally_fold(struct tally *t, uint64_t event)
 {
-    double events = (double)(event - t->from);
+    const uint64_t events = event - t->from;
 
-    if (event == t->from)
+    if (!events)
         return;
     if (t->requested_max > t->peak_requested) {
         t->peak_requested = t->requested_max;
@@ -72,11 +106,9 @@ void tally_fold(struct tally *t, uint64_t event)
     raise_to(&t->peak_allocated, t->allocated_max);
     raise_to(&t->peak_active, t->allocated_max + t->pending);
     raise_to(&t->peak_split, t->split_max);
-    if (t->reserved)
-        t->fragmentation_sum +=
-            events - (double)t->allocated_sum / (double)t->reserved;
-    t->reserved_area += events * (double)t->reserved;
-    t->requested_area += (double)t->requested_sum;
+    add_held(t, events);
+    add(&t->reserved_area, events * t->reserved);
+    add(&t->requested_area, t->requested_sum);
     if (t->point)
         fold_point(t, t->point);
     start_window(t, event);

@@ -22,6 +22,12 @@
 
 #include "sim/meter/meter.h"
 
+/* A sum of 64-bit numbers, high * 2^32 + low, with low below 2^32. It is exact,
+ * so it does not depend on the windows in which it was summed. */
+struct tally_sum {
+    uint64_t high, low;
+};
+
 struct tally {
     frag_size requested, allocated, split, quanta, refused;
     frag_size quanta_mark; /* a larger `quanta' is a new peak or demand */
@@ -36,7 +42,12 @@ struct tally {
     frag_size peak_requested, peak_allocated, peak_active, peak_split;
     frag_size peak_quanta, demand; /* of quanta, and of quanta + refused */
     frag_size reserved_at_live_peak;
-    double fragmentation_sum, reserved_area, requested_area;
+    struct tally_sum reserved_area, requested_area; /* bytes times events */
+    /* Since `reserved' changed last: it is `held' over `held_events' events. */
+    frag_size held;
+    uint64_t held_events;
+    struct tally_sum held_allocated; /* bytes times events */
+    double fragmentation_sum;        /* over the events before */
     struct frag_point *point; /* the current bucket; NULL: none is open */
 };
 
@@ -53,6 +64,10 @@ void tally_adopt(struct tally *t, uint64_t event);
 void tally_raise(struct tally *t);
 /* Ends the window before `event`, with which the next window starts. */
 void tally_fold(struct tally *t, uint64_t event);
+/* The sum of the fragmentation after each event. The caller has called
+ * tally_fold. */
+double tally_fragmentation(const struct tally *t);
+double tally_double(struct tally_sum sum);
 /* Starts a bucket of the series at `event`. The caller has called
  * tally_fold(event). */
 void tally_point(struct tally *t, struct frag_point *point, uint64_t event,
