@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "sim/validate/stats_file.h"
+
 static enum frag_err treat(const struct trace_reading *reading,
                            struct frag_trace *t, struct frag_error *e)
 {
@@ -43,13 +45,29 @@ static enum frag_err edit(const struct trace_reading *reading,
     return FRAG_OK;
 }
 
+/* The limit of the recorded process, or 0. A file that does not hold counters
+ * states no limit. */
+static frag_size limit_of(const struct trace_reading *reading, const char *path)
+{
+    const char *none = reading->ignores_file ? "none" : NULL;
+    struct frag_stats_file *file = NULL;
+    struct frag_error ignored;
+    frag_size limit = reading->limit;
+
+    if (!limit && frag_stats_file_of(none, path, &file, &ignored) == FRAG_OK &&
+        file)
+        limit = frag_stats_file_limit(file);
+    frag_stats_file_close(file);
+    return limit;
+}
+
 enum frag_err
 reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),
              void *user, struct frag_trace **out, struct frag_error *e)
 {
     const struct frag_read_options options = {
-        .limit = reading->limit, .progress = progress, .user = user};
+        .limit = limit_of(reading, path), .progress = progress, .user = user};
     enum frag_err err = FRAG_OK;
     struct frag_trace *t;
 

@@ -15,7 +15,10 @@ enum reading_kind {
 
 struct trace_reading {
     enum reading_kind kind;
-    frag_size limit; /* as in struct frag_read_options */
+    frag_size limit;   /* as in struct frag_read_options; 0: that of the file of
+                          counters beside the trace (frag_stats_file_limit), and
+                          not known without such a file */
+    bool ignores_file; /* the file of counters is not read */
     struct frag_completion_options completion;
     const struct frag_edits *edits; /* borrowed; NULL: none */
 };

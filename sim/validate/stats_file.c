@@ -160,6 +160,13 @@ frag_size frag_stats_file_total(const struct frag_stats_file *file)
     return number_of(member(file->root, "total_memory"));
 }
 
+frag_size frag_stats_file_limit(const struct frag_stats_file *file)
+{
+    const frag_size cap = frag_stats_file_cap(file);
+
+    return cap ? cap : FRAG_UNLIMITED;
+}
+
 bool frag_stats_file_get(const struct frag_stats_file *file, uint32_t device,
                          const char *name, uint64_t *value)
 {

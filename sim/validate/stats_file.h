@@ -29,6 +29,9 @@ void frag_stats_file_close(struct frag_stats_file *file); /* NULL is allowed */
 frag_size frag_stats_file_cap(const struct frag_stats_file *file);
 frag_size frag_stats_file_total(const struct frag_stats_file *file);
 
+/* The memory limit of the process: `cap', or FRAG_UNLIMITED without it. */
+frag_size frag_stats_file_limit(const struct frag_stats_file *file);
+
 /* Sets *value to a counter of a device, named as in memory_stats. False if the
  * file has no such counter. */
 bool frag_stats_file_get(const struct frag_stats_file *file, uint32_t device,

@@ -229,9 +229,9 @@ static struct judge judge_of(const struct frag_build *b,
     struct judge j = {&b->settings, FRAG_UNLIMITED, FRAG_UNLIMITED};
     double start = b->settings.gc_threshold * (double)limit;
 
-    if (limit)
+    if (limit && limit != FRAG_UNLIMITED)
         j.limit = limit;
-    else if (d->ooms)
+    else if (d->ooms) /* without a limit, the memory of the device ended */
         j.limit = highest_held(d);
     if (limit && limit != FRAG_UNLIMITED && start > 0 && start < 0x1p63)
         j.gc_start = (frag_size)start;

@@ -195,7 +195,8 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     const struct inputs in = {
         .paths = paths,
         .device = w->values->device,
-        .reading = {READING_RECORDED, .limit = w->options.limit},
+        .reading = {READING_RECORDED, .limit = w->options.limit,
+                    .ignores_file = true},
         .says_notes = !w->values->common.quiet,
         .progress = &w->progress,
     };

@@ -157,16 +157,14 @@ static enum frag_err find_limits(struct work *w, struct frag_error *e)
 {
     const struct values *v = w->values;
     struct frag_stats_file *stats;
-    frag_size cap;
 
     w->limit = v->limit;
     w->total = v->total;
     FRAG_TRY(frag_stats_file_of(v->stats, v->common.args.items[0], &stats, e));
     if (!stats)
         return FRAG_OK;
-    cap = frag_stats_file_cap(stats);
     if (!w->limit)
-        w->limit = cap ? cap : FRAG_UNLIMITED;
+        w->limit = frag_stats_file_limit(stats);
     if (!w->total)
         w->total = frag_stats_file_total(stats);
     frag_stats_file_close(stats);
@@ -188,8 +186,8 @@ static enum frag_err summarize(struct work *w, struct frag_error *e)
                                    &w->capacity_count, e));
     FRAG_TRY(cell_settings_read(&cell, &w->settings, e));
     FRAG_TRY(find_limits(w, e));
-    inputs.reading =
-        (struct trace_reading){READING_RECORDED, .limit = w->limit};
+    inputs.reading = (struct trace_reading){READING_RECORDED, .limit = w->limit,
+                                            .ignores_file = true};
     return inputs_each(&inputs, visit, w, e);
 }
 

@@ -32,8 +32,6 @@ struct setting {
 static enum frag_err settle(const struct values *v, const char *path,
                             struct setting *s, struct frag_error *e)
 {
-    frag_size cap;
-
     *s = (struct setting){.limit = v->limit, .total = v->total};
     FRAG_TRY(frag_stats_file_of(v->stats, path, &s->stats, e));
     if (!s->total && s->stats)
@@ -41,10 +39,8 @@ static enum frag_err settle(const struct values *v, const char *path,
     if (v->fraction > 0)
         s->limit = (frag_size)(v->fraction *
                                (double)(s->total ? s->total : FRAG_H200_TOTAL));
-    if (!s->limit && s->stats) {
-        cap = frag_stats_file_cap(s->stats);
-        s->limit = cap ? cap : FRAG_UNLIMITED;
-    }
+    if (!s->limit && s->stats)
+        s->limit = frag_stats_file_limit(s->stats);
     return FRAG_OK;
 }
 
@@ -366,7 +362,8 @@ static enum frag_err judge(struct work *w, const struct setting *s,
 static enum frag_err judge_trace(struct work *w, const char *path,
                                  const struct setting *s, struct frag_error *e)
 {
-    const struct trace_reading raw = {READING_RAW, .limit = s->limit};
+    const struct trace_reading raw = {READING_RAW, .limit = s->limit,
+                                      .ignores_file = true};
     enum frag_err err = FRAG_OK;
     struct frag_trace *t;
 
