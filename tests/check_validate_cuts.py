@@ -19,6 +19,7 @@ import json
 import lzma
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -134,8 +135,9 @@ def check_limit(folder, name):
     note = " ".join(row["notes"])
     expect(row["exact"] and row["limit_source"] == "inferred", f"exact: {row}")
     expect("--limit states the exact limit" in note, f"--limit in {note}")
-    least, most = [int(word) for word in note.split("it lay between ")[1].split()
-                   if word.isdigit()][:2]
+    expect(not any("limit is not known" in n for n in row["notes"]), row["notes"])
+    least, most = [int(size) for size in re.findall(
+        r"\((\d+) bytes\)", note.split("it lay between ")[1])][:2]
     expect(least <= row["limit_bytes"] <= most and least <= cap <= most,
            f"{name}: {least} to {most} to hold {cap} and {row['limit_bytes']}")
     row = validate("--limit", str(cap))
@@ -157,7 +159,7 @@ def check_device(folder, name):
     row = validate()
     expect(row["limit_source"] == "device" and row["limit_bytes"] == cap,
            f"{name}: the limit {cap} of the device: {row}")
-    expect(f"together {cap} bytes" in " ".join(row["notes"]), f"{row['notes']}")
+    expect(f"({cap} bytes)" in " ".join(row["notes"]), f"{row['notes']}")
     expect(row["exact"], f"{name}: exact: {row}")
 
 

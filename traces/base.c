@@ -2,6 +2,7 @@
 #include "traces/base.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -128,5 +129,14 @@ const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT])
     char number[FRAG_SIZE_TEXT];
     snprintf(number, sizeof(number), "%s", text);
     snprintf(text, FRAG_SIZE_TEXT, "%.20s %s", number, names[k]);
+    return text;
+}
+
+const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT])
+{
+    char rounded[FRAG_SIZE_TEXT];
+
+    snprintf(text, FRAG_EXACT_TEXT, "%s (%" PRIu64 " bytes)",
+             frag_size_format(size, rounded), size);
     return text;
 }

@@ -115,6 +115,12 @@ enum { FRAG_SIZE_TEXT = 32 }; /* enough for every formatted size */
  * "1.25 GiB" or "512 B", or "unlimited" for FRAG_UNLIMITED. Returns text. */
 const char *frag_size_format(frag_size size, char text[FRAG_SIZE_TEXT]);
 
+enum { FRAG_EXACT_TEXT = FRAG_SIZE_TEXT + 32 };
+
+/* Writes size to text in IEC units and in bytes, for example
+ * "1.25 GiB (1342177280 bytes)". Returns text. */
+const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT]);
+
 FRAG_END_DECLS
 
 #endif

@@ -236,6 +236,11 @@ struct frag_trace {
     void *owner; /* the storage of the arrays; private to traces/ */
 };
 
+/* A note of the reader of a snapshot with OOMs whose limit is not known has
+ * these words. A reader that finds the limit otherwise replaces the note. */
+#define FRAG_PEAK_AS_LIMIT \
+    "the memory limit is not known; the peak of the reserved bytes"
+
 struct frag_read_options {
     /* The memory limit of the recorded allocator in bytes; FRAG_UNLIMITED if it
      * had no limit, 0 if the limit is not known. The reader uses it to

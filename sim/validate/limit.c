@@ -153,43 +153,54 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings)
     return l;
 }
 
-static void note_device(const struct frag_recorded_limit *l,
+static void note_device(const struct frag_recorded_limit *l, const char *peak,
                         char text[FRAG_LIMIT_TEXT])
 {
     const frag_size sum = l->held + l->device_free;
+    char held[FRAG_EXACT_TEXT], room[FRAG_EXACT_TEXT], both[FRAG_EXACT_TEXT];
     int used = snprintf(text, FRAG_LIMIT_TEXT,
-                        "the memory limit is taken from an oom entry: %" PRIu64
-                        " bytes were reserved and the device had %" PRIu64
-                        " bytes free, together %" PRIu64 " bytes",
-                        l->held, l->device_free, sum);
+                        "the memory limit is taken from an oom entry: %s were "
+                        "reserved and the device had %s free, together %s",
+                        frag_size_exact(l->held, held),
+                        frag_size_exact(l->device_free, room),
+                        frag_size_exact(sum, both));
 
     if (l->limit != sum)
-        snprintf(
+        used += snprintf(
             text + used, (size_t)(FRAG_LIMIT_TEXT - used),
-            "; other events contradict this sum, so the nearest limit that "
-            "explains them all, %" PRIu64
-            " bytes, is used; --limit states another one",
-            l->limit);
+            "; other events contradict this sum, so the nearest limit "
+            "that explains them all, %s, is used; --limit states another "
+            "one",
+            frag_size_exact(l->limit, both));
+    snprintf(text + used, (size_t)(FRAG_LIMIT_TEXT - used),
+             "; the reader uses the peak of the reserved bytes, %s, to "
+             "distinguish empty_cache calls from retries",
+             peak);
 }
 
 void frag_recorded_limit_note(const struct frag_recorded_limit *l,
                               char text[FRAG_LIMIT_TEXT])
 {
+    char least[FRAG_EXACT_TEXT], most[FRAG_EXACT_TEXT], used[FRAG_EXACT_TEXT];
+
     text[0] = '\0';
+    frag_size_exact(l->least, least);
     if (l->source == FRAG_LIMIT_DEVICE)
-        note_device(l, text);
+        note_device(l, least, text);
     if (l->source == FRAG_LIMIT_INFERRED)
         snprintf(text, FRAG_LIMIT_TEXT,
                  "the process had a memory limit that no snapshot records; the "
-                 "oom entries show that it lay between %" PRIu64 " and %" PRIu64
-                 " bytes, and the middle, %" PRIu64
-                 " bytes, is used; --limit states the exact limit",
-                 l->least, l->most, l->limit);
+                 "oom entries show that it lay between the peak of the "
+                 "reserved bytes, %s, and %s; the replay uses the middle, %s, "
+                 "and the reader uses the peak to distinguish empty_cache "
+                 "calls from retries; --limit states the exact limit",
+                 least, frag_size_exact(l->most, most),
+                 frag_size_exact(l->limit, used));
     if (l->source == FRAG_LIMIT_CONTRADICTED)
         snprintf(text, FRAG_LIMIT_TEXT,
                  "no constant memory limit explains the oom entries: a request "
-                 "failed that needed %" PRIu64 " bytes in all, but %" PRIu64
-                 " bytes were reserved at the peak; the replay has no limit; "
-                 "--limit states one",
-                 l->most + 1, l->least);
+                 "failed that needed %s in all, but %s were reserved at the "
+                 "peak, which the reader uses to distinguish empty_cache calls "
+                 "from retries; the replay has no limit; --limit states one",
+                 frag_size_exact(l->most + 1, most), least);
 }

@@ -51,7 +51,7 @@ frag_recorded_limit(const struct frag_device_trace *d, const char *settings);
 
 /* Writes a sentence about a limit that the snapshot does not record, or "" if
  * there is nothing to say. */
-enum { FRAG_LIMIT_TEXT = 400 };
+enum { FRAG_LIMIT_TEXT = 640 };
 void frag_recorded_limit_note(const struct frag_recorded_limit *l,
                               char text[FRAG_LIMIT_TEXT]);
 

@@ -46,6 +46,9 @@ struct frag_compared {
     uint64_t recorded, replayed;
     bool determined; /* false: the trace does not determine this counter (see
                         compare_stat in end.c), so a difference is ignored */
+    bool is_lower_bound; /* a total or a peak since the process began, of a
+                            recording that began later: the recorded value is
+                            at least the replayed one */
 };
 
 /* A difference between the recording and the replay. */

@@ -252,6 +252,8 @@ static enum frag_err note_inference(struct frag_build *b,
                                     const struct device_build *d,
                                     frag_size limit, uint64_t explained)
 {
+    char peak[FRAG_EXACT_TEXT];
+
     if (d->flush_count > explained)
         FRAG_TRY(frag_build_note(
             b,
@@ -267,12 +269,11 @@ static enum frag_err note_inference(struct frag_build *b,
             "known; if there was one, some empty_cache calls "
             "may be retries of allocations",
             d->device);
-    return frag_build_note(
-        b,
-        "device %" PRIu32 ": the memory limit is not known; the peak "
-        "of the reserved bytes, %" PRIu64 ", is used instead to distinguish "
-        "empty_cache calls from retries",
-        d->device, highest_held(d));
+    return frag_build_note(b,
+                           "device %" PRIu32 ": " FRAG_PEAK_AS_LIMIT
+                           ", %s, is used instead to distinguish empty_cache "
+                           "calls from retries",
+                           d->device, frag_size_exact(highest_held(d), peak));
 }
 
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,

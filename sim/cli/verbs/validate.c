@@ -95,6 +95,7 @@ static void json_stats(struct frag_json *j, const struct frag_validation *r)
         frag_json_number(j, "recorded", c->recorded);
         frag_json_number(j, "replayed", c->replayed);
         frag_json_bool(j, "determined", c->determined);
+        frag_json_bool(j, "is_lower_bound", c->is_lower_bound);
         frag_json_end(j);
     }
     frag_json_end(j);
@@ -117,7 +118,7 @@ static void json_divergence(struct frag_json *j, const char *key,
 
 /* What the comparison of a device rests on, besides the notes of the reader. */
 struct remarks {
-    char texts[4][RELEASE_NOTE + 32];
+    char texts[5][RELEASE_NOTE + 32];
     size_t count;
 };
 
@@ -157,6 +158,25 @@ static void add_hidden(struct remarks *m, uint32_t device,
     add_remark(m, device, text);
 }
 
+/* Counters that began before the recording did. */
+static void add_lower_bounds(struct remarks *m, uint32_t device,
+                             const struct frag_validation *r)
+{
+    char text[FRAG_LIMIT_TEXT];
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < r->stat_count; i++)
+        count += r->stats[i].is_lower_bound;
+    if (!count)
+        return;
+    snprintf(text, sizeof(text),
+             "%" PRIu64 " counters are totals and peaks since the process "
+             "began, and the recording began later: the replayed values are "
+             "lower bounds of them, and are not compared otherwise",
+             count);
+    add_remark(m, device, text);
+}
+
 static struct remarks remarks_of(const struct frag_device_trace *d,
                                  const struct frag_validation *r,
                                  const char *release,
@@ -168,6 +188,7 @@ static struct remarks remarks_of(const struct frag_device_trace *d,
     add_remark(&m, d->device, release);
     frag_recorded_limit_note(&r->limit, limit);
     add_remark(&m, d->device, limit);
+    add_lower_bounds(&m, d->device, r);
     if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
         add_remark(&m, d->device, why_no_evidence(d));
     if (hidden)
@@ -175,13 +196,28 @@ static struct remarks remarks_of(const struct frag_device_trace *d,
     return m;
 }
 
+/* Whether a remark replaces this note of the reader. */
+static bool is_replaced(const char *note, bool is_limit_known)
+{
+    return !is_limit_known && strstr(note, FRAG_PEAK_AS_LIMIT);
+}
+
+static void say_notes(const char *path, const struct frag_trace *t,
+                      bool is_limit_known)
+{
+    for (uint32_t i = 0; i < t->note_count; i++)
+        if (!is_replaced(t->notes[i], is_limit_known))
+            printable_line(stderr, "%s: %s", path, t->notes[i]);
+}
+
 static void json_notes(struct frag_json *j, const struct frag_trace *t,
-                       const struct remarks *m)
+                       bool is_limit_known, const struct remarks *m)
 {
     frag_json_line(j, 3);
     frag_json_array(j, "notes");
     for (uint32_t i = 0; i < t->note_count; i++)
-        frag_json_text(j, NULL, t->notes[i]);
+        if (!is_replaced(t->notes[i], is_limit_known))
+            frag_json_text(j, NULL, t->notes[i]);
     for (size_t i = 0; i < m->count; i++)
         frag_json_text(j, NULL, m->texts[i]);
     frag_json_end(j);
@@ -209,7 +245,7 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
     json_stats(j, r);
     json_divergence(j, "first_divergence", &r->first);
     json_divergence(j, "cause", &r->cause);
-    json_notes(j, t, m);
+    json_notes(j, t, r->limit.source == FRAG_LIMIT_GIVEN, m);
     frag_json_end(j);
 }
 
@@ -369,7 +405,7 @@ static enum frag_err judge_trace(struct work *w, const char *path,
 
     FRAG_TRY(input_open(path, &raw, &w->progress, &t, e));
     if (!w->values->common.quiet)
-        input_say_notes(path, t);
+        say_notes(path, t, s->limit);
     for (uint32_t i = 0; err == FRAG_OK && i < t->device_count; i++)
         err = judge(w, s, t, &t->devices[i], e);
     frag_trace_close(t);
