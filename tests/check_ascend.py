@@ -139,6 +139,14 @@ def check_answers(file):
     answer, = rows("tune", file, "--no-hold-out", "--evaluations", "0")
     assert answer["cases"][0]["default"]["peak_reserved_bytes"] == peak, answer
     assert "padding" not in answer["chosen"]["settings"], answer["chosen"]
+    said = run("tune", "-q", file, "--no-hold-out", "--evaluations", "0").stdout
+    assert "PYTORCH_NPU_ALLOC_CONF" in said, said
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in said, said
+    run("triage", "-q", file, "-c", str(peak), "-o", "page.html")
+    with open("page.html", encoding="utf-8") as page:
+        said = page.read()
+    assert "PYTORCH_NPU_ALLOC_CONF=" in said, said
+    assert "export PYTORCH_CUDA_ALLOC_CONF" not in said, said
     effect = json.loads(run("conf", "-q", "expandable_segments:False",
                             "--trace", file, "--json", "-").stdout)
     assert f'"peak_reserved_bytes": {peak}' in json.dumps(effect), effect

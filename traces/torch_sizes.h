@@ -123,4 +123,13 @@ static inline frag_size torch_padding_of(const char *settings)
     return padding <= TORCH_PADDING_MOST ? padding : 0;
 }
 
+/* The environment variable that the allocator with such settings reads: that of
+ * torch_npu if they have a padding, else that of PyTorch for CUDA. Source:
+ * torch_npu/csrc/core/npu/NPUAllocatorConfig.cpp of Ascend/pytorch. */
+static inline const char *torch_variable_of(const char *settings)
+{
+    return torch_padding_of(settings) ? "PYTORCH_NPU_ALLOC_CONF"
+                                      : "PYTORCH_CUDA_ALLOC_CONF";
+}
+
 #endif

@@ -16,6 +16,7 @@
 #include "sim/cli/review/publish.h"
 #include "sim/cli/scratch.h"
 #include "traces/name.h"
+#include "traces/torch_sizes.h"
 
 struct values {
     struct common common;
@@ -368,22 +369,25 @@ static void put_change(const struct triage *t, const char *text, int code,
     const char *steps =
         is_completed(t->trace) ? " and of steps like the recorded ones" : "";
     char size[FRAG_SIZE_TEXT];
+    const char *variable = torch_variable_of(t->trace->settings);
+    const char *setting;
+    char line[64];
     size_t length;
-    const char *setting =
-        line_after(text, "export PYTORCH_CUDA_ALLOC_CONF=", &length);
 
+    snprintf(line, sizeof(line), "export %s=", variable);
+    setting = line_after(text, line, &length);
     frag_size_format(t->values->capacity, size);
     if (length && default_survives(text))
         fprintf(out,
                 "PyTorch's default settings survive at %s, by the replay of "
-                "what was recorded%s; with PYTORCH_CUDA_ALLOC_CONF=%.*s the "
-                "job reserves less.",
-                size, steps, (int)length, setting);
+                "what was recorded%s; with %s=%.*s the job reserves "
+                "less.",
+                size, steps, variable, (int)length, setting);
     else if (length)
         fprintf(out,
-                "With PYTORCH_CUDA_ALLOC_CONF=%.*s it survives at %s, by the "
-                "replay of what was recorded%s.",
-                (int)length, setting, size, steps);
+                "With %s=%.*s it survives at %s, by the replay of what was "
+                "recorded%s.",
+                variable, (int)length, setting, size, steps);
     else if (code == EXIT_DONE)
         fprintf(out, "PyTorch's default settings survive at %s.", size);
     else if (code == EXIT_NO) {

@@ -8,6 +8,7 @@
 
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
+#include "traces/torch_sizes.h"
 
 static const char *size_text(frag_size size, char text[FRAG_SIZE_TEXT])
 {
@@ -298,6 +299,13 @@ static void print_search(const struct tune_answer *a, FILE *out)
     print_choice(a, out);
 }
 
+/* The variable of the library that recorded the first trace. */
+static const char *variable_of(const struct tune_search *s)
+{
+    return torch_variable_of(s->case_count ? s->cases[0].trace->settings
+                                           : NULL);
+}
+
 void tune_print(const struct tune_answer *a, FILE *out)
 {
     for (size_t i = 0; i < a->search->case_count; i++)
@@ -307,9 +315,9 @@ void tune_print(const struct tune_answer *a, FILE *out)
     if (!a->impossible_count)
         print_search(a, out);
     if (a->chosen && *a->chosen->text)
-        fprintf(out, "export PYTORCH_CUDA_ALLOC_CONF='%s'\n", a->chosen->text);
+        fprintf(out, "export %s='%s'\n", variable_of(a->search),
+                a->chosen->text);
     else if (a->chosen)
-        fputs("unset PYTORCH_CUDA_ALLOC_CONF # PyTorch's default is the "
-              "answer\n",
-              out);
+        fprintf(out, "unset %s # PyTorch's default is the answer\n",
+                variable_of(a->search));
 }

@@ -7,6 +7,7 @@
 #include "policies/policy.h"
 #include "sim/cli/review/html.h"
 #include "sim/cli/review/page.h"
+#include "traces/torch_sizes.h"
 
 static void put_policy(FILE *out, const struct standing *s)
 {
@@ -109,7 +110,7 @@ static void say_choice(FILE *out, const struct review *r)
 
 static void say_export(FILE *out, const struct standing *s)
 {
-    fputs("<pre>export PYTORCH_CUDA_ALLOC_CONF='", out);
+    fprintf(out, "<pre>export %s='", torch_variable_of(s->first->params));
     html_text(out, review_setting(s));
     fputs("'</pre>\n", out);
 }
