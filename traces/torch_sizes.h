@@ -124,8 +124,8 @@ static inline frag_size torch_padding_of(const char *settings)
 }
 
 /* The environment variable that the allocator with such settings reads: that of
- * torch_npu if they have a padding, else that of PyTorch for CUDA. Source:
- * torch_npu/csrc/core/npu/NPUAllocatorConfig.cpp of Ascend/pytorch. */
+ * torch_npu if they have a padding, else that of PyTorch for CUDA. Source: the
+ * scripts of vllm-ascend set this variable for torch_npu. */
 static inline const char *torch_variable_of(const char *settings)
 {
     return torch_padding_of(settings) ? "PYTORCH_NPU_ALLOC_CONF"

@@ -29,3 +29,12 @@ void export_notes_free(struct export_notes *n)
     free(n->items);
     *n = (struct export_notes){0};
 }
+
+const char *export_start_note(const struct frag_device_trace *d)
+{
+    return d->recorded.start.segment_count
+               ? "the run starts from the blocks that were live before the "
+                 "recording, not from the recorded segments, so its numbers "
+                 "can differ from those of `fragsim replay'"
+               : NULL;
+}

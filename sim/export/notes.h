@@ -3,7 +3,7 @@
 #ifndef FRAG_SIM_EXPORT_NOTES_H
 #define FRAG_SIM_EXPORT_NOTES_H
 
-#include "traces/base.h"
+#include "traces/trace.h"
 
 /* A growing list; zeroed it is empty. */
 struct export_notes {
@@ -15,5 +15,11 @@ struct export_notes {
 enum frag_err export_note(struct export_notes *n, const char *format, ...)
     FRAG_PRINTF(2, 3);
 void export_notes_free(struct export_notes *n);
+
+/* The sentence about how a run with a tap (tap.h) of this device starts; NULL
+ * if nothing was held before the first event. Such a run allocates the live
+ * blocks first, also with a policy that `fragsim replay' starts from the
+ * recorded segments. */
+const char *export_start_note(const struct frag_device_trace *d);
 
 #endif

@@ -7,6 +7,10 @@
  * undefined, it prints a message on stderr and ends the process with 86. It
  * does the same if memory is still held at the end.
  *
+ * Each segment has a range of addresses of its own, the next one usually below
+ * the last. A driver puts small segments side by side, upwards, so a policy that
+ * takes the lowest of equal blocks can choose another one here.
+ *
  *   FAKE_CUDA_MEMORY=N        MiB of the device, default 8192
  *   FAKE_CUDA_NAME=TEXT       name of the device, default fake
  *   FAKE_CUDA_FAIL_AT=K       the K-th call that can fail does fail (from 1)

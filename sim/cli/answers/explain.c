@@ -113,6 +113,9 @@ static enum frag_err draw_map(const struct values *v, const struct explain *x,
     view.policy = &policy;
     err = draw_view(v, x, &view, e);
     policy_choice_free(&policy);
+    progress_clear(progress);
+    if (err == FRAG_OK && !v->common.quiet)
+        input_say_start(x->trace->path, x->device);
     return err;
 }
 

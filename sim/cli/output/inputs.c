@@ -1,12 +1,14 @@
 /* inputs.c - opens traces with a progress bar and visits their devices. */
 #include "sim/cli/output/inputs.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policies/policy.h"
 #include "sim/cli/cli.h"
+#include "sim/export/notes.h"
 #include "traces/import/missing.h"
 #include "traces/name.h"
 #include "traces/printable.h"
@@ -66,6 +68,15 @@ enum frag_err input_open(const char *path, const struct trace_reading *reading,
     err = reading_open(reading, path, progress_tick, progress, out, e);
     progress_clear(progress);
     return err;
+}
+
+void input_say_start(const char *path, const struct frag_device_trace *d)
+{
+    const char *note = export_start_note(d);
+
+    if (note)
+        printable_line(stderr, "%s: device %" PRIu32 ": the figure: %s", path,
+                       d->device, note);
 }
 
 void input_say_notes(const char *path, const struct frag_trace *t)

@@ -17,6 +17,8 @@ enum frag_err input_open(const char *path, const struct trace_reading *reading,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Prints the trace's notes, the assumptions of its reader, to stderr. */
+/* Prints how a figure of the device starts (export_start_note) to stderr. */
+void input_say_start(const char *path, const struct frag_device_trace *d);
 void input_say_notes(const char *path, const struct frag_trace *t);
 
 /* Prints the notes of cells to stderr, each distinct one once. */

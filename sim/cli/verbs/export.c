@@ -53,16 +53,12 @@ static enum frag_err set_capacity(struct plan *p, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* A run that is exported starts from the live blocks, also with a policy that
- * `fragsim replay' starts from the recorded segments. */
 static enum frag_err note_start(struct plan *p)
 {
-    if (!p->job.policy_count || !p->job.device->recorded.start.segment_count)
-        return FRAG_OK;
-    return export_note(&p->notes,
-                       "the run starts from the blocks that were live before "
-                       "the recording, not from the recorded segments, so its "
-                       "numbers can differ from those of `fragsim replay'");
+    const char *note = export_start_note(p->job.device);
+
+    return p->job.policy_count && note ? export_note(&p->notes, "%s", note)
+                                       : FRAG_OK;
 }
 
 static enum frag_err convert(struct plan *p, const struct frag_trace *t,

@@ -118,6 +118,9 @@ static enum frag_err view_trace(const struct figure *f, const struct values *v,
                             &view->capacity, e);
     if (err == FRAG_OK)
         err = draw_view(f, v, t, view, e);
+    progress_clear(view->progress);
+    if (err == FRAG_OK && !v->common.quiet)
+        input_say_start(t->path, view->device);
     policy_choice_free(&policy);
     return err;
 }
