@@ -37,10 +37,10 @@ FRAG_BEGIN_DECLS
  * program that reads the earlier layout would read wrong values.
  * Since 2.2 texts have a fixed length and everything has a checksum, because
  * libhdf5 1.10 crashes or loops on damaged texts of variable length.
- * JSON 1.2 adds `cell_notes' beside `results', and `notes' of rows hold those of
- * the run; `is_lower_bound' of the `stats' of validate.
- * frag_results_load reads the files of version 2, and of version 1, in which
- * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
+ * JSON 1.2 adds `cell_notes' beside `results', and `notes' of rows hold those
+ * of the run; `is_lower_bound' of the `stats' of validate. frag_results_load
+ * reads the files of version 2, and of version 1, in which capacity_bytes and
+ * first_oom_event are signed numbers and -1 is none. */
 #define FRAG_RESULTS_SCHEMA "2.2"
 #define FRAG_JSON_SCHEMA    "1.2"
 

@@ -8,8 +8,8 @@
  * does the same if memory is still held at the end.
  *
  * Each segment has a range of addresses of its own, the next one usually below
- * the last. A driver puts small segments side by side, upwards, so a policy that
- * takes the lowest of equal blocks can choose another one here.
+ * the last. A driver puts small segments side by side, upwards, so a policy
+ * that takes the lowest of equal blocks can choose another one here.
  *
  *   FAKE_CUDA_MEMORY=N        MiB of the device, default 8192
  *   FAKE_CUDA_NAME=TEXT       name of the device, default fake
