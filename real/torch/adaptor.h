@@ -9,6 +9,9 @@
  *                     all
  *   FRAGSIM_OUTPUT    result file, written at exit; %p is the process id
  *   FRAGSIM_REPLACE   1: overwrite an existing result file
+ *   FRAGSIM_STARTED   set by `fragsim run`: when the run began, in seconds. A
+ *                     process does not overwrite a result file that is newer:
+ *                     another process of the run wrote it
  *
  * Every function may be called from any thread. If a stream gets memory that
  * another stream freed, it waits for the work of that other stream first

@@ -132,7 +132,7 @@ def _install() -> None:
     install.restype = ctypes.c_char_p
     words = install().decode()
     if words:
-        raise RuntimeError(f"fragsim: {words}")
+        raise RuntimeError(words)
 
 
 # ---- the pluggable allocator ----
@@ -163,19 +163,44 @@ def _use_pluggable() -> None:
 
 # ---- what a program calls ----
 
+def _select(policy: str | None) -> None:
+    """Makes the library read its settings, and compares the policy."""
+    before = os.environ.get("FRAGSIM_POLICY")
+    if policy is not None:
+        os.environ["FRAGSIM_POLICY"] = policy
+        # The library reads the environment of the C runtime, as os.environ
+        # does when it is written.
+    words = ctypes.create_string_buffer(1024)  # FRAG_TORCH_WORDS
+    _library.frag_torch_policy.restype = ctypes.c_char_p
+    running = _library.frag_torch_policy(words)
+    if running is None:
+        raise RuntimeError(os.fsdecode(words.value))
+    running = os.fsdecode(running)
+    if policy is None or running == policy:
+        return
+    if before is None:
+        del os.environ["FRAGSIM_POLICY"]
+    else:
+        os.environ["FRAGSIM_POLICY"] = before
+    raise RuntimeError(f"fragsim_torch.use({policy!r}) comes too late: this "
+                       f"process runs on the policy {running!r} already")
+
+
 def use(policy: str | None = None, pluggable: bool = False) -> str:
     """Serves all of the program's requests by the policy from here on.
 
     policy: as FRAGSIM_POLICY; None leaves the environment as it is. Blocks that
     PyTorch allocated before stay where they are. Returns "class" or
-    "pluggable": the way that is used. A second call changes nothing.
+    "pluggable": the way that is used. A second call changes nothing, and
+    raises RuntimeError if it names another policy.
     """
+    if not torch.version.cuda:
+        raise RuntimeError(f"PyTorch {torch.__version__} was built without "
+                           "CUDA, so it has no GPU memory that a policy could "
+                           "serve")
+    _select(policy)
     if _used:
         return _used[0]
-    if policy is not None:
-        os.environ["FRAGSIM_POLICY"] = policy
-        # The library reads the environment of the C runtime, as os.environ
-        # does when it is written.
     way = "pluggable"
     if not pluggable:
         try:

@@ -3,9 +3,12 @@
 #include "real/torch/service.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +23,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct settings settings;
 static struct device *devices[FRAG_TORCH_DEVICES];
 static struct frag_torch_listener listener;
-static pid_t owner; /* a forked child has no device and writes no results */
+static pid_t reader; /* the process that read the settings */
+static pid_t owner;  /* the process that opened the first device; a child that
+                      * it forks has no device and writes no results */
 static int64_t started;
 
 /* ---- at exit ---- */
@@ -68,27 +73,63 @@ static enum frag_err write_results(struct frag_error *e)
     return err;
 }
 
+/* Lets only one process at a time choose the name of its results and write
+ * them. A file system without locks is no error: %p in the name separates the
+ * processes there too. Returns the open folder, or -1. */
+static int hold_folder(void)
+{
+    char path[sizeof(settings.output)];
+    int folder;
+
+    snprintf(path, sizeof(path), "%s", settings.output);
+    folder = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        (void)flock(folder, LOCK_EX);
+    return folder;
+}
+
 /* The driver may be unloaded by now, so this function releases no memory: the
  * driver does that. */
 static void at_exit(void)
 {
     struct frag_error e = {""};
+    int folder;
 
     if (getpid() != owner || !settings.output[0])
         return;
     pthread_mutex_lock(&lock);
+    folder = hold_folder();
+    settings_keep_results(&settings);
     if (write_results(&e) != FRAG_OK)
         printable_line(stderr, "fragsim: %s", e.text);
+    if (folder >= 0)
+        close(folder);
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- devices; the lock is held in these functions ---- */
 
+/* A process that was forked before any device was used reads the settings
+ * again, because the name of its results may have its number. */
 static enum frag_err start(struct frag_error *e)
 {
-    if (owner)
+    if (owner || reader == getpid())
         return FRAG_OK;
     FRAG_TRY(settings_read(&settings, e));
+    reader = getpid();
+    return FRAG_OK;
+}
+
+/* Makes this process the one that has devices and writes results. */
+static enum frag_err own(struct frag_error *e)
+{
+    FRAG_TRY(start(e));
+    if (owner == getpid())
+        return FRAG_OK;
+    if (owner)
+        return frag_fail(e, FRAG_DEVICE,
+                         "this process was forked from one that uses the GPU; "
+                         "start it by spawn");
     owner = getpid();
     started = time(NULL);
     atexit(at_exit);
@@ -101,14 +142,10 @@ static enum frag_err device_at(int ordinal, struct device **out,
     if (ordinal < 0 || ordinal >= FRAG_TORCH_DEVICES)
         return frag_fail(e, FRAG_INVALID,
                          "PyTorch passed a device number outside 0 to 63");
-    FRAG_TRY(start(e));
-    if (owner != getpid())
-        return frag_fail(e, FRAG_DEVICE,
-                         "this process was forked from one that uses the GPU; "
-                         "start it by spawn");
+    FRAG_TRY(own(e));
     if (!devices[ordinal])
-        FRAG_TRY(device_open(ordinal, &settings, &listener, &devices[ordinal],
-                             e));
+        FRAG_TRY(
+            device_open(ordinal, &settings, &listener, &devices[ordinal], e));
     *out = devices[ordinal];
     return FRAG_OK;
 }

@@ -14,9 +14,15 @@ struct settings {
     char output[4096]; /* "": write no results */
 };
 
-/* Reads all variables. Returns FRAG_INVALID with a message that names the
+/* Reads all variables into *out, which is zeroed or was read before. Returns FRAG_INVALID with a message that names the
  * variable and its fault, or FRAG_NOMEM. */
 enum frag_err settings_read(struct settings *out,
                             struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Before the results are written: if a file has the name by now and may not be
+ * overwritten, inserts the number of this process before the suffix of
+ * s->output, and prints this. A file that was written since FRAGSIM_STARTED is
+ * never overwritten. */
+void settings_keep_results(struct settings *s);
 
 #endif

@@ -41,19 +41,24 @@ static char **copy_words(const char *const *argv)
     return copy;
 }
 
-/* Runs in the child: executes the program, or writes the errno of the failure
- * to the pipe `report`. Does not return. */
-static void execute(const struct child *c, char **argv, int report)
+/* Executes the program in this process; returns the errno of a failure. */
+static int become(const struct child *c, char **argv)
 {
-    int error;
-
     if (c->mask)
         sigprocmask(SIG_SETMASK, c->mask, NULL);
     signal(SIGXFSZ, SIG_DFL); /* main() ignores SIGXFSZ; exec would keep that */
     apply(c->settings);
     if (!c->output || redirect(c->output))
         execvp(argv[0], argv);
-    error = errno;
+    return errno;
+}
+
+/* Runs in the child: executes the program, or writes the errno of the failure
+ * to the pipe `report`. Does not return. */
+static void execute(const struct child *c, char **argv, int report)
+{
+    const int error = become(c, argv);
+
     if (write(report, &error, sizeof(error)) < 0)
         _exit(CHILD_MISSING - 1);
     _exit(CHILD_MISSING);
@@ -130,6 +135,15 @@ enum frag_err child_cannot(const struct child *c, int error,
 {
     return frag_fail(e, FRAG_IO, "%s cannot be run: %s", c->argv[0],
                      strerror(error));
+}
+
+enum frag_err child_become(const struct child *c, struct frag_error *e)
+{
+    char **argv = copy_words(c->argv);
+    const int error = argv ? become(c, argv) : ENOMEM;
+
+    free(argv);
+    return child_cannot(c, error, e);
 }
 
 enum frag_err child_run(const struct child *c, int *code, struct frag_error *e)

@@ -1,5 +1,6 @@
 /* child.h - starts a program in a child process, waits for it, and reports its
- * end as a shell does. The module catches no signal; program.h does.
+ * end as a shell does; or executes it in place of this process. The module
+ * catches no signal; program.h does.
  */
 #ifndef FRAG_SIM_CLI_CHILD_H
 #define FRAG_SIM_CLI_CHILD_H
@@ -45,5 +46,12 @@ enum frag_err child_cannot(const struct child *c, int error,
  * program cannot be run for another reason. */
 enum frag_err child_run(const struct child *c, int *code,
                         struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Executes the program in place of this process, so that its signals and its
+ * exit code are those of this process. Returns only if that fails: IO. The
+ * environment and the signal for files that are too large then are those of the
+ * program, so the caller should end. */
+enum frag_err child_become(const struct child *c,
+                           struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif

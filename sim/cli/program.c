@@ -1,13 +1,60 @@
-/* program.c - the wait for a program and its descendants, and the signal
- * handler that forwards signals. */
+/* program.c - the wait for a program and its descendants, the signal handler
+ * that forwards signals, and the search beside the tool. */
 #include "sim/cli/program.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the files that are installed with the tool ---- */
+
+/* The folder of this executable; "" if it is unknown. */
+static void find_tool(char folder[PATH_MAX])
+{
+    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+
+    folder[length < 0 ? 0 : length] = '\0';
+    if (length > 0)
+        *strrchr(folder, '/') = '\0';
+}
+
+bool program_find(const char *name, const char *const *places,
+                  char path[PATH_MAX])
+{
+    char tool[PATH_MAX], file[PATH_MAX + 512];
+
+    find_tool(tool);
+    for (; *places; places++) {
+        const char *from = **places == '/' ? "" : tool;
+
+        snprintf(file, sizeof(file), "%s/%s/%s", from, *places, name);
+        if (realpath(file, path) && access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum frag_err program_library(const char *name, char path[PATH_MAX],
+                              struct frag_error *e)
+{
+    static const char *const places[] = {".", FRAG_LIBRARIES_FROM_TOOL, NULL};
+    char tool[PATH_MAX];
+
+    if (program_find(name, places, path))
+        return FRAG_OK;
+    find_tool(tool);
+    return frag_fail(e, FRAG_IO,
+                     "expected %s in %s or in %s relative to it, found none: "
+                     "build it, or install fragsim again",
+                     name, tool, FRAG_LIBRARIES_FROM_TOOL);
+}
+
+/* ---- the program ---- */
 
 /* Globals, because a signal handler has no other access to state. */
 static volatile sig_atomic_t

@@ -1,11 +1,25 @@
 /* program.h - runs the program that the user wants to record, waits for it and
- * all its descendants, and forwards signals to it. child.h starts the process.
+ * all its descendants, and forwards signals to it; finds the files that are
+ * installed with the tool. child.h starts the process.
  */
 #ifndef FRAG_SIM_CLI_PROGRAM_H
 #define FRAG_SIM_CLI_PROGRAM_H
 
+#include <limits.h>
+
 #include "sim/cli/child.h"
 #include "sim/cli/options.h"
+
+/* Finds the file in the first of the places (ended by NULL) that has it and
+ * lets this process read it, and writes its real path. A place is a folder:
+ * absolute, or relative to the folder of this executable. False if no place has
+ * it. */
+bool program_find(const char *name, const char *const *places,
+                  char path[PATH_MAX]);
+/* Finds a library of fragsim: beside the tool in a build tree, or in the folder
+ * of the libraries after `cmake --install`. IO if it is in neither. */
+enum frag_err program_library(const char *name, char path[PATH_MAX],
+                              struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Runs `command` (searched for on the PATH) with `settings` (ended by a NULL
  * name) in its environment, and waits until the program and every process that

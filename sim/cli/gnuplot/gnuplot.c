@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/cli/child.h"
 #include "sim/cli/gnuplot/pdf.h"
+#include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
 #include "traces/bytes/atomic_file.h"
 
@@ -25,28 +25,15 @@ static bool exists(const char *folder, const char *name, char path[PATH_MAX])
     return n < PATH_MAX && access(path, R_OK) == 0;
 }
 
-/* ../share/fragsim/plots relative to the executable's folder; "" if unknown. */
-static void beside_executable(char folder[PATH_MAX])
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    *folder = '\0';
-    if (n <= 0)
-        return;
-    self[n] = '\0';
-    if (snprintf(folder, PATH_MAX, "%s/../share/fragsim/plots",
-                 dirname(self)) >= PATH_MAX)
-        *folder = '\0';
-}
-
 static enum frag_err find_script(const char *name, char path[PATH_MAX],
                                  struct frag_error *e)
 {
+    static const char *const places[] = {"../share/fragsim/plots",
+                                         FRAG_PLOTS_SOURCE,
+                                         FRAG_PLOTS_INSTALLED, NULL};
     const char *chosen = getenv("FRAG_PLOTS");
-    char beside[PATH_MAX];
+    char file[NAME_MAX];
 
-    beside_executable(beside);
     if (chosen && *chosen) {
         if (exists(chosen, name, path))
             return FRAG_OK;
@@ -54,8 +41,8 @@ static enum frag_err find_script(const char *name, char path[PATH_MAX],
                          "FRAG_PLOTS: %.256s does not exist or cannot be read",
                          path);
     }
-    if (exists(beside, name, path) || exists(FRAG_PLOTS_SOURCE, name, path) ||
-        exists(FRAG_PLOTS_INSTALLED, name, path))
+    snprintf(file, sizeof(file), "%s.gp", name);
+    if (program_find(file, places, path))
         return FRAG_OK;
     return frag_fail(e, FRAG_IO,
                      "the script %s.gp is not installed; set FRAG_PLOTS to the "

@@ -34,34 +34,15 @@ struct recording {
 
 /* ---- the library ---- */
 
-/* The recorder is in the folder of the tool in a build tree, and in the folder
- * of the libraries after `cmake --install`. */
 static enum frag_err find_library(char path[PATH_MAX], struct frag_error *e)
 {
-    static const char *const places[] = {"", FRAG_LIBRARIES_FROM_TOOL "/"};
-    char tool[PATH_MAX], folder[PATH_MAX + 256];
-    const ssize_t length = readlink("/proc/self/exe", tool, sizeof(tool) - 1);
-
-    if (length < 0)
-        return frag_fail(e, FRAG_IO, "/proc/self/exe: %s", strerror(errno));
-    tool[length] = '\0';
-    *strrchr(tool, '/') = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        snprintf(folder, sizeof(folder), "%s/%slibfragsim_record.so", tool,
-                 places[i]);
-        if (realpath(folder, path))
-            return strpbrk(path, " :")
-                       ? frag_fail(e, FRAG_IO,
-                                   "%s: expected a path without blanks and "
-                                   "colons, because LD_PRELOAD accepts no "
-                                   "others",
-                                   path)
-                       : FRAG_OK;
-    }
-    return frag_fail(e, FRAG_IO,
-                     "expected libfragsim_record.so in %s or in %s relative "
-                     "to it, found none: build it, or install fragsim again",
-                     tool, FRAG_LIBRARIES_FROM_TOOL);
+    FRAG_TRY(program_library("libfragsim_record.so", path, e));
+    return strpbrk(path, " :") ? frag_fail(e, FRAG_IO,
+                                           "%s: expected a path without blanks "
+                                           "and colons, because LD_PRELOAD "
+                                           "accepts no others",
+                                           path)
+                               : FRAG_OK;
 }
 
 /* ---- the logs ---- */

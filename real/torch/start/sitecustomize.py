@@ -1,0 +1,94 @@
+"""Puts PyTorch on a policy of fragsim as soon as `import torch` is complete.
+
+`fragsim run` makes this folder the first of PYTHONPATH, so that every Python of
+the program imports this module at its start, before any line of the program. A
+process that never imports torch is not affected. The sitecustomize that Python
+would have imported without this one runs too. This file avoids syntax that an
+older Python lacks, since the program may start any.
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CANNOT = 5  # the exit code for a device that cannot be used, as of the tool
+
+
+def _load(name, path):
+    """Imports a file as the module `name`, unless the program did so."""
+    if name not in sys.modules:
+        from importlib.util import module_from_spec, spec_from_file_location
+        spec = spec_from_file_location(name, path)
+        sys.modules[name] = module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+    return sys.modules[name]
+
+
+def use():
+    """Ends the process with a message if it cannot run on the policy: it must
+    never run without it. The message does not rely on SystemExit, which is
+    silent in a thread."""
+    try:
+        path = os.path.join(os.path.dirname(HERE), "fragsim_torch.py")
+        _load("fragsim_torch", path).use()
+    except Exception as error:
+        sys.stderr.write(
+            "fragsim: this process cannot run on the policy %s: %s: %s\n"
+            % (os.environ.get("FRAGSIM_POLICY"), type(error).__name__, error))
+        raise SystemExit(CANNOT)
+
+
+class Finder:
+    """Finds torch as the other finders do, and calls use() after it."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = None
+            if find is not None and finder is not self:
+                spec = find(name, path, target)
+            if spec is not None:
+                self.wrap(spec.loader)
+                return spec
+        return None
+
+    @staticmethod
+    def wrap(loader):
+        """The loader keeps its type, since others ask it for more than this.
+        A folder without an __init__.py has no loader, and is not PyTorch."""
+        run = getattr(loader, "exec_module", None)
+        if run is None or not hasattr(loader, "path"):
+            return
+
+        def exec_module(module):
+            loader.__dict__.pop("exec_module", None)
+            run(module)
+            use()
+
+        loader.exec_module = exec_module
+
+
+def run_next():
+    """Runs the sitecustomize that Python would have imported, in this one's
+    place."""
+    from importlib.machinery import PathFinder
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    from importlib.util import module_from_spec
+    sys.modules["sitecustomize"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+sys.path[:] = [folder for folder in sys.path
+               if os.path.realpath(folder or ".") != os.path.realpath(HERE)]
+if "torch" in sys.modules:  # a .pth file was faster
+    use()
+else:
+    sys.meta_path.insert(0, Finder())
+run_next()

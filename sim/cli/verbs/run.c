@@ -1,0 +1,372 @@
+/* run.c - the command run: executes a program in place of the tool, with its
+ * PyTorch on a policy of fragsim. The policy itself runs in real/torch/; the
+ * programs of Python load it through real/torch/start/. */
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/arena/arena.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/program.h"
+#include "sim/experiments/choices.h"
+#include "sim/replay/serve.h"
+
+enum { LINE = 512 }; /* bytes of the first line of a script */
+
+struct values {
+    struct common common;
+    const char *policy, *out;
+    frag_size capacity;
+    bool force;
+};
+
+/* The texts of the variables that the library and the start folder read. */
+struct texts_of_run {
+    char policy[PATH_MAX], capacity[32], output[2 * PATH_MAX], started[32];
+    char library[PATH_MAX];
+    char *path; /* PYTHONPATH; owned */
+};
+
+/* ---- the policy ---- */
+
+/* Opens the policy on a simulated device, as the library does on the real one:
+ * this finds parameters that contradict each other, and a policy that cannot
+ * serve a program. */
+static enum frag_err try_policy(const struct policy_choice *p,
+                                frag_size capacity, struct frag_error *e)
+{
+    struct frag_backend *arena =
+        frag_arena_open(&(const struct frag_arena_options){
+            .capacity = capacity, .total = FRAG_H200_TOTAL});
+    struct frag_serve *serve = NULL;
+    enum frag_err err = FRAG_NOMEM;
+
+    if (arena)
+        err = frag_serve_open(
+            &(const struct frag_serve_options){
+                .policy = p->policy, .prepared = p->params, .mem = arena},
+            &serve, e);
+    frag_serve_close(serve);
+    frag_arena_close(arena);
+    return err;
+}
+
+static enum frag_err check_policy(const struct values *v,
+                                  const struct policy_choice *p,
+                                  char text[PATH_MAX], struct frag_error *e)
+{
+    if (p->recorded)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected the settings themselves, because a "
+                         "program has no trace with settings; write them after "
+                         "\"torch:\"",
+                         p->text);
+    if (*p->digest)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a policy of fragsim; a policy in a "
+                         "shared library cannot serve a program",
+                         p->text);
+    if (snprintf(text, PATH_MAX, "%s%s%s", p->policy->name,
+                 *p->given ? ":" : "", p->given) >= PATH_MAX)
+        return frag_fail(e, FRAG_INVALID,
+                         "--policy: expected fewer than %d characters",
+                         PATH_MAX);
+    return try_policy(p, v->capacity, e);
+}
+
+/* Writes the policy as the library reads it. */
+static enum frag_err read_policy(const struct values *v, char text[PATH_MAX],
+                                 struct frag_error *e)
+{
+    struct policy_choice choice;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_read(v->policy, &choice, e));
+    err = check_policy(v, &choice, text, e);
+    policy_choice_free(&choice);
+    return err;
+}
+
+/* ---- the program ---- */
+
+/* The option of a command of Python that makes it ignore PYTHONPATH or
+ * sitecustomize; 0: none. `next` returns the words after the interpreter. */
+static char ignoring_option(const char *const *words)
+{
+    for (; *words && **words == '-' && (*words)[1] != '-'; words++) {
+        const char *at = *words + 1 + strcspn(*words + 1, "IESWXQcm");
+
+        if (*at && strchr("IES", *at))
+            return *at;
+        if (!*at)
+            continue;
+        if (*at == 'c' || *at == 'm')
+            return 0;
+        if (!at[1] && !*++words)
+            return 0;
+    }
+    return 0;
+}
+
+static bool is_python(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+
+    word = slash ? slash + 1 : word;
+    return !strncmp(word, "python", 6) || !strncmp(word, "pypy", 4);
+}
+
+/* Opens a program, which is searched for on the PATH as execvp does; NULL if it
+ * cannot be read. */
+static FILE *open_program(const char *name)
+{
+    const char *at = getenv("PATH");
+    char path[2 * PATH_MAX];
+    FILE *file = strchr(name, '/') ? fopen(name, "rb") : NULL;
+
+    if (strchr(name, '/'))
+        return file;
+    while (at && *at && !file) {
+        const int length = (int)strcspn(at, ":");
+
+        snprintf(path, sizeof(path), "%.*s%s%s", length, at, length ? "/" : "",
+                 name);
+        file = access(path, X_OK) == 0 ? fopen(path, "rb") : NULL;
+        at += length + (at[length] == ':');
+    }
+    return file;
+}
+
+/* The same for a script whose first line names the interpreter and options. */
+static char ignoring_script(const char *program)
+{
+    FILE *file = open_program(program);
+    char line[LINE] = "", *rest = NULL;
+    const char *words[LINE / 2 + 1], **first = words;
+    size_t count = 0;
+
+    if (file && fgets(line, sizeof(line), file) && !strncmp(line, "#!", 2))
+        for (char *word = strtok_r(line + 2, " \t\n", &rest); word;
+             word = strtok_r(NULL, " \t\n", &rest))
+            words[count++] = word;
+    words[count] = NULL;
+    if (file)
+        fclose(file);
+    while (*first && !is_python(*first))
+        first++;
+    return *first ? ignoring_option(first + 1) : 0;
+}
+
+static enum frag_err check_program(const struct texts *command,
+                                   struct frag_error *e)
+{
+    const char *name = command->items[0];
+    const char **words = calloc(command->count + 1, sizeof(*words));
+    char option;
+
+    if (!words)
+        return FRAG_NOMEM;
+    memcpy(words, command->items, command->count * sizeof(*words));
+    option =
+        is_python(name) ? ignoring_option(words + 1) : ignoring_script(name);
+    free(words);
+    if (!option)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_INVALID,
+                     "%s -%c: expected Python without this option, because "
+                     "with it Python ignores %s, through which the policy is "
+                     "loaded",
+                     name, option,
+                     option == 'S' ? "sitecustomize" : "PYTHONPATH");
+}
+
+/* ---- the environment ---- */
+
+/* Makes the name of the result file absolute, since the program may change its
+ * folder, and checks that the file can be written there. */
+static enum frag_err name_output(const char *out, char name[2 * PATH_MAX],
+                                 struct frag_error *e)
+{
+    char folder[PATH_MAX] = "", copy[2 * PATH_MAX];
+
+    if (*out != '/' && !getcwd(folder, sizeof(folder)))
+        return frag_fail(e, FRAG_IO, "the current folder: %s", strerror(errno));
+    if (snprintf(name, 2 * PATH_MAX, "%s%s%s", folder, *folder ? "/" : "",
+                 out) >= PATH_MAX)
+        return frag_fail(e, FRAG_IO, "%s: %s", out, strerror(ENAMETOOLONG));
+    strcpy(copy, name);
+    if (!strstr(dirname(copy), "%p") && access(copy, W_OK) < 0)
+        return frag_fail(e, FRAG_IO, "%s: %s", copy, strerror(errno));
+    return FRAG_OK;
+}
+
+/* The folder of sitecustomize.py, before the folders that the user set. */
+static enum frag_err name_path(struct texts_of_run *t, struct frag_error *e)
+{
+    static const char *const places[] = {
+        "../share/fragsim/start", "../start", /* the second: Python package */
+        FRAG_START_SOURCE, FRAG_START_INSTALLED, NULL};
+    const char *before = getenv("PYTHONPATH");
+    char file[PATH_MAX];
+    const char *folder;
+    size_t room;
+
+    if (!program_find("sitecustomize.py", places, file))
+        return frag_fail(e, FRAG_IO,
+                         "expected the folder start with sitecustomize.py in "
+                         "%s, found none: install fragsim again",
+                         FRAG_START_INSTALLED);
+    folder = dirname(file);
+    if (strchr(folder, ':'))
+        return frag_fail(e, FRAG_IO,
+                         "%s: expected a path without colons, because "
+                         "PYTHONPATH accepts no others",
+                         folder);
+    room = strlen(folder) + (before ? strlen(before) : 0) + 2;
+    t->path = malloc(room);
+    if (!t->path)
+        return FRAG_NOMEM;
+    snprintf(t->path, room, "%s%s%s", folder, before && *before ? ":" : "",
+             before ? before : "");
+    return FRAG_OK;
+}
+
+/* The time by the clock that the kernel stamps files with. */
+static void name_start(char text[32])
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    snprintf(text, 32, "%lld.%09ld", (long long)now.tv_sec, now.tv_nsec);
+}
+
+static enum frag_err prepare(const struct values *v, struct texts_of_run *t,
+                             struct frag_error *e)
+{
+    FRAG_TRY(read_policy(v, t->policy, e));
+    FRAG_TRY(check_program(&v->common.args, e));
+    if (v->out)
+        FRAG_TRY(name_output(v->out, t->output, e));
+    if (v->capacity == FRAG_UNLIMITED)
+        strcpy(t->capacity, "inf");
+    else
+        snprintf(t->capacity, sizeof(t->capacity), "%" PRIu64 "B", v->capacity);
+    name_start(t->started);
+    FRAG_TRY(program_library("libfragsim_torch.so", t->library, e));
+    return name_path(t, e);
+}
+
+/* Returns only if the program cannot be executed. */
+static enum frag_err execute(const struct values *v,
+                             const struct texts_of_run *t, struct frag_error *e)
+{
+    const struct setting settings[] = {
+        {"FRAGSIM_POLICY", t->policy},
+        {"FRAGSIM_CAPACITY", t->capacity},
+        {"FRAGSIM_OUTPUT", v->out ? t->output : NULL},
+        {"FRAGSIM_REPLACE", v->force ? "1" : NULL},
+        {"FRAGSIM_STARTED", t->started},
+        {"FRAGSIM_TORCH_LIBRARY", t->library},
+        {"PYTHONPATH", t->path},
+        {NULL, NULL}};
+    const size_t count = v->common.args.count;
+    const char **argv = calloc(count + 1, sizeof(*argv));
+    enum frag_err err;
+
+    if (!argv)
+        return FRAG_NOMEM;
+    memcpy(argv, v->common.args.items, count * sizeof(*argv));
+    err = child_become(
+        &(const struct child){.argv = argv, .settings = settings}, e);
+    free(argv);
+    return err;
+}
+
+static int run_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct texts_of_run t = {.path = NULL};
+    struct frag_error e = {""};
+    enum frag_err err;
+    int code;
+
+    if (!v->policy)
+        return cli_misuse(call, "expected -p POLICY; `fragsim policies' lists "
+                                "them");
+    if (v->out && !strcmp(v->out, "-"))
+        return cli_misuse(call, "expected -o FILE: a result file is HDF5 and "
+                                "cannot go to stdout");
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    err = prepare(v, &t, &e);
+    if (err == FRAG_OK)
+        err = execute(v, &t, &e);
+    free(t.path);
+    return cli_fail(call, err, &e);
+}
+
+static const struct option_row options[] = {
+    {"policy", 'p', "POLICY",
+     "NAME or NAME:PARAMS (see `fragsim policies`); torch@2.6[:PARAMS] is the "
+     "rules of PyTorch 2.6. A policy that moves blocks cannot serve a program",
+     OPTION_TEXT, offsetof(struct values, policy), NULL},
+    {"capacity", 'c', "SIZE",
+     "the most bytes that the policy may hold on each device, such as 20GiB "
+     "(default: inf, all that the device has)",
+     OPTION_SIZE, offsetof(struct values, capacity), NULL},
+    {"output", 'o', "FILE",
+     "the result file, written when the program ends; %p in the name is the "
+     "number of the process",
+     OPTION_TEXT, offsetof(struct values, out), NULL},
+    {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {0},
+};
+
+const struct verb verb_run = {
+    .name = "run",
+    .args = "-p POLICY -- PROGRAM [ARGUMENT...]",
+    .summary = "run a PyTorch program with its GPU memory on a policy",
+    .about =
+        "The program needs no change. In each process of Python that the "
+        "program starts, also under torchrun and multiprocessing, the policy "
+        "serves the GPU memory of PyTorch as soon as `import torch` is "
+        "complete. Processes that never import torch are not affected, and the "
+        "GPU is not used before the program uses it. All functions of "
+        "torch.cuda.memory work. The first run compiles a small library "
+        "against the installed PyTorch, which takes half a minute and needs a "
+        "C++ compiler; without one, PyTorch's statistics, snapshots, graphs "
+        "and memory pools are missing, and a warning says so.\n\n"
+        "If a process cannot run on the policy, for example because its "
+        "PyTorch was built without CUDA, it ends with a message and the exit "
+        "code 5. A Python that ignores PYTHONPATH or sitecustomize (options "
+        "-I, -E and -S) does not load the policy. The command refuses such a "
+        "program if the option is on the command line or in the first line of "
+        "the script. It cannot see such an option, or a changed PYTHONPATH, "
+        "inside of the program: there, use `import fragsim_torch; "
+        "fragsim_torch.use()`.\n\n"
+        "Each process that uses a GPU writes its results to FILE at its end; "
+        "every command that reads results reads them. Without %p in the name, "
+        "a process does not overwrite the results of another process of the "
+        "same run: it inserts its own number before the suffix, and says "
+        "so.\n\n"
+        "The program takes the place of this command: it has the same process "
+        "number, receives all signals, and its exit code is that of the "
+        "command. The settings reach the program as environment variables "
+        "whose names begin with FRAGSIM_; those that the options do not set "
+        "are removed.",
+    .example = "fragsim run -p remap -o run-%p.h5 -- torchrun "
+               "--nproc-per-node 8 train.py",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.capacity = FRAG_UNLIMITED},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = run_run,
+};

@@ -1,0 +1,1 @@
+../../../../real/torch/start/sitecustomize.py
