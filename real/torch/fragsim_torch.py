@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from multiprocessing import util
 from typing import Any
 
 import torch
@@ -51,7 +52,9 @@ def _path() -> str:
 # The class finds the functions of the library in the global scope.
 _library = ctypes.CDLL(_path(), ctypes.RTLD_GLOBAL)
 _made: list[Any] = []  # PyTorch does not keep a reference
-_used: list[str] = []  # the way that use() selected
+# The way that use() selected. This module may be loaded under two names, but
+# torch is there once.
+_used: list[str] = vars(torch).setdefault("_fragsim_used", [])
 
 
 class Unavailable(RuntimeError):
@@ -186,6 +189,12 @@ def _select(policy: str | None) -> None:
                        f"process runs on the policy {running!r} already")
 
 
+def _finish_forked(_library: Any) -> None:
+    """A child that multiprocessing forks ends without the exit functions of C,
+    which write the results. It calls finalizers instead."""
+    util.Finalize(None, _library.frag_torch_finish, exitpriority=0)
+
+
 def use(policy: str | None = None, pluggable: bool = False) -> str:
     """Serves all of the program's requests by the policy from here on.
 
@@ -212,6 +221,7 @@ def use(policy: str | None = None, pluggable: bool = False) -> str:
                 f"PyTorch are missing, since {reason}", stacklevel=2)
     if way == "pluggable":
         _use_pluggable()
+    util.register_after_fork(_library, _finish_forked)
     _used.append(way)
     return way
 

@@ -27,6 +27,7 @@ static pid_t reader; /* the process that read the settings */
 static pid_t owner;  /* the process that opened the first device; a child that
                       * it forks has no device and writes no results */
 static int64_t started;
+static bool finished; /* the results were written */
 
 /* ---- at exit ---- */
 
@@ -90,13 +91,14 @@ static int hold_folder(void)
 
 /* The driver may be unloaded by now, so this function releases no memory: the
  * driver does that. */
-static void at_exit(void)
+void frag_torch_finish(void)
 {
     struct frag_error e = {""};
     int folder;
 
-    if (getpid() != owner || !settings.output[0])
+    if (getpid() != owner || !settings.output[0] || finished)
         return;
+    finished = true;
     pthread_mutex_lock(&lock);
     folder = hold_folder();
     settings_keep_results(&settings);
@@ -132,7 +134,7 @@ static enum frag_err own(struct frag_error *e)
                          "start it by spawn");
     owner = getpid();
     started = time(NULL);
-    atexit(at_exit);
+    atexit(frag_torch_finish);
     return FRAG_OK;
 }
 

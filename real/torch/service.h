@@ -65,6 +65,11 @@ FRAG_TORCH_API enum frag_torch_answer frag_torch_limit(int device,
  * setting is wrong. */
 FRAG_TORCH_API const char *frag_torch_policy(char *words);
 
+/* Writes the result file, as the end of the process does. For a process that
+ * ends by _exit, as those do that multiprocessing forks. Does nothing if that
+ * was done, or if this process used no device. */
+FRAG_TORCH_API void frag_torch_finish(void);
+
 enum frag_torch_change {
     FRAG_TORCH_SEGMENT, /* a segment was allocated */
     FRAG_TORCH_SEGMENT_FREED,

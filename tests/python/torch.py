@@ -1,9 +1,12 @@
-"""A stand-in for PyTorch: the parts that traces/pytorch_record.py calls, with
+"""A stand-in for PyTorch: the parts that traces/pytorch_record.py and
+real/torch/fragsim_torch.py call, with
 the signatures of PyTorch 2.1 or, without STANDIN_TORCH=2.1, of 2.11, and their
-refusals. A dumped snapshot is a copy of the file $STANDIN_SNAPSHOT, and the
+refusals. STANDIN_CUDA is the release of CUDA that PyTorch was built for, empty
+for none. empty() allocates through the allocator in use. A dumped snapshot is a copy of the file $STANDIN_SNAPSHOT, and the
 counters are those in the JSON file $STANDIN_STATS. Without STANDIN_GPUS=N there
 is one GPU. run_out() is a request that fails."""
 import collections
+import ctypes
 import json
 import os
 import shutil
@@ -18,7 +21,8 @@ __version__ = "2.1.2+cu121" if OLD else "2.11.0+cu130"
 
 calls = []  # the arguments of each _cuda_record_memory_history
 _observers = []
-_state = {"ready": False, "history": False, "used": False}
+_state = {"ready": False, "history": False, "used": False, "process": None,
+          "complete": False, "allocator": None}
 
 
 class OutOfMemoryError(RuntimeError):
@@ -28,7 +32,12 @@ class OutOfMemoryError(RuntimeError):
 def _init():
     if GPUS == 0:
         raise RuntimeError("No CUDA GPUs are available")
+    if _state["process"] not in (None, os.getpid()):
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess. To "
+                           "use CUDA with multiprocessing, you must use the "
+                           "'spawn' start method")
     _state["ready"] = True
+    _state["process"] = os.getpid()
 
 
 def _index(device):
@@ -108,11 +117,61 @@ def run_out(device=0):
     raise OutOfMemoryError("CUDA out of memory.")
 
 
+class _Allocator:
+    """What CUDAPluggableAllocator.allocator() returns; the hooks are addresses
+    of functions."""
+
+    def __init__(self, library, allocate, free):
+        self.allocate = getattr(library, allocate)
+        self.allocate.restype = ctypes.c_void_p
+        self.allocate.argtypes = [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+        getattr(library, free)
+
+    def set_record_stream_fn(self, address):
+        assert isinstance(address, int)
+
+    def set_reset_fn(self, address):
+        assert isinstance(address, int)
+
+
+class CUDAPluggableAllocator:
+    def __init__(self, path_to_so_file, alloc_fn_name, free_fn_name):
+        assert _state["complete"], "the import of torch is not complete"
+        self._allocator = _Allocator(ctypes.CDLL(path_to_so_file), alloc_fn_name,
+                                     free_fn_name)
+
+    def allocator(self):
+        return self._allocator
+
+
+def _change_current_allocator(allocator):
+    if _state["ready"]:
+        raise RuntimeError("Can't swap an already initialized allocator")
+    _state["allocator"] = allocator.allocator()
+
+
+def empty(size):
+    """Allocates on device 0; returns the address, None without a policy."""
+    _init()
+    if _state["allocator"] is None:
+        return None
+    return _state["allocator"].allocate(size, 0, None)
+
+
+def compiled_with_cxx11_abi():
+    return True
+
+
+version = types.SimpleNamespace(
+    cuda=os.environ.get("STANDIN_CUDA", "13.0") or None)
 cuda = types.SimpleNamespace(
     init=_init, device_count=lambda: GPUS, current_device=lambda: 0,
     memory_stats=_memory_stats, get_device_properties=_properties,
     get_device_name=lambda device=None: "NVIDIA H200",
+    is_initialized=lambda: _state["ready"],
     memory=types.SimpleNamespace(
+        CUDAPluggableAllocator=CUDAPluggableAllocator,
+        change_current_allocator=_change_current_allocator,
         _record_memory_history=_record_memory_history,
         _dump_snapshot=_dump_2_1 if OLD else _dump_2_11))
 if not OLD:
@@ -122,3 +181,4 @@ distributed = types.SimpleNamespace(
     is_available=lambda: True, is_initialized=lambda: False,
     get_rank=lambda: 1 // 0)
 _C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=_attach)
+_state["complete"] = True

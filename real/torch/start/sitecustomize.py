@@ -13,18 +13,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CANNOT = 5  # the exit code for a device that cannot be used, as of the tool
 
 
-def _load(name, path):
-    """Imports a file as the module `name`, unless the program did so."""
-    if name not in sys.modules:
-        from importlib.util import module_from_spec, spec_from_file_location
-        spec = spec_from_file_location(name, path)
-        sys.modules[name] = module = module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            sys.modules.pop(name, None)
-            raise
-    return sys.modules[name]
+def load():
+    """Loads fragsim_torch from the folder above. The program may be importing
+    it now: that module imports torch first, and stays the one of that name."""
+    from importlib.util import module_from_spec
+    spec = own_spec()
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules.setdefault("fragsim_torch", module)
+    return module
+
+
+def own_spec():
+    from importlib.util import spec_from_file_location
+    return spec_from_file_location(
+        "fragsim_torch", os.path.join(os.path.dirname(HERE), "fragsim_torch.py"))
 
 
 def use():
@@ -32,8 +35,10 @@ def use():
     never run without it. The message does not rely on SystemExit, which is
     silent in a thread."""
     try:
-        path = os.path.join(os.path.dirname(HERE), "fragsim_torch.py")
-        _load("fragsim_torch", path).use()
+        module = sys.modules.get("fragsim_torch")
+        if not hasattr(module, "use"):
+            module = load()
+        module.use()
     except Exception as error:
         sys.stderr.write(
             "fragsim: this process cannot run on the policy %s: %s: %s\n"
@@ -42,10 +47,11 @@ def use():
 
 
 class Finder:
-    """Finds torch as the other finders do, and calls use() after it."""
+    """Finds torch as the other finders do, and calls use() after it. Finds
+    fragsim_torch if no other finder does."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name not in ("torch", "fragsim_torch"):
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
@@ -53,9 +59,10 @@ class Finder:
             if find is not None and finder is not self:
                 spec = find(name, path, target)
             if spec is not None:
-                self.wrap(spec.loader)
+                if name == "torch":
+                    self.wrap(spec.loader)
                 return spec
-        return None
+        return own_spec() if name == "fragsim_torch" else None
 
     @staticmethod
     def wrap(loader):

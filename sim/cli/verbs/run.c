@@ -199,8 +199,9 @@ static enum frag_err name_output(const char *out, char name[2 * PATH_MAX],
     if (snprintf(name, 2 * PATH_MAX, "%s%s%s", folder, *folder ? "/" : "",
                  out) >= PATH_MAX)
         return frag_fail(e, FRAG_IO, "%s: %s", out, strerror(ENAMETOOLONG));
-    strcpy(copy, name);
-    if (!strstr(dirname(copy), "%p") && access(copy, W_OK) < 0)
+    snprintf(copy, sizeof(copy), "%s", name);
+    strcat(dirname(copy), "/."); /* the name of the file made room */
+    if (!strstr(copy, "%p") && access(copy, W_OK) < 0)
         return frag_fail(e, FRAG_IO, "%s: %s", copy, strerror(errno));
     return FRAG_OK;
 }
