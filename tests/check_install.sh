@@ -131,4 +131,18 @@ ls "$folder"/prefix/share/fragsim/plots/*.gp >/dev/null
 "$folder/prefix/bin/fragsim" record -o none.h5 -- true 2>words && exit 1
 grep -q 'made no CUDA memory calls' words
 [ -x "$folder/prefix/share/fragsim/pytorch_record.py" ]
+# The installed command run puts the stand-in for PyTorch, which has no CUDA, on
+# its policy: that is refused. What fragsim_torch.py compiles is beside it.
+code=0
+STANDIN_CUDA='' PYTHONPATH=$root/tests/python PYTHONDONTWRITEBYTECODE=1 \
+    "$folder/prefix/bin/fragsim" run -p remap -- python3 -c 'import torch' \
+    2>words || code=$?
+[ $code = 5 ] || {
+    cat words
+    exit 1
+}
+grep -q 'was built without CUDA' words
+for file in allocator.cpp service.h; do
+    [ -e "$folder/prefix/share/fragsim/$file" ]
+done
 echo "installed, moved, and used by pkg-config and by CMake"

@@ -193,6 +193,12 @@ refused none.so "the policy cannot be loaded: ./none.so: cannot open" \
     "shared object file: No such file or directory"
 refused ./small.csv "the policy cannot be loaded: ./small.csv: invalid ELF header"
 
+code=0
+said=$("$fragsim" run -p ./bump.so -- echo ran 2>&1) || code=$?
+same "exit code of a program on a plugin" "$code" 2
+same "words of it" "$said" "fragsim run: ./bump.so: expected a policy of\
+ fragsim; a policy in a shared library cannot serve a program"
+
 echo 'int nothing;' >empty.c
 # shellcheck disable=SC2086
 cc $flags -shared -fPIC empty.c -o empty.so

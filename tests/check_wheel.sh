@@ -41,7 +41,8 @@ case $package in
 esac
 for file in bin/fragsim lib/libfragsim.so.0 lib/fragsim/libfragsim_record.so \
     lib/fragsim/libfragsim_torch.so share/fragsim/plots/timeline.gp py.typed \
-    pytorch_record.py fragsim_torch.py include/fragsim/policies/policy.h; do
+    pytorch_record.py fragsim_torch.py share/fragsim/allocator.cpp \
+    share/fragsim/service.h start/sitecustomize.py include/fragsim/policies/policy.h; do
     [ -e "$package/$file" ] || {
         echo "check_wheel: the package lacks $file"
         exit 1
@@ -53,6 +54,18 @@ grep -q 'made no CUDA memory calls' words || {
     cat words
     exit 1
 }
+# The program runs on the policy: a stand-in without CUDA is refused.
+for tool in "$bin/fragsim run" "$bin/python -m fragsim.run"; do
+    code=0
+    # shellcheck disable=SC2086
+    STANDIN_CUDA='' PYTHONPATH=$root/tests/python $tool -p remap -- \
+        "$bin/python" -c 'import torch' 2>words || code=$?
+    { [ $code = 5 ] && grep -q 'was built without CUDA' words; } || {
+        echo "check_wheel: $tool: exit code $code"
+        cat words
+        exit 1
+    }
+done
 "$bin/python" "$root/tests/check_python.py" --installed
 "$bin/pip" uninstall -q -y fragsim
 [ ! -e "$package" ] || {

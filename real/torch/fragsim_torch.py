@@ -38,6 +38,7 @@ NAME = "libfragsim_torch.so"
 PLACES = [os.environ.get("FRAGSIM_TORCH_LIBRARY", ""), os.path.join(HERE, NAME),
           os.path.join(HERE, "..", "..", "lib", "fragsim", NAME),
           os.path.join(HERE, "lib", "fragsim", NAME)]  # in the Python package
+SOURCES = [HERE, os.path.join(HERE, "share", "fragsim")]  # of allocator.cpp
 TESTED = ("2.11",)  # releases of PyTorch whose interface allocator.cpp follows
 
 
@@ -80,6 +81,14 @@ def _headers() -> list[str]:
                       f"{torch.version.cuda} or set CUDA_HOME")
 
 
+def _sources() -> str:
+    for folder in SOURCES:
+        if os.path.isfile(os.path.join(folder, "allocator.cpp")):
+            return folder
+    raise Unavailable(f"allocator.cpp is in none of {SOURCES}: install fragsim "
+                      "again")
+
+
 def _command() -> list[str]:
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
     if not compiler:
@@ -90,9 +99,9 @@ def _command() -> list[str]:
                           f"with {release}")
     command = [*compiler.split(), "-std=c++17", "-O2", "-fPIC", "-shared",
                f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
-    command += [f"-I{folder}" for folder in (HERE, *_headers())]
+    command += [f"-I{folder}" for folder in (_sources(), *_headers())]
     libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
-    return command + [os.path.join(HERE, "allocator.cpp"), f"-L{libraries}",
+    return command + [os.path.join(_sources(), "allocator.cpp"), f"-L{libraries}",
                       "-lc10", "-lc10_cuda"]
 
 
@@ -109,7 +118,7 @@ def build() -> str:
     command = _command()
     digest = hashlib.sha256("\0".join(command).encode())
     for name in ("allocator.cpp", "service.h"):
-        with open(os.path.join(HERE, name), "rb") as file:
+        with open(os.path.join(_sources(), name), "rb") as file:
             digest.update(file.read())
     path = os.path.join(_folder(), f"allocator-{torch.__version__}-"
                         f"{digest.hexdigest()[:16]}.so")

@@ -16,7 +16,7 @@ static const struct guess {
     {"analyse", "explain"}, {"analyze", "explain"}, {"bench", "replay"},
     {"convert", "import"},  {"draw", "plot"},       {"flamegraph", "top"},
     {"generate", "gen"},    {"leak", "leaks"},      {"list", "policies"},
-    {"optimise", "tune"},   {"optimize", "tune"},   {"run", "replay"},
+    {"optimise", "tune"},   {"optimize", "tune"},   {"execute", "replay"},
     {"show", "info"},       {"simulate", "replay"}, {"stats", "summary"},
     {"verify", "validate"}, {"view", "report"},     {"visualize", "plot"},
     {"why", "explain"},

@@ -202,7 +202,7 @@ static enum frag_err name_output(const char *out, char name[2 * PATH_MAX],
     snprintf(copy, sizeof(copy), "%s", name);
     strcat(dirname(copy), "/."); /* the name of the file made room */
     if (!strstr(copy, "%p") && access(copy, W_OK) < 0)
-        return frag_fail(e, FRAG_IO, "%s: %s", copy, strerror(errno));
+        return frag_fail(e, FRAG_IO, "%s: %s", out, strerror(errno));
     return FRAG_OK;
 }
 
@@ -298,7 +298,8 @@ static int run_run(const struct call *call, const void *values)
 
     if (!v->policy)
         return cli_misuse(call, "expected -p POLICY; `fragsim policies' lists "
-                                "them");
+                                "them, and `fragsim replay' runs them on "
+                                "traces");
     if (v->out && !strcmp(v->out, "-"))
         return cli_misuse(call, "expected -o FILE: a result file is HDF5 and "
                                 "cannot go to stdout");
@@ -309,7 +310,11 @@ static int run_run(const struct call *call, const void *values)
     if (err == FRAG_OK)
         err = execute(v, &t, &e);
     free(t.path);
-    return cli_fail(call, err, &e);
+    code = cli_fail(call, err, &e);
+    if (err == FRAG_IO && access(v->common.args.items[0], F_OK) == 0)
+        fputs("If this is a trace: `fragsim replay' runs policies on traces.\n",
+              stderr);
+    return code;
 }
 
 static const struct option_row options[] = {

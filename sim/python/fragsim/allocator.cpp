@@ -1,1 +1,0 @@
-../../../real/torch/allocator.cpp

@@ -1,1 +1,0 @@
-../../../real/torch/service.h
