@@ -42,9 +42,9 @@ FRAG_TORCH_API enum frag_torch_answer
 frag_torch_serve(int device, size_t size, frag_torch_stream stream,
                  struct frag_torch_block *out, char *words);
 /* Frees a block that was allocated for `stream`. */
-FRAG_TORCH_API enum frag_torch_answer
-frag_torch_end(int device, uint64_t addr, frag_torch_stream stream,
-               char *words);
+FRAG_TORCH_API enum frag_torch_answer frag_torch_end(int device, uint64_t addr,
+                                                     frag_torch_stream stream,
+                                                     char *words);
 /* Notes that `stream` uses the block too; does nothing if no block of the
  * device begins at addr. */
 FRAG_TORCH_API enum frag_torch_answer frag_torch_use(int device, uint64_t addr,
@@ -58,9 +58,8 @@ FRAG_TORCH_API enum frag_torch_answer frag_torch_peer(int device, int peer,
                                                       char *words);
 /* Sets the most bytes that the policy may hold on a device, in place of
  * FRAGSIM_CAPACITY if that is more. Memory that it holds already stays. */
-FRAG_TORCH_API enum frag_torch_answer frag_torch_limit(int device,
-                                                       uint64_t bytes,
-                                                       char *words);
+FRAG_TORCH_API enum frag_torch_answer
+frag_torch_limit(int device, uint64_t bytes, char *words);
 /* FRAGSIM_POLICY as it was read, or its default; NULL with a message if a
  * setting is wrong. */
 FRAG_TORCH_API const char *frag_torch_policy(char *words);

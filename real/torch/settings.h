@@ -14,8 +14,9 @@ struct settings {
     char output[4096]; /* "": write no results */
 };
 
-/* Reads all variables into *out, which is zeroed or was read before. Returns FRAG_INVALID with a message that names the
- * variable and its fault, or FRAG_NOMEM. */
+/* Reads all variables into *out, which is zeroed or was read before. Returns
+ * FRAG_INVALID with a message that names the variable and its fault, or
+ * FRAG_NOMEM. */
 enum frag_err settings_read(struct settings *out,
                             struct frag_error *e) FRAG_MUST_CHECK;
 
