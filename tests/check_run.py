@@ -256,6 +256,10 @@ def check_package():
            ENV["PYTHONPATH"], "FRAGSIM": FRAGSIM}
     is_done(run("-p", "best_fit", "--", PYTHON, "-c", SERVED, env=env,
                 tool=(PYTHON, "-m", "fragsim.run")), "best_fit\n")
+    is_done(python("import torch; torch.empty(9)\n"
+                   "from fragsim import fragsim_torch\n"
+                   "print(fragsim_torch.use('best_fit'))", env=env),
+            "pluggable\n")
     is_done(run("-c", "import fragsim\ntry:\n    import fragsim.run\n"
                 "except ImportError:\n    print(callable(fragsim.run))",
                 tool=(PYTHON,), env=env), "True\n")

@@ -69,7 +69,7 @@ class Finder:
         """The loader keeps its type, since others ask it for more than this.
         A folder without an __init__.py has no loader, and is not PyTorch."""
         run = getattr(loader, "exec_module", None)
-        if run is None or not hasattr(loader, "path"):
+        if run is None:
             return
 
         def exec_module(module):
