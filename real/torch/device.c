@@ -304,16 +304,16 @@ static void tell_reserved(struct device *d, frag_size bytes)
 
 /* Stores the result of a call of the functions above in err; makes the device's
  * context current around it. */
-#define INSIDE(d, err, e, call)                                 \
-    do {                                                        \
-        err = frag_cuda_enter((d)->gpu);                        \
-        if (err == FRAG_OK) {                                   \
-            err = call;                                         \
-            frag_cuda_leave((d)->gpu);                          \
+#define INSIDE(d, err, e, call)                                       \
+    do {                                                              \
+        err = frag_cuda_enter((d)->gpu);                              \
+        if (err == FRAG_OK) {                                         \
+            err = call;                                               \
+            frag_cuda_leave((d)->gpu);                                \
             tell_reserved(d, frag_serve_memory((d)->serve).reserved); \
-        } else {                                                \
-            frag_fail(e, err, "%s", frag_cuda_words((d)->gpu)); \
-        }                                                       \
+        } else {                                                      \
+            frag_fail(e, err, "%s", frag_cuda_words((d)->gpu));       \
+        }                                                             \
     } while (0)
 
 enum frag_err device_alloc(struct device *d, frag_size size,

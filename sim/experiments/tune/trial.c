@@ -36,8 +36,8 @@ static enum frag_err run_policy(const struct cell_settings *settings,
 
     FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
                                   &params, e));
-    err = cell_run(settings, on->device, &id, params, stop_tick, &asked, out,
-                   e);
+    err =
+        cell_run(settings, on->device, &id, params, stop_tick, &asked, out, e);
     free(params);
     return err;
 }
