@@ -5,6 +5,8 @@
 #ifndef FRAG_TESTS_FAKE_CUDA_CONTROL_H
 #define FRAG_TESTS_FAKE_CUDA_CONTROL_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "real/device/driver.h"
@@ -23,5 +25,29 @@ uint64_t fake_cuda_synchronizes(void);
 uint64_t fake_cuda_events(void);
 /* Makes the next call of that name fail. The name is borrowed until then. */
 void fake_cuda_fail(const char *name);
+
+/* The device whose memory begins at or contains the address. */
+enum { FAKE_CUDA_HOST = -1, FAKE_CUDA_UNMAPPED = -2 };
+int fake_cuda_owner(uint64_t address);
+/* The start of the segment around the address; 0 for any other memory. */
+uint64_t fake_cuda_base(uint64_t address);
+/* Whether the device may access the memory. */
+bool fake_cuda_may(int device, uint64_t address, size_t size);
+
+/* Functions of the driver that the runtime of cudart.c needs and fragsim does
+ * not, by the names of the driver, except that cuStreamGetCaptureInfo has fewer
+ * parameters. */
+#define FAKE_CUDA_MORE(X)                                         \
+    X(cuDevicePrimaryCtxGetState, (cu_device, unsigned *, int *)) \
+    X(cuCtxGetCurrent, (cu_context *))                            \
+    X(cuCtxSetCurrent, (cu_context))                              \
+    X(cuCtxEnablePeerAccess, (cu_context, unsigned))              \
+    X(cuStreamSynchronize, (cu_stream))                           \
+    X(cuStreamQuery, (cu_stream))                                 \
+    X(cuEventSynchronize, (cu_event))                             \
+    X(cuStreamBeginCapture_v2, (cu_stream, int))                  \
+    X(cuStreamEndCapture, (cu_stream, void **))                   \
+    X(cuStreamGetCaptureInfo, (cu_stream, int *, uint64_t *))     \
+    X(cuThreadExchangeStreamCaptureMode, (int *))
 
 #endif

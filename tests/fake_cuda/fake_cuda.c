@@ -12,10 +12,11 @@
  * that takes the lowest of equal blocks can choose another one here.
  *
  *   FAKE_CUDA_MEMORY=N        MiB of the device, default 8192
- *   FAKE_CUDA_NAME=TEXT       name of the device, default fake
- *   FAKE_CUDA_FAIL_AT=K       the K-th call that can fail does fail (from 1)
- *   FAKE_CUDA_FAIL_WITH=CODE  it fails with this code, default 999
- *   FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
+ *   FAKE_CUDA_DEVICES=N       devices, 1 to 8, default 1; each accesses the
+ * others' segments only if a program enables that FAKE_CUDA_NAME=TEXT name of
+ * the device, default fake FAKE_CUDA_FAIL_AT=K       the K-th call that can
+ * fail does fail (from 1) FAKE_CUDA_FAIL_WITH=CODE  it fails with this code,
+ * default 999 FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
  *   FAKE_CUDA_LAZY=1          work ends only when the program waits for it
  *   FAKE_CUDA_LEAKS=1         memory that is held at the end is no fault
  *   FAKE_CUDA_CALLS=FILE      number of calls that can fail, written at exit
@@ -32,6 +33,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/fake_cuda/capture.h"
 #include "tests/fake_cuda/control.h"
 
 #define EXPORT  __attribute__((visibility("default")))
@@ -40,8 +42,13 @@
 
 enum {
     INVALID_VALUE = 1,
+    NO_DEVICE = 101,
     NO_CONTEXT = 201,
+    INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    PEER_TWICE = 704,
+    MOST_DEVICES = 8,
+    MOST_CONTEXTS = 16,
     UNKNOWN = 999,
     FAULTY = 86,
 };
@@ -50,12 +57,19 @@ enum {
 CU_DRIVER(X)
 #undef X
 
+#define X(name, arguments) EXPORT cu_result name arguments;
+FAKE_CUDA_MORE(X)
+#undef X
+
 EXPORT void fake_cuda_queue(cu_stream);
 EXPORT void fake_cuda_finish(cu_stream);
 EXPORT uint64_t fake_cuda_waits(cu_stream, cu_stream);
 EXPORT uint64_t fake_cuda_synchronizes(void);
 EXPORT uint64_t fake_cuda_events(void);
 EXPORT void fake_cuda_fail(const char *);
+EXPORT int fake_cuda_owner(uint64_t);
+EXPORT uint64_t fake_cuda_base(uint64_t);
+EXPORT bool fake_cuda_may(int, uint64_t, size_t);
 
 /* An object that the program holds: a physical allocation, a reservation or a
  * mapping. */
@@ -66,8 +80,10 @@ struct held {
     size_t offset;       /* offset in the file, of an allocation or a mapping */
     struct held *memory; /* the mapped allocation */
     unsigned uses;       /* number of mappings, plus 1 until it is released */
-    bool released, open; /* open: access was granted */
-    bool is_segment;     /* of a reservation: cuMemAlloc made it */
+    int device;
+    unsigned rights; /* of a mapping: a bit for each device that may access */
+    bool released;
+    bool is_segment; /* of a reservation: cuMemAlloc made it */
 };
 
 /* Work is a counter: an event counts as work, and so does work that a test
@@ -76,10 +92,12 @@ struct stream {
     struct stream *next;
     cu_stream name;
     uint64_t queued, done;
+    bool destroyed;
 };
 
 struct event {
     struct stream *stream; /* NULL: not recorded yet */
+    bool captured;         /* recorded on a stream that is captured */
     uint64_t when;
 };
 
@@ -89,13 +107,22 @@ struct wait {
     cu_stream stream, other;
 };
 
+/* A device; its address is that of its primary context. */
+struct gpu {
+    size_t used;
+    int retains;
+    unsigned peers; /* a bit for each device that may access its segments */
+};
+
 static struct {
     pthread_mutex_t lock;
     int file;
-    size_t capacity, used, end; /* end: of the used part of the file */
+    struct gpu gpus[MOST_DEVICES];
+    int gpu_count;
+    size_t capacity, end; /* end: of the used part of the file */
     struct held *memory, *reservations, *maps;
     uint64_t calls, fail_at, copies, corrupt_at;
-    int fail_with, contexts;
+    int fail_with;
     uint64_t handles;
     bool faulty;
     bool lazy;
@@ -105,7 +132,8 @@ static struct {
     const char *fails; /* the name of the call that must fail, or NULL */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
-static __thread int depth; /* contexts pushed by this thread */
+static __thread struct gpu *stack[MOST_CONTEXTS]; /* of this thread */
+static __thread int depth;
 
 /* ---- faults ---- */
 
@@ -151,15 +179,16 @@ __attribute__((destructor)) static void at_end(void)
         fclose(file);
     }
     if (setting("FAKE_CUDA_LEAKS", 0))
-        fake.memory = fake.reservations = NULL, fake.contexts = 0;
+        fake.memory = fake.reservations = NULL, fake.gpu_count = 0;
     for (struct held *h = fake.memory; h; h = h->next)
         blame("memory of %zu bytes was never released", h->size);
     for (struct held *h = fake.reservations; h; h = h->next)
         blame("%zu bytes at 0x%llx were never given back", h->size,
               (unsigned long long)h->at);
-    if (fake.contexts)
-        blame("the context was retained %d times more than released",
-              fake.contexts);
+    for (int i = 0; i < fake.gpu_count; i++)
+        if (fake.gpus[i].retains)
+            blame("the context was retained %d times more than released",
+                  fake.gpus[i].retains);
     if (fake.faulty)
         _exit(FAULTY);
 }
@@ -222,6 +251,9 @@ static void start(void)
     fake.file = memfd_create("fake_cuda", MFD_CLOEXEC);
     if (fake.file < 0 || ftruncate(fake.file, (off_t)SPACE) != 0)
         abort();
+    fake.gpu_count = (int)setting("FAKE_CUDA_DEVICES", 1);
+    if (fake.gpu_count < 1 || fake.gpu_count > MOST_DEVICES)
+        abort();
     fake.capacity = setting("FAKE_CUDA_MEMORY", 8192) << 20;
     fake.fail_at = setting("FAKE_CUDA_FAIL_AT", 0);
     fake.fail_with = (int)setting("FAKE_CUDA_FAIL_WITH", UNKNOWN);
@@ -231,18 +263,19 @@ static void start(void)
 
 /* Physical memory. Its part of the file is never used again, so no later block
  * can find the contents of freed memory. */
-static cu_result take_memory(size_t size, struct held **out)
+static cu_result take_memory(int device, size_t size, struct held **out)
 {
-    if (size > fake.capacity - fake.used)
+    if (size > fake.capacity - fake.gpus[device].used)
         return CU_OUT_OF_MEMORY;
     if (size > SPACE - fake.end)
         abort();
     *out = add(&fake.memory, (struct held){.at = ++fake.handles,
                                            .size = size,
                                            .offset = fake.end,
+                                           .device = device,
                                            .uses = 1});
     fake.end += size;
-    fake.used += size;
+    fake.gpus[device].used += size;
     return CU_SUCCESS;
 }
 
@@ -252,7 +285,7 @@ static void let_go(struct held *memory)
         return;
     fallocate(fake.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)memory->offset, (off_t)memory->size);
-    fake.used -= memory->size;
+    fake.gpus[memory->device].used -= memory->size;
     drop(&fake.memory, memory);
 }
 
@@ -304,8 +337,18 @@ static void hide(uint64_t address, size_t size)
         return result_;                   \
     } while (0)
 
+static struct gpu *current(void)
+{
+    return depth ? stack[depth - 1] : NULL;
+}
+
+static int current_device(void)
+{
+    return (int)(current() - fake.gpus);
+}
+
 #define NEEDS_CONTEXT() \
-    if (!depth)         \
+    if (!current())     \
     LEAVE((blame("%s without a context", __func__), (cu_result)NO_CONTEXT))
 
 cu_result cuInit(unsigned flags)
@@ -338,14 +381,20 @@ cu_result cuDriverGetVersion(int *version)
 
 cu_result cuDeviceGetCount(int *count)
 {
-    *count = 1;
+    pthread_mutex_lock(&fake.lock);
+    start();
+    pthread_mutex_unlock(&fake.lock);
+    *count = fake.gpu_count;
     return CU_SUCCESS;
 }
 
 cu_result cuDeviceGet(cu_device *device, int ordinal)
 {
-    *device = 0;
-    return ordinal == 0 ? CU_SUCCESS : 101; /* CUDA_ERROR_INVALID_DEVICE */
+    pthread_mutex_lock(&fake.lock);
+    start();
+    pthread_mutex_unlock(&fake.lock);
+    *device = ordinal;
+    return ordinal >= 0 && ordinal < fake.gpu_count ? CU_SUCCESS : NO_DEVICE;
 }
 
 cu_result cuDeviceGetName(char *name, int room, cu_device device)
@@ -366,40 +415,74 @@ cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device)
 
 cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
 {
-    (void)device;
     ENTER();
-    fake.contexts++;
-    *context = (cu_context)(void *)&fake;
+    if (device < 0 || device >= fake.gpu_count)
+        LEAVE(NO_DEVICE);
+    fake.gpus[device].retains++;
+    *context = (cu_context)(void *)&fake.gpus[device];
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
 {
-    (void)device;
-    fake.contexts--;
+    fake.gpus[device].retains--;
     return CU_SUCCESS;
+}
+
+cu_result cuDevicePrimaryCtxGetState(cu_device device, unsigned *flags,
+                                     int *active)
+{
+    *flags = 0;
+    *active = fake.gpus[device].retains > 0;
+    return CU_SUCCESS;
+}
+
+static bool is_context(cu_context context)
+{
+    const struct gpu *gpu = (void *)context;
+
+    return gpu >= fake.gpus && gpu < fake.gpus + fake.gpu_count;
 }
 
 cu_result cuCtxPushCurrent_v2(cu_context context)
 {
     ENTER();
-    depth++;
-    LEAVE((void *)context == (void *)&fake ? CU_SUCCESS
-                                           : blame("no such context"));
+    if (!is_context(context) || depth == MOST_CONTEXTS)
+        LEAVE(blame("no such context"));
+    stack[depth++] = (void *)context;
+    LEAVE(CU_SUCCESS);
 }
 
 cu_result cuCtxPopCurrent_v2(cu_context *context)
 {
-    depth--;
-    *context = (cu_context)(void *)&fake;
-    return depth < 0 ? blame("a context popped that was not pushed")
-                     : CU_SUCCESS;
+    if (!depth)
+        return blame("a context popped that was not pushed");
+    *context = (cu_context)(void *)stack[--depth];
+    return CU_SUCCESS;
+}
+
+cu_result cuCtxGetCurrent(cu_context *context)
+{
+    *context = (cu_context)(void *)current();
+    return CU_SUCCESS;
+}
+
+/* Replaces the top of the stack. */
+cu_result cuCtxSetCurrent(cu_context context)
+{
+    if (!is_context(context))
+        return blame("no such context");
+    depth += !depth;
+    stack[depth - 1] = (void *)context;
+    return CU_SUCCESS;
 }
 
 cu_result cuCtxSynchronize(void)
 {
     ENTER();
     NEEDS_CONTEXT();
+    if (capture_is_active())
+        LEAVE(capture_refuses("cuCtxSynchronize"));
     fake.synchronizes++;
     for (struct stream *s = fake.streams; s; s = s->next)
         s->done = s->queued;
@@ -409,7 +492,8 @@ cu_result cuCtxSynchronize(void)
 cu_result cuMemGetInfo_v2(size_t *left, size_t *total)
 {
     ENTER();
-    *left = fake.capacity - fake.used;
+    NEEDS_CONTEXT();
+    *left = fake.capacity - current()->used;
     *total = fake.capacity;
     LEAVE(CU_SUCCESS);
 }
@@ -423,7 +507,9 @@ static cu_result new_segment(cu_address *out, size_t size)
 
     if (!size)
         return blame("a segment of nothing");
-    code = take_memory(whole(size), &memory);
+    if (capture_forbids())
+        return capture_refuses("cuMemAlloc");
+    code = take_memory(current_device(), whole(size), &memory);
     if (code != CU_SUCCESS)
         return code;
     *out = reserve(memory->size);
@@ -431,9 +517,10 @@ static cu_result new_segment(cu_address *out, size_t size)
                                           .size = memory->size,
                                           .memory = memory,
                                           .is_segment = true});
-    add(&fake.maps,
-        (struct held){
-            .at = *out, .size = memory->size, .memory = memory, .open = true});
+    add(&fake.maps, (struct held){.at = *out,
+                                  .size = memory->size,
+                                  .memory = memory,
+                                  .rights = 1u << memory->device});
     show(*out, memory, PROT_READ | PROT_WRITE);
     return CU_SUCCESS;
 }
@@ -452,6 +539,8 @@ static cu_result free_segment(cu_address address)
     if (!r || !r->is_segment)
         return blame("cuMemFree of 0x%llx, which is no segment",
                      (unsigned long long)address);
+    if (capture_forbids())
+        return capture_refuses("cuMemFree");
     munmap((void *)(uintptr_t)address, r->size);
     let_go(r->memory);
     drop(&fake.maps, at(fake.maps, address));
@@ -521,7 +610,9 @@ cu_result cuMemCreate(cu_memory *out, size_t size,
     if (!size || size % GRANULE || flags || prop->type != CU_PINNED ||
         prop->location.type != CU_ON_DEVICE)
         LEAVE(blame("cuMemCreate of %zu bytes", size));
-    code = take_memory(size, &memory);
+    if (prop->location.id < 0 || prop->location.id >= fake.gpu_count)
+        LEAVE(NO_DEVICE);
+    code = take_memory(prop->location.id, size, &memory);
     if (code == CU_SUCCESS)
         *out = memory->at;
     LEAVE(code);
@@ -591,9 +682,12 @@ static cu_result each_map(cu_address address, size_t size,
     return CU_SUCCESS;
 }
 
+/* Rights that cuMemSetAccess sets; only under the lock. */
+static unsigned rights;
+
 static void open_map(struct held *m)
 {
-    m->open = true;
+    m->rights |= rights;
     show(m->at, m->memory, PROT_READ | PROT_WRITE);
 }
 
@@ -601,9 +695,18 @@ cu_result cuMemSetAccess(cu_address address, size_t size,
                          const struct cu_access *access, size_t count)
 {
     ENTER();
-    if (count != 1 || access->flags != CU_READ_AND_WRITE ||
-        access->location.type != CU_ON_DEVICE)
-        LEAVE(blame("cuMemSetAccess for something else"));
+    rights = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (access[i].flags != CU_READ_AND_WRITE ||
+            access[i].location.type != CU_ON_DEVICE)
+            LEAVE(blame("cuMemSetAccess for something else"));
+        if (access[i].location.id < 0 ||
+            access[i].location.id >= fake.gpu_count)
+            LEAVE(NO_DEVICE);
+        rights |= 1u << access[i].location.id;
+    }
+    if (!rights)
+        LEAVE(blame("cuMemSetAccess for no device"));
     LEAVE(each_map(address, size, open_map, "cuMemSetAccess"));
 }
 
@@ -617,19 +720,32 @@ static void unmap(struct held *m)
 cu_result cuMemUnmap(cu_address address, size_t size)
 {
     ENTER();
+    if (capture_forbids())
+        LEAVE(capture_refuses("cuMemUnmap"));
     LEAVE(each_map(address, size, unmap, "cuMemUnmap"));
 }
 
 /* ---- contents ---- */
 
-/* Whether [address, address + size) may be read and written. */
-static bool is_open(cu_address address, size_t size)
+/* Whether the device may access the mapping. Peers access segments if that was
+ * enabled, but mapped memory only with rights of their own. */
+static bool may_access(int device, const struct held *m)
+{
+    const struct held *r = around(fake.reservations, m->at, 1);
+
+    return m->rights >> device & 1 ||
+           (r && r->is_segment &&
+            fake.gpus[m->memory->device].peers >> device & 1);
+}
+
+/* Whether the device may read and write [address, address + size). */
+static bool is_open_to(int device, cu_address address, size_t size)
 {
     while (size) {
         const struct held *m = around(fake.maps, address, 1);
         size_t here;
 
-        if (!m || !m->open)
+        if (!m || !may_access(device < 0 ? m->memory->device : device, m))
             return false;
         here = m->size - (size_t)(address - m->at);
         if (here >= size)
@@ -638,6 +754,59 @@ static bool is_open(cu_address address, size_t size)
         size -= here;
     }
     return true;
+}
+
+/* Whether the memory's own device may. */
+static bool is_open(cu_address address, size_t size)
+{
+    return is_open_to(-1, address, size);
+}
+
+int fake_cuda_owner(uint64_t address)
+{
+    const struct held *r, *m;
+
+    pthread_mutex_lock(&fake.lock);
+    r = around(fake.reservations, address, 1);
+    m = around(fake.maps, address, 1);
+    pthread_mutex_unlock(&fake.lock);
+    return !r ? FAKE_CUDA_HOST : m ? m->memory->device : FAKE_CUDA_UNMAPPED;
+}
+
+uint64_t fake_cuda_base(uint64_t address)
+{
+    const struct held *r;
+
+    pthread_mutex_lock(&fake.lock);
+    r = around(fake.reservations, address, 1);
+    pthread_mutex_unlock(&fake.lock);
+    return r && r->is_segment ? r->at : 0;
+}
+
+bool fake_cuda_may(int device, uint64_t address, size_t size)
+{
+    bool open;
+
+    pthread_mutex_lock(&fake.lock);
+    open = is_open_to(device, address, size);
+    pthread_mutex_unlock(&fake.lock);
+    return open;
+}
+
+cu_result cuCtxEnablePeerAccess(cu_context context, unsigned flags)
+{
+    struct gpu *peer = (void *)context;
+    unsigned bit;
+
+    ENTER();
+    NEEDS_CONTEXT();
+    bit = 1u << current_device();
+    if (!is_context(context) || flags || peer == current())
+        LEAVE(INVALID_VALUE);
+    if (peer->peers & bit)
+        LEAVE(PEER_TWICE);
+    peer->peers |= bit;
+    LEAVE(CU_SUCCESS);
 }
 
 static void *host(cu_address address)
@@ -681,20 +850,6 @@ cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
 
 #define OPAQUE(type) (type)(uintptr_t)++ fake.handles
 
-cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
-{
-    (void)flags;
-    ENTER();
-    *stream = OPAQUE(cu_stream);
-    LEAVE(CU_SUCCESS);
-}
-
-cu_result cuStreamDestroy_v2(cu_stream stream)
-{
-    (void)stream;
-    return CU_SUCCESS;
-}
-
 static void *made(size_t size)
 {
     void *it = calloc(1, size);
@@ -718,6 +873,24 @@ static struct stream *stream_of(cu_stream name)
     return fake.streams = s;
 }
 
+cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    NEEDS_CONTEXT();
+    *stream = OPAQUE(cu_stream);
+    stream_of(*stream);
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuStreamDestroy_v2(cu_stream stream)
+{
+    pthread_mutex_lock(&fake.lock);
+    stream_of(stream)->destroyed = true;
+    pthread_mutex_unlock(&fake.lock);
+    return CU_SUCCESS;
+}
+
 static struct event *event_of(cu_event event)
 {
     return (struct event *)(void *)event;
@@ -739,6 +912,12 @@ cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
     ENTER();
     if (flags)
         LEAVE(blame("cuStreamWaitEvent with flags"));
+    if (stream_of(stream)->destroyed)
+        LEAVE(INVALID_HANDLE);
+    if (event_of(event)->captured)
+        capture_joins(stream, event_of(event)->stream->name);
+    else if (capture_has(stream))
+        LEAVE(capture_refuses("cuStreamWaitEvent")); /* needs work outside */
     note_wait(stream, event_of(event));
     LEAVE(CU_SUCCESS);
 }
@@ -757,7 +936,10 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     struct event *e = event_of(event);
 
     ENTER();
+    if (stream_of(stream)->destroyed)
+        LEAVE(INVALID_HANDLE);
     e->stream = stream_of(stream);
+    e->captured = capture_has(stream);
     e->when = ++e->stream->queued;
     if (!fake.lazy)
         e->stream->done = e->when;
@@ -767,12 +949,15 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
 cu_result cuEventQuery(cu_event event)
 {
     const struct event *e = event_of(event);
-    bool done;
+    cu_result code = CU_NOT_READY;
 
     pthread_mutex_lock(&fake.lock);
-    done = !e->stream || e->when <= e->stream->done;
+    if (e->captured || capture_forbids())
+        code = capture_refuses("cuEventQuery");
+    else if (!e->stream || e->when <= e->stream->done)
+        code = CU_SUCCESS;
     pthread_mutex_unlock(&fake.lock);
-    return done ? CU_SUCCESS : CU_NOT_READY;
+    return code;
 }
 
 cu_result cuEventDestroy_v2(cu_event event)
@@ -781,6 +966,76 @@ cu_result cuEventDestroy_v2(cu_event event)
     fake.events--;
     pthread_mutex_unlock(&fake.lock);
     free(event_of(event));
+    return CU_SUCCESS;
+}
+
+/* Waits for one stream, or for what an event marks. */
+static cu_result finish(const char *name, struct stream *s, uint64_t when)
+{
+    if (s && s->destroyed)
+        return INVALID_HANDLE;
+    if (s ? capture_has(s->name) : capture_forbids())
+        return capture_refuses(name);
+    if (s && s->done < when)
+        s->done = when;
+    return CU_SUCCESS;
+}
+
+cu_result cuStreamSynchronize(cu_stream stream)
+{
+    ENTER();
+    LEAVE(finish("cuStreamSynchronize", stream_of(stream),
+                 stream_of(stream)->queued));
+}
+
+cu_result cuStreamQuery(cu_stream stream)
+{
+    const struct stream *s;
+
+    ENTER();
+    s = stream_of(stream);
+    if (s->destroyed)
+        LEAVE(INVALID_HANDLE);
+    if (capture_has(stream) || capture_forbids())
+        LEAVE(capture_refuses("cuStreamQuery"));
+    LEAVE(s->done < s->queued ? CU_NOT_READY : CU_SUCCESS);
+}
+
+cu_result cuEventSynchronize(cu_event event)
+{
+    const struct event *e = event_of(event);
+
+    ENTER();
+    if (e->captured)
+        LEAVE(capture_refuses("cuEventSynchronize"));
+    LEAVE(finish("cuEventSynchronize", e->stream, e->when));
+}
+
+/* ---- captures ---- */
+
+cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
+{
+    ENTER();
+    LEAVE(capture_begin(stream, mode));
+}
+
+cu_result cuStreamEndCapture(cu_stream stream, void **graph)
+{
+    ENTER();
+    LEAVE(capture_end(stream, graph));
+}
+
+cu_result cuStreamGetCaptureInfo(cu_stream stream, int *status, uint64_t *id)
+{
+    pthread_mutex_lock(&fake.lock);
+    *status = capture_status(stream, id);
+    pthread_mutex_unlock(&fake.lock);
+    return CU_SUCCESS;
+}
+
+cu_result cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    capture_exchange(mode);
     return CU_SUCCESS;
 }
 
