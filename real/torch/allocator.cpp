@@ -6,10 +6,10 @@
  *
  *   - The policy serves all requests outside of memory pools.
  *   - PyTorch's own allocator, which stays in place below this class, serves
- *     memory pools and CUDA graphs. While a thread or a capture allocates to a
- *     pool on a device, it serves all requests of that device, and frees of the
- *     policy's blocks wait until the end, so that no call of the driver that a
- *     capture forbids is made.
+ *     the requests of memory pools and CUDA graphs. While a graph is captured,
+ *     it serves all requests of all devices, and frees of the policy's blocks
+ *     wait until the end, since the policy would make calls of the driver that
+ *     a capture forbids.
  *   - Statistics, snapshots and histories join both.
  *
  * Source of the interface and of the meaning of each counter: PyTorch 2.11,
@@ -21,13 +21,15 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/util/ApproximateClock.h>
-#include <c10/util/flat_hash_map.h>
 
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <typeinfo>
+
+#include <pthread.h>
 
 #include "service.h"
 
@@ -48,7 +50,6 @@ struct Block {
   DeviceIndex device;
   bool ended = false; // freed, but other streams still use it, or its free
                       // waits for the end of a capture
-  bool used = false;  // by streams besides its own
   size_t size;        // bytes allocated
   size_t requested;
   cudaStream_t stream;
@@ -58,6 +59,17 @@ struct Block {
 struct Held {
   size_t size;
   bool mapped; // a map, not a segment
+  cudaStream_t stream; // of the first request
+  Context context;
+};
+
+// The requests that PyTorch's own allocator serves, from beginAllocateToPool to
+// endAllocateToPool.
+struct Pool {
+  DeviceIndex device;
+  MempoolId_t id;
+  bool captures; // the memory of a graph, not of a MemPool
+  std::function<bool(cudaStream_t)> filter;
 };
 
 struct Device {
@@ -66,14 +78,14 @@ struct Device {
   std::map<uint64_t, Held> held; // by address
   std::deque<TraceEntry> history;
   uint64_t small_held = 0; // bytes of the policy's segments of small_segment
-  int pools = 0; // threads and captures that allocate to a pool
-  std::vector<void*> waiting; // frees that wait until `pools` is 0
   double fraction = 1.0;
 };
 
 // The calls of record_function and torch.compile name what runs in this thread.
 thread_local std::vector<std::string> compile_contexts;
 thread_local std::string user_metadata;
+
+bool forked = false; // this process has no device
 
 /* ---- counters ---- */
 
@@ -245,7 +257,8 @@ class Allocator final : public CUDAAllocator {
   Context context(RecordContext least) const;
   void record(TraceEntry::Action action, DeviceIndex device, uint64_t addr,
               size_t size, cudaStream_t stream, Context context);
-  bool below_serves(DeviceIndex device);
+  bool below_serves(DeviceIndex device, cudaStream_t stream) const;
+  bool captures() const;
   void* take_below(DeviceIndex device, size_t size, cudaStream_t stream);
   frag_torch_answer take(DeviceIndex device, size_t size, cudaStream_t stream,
                          void** out, char* words);
@@ -257,14 +270,19 @@ class Allocator final : public CUDAAllocator {
   void changed(int device, frag_torch_change change, uint64_t addr,
                uint64_t size);
   void reserved(int device, uint64_t bytes);
-  void split_stats(Device& d);
+  void change_split(Device& d, uint64_t addr, const Block& b, int sign);
+  void end_waiting();
   std::vector<SegmentInfo> segments();
 
   // Recursive, since an observer or a tracker may ask for statistics.
   mutable std::recursive_mutex lock_;
   CUDAAllocator* below_ = nullptr;
   std::deque<Device> devices_;
-  ska::flat_hash_map<void*, Block> blocks_;
+  std::map<uint64_t, Block> blocks_; // of the policy, by address
+  std::vector<Pool> pools_;
+  std::vector<void*> waiting_; // frees that wait for the end of a capture
+  cudaStream_t stream_ = nullptr; // of the request that the policy serves
+  Context context_; // and its context
 
   bool recording_ = false;
   CreateContextFn recorder_ = nullptr;
@@ -369,27 +387,65 @@ void Allocator::attachAllocatorTraceTracker(AllocatorTraceTracker tracker) {
 
 /* ---- what the policy reports ---- */
 
-// As PyTorch: bytes that are reserved, not active, and cannot be released.
-void Allocator::split_stats(Device& d) {
-  StatArray& split = d.stats.inactive_split_bytes;
-  for (size_t i = 0; i < split.size(); i++) {
-    int64_t free = (d.stats.reserved_bytes[i].current -
-                    d.below.reserved_bytes[i].current) -
-        (d.stats.active_bytes[i].current - d.below.active_bytes[i].current);
-    int64_t by = std::max<int64_t>(0, free) +
-        d.below.inactive_split_bytes[i].current - split[i].current;
-    by < 0 ? split[i].decrease(-by) : split[i].increase(by);
+// Gaps between the blocks of a segment: as PyTorch counts them, free memory of
+// a segment that has live blocks too. Maps do not count, since their pages can
+// be released one by one.
+struct Gaps {
+  int64_t count = 0;
+  int64_t bytes = 0;
+  void add(uint64_t from, uint64_t to) {
+    count += from < to;
+    bytes += static_cast<int64_t>(to - from);
   }
+};
+
+void add_split(Device& d, bool is_small, const Gaps& gaps, int sign) {
+  add(d.stats.inactive_split, is_small, sign * gaps.count);
+  add(d.stats.inactive_split_bytes, is_small, sign * gaps.bytes);
+}
+
+// The held range that contains the address, or the end.
+std::map<uint64_t, Held>::iterator around(Device& d, uint64_t addr) {
+  auto next = d.held.upper_bound(addr);
+  if (next == d.held.begin())
+    return d.held.end();
+  auto found = std::prev(next);
+  return addr < found->first + found->second.size ? found : d.held.end();
+}
+
+// A block is allocated (sign 1) or free (sign -1). The block is in blocks_ at
+// the call.
+void Allocator::change_split(Device& d, uint64_t addr, const Block& b,
+                             int sign) {
+  auto held = around(d, addr);
+  if (held == d.held.end() || held->second.mapped)
+    return;
+  uint64_t start = held->first, end = start + held->second.size;
+  uint64_t left = start, right = end;
+  auto at = blocks_.find(addr);
+  if (at != blocks_.begin() && std::prev(at)->first >= start)
+    left = std::prev(at)->first + std::prev(at)->second.size;
+  if (std::next(at) != blocks_.end() && std::next(at)->first < end)
+    right = std::next(at)->first;
+  Gaps with, without;
+  with.add(left, addr);
+  with.add(addr + b.size, right);
+  if (left != start || right != end ||
+      (at != blocks_.begin() && std::prev(at)->first >= start))
+    without.add(left, right);
+  Gaps change{with.count - without.count, with.bytes - without.bytes};
+  add_split(d, held->second.size <= small_segment, change, sign);
 }
 
 void Allocator::freed(int device, uint64_t addr) {
   Guard guard(lock_);
-  auto found = blocks_.find(reinterpret_cast<void*>(addr));
+  auto found = blocks_.find(addr);
   if (found == blocks_.end())
     return;
   Block& b = found->second;
   Device& d = at(b.device);
   bool is_small = b.size <= small_block;
+  change_split(d, addr, b, -1);
   add(d.stats.active, is_small, -1);
   add(d.stats.active_bytes, is_small, -static_cast<int64_t>(b.size));
   record(TraceEntry::FREE_COMPLETED, b.device, addr, b.requested, b.stream,
@@ -412,11 +468,21 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
     d.small_held += is_small ? (taken ? size : -size) : 0;
   }
   ++(taken ? d.stats.num_device_alloc : d.stats.num_device_free);
-  if (taken)
-    d.held[addr] = Held{size, mapped};
-  else
-    d.held.erase(d.held.lower_bound(addr), d.held.lower_bound(addr + size));
-  record(actions[change], device, addr, size, nullptr, nullptr);
+  cudaStream_t stream = stream_;
+  if (taken) {
+    d.held[addr] = Held{size, mapped, stream_, context_};
+  } else {
+    auto first = d.held.lower_bound(addr);
+    // The policy may release a segment before it reports the last free.
+    auto last = blocks_.lower_bound(addr);
+    if (last != blocks_.end() && last->first < addr + size)
+      change_split(d, last->first, last->second, -1);
+    if (first != d.held.end())
+      stream = first->second.stream;
+    d.held.erase(first, d.held.lower_bound(addr + size));
+  }
+  record(actions[change], device, addr, size, stream,
+         taken ? context_ : nullptr);
 }
 
 // Segments of at most small_segment bytes count as the small pool, all other
@@ -437,8 +503,17 @@ void Allocator::reserved(int device, uint64_t bytes) {
 
 /* ---- requests ---- */
 
-bool Allocator::below_serves(DeviceIndex device) {
-  return at(device).pools > 0;
+bool Allocator::captures() const {
+  return std::any_of(pools_.begin(), pools_.end(),
+                     [](const Pool& p) { return p.captures; });
+}
+
+// The lock is held.
+bool Allocator::below_serves(DeviceIndex device, cudaStream_t stream) const {
+  for (const Pool& p : pools_)
+    if (p.captures || (p.device == device && p.filter(stream)))
+      return true;
+  return false;
 }
 
 void* Allocator::take_below(DeviceIndex device, size_t size,
@@ -454,8 +529,12 @@ frag_torch_answer Allocator::take(DeviceIndex device, size_t size,
   Context context = this->context(RecordContext::STATE);
   frag_torch_block got;
   Guard guard(lock_);
+  stream_ = stream;
+  context_ = context;
   frag_torch_answer answer =
       frag_torch_serve(device, size, stream, &got, words);
+  stream_ = nullptr;
+  context_ = nullptr;
   if (answer != FRAG_TORCH_OK)
     return answer;
   Device& d = at(device);
@@ -466,10 +545,10 @@ frag_torch_answer Allocator::take(DeviceIndex device, size_t size,
   add(d.stats.allocated_bytes, is_small, got.size);
   add(d.stats.active_bytes, is_small, got.size);
   add(d.stats.requested_bytes, is_small, size);
-  split_stats(d);
   record(TraceEntry::ALLOC, device, got.addr, size, stream, context);
-  blocks_[*out] =
-      Block{device, false, false, got.size, size, stream, std::move(context)};
+  Block& b = blocks_[got.addr] =
+      Block{device, false, got.size, size, stream, std::move(context)};
+  change_split(d, got.addr, b, 1);
   c10::reportMemoryUsageToProfiler(
       *out, static_cast<int64_t>(got.size),
       d.stats.allocated_bytes[0].current, d.stats.reserved_bytes[0].current,
@@ -489,6 +568,7 @@ bool Allocator::make_room(DeviceIndex device) {
   catch_up(device);
   Guard guard(lock_);
   at(device).stats.num_alloc_retries++;
+  at(device).stats.num_sync_all_streams += before == 0;
   return freed || at(device).below.reserved_bytes[0].current < before;
 }
 
@@ -530,12 +610,13 @@ void Allocator::refuse(DeviceIndex device, size_t size, cudaStream_t stream,
   }
   uint64_t allocated = stats.allocated_bytes[0].current;
   uint64_t reserved = stats.reserved_bytes[0].current;
+  auto allowed =
+      static_cast<uint64_t>(fraction * static_cast<double>(total));
   std::ostringstream limit;
   if (fraction < 1.0)
-    limit << bytes(static_cast<uint64_t>(fraction * static_cast<double>(total)))
-          << " allowed; ";
+    limit << bytes(allowed) << " allowed; ";
   for (const auto& observer : observers)
-    observer(device, allocated, total, room);
+    observer(device, size, fraction < 1.0 ? allowed : total, room);
   TORCH_CHECK_WITH(
       OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ",
       bytes(size), ". GPU ", static_cast<int>(device),
@@ -555,9 +636,11 @@ void* Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
 
   if (size == 0)
     return nullptr;
+  TORCH_CHECK(!forked, "fragsim: this process was forked from one that uses "
+              "the GPU; start it by spawn");
   {
     Guard guard(lock_);
-    below = below_serves(device);
+    below = below_serves(device, stream);
   }
   if (below)
     return take_below(device, size, stream);
@@ -588,26 +671,31 @@ c10::DataPtr Allocator::allocate(size_t size) {
 
 /* ---- frees ---- */
 
-// Frees a block of the policy; the lock is held.
+// Frees a block of the policy; the lock is held. A deleter must not throw. If
+// the device fails, the next request throws.
 void Allocator::end(void* ptr, Block& b) {
   char words[FRAG_TORCH_WORDS] = "";
   auto addr = reinterpret_cast<uint64_t>(ptr);
-  frag_torch_answer answer =
-      frag_torch_end(b.device, addr, b.stream, words);
-  TORCH_CHECK(answer != FRAG_TORCH_FAILED, "fragsim: ", words);
-  if (answer != FRAG_TORCH_WAITS)
-    freed(b.device, addr);
+  switch (frag_torch_end(b.device, addr, b.stream, words)) {
+    case FRAG_TORCH_WAITS:
+      return;
+    case FRAG_TORCH_OK:
+      freed(b.device, addr);
+      return;
+    default:
+      TORCH_WARN("fragsim: a block could not be freed: ", words);
+  }
 }
 
 void Allocator::raw_delete(void* ptr) {
-  if (!ptr)
+  if (!ptr || forked) // the memory is the parent's
     return;
   if (const auto* trace = c10::impl::GPUTrace::get_trace())
     (*trace)->trace_gpu_memory_deallocation(c10::DeviceType::CUDA,
                                             reinterpret_cast<uintptr_t>(ptr));
   Context context = this->context(RecordContext::ALL);
   std::unique_lock<std::recursive_mutex> guard(lock_);
-  auto found = blocks_.find(ptr);
+  auto found = blocks_.find(reinterpret_cast<uint64_t>(ptr));
   if (found == blocks_.end() || found->second.ended) {
     guard.unlock();
     below_->raw_delete(ptr); // refuses what it does not know either
@@ -626,11 +714,10 @@ void Allocator::raw_delete(void* ptr) {
       ptr, -static_cast<int64_t>(b.size), d.stats.allocated_bytes[0].current,
       d.stats.reserved_bytes[0].current,
       c10::Device(c10::DeviceType::CUDA, b.device));
-  if (d.pools > 0)
-    d.waiting.push_back(ptr);
+  if (captures())
+    waiting_.push_back(ptr);
   else
     end(ptr, b);
-  split_stats(d);
 }
 
 void Allocator::recordStream(const c10::DataPtr& ptr,
@@ -639,7 +726,7 @@ void Allocator::recordStream(const c10::DataPtr& ptr,
   if (!ptr.get() || ptr.get_deleter() != &delete_block)
     return;
   std::unique_lock<std::recursive_mutex> guard(lock_);
-  auto found = blocks_.find(ptr.get());
+  auto found = blocks_.find(reinterpret_cast<uint64_t>(ptr.get()));
   if (found == blocks_.end()) {
     guard.unlock();
     // It recognizes its own blocks by their deleter.
@@ -661,12 +748,11 @@ void Allocator::emptyCache(MempoolId_t pool) {
   char words[FRAG_TORCH_WORDS] = "";
   below_->emptyCache(pool);
   Guard guard(lock_);
+  if (captures() || pool != MempoolId_t{0, 0})
+    return;
   for (size_t i = 0; i < devices_.size(); i++) {
-    if (devices_[i].pools == 0 && pool == MempoolId_t{0, 0}) {
-      frag_torch_answer answer = frag_torch_trim(static_cast<int>(i), words);
-      TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
-    }
-    split_stats(devices_[i]);
+    frag_torch_answer answer = frag_torch_trim(static_cast<int>(i), words);
+    TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
   }
 }
 
@@ -703,12 +789,13 @@ void Allocator::resetPeakStats(DeviceIndex device) {
 }
 
 void Allocator::cacheInfo(DeviceIndex device, size_t* largest) {
-  size_t room = 0, total = 0;
   c10::cuda::CUDAGuard on(device);
-  C10_CUDA_CHECK(cudaMemGetInfo(&room, &total));
+  below_->cacheInfo(device, largest);
   Guard guard(lock_);
-  const DeviceStats& s = at(device).stats;
-  *largest = room + s.reserved_bytes[0].current - s.active_bytes[0].current;
+  for (const SegmentInfo& row : segments())
+    for (const BlockInfo& b : row.blocks)
+      if (row.device == device && !b.active)
+        *largest = std::max(*largest, b.size);
 }
 
 double Allocator::getMemoryFraction(DeviceIndex device) {
@@ -720,9 +807,9 @@ void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
   TORCH_CHECK(0 <= fraction && fraction <= 1, "invalid fraction:", fraction,
               ". Please set within [0, 1].");
   char words[FRAG_TORCH_WORDS] = "";
-  size_t room = 0, total = 0;
-  c10::cuda::CUDAGuard on(device);
-  C10_CUDA_CHECK(cudaMemGetInfo(&room, &total));
+  cudaDeviceProp device_has;
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&device_has, device));
+  auto total = static_cast<double>(device_has.totalGlobalMem);
   below_->setMemoryFraction(fraction, device);
   Guard guard(lock_);
   at(device).fraction = fraction;
@@ -730,20 +817,19 @@ void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
       device,
       fraction == 1
           ? UINT64_MAX
-          : static_cast<uint64_t>(fraction * static_cast<double>(total)),
+          : static_cast<uint64_t>(fraction * total),
       words);
   TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
 }
 
 void* Allocator::getBaseAllocation(void* ptr, size_t* size) {
   std::unique_lock<std::recursive_mutex> guard(lock_);
-  auto found = blocks_.find(ptr);
+  auto found = blocks_.find(reinterpret_cast<uint64_t>(ptr));
   if (found == blocks_.end()) {
     guard.unlock();
     return below_->getBaseAllocation(ptr, size);
   }
-  auto& held = at(found->second.device).held;
-  auto over = std::prev(held.upper_bound(reinterpret_cast<uint64_t>(ptr)));
+  auto over = around(at(found->second.device), found->first);
   if (over->second.mapped) { // a block may lie in many maps
     if (size)
       *size = found->second.size;
@@ -771,6 +857,8 @@ std::vector<SegmentInfo> held_of(const Device& d, DeviceIndex device) {
     row.total_size = held.size;
     row.is_large = held.mapped || held.size > small_segment;
     row.is_expandable = held.mapped;
+    row.stream = held.stream;
+    row.context_when_allocated = held.context;
     rows.push_back(row);
   }
   return rows;
@@ -785,20 +873,13 @@ void add_free(SegmentInfo& row, uint64_t from, uint64_t to) {
 }
 
 std::vector<SegmentInfo> Allocator::segments() {
-  std::vector<std::pair<uint64_t, const Block*>> sorted;
-  for (const auto& [ptr, block] : blocks_)
-    sorted.emplace_back(reinterpret_cast<uint64_t>(ptr), &block);
-  std::sort(sorted.begin(), sorted.end());
-
   std::vector<SegmentInfo> all;
   for (size_t i = 0; i < devices_.size(); i++)
     for (SegmentInfo& row : held_of(devices_[i], static_cast<DeviceIndex>(i))) {
       uint64_t next = row.address, end = row.address + row.total_size;
-      auto at = std::lower_bound(
-          sorted.begin(), sorted.end(), next,
-          [](const auto& a, uint64_t addr) { return a.first < addr; });
-      for (; at != sorted.end() && at->first < end; ++at) {
-        const Block& b = *at->second;
+      auto at = blocks_.lower_bound(next);
+      for (; at != blocks_.end() && at->first < end; ++at) {
+        const Block& b = at->second;
         BlockInfo info;
         add_free(row, next, at->first);
         info.size = b.size;
@@ -807,8 +888,6 @@ std::vector<SegmentInfo> Allocator::segments() {
         info.active = true;
         info.context_when_allocated = b.context;
         row.blocks.push_back(info);
-        if (!row.active_size)
-          row.stream = b.stream;
         row.active_size += b.size;
         row.allocated_size += b.ended ? 0 : b.size;
         row.requested_size += b.requested;
@@ -860,26 +939,42 @@ SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
 
 /* ---- pools ---- */
 
+// A graph's filter is a function of the class CUDAGraph. It cannot be told from
+// a MemPool's in another way before the capture begins.
+bool is_capture(const std::function<bool(cudaStream_t)>& filter) {
+  return std::string(filter.target_type().name()).find("CUDAGraph") !=
+      std::string::npos;
+}
+
 void Allocator::beginAllocateToPool(DeviceIndex device, MempoolId_t pool,
                                     std::function<bool(cudaStream_t)> filter) {
-  below_->beginAllocateToPool(device, pool, std::move(filter));
+  below_->beginAllocateToPool(device, pool, filter);
   Guard guard(lock_);
-  at(device).pools++;
+  bool captures = is_capture(filter);
+  pools_.push_back(Pool{device, pool, captures, std::move(filter)});
+}
+
+// The frees that waited for the end of the captures; the lock is held.
+void Allocator::end_waiting() {
+  if (captures())
+    return;
+  for (void* ptr : std::exchange(waiting_, {})) {
+    auto found = blocks_.find(reinterpret_cast<uint64_t>(ptr));
+    if (found != blocks_.end())
+      end(ptr, found->second);
+  }
 }
 
 void Allocator::endAllocateToPool(DeviceIndex device, MempoolId_t pool) {
   below_->endAllocateToPool(device, pool);
   catch_up(device);
   Guard guard(lock_);
-  Device& d = at(device);
-  if (--d.pools > 0)
-    return;
-  for (void* ptr : std::exchange(d.waiting, {})) {
-    auto found = blocks_.find(ptr);
-    if (found != blocks_.end())
-      end(ptr, found->second);
-  }
-  split_stats(d);
+  auto ended = std::find_if(pools_.begin(), pools_.end(), [&](const Pool& p) {
+    return p.device == device && p.id == pool;
+  });
+  if (ended != pools_.end())
+    pools_.erase(ended);
+  end_waiting();
 }
 
 CheckpointDelta Allocator::setCheckpointPoolState(
@@ -900,13 +995,12 @@ CheckpointDelta Allocator::setCheckpointPoolState(
 
 ShareableHandle Allocator::shareIpcHandle(void* ptr) {
   std::unique_lock<std::recursive_mutex> guard(lock_);
-  auto found = blocks_.find(ptr);
+  auto found = blocks_.find(reinterpret_cast<uint64_t>(ptr));
   if (found == blocks_.end()) {
     guard.unlock();
     return below_->shareIpcHandle(ptr);
   }
-  auto& held = at(found->second.device).held;
-  auto over = std::prev(held.upper_bound(reinterpret_cast<uint64_t>(ptr)));
+  auto over = around(at(found->second.device), found->first);
   TORCH_CHECK(
       !over->second.mapped,
       "fragsim: the policy maps its memory, and mapped memory cannot be shared "
@@ -916,8 +1010,8 @@ ShareableHandle Allocator::shareIpcHandle(void* ptr) {
   cudaIpcMemHandle_t handle;
   C10_CUDA_CHECK(
       cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(over->first)));
-  // PyTorch's format: the version, the kind, the driver's handle.
-  std::string text("\x01" "c", 2);
+  // PyTorch's format: the version, the kind (cudaMalloc), the driver's handle.
+  std::string text("\x02" "c", 2);
   text.append(reinterpret_cast<const char*>(&handle), sizeof(handle));
   return {static_cast<ptrdiff_t>(reinterpret_cast<uint64_t>(ptr) - over->first),
           text};
@@ -946,6 +1040,7 @@ void Allocator::install() {
         instance().reserved(device, bytes);
       }};
   frag_torch_listen(&listener);
+  pthread_atfork(nullptr, nullptr, [] { forked = true; });
   below_ = c10::cuda::CUDACachingAllocator::get();
   // Blocks that PyTorch allocated before are still freed by its own allocator.
   c10::cuda::CUDACachingAllocator::allocator.store(this);

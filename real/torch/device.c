@@ -53,6 +53,11 @@ struct device {
 
 /* ---- streams; the device's context is current in all functions ---- */
 
+static void wait_for_device(struct device *d)
+{
+    d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+}
+
 /* Waits for the whole device if the driver cannot use an event. */
 static void make_wait(void *user, frag_stream stream, frag_stream other)
 {
@@ -64,7 +69,7 @@ static void make_wait(void *user, frag_stream stream, frag_stream other)
         cu->cuEventRecord(*mark, d->streams[other]) == CU_SUCCESS &&
         cu->cuStreamWaitEvent(d->streams[stream], *mark, 0) == CU_SUCCESS)
         return;
-    d->refused = cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+    wait_for_device(d);
 }
 
 /* The number of a stream. Returns ORDER_STREAMS if there are too many streams;
@@ -77,7 +82,7 @@ static uint32_t number_of(struct device *d, cu_stream stream)
         if (d->streams[i] == stream)
             return d->last = i;
     if (d->order.streams == ORDER_STREAMS) {
-        d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+        wait_for_device(d);
         order_synchronized(&d->order);
         return ORDER_STREAMS;
     }
@@ -151,16 +156,23 @@ static void forget_completed(struct device *d)
         drop_late(d, d->late);
 }
 
+/* Waits for the whole device if an event cannot be recorded on a stream, for
+ * example because the program destroyed the stream. */
 static struct late *new_late(struct device *d, const struct uses *u)
 {
     struct late *l = calloc(1, sizeof(*l) + u->count * sizeof(*l->events));
 
-    for (; l && l->count < u->count; l->count++)
-        if (d->cu->cuEventCreate(&l->events[l->count], CU_UNTIMED) !=
-                CU_SUCCESS ||
-            d->cu->cuEventRecord(l->events[l->count], u->streams[l->count]) !=
-                CU_SUCCESS)
-            d->refused = true;
+    for (size_t i = 0; l && i < u->count; i++) {
+        cu_event *event = &l->events[l->count];
+
+        if (d->cu->cuEventCreate(event, CU_UNTIMED) != CU_SUCCESS) {
+            wait_for_device(d);
+            continue;
+        }
+        l->count++;
+        if (d->cu->cuEventRecord(*event, u->streams[i]) != CU_SUCCESS)
+            wait_for_device(d); /* the event counts as having occurred */
+    }
     return l;
 }
 
@@ -194,7 +206,7 @@ static frag_time now(void)
  * memory. */
 static enum frag_err complete_all(struct device *d, struct frag_error *e)
 {
-    d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+    wait_for_device(d);
     FRAG_TRY(complete(d, e));
     order_synchronized(&d->order);
     return FRAG_OK;

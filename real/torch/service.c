@@ -20,6 +20,8 @@
 #include "traces/printable.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const char wrong_device[] =
+    "PyTorch passed a device number outside 0 to 63";
 static struct settings settings;
 static struct device *devices[FRAG_TORCH_DEVICES];
 static struct frag_torch_listener listener;
@@ -27,7 +29,8 @@ static pid_t reader; /* the process that read the settings */
 static pid_t owner;  /* the process that opened the first device; a child that
                       * it forks has no device and writes no results */
 static int64_t started;
-static bool finished; /* the results were written */
+static bool ended; /* the results are written: no further requests */
+static frag_size limits[FRAG_TORCH_DEVICES]; /* of each device; 0: none */
 
 /* ---- at exit ---- */
 
@@ -96,12 +99,14 @@ void frag_torch_finish(void)
     struct frag_error e = {""};
     int folder;
 
-    if (getpid() != owner || !settings.output[0] || finished)
+    if (getpid() != owner || !settings.output[0] || ended)
         return;
-    finished = true;
+    ended = true;
     pthread_mutex_lock(&lock);
     folder = hold_folder();
     settings_keep_results(&settings);
+    /* A listener may hold a lock while its thread waits for this one. */
+    listener = (struct frag_torch_listener){NULL, NULL, NULL, NULL};
     if (write_results(&e) != FRAG_OK)
         printable_line(stderr, "fragsim: %s", e.text);
     if (folder >= 0)
@@ -138,16 +143,28 @@ static enum frag_err own(struct frag_error *e)
     return FRAG_OK;
 }
 
+static void apply_limit(int ordinal)
+{
+    const frag_size limit = limits[ordinal];
+
+    device_limit(devices[ordinal], limit && limit < settings.capacity
+                                       ? limit
+                                       : settings.capacity);
+}
+
 static enum frag_err device_at(int ordinal, struct device **out,
                                struct frag_error *e)
 {
     if (ordinal < 0 || ordinal >= FRAG_TORCH_DEVICES)
-        return frag_fail(e, FRAG_INVALID,
-                         "PyTorch passed a device number outside 0 to 63");
+        return frag_fail(e, FRAG_INVALID, "%s", wrong_device);
     FRAG_TRY(own(e));
-    if (!devices[ordinal])
+    if (ended)
+        return frag_fail(e, FRAG_DEVICE, "the program is ending");
+    if (!devices[ordinal]) {
         FRAG_TRY(
             device_open(ordinal, &settings, &listener, &devices[ordinal], e));
+        apply_limit(ordinal);
+    }
     *out = devices[ordinal];
     return FRAG_OK;
 }
@@ -194,6 +211,10 @@ enum frag_torch_answer frag_torch_end(int device, uint64_t addr,
     if (owner && owner != getpid())
         return FRAG_TORCH_OK;
     pthread_mutex_lock(&lock);
+    if (ended) {
+        pthread_mutex_unlock(&lock);
+        return FRAG_TORCH_OK;
+    }
     err = device_at(device, &d, &e);
     if (err == FRAG_OK)
         err = device_free(d, addr, stream, &waits, &e);
@@ -247,13 +268,15 @@ enum frag_torch_answer frag_torch_peer(int device, int peer, char *words)
 enum frag_torch_answer frag_torch_limit(int device, uint64_t bytes, char *words)
 {
     struct frag_error e = {""};
-    struct device *d;
-    enum frag_err err;
+    enum frag_err err = FRAG_OK;
 
     pthread_mutex_lock(&lock);
-    err = device_at(device, &d, &e);
-    if (err == FRAG_OK)
-        device_limit(d, bytes < settings.capacity ? bytes : settings.capacity);
+    if (device < 0 || device >= FRAG_TORCH_DEVICES)
+        err = frag_fail(&e, FRAG_INVALID, "%s", wrong_device);
+    else
+        limits[device] = bytes ? bytes : 1;
+    if (err == FRAG_OK && devices[device])
+        apply_limit(device);
     pthread_mutex_unlock(&lock);
     return answer(err, &e, words);
 }

@@ -57,7 +57,8 @@ FRAG_TORCH_API enum frag_torch_answer frag_torch_trim(int device, char *words);
 FRAG_TORCH_API enum frag_torch_answer frag_torch_peer(int device, int peer,
                                                       char *words);
 /* Sets the most bytes that the policy may hold on a device, in place of
- * FRAGSIM_CAPACITY if that is more. Memory that it holds already stays. */
+ * FRAGSIM_CAPACITY if that is more. Memory that it holds already stays. Does
+ * not open the device. */
 FRAG_TORCH_API enum frag_torch_answer
 frag_torch_limit(int device, uint64_t bytes, char *words);
 /* FRAGSIM_POLICY as it was read, or its default; NULL with a message if a

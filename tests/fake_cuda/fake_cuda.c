@@ -172,7 +172,7 @@ static bool fails(const char *name, cu_result *code)
 __attribute__((destructor)) static void at_end(void)
 {
     const char *path = getenv("FAKE_CUDA_CALLS");
-    FILE *file = path ? fopen(path, "w") : NULL;
+    FILE *file = path && fake.file >= 0 ? fopen(path, "w") : NULL;
 
     if (file) {
         fprintf(file, "%llu\n", (unsigned long long)fake.calls);

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""check_torch_class.py: runs programs of PyTorch under real/torch/allocator.cpp,
+on the stand-ins for CUDA's driver and runtime.
+
+  same.py      the policy `torch` reports what PyTorch's own allocator reports
+  features.py  every function of torch.cuda.memory works
+  ipc.py       a handle for other processes has PyTorch's format, or is refused
+  faults.py    a call of the driver that fails leads to an exception, at most
+  exits.py     the program may end with live blocks and running threads
+
+The test is skipped where no PyTorch for CUDA 13 is found: FRAG_TORCH_PYTHON is
+the path of a Python that has it. Environment: FRAG_BUILD_DIR,
+FRAG_TORCH_FAULTS=all for each call of faults.py and not a sample of them.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
+FAKE = os.path.join(BUILD, "tests", "fake_cuda")
+PYTHON = os.environ.get("FRAG_TORCH_PYTHON", sys.executable)
+POLICIES = ["torch", "best_fit", "remap", "torch:expandable_segments:True"]
+EQUAL = 122  # counters of torch.cuda.memory_stats()
+failures = []
+
+
+def fail(text):
+    failures.append(text)
+    print(text, flush=True)
+
+
+def skip(text):
+    print(f"skipped: {text}")
+    sys.exit(77)
+
+
+def run(folder, program, *arguments, **settings):
+    env = dict(os.environ, LD_LIBRARY_PATH=FAKE, FAKE_CUDA_LEAKS="1",
+               LD_PRELOAD=os.path.join(FAKE, "libcudart.so.13"),
+               FRAGSIM_TORCH_LIBRARY=os.path.join(BUILD, "libfragsim_torch.so"),
+               FRAGSIM_TORCH_CACHE=folder,
+               PYTHONPATH=os.path.join(ROOT, "real", "torch"),
+               PYTHONDONTWRITEBYTECODE="1")
+    env.update({key: str(value) for key, value in settings.items()})
+    try:
+        return subprocess.run(
+            [PYTHON, os.path.join(ROOT, "tests", "torch", program), *arguments],
+            env=env, text=True, capture_output=True, check=False, timeout=200)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess([program], 124, "", "it hangs")
+
+
+def needs():
+    if not os.path.exists(os.path.join(FAKE, "libcudart.so.13")):
+        skip("the headers of CUDA 13 were not found when this was built")
+    env = dict(os.environ, LD_LIBRARY_PATH=FAKE,
+               LD_PRELOAD=os.path.join(FAKE, "libcudart.so.13"))
+    found = subprocess.run(
+        [PYTHON, "-c", "import torch; print(torch.version.cuda, "
+         "torch.__version__)"], env=env, text=True, capture_output=True,
+        check=False).stdout.split()
+    if not found or not found[0].startswith("13."):
+        skip(f"{PYTHON} has no PyTorch for CUDA 13; set FRAG_TORCH_PYTHON")
+    if not found[1].startswith("2.11"):
+        skip(f"the class is for PyTorch 2.11, found {found[1]}")
+
+
+def settled(entries):
+    """Neighbouring completed frees in any order: PyTorch goes through the
+    streams, fragsim through the frees."""
+    out, late = [], []
+    for entry in [*entries, ["end", 0]]:
+        if entry[0] == "free_completed":
+            late.append(entry)
+            continue
+        out += sorted(late) + [entry]
+        late = []
+    return out
+
+
+def plain(report):
+    """PyTorch leaves the last requested size in a free block."""
+    if isinstance(report, dict):
+        return report
+    return [row[:5] + [[[b[0], b[1] if b[2] != "inactive" else 0, b[2]]
+                        for b in row[5]]] if len(row) == 6 and
+            isinstance(row[5], list) else row for row in report]
+
+
+def same(folder):
+    native = run(folder, "same.py", "native")
+    ours = run(folder, "same.py", "torch")
+    if native.returncode or ours.returncode:
+        fail(f"same.py: {native.stderr[-500:]}{ours.stderr[-500:]}")
+        return
+    a, b = json.loads(native.stdout), json.loads(ours.stdout)
+    counters = [r for r in a["reports"] if isinstance(r, dict)]
+    if len(counters[0]) != EQUAL + 1 or len(a["history"]) < 1000:
+        fail(f"same.py: {len(counters[0])} counters")
+    differ = collections.Counter()
+    for x, y in zip(a["reports"], b["reports"]):
+        if isinstance(x, dict):
+            differ.update(key for key in x if x[key] != y.get(key))
+        elif sorted(plain(x)) != sorted(plain(y)):
+            differ["segments and blocks, or a refusal"] += 1
+    if settled(a["history"]) != settled(b["history"]):
+        differ["history"] += 1
+    if a["seen"] != b["seen"] or len(a["seen"]) != 3:
+        differ["what the observer saw"] += 1
+    for key, times in differ.items():
+        fail(f"same.py: {key} differs from PyTorch's {times} times")
+
+
+def features(folder, policy):
+    done = run(folder, "features.py", policy, FAKE_CUDA_DEVICES=2)
+    if done.returncode or "OK" not in done.stderr:
+        fail(f"features.py {policy}: exit {done.returncode}: "
+             f"{done.stderr[-3000:]}")
+
+
+def ipc(folder):
+    native = run(folder, "ipc.py", "native").stdout
+    if not native.startswith("0 66 "):
+        fail(f"ipc.py native: {native}")
+    for policy in POLICIES:
+        mapped = policy in POLICIES[2:]
+        text = run(folder, "ipc.py", policy).stdout
+        if mapped != ("cannot be shared" in text) or (
+                policy == "torch" and text != native):
+            fail(f"ipc.py {policy}: {text}, native {native}")
+
+
+def faults(folder):
+    calls = os.path.join(folder, "calls")
+    for policy in ("remap", "torch"):
+        done = run(folder, "faults.py", policy, FAKE_CUDA_CALLS=calls)
+        if done.returncode or done.stdout.strip() != "1":
+            fail(f"faults.py {policy}: {done.stdout}{done.stderr[-500:]}")
+            return
+        with open(calls, encoding="ascii") as file:
+            count = int(file.read())
+        # Every call takes minutes; the sample has early and late ones.
+        step = 1 if os.environ.get("FRAG_TORCH_FAULTS") else count // 6
+        for at in range(1, count + 1, step):
+            for code in (2, 999):
+                fault(folder, policy, at, code)
+
+
+def fault(folder, policy, at, code):
+    done = run(folder, "faults.py", policy, FAKE_CUDA_FAIL_AT=at,
+               FAKE_CUDA_FAIL_WITH=code)
+    if done.returncode:
+        fail(f"faults.py {policy}: call {at} fails with {code}: exit "
+             f"{done.returncode}: {done.stdout}{done.stderr[-800:]}")
+
+
+def exits(folder):
+    for output in ("", os.path.join(folder, "out.h5")):
+        done = run(folder, "exits.py", "remap", FRAGSIM_OUTPUT=output)
+        if done.returncode or done.stdout != "the end\n":
+            fail(f"exits.py: exit {done.returncode}: {done.stderr[-800:]}")
+
+
+def main():
+    needs()
+    with tempfile.TemporaryDirectory() as folder:
+        same(folder)
+        for policy in ["native", *POLICIES]:
+            features(folder, policy)
+        ipc(folder)
+        exits(folder)
+        faults(folder)
+    if failures:
+        sys.exit(f"check_torch_class: {len(failures)} wrong")
+
+
+main()
