@@ -11,8 +11,10 @@
 #include "real/torch/parts.h"
 #include "traces/printable.h"
 
+/* Several threads may end here at once; only one prints. */
 static void die(const char *words)
 {
+    flockfile(stderr);
     printable_line(stderr, "fragsim: %s", words);
     abort();
 }

@@ -60,7 +60,6 @@ struct Held {
   size_t size;
   bool mapped; // a map, not a segment
   cudaStream_t stream; // of the first request
-  Context context;
 };
 
 // The requests that PyTorch's own allocator serves, from beginAllocateToPool to
@@ -470,7 +469,7 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
   ++(taken ? d.stats.num_device_alloc : d.stats.num_device_free);
   cudaStream_t stream = stream_;
   if (taken) {
-    d.held[addr] = Held{size, mapped, stream_, context_};
+    d.held[addr] = Held{size, mapped, stream_};
   } else {
     auto first = d.held.lower_bound(addr);
     // The policy may release a segment before it reports the last free.
@@ -481,8 +480,7 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
       stream = first->second.stream;
     d.held.erase(first, d.held.lower_bound(addr + size));
   }
-  record(actions[change], device, addr, size, stream,
-         taken ? context_ : nullptr);
+  record(actions[change], device, addr, size, stream, context_);
 }
 
 // Segments of at most small_segment bytes count as the small pool, all other
@@ -746,12 +744,15 @@ void Allocator::recordStream(const c10::DataPtr& ptr,
 
 void Allocator::emptyCache(MempoolId_t pool) {
   char words[FRAG_TORCH_WORDS] = "";
+  Context context = this->context(RecordContext::ALL);
   below_->emptyCache(pool);
   Guard guard(lock_);
   if (captures() || pool != MempoolId_t{0, 0})
     return;
   for (size_t i = 0; i < devices_.size(); i++) {
+    context_ = context;
     frag_torch_answer answer = frag_torch_trim(static_cast<int>(i), words);
+    context_ = nullptr;
     TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
   }
 }
@@ -858,7 +859,6 @@ std::vector<SegmentInfo> held_of(const Device& d, DeviceIndex device) {
     row.is_large = held.mapped || held.size > small_segment;
     row.is_expandable = held.mapped;
     row.stream = held.stream;
-    row.context_when_allocated = held.context;
     rows.push_back(row);
   }
   return rows;
@@ -917,8 +917,6 @@ SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
     info.device_traces.resize(devices_.size());
   for (size_t i = 0; i < devices_.size(); i++) {
     auto& trace = info.device_traces[i];
-    record(TraceEntry::SNAPSHOT, static_cast<DeviceIndex>(i), 0,
-           devices_[i].stats.reserved_bytes[0].current, nullptr, nullptr);
     // PyTorch's own allocator has converted its times already.
     trace.erase(std::remove_if(trace.begin(), trace.end(),
                                [](const TraceEntry& e) {
@@ -933,6 +931,9 @@ SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
                      [](const TraceEntry& a, const TraceEntry& b) {
                        return a.time_.t_ < b.time_.t_;
                      });
+    // As in PyTorch, the next snapshot has the entry of this one.
+    record(TraceEntry::SNAPSHOT, static_cast<DeviceIndex>(i), 0,
+           devices_[i].stats.active_bytes[0].current, nullptr, nullptr);
   }
   return info;
 }

@@ -292,7 +292,36 @@ class History(Case):
         times = [r["time_us"] for r in rows]
         self.assertEqual(times, sorted(times))
 
-    def test_metadata_and_skipped_actions(self):
+    def test_whose_stacks_are_kept(self):
+        import json
+        for context, wanted in (("state", ()), ("alloc", ("an_alloc",)),
+                                ("all", ("an_alloc", "a_free", "empty_cache"))):
+            memory._record_memory_history(None)
+            memory._record_memory_history(context=context)
+            live = []
+
+            def an_alloc():
+                live.append(take(5 * MIB))
+
+            def a_free():
+                live.clear()
+
+            an_alloc()
+            a_free()
+            torch.cuda.empty_cache()
+            text = json.dumps(memory._snapshot())
+            for word in ("an_alloc", "a_free", "empty_cache"):
+                self.assertEqual(word in text, word in wanted,
+                                 f"{context} {word}")
+
+    def test_a_snapshot_is_in_the_next_one(self):
+        take(MIB)
+        rows = memory._snapshot()["device_traces"][0]
+        self.assertNotIn("snapshot", [r["action"] for r in rows])
+        rows = memory._snapshot()["device_traces"][0]
+        self.assertEqual(rows[-1]["action"], "snapshot")
+
+    def test_metadata(self):
         torch.cuda.memory._set_memory_metadata("the phase")
         a = take(MIB)
         torch.cuda.memory._set_memory_metadata("")
