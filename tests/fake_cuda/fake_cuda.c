@@ -878,7 +878,8 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
     (void)flags;
     ENTER();
     NEEDS_CONTEXT();
-    *stream = OPAQUE(cu_stream);
+    /* PyTorch keeps marks in the low bits of a stream. */
+    *stream = (cu_stream)(uintptr_t)(++fake.handles << 4);
     stream_of(*stream);
     LEAVE(CU_SUCCESS);
 }

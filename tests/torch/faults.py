@@ -39,6 +39,11 @@ def check(live):
 
 
 fragsim_torch.use(sys.argv[1])
+try:
+    torch.cuda.init()
+except RuntimeError as error:  # PyTorch cannot use the device after that
+    print(error)
+    sys.exit(0)
 streams = [s for s in (attempt(torch.cuda.default_stream),
                        attempt(torch.cuda.Stream)) if s is not None]
 live = []
