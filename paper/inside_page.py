@@ -21,6 +21,9 @@ NAMES = {
     "early": "fragsim, `remap:lodge=early`",
     "torch": "fragsim, `torch`",
     "recorded": "PyTorch, default, under `fragsim record`",
+    "full": "fragsim, `remap:pack=full`",
+    "full110": "fragsim, `remap:pack=full`, capacity 1.1 times the peak",
+    "full102": "fragsim, `remap:pack=full`, capacity 1.02 times the peak",
 }
 LOOPS = {  # the names in allocators.py
     "default": "PyTorch", "expandable": "PyTorch:expandable_segments:True",

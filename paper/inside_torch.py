@@ -55,7 +55,11 @@ SIDES = {
     "early": {"FRAGSIM_POLICY": "remap:lodge=early"},
     "torch": {"FRAGSIM_POLICY": "torch"},
     "recorded": {},
+    "full": {"FRAGSIM_POLICY": "remap:pack=full"},
+    "full110": {"FRAGSIM_POLICY": "remap:pack=full", "FRAG_TIMES": "1.1"},
+    "full102": {"FRAGSIM_POLICY": "remap:pack=full", "FRAG_TIMES": "1.02"},
 }
+NAMED = ("full", "full110", "full102")  # run only if --sides has them
 
 # Settings for sums in one order. torchvision's roi_align then runs in Python
 # and would be compiled for a minute, so compilation is off.
@@ -271,6 +275,9 @@ def start(workload, side, steps, folder, same):
     env = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONHASHSEED="0",
                TRANSFORMERS_VERBOSITY="error", **SIDES[side],
                **(SAME if same else {}))
+    if "FRAG_TIMES" in env:  # capacity as a multiple of the peak of allocated bytes
+        env["FRAGSIM_CAPACITY"] = str(int(float(env["FRAG_TIMES"]) *
+                                          int(env["FRAG_PEAK"])))
     command = [sys.executable, os.path.abspath(__file__), "program", workload,
                side, "--steps", str(steps)] + ["--same"] * same
     if side == "recorded":
@@ -327,13 +334,13 @@ def finish(process, workload, kind, folder):
 
 def sides_of(workload, wanted=None):
     return [s for s in SIDES if (s != "recorded" or workload in RECORDED)
-            and (not wanted or s in wanted.split(","))]
+            and (s in wanted.split(",") if wanted else s not in NAMED)]
 
 
 def turns(workload, a):
     from lockstep import attempt, take_turns
     failed = failed_in(workload, "turns")
-    steps = 0 if workload == "generate" else FOR_EVER
+    steps = a.steps if workload == "generate" else FOR_EVER
     sitting = time.time_ns()
     with tempfile.TemporaryDirectory() as folder:
         programs = [start(workload, side, steps, folder, False)
