@@ -432,7 +432,8 @@ def on_fake_torch(folder):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-    sides = [s for s in inside_torch.SIDES if s != "recorded"]
+    sides = [s for s in inside_torch.SIDES
+             if s not in ("recorded", *inside_torch.NAMED)]
     random.seed(0)
     wanted = [random.random() for _ in range(9)]
     found = experiment(folder, "turns", "--rounds", "8", "toy")
