@@ -25,7 +25,7 @@ gcc -std=c17 -I"$include" -fsyntax-only -aux-info "$folder/functions" \
 }
 {
     grep -F "$include" "$folder/functions" | grep -v ' static ' |
-        sed 's/.*[ *]\(\w*\) (.*/\1/'
+        sed 's/ (.*//;s/.*[ *]//'
     gcc -std=c17 -I"$include" -E -P "$folder/all.c" | tr '\n' ' ' | tr ';' '\n' |
         grep -oE '\bextern const .*' | grep -v '(' |
         sed 's/.*[ *]\(frag_\w*\).*/\1/'

@@ -164,6 +164,22 @@ def exits(folder):
             fail(f"exits.py: exit {done.returncode}: {done.stderr[-800:]}")
 
 
+def builds(folder):
+    """A compiler whose code cannot be used is refused in words, and the next one
+    is tried."""
+    bad = os.path.join(folder, "c++")
+    with open(bad, "w", encoding="utf-8") as file:  # its code fails the probe
+        file.write("#!/bin/sh\nexec /usr/bin/g++ -Dfrag_torch_probe=x \"$@\"\n")
+    os.chmod(bad, 0o755)
+    done = run(os.path.join(folder, "empty"), "build.py", CXX=bad)
+    if "ends a process that uses the code of" not in done.stdout:
+        fail(f"a bad compiler: {done.stdout} {done.stderr}")
+    done = run(os.path.join(folder, "empty"), "build.py", CXX="",
+               PATH=f"{folder}:{os.environ['PATH']}")
+    if "allocator-" not in done.stdout:
+        fail(f"the next compiler: {done.stdout} {done.stderr}")
+
+
 def main():
     needs()
     with tempfile.TemporaryDirectory() as folder:
@@ -173,6 +189,7 @@ def main():
         ipc(folder)
         exits(folder)
         faults(folder)
+        builds(folder)
     if failures:
         sys.exit(f"check_torch_class: {len(failures)} wrong")
 

@@ -1050,6 +1050,21 @@ void Allocator::install() {
 
 } // namespace
 
+[[noreturn]] __attribute__((noinline)) static void throw_test() {
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "a test");
+}
+
+// 1 if an exception of PyTorch passes through this file. Some compilers make
+// code in which it ends the process.
+extern "C" FRAG_TORCH_API int frag_torch_probe() {
+  try {
+    throw_test();
+  } catch (const c10::OutOfMemoryError& e) {
+    return e.msg().find("a test") != std::string::npos;
+  }
+  return 0;
+}
+
 // Lets the policy serve all requests from here on, "" or what is wrong.
 extern "C" FRAG_TORCH_API const char* frag_torch_install() {
   static char words[FRAG_TORCH_WORDS];

@@ -69,15 +69,20 @@ def _headers() -> list[str]:
     root = os.path.dirname(torch.__file__)
     major = (torch.version.cuda or "0").split(".", maxsplit=1)[0]
     packages = os.path.join(os.path.dirname(root), "nvidia")
-    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", "/usr"]
+    nvcc = shutil.which("nvcc")
+    homes = [os.environ.get("CUDA_HOME", ""),
+             os.path.dirname(os.path.dirname(os.path.realpath(nvcc))) if nvcc
+             else "", "/usr/local/cuda", "/usr"]
     places = [os.path.join(packages, f"cu{major}", "include"),
               os.path.join(packages, "cuda_runtime", "include")]
     places += [os.path.join(home, "include") for home in homes if home]
+    # Some packages of the runtime lack the second header.
+    needed = ("cuda_runtime_api.h", os.path.join("crt", "host_config.h"))
     for place in places:
-        if os.path.isfile(os.path.join(place, "cuda_runtime_api.h")):
+        if all(os.path.isfile(os.path.join(place, name)) for name in needed):
             return [os.path.join(root, "include"), place]
-    raise Unavailable("expected cuda_runtime_api.h in one of "
-                      f"{places}, found none: install the headers of CUDA "
+    raise Unavailable(f"expected {' and '.join(needed)} in one of {places}, "
+                      f"found none: install the headers of CUDA "
                       f"{torch.version.cuda} or set CUDA_HOME")
 
 
@@ -89,10 +94,34 @@ def _sources() -> str:
                       "again")
 
 
-def _command() -> list[str]:
-    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
-    if not compiler:
+def _runtime() -> str:
+    """The C++ library that this process uses.
+
+    A compiler may link its own copy into the class. Then an exception of
+    PyTorch that passes through the class ends the process.
+    """
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        for line in file:
+            path = line.split(maxsplit=5)[-1].strip()
+            if os.path.basename(path).startswith("libstdc++.so"):
+                return path
+    raise Unavailable("PyTorch does not use libstdc++")
+
+
+def _compilers() -> list[str]:
+    """CXX, or else the compilers of this machine, the preferred one first."""
+    if os.environ.get("CXX"):
+        return [os.environ["CXX"]]
+    found = [shutil.which("c++"), shutil.which("g++"),
+             shutil.which("c++", path="/usr/bin"),
+             shutil.which("g++", path="/usr/bin")]
+    compilers = list(dict.fromkeys(path for path in found if path))
+    if not compilers:
         raise Unavailable("there is no C++ compiler: install g++ or set CXX")
+    return compilers
+
+
+def _command(compiler: str) -> list[str]:
     release = ".".join(torch.__version__.split(".")[:2])
     if release not in TESTED:
         raise Unavailable(f"the class was tested with PyTorch {TESTED[0]}, not "
@@ -102,7 +131,8 @@ def _command() -> list[str]:
     command += [f"-I{folder}" for folder in (_sources(), *_headers())]
     libraries = os.path.join(os.path.dirname(torch.__file__), "lib")
     return command + [os.path.join(_sources(), "allocator.cpp"), f"-L{libraries}",
-                      "-lc10", "-lc10_cuda"]
+                      "-lc10", "-lc10_cuda", "-nodefaultlibs", _runtime(),
+                      "-lgcc_s", "-lc"]
 
 
 def _folder() -> str:
@@ -110,33 +140,62 @@ def _folder() -> str:
     return os.environ.get("FRAGSIM_TORCH_CACHE") or os.path.join(cache, "fragsim")
 
 
-def build() -> str:
-    """Compiles the class unless that was done before; returns its path.
+PROBE = """
+import ctypes, sys, torch
+ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+sys.exit(ctypes.CDLL(sys.argv[2]).frag_torch_probe() != 1)
+"""
 
-    Raises Unavailable with the reason if it cannot be compiled.
-    """
-    command = _command()
+
+def _compile(command: list[str], path: str) -> None:
+    """Writes the class to the path if a process can use it."""
+    with tempfile.TemporaryDirectory(dir=_folder()) as beside:
+        made = os.path.join(beside, "allocator.so")
+        done = subprocess.run([*command, "-o", made], text=True,
+                              capture_output=True, check=False)
+        if done.returncode:
+            raise Unavailable(f"{' '.join(command)}: {done.stderr.strip()}")
+        done = subprocess.run([sys.executable, "-c", PROBE, _path(), made],
+                              text=True, capture_output=True, check=False,
+                              env=dict(os.environ, FRAGSIM_TORCH_PROBE="1"))
+        if done.returncode:
+            raise Unavailable(
+                f"an exception of PyTorch ends a process that uses the code of "
+                f"{command[0]} (exit code {done.returncode}); set CXX to "
+                f"another compiler: {done.stderr.strip()[-500:]}")
+        os.replace(made, path)  # several processes may do this at once
+
+
+def _build_with(compiler: str) -> str:
+    command = _command(compiler)
     digest = hashlib.sha256("\0".join(command).encode())
     for name in ("allocator.cpp", "service.h"):
         with open(os.path.join(_sources(), name), "rb") as file:
             digest.update(file.read())
     path = os.path.join(_folder(), f"allocator-{torch.__version__}-"
                         f"{digest.hexdigest()[:16]}.so")
-    if os.path.isfile(path):
-        return path
-    try:
-        os.makedirs(_folder(), exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=_folder()) as beside:
-            made = os.path.join(beside, "allocator.so")
-            done = subprocess.run([*command, "-o", made], text=True,
-                                  capture_output=True, check=False)
-            if done.returncode:
-                raise Unavailable(f"{' '.join(command)}: {done.stderr.strip()}")
-            os.replace(made, path)  # several processes may do this at once
-    except OSError as error:
-        raise Unavailable(f"{error}; FRAGSIM_TORCH_CACHE names the folder "
-                          "of the compiled class") from error
+    if not os.path.isfile(path):
+        try:
+            os.makedirs(_folder(), exist_ok=True)
+            _compile(command, path)
+        except OSError as error:
+            raise Unavailable(f"{error}; FRAGSIM_TORCH_CACHE names the folder "
+                              "of the compiled class") from error
     return path
+
+
+def build() -> str:
+    """Compiles the class unless that was done before; returns its path.
+
+    Raises Unavailable with the reasons if no compiler can do it.
+    """
+    reasons = []
+    for compiler in _compilers():
+        try:
+            return _build_with(compiler)
+        except Unavailable as reason:
+            reasons.append(str(reason))
+    raise Unavailable("; ".join(dict.fromkeys(reasons)))
 
 
 def _install() -> None:
