@@ -29,7 +29,9 @@ PyTorch {about}; made by `paper/in_production.py` from `data/in_production.jsonl
 Each row is one program of `in_production_programs.py` in a process of its own.
 `PyTorch` is PyTorch's own allocator; the others are policies of fragsim, through the
 class over PyTorch's whole interface, or through the pluggable allocator where the row
-says so.
+says so. These programs, the threads and PyTorch's own tests ran in a second run on the
+same day: in the first one, the machine's first compiler linked the class so that every
+refused request ended the program (`fragsim_torch.build` tests the class since).
 
 {lines}
 

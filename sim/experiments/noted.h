@@ -36,7 +36,7 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
 const char *cell_place(const char *policy, frag_size capacity,
                        char text[CELL_PLACE]);
 
-enum { NOTED_TRACE = UINT32_MAX };
+#define NOTED_TRACE UINT32_MAX
 
 /* A note, and the cells that have it. */
 struct noted {

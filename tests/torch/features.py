@@ -516,7 +516,9 @@ class Process(Case):
 
     @policy_only
     def test_second_use(self):
-        self.assertEqual(fragsim_torch.use("best_fit"), "class")
+        self.assertEqual(fragsim_torch.use(), "class")
+        with self.assertRaisesRegex(RuntimeError, "comes too late"):
+            fragsim_torch.use("best_fit:segment=64MiB")
         self.assertEqual(torch.cuda.get_allocator_backend(), "fragsim")
 
     @policy_only
