@@ -173,7 +173,7 @@ static void make_table(struct free_set *set)
 
     for (unsigned i = 0; i <= FREE_FEW; i++) {
         nodes[i].addr = 512 * i;
-        nodes[i].size = 512 << i;
+        nodes[i].size = (frag_size)512 << i;
         free_set_insert(set, &nodes[i]);
         assert_int_equal(set->table != NULL, i == FREE_FEW);
         assert_null(check(set, i + 1));
@@ -192,7 +192,7 @@ static void a_set_of_few_nodes_has_no_table(void **state)
     for (unsigned round = 0; round < 4; round++) {
         for (unsigned i = 0; i < FREE_FEW; i++) {
             nodes[i].addr = 512 * i;
-            nodes[i].size = 512 << i;
+            nodes[i].size = (frag_size)512 << i;
             free_set_insert(&set, &nodes[i]);
         }
         assert_null(set.table);
