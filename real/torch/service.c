@@ -22,6 +22,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char wrong_device[] =
     "PyTorch passed a device number outside 0 to 63";
+static pid_t process; /* this one; getpid() is a call of the kernel */
 static struct settings settings;
 static struct device *devices[FRAG_TORCH_DEVICES];
 static struct frag_torch_listener listener;
@@ -31,6 +32,17 @@ static pid_t owner;  /* the process that opened the first device; a child that
 static int64_t started;
 static bool ended; /* the results are written: no further requests */
 static frag_size limits[FRAG_TORCH_DEVICES]; /* of each device; 0: none */
+
+static void note_process(void)
+{
+    process = getpid();
+}
+
+__attribute__((constructor)) static void start_process(void)
+{
+    note_process();
+    pthread_atfork(NULL, NULL, note_process);
+}
 
 /* ---- at exit ---- */
 
@@ -99,7 +111,7 @@ void frag_torch_finish(void)
     struct frag_error e = {""};
     int folder;
 
-    if (getpid() != owner || !settings.output[0] || ended)
+    if (process != owner || !settings.output[0] || ended)
         return;
     ended = true;
     pthread_mutex_lock(&lock);
@@ -120,10 +132,10 @@ void frag_torch_finish(void)
  * again, because the name of its results may have its number. */
 static enum frag_err start(struct frag_error *e)
 {
-    if (owner || reader == getpid())
+    if (owner || reader == process)
         return FRAG_OK;
     FRAG_TRY(settings_read(&settings, e));
-    reader = getpid();
+    reader = process;
     return FRAG_OK;
 }
 
@@ -131,13 +143,13 @@ static enum frag_err start(struct frag_error *e)
 static enum frag_err own(struct frag_error *e)
 {
     FRAG_TRY(start(e));
-    if (owner == getpid())
+    if (owner == process)
         return FRAG_OK;
     if (owner)
         return frag_fail(e, FRAG_DEVICE,
                          "this process was forked from one that uses the GPU; "
                          "start it by spawn");
-    owner = getpid();
+    owner = process;
     started = time(NULL);
     atexit(frag_torch_finish);
     return FRAG_OK;
@@ -208,7 +220,7 @@ enum frag_torch_answer frag_torch_end(int device, uint64_t addr,
     struct device *d;
     enum frag_err err;
 
-    if (owner && owner != getpid())
+    if (owner && owner != process)
         return FRAG_TORCH_OK;
     pthread_mutex_lock(&lock);
     if (ended) {
