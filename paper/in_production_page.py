@@ -52,7 +52,9 @@ was taken under, against what the program itself said it had reserved at most:
 All processes run on one GPU at once and advance in turns of one step
 (`lockstep.py`; inside_torch.md says how the times are compared). The capacity of the
 last two rows of a workload is a multiple of the bytes that PyTorch's default
-allocated at most in the same steps ({peaks}).
+allocated at most in the same steps ({peaks}). The library of this run asked the kernel
+for the number of the process three times for each block, which it no longer does: on a
+machine without a GPU, a request and its free under `remap` now take 0.8 us less.
 
 {times}
 
