@@ -20,6 +20,7 @@ import json
 import lzma
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,8 +57,8 @@ def held_at_ooms(snapshot):
 
 def bounds(row):
     note = next(n for n in row["notes"] if "oom entries show" in n)
-    words = note.split(" between ")[1].split()
-    return int(words[0]), int(words[2])
+    least, most = re.findall(r"(\d+) (?:bytes|B)\b", note)[:2]
+    return int(least), int(most)
 
 
 def check(path, folder):
