@@ -25,10 +25,10 @@ CAPACITIES = ("inf", "1TiB", "4EiB")
 EXTRA = ("torch:expandable_segments:True",)
 # A trace of one small block for each stream, freed at once. plan_online has a
 # whole allocator for each stream, which searches all of them after a refusal.
-STREAMS, BUSY = 20000, {"plan_online": 4}
 # A sanitizer keeps the freed tables of all streams for a while.
-STREAMS_KIB, STREAMS_SECONDS = \
-    (100 << 10, 2) if SLACK == 1 else (4 << 20, 19)
+STREAMS, STREAMS_KIB, STREAMS_SECONDS = \
+    (20000, 100 << 10, 2) if SLACK == 1 else (4000, 4 << 20, 19)
+BUSY = {"plan_online": 4}
 
 
 def usage(words):
