@@ -368,7 +368,7 @@ def main():
     part.add_argument("--about", help="machine, day and versions, for logs that "
                       "do not state these")
     part = verbs.add_parser("run", help="one program, which measure starts")
-    part.add_argument("library", choices=LIBRARIES)
+    part.add_argument("package", choices=LIBRARIES)
     part.add_argument("program", choices=PROGRAMS)
     part.add_argument("period", type=int)
     given = parser.parse_args()
@@ -376,7 +376,7 @@ def main():
         return measure(given.out)
     if given.verb == "digest":
         return digest(given.archive, given.csv, given.about)
-    return run(given.library, given.program, given.period)
+    return run(given.package, given.program, given.period)
 
 
 if __name__ == "__main__":
