@@ -3,7 +3,7 @@ import json
 import statistics
 from collections import Counter
 
-from inside_page import line, resolution, times
+from inside_page import failures, line, resolution, times
 from lockstep import median_interval
 
 PROGRAMS = {
@@ -221,15 +221,6 @@ def upstream(rows):
                     str(count["skipped"]), str(len(bad)), ", ".join(
                         f"`{k}` ({tests[k]['state']})" for k in sorted(only))
                     or ("" if side == "PyTorch" else "none")])
-
-
-def failures(rows):
-    found = of(rows, "failed")
-    if not found:
-        return ""
-    return "\n## What failed\n\n" + "\n".join(
-        f"- `{r['workload']}`, {r['what']}, {r['side']}: "
-        f"{short(r['words'][-240:])}" for r in found) + "\n"
 
 
 def page(rows):

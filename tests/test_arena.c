@@ -418,6 +418,21 @@ static void it_refuses_exactly_what_does_not_fit(void **state)
     frag_arena_close(mem);
 }
 
+static void a_capacity_below_what_is_in_use_refuses_all(void **state)
+{
+    struct frag_backend *mem = open_arena(FRAG_RULE_DRIVER, 100 * MIB);
+    const frag_addr held = take(mem, 40 * MIB);
+    frag_addr addr = 7;
+
+    (void)state;
+    mem->capacity = 20 * MIB;
+    assert_int_equal(mem->ops->segment_alloc(mem, 2 * MIB, &addr), FRAG_OOM);
+    assert_int_equal(mem->ops->segment_free(mem, held, 40 * MIB), FRAG_OK);
+    assert_int_equal(mem->ops->segment_alloc(mem, 20 * MIB, &addr), FRAG_OK);
+    assert_int_equal(mem->ops->segment_free(mem, addr, 20 * MIB), FRAG_OK);
+    frag_arena_close(mem);
+}
+
 static void absurd_sizes_are_refused(void **state)
 {
     struct frag_backend *mem = open_arena(FRAG_RULE_DRIVER, FRAG_UNLIMITED);
@@ -636,6 +651,7 @@ int main(void)
         cmocka_unit_test(anchors_are_used_in_order_until_one_does_not_fit),
         cmocka_unit_test(an_anchor_in_use_falls_back_to_the_driver),
         cmocka_unit_test(it_refuses_exactly_what_does_not_fit),
+        cmocka_unit_test(a_capacity_below_what_is_in_use_refuses_all),
         cmocka_unit_test(absurd_sizes_are_refused),
         cmocka_unit_test(a_segment_is_freed_once_and_with_its_size),
         cmocka_unit_test(maps_are_whole_and_inside_one_reservation),

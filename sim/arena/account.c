@@ -10,8 +10,7 @@ void arena_tick(struct arena *a, enum frag_driver_call call, frag_size size)
 
 bool arena_refuses(struct arena *a, frag_size size)
 {
-    /* The capacity may have been lowered below what is in use (device_limit of
-     * real/torch). */
+    /* The owner of the arena may lower the capacity below what is in use. */
     if (a->used <= a->base.capacity && size <= a->base.capacity - a->used)
         return false;
     if (size < a->refused_min - a->used)
