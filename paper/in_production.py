@@ -12,8 +12,8 @@ training in turns on one and two GPUs, and many threads for a while.
     makes in_production.md from data/in_production.jsonl
 
 Parts: lines, turns, ranks, soak. Needs fragsim_torch on PYTHONPATH,
-FRAGSIM_TORCH_LIBRARY, and FRAG_WORKLOADS as inside_torch.py. While the training
-runs in turns on GPU 0, the programs that need no clock run on GPU 1.
+FRAGSIM_TORCH_LIBRARY, and FRAG_WORKLOADS as inside_torch.py. The turns and ranks
+fill ten minutes, so they are one run (--only turns,ranks), the others a second one.
 """
 import argparse
 import contextlib
@@ -56,11 +56,12 @@ LINES = {
 }
 LAST = ("remap", "remap:pack=full")  # the long soak, each alone on a GPU
 
-# Workload: steps of the run that finds the peak, seconds of turns, rounds. The
-# capacity of a side holds for the steps that this run made, so the rounds are fewer.
-TURNS = {"llama_varlen": (60, 50, 57), "rcnn_train": (45, 48, 42),
-         "generate": (3, 42, 10000)}
-SIDES = "default,again,expandable,remap,full,full110,full102"
+# Device: workloads; each with the steps of the run that finds the peak, the seconds
+# of turns, and rounds. The capacity of a side holds for the steps that this run
+# made, so the rounds are fewer.
+TURNS = {"0": {"rcnn_train": (290, 270, 285)},
+         "1": {"llama_varlen": (250, 165, 245), "generate": (12, 75, 10000)}}
+SIDES = "default,again,full,full110,full102"
 RANKS = {"default": "PyTorch", "again": "PyTorch", "remap": "remap",
          "full": "remap:pack=full"}
 ROUNDS = 50
@@ -194,12 +195,12 @@ def lines(run):
 
 # ---- training in turns on one GPU ----
 
-def peak_of(run, workload, steps):
+def peak_of(run, device, workload, steps):
     """Bytes that PyTorch's default allocated at most."""
     output, wrong = run.execute(
         [*cores(0, 4), sys.executable, os.path.join(HERE, "inside_torch.py"),
          "program", workload, "default", "--steps", str(steps)],
-        {"CUDA_VISIBLE_DEVICES": "0", "PYTHONWARNINGS": "ignore",
+        {"CUDA_VISIBLE_DEVICES": device, "PYTHONWARNINGS": "ignore",
          "TRANSFORMERS_VERBOSITY": "error", "PYTHONHASHSEED": "0"},
         min(110, run.left()), f"peak {workload}")
     end = (last_json(output) or {}).get("end")
@@ -210,31 +211,49 @@ def peak_of(run, workload, steps):
     return end and end["peak_allocated"]
 
 
-def peaks(run):
-    with ThreadPoolExecutor(3) as pool:
-        found = pool.map(lambda w: peak_of(run, w, TURNS[w][0]), TURNS)
-        return dict(zip(TURNS, found))
+def turns_of(run, device, workload, peak, until):
+    steps, seconds, rounds = TURNS[device][workload]
+    sides = SIDES if peak else SIDES.replace(",full110,full102", "")
+    seconds = min(seconds, run.left(until) - 35)
+    if seconds < 10:
+        run.write({"kind": "failed", "workload": workload, "what": "turns",
+                   "side": "all", "words": "no time left"})
+        return
+    run.execute(
+        [sys.executable, os.path.join(HERE, "inside_torch.py"), "turns",
+         "--seconds", f"{seconds:.0f}", "--rounds", str(rounds),
+         "--steps", str(steps), "--sides", sides, workload],
+        {"CUDA_VISIBLE_DEVICES": device, "PYTHONWARNINGS": "ignore",
+         "FRAG_CORE": str(os.cpu_count() - 1 - int(device)),
+         "FRAG_ROWS": os.path.join(run.folder, f"turns{device}.jsonl"),
+         "FRAG_PEAK": str(peak or 0)},
+        run.left(until) + 15, f"turns {workload}")
 
 
-def turns(run, peak):
-    for number, (workload, (steps, seconds, rounds)) in enumerate(
-            TURNS.items()):
-        until = 0.25 + 0.135 * number  # the first waits for the peaks
-        sides = SIDES if peak[workload] else SIDES.replace(
-            ",full110,full102", "")
-        seconds = min(seconds, run.left(until) - 35)
-        if seconds < 10:
-            run.write({"kind": "failed", "workload": workload, "what":
-                       "turns", "side": "all", "words": "no time left"})
-            continue
-        run.execute(
-            [sys.executable, os.path.join(HERE, "inside_torch.py"), "turns",
-             "--seconds", f"{seconds:.0f}", "--rounds", str(rounds),
-             "--steps", str(steps), "--sides", sides, workload],
-            {"CUDA_VISIBLE_DEVICES": "0", "PYTHONWARNINGS": "ignore",
-             "FRAG_ROWS": os.path.join(run.folder, ROWS),
-             "FRAG_PEAK": str(peak[workload] or 0)},
-            run.left(until) + 15, f"turns {workload}")
+def join(run, device):
+    """Adds the rows that one device's turns wrote to all rows."""
+    path = os.path.join(run.folder, f"turns{device}.jsonl")
+    with contextlib.suppress(FileNotFoundError):
+        with open(path, encoding="utf-8") as file:
+            for row in file:
+                run.write(json.loads(row))
+        os.remove(path)
+
+
+def turns(run):
+    """Each device has its own workloads, and its own core."""
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [(d, w) for d, all_of in TURNS.items() for w in all_of]
+        peak = dict(zip(jobs, pool.map(
+            lambda job: peak_of(run, *job, TURNS[job[0]][job[1]][0]), jobs)))
+
+        def act(device):
+            for workload in TURNS[device]:
+                turns_of(run, device, workload, peak[device, workload], 0.66)
+
+        list(pool.map(act, TURNS))
+    for device in TURNS:
+        join(run, device)
 
 
 # ---- training on two GPUs ----
@@ -273,7 +292,7 @@ def ranks_of(run, mode, seconds):
 
 
 def ranks(run):
-    for mode, until in (("ddp", 0.66), ("fsdp", 0.81)):
+    for mode, until in (("ddp", 0.82), ("fsdp", 0.98)):
         seconds = min(60, run.left(until) - 30)
         run.execute([sys.executable, os.path.abspath(__file__), "ranks",
                      run.folder, mode, f"{max(seconds, 10):.0f}"], {},
@@ -333,19 +352,10 @@ def run_all(a):
     os.makedirs(a.folder, exist_ok=True)
     run, parts = Run(a.folder, a.seconds), a.only.split(",")
     run.write({**about(), "used": used()})
-    with ThreadPoolExecutor(2) as pool:
-        peak = pool.submit(attempt_part, run, "peaks", peaks) \
-            if "turns" in parts else None
-        if not attempt_part(run, "build", build):
-            return 1
-        beside = pool.submit(attempt_part, run, "lines", lines) \
-            if "lines" in parts else None
-        if peak:
-            attempt_part(run, "turns", turns,
-                         peak.result() or dict.fromkeys(TURNS))
-        if beside:
-            beside.result()
-    for name, act in (("ranks", ranks), ("soak", soak)):
+    if not attempt_part(run, "build", build):
+        return 1
+    for name, act in (("turns", turns), ("lines", lines), ("ranks", ranks),
+                      ("soak", soak)):
         if name in parts:
             attempt_part(run, name, act)
     run.say("end")

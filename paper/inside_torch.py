@@ -123,9 +123,10 @@ def say(what):
 
 
 def core_of_turns():
-    """The last core, for all sides, since only one side runs at a time.
-    Different cores, or shares of several cores, would have different speeds."""
-    return [os.cpu_count() - 1]
+    """One core, for all sides, since only one side runs at a time: the last one,
+    or FRAG_CORE. Different cores, or shares of several cores, would have different
+    speeds."""
+    return [int(os.environ.get("FRAG_CORE", os.cpu_count() - 1))]
 
 
 def pin(cores):
