@@ -46,16 +46,36 @@ struct device {
     uint32_t uses_count, uses_room;
     struct late *late, **late_end; /* in the order of their frees */
     bool refused; /* the driver failed to record an event or to wait */
+    bool inside;  /* this call made the device's context current */
     int ordinal;
     const struct frag_torch_listener *listener;
     frag_size told; /* the reserved bytes that the listener knows */
 };
 
-/* ---- streams; the device's context is current in all functions ---- */
+/* ---- streams ---- */
+
+/* Makes the device's context current until the end of the call of device.h
+ * (leave). Only functions that call the driver do this, since most requests
+ * need no call of the driver. */
+static bool enter(struct device *d)
+{
+    if (!d->inside)
+        d->inside = frag_cuda_enter(d->gpu) == FRAG_OK;
+    d->refused = d->refused || !d->inside;
+    return d->inside;
+}
+
+static void leave(struct device *d)
+{
+    if (d->inside)
+        frag_cuda_leave(d->gpu);
+    d->inside = false;
+}
 
 static void wait_for_device(struct device *d)
 {
-    d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
+    if (enter(d))
+        d->refused = d->cu->cuCtxSynchronize() != CU_SUCCESS || d->refused;
 }
 
 /* Waits for the whole device if the driver cannot use an event. */
@@ -65,7 +85,8 @@ static void make_wait(void *user, frag_stream stream, frag_stream other)
     const struct cu_driver *cu = d->cu;
     cu_event *mark = &d->marks[other];
 
-    if ((*mark || cu->cuEventCreate(mark, CU_UNTIMED) == CU_SUCCESS) &&
+    if (enter(d) &&
+        (*mark || cu->cuEventCreate(mark, CU_UNTIMED) == CU_SUCCESS) &&
         cu->cuEventRecord(*mark, d->streams[other]) == CU_SUCCESS &&
         cu->cuStreamWaitEvent(d->streams[stream], *mark, 0) == CU_SUCCESS)
         return;
@@ -113,7 +134,7 @@ static enum frag_err device_state(struct device *d, struct frag_error *e)
 
 static void drop_late(struct device *d, struct late *l)
 {
-    for (size_t i = 0; i < l->count; i++)
+    for (size_t i = 0; enter(d) && i < l->count; i++)
         d->cu->cuEventDestroy_v2(l->events[i]);
     if (d->listener->freed)
         d->listener->freed(d->listener->user, d->ordinal, l->addr);
@@ -123,10 +144,10 @@ static void drop_late(struct device *d, struct late *l)
     free(l);
 }
 
-static bool is_done(const struct device *d, const struct late *l)
+static bool is_done(struct device *d, const struct late *l)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (d->cu->cuEventQuery(l->events[i]) == CU_NOT_READY)
+        if (!enter(d) || d->cu->cuEventQuery(l->events[i]) == CU_NOT_READY)
             return false;
     return true;
 }
@@ -165,7 +186,8 @@ static struct late *new_late(struct device *d, const struct uses *u)
     for (size_t i = 0; l && i < u->count; i++) {
         cu_event *event = &l->events[l->count];
 
-        if (d->cu->cuEventCreate(event, CU_UNTIMED) != CU_SUCCESS) {
+        if (!enter(d) ||
+            d->cu->cuEventCreate(event, CU_UNTIMED) != CU_SUCCESS) {
             wait_for_device(d);
             continue;
         }
@@ -194,11 +216,14 @@ static enum frag_err free_late(struct device *d, struct frag_served block,
 
 /* ---- the calls ---- */
 
+/* The time of a request, for the rows of OOMs. It is that of the kernel's last
+ * tick, a few ms ago at most: a more exact one costs as much as a search of the
+ * policy. */
 static frag_time now(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_REALTIME_COARSE, &t);
     return (frag_time)t.tv_sec * 1000000000 + (frag_time)t.tv_nsec;
 }
 
@@ -314,49 +339,41 @@ static void tell_reserved(struct device *d, frag_size bytes)
         d->listener->reserved(d->listener->user, d->ordinal, bytes);
 }
 
-/* Stores the result of a call of the functions above in err; makes the device's
- * context current around it. */
-#define INSIDE(d, err, e, call)                                       \
-    do {                                                              \
-        err = frag_cuda_enter((d)->gpu);                              \
-        if (err == FRAG_OK) {                                         \
-            err = call;                                               \
-            frag_cuda_leave((d)->gpu);                                \
-            tell_reserved(d, frag_serve_memory((d)->serve).reserved); \
-        } else {                                                      \
-            frag_fail(e, err, "%s", frag_cuda_words((d)->gpu));       \
-        }                                                             \
-    } while (0)
+/* Ends a call of device.h and returns its result. */
+static enum frag_err done(struct device *d, enum frag_err err)
+{
+    leave(d);
+    tell_reserved(d, frag_serve_reserved(d->serve));
+    return err;
+}
 
 enum frag_err device_alloc(struct device *d, frag_size size,
                            frag_torch_stream stream, struct frag_served *out,
                            struct frag_error *e)
 {
-    enum frag_err err;
-
-    INSIDE(d, err, e, alloc(d, size, stream, out, e));
-    return err;
+    return done(d, alloc(d, size, stream, out, e));
 }
 
 enum frag_err device_free(struct device *d, frag_addr addr,
                           frag_torch_stream stream, bool *waits,
                           struct frag_error *e)
 {
-    enum frag_err err;
+    return done(d, free_block(d, addr, stream, waits, e));
+}
 
-    INSIDE(d, err, e, free_block(d, addr, stream, waits, e));
+static enum frag_err trim(struct device *d, struct frag_error *e)
+{
+    enum frag_err err = complete(d, e);
+
+    if (err == FRAG_OK)
+        err = frag_serve_trim(d->serve, e);
+    forget_completed(d);
     return err;
 }
 
 enum frag_err device_trim(struct device *d, struct frag_error *e)
 {
-    enum frag_err err;
-
-    INSIDE(d, err, e, complete(d, e));
-    if (err == FRAG_OK)
-        INSIDE(d, err, e, frag_serve_trim(d->serve, e));
-    forget_completed(d);
-    return err;
+    return done(d, trim(d, e));
 }
 
 /* ---- peers and limits ---- */

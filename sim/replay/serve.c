@@ -330,6 +330,11 @@ struct frag_serve_memory frag_serve_memory(const struct frag_serve *s)
     };
 }
 
+frag_size frag_serve_reserved(const struct frag_serve *s)
+{
+    return s->run.tally.reserved;
+}
+
 enum frag_err frag_serve_sum(struct frag_serve *s, const struct frag_run **out)
 {
     s->run.event = s->trace.count = s->run.base;

@@ -106,6 +106,7 @@ struct frag_serve_memory {
     frag_size reserved, peak_reserved, peak_allocated;
 };
 struct frag_serve_memory frag_serve_memory(const struct frag_serve *s);
+frag_size frag_serve_reserved(const struct frag_serve *s); /* at this moment */
 
 /* The device trace for a frag_run_identity. After frag_serve_sum, its count is
  * the number of events of the service. */
