@@ -21,6 +21,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/util/ApproximateClock.h>
+#include <c10/util/flat_hash_map.h>
 
 #include <algorithm>
 #include <deque>
@@ -46,6 +47,14 @@ constexpr size_t small_block = 1 << 20;   // bytes; PyTorch's limit of its
                                           // small pool
 constexpr size_t small_segment = 2 << 20; // bytes of a segment of that pool
 
+struct Held {
+  size_t size;
+  bool mapped; // a map, not a segment
+  cudaStream_t stream; // of the first request
+  uint32_t blocks = 0; // in a segment, with those that other streams still use
+};
+using Range = std::pair<const uint64_t, Held>; // the first is the address
+
 struct Block {
   DeviceIndex device;
   bool ended = false; // freed, but other streams still use it, or its free
@@ -54,13 +63,11 @@ struct Block {
   size_t requested;
   cudaStream_t stream;
   Context context;
+  Range* segment = nullptr; // nullptr: the block lies in maps
 };
 
-struct Held {
-  size_t size;
-  bool mapped; // a map, not a segment
-  cudaStream_t stream; // of the first request
-};
+// By address. A change of the table moves blocks.
+using Blocks = ska::flat_hash_map<uint64_t, Block>;
 
 // The requests that PyTorch's own allocator serves, from beginAllocateToPool to
 // endAllocateToPool.
@@ -75,6 +82,7 @@ struct Device {
   DeviceStats stats;      // of the policy and of PyTorch's own allocator
   DeviceStats below;      // of the latter, when `stats` was last updated
   std::map<uint64_t, Held> held; // by address
+  size_t segments = 0; // in `held`; the others are maps
   std::deque<TraceEntry> history;
   uint64_t small_held = 0; // bytes of the policy's segments of small_segment
   double fraction = 1.0;
@@ -264,11 +272,14 @@ class Allocator final : public CUDAAllocator {
   bool make_room(DeviceIndex device);
   [[noreturn]] void refuse(DeviceIndex device, size_t size, cudaStream_t stream,
                            const char* words);
-  void end(void* ptr, Block& block);
+  void end(Blocks::iterator block);
+  void complete(Blocks::iterator block);
   void freed(int device, uint64_t addr);
   void changed(int device, frag_torch_change change, uint64_t addr,
                uint64_t size);
   void reserved(int device, uint64_t bytes);
+  void enter_segment(Device& d, uint64_t addr, Block& b);
+  void leave_segment(Device& d, uint64_t addr, Block& b);
   void change_split(Device& d, uint64_t addr, const Block& b, int sign);
   void end_waiting();
   std::vector<SegmentInfo> segments();
@@ -277,7 +288,8 @@ class Allocator final : public CUDAAllocator {
   mutable std::recursive_mutex lock_;
   CUDAAllocator* below_ = nullptr;
   std::deque<Device> devices_;
-  std::map<uint64_t, Block> blocks_; // of the policy, by address
+  Blocks blocks_; // of the policy
+  ska::flat_hash_set<uint64_t> ends_; // of the blocks that lie in segments
   std::vector<Pool> pools_;
   std::vector<void*> waiting_; // frees that wait for the end of a capture
   cudaStream_t stream_ = nullptr; // of the request that the policy serves
@@ -337,6 +349,8 @@ const char* word_of(TraceEntry::Action action) {
 void Allocator::record(TraceEntry::Action action, DeviceIndex device,
                        uint64_t addr, size_t size, cudaStream_t stream,
                        Context context) {
+  if (!recording_ && trackers_.empty())
+    return;
   const char* word = word_of(action);
   bool skipped = std::find(skip_.begin(), skip_.end(), word) != skip_.end();
   if ((!recording_ || skipped) && trackers_.empty())
@@ -386,23 +400,6 @@ void Allocator::attachAllocatorTraceTracker(AllocatorTraceTracker tracker) {
 
 /* ---- what the policy reports ---- */
 
-// Gaps between the blocks of a segment: as PyTorch counts them, free memory of
-// a segment that has live blocks too. Maps do not count, since their pages can
-// be released one by one.
-struct Gaps {
-  int64_t count = 0;
-  int64_t bytes = 0;
-  void add(uint64_t from, uint64_t to) {
-    count += from < to;
-    bytes += static_cast<int64_t>(to - from);
-  }
-};
-
-void add_split(Device& d, bool is_small, const Gaps& gaps, int sign) {
-  add(d.stats.inactive_split, is_small, sign * gaps.count);
-  add(d.stats.inactive_split_bytes, is_small, sign * gaps.bytes);
-}
-
 // The held range that contains the address, or the end.
 std::map<uint64_t, Held>::iterator around(Device& d, uint64_t addr) {
   auto next = d.held.upper_bound(addr);
@@ -412,44 +409,65 @@ std::map<uint64_t, Held>::iterator around(Device& d, uint64_t addr) {
   return addr < found->first + found->second.size ? found : d.held.end();
 }
 
-// A block is allocated (sign 1) or free (sign -1). The block is in blocks_ at
-// the call.
+// A block of a segment is allocated (sign 1) or free (sign -1): changes the
+// counters of the gaps between the blocks of a segment. As PyTorch counts them,
+// they are free memory of a segment that has live blocks too. Maps do not
+// count, since their pages can be released one by one. b.segment->second.blocks
+// does not contain the block.
 void Allocator::change_split(Device& d, uint64_t addr, const Block& b,
                              int sign) {
-  auto held = around(d, addr);
-  if (held == d.held.end() || held->second.mapped)
-    return;
-  uint64_t start = held->first, end = start + held->second.size;
-  uint64_t left = start, right = end;
-  auto at = blocks_.find(addr);
-  if (at != blocks_.begin() && std::prev(at)->first >= start)
-    left = std::prev(at)->first + std::prev(at)->second.size;
-  if (std::next(at) != blocks_.end() && std::next(at)->first < end)
-    right = std::next(at)->first;
-  Gaps with, without;
-  with.add(left, addr);
-  with.add(addr + b.size, right);
-  if (left != start || right != end ||
-      (at != blocks_.begin() && std::prev(at)->first >= start))
-    without.add(left, right);
-  Gaps change{with.count - without.count, with.bytes - without.bytes};
-  add_split(d, held->second.size <= small_segment, change, sign);
+  const auto& [start, held] = *b.segment;
+  uint64_t end = addr + b.size;
+  int64_t gaps = (addr != start && !ends_.count(addr)) +
+      (end != start + held.size && !blocks_.count(end));
+  int64_t before = held.blocks ? 1 : 0; // without the block
+  int64_t bytes =
+      static_cast<int64_t>(held.blocks ? 0 : held.size) -
+      static_cast<int64_t>(b.size);
+  bool is_small = held.size <= small_segment;
+  add(d.stats.inactive_split, is_small, sign * (gaps - before));
+  add(d.stats.inactive_split_bytes, is_small, sign * bytes);
 }
 
-void Allocator::freed(int device, uint64_t addr) {
-  Guard guard(lock_);
-  auto found = blocks_.find(addr);
-  if (found == blocks_.end())
+void Allocator::enter_segment(Device& d, uint64_t addr, Block& b) {
+  auto held = d.segments ? around(d, addr) : d.held.end();
+  if (held == d.held.end() || held->second.mapped)
     return;
-  Block& b = found->second;
+  b.segment = &*held;
+  change_split(d, addr, b, 1);
+  held->second.blocks++;
+  ends_.insert(addr + b.size);
+}
+
+void Allocator::leave_segment(Device& d, uint64_t addr, Block& b) {
+  if (!b.segment)
+    return;
+  b.segment->second.blocks--;
+  ends_.erase(addr + b.size);
+  change_split(d, addr, b, -1);
+  b.segment = nullptr;
+}
+
+// The free of a block is complete; the lock is held.
+void Allocator::complete(Blocks::iterator block) {
+  auto& [addr, b] = *block;
   Device& d = at(b.device);
   bool is_small = b.size <= small_block;
-  change_split(d, addr, b, -1);
+  leave_segment(d, addr, b);
   add(d.stats.active, is_small, -1);
   add(d.stats.active_bytes, is_small, -static_cast<int64_t>(b.size));
-  record(TraceEntry::FREE_COMPLETED, b.device, addr, b.requested, b.stream,
-         b.context);
-  blocks_.erase(found);
+  Block freed = std::move(b);
+  uint64_t where = addr;
+  blocks_.erase(block);
+  record(TraceEntry::FREE_COMPLETED, freed.device, where, freed.requested,
+         freed.stream, std::move(freed.context));
+}
+
+void Allocator::freed(int, uint64_t addr) {
+  Guard guard(lock_);
+  auto found = blocks_.find(addr);
+  if (found != blocks_.end())
+    complete(found);
 }
 
 void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
@@ -465,6 +483,7 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
   if (!mapped) {
     add(d.stats.segment, is_small, taken ? 1 : -1);
     d.small_held += is_small ? (taken ? size : -size) : 0;
+    d.segments += taken ? 1 : -1;
   }
   ++(taken ? d.stats.num_device_alloc : d.stats.num_device_free);
   cudaStream_t stream = stream_;
@@ -472,10 +491,11 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
     d.held[addr] = Held{size, mapped, stream_};
   } else {
     auto first = d.held.lower_bound(addr);
-    // The policy may release a segment before it reports the last free.
-    auto last = blocks_.lower_bound(addr);
-    if (last != blocks_.end() && last->first < addr + size)
-      change_split(d, last->first, last->second, -1);
+    // The policy may release a segment before it reports the last frees.
+    if (!mapped && first != d.held.end() && first->second.blocks)
+      for (auto& [at, block] : blocks_)
+        if (block.segment == &*first)
+          leave_segment(d, at, block);
     if (first != d.held.end())
       stream = first->second.stream;
     d.held.erase(first, d.held.lower_bound(addr + size));
@@ -546,7 +566,7 @@ frag_torch_answer Allocator::take(DeviceIndex device, size_t size,
   record(TraceEntry::ALLOC, device, got.addr, size, stream, context);
   Block& b = blocks_[got.addr] =
       Block{device, false, got.size, size, stream, std::move(context)};
-  change_split(d, got.addr, b, 1);
+  enter_segment(d, got.addr, b);
   c10::reportMemoryUsageToProfiler(
       *out, static_cast<int64_t>(got.size),
       d.stats.allocated_bytes[0].current, d.stats.reserved_bytes[0].current,
@@ -663,7 +683,8 @@ c10::DataPtr Allocator::allocate(size_t size) {
                    "CUDA out of memory. Tried to allocate more than 1EB "
                    "memory.");
   c10::Device device(c10::DeviceType::CUDA, c10::cuda::current_device());
-  void* ptr = raw_alloc(size);
+  void* ptr = raw_alloc_with_stream(
+      size, c10::cuda::getCurrentCUDAStream(device.index()));
   return {ptr, ptr, &delete_block, device};
 }
 
@@ -671,14 +692,14 @@ c10::DataPtr Allocator::allocate(size_t size) {
 
 // Frees a block of the policy; the lock is held. A deleter must not throw. If
 // the device fails, the next request throws.
-void Allocator::end(void* ptr, Block& b) {
-  char words[FRAG_TORCH_WORDS] = "";
-  auto addr = reinterpret_cast<uint64_t>(ptr);
-  switch (frag_torch_end(b.device, addr, b.stream, words)) {
+void Allocator::end(Blocks::iterator block) {
+  char words[FRAG_TORCH_WORDS];
+  const Block& b = block->second;
+  switch (frag_torch_end(b.device, block->first, b.stream, words)) {
     case FRAG_TORCH_WAITS:
       return;
     case FRAG_TORCH_OK:
-      freed(b.device, addr);
+      complete(block);
       return;
     default:
       TORCH_WARN("fragsim: a block could not be freed: ", words);
@@ -715,7 +736,7 @@ void Allocator::raw_delete(void* ptr) {
   if (captures())
     waiting_.push_back(ptr);
   else
-    end(ptr, b);
+    end(found);
 }
 
 void Allocator::recordStream(const c10::DataPtr& ptr,
@@ -874,12 +895,15 @@ void add_free(SegmentInfo& row, uint64_t from, uint64_t to) {
 
 std::vector<SegmentInfo> Allocator::segments() {
   std::vector<SegmentInfo> all;
+  std::map<uint64_t, const Block*> ordered;
+  for (const auto& [addr, block] : blocks_)
+    ordered[addr] = &block;
   for (size_t i = 0; i < devices_.size(); i++)
     for (SegmentInfo& row : held_of(devices_[i], static_cast<DeviceIndex>(i))) {
       uint64_t next = row.address, end = row.address + row.total_size;
-      auto at = blocks_.lower_bound(next);
-      for (; at != blocks_.end() && at->first < end; ++at) {
-        const Block& b = at->second;
+      auto at = ordered.lower_bound(next);
+      for (; at != ordered.end() && at->first < end; ++at) {
+        const Block& b = *at->second;
         BlockInfo info;
         add_free(row, next, at->first);
         info.size = b.size;
@@ -962,7 +986,7 @@ void Allocator::end_waiting() {
   for (void* ptr : std::exchange(waiting_, {})) {
     auto found = blocks_.find(reinterpret_cast<uint64_t>(ptr));
     if (found != blocks_.end())
-      end(ptr, found->second);
+      end(found);
   }
 }
 
