@@ -6,6 +6,7 @@ on the stand-ins for CUDA's driver and runtime.
   features.py  every function of torch.cuda.memory works
   ipc.py       a handle for other processes has PyTorch's format, or is refused
   faults.py    a call of the driver that fails leads to an exception, at most
+  captures.py  a capture stays valid while other threads request memory
   exits.py     the program may end with live blocks and running threads
 
 The test is skipped where no PyTorch for CUDA 13 is found: FRAG_TORCH_PYTHON is
@@ -157,6 +158,13 @@ def fault(folder, policy, at, code):
              f"{done.returncode}: {done.stdout}{done.stderr[-800:]}")
 
 
+def captures(folder):
+    for policy in ("remap", "torch:expandable_segments:True"):
+        done = run(folder, "captures.py", policy, FAKE_CUDA_WAIT_US=1000)
+        if done.returncode or done.stdout != "none 0 0\n":
+            fail(f"captures.py {policy}: {done.stdout}{done.stderr[-800:]}")
+
+
 def exits(folder):
     for output in ("", os.path.join(folder, "out.h5")):
         done = run(folder, "exits.py", "remap", FRAGSIM_OUTPUT=output)
@@ -187,6 +195,7 @@ def main():
         for policy in ["native", *POLICIES]:
             features(folder, policy)
         ipc(folder)
+        captures(folder)
         exits(folder)
         faults(folder)
         builds(folder)

@@ -267,8 +267,8 @@ class Allocator final : public CUDAAllocator {
   bool below_serves(DeviceIndex device, cudaStream_t stream) const;
   bool captures() const;
   void* take_below(DeviceIndex device, size_t size, cudaStream_t stream);
-  frag_torch_answer take(DeviceIndex device, size_t size, cudaStream_t stream,
-                         void** out, char* words);
+  bool take(DeviceIndex device, size_t size, cudaStream_t stream, void** out,
+            frag_torch_answer* answer, char* words);
   bool make_room(DeviceIndex device);
   [[noreturn]] void refuse(DeviceIndex device, size_t size, cudaStream_t stream,
                            const char* words);
@@ -541,20 +541,23 @@ void* Allocator::take_below(DeviceIndex device, size_t size,
   return ptr;
 }
 
-frag_torch_answer Allocator::take(DeviceIndex device, size_t size,
-                                  cudaStream_t stream, void** out,
-                                  char* words) {
+// Returns false if PyTorch's own allocator has to serve the request. This is
+// decided under the lock of the request: a capture that began while the thread
+// waited for the lock would become invalid by calls of the policy.
+bool Allocator::take(DeviceIndex device, size_t size, cudaStream_t stream,
+                     void** out, frag_torch_answer* answer, char* words) {
   Context context = this->context(RecordContext::STATE);
   frag_torch_block got;
   Guard guard(lock_);
+  if (below_serves(device, stream))
+    return false;
   stream_ = stream;
   context_ = context;
-  frag_torch_answer answer =
-      frag_torch_serve(device, size, stream, &got, words);
+  *answer = frag_torch_serve(device, size, stream, &got, words);
   stream_ = nullptr;
   context_ = nullptr;
-  if (answer != FRAG_TORCH_OK)
-    return answer;
+  if (*answer != FRAG_TORCH_OK)
+    return true;
   Device& d = at(device);
   bool is_small = got.size <= small_block;
   *out = reinterpret_cast<void*>(got.addr);
@@ -571,7 +574,7 @@ frag_torch_answer Allocator::take(DeviceIndex device, size_t size,
       *out, static_cast<int64_t>(got.size),
       d.stats.allocated_bytes[0].current, d.stats.reserved_bytes[0].current,
       c10::Device(c10::DeviceType::CUDA, device));
-  return answer;
+  return true;
 }
 
 // Asks the program and PyTorch's own allocator for memory, after the policy
@@ -649,22 +652,19 @@ void Allocator::refuse(DeviceIndex device, size_t size, cudaStream_t stream,
 void* Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
   char words[FRAG_TORCH_WORDS] = "";
   DeviceIndex device = c10::cuda::current_device();
+  frag_torch_answer answer = FRAG_TORCH_OOM;
   void* ptr = nullptr;
-  bool below;
 
   if (size == 0)
     return nullptr;
   TORCH_CHECK(!forked, "fragsim: this process was forked from one that uses "
               "the GPU; start it by spawn");
-  {
-    Guard guard(lock_);
-    below = below_serves(device, stream);
+  for (int attempt = 0; answer == FRAG_TORCH_OOM && attempt < 2; attempt++) {
+    if (attempt && !make_room(device))
+      break;
+    if (!take(device, size, stream, &ptr, &answer, words))
+      return take_below(device, size, stream);
   }
-  if (below)
-    return take_below(device, size, stream);
-  frag_torch_answer answer = take(device, size, stream, &ptr, words);
-  if (answer == FRAG_TORCH_OOM && make_room(device))
-    answer = take(device, size, stream, &ptr, words);
   if (answer == FRAG_TORCH_OOM)
     refuse(device, size, stream, words);
   TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);

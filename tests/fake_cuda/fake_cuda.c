@@ -18,6 +18,7 @@
  * fail does fail (from 1) FAKE_CUDA_FAIL_WITH=CODE  it fails with this code,
  * default 999 FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
  *   FAKE_CUDA_LAZY=1          work ends only when the program waits for it
+ *   FAKE_CUDA_WAIT_US=N       a wait for the device takes that long
  *   FAKE_CUDA_LEAKS=1         memory that is held at the end is no fault
  *   FAKE_CUDA_CALLS=FILE      number of calls that can fail, written at exit
  */
@@ -126,6 +127,7 @@ static struct {
     uint64_t handles;
     bool faulty;
     bool lazy;
+    unsigned wait_us; /* duration of a wait for the device */
     struct stream *streams;
     struct wait *waits;
     uint64_t events, synchronizes;
@@ -258,6 +260,7 @@ static void start(void)
     fake.fail_at = setting("FAKE_CUDA_FAIL_AT", 0);
     fake.fail_with = (int)setting("FAKE_CUDA_FAIL_WITH", UNKNOWN);
     fake.lazy = setting("FAKE_CUDA_LAZY", 0);
+    fake.wait_us = (unsigned)setting("FAKE_CUDA_WAIT_US", 0);
     fake.corrupt_at = setting("FAKE_CUDA_CORRUPT_COPY", 0);
 }
 
@@ -486,7 +489,10 @@ cu_result cuCtxSynchronize(void)
     fake.synchronizes++;
     for (struct stream *s = fake.streams; s; s = s->next)
         s->done = s->queued;
-    LEAVE(CU_SUCCESS);
+    pthread_mutex_unlock(&fake.lock); /* other threads go on meanwhile */
+    if (fake.wait_us)
+        usleep(fake.wait_us);
+    return CU_SUCCESS;
 }
 
 cu_result cuMemGetInfo_v2(size_t *left, size_t *total)
