@@ -269,6 +269,7 @@ class Allocator final : public CUDAAllocator {
   void* take_below(DeviceIndex device, size_t size, cudaStream_t stream);
   bool take(DeviceIndex device, size_t size, cudaStream_t stream, void** out,
             frag_torch_answer* answer, char* words);
+  void* serve(DeviceIndex device, size_t size, cudaStream_t stream);
   bool make_room(DeviceIndex device);
   [[noreturn]] void refuse(DeviceIndex device, size_t size, cudaStream_t stream,
                            const char* words);
@@ -649,9 +650,8 @@ void Allocator::refuse(DeviceIndex device, size_t size, cudaStream_t stream,
       "with a policy: ", words);
 }
 
-void* Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
-  char words[FRAG_TORCH_WORDS] = "";
-  DeviceIndex device = c10::cuda::current_device();
+void* Allocator::serve(DeviceIndex device, size_t size, cudaStream_t stream) {
+  char words[FRAG_TORCH_WORDS];
   frag_torch_answer answer = FRAG_TORCH_OOM;
   void* ptr = nullptr;
 
@@ -674,8 +674,13 @@ void* Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
   return ptr;
 }
 
+void* Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
+  return serve(c10::cuda::current_device(), size, stream);
+}
+
 void* Allocator::raw_alloc(size_t size) {
-  return raw_alloc_with_stream(size, c10::cuda::getCurrentCUDAStream());
+  DeviceIndex device = c10::cuda::current_device();
+  return serve(device, size, c10::cuda::getCurrentCUDAStream(device));
 }
 
 c10::DataPtr Allocator::allocate(size_t size) {
@@ -683,8 +688,8 @@ c10::DataPtr Allocator::allocate(size_t size) {
                    "CUDA out of memory. Tried to allocate more than 1EB "
                    "memory.");
   c10::Device device(c10::DeviceType::CUDA, c10::cuda::current_device());
-  void* ptr = raw_alloc_with_stream(
-      size, c10::cuda::getCurrentCUDAStream(device.index()));
+  void* ptr = serve(device.index(), size,
+                    c10::cuda::getCurrentCUDAStream(device.index()));
   return {ptr, ptr, &delete_block, device};
 }
 
