@@ -4,6 +4,7 @@ on the stand-ins for CUDA's driver and runtime.
 
   same.py      the policy `torch` reports what PyTorch's own allocator reports
   features.py  every function of torch.cuda.memory works
+  peers.py     access between devices that was enabled before use() holds
   ipc.py       a handle for other processes has PyTorch's format, or is refused
   faults.py    a call of the driver that fails leads to an exception, at most
   captures.py  a capture stays valid while other threads request memory
@@ -123,6 +124,14 @@ def features(folder, policy):
              f"{done.stderr[-3000:]}")
 
 
+def peers(folder):
+    for policy in POLICIES:
+        done = run(folder, "peers.py", policy, FAKE_CUDA_DEVICES=3)
+        if done.returncode or done.stdout != "True\n":
+            fail(f"peers.py {policy}: exit {done.returncode}: "
+                 f"{done.stderr[-800:]}")
+
+
 def ipc(folder):
     native = run(folder, "ipc.py", "native").stdout
     if not native.startswith("0 66 "):
@@ -194,6 +203,7 @@ def main():
         same(folder)
         for policy in ["native", *POLICIES]:
             features(folder, policy)
+        peers(folder)
         ipc(folder)
         captures(folder)
         exits(folder)

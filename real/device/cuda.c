@@ -210,6 +210,47 @@ enum frag_err frag_cuda_add_peer(struct frag_backend *mem, int ordinal)
     return FRAG_OK;
 }
 
+/* Whether the program lets the device `peer` access this one. The driver
+ * answers this only by refusing to enable the access again; access that this
+ * question enables is disabled at once. A device without a context has no
+ * access. */
+static bool is_peer(const struct cuda *c, cu_device peer)
+{
+    enum { PEER_ACCESS_ALREADY_ENABLED = 704 };
+    cu_result code = CU_SUCCESS;
+    cu_context context, same;
+    unsigned flags;
+    int active = 0;
+
+    if (c->cu->cuDevicePrimaryCtxGetState(peer, &flags, &active) !=
+            CU_SUCCESS ||
+        !active ||
+        c->cu->cuDevicePrimaryCtxRetain(&context, peer) != CU_SUCCESS)
+        return false;
+    if (c->cu->cuCtxPushCurrent_v2(context) == CU_SUCCESS) {
+        code = c->cu->cuCtxEnablePeerAccess(c->context, 0);
+        if (code == CU_SUCCESS)
+            c->cu->cuCtxDisablePeerAccess(c->context);
+        c->cu->cuCtxPopCurrent_v2(&same);
+    }
+    c->cu->cuDevicePrimaryCtxRelease_v2(peer);
+    return code == PEER_ACCESS_ALREADY_ENABLED;
+}
+
+static enum frag_err find_peers(struct cuda *c)
+{
+    cu_device peer;
+    int count = 0;
+
+    if (c->cu->cuDeviceGetCount(&count) != CU_SUCCESS)
+        return FRAG_OK;
+    for (int i = 0; i < count; i++)
+        if (c->cu->cuDeviceGet(&peer, i) == CU_SUCCESS && peer != c->device &&
+            is_peer(c, peer))
+            FRAG_TRY(frag_cuda_add_peer(&c->base, i));
+    return FRAG_OK;
+}
+
 static enum frag_err map(struct frag_backend *mem, frag_addr addr,
                          frag_size size, frag_phys phys)
 {
@@ -314,6 +355,12 @@ enum frag_err frag_cuda_open(const struct frag_cuda_options *options,
         err = frag_fail(e, FRAG_DEVICE, "GPU %d cannot be used: %s",
                         options->ordinal, cu_words(c->cu, code, words));
         free(c);
+        return err;
+    }
+    if (options->busy && find_peers(c) != FRAG_OK) {
+        err = frag_fail(e, FRAG_DEVICE, "the peers of GPU %d are unknown: %s",
+                        options->ordinal, c->words);
+        frag_cuda_close(&c->base);
         return err;
     }
     *out = &c->base;

@@ -59,9 +59,12 @@ struct cu_access { /* CUmemAccessDesc */
     X(cuDeviceTotalMem_v2, (size_t *, cu_device))                             \
     X(cuDevicePrimaryCtxRetain, (cu_context *, cu_device))                    \
     X(cuDevicePrimaryCtxRelease_v2, (cu_device))                              \
+    X(cuDevicePrimaryCtxGetState, (cu_device, unsigned *, int *))             \
     X(cuCtxPushCurrent_v2, (cu_context))                                      \
     X(cuCtxPopCurrent_v2, (cu_context *))                                     \
     X(cuCtxSynchronize, (void))                                               \
+    X(cuCtxEnablePeerAccess, (cu_context, unsigned))                          \
+    X(cuCtxDisablePeerAccess, (cu_context))                                   \
     X(cuMemGetInfo_v2, (size_t *, size_t *))                                  \
     X(cuMemAlloc_v2, (cu_address *, size_t))                                  \
     X(cuMemFree_v2, (cu_address))                                             \

@@ -37,17 +37,15 @@ bool fake_cuda_may(int device, uint64_t address, size_t size);
 /* Functions of the driver that the runtime of cudart.c needs and fragsim does
  * not, by the names of the driver, except that cuStreamGetCaptureInfo has fewer
  * parameters. */
-#define FAKE_CUDA_MORE(X)                                         \
-    X(cuDevicePrimaryCtxGetState, (cu_device, unsigned *, int *)) \
-    X(cuCtxGetCurrent, (cu_context *))                            \
-    X(cuCtxSetCurrent, (cu_context))                              \
-    X(cuCtxEnablePeerAccess, (cu_context, unsigned))              \
-    X(cuStreamSynchronize, (cu_stream))                           \
-    X(cuStreamQuery, (cu_stream))                                 \
-    X(cuEventSynchronize, (cu_event))                             \
-    X(cuStreamBeginCapture_v2, (cu_stream, int))                  \
-    X(cuStreamEndCapture, (cu_stream, void **))                   \
-    X(cuStreamGetCaptureInfo, (cu_stream, int *, uint64_t *))     \
+#define FAKE_CUDA_MORE(X)                                     \
+    X(cuCtxGetCurrent, (cu_context *))                        \
+    X(cuCtxSetCurrent, (cu_context))                          \
+    X(cuStreamSynchronize, (cu_stream))                       \
+    X(cuStreamQuery, (cu_stream))                             \
+    X(cuEventSynchronize, (cu_event))                         \
+    X(cuStreamBeginCapture_v2, (cu_stream, int))              \
+    X(cuStreamEndCapture, (cu_stream, void **))               \
+    X(cuStreamGetCaptureInfo, (cu_stream, int *, uint64_t *)) \
     X(cuThreadExchangeStreamCaptureMode, (int *))
 
 #endif

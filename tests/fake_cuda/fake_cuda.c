@@ -815,6 +815,16 @@ cu_result cuCtxEnablePeerAccess(cu_context context, unsigned flags)
     LEAVE(CU_SUCCESS);
 }
 
+cu_result cuCtxDisablePeerAccess(cu_context context)
+{
+    ENTER();
+    NEEDS_CONTEXT();
+    if (!is_context(context))
+        LEAVE(INVALID_VALUE);
+    ((struct gpu *)(void *)context)->peers &= ~(1u << current_device());
+    LEAVE(CU_SUCCESS);
+}
+
 static void *host(cu_address address)
 {
     return (void *)(uintptr_t)address;
