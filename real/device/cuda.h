@@ -49,9 +49,9 @@ void frag_cuda_describe(const struct frag_backend *mem,
 
 /* Lets another device access all memory that is mapped from now on, as
  * cudaDeviceEnablePeerAccess does for segments. On a busy device, the devices
- * that the program let access it before frag_cuda_open are known. Returns INVALID if there are
- * FRAG_CUDA_PEERS devices already, FRAG_DEVICE if the driver knows no such
- * device. */
+ * that the program let access it before frag_cuda_open are known. Returns
+ * INVALID if there are FRAG_CUDA_PEERS devices already, FRAG_DEVICE if the
+ * driver knows no such device. */
 enum { FRAG_CUDA_PEERS = 64 };
 enum frag_err frag_cuda_add_peer(struct frag_backend *mem,
                                  int ordinal) FRAG_MUST_CHECK;
