@@ -415,13 +415,22 @@ def other_process(side, _):
 # ---- the soak ----
 
 class Soak:
-    """Threads that allocate, copy, use several streams and catch refusals."""
+    """Threads that allocate, copy, use several streams and catch refusals.
+
+    One graph exists all the time. The first CUDAGraph that exists requests memory for
+    the random numbers of its kernels (CUDAGeneratorImpl.cpp of PyTorch 2.11,
+    register_graph). If that request is refused, the graph is not registered, and its
+    destructor throws (unregister_graph), which ends the process under every allocator.
+    """
 
     def __init__(self, seconds):
         import torch
         self.torch, self.until = torch, time.monotonic() + seconds
         self.sources = [pattern(32 * MIB, k) for k in range(4)]
         self.device = [s.cuda() for s in self.sources]
+        self.kept = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.kept):
+            self.device[0][:8].clone()
         self.lock, self.errors = threading.Lock(), {}
         self.counts = {"blocks": 0, "checked": 0, "wrong": 0, "refused": 0,
                        "too large": 0, "graphs": 0, "emptied": 0}
@@ -519,21 +528,40 @@ class Soak:
                     return
             time.sleep(0.1)
 
+    def report(self, side, ended):
+        """Adds a row to the file FRAG_ROWS from time to time, so that a run that is
+        cut off keeps what it has."""
+        cuda, began = self.torch.cuda, time.monotonic()
+        while not ended.wait(float(os.environ.get("FRAG_EVERY", "20"))):
+            with self.lock:
+                row = {"kind": "soak", "side": side, "seconds": round(
+                           time.monotonic() - began, 1),
+                       "counts": dict(self.counts), "errors": dict(
+                           list(self.errors.items())[:4]),
+                       "peak_reserved": cuda.max_memory_reserved()}
+            with open(os.environ["FRAG_ROWS"], "a", encoding="utf-8") as rows:
+                rows.write(json.dumps(row) + "\n")
 
-def soak(_, __):
+
+def soak(side, _):
     """Many threads for a while; at the end nothing is left."""
     import torch
     seconds = float(os.environ.get("FRAG_SOAK", "20"))
     captures = os.environ.get("FRAG_CAPTURES", "1") != "0"
-    torch.cuda.set_per_process_memory_fraction(0.03)
-    run = Soak(seconds)
+    torch.cuda.set_per_process_memory_fraction(
+        float(os.environ.get("FRAG_FRACTION", "0.03")))
+    run, ended = Soak(seconds), threading.Event()
     threads = [threading.Thread(target=run.worker, args=(k,))
                for k in range(7)]
     threads.append(threading.Thread(target=run.capturer, args=(captures,)))
+    if "FRAG_ROWS" in os.environ:
+        threading.Thread(target=run.report, args=(side, ended),
+                         daemon=True).start()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    ended.set()
     peak = torch.cuda.max_memory_reserved()
     counts, errors = run.counts, run.errors
     check("contents", counts["checked"] > 0 and counts["wrong"] == 0,
@@ -543,7 +571,7 @@ def soak(_, __):
     check("no other error", not errors,
           [f"{n}x {w}" for w, n in list(errors.items())[:4]])
     run.device.clear()
-    del run
+    run.kept = None
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     left = [torch.cuda.memory_allocated(), torch.cuda.memory_reserved()]

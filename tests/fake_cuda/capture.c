@@ -1,5 +1,6 @@
-/* capture.c - stream captures of the fake driver (capture.h). A captured graph
- * has no nodes: the fake executes copies at the call and no kernels at all. */
+/* capture.c - stream captures of the fake driver (capture.h): which streams a
+ * capture has, and which calls it forbids. cudart.c keeps the copies of a
+ * graph. */
 #include "tests/fake_cuda/capture.h"
 
 #include <pthread.h>
@@ -51,16 +52,14 @@ cu_result capture_begin(cu_stream stream, int mode)
 cu_result capture_end(cu_stream stream, void **graph)
 {
     struct capture *c = of_stream(stream);
-    const bool valid = c && !c->invalid;
 
     *graph = NULL;
     if (!c || c->streams[0] != stream)
         return UNMATCHED;
+    if (!c->invalid)
+        *graph = (void *)(uintptr_t)(c->id << 4);
     c->id = 0;
-    if (!valid)
-        return INVALID;
-    *graph = (void *)(uintptr_t)(last_id << 4);
-    return CU_SUCCESS;
+    return *graph ? CU_SUCCESS : INVALID;
 }
 
 int capture_status(cu_stream stream, uint64_t *id)

@@ -14,8 +14,8 @@
 #include "real/device/driver.h"
 
 cu_result capture_begin(cu_stream stream, int mode);
-/* Ends the capture that began on the stream. *graph is NULL if a forbidden call
- * made the capture invalid. */
+/* Ends the capture that began on the stream. *graph is the number of the
+ * capture, times 16; NULL if a forbidden call made the capture invalid. */
 cu_result capture_end(cu_stream stream, void **graph);
 /* CUstreamCaptureStatus of the stream; sets *id if it is captured. */
 int capture_status(cu_stream stream, uint64_t *id);

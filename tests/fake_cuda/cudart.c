@@ -2,13 +2,15 @@
  * runtime functions that PyTorch calls, over the fake driver of fake_cuda.c.
  *
  * Copies are done at the call, in host memory; a kernel counts as work of its
- * stream and does nothing else. A stream capture records no work. Functions
+ * stream and does nothing else. A graph has the copies that were captured and
+ * does them again at each launch. Functions
  * that PyTorch links and that the fake lacks fail with a message
  * (cudart_missing.c).
  */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,6 +303,53 @@ static bool may(int by, const void *at, size_t size)
                          size);
 }
 
+/* A copy of a graph, in the order of the capture. */
+static struct node {
+    struct node *next;
+    uint64_t capture; /* its number */
+    void *to;
+    const void *from;
+    size_t size;
+} * copies, **last_copy = &copies;
+static pthread_mutex_t copies_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void add_node(uint64_t capture, void *to, const void *from, size_t size)
+{
+    struct node *n = malloc(sizeof(*n));
+
+    if (!n)
+        abort();
+    *n = (struct node){NULL, capture, to, from, size};
+    pthread_mutex_lock(&copies_lock);
+    *last_copy = n;
+    last_copy = &n->next;
+    pthread_mutex_unlock(&copies_lock);
+}
+
+static uint64_t capture_of(const void *graph)
+{
+    return (uint64_t)(uintptr_t)graph >> 4;
+}
+
+static void drop_nodes(uint64_t capture)
+{
+    struct node **at = &copies;
+
+    pthread_mutex_lock(&copies_lock);
+    while (*at) {
+        struct node *n = *at;
+
+        if (n->capture != capture) {
+            at = &n->next;
+            continue;
+        }
+        *at = n->next;
+        free(n);
+    }
+    last_copy = at;
+    pthread_mutex_unlock(&copies_lock);
+}
+
 static cu_result copy(int by, void *to, const void *from, size_t size,
                       cudaStream_t stream)
 {
@@ -313,9 +362,30 @@ static cu_result copy(int by, void *to, const void *from, size_t size,
         return cudaErrorIllegalAddress;
     }
     cuStreamGetCaptureInfo(stream, &status, &capture);
-    if (!status)
+    if (status)
+        add_node(capture, to, from, size);
+    else
         memmove(to, from, size);
     return CU_SUCCESS;
+}
+
+/* Does the copies of a graph. */
+static cu_result launch(const void *graph)
+{
+    cu_result code = CU_SUCCESS;
+
+    pthread_mutex_lock(&copies_lock);
+    for (const struct node *n = copies; n && code == CU_SUCCESS; n = n->next) {
+        if (n->capture != capture_of(graph))
+            continue;
+        if (may(FAKE_CUDA_HOST, n->to, n->size) &&
+            may(FAKE_CUDA_HOST, n->from, n->size))
+            memmove(n->to, n->from, n->size);
+        else
+            code = (cu_result)cudaErrorIllegalAddress;
+    }
+    pthread_mutex_unlock(&copies_lock);
+    return code;
 }
 
 static int device_of(const void *at)
@@ -555,9 +625,8 @@ EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out,
 
 EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
-    (void)graph;
     fake_cuda_queue(stream);
-    return cudaSuccess;
+    return answer(launch(graph));
 }
 
 EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes,
@@ -577,7 +646,7 @@ EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
-    (void)graph;
+    drop_nodes(capture_of(graph));
     return cudaSuccess;
 }
 

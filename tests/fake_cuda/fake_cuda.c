@@ -50,6 +50,7 @@ enum {
     PEER_TWICE = 704,
     MOST_DEVICES = 8,
     MOST_CONTEXTS = 16,
+    CAPTURES = 900,
     UNKNOWN = 999,
     FAULTY = 86,
 };
@@ -364,6 +365,7 @@ cu_result cuGetErrorName(cu_result code, const char **name)
 {
     *name = code == CU_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
             : code == INVALID_VALUE  ? "CUDA_ERROR_INVALID_VALUE"
+            : code == CAPTURES       ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
                                      : "CUDA_ERROR_UNKNOWN";
     return CU_SUCCESS;
 }
@@ -372,7 +374,9 @@ cu_result cuGetErrorString(cu_result code, const char **words)
 {
     *words = code == CU_OUT_OF_MEMORY ? "out of memory"
              : code == INVALID_VALUE  ? "invalid argument"
-                                      : "unknown error";
+             : code == CAPTURES
+                 ? "operation not permitted when stream is capturing"
+                 : "unknown error";
     return CU_SUCCESS;
 }
 
