@@ -51,6 +51,7 @@ struct Held {
   size_t size;
   bool mapped; // a map, not a segment
   cudaStream_t stream; // of the first request
+  uint64_t same; // another address of the same memory, which counts there; or 0
   uint32_t blocks = 0; // in a segment, with those that other streams still use
 };
 using Range = std::pair<const uint64_t, Held>; // the first is the address
@@ -69,6 +70,12 @@ struct Block {
 // By address. A change of the table moves blocks.
 using Blocks = ska::flat_hash_map<uint64_t, Block>;
 
+// A part of a held range that a snapshot shows.
+struct Shown {
+  uint64_t end;
+  const Held* held;
+};
+
 // The requests that PyTorch's own allocator serves, from beginAllocateToPool to
 // endAllocateToPool.
 struct Pool {
@@ -83,6 +90,7 @@ struct Device {
   DeviceStats below;      // of the latter, when `stats` was last updated
   std::map<uint64_t, Held> held; // by address
   size_t segments = 0; // in `held`; the others are maps
+  size_t doubles = 0; // of `held`, whose memory has another address too
   std::deque<TraceEntry> history;
   uint64_t small_held = 0; // bytes of the policy's segments of small_segment
   double fraction = 1.0;
@@ -277,12 +285,14 @@ class Allocator final : public CUDAAllocator {
   void complete(Blocks::iterator block);
   void freed(int device, uint64_t addr);
   void changed(int device, frag_torch_change change, uint64_t addr,
-               uint64_t size);
+               uint64_t size, uint64_t same);
   void reserved(int device, uint64_t bytes);
   void enter_segment(Device& d, uint64_t addr, Block& b);
   void leave_segment(Device& d, uint64_t addr, Block& b);
   void change_split(Device& d, uint64_t addr, const Block& b, int sign);
+  void note_parts(Device& d, uint64_t addr, const Block& b, bool taken);
   void end_waiting();
+  std::map<uint64_t, const Block*> ordered() const;
   std::vector<SegmentInfo> segments();
 
   // Recursive, since an observer or a tracker may ask for statistics.
@@ -410,6 +420,28 @@ std::map<uint64_t, Held>::iterator around(Device& d, uint64_t addr) {
   return addr < found->first + found->second.size ? found : d.held.end();
 }
 
+// Notes in the history that memory of two addresses now counts at the address of
+// the block, or no longer does.
+void Allocator::note_parts(Device& d, uint64_t addr, const Block& b,
+                           bool taken) {
+  if (!d.doubles)
+    return;
+  for (auto at = around(d, addr);
+       at != d.held.end() && at->first < addr + b.size; ++at) {
+    uint64_t same = at->second.same;
+    if (!same)
+      continue;
+    uint64_t from = std::max(addr, at->first);
+    uint64_t size =
+        std::min(addr + b.size, at->first + at->second.size) - from;
+    uint64_t other = same + (from - at->first);
+    record(TraceEntry::SEGMENT_UNMAP, b.device, taken ? other : from, size,
+           b.stream, b.context);
+    record(TraceEntry::SEGMENT_MAP, b.device, taken ? from : other, size,
+           b.stream, b.context);
+  }
+}
+
 // A block of a segment is allocated (sign 1) or free (sign -1): changes the
 // counters of the gaps between the blocks of a segment. As PyTorch counts them,
 // they are free memory of a segment that has live blocks too. Maps do not
@@ -461,7 +493,8 @@ void Allocator::complete(Blocks::iterator block) {
   uint64_t where = addr;
   blocks_.erase(block);
   record(TraceEntry::FREE_COMPLETED, freed.device, where, freed.requested,
-         freed.stream, std::move(freed.context));
+         freed.stream, freed.context);
+  note_parts(d, where, freed, false);
 }
 
 void Allocator::freed(int, uint64_t addr) {
@@ -472,7 +505,7 @@ void Allocator::freed(int, uint64_t addr) {
 }
 
 void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
-                        uint64_t size) {
+                        uint64_t size, uint64_t same) {
   static const TraceEntry::Action actions[] = {
       TraceEntry::SEGMENT_ALLOC, TraceEntry::SEGMENT_FREE,
       TraceEntry::SEGMENT_MAP, TraceEntry::SEGMENT_UNMAP};
@@ -488,8 +521,15 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
   }
   ++(taken ? d.stats.num_device_alloc : d.stats.num_device_free);
   cudaStream_t stream = stream_;
+  auto note = [&](uint64_t from, uint64_t to) {
+    if (from < to)
+      record(actions[change], device, from, to - from, stream, context_);
+  };
+  uint64_t next = addr; // the first byte that is not recorded yet
   if (taken) {
-    d.held[addr] = Held{size, mapped, stream_};
+    d.held[addr] = Held{size, mapped, stream_, same};
+    d.doubles += same != 0;
+    next += same ? size : 0;
   } else {
     auto first = d.held.lower_bound(addr);
     // The policy may release a segment before it reports the last frees.
@@ -499,9 +539,16 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
           leave_segment(d, at, block);
     if (first != d.held.end())
       stream = first->second.stream;
-    d.held.erase(first, d.held.lower_bound(addr + size));
+    auto end = d.held.lower_bound(addr + size);
+    for (auto row = first; row != end; ++row)
+      if (row->second.same) {
+        note(next, row->first);
+        next = row->first + row->second.size;
+        d.doubles--;
+      }
+    d.held.erase(first, end);
   }
-  record(actions[change], device, addr, size, stream, context_);
+  note(next, addr + size);
 }
 
 // Segments of at most small_segment bytes count as the small pool, all other
@@ -567,9 +614,10 @@ bool Allocator::take(DeviceIndex device, size_t size, cudaStream_t stream,
   add(d.stats.allocated_bytes, is_small, got.size);
   add(d.stats.active_bytes, is_small, got.size);
   add(d.stats.requested_bytes, is_small, size);
-  record(TraceEntry::ALLOC, device, got.addr, size, stream, context);
   Block& b = blocks_[got.addr] =
-      Block{device, false, got.size, size, stream, std::move(context)};
+      Block{device, false, got.size, size, stream, context};
+  note_parts(d, got.addr, b, true);
+  record(TraceEntry::ALLOC, device, got.addr, size, stream, std::move(context));
   enter_segment(d, got.addr, b);
   c10::reportMemoryUsageToProfiler(
       *out, static_cast<int64_t>(got.size),
@@ -869,19 +917,60 @@ void* Allocator::getBaseAllocation(void* ptr, size_t* size) {
 
 /* ---- snapshots ---- */
 
-// Joins maps that touch each other to one segment, as PyTorch shows them.
-std::vector<SegmentInfo> held_of(const Device& d, DeviceIndex device) {
-  std::vector<SegmentInfo> rows;
+// Removes [from, to), which is a part of one row.
+void hide(std::map<uint64_t, Shown>& rows, uint64_t from, uint64_t to) {
+  auto at = rows.upper_bound(from);
+  if (at == rows.begin() || (--at)->second.end < to)
+    return;
+  Shown old = at->second;
+  at->second.end = from;
+  if (at->first == from)
+    rows.erase(at);
+  if (to < old.end)
+    rows[to] = old;
+}
+
+// The held ranges by address, with every byte of memory once: memory of two
+// addresses is shown where a block uses it.
+std::map<uint64_t, Shown> shown(
+    const Device& d, const std::map<uint64_t, const Block*>& blocks) {
+  std::map<uint64_t, Shown> rows;
+  for (const auto& [addr, held] : d.held)
+    if (!held.same)
+      rows[addr] = Shown{addr + held.size, &held};
   for (const auto& [addr, held] : d.held) {
+    if (!held.same)
+      continue;
+    auto b = blocks.upper_bound(addr);
+    if (b != blocks.begin())
+      --b;
+    for (; b != blocks.end() && b->first < addr + held.size; ++b) {
+      uint64_t from = std::max(addr, b->first);
+      uint64_t to = std::min(addr + held.size, b->first + b->second->size);
+      if (from >= to)
+        continue;
+      hide(rows, held.same + (from - addr), held.same + (to - addr));
+      rows[from] = Shown{to, &held};
+    }
+  }
+  return rows;
+}
+
+// Joins maps that touch each other to one segment, as PyTorch shows them.
+std::vector<SegmentInfo> held_of(const std::map<uint64_t, Shown>& shown,
+                                 DeviceIndex device) {
+  std::vector<SegmentInfo> rows;
+  for (const auto& [addr, part] : shown) {
+    const Held& held = *part.held;
     if (held.mapped && !rows.empty() && rows.back().is_expandable &&
         rows.back().address + rows.back().total_size == addr) {
-      rows.back().total_size += held.size;
+      rows.back().total_size += part.end - addr;
       continue;
     }
     SegmentInfo row;
     row.device = device;
     row.address = addr;
-    row.total_size = held.size;
+    row.total_size = part.end - addr;
     row.is_large = held.mapped || held.size > small_segment;
     row.is_expandable = held.mapped;
     row.stream = held.stream;
@@ -898,16 +987,22 @@ void add_free(SegmentInfo& row, uint64_t from, uint64_t to) {
   row.blocks.push_back(gap);
 }
 
+std::map<uint64_t, const Block*> Allocator::ordered() const {
+  std::map<uint64_t, const Block*> found;
+  for (const auto& [addr, block] : blocks_)
+    found[addr] = &block;
+  return found;
+}
+
 std::vector<SegmentInfo> Allocator::segments() {
   std::vector<SegmentInfo> all;
-  std::map<uint64_t, const Block*> ordered;
-  for (const auto& [addr, block] : blocks_)
-    ordered[addr] = &block;
+  const auto blocks = ordered();
   for (size_t i = 0; i < devices_.size(); i++)
-    for (SegmentInfo& row : held_of(devices_[i], static_cast<DeviceIndex>(i))) {
+    for (SegmentInfo& row : held_of(shown(devices_[i], blocks),
+                                     static_cast<DeviceIndex>(i))) {
       uint64_t next = row.address, end = row.address + row.total_size;
-      auto at = ordered.lower_bound(next);
-      for (; at != ordered.end() && at->first < end; ++at) {
+      auto at = blocks.lower_bound(next);
+      for (; at != blocks.end() && at->first < end; ++at) {
         const Block& b = *at->second;
         BlockInfo info;
         add_free(row, next, at->first);
@@ -1065,7 +1160,9 @@ void Allocator::install() {
       nullptr,
       [](void*, int device, uint64_t addr) { instance().freed(device, addr); },
       [](void*, int device, frag_torch_change change, uint64_t addr,
-         uint64_t size) { instance().changed(device, change, addr, size); },
+         uint64_t size, uint64_t same) {
+        instance().changed(device, change, addr, size, same);
+      },
       [](void*, int device, uint64_t bytes) {
         instance().reserved(device, bytes);
       }};

@@ -404,7 +404,7 @@ void device_limit(struct device *d, frag_size bytes)
 /* ---- open, close and numbers ---- */
 
 static void changed(void *user, enum frag_call call, frag_addr addr,
-                    frag_size size, frag_size reserved)
+                    frag_size size, frag_addr same, frag_size reserved)
 {
     static const enum frag_torch_change changes[FRAG_CALL_COUNT] = {
         [FRAG_CALL_SEGMENT_ALLOC] = FRAG_TORCH_SEGMENT,
@@ -416,7 +416,7 @@ static void changed(void *user, enum frag_call call, frag_addr addr,
 
     if (d->listener->changed)
         d->listener->changed(d->listener->user, d->ordinal, changes[call], addr,
-                             size);
+                             size, same);
     tell_reserved(d, reserved);
 }
 

@@ -84,9 +84,11 @@ struct frag_torch_listener {
     /* A free that waited for other streams is complete. */
     void (*freed)(void *user, int device, uint64_t addr);
     /* The policy changed which addresses it holds. An UNMAP may cover several
-     * adjacent maps. */
+     * adjacent maps. `same` is the address of the first map of the memory if a
+     * MAP is a further one, else 0; the memory is then used at only one of the
+     * two addresses, byte by byte. */
     void (*changed)(void *user, int device, enum frag_torch_change change,
-                    uint64_t addr, uint64_t size);
+                    uint64_t addr, uint64_t size, uint64_t same);
     /* The policy holds this many bytes of the device now. */
     void (*reserved)(void *user, int device, uint64_t bytes);
 };

@@ -59,7 +59,7 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
                    : FRAG_DEVICE;
     m->calls[FRAG_CALL_SEGMENT_ALLOC]++;
     meter_note_peak(m);
-    meter_tell(m, FRAG_CALL_SEGMENT_ALLOC, at, size);
+    meter_tell(m, FRAG_CALL_SEGMENT_ALLOC, at, size, 0);
     *addr = at;
     return FRAG_OK;
 }
@@ -81,7 +81,7 @@ static enum frag_err segment_free(struct frag_backend *mem, frag_addr addr,
         meter_leave(m, (struct held_range *)r);
         m->reserved -= size;
         m->segments_now--;
-        meter_tell(m, FRAG_CALL_SEGMENT_FREE, addr, size);
+        meter_tell(m, FRAG_CALL_SEGMENT_FREE, addr, size, 0);
     }
     return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
 }

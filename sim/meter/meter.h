@@ -67,9 +67,11 @@ struct meter {
     void (*rearranges)(void *run);
     void *run;
     /* Called after a segment or a map was added or removed: `call` is
-     * SEGMENT_ALLOC, SEGMENT_FREE, MAP or UNMAP. May be NULL. */
+     * SEGMENT_ALLOC, SEGMENT_FREE, MAP or UNMAP. `same` is the address of the
+     * first map of the memory if a MAP is a further one, else 0. May be
+     * NULL. */
     void (*changed)(void *listener, enum frag_call call, frag_addr addr,
-                    frag_size size);
+                    frag_size size, frag_addr same);
     void *listener;
 
     uint64_t changes; /* incremented by each call that may change a number */

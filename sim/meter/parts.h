@@ -18,8 +18,9 @@
 struct phys_use {
     struct range range; /* must be the first member; range.at is the handle */
     frag_size size;
-    uint64_t maps; /* number of maps that use it */
-    bool released; /* the handle was released */
+    uint64_t maps;   /* number of maps that use it */
+    frag_addr first; /* address of the first map since it had none */
+    bool released;   /* the handle was released */
 };
 
 static inline struct meter *meter_of(struct frag_backend *mem)
@@ -69,10 +70,10 @@ static inline void meter_announce(const struct meter *m, frag_size least)
 
 /* Calls `changed` after the set of held ranges has changed. */
 static inline void meter_tell(const struct meter *m, enum frag_call call,
-                              frag_addr addr, frag_size size)
+                              frag_addr addr, frag_size size, frag_addr same)
 {
     if (m->changed)
-        m->changed(m->listener, call, addr, size);
+        m->changed(m->listener, call, addr, size, same);
 }
 
 /* Called before memory is requested from the device, and after its answer. */

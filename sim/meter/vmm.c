@@ -125,11 +125,13 @@ enum frag_err meter_map(struct frag_backend *mem, frag_addr addr,
         return m->under->ops->unmap(m->under, addr, size) == FRAG_OK
                    ? err
                    : FRAG_DEVICE;
-    m->has_aliases = p->maps++ > 0 || m->has_aliases;
+    m->has_aliases |= p->maps > 0;
+    if (!p->maps++)
+        p->first = addr;
     m->calls[FRAG_CALL_MAP]++;
     m->rearranged |= m->waited;
     meter_note_peak(m);
-    meter_tell(m, FRAG_CALL_MAP, addr, size);
+    meter_tell(m, FRAG_CALL_MAP, addr, size, p->first == addr ? 0 : p->first);
     return FRAG_OK;
 }
 
@@ -156,7 +158,7 @@ enum frag_err meter_unmap(struct frag_backend *mem, frag_addr addr,
     m->calls[FRAG_CALL_UNMAP]++;
     meter_announce(m, 0);
     forget_maps(m, addr, size);
-    meter_tell(m, FRAG_CALL_UNMAP, addr, size);
+    meter_tell(m, FRAG_CALL_UNMAP, addr, size, 0);
     return m->ledger ? frag_ledger_drop(m->ledger, addr, size) : FRAG_OK;
 }
 

@@ -87,11 +87,11 @@ static void synchronized(void *user)
 }
 
 static void changed(void *listener, enum frag_call call, frag_addr addr,
-                    frag_size size)
+                    frag_size size, frag_addr same)
 {
     const struct frag_serve *s = listener;
 
-    s->options.changed(s->options.user, call, addr, size,
+    s->options.changed(s->options.user, call, addr, size, same,
                        s->run.meter.reserved);
 }
 

@@ -26,10 +26,11 @@ struct frag_serve_options {
     uint64_t max_ooms; /* rows of OOMs to keep; every OOM is counted */
     /* Called with the first argument `user` after the policy has allocated or
      * freed a segment, or mapped or unmapped memory; `reserved` is the number
-     * of bytes that it holds then. Not called by frag_serve_close. May be
-     * NULL. */
+     * of bytes that it holds then. `same` is the address of the first map of
+     * the memory if a MAP is a further one, else 0. Not called by
+     * frag_serve_close. May be NULL. */
     void (*changed)(void *user, enum frag_call call, frag_addr addr,
-                    frag_size size, frag_size reserved);
+                    frag_size size, frag_addr same, frag_size reserved);
     void *user;
 };
 
