@@ -43,7 +43,8 @@ of fragsim against the same algorithm in PyTorch:
 {compared}
 
 The snapshot of the random program, replayed afterwards by the tool with the policy it
-was taken under, against what the program itself said it had reserved at most:
+was taken under, against what the program itself said it had reserved at most (`remap`
+with `mesh=no`, since it never meshes under a running program):
 
 {replays}
 
@@ -186,17 +187,20 @@ def soaks(rows):
     yield from ["| allocator | seconds | blocks | contents checked | wrong | refused "
                 "at the limit | refused, 4 TiB | graphs | reserved at most, GiB |",
                 "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
-    for r in of(rows, "line"):
-        if r["line"] == "soak" and "counts" in r:
-            c = r["counts"]
-            yield line([code(r["side"]), f"{r['seconds']:.0f}",
-                        f"{c['blocks']:,}", f"{c['checked']:,}",
-                        *(str(c[k]) for k in ("wrong", "refused", "too large",
-                                              "graphs")),
-                        f"{r['peak_reserved'] / GIB:.2f}"])
+    done = [r for r in of(rows, "line") if r["line"] == "soak" and "counts" in r]
+    ended = {r["side"] for r in done}
+    last = {r["side"]: {**r, "cut": ", cut off"} for r in of(rows, "soak")
+            if r["side"] not in ended}
+    for r in [*done, *last.values()]:
+        c = r["counts"]
+        yield line([code(r["side"]) + r.get("cut", ""), f"{r['seconds']:.0f}",
+                    f"{c['blocks']:,}", f"{c['checked']:,}",
+                    *(str(c[k]) for k in ("wrong", "refused", "too large",
+                                          "graphs")),
+                    f"{r['peak_reserved'] / GIB:.2f}"])
     for r in of(rows, "used"):
         yield f"\nIn use on the devices, MiB: {r['before']} before, " \
-              f"{r['after']} after the processes of the last two rows."
+              f"{r['after']} after the processes of the soak."
 
 
 PASSED = ("ok", "expected failure")

@@ -8,6 +8,8 @@ on the stand-ins for CUDA's driver and runtime.
   ipc.py       a handle for other processes has PyTorch's format, or is refused
   faults.py    a call of the driver that fails leads to an exception, at most
   captures.py  a capture stays valid while other threads request memory
+  snapshot.py  each byte of memory is in a snapshot once; its replay under the
+               same policy reserves what the program did
   exits.py     the program may end with live blocks and running threads
 
 The test is skipped where no PyTorch for CUDA 13 is found: FRAG_TORCH_PYTHON is
@@ -174,6 +176,27 @@ def captures(folder):
             fail(f"captures.py {policy}: {done.stdout}{done.stderr[-800:]}")
 
 
+def snapshots(folder):
+    path = os.path.join(folder, "snapshot.pickle")
+    # A running program excludes meshing, so its replay does too.
+    for policy, replayed in (("remap", "remap:mesh=no"), ("stitch", "stitch"),
+                             ("torch", "torch"), (POLICIES[3], POLICIES[3])):
+        done = run(folder, "snapshot.py", policy, path)
+        if done.returncode:
+            fail(f"snapshot.py {policy}: {done.stderr[-800:]}")
+            continue
+        tool = subprocess.run(
+            [os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim")),
+             "replay", "-q", "-p", replayed, "--json=-", path], text=True,
+            capture_output=True, check=False)
+        row = json.loads(tool.stdout or '{"results": [{}]}')["results"][0]
+        found = [row.get(k) for k in ("peak_reserved_bytes",
+                                      "end_reserved_bytes")]
+        if found != [int(n) for n in done.stdout.split()]:
+            fail(f"snapshot.py {policy}: {done.stdout}, replay {found} "
+                 f"{tool.stderr[-300:]}")
+
+
 def exits(folder):
     for output in ("", os.path.join(folder, "out.h5")):
         done = run(folder, "exits.py", "remap", FRAGSIM_OUTPUT=output)
@@ -206,6 +229,7 @@ def main():
         peers(folder)
         ipc(folder)
         captures(folder)
+        snapshots(folder)
         exits(folder)
         faults(folder)
         builds(folder)

@@ -116,6 +116,23 @@ enum frag_err frag_build_mark(struct frag_build *b, uint32_t device,
     return FRAG_OK;
 }
 
+enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
+                                const char *name, size_t length,
+                                struct frag_error *e)
+{
+    (void)e;
+    note_down(b, "policy %u %.*s\n", device, (int)length, name);
+    return FRAG_OK;
+}
+
+enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
+                                 frag_time time, struct frag_error *e)
+{
+    (void)e;
+    note_down(b, "emptied %u %" PRIu64 "\n", device, time);
+    return FRAG_OK;
+}
+
 uint32_t frag_build_string(struct frag_build *b, const char *text,
                            size_t length)
 {
@@ -518,13 +535,17 @@ static void keys_come_in_any_order_and_unknown_ones_are_read_over(void **state)
            "'host_segments':[{'address':1,'blocks':[{'size':1}]}],"
            "'external_annotations':[{'name':'step','stage':'START','device':0,"
            "'time_us':3},{'stage':'END','device':0,'time_us':4,'name':'step'},"
-           "{'stage':'START','device':-1,'time_us':4,'name':'host'}],"
+           "{'stage':'START','device':-1,'time_us':4,'name':'host'},"
+           "{'stage':'fragsim: policy','device':1,'time_us':0,'name':'remap'},"
+           "{'stage':'fragsim: empty_cache','device':1,'time_us':7,'name':''}],"
            "'allocator_settings':{'PYTORCH_CUDA_ALLOC_CONF':''},"
            "'device_traces':[[{'action':'oom','device_free':1,'size':2,"
            "'stream':3}]],'trace_alloc_max_entries':9,'more':{'a':[{}]},"
            "'segments':[]}",
            "mark 0 begin 3000 step\n"
            "mark 0 end 4000 step\n"
+           "policy 1 remap\n"
+           "emptied 1 7000\n"
            "entry 0 oom 1 2 3 0\n"
            "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
 }

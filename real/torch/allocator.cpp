@@ -90,6 +90,7 @@ struct Device {
   DeviceStats below;      // of the latter, when `stats` was last updated
   std::map<uint64_t, Held> held; // by address
   size_t segments = 0; // in `held`; the others are maps
+  std::deque<c10::approx_time_t> emptied; // times of empty_cache calls
   size_t doubles = 0; // of `held`, whose memory has another address too
   std::deque<TraceEntry> history;
   uint64_t small_held = 0; // bytes of the policy's segments of small_segment
@@ -294,6 +295,7 @@ class Allocator final : public CUDAAllocator {
   void end_waiting();
   std::map<uint64_t, const Block*> ordered() const;
   std::vector<SegmentInfo> segments();
+  void annotate(SnapshotInfo& info);
 
   // Recursive, since an observer or a tracker may ask for statistics.
   mutable std::recursive_mutex lock_;
@@ -393,8 +395,10 @@ void Allocator::recordHistory(bool enabled, CreateContextFn recorder,
   when_ = enabled ? when : RecordContext::NEVER;
   skip_ = skip;
   for (Device& d : devices_)
-    if (clear || !enabled)
+    if (clear || !enabled) {
       d.history.clear();
+      d.emptied.clear();
+    }
 }
 
 void Allocator::attachOutOfMemoryObserver(OutOfMemoryObserver observer) {
@@ -824,6 +828,10 @@ void Allocator::emptyCache(MempoolId_t pool) {
   if (captures() || pool != MempoolId_t{0, 0})
     return;
   for (size_t i = 0; i < devices_.size(); i++) {
+    if (recording_)
+      devices_[i].emptied.push_back(c10::getApproximateTime());
+    if (devices_[i].emptied.size() > most_)
+      devices_[i].emptied.pop_front();
     context_ = context;
     frag_torch_answer answer = frag_torch_trim(static_cast<int>(i), words);
     context_ = nullptr;
@@ -1023,6 +1031,26 @@ std::vector<SegmentInfo> Allocator::segments() {
   return all;
 }
 
+// Says in the snapshot which policy its memory is from, by device, and when the
+// program called empty_cache: a policy returns memory at other times too.
+void Allocator::annotate(SnapshotInfo& info) {
+  char words[FRAG_TORCH_WORDS] = "";
+  const char* policy = frag_torch_policy(words);
+  auto to_ns = clock_.makeConverter();
+  for (size_t i = 0; policy && i < devices_.size(); i++) {
+    auto add = [&](const char* stage, const char* name, int64_t us) {
+      AnnotationEntry entry(static_cast<DeviceIndex>(i), 0);
+      entry.time_.t_ = us;
+      entry.recordUserMetadata("stage", stage);
+      entry.recordUserMetadata("name", name);
+      info.external_annotations.push_back(std::move(entry));
+    };
+    add("fragsim: policy", policy, 0);
+    for (c10::approx_time_t at : devices_[i].emptied)
+      add("fragsim: empty_cache", "", to_ns(at) / 1000);
+  }
+}
+
 SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
   SnapshotInfo info = below_->snapshot(pool, include_traces);
   if (pool != MempoolId_t{0, 0})
@@ -1036,6 +1064,7 @@ SnapshotInfo Allocator::snapshot(MempoolId_t pool, bool include_traces) {
             });
   if (!include_traces)
     return info;
+  annotate(info);
   auto to_ns = clock_.makeConverter();
   if (info.device_traces.size() < devices_.size())
     info.device_traces.resize(devices_.size());

@@ -121,6 +121,18 @@ enum frag_err frag_build_mark(struct frag_build *b, uint32_t device,
                               const char *name, size_t length,
                               struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Notes that a policy of fragsim served the device, not PyTorch's allocator.
+ * Such a policy may return memory at any request, so returned memory is an
+ * empty_cache call only where frag_build_emptied says so. NOMEM. */
+enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
+                                const char *name, size_t length,
+                                struct frag_error *e) FRAG_MUST_CHECK;
+/* The program called empty_cache at that time, in the clock of the entries.
+ * Calls come in the order of their times. NOMEM. */
+enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
+                                 frag_time time,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
+
 /* Adds an event of a script, for CSV and the generators, instead of an entry.
  * The id is any 64-bit number; the builder assigns a slot to it. `bytes` is
  * used only for ALLOC, `stream` (a raw handle) only for ALLOC and

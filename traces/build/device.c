@@ -53,6 +53,7 @@ void build_device_close(struct device_build *d)
     free(d->start_segments);
     free(d->start_blocks);
     free(d->marks);
+    free(d->emptied);
     free(d);
 }
 

@@ -107,6 +107,9 @@ struct device_build {
 
     struct early_block *early;
     uint64_t early_count, early_room;
+    bool has_policy;    /* a policy of fragsim served the device */
+    frag_time *emptied; /* the times of its empty_cache calls */
+    uint64_t emptied_count, emptied_room;
     uint64_t initial; /* number of early blocks that are events already */
 
     struct frag_recorded_segment *segments;

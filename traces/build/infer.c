@@ -18,6 +18,7 @@
 #include <inttypes.h>
 
 #include "traces/build/device.h"
+#include "traces/grow.h"
 #include "traces/torch_sizes.h"
 
 static_assert((int)FRAG_RECORDED_DIVISIONS == (int)TORCH_DIVISIONS,
@@ -168,19 +169,34 @@ static bool is_explained(const struct judge *j, const struct flush *f,
     return need > j->limit || held > j->limit - need || held > j->gc_start;
 }
 
+/* Returns whether the program called empty_cache between the two events around
+ * the candidate. *next is the first call that is not before the candidate. */
+static bool was_emptied(const struct device_build *d, uint64_t event,
+                        uint64_t *next)
+{
+    const frag_time *time = d->events.time;
+
+    while (event && *next < d->emptied_count &&
+           d->emptied[*next] < time[event - 1])
+        ++*next;
+    return *next < d->emptied_count && (event + 1 == d->events.count ||
+                                        d->emptied[*next] <= time[event + 1]);
+}
+
 /* Marks the candidates that an attempt explains by the op FRAG_OP_COUNT, which
  * no event has, and returns their number. */
 static uint64_t judge_flushes(struct device_build *d, const struct judge *j)
 {
     frag_size held = held_before(d);
-    uint64_t explained = 0, action = 0;
+    uint64_t explained = 0, action = 0, emptied = 0;
 
     for (uint64_t i = 0; i < d->flush_count; i++) {
         const struct flush *f = &d->flushes[i];
 
         for (; action < f->action; action++)
             held = action_sign(&d->actions[action], held);
-        if (!is_explained(j, f, held))
+        if (d->has_policy ? was_emptied(d, f->event, &emptied)
+                          : !is_explained(j, f, held))
             continue;
         d->events.op[f->event] = FRAG_OP_COUNT;
         explained++;
@@ -260,7 +276,7 @@ static enum frag_err note_inference(struct frag_build *b,
             "device %" PRIu32 ": %" PRIu64 " empty_cache calls inferred from "
             "returned segments; calls that returned nothing cannot be seen",
             d->device, d->flush_count - explained));
-    if (limit || !is_uncertain(d))
+    if (limit || d->has_policy || !is_uncertain(d))
         return FRAG_OK;
     if (!d->ooms)
         return frag_build_note(
@@ -274,6 +290,37 @@ static enum frag_err note_inference(struct frag_build *b,
                            ", %s, is used instead to distinguish empty_cache "
                            "calls from retries",
                            d->device, frag_size_exact(highest_held(d), peak));
+}
+
+enum frag_err frag_build_policy(struct frag_build *b, uint32_t device,
+                                const char *name, size_t length,
+                                struct frag_error *e)
+{
+    enum frag_err err;
+    struct device_build *d = build_device(b, device, &err, e);
+
+    if (!d)
+        return err;
+    d->has_policy = true;
+    return frag_build_note(b,
+                           "device %" PRIu32
+                           ": the recorded segments are those of fragsim's "
+                           "policy %.*s, which served the program",
+                           device, (int)length, name);
+}
+
+enum frag_err frag_build_emptied(struct frag_build *b, uint32_t device,
+                                 frag_time time, struct frag_error *e)
+{
+    enum frag_err err;
+    struct device_build *d = build_device(b, device, &err, e);
+
+    if (!d)
+        return err;
+    if (!GROW(d->emptied, d->emptied_room, d->emptied_count + 1))
+        return FRAG_NOMEM;
+    d->emptied[d->emptied_count++] = time;
+    return FRAG_OK;
 }
 
 enum frag_err build_infer(struct frag_build *b, struct device_build *d,

@@ -35,6 +35,8 @@
     X(capture_reuse, "graph_capture_record_stream_reuse") \
     X(divisions, "roundup_power2_divisions")              \
     X(compile_context, "compile_context")                 \
+    X(policy, "fragsim: policy")                          \
+    X(empty_cache, "fragsim: empty_cache")                \
     X(user_metadata, "user_metadata")                     \
     X(octave_0, "1")                                      \
     X(octave_1, "2")                                      \

@@ -163,10 +163,14 @@ static enum frag_err annotation_seal(void *user, uint8_t kind, uint32_t *result,
     FRAG_TRY(object_check(in, K_ANNOTATION, e));
     FRAG_TRY(object_time(in, K_ANNOTATION, A_TIME, &time, e));
     o->number++;
+    name = pickle_text(in->pickle, o->value[A_NAME], &length);
+    if (stage == W_policy && device < DEVICES_MAX)
+        return frag_build_policy(in->build, (uint32_t)device, name, length, e);
+    if (stage == W_empty_cache && device < DEVICES_MAX)
+        return frag_build_emptied(in->build, (uint32_t)device, time, e);
     /* Annotations of the host have the device -1. */
     if ((stage != W_START && stage != W_END) || device >= DEVICES_MAX)
         return FRAG_OK;
-    name = pickle_text(in->pickle, o->value[A_NAME], &length);
     return frag_build_mark(in->build, (uint32_t)device,
                            stage == W_START ? FRAG_MARK_BEGIN : FRAG_MARK_END,
                            time, name, length, e);
