@@ -52,7 +52,6 @@ LINES = {
     "second_device": (["PyTorch", *POLICIES], "0,1", 60),
     "snapshot": (OWN + POLICIES, "1", 60),
     "oom": (OWN + EVERY + PLUGGABLE, "1", 60),
-    "soak": (OWN[:1] + POLICIES[:2], "1", 90),  # a short one, beside others
 }
 # The long soak: all at once, one after another on the visible devices. PyTorch's own
 # allocator below a policy has the limit of the process for itself, so a process holds
