@@ -317,12 +317,18 @@ static void describe_memory(struct cuda *c, int ordinal)
     c->access_count = 1;
 }
 
-static cu_result find_device(struct cuda *c, int ordinal)
+static cu_result find_device(struct cuda *c,
+                             const struct frag_cuda_options *options)
 {
     size_t total = 0, granularity = 0;
-    cu_result code = c->cu->cuDeviceGet(&c->device, ordinal);
+    int files = 0;
+    cu_result code = c->cu->cuDeviceGet(&c->device, options->ordinal);
 
-    describe_memory(c, ordinal);
+    describe_memory(c, options->ordinal);
+    if (code == CU_SUCCESS && options->shared)
+        code = c->cu->cuDeviceGetAttribute(&files, CU_HAS_FILE_DESCRIPTORS,
+                                           c->device);
+    c->memory.handle_types = files ? CU_FILE_DESCRIPTOR : 0;
     if (code == CU_SUCCESS)
         code = c->cu->cuDeviceTotalMem_v2(&total, c->device);
     if (code == CU_SUCCESS)
@@ -349,7 +355,7 @@ enum frag_err frag_cuda_open(const struct frag_cuda_options *options,
         free(c);
         return err;
     }
-    code = find_device(c, options->ordinal);
+    code = find_device(c, options);
     c->base.busy = options->busy;
     if (code != CU_SUCCESS) {
         err = frag_fail(e, FRAG_DEVICE, "GPU %d cannot be used: %s",

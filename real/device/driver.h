@@ -23,12 +23,15 @@ enum {
     CU_SUCCESS = 0,
     CU_OUT_OF_MEMORY = 2,
     CU_NOT_READY = 600,
-    CU_PINNED = 1,         /* CU_MEM_ALLOCATION_TYPE_PINNED */
-    CU_ON_DEVICE = 1,      /* CU_MEM_LOCATION_TYPE_DEVICE */
-    CU_READ_AND_WRITE = 3, /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
-    CU_MINIMUM = 0,        /* CU_MEM_ALLOC_GRANULARITY_MINIMUM */
-    CU_UNTIMED = 2,        /* CU_EVENT_DISABLE_TIMING */
-    CU_NON_BLOCKING = 1,   /* CU_STREAM_NON_BLOCKING */
+    CU_PINNED = 1,          /* CU_MEM_ALLOCATION_TYPE_PINNED */
+    CU_ON_DEVICE = 1,       /* CU_MEM_LOCATION_TYPE_DEVICE */
+    CU_READ_AND_WRITE = 3,  /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+    CU_MINIMUM = 0,         /* CU_MEM_ALLOC_GRANULARITY_MINIMUM */
+    CU_UNTIMED = 2,         /* CU_EVENT_DISABLE_TIMING */
+    CU_NON_BLOCKING = 1,    /* CU_STREAM_NON_BLOCKING */
+    CU_FILE_DESCRIPTOR = 1, /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+    CU_HAS_FILE_DESCRIPTORS = 103, /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_
+                                      FILE_DESCRIPTOR_SUPPORTED */
 };
 
 struct cu_location { /* CUmemLocation */
@@ -57,6 +60,7 @@ struct cu_access { /* CUmemAccessDesc */
     X(cuDeviceGet, (cu_device *, int))                                        \
     X(cuDeviceGetName, (char *, int, cu_device))                              \
     X(cuDeviceTotalMem_v2, (size_t *, cu_device))                             \
+    X(cuDeviceGetAttribute, (int *, int, cu_device))                          \
     X(cuDevicePrimaryCtxRetain, (cu_context *, cu_device))                    \
     X(cuDevicePrimaryCtxRelease_v2, (cu_device))                              \
     X(cuDevicePrimaryCtxGetState, (cu_device, unsigned *, int *))             \
@@ -79,6 +83,10 @@ struct cu_access { /* CUmemAccessDesc */
     X(cuMemMap, (cu_address, size_t, size_t, cu_memory, unsigned long long))  \
     X(cuMemSetAccess, (cu_address, size_t, const struct cu_access *, size_t)) \
     X(cuMemUnmap, (cu_address, size_t))                                       \
+    X(cuMemRetainAllocationHandle, (cu_memory *, void *))                     \
+    X(cuMemExportToShareableHandle,                                           \
+      (void *, cu_memory, int, unsigned long long))                           \
+    X(cuMemImportFromShareableHandle, (cu_memory *, void *, int))             \
     X(cuMemcpyDtoDAsync_v2, (cu_address, cu_address, size_t, cu_stream))      \
     X(cuMemcpyDtoH_v2, (void *, cu_address, size_t))                          \
     X(cuMemcpyHtoD_v2, (cu_address, const void *, size_t))                    \

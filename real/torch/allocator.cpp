@@ -24,13 +24,17 @@
 #include <c10/util/flat_hash_map.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <sstream>
 #include <typeinfo>
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "service.h"
 
@@ -101,7 +105,7 @@ struct Device {
 thread_local std::vector<std::string> compile_contexts;
 thread_local std::string user_metadata;
 
-bool forked = false; // this process has no device
+bool forked = false; // from a process that uses a device: this one has none
 
 /* ---- counters ---- */
 
@@ -219,9 +223,7 @@ class Allocator final : public CUDAAllocator {
       DeviceIndex device, std::shared_ptr<AllocatorState> state) override;
 
   ShareableHandle shareIpcHandle(void* ptr) override;
-  std::shared_ptr<void> getIpcDevPtr(std::string handle) override {
-    return below_->getIpcDevPtr(std::move(handle));
-  }
+  std::shared_ptr<void> getIpcDevPtr(std::string handle) override;
   void enablePeerAccess(DeviceIndex device, DeviceIndex peer) override;
   cudaError_t memcpyAsync(void* to, int to_device, const void* from,
                           int from_device, size_t count, cudaStream_t stream,
@@ -294,6 +296,9 @@ class Allocator final : public CUDAAllocator {
   void note_parts(Device& d, uint64_t addr, const Block& b, bool taken);
   void end_waiting();
   std::map<uint64_t, const Block*> ordered() const;
+  ShareableHandle share_maps(DeviceIndex device, uint64_t addr, size_t size);
+  int exported(DeviceIndex device, uint64_t map);
+  void close_exported(uint64_t addr, uint64_t size);
   std::vector<SegmentInfo> segments();
   void annotate(SnapshotInfo& info);
 
@@ -304,7 +309,10 @@ class Allocator final : public CUDAAllocator {
   Blocks blocks_; // of the policy
   ska::flat_hash_set<uint64_t> ends_; // of the blocks that lie in segments
   std::vector<Pool> pools_;
-  std::vector<void*> waiting_; // frees that wait for the end of a capture
+  std::vector<void*> waiting_; // frees that wait for the end of a capture, or
+                               // that the driver refused
+  std::map<uint64_t, int> exported_; // file descriptors of maps, by address
+  std::map<std::string, std::weak_ptr<void>> imported_; // by handle
   cudaStream_t stream_ = nullptr; // of the request that the policy serves
   Context context_; // and its context
 
@@ -551,6 +559,7 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
         d.doubles--;
       }
     d.held.erase(first, end);
+    close_exported(addr, size);
   }
   note(next, addr + size);
 }
@@ -603,6 +612,8 @@ bool Allocator::take(DeviceIndex device, size_t size, cudaStream_t stream,
   Guard guard(lock_);
   if (below_serves(device, stream))
     return false;
+  if (!waiting_.empty())
+    end_waiting();
   stream_ = stream;
   context_ = context;
   *answer = frag_torch_serve(device, size, stream, &got, words);
@@ -758,6 +769,9 @@ void Allocator::end(Blocks::iterator block) {
     case FRAG_TORCH_OK:
       complete(block);
       return;
+    case FRAG_TORCH_OOM: // the driver had no memory for the call
+      waiting_.push_back(ptr);
+      return;
     default:
       TORCH_WARN("fragsim: a block could not be freed: ", words);
   }
@@ -827,6 +841,7 @@ void Allocator::emptyCache(MempoolId_t pool) {
   Guard guard(lock_);
   if (captures() || pool != MempoolId_t{0, 0})
     return;
+  end_waiting();
   for (size_t i = 0; i < devices_.size(); i++) {
     if (recording_)
       devices_[i].emptied.push_back(c10::getApproximateTime());
@@ -1108,7 +1123,7 @@ void Allocator::beginAllocateToPool(DeviceIndex device, MempoolId_t pool,
   pools_.push_back(Pool{device, pool, captures, std::move(filter)});
 }
 
-// The frees that waited for the end of the captures; the lock is held.
+// The frees in waiting_, unless there is a capture; the lock is held.
 void Allocator::end_waiting() {
   if (captures())
     return;
@@ -1147,6 +1162,137 @@ CheckpointDelta Allocator::setCheckpointPoolState(
 
 /* ---- other processes and other devices ---- */
 
+// The first two bytes of a handle. PyTorch's own allocator reads the first two
+// kinds: a segment (cudaMalloc), and maps of equal sizes.
+constexpr char handle_version = 2, of_segment = 'c', of_equal_maps = 'e',
+               of_maps = 'f';
+
+// Memory of another process. PyTorch's format: the header, and a file
+// descriptor of each map. With maps of several sizes, map_size is 0 and the
+// sizes follow.
+struct SharedMaps {
+  pid_t process;
+  size_t map_size, count;
+};
+
+template <typename T>
+void put(std::string& text, const T* from, size_t count) {
+  text.append(reinterpret_cast<const char*>(from), count * sizeof(T));
+}
+
+// Reads at `at` and advances it.
+template <typename T>
+void get(const std::string& text, size_t& at, T* to, size_t count) {
+  TORCH_CHECK(count <= (text.size() - at) / sizeof(T),
+              "fragsim: a handle of another process is cut off");
+  std::memcpy(to, text.data() + at, count * sizeof(T));
+  at += count * sizeof(T);
+}
+
+// A file descriptor of the map. It stays open until the map is unmapped, so
+// that no receiver sees another map under the same handle.
+int Allocator::exported(DeviceIndex device, uint64_t map) {
+  char words[FRAG_TORCH_WORDS] = "";
+  auto found = exported_.find(map);
+  int file;
+  if (found != exported_.end())
+    return found->second;
+  TORCH_CHECK(
+      frag_torch_export(device, map, &file, words) == FRAG_TORCH_OK,
+      "fragsim: the policy maps its memory, and this memory cannot be shared "
+      "with another process: ", words, ". The tensor is unchanged. Raise the "
+      "number of open files (ulimit -n) if that is the reason, or allocate the "
+      "tensor inside `with torch.cuda.use_mem_pool(torch.cuda.MemPool()):`, or "
+      "select a policy without maps (FRAGSIM_POLICY=torch).");
+  return exported_[map] = file;
+}
+
+void Allocator::close_exported(uint64_t addr, uint64_t size) {
+  auto at = exported_.lower_bound(addr);
+  while (at != exported_.end() && at->first < addr + size) {
+    close(at->second);
+    at = exported_.erase(at);
+  }
+}
+
+// Shares the maps of a block. They stay as long as the block is live, since a
+// policy of a busy device moves no live block.
+ShareableHandle Allocator::share_maps(DeviceIndex device, uint64_t addr,
+                                      size_t size) {
+  std::vector<size_t> sizes;
+  std::vector<int> files;
+  auto first = around(at(device), addr);
+  auto end = at(device).held.lower_bound(addr + size);
+  auto before = exported_;
+  try {
+    for (auto map = first; map != end; ++map) {
+      sizes.push_back(map->second.size);
+      files.push_back(exported(device, map->first));
+    }
+  } catch (...) { // a process needs files for other things too
+    for (auto [map, file] : exported_)
+      if (!before.count(map))
+        close(file);
+    exported_ = before;
+    throw;
+  }
+  bool equal = std::adjacent_find(sizes.begin(), sizes.end(),
+                                  std::not_equal_to<size_t>()) == sizes.end();
+  SharedMaps header{};
+  header.process = getpid();
+  header.map_size = equal ? sizes[0] : 0;
+  header.count = sizes.size();
+  std::string text{handle_version, equal ? of_equal_maps : of_maps};
+  put(text, &header, 1);
+  put(text, files.data(), files.size());
+  if (!equal)
+    put(text, sizes.data(), sizes.size());
+  return {static_cast<ptrdiff_t>(addr - first->first), text};
+}
+
+std::shared_ptr<void> Allocator::getIpcDevPtr(std::string handle) {
+  if (handle.size() < 2 || handle[1] != of_maps)
+    return below_->getIpcDevPtr(std::move(handle));
+  Guard guard(lock_);
+  auto found = imported_.find(handle);
+  if (found != imported_.end())
+    if (auto known = found->second.lock())
+      return known;
+  char words[FRAG_TORCH_WORDS] = "";
+  DeviceIndex device = c10::cuda::current_device();
+  SharedMaps header;
+  size_t next = 2;
+  get(handle, next, &header, 1);
+  TORCH_CHECK(header.count <= handle.size(),
+              "fragsim: a handle of another process is cut off");
+  std::vector<int> files(header.count);
+  std::vector<uint64_t> sizes(header.count);
+  get(handle, next, files.data(), header.count);
+  get(handle, next, sizes.data(), header.count);
+  uint64_t addr, size = std::accumulate(sizes.begin(), sizes.end(), uint64_t{});
+  TORCH_CHECK(
+      frag_torch_import(device, header.process, sizes.data(), files.data(),
+                        header.count, &addr, words) == FRAG_TORCH_OK,
+      "fragsim: a tensor of process ", header.process,
+      " cannot be mapped here: ", words);
+  std::shared_ptr<void> made(
+      reinterpret_cast<void*>(addr), [this, device, size, handle](void* ptr) {
+        char words[FRAG_TORCH_WORDS] = "";
+        if (forked)
+          return;
+        Guard guard(lock_);
+        auto mine = imported_.find(handle);
+        if (mine != imported_.end() && mine->second.expired())
+          imported_.erase(mine);
+        if (frag_torch_forget(device, reinterpret_cast<uint64_t>(ptr), size,
+                              words) != FRAG_TORCH_OK)
+          TORCH_WARN("fragsim: memory of another process stays mapped: ",
+                     words);
+      });
+  imported_[handle] = made;
+  return made;
+}
+
 ShareableHandle Allocator::shareIpcHandle(void* ptr) {
   std::unique_lock<std::recursive_mutex> guard(lock_);
   auto found = blocks_.find(reinterpret_cast<uint64_t>(ptr));
@@ -1155,17 +1301,13 @@ ShareableHandle Allocator::shareIpcHandle(void* ptr) {
     return below_->shareIpcHandle(ptr);
   }
   auto over = around(at(found->second.device), found->first);
-  TORCH_CHECK(
-      !over->second.mapped,
-      "fragsim: the policy maps its memory, and mapped memory cannot be shared "
-      "with another process. Allocate the tensor inside `with "
-      "torch.cuda.use_mem_pool(torch.cuda.MemPool()):`, whose memory can be "
-      "shared, or select a policy without maps (FRAGSIM_POLICY=torch).");
+  if (over->second.mapped)
+    return share_maps(found->second.device, found->first, found->second.size);
   cudaIpcMemHandle_t handle;
   C10_CUDA_CHECK(
       cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(over->first)));
   // PyTorch's format: the version, the kind (cudaMalloc), the driver's handle.
-  std::string text("\x02" "c", 2);
+  std::string text{handle_version, of_segment};
   text.append(reinterpret_cast<const char*>(&handle), sizeof(handle));
   return {static_cast<ptrdiff_t>(reinterpret_cast<uint64_t>(ptr) - over->first),
           text};
@@ -1196,7 +1338,9 @@ void Allocator::install() {
         instance().reserved(device, bytes);
       }};
   frag_torch_listen(&listener);
-  pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  // PyTorch may start in a child if it had not started before the fork.
+  pthread_atfork(nullptr, nullptr,
+                 [] { forked = forked || instance().initialized(); });
   below_ = c10::cuda::CUDACachingAllocator::get();
   // Blocks that PyTorch allocated before are still freed by its own allocator.
   c10::cuda::CUDACachingAllocator::allocator.store(this);

@@ -396,6 +396,11 @@ enum frag_err device_add_peer(struct device *d, int ordinal,
                            ordinal, d->ordinal, frag_cuda_words(d->gpu));
 }
 
+struct frag_backend *device_gpu(const struct device *d)
+{
+    return d->gpu;
+}
+
 void device_limit(struct device *d, frag_size bytes)
 {
     d->arena->capacity = bytes;
@@ -423,7 +428,8 @@ static void changed(void *user, enum frag_call call, frag_addr addr,
 static enum frag_err open_memory(struct device *d, int ordinal,
                                  const struct settings *s, struct frag_error *e)
 {
-    const struct frag_cuda_options options = {.ordinal = ordinal, .busy = true};
+    const struct frag_cuda_options options = {
+        .ordinal = ordinal, .busy = true, .shared = true};
 
     FRAG_TRY(frag_cuda_open(&options, &d->gpu, e));
     d->cu = frag_cuda_driver(d->gpu);

@@ -46,6 +46,9 @@ enum frag_err device_add_peer(struct device *d, int ordinal,
  * when it was opened keeps that number. */
 void device_limit(struct device *d, frag_size bytes);
 
+/* The CUDA backend, for memory that is shared with other processes. */
+struct frag_backend *device_gpu(const struct device *d);
+
 struct frag_serve_memory device_memory(const struct device *d);
 
 /* The driver's memory calls so far and the ns spent in them. The time of an

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "real/device/share.h"
 #include "real/torch/device.h"
 #include "real/torch/parts.h"
 #include "real/torch/settings.h"
@@ -289,6 +290,57 @@ enum frag_torch_answer frag_torch_limit(int device, uint64_t bytes, char *words)
         limits[device] = bytes ? bytes : 1;
     if (err == FRAG_OK && devices[device])
         apply_limit(device);
+    pthread_mutex_unlock(&lock);
+    return answer(err, &e, words);
+}
+
+enum frag_torch_answer frag_torch_export(int device, uint64_t addr, int *file,
+                                         char *words)
+{
+    struct frag_error e = {""};
+    struct device *d;
+    enum frag_err err;
+
+    pthread_mutex_lock(&lock);
+    err = device_at(device, &d, &e);
+    if (err == FRAG_OK)
+        err = frag_cuda_export(device_gpu(d), addr, file, &e);
+    pthread_mutex_unlock(&lock);
+    return answer(err, &e, words);
+}
+
+enum frag_torch_answer frag_torch_import(int device, int sender,
+                                         const uint64_t *sizes,
+                                         const int *files, size_t count,
+                                         uint64_t *addr, char *words)
+{
+    const struct frag_cuda_shared from = {sender, sizes, files, count};
+    struct frag_error e = {""};
+    struct device *d;
+    enum frag_err err;
+
+    pthread_mutex_lock(&lock);
+    err = device_at(device, &d, &e);
+    if (err == FRAG_OK)
+        err = frag_cuda_import(device_gpu(d), &from, addr, &e);
+    pthread_mutex_unlock(&lock);
+    return answer(err, &e, words);
+}
+
+/* The driver does it when the process ends. */
+enum frag_torch_answer frag_torch_forget(int device, uint64_t addr,
+                                         uint64_t size, char *words)
+{
+    struct frag_error e = {""};
+    struct device *d;
+    enum frag_err err = FRAG_OK;
+
+    pthread_mutex_lock(&lock);
+    if (owner == process && !ended) {
+        err = device_at(device, &d, &e);
+        if (err == FRAG_OK)
+            err = frag_cuda_forget(device_gpu(d), addr, size, &e);
+    }
     pthread_mutex_unlock(&lock);
     return answer(err, &e, words);
 }

@@ -61,6 +61,18 @@ FRAG_TORCH_API enum frag_torch_answer frag_torch_peer(int device, int peer,
  * not open the device. */
 FRAG_TORCH_API enum frag_torch_answer
 frag_torch_limit(int device, uint64_t bytes, char *words);
+/* Stores a new file descriptor of the physical memory of the map at addr, with
+ * which another process can map it. The caller closes it. */
+FRAG_TORCH_API enum frag_torch_answer
+frag_torch_export(int device, uint64_t addr, int *file, char *words);
+/* Maps `count` maps of another process one after the other and stores the
+ * address: their sizes, and file descriptors of the process `sender`. */
+FRAG_TORCH_API enum frag_torch_answer
+frag_torch_import(int device, int sender, const uint64_t *sizes,
+                  const int *files, size_t count, uint64_t *addr, char *words);
+/* Unmaps what frag_torch_import mapped, `size` bytes in all. */
+FRAG_TORCH_API enum frag_torch_answer
+frag_torch_forget(int device, uint64_t addr, uint64_t size, char *words);
 /* FRAGSIM_POLICY as it was read, or its default; NULL with a message if a
  * setting is wrong. */
 FRAG_TORCH_API const char *frag_torch_policy(char *words);

@@ -15,7 +15,6 @@ enum { NOT_SUPPORTED = 801 };
     X(cudaHostRegister)             \
     X(cudaHostUnregister)           \
     X(cudaIpcCloseMemHandle)        \
-    X(cudaIpcOpenEventHandle)       \
     X(cudaIpcOpenMemHandle)         \
     X(cudaLaunchCooperativeKernel)  \
     X(cudaLaunchHostFunc)           \

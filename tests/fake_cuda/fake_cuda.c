@@ -19,6 +19,7 @@
  * default 999 FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
  *   FAKE_CUDA_LAZY=1          work ends only when the program waits for it
  *   FAKE_CUDA_WAIT_US=N       a wait for the device takes that long
+ *   FAKE_CUDA_SHARES=0        memory cannot be shared between processes
  *   FAKE_CUDA_LEAKS=1         memory that is held at the end is no fault
  *   FAKE_CUDA_CALLS=FILE      number of calls that can fail, written at exit
  */
@@ -51,6 +52,8 @@ enum {
     MOST_DEVICES = 8,
     MOST_CONTEXTS = 16,
     CAPTURES = 900,
+    OPERATING_SYSTEM = 304,
+    NOT_PERMITTED = 800,
     UNKNOWN = 999,
     FAULTY = 86,
 };
@@ -79,12 +82,16 @@ struct held {
     struct held *next;
     uint64_t at; /* address; for a physical allocation, its handle */
     size_t size;
-    size_t offset;       /* offset in the file, of an allocation or a mapping */
+    size_t offset;       /* of an allocation in its file */
     struct held *memory; /* the mapped allocation */
     unsigned uses;       /* number of mappings, plus 1 until it is released */
+    unsigned handles;    /* of an allocation: handles that were not released */
+    int file;            /* of an allocation: 0 for fake.file, or a file of its
+                          * own, which other processes may have too */
+    bool shareable;      /* an allocation that may be exported */
+    bool imported;       /* an allocation of another process */
     int device;
     unsigned rights; /* of a mapping: a bit for each device that may access */
-    bool released;
     bool is_segment; /* of a reservation: cuMemAlloc made it */
 };
 
@@ -277,6 +284,7 @@ static cu_result take_memory(int device, size_t size, struct held **out)
                                            .size = size,
                                            .offset = fake.end,
                                            .device = device,
+                                           .handles = 1,
                                            .uses = 1});
     fake.end += size;
     fake.gpus[device].used += size;
@@ -287,9 +295,13 @@ static void let_go(struct held *memory)
 {
     if (--memory->uses)
         return;
-    fallocate(fake.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              (off_t)memory->offset, (off_t)memory->size);
-    fake.gpus[memory->device].used -= memory->size;
+    if (memory->file) /* other processes may still have it */
+        close(memory->file);
+    else
+        fallocate(fake.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)memory->offset, (off_t)memory->size);
+    if (!memory->imported)
+        fake.gpus[memory->device].used -= memory->size;
     drop(&fake.memory, memory);
 }
 
@@ -310,7 +322,7 @@ static uint64_t reserve(size_t size)
 static void show(uint64_t address, const struct held *memory, int rights)
 {
     if (mmap((void *)(uintptr_t)address, memory->size, rights,
-             MAP_SHARED | MAP_FIXED, fake.file,
+             MAP_SHARED | MAP_FIXED, memory->file ? memory->file : fake.file,
              (off_t)memory->offset) == MAP_FAILED)
         abort();
 }
@@ -417,6 +429,14 @@ cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device)
     (void)device;
     ENTER();
     *total = fake.capacity;
+    LEAVE(CU_SUCCESS);
+}
+
+cu_result cuDeviceGetAttribute(int *value, int which, cu_device device)
+{
+    (void)device;
+    ENTER();
+    *value = which == CU_HAS_FILE_DESCRIPTORS && setting("FAKE_CUDA_SHARES", 1);
     LEAVE(CU_SUCCESS);
 }
 
@@ -620,11 +640,15 @@ cu_result cuMemCreate(cu_memory *out, size_t size,
     if (!size || size % GRANULE || flags || prop->type != CU_PINNED ||
         prop->location.type != CU_ON_DEVICE)
         LEAVE(blame("cuMemCreate of %zu bytes", size));
+    if (prop->handle_types & ~CU_FILE_DESCRIPTOR) /* as without a fabric */
+        LEAVE(NOT_PERMITTED);
     if (prop->location.id < 0 || prop->location.id >= fake.gpu_count)
         LEAVE(NO_DEVICE);
     code = take_memory(prop->location.id, size, &memory);
-    if (code == CU_SUCCESS)
+    if (code == CU_SUCCESS) {
+        memory->shareable = prop->handle_types == CU_FILE_DESCRIPTOR;
         *out = memory->at;
+    }
     LEAVE(code);
 }
 
@@ -632,9 +656,9 @@ static cu_result release(cu_memory handle)
 {
     struct held *memory = at(fake.memory, handle);
 
-    if (!memory || memory->released)
+    if (!memory || !memory->handles)
         return blame("cuMemRelease of a handle that is none");
-    memory->released = true;
+    memory->handles--;
     let_go(memory);
     return CU_SUCCESS;
 }
@@ -651,7 +675,7 @@ static cu_result map(cu_address address, size_t size, size_t offset,
     struct held *memory = at(fake.memory, handle);
     const struct held *r = around(fake.reservations, address, size);
 
-    if (!memory || memory->released || memory->size != size || offset || flags)
+    if (!memory || !memory->handles || memory->size != size || offset || flags)
         return blame("cuMemMap of memory that is not there as asked");
     if (!r || r->is_segment || address % GRANULE)
         return blame("cuMemMap outside of a reservation");
@@ -733,6 +757,113 @@ cu_result cuMemUnmap(cu_address address, size_t size)
     if (capture_forbids())
         LEAVE(capture_refuses("cuMemUnmap"));
     LEAVE(each_map(address, size, unmap, "cuMemUnmap"));
+}
+
+/* ---- memory of other processes ---- */
+
+static struct held *retained(struct held *memory)
+{
+    memory->handles++;
+    memory->uses++;
+    return memory;
+}
+
+cu_result cuMemRetainAllocationHandle(cu_memory *out, void *address)
+{
+    const struct held *m, *r;
+
+    ENTER();
+    m = around(fake.maps, (uintptr_t)address, 1);
+    r = around(fake.reservations, (uintptr_t)address, 1);
+    if (!m || !r || r->is_segment)
+        LEAVE(INVALID_VALUE);
+    *out = retained(m->memory)->at;
+    LEAVE(CU_SUCCESS);
+}
+
+/* Moves an allocation to a file of its own, so that it outlives this process's
+ * use of it. The name says the device. */
+static cu_result move_to_file(struct held *memory)
+{
+    char name[32];
+    void *from;
+    int file;
+
+    snprintf(name, sizeof(name), "fake_cuda_%d", memory->device);
+    file = memfd_create(name, MFD_CLOEXEC);
+    if (file < 0)
+        return OPERATING_SYSTEM;
+    from = mmap(NULL, memory->size, PROT_READ, MAP_SHARED, fake.file,
+                (off_t)memory->offset);
+    if (from == MAP_FAILED || ftruncate(file, (off_t)memory->size) != 0 ||
+        write(file, from, memory->size) != (ssize_t)memory->size)
+        abort();
+    munmap(from, memory->size);
+    memory->file = file;
+    memory->offset = 0;
+    for (struct held *m = fake.maps; m; m = m->next)
+        if (m->memory == memory && m->rights)
+            show(m->at, memory, PROT_READ | PROT_WRITE);
+    return CU_SUCCESS;
+}
+
+static cu_result export(int *out, struct held *memory, int type)
+{
+    if (!memory || !memory->handles || type != CU_FILE_DESCRIPTOR)
+        return blame("cuMemExportToShareableHandle of a handle that is none");
+    if (!memory->shareable)
+        return INVALID_VALUE;
+    if (!memory->file && move_to_file(memory) != CU_SUCCESS)
+        return OPERATING_SYSTEM;
+    *out = dup(memory->file);
+    return *out < 0 ? OPERATING_SYSTEM : CU_SUCCESS;
+}
+
+cu_result cuMemExportToShareableHandle(void *out, cu_memory handle, int type,
+                                       unsigned long long flags)
+{
+    ENTER();
+    if (flags)
+        LEAVE(blame("cuMemExportToShareableHandle with flags"));
+    LEAVE(export(out, at(fake.memory, handle), type));
+}
+
+/* The device of a file that was exported, or -1. */
+static int device_of_file(int file)
+{
+    char path[64], name[64];
+    int device = -1;
+    ssize_t length;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    length = readlink(path, name, sizeof(name) - 1);
+    name[length > 0 ? length : 0] = '\0';
+    return sscanf(name, "/memfd:fake_cuda_%d", &device) == 1 &&
+                   device < fake.gpu_count
+               ? device
+               : -1;
+}
+
+cu_result cuMemImportFromShareableHandle(cu_memory *out, void *what, int type)
+{
+    const int file = (int)(intptr_t)what, device = device_of_file(file);
+
+    ENTER();
+    if (type != CU_FILE_DESCRIPTOR)
+        LEAVE(blame("cuMemImportFromShareableHandle of another kind"));
+    if (device < 0)
+        LEAVE(INVALID_VALUE);
+    *out = add(&fake.memory,
+               (struct held){.at = ++fake.handles,
+                             .size = (size_t)lseek(file, 0, SEEK_END),
+                             .device = device,
+                             .file = dup(file),
+                             .imported = true,
+                             .shareable = true,
+                             .handles = 1,
+                             .uses = 1})
+               ->at;
+    LEAVE(CU_SUCCESS);
 }
 
 /* ---- contents ---- */
