@@ -6,7 +6,8 @@
  *
  *   - The policy serves all requests outside of memory pools.
  *   - PyTorch's own allocator, which stays in place below this class, serves
- *     the requests of memory pools and CUDA graphs. While a graph is captured,
+ *     the requests of memory pools and CUDA graphs, and all requests after
+ *     torch.cuda.caching_allocator_enable(False). While a graph is captured,
  *     it serves all requests of all devices, and frees of the policy's blocks
  *     wait until the end, since the policy would make calls of the driver that
  *     a capture forbids.
@@ -589,6 +590,8 @@ bool Allocator::captures() const {
 
 // The lock is held.
 bool Allocator::below_serves(DeviceIndex device, cudaStream_t stream) const {
+  if (!below_->isEnabled()) // it asks the driver for each request then
+    return true;
   for (const Pool& p : pools_)
     if (p.captures || (p.device == device && p.filter(stream)))
       return true;
@@ -750,6 +753,8 @@ c10::DataPtr Allocator::allocate(size_t size) {
   TORCH_CHECK_WITH(OutOfMemoryError, size < (1ull << 60),
                    "CUDA out of memory. Tried to allocate more than 1EB "
                    "memory.");
+  if (!below_->isEnabled()) // the free, too, must not depend on a later enable()
+    return below_->allocate(size);
   c10::Device device(c10::DeviceType::CUDA, c10::cuda::current_device());
   void* ptr = serve(device.index(), size,
                     c10::cuda::getCurrentCUDAStream(device.index()));

@@ -178,7 +178,30 @@ class Requests(Case):
         self.assertEqual(torch.cuda.memory_allocated(), 3 * MIB)
         torch.cuda.caching_allocator_delete(ptr)
         self.assertEqual(torch.cuda.memory_allocated(), 0)
-        torch.cuda.caching_allocator_enable(True)
+
+    def test_no_caching(self):
+        """Requests and their frees go to the driver; so do their frees after
+        the caching is on again. Other blocks are freed as before."""
+        room = torch.cuda.mem_get_info()[0]
+        kept = take(3 * MIB)
+        torch.cuda.caching_allocator_enable(False)
+        try:
+            late, early = take(4 * MIB), take(8 * MIB)
+            ptr = torch.cuda.caching_allocator_alloc(6 * MIB)
+            self.assertEqual(torch.cuda.memory_allocated(), 3 * MIB)
+            late.record_stream(torch.cuda.Stream())
+            before = torch.cuda.mem_get_info()[0]
+            torch.cuda.caching_allocator_delete(ptr)
+            del early, kept
+            self.assertEqual(torch.cuda.mem_get_info()[0], before + 14 * MIB)
+            self.assertEqual(torch.cuda.memory_allocated(), 0)
+        finally:
+            torch.cuda.caching_allocator_enable(True)
+        del late
+        torch.cuda.empty_cache()
+        self.assertEqual(torch.cuda.mem_get_info()[0], room)
+        kept = take(3 * MIB)
+        self.assertEqual(torch.cuda.memory_allocated(), 3 * MIB)
 
     def test_resize_and_base(self):
         a = take(MIB)
