@@ -10,6 +10,7 @@ on the stand-ins for CUDA's driver and runtime.
   captures.py  a capture stays valid while other threads request memory
   snapshot.py  each byte of memory is in a snapshot once; its replay under the
                same policy reserves what the program did
+  corners.py   use() comes late, forks, streams that end, checkpoints of pools
   exits.py     the program may end with live blocks and running threads
 
 The test is skipped where no PyTorch for CUDA 13 is found: FRAG_TORCH_PYTHON is
@@ -210,6 +211,14 @@ def snapshots(folder):
                  f"{tool.stderr[-300:]}")
 
 
+def corners(folder):
+    for policy in ("torch", "remap"):
+        done = run(folder, "corners.py", policy, FAKE_CUDA_LAZY=1)
+        if done.returncode or "OK" not in done.stderr:
+            fail(f"corners.py {policy}: exit {done.returncode}: "
+                 f"{done.stderr[-3000:]}")
+
+
 def exits(folder):
     for output in ("", os.path.join(folder, "out.h5")):
         done = run(folder, "exits.py", "remap", FRAGSIM_OUTPUT=output)
@@ -243,6 +252,7 @@ def main():
         ipc(folder)
         captures(folder)
         snapshots(folder)
+        corners(folder)
         exits(folder)
         faults(folder)
         builds(folder)

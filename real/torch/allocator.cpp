@@ -775,7 +775,7 @@ void Allocator::end(Blocks::iterator block) {
       complete(block);
       return;
     case FRAG_TORCH_OOM: // the driver had no memory for the call
-      waiting_.push_back(ptr);
+      waiting_.push_back(reinterpret_cast<void*>(block->first));
       return;
     default:
       TORCH_WARN("fragsim: a block could not be freed: ", words);
