@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "policies/remap/gather.h"
 #include "sim/experiments/contract/traffic.h"
 #include "tests/canvas.h"
 #include "tests/checks.h"
@@ -193,6 +194,64 @@ static void memory_is_as_drawn(void **state)
     canvas_check(*state, UNIT, NULL);
 }
 
+/* ---- chunks of long blocks ---- */
+
+/* A device of `device` pages on which all but 65 are in use, a block of `pages`
+ * pages, and the pages of the chunk in which the block begins. */
+static const struct long_block {
+    uint64_t device, pages;
+    uint32_t chunk;
+} long_blocks[] = {
+    /* A 32nd of the block, */
+    {4608, 63, 1},
+    {4608, 64, 2},
+    /* at most a 1536th of the device. */
+    {1536, 64, 1},
+    {3071, 64, 1},
+    {3072, 64, 2},
+};
+
+static struct frag_block block_of(struct frag_heap *heap, frag_size size)
+{
+    const struct frag_request req = {.size = size, .frees_at = FRAG_NEVER};
+    struct frag_block block;
+
+    assert_int_equal(heap->policy->alloc(heap, &req, &block), FRAG_OK);
+    return block;
+}
+
+static uint32_t chunk_of_block(const struct long_block *l)
+{
+    const frag_size page = 2 * FRAG_MIB;
+    const struct frag_arena_options opts = {.capacity = l->device * page};
+    struct frag_backend *arena = frag_arena_open(&opts);
+    struct page_chunk chunk;
+    struct page_tile *tile;
+    struct frag_block b;
+    struct frag_heap heap;
+    struct frag_error e;
+
+    assert_non_null(arena);
+    assert_int_equal(frag_heap_open(&heap, frag_policy_find("remap"), arena,
+                                    "pack=full", &e),
+                     FRAG_OK);
+    block_of(&heap, (l->device - 65) * page);
+    b = block_of(&heap, l->pages * page);
+    tile = b.node;
+    chunk = pages_chunk(tile->span, (b.addr - tile->span->addr) / page);
+    assert_null(gather_check(&heap));
+    frag_heap_close(&heap);
+    frag_arena_close(arena);
+    return chunk.end - chunk.first;
+}
+
+static void long_blocks_have_chunks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(long_blocks) / sizeof(*long_blocks); i++)
+        assert_int_equal(chunk_of_block(&long_blocks[i]), long_blocks[i].chunk);
+}
+
 /* ---- under a running program ---- */
 
 static const struct traffic *at_work;
@@ -330,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(live_blocks_keep_their_contents),
+        cmocka_unit_test(long_blocks_have_chunks),
     };
 
     return run_pictures("pictures", pictures,

@@ -213,6 +213,17 @@ static void set_chunk(struct gather *g)
     p->chunk = share < (double)most ? (uint64_t)share : most;
 }
 
+/* Makes new chunks larger for a request that misses many pages. */
+static void enlarge_chunk(struct gather *g, uint64_t missing)
+{
+    const uint64_t share = missing / CHUNKS_OF_BLOCK;
+    const uint64_t most = g->limit / CHUNKS_OF_DEVICE;
+    const uint64_t chunk = share < most ? share : most;
+
+    if (g->pages.chunk < chunk)
+        g->pages.chunk = chunk;
+}
+
 /* The bytes to map from the spot: those of the block, and those of bare pages
  * above it up to the size of a chunk. */
 static frag_size size_of_chunk(const struct pages *p, const struct spot *spot,
@@ -244,6 +255,7 @@ static enum frag_err grow(struct frag_heap *heap, struct gather_need *n)
     FRAG_TRY(pages_place(heap, p, n->size, &n->spot));
     if (n->spot.pages > room(g) + p->spare_count)
         return FRAG_OK;
+    enlarge_chunk(g, n->spot.pages);
     err = pages_fill(heap, p, n->spot, size_of_chunk(p, &n->spot, n->size), &t);
     if (err == FRAG_OOM) {
         g->limit = p->count;
