@@ -14,6 +14,7 @@ import re
 import statistics
 import sys
 
+import dead_table
 import in_production_page
 import inside_page
 from data_header import read_csv
@@ -125,7 +126,10 @@ def percent(value, digits=0):
 
 
 def signed(value, digits=2):
-    return f"{100 * value:+.{digits}f}".replace("-", "$-$").replace("+", "$+$")
+    text = f"{100 * value:+.{digits}f}"
+    if float(text) == 0:
+        return text[1:]
+    return text.replace("-", "$-$").replace("+", "$+$")
 
 
 def interval(found, digits=1):
@@ -167,9 +171,9 @@ def about(n):
     n.put("method.confidence", f"{100 * share:.0f}")
     n.source("paper/inside_page.py")
     n.put("method.aim", percent(inside_page.AIM - 1))
-    conf = n.source("policies/torch/conf.c")
-    n.says("the default's page is that of large segments",
-           "large_segment_size" in conf)
+    n.put("about.page", re.search(
+        r"#define TORCH_LARGE_SEGMENT \((\d+) \* FRAG_MIB\)",
+        n.source("traces/torch_sizes.h"))[1] + "~MiB")
     rows = n.table("tune_real.csv")
     torch, = {r["torch"].split("+")[0] for r in rows}
     n.put("about.torch", torch.rsplit(".", 1)[0])
@@ -273,7 +277,7 @@ def device(n):
     n.put("device.runs", whole(runs))
     n.put("device.same", whole(same))
     n.put("device.checked", whole(checked))
-    n.put("device.policies", len(policies))
+    n.put("device.policies", len({p.split(":")[0] for p in policies}))
     n.put("device.recordings", len(traces))
     n.says("each count is equal", same == runs)
     n.says("no run leaves memory", leaked == 0)
@@ -324,9 +328,10 @@ def oracle(n):
                        max(ratios), lives)
     for conf, (worse, mean, most, lives) in sorted(
             found.items(), key=lambda item: item[1][1]):
-        shown = conf.replace(",", ", ").split(", ")
-        label = ", ".join(name(part) for part in shown[:2]) \
-            if conf != "default" else "default"
+        parts = re.split(r",(?![^[]*\])", conf)
+        label = "default" if conf == "default" else ", ".join(
+            "a rounding list" if "[" in part else name(part)
+            for part in parts)
         lines.append(f"{label} & {worse} & {mean:.2f} & {most:.2f} & {lives} "
                      r"\\")
     n.put("table.settings", "\n".join(lines))
@@ -395,8 +400,8 @@ def policies(n):
     n.put("pol.best_fit.loss", percent(means["best_fit"] - 1))
     n.put("pol.fits.spread",
           percent(max(means[p] for p in FITS) / min(means[p] for p in FITS) - 1))
-    best = min(means[p] for p in OVER_SEGMENTS)
-    n.put("pol.place.gain", percent(max(0, 1 - best / means["best_fit"]), 1))
+    n.says("no other fit over segments is better than best fit",
+           all(means[p] >= means["best_fit"] for p in OVER_SEGMENTS))
     n.put("pol.direct.calls.ratio",
           whole(round(calls["direct"] / calls["torch"])))
     n.says("remap reserves least", min(means, key=means.get) == "remap")
@@ -518,7 +523,7 @@ def tune(n):
                       for t in sorted(each, key=lambda t: -each[t])])
     real = n.table("tune_real.csv")
     equal = sum(r["predicted"] == r["real"] for r in real)
-    n.of("real", equal, len(real))
+    n.put("real.of", len(real))
     n.put("real.equal", equal)
     return equal, len(real)
 
@@ -539,8 +544,10 @@ def explain(n):
 def dead(n):
     rows = n.table("dead.csv")
     n.put("dead.pairs", len(rows))
-    n.put("dead.before", sum(r["before_ooms"] not in ("", "0") for r in rows))
-    fails = [r for r in rows if r["now_ooms"] not in ("", "0")]
+    typed = dead_table.read()
+    n.put("dead.before", sum(not dead_table.is_true(r, "before")
+                             for r in typed))
+    fails = [r for r in typed if not dead_table.is_true(r, "now")]
     n.put("dead.after", len(fails))
     n.says("each refuted promise has a reason",
            all(r["now_caveat"] for r in fails))
@@ -815,7 +822,7 @@ def inside(n):
     n.put("recorder.low", signed(ends[0] - 1))
     n.put("recorder.high", signed(ends[1] - 1))
     found = n.table("recorder.csv")
-    n.of("recorder.same", sum(r["same"] == "1" for r in found), len(found))
+    n.of("recorder", sum(r["same"] == "1" for r in found), len(found))
 
 
 def compute(folder):
