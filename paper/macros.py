@@ -357,6 +357,16 @@ KINDS = {  # of the figure of cost
     "plan": "future", "compact": "moves",
     **dict.fromkeys(("remap", "plan_online", "expandable", EXP, "stitch",
                      "paged", "cuda_async"), "maps")}
+CALLED = {"torch": "torch (default)", EXP: "torch (expandable)"}
+# Where the name of a policy stands: above or below its point, as a share of the
+# overhead, and on the left.
+LABELS = {"tlsf": 0.035, "best_fit": -0.03, "torch": -0.03, "cupy": 0.01,
+          "buddy": 0.02, "rmm_pool": -0.03, "bfc": 0.02, "remap": -0.015,
+          "plan_online": 0.025, "expandable": 0.01, "paged": 0.01,
+          "compact": 0.01, "first_fit": -0.02, "vma": 0.025,
+          EXP: -0.015}
+LEFT = {"tlsf", "best_fit", "half_fit", "next_fit", "expandable", "compact",
+        "worst_fit", EXP}
 FITS = ("best_fit", "torch", "tlsf", "cupy")
 OVER_SEGMENTS = ("first_fit", "next_fit", "worst_fit", "half_fit", "buddy",
                  "tlsf", "torch", "cupy", "bfc", "rmm_pool", "rmm_binning",
@@ -419,13 +429,37 @@ def policies(n):
                 f"{f['mid']} & {f['seconds']:.3f} & {count} " r"\\")
         (future if policy in PARAMS else lines).append(line)
     n.put("table.policies", "\n".join(lines + [r"\midrule"] + future))
-    n.figure("cost", [[("torch (default)" if p == "torch" else "torch (expandable)"
-                        if p == EXP else p), f["seconds"], f["mean"],
-                       KINDS.get(p, "places")] for p, f in facts.items()])
+    n.figure("cost", [[CALLED.get(p, p), f["seconds"], f["mean"],
+                       KINDS.get(p, "places"),
+                       f["mean"] * (1 + LABELS.get(p, 0)), int(p in LEFT)]
+                      for p, f in facts.items()])
     order = sorted(traces, key=lambda t: -facts["torch"]["over"][t])
     n.figure("peaks", [[t, *(facts[p]["over"][t] for p in ("torch", EXP,
                                                            "remap"))]
                        for t in order])
+
+
+def table_programs(n):
+    """One row for each program, from several files."""
+    rows = [r for r in n.table("policies.csv") if r["capacity"] == "inf"]
+    over = {(r["trace"], r["policy"]): r.number("peak_reserved_bytes") /
+            r.number("lower_bound_bytes") for r in rows}
+    bound = {r["trace"]: r.number("lower_bound_bytes") for r in rows
+             if r["policy"] == "torch"}
+    saving = {r["trace"]: r.number("saving_ratio") for r in
+              n.table("tune.csv") if r["search"] == "no bound"}
+    safe = {}
+    for r in n.table("frontier.csv"):
+        if r["survives"] == "1":
+            safe[r["trace"]] = r.number("from_bytes")
+    n.says("every program has a frontier", set(safe) == set(bound))
+    n.file = "data/policies.csv, data/tune.csv, data/frontier.csv"
+    shown = ("torch", EXP, "best_fit", "cuda_async", "remap")
+    n.put("table.programs", "\n".join(
+        " & ".join([name(t), f"{bound[t] / GIB:.2f}",
+                    *(f"{over[t, p]:.2f}" for p in shown),
+                    f"{safe[t] / bound[t]:.2f}", f"{100 * saving[t]:.0f}"])
+        + r" \\" for t in sorted(bound, key=lambda t: -over[t, "torch"])))
 
 
 SURVIVORS = ["remap", "remap:pack=full", "expandable", EXP, "direct", "torch",
@@ -647,44 +681,57 @@ def pressure(n, low):
         for c in capacities])
 
 
-SHOWN = {"again": "default again", "expandable": "expandable segments",
-         "remap": "remap", "full": "remap:pack=full",
+# The sides of the figure of step times: those of inside_torch.jsonl, which run
+# through PyTorch's pluggable allocator, then those of in_production.jsonl.
+LONG = {"again": "default again (long series)",
+        "expandable": "expandable segments", "remap": "remap",
+        "page8": "remap:page=8MiB"}
+WHOLE = {"again": "default again", "full": "remap:pack=full",
          "full110": "pack=full, 1.1 times the peak",
          "full102": "pack=full, 1.02 times the peak"}
-OURS = ("remap", "full", "full110", "full102")
+OURS = ("full", "full110", "full102")
 
 
-def reserved(peaks, side):
-    return inside_page.ratios(peaks[side][inside_page.step_of_all(peaks)])
+def sides_of(rows, workload, sides):
+    """{side: (reserved over allocated after the same steps, median and interval)}"""
+    rounds = inside_page.rounds_of(rows, workload)
+    peaks = inside_page.peaks_of(rows, workload)
+    for side in ("default", *sides):
+        if side not in peaks:
+            continue
+        made = peaks[side][inside_page.step_of_all(peaks)]
+        pairs = inside_page.pairs_of(rounds, side)
+        yield side, (max(p / q for p, q in made),
+                     median_interval([a / b for a, b in pairs])
+                     if pairs and side != "default" else None)
 
 
-def production(n):
-    rows = n.lines("in_production.jsonl")
+def production(n, rows, long_rows):
     dates = sorted({r["date"] for r in rows if r["kind"] == "about"})
     n.put("about.production", "measured on " + " and ".join(dates))
     blocks, times, over = [], {}, {}
     verdicts = {"yes": 0, "no": 0, "open": 0}
+    count = 0
     for workload in inside_page.workloads(rows, "round"):
-        rounds = inside_page.rounds_of(rows, workload)
-        peaks = inside_page.peaks_of(rows, workload)
-        for side in ("default", *SHOWN):
-            if side not in peaks:
+        for side, (most, found) in sides_of(long_rows, workload, LONG):
+            if found:
+                blocks.append((workload, LONG[side], found, most))
+        for side, (most, found) in sides_of(rows, workload, WHOLE):
+            over.setdefault(side, []).append(most)
+            if not found:
                 continue
-            made = peaks[side][inside_page.step_of_all(peaks)]
-            over.setdefault(side, []).append(max(p / q for p, q in made))
-            pairs = inside_page.pairs_of(rounds, side)
-            if side == "default" or not pairs:
-                continue
-            middle = median_interval([a / b for a, b in pairs])
-            times.setdefault(side, []).append(middle)
+            times.setdefault(side, []).append(found)
+            blocks.append((workload, WHOLE[side], found, most))
             if side in OURS:
-                verdicts[inside_page.verdict(middle[1])] += 1
-            blocks.append((workload, side, middle, over[side][-1]))
+                verdicts[inside_page.verdict(found[1])] += 1
+        count += len(inside_page.pairs_of(
+            inside_page.rounds_of(rows, workload), "again"))
     n.put("prod.workloads", len(over["default"]))
-    for side in ("default", "remap", "full", "full102"):
+    n.put("prod.rounds", whole(count))
+    for side in ("default", "full", "full102"):
         n.put(f"prod.{side}.least", ratio(min(over[side]), 3))
         n.put(f"prod.{side}.most", ratio(max(over[side]), 3))
-    for side in ("remap", "full"):
+    for side in ("full", "full102"):
         middles = [m for m, _ in times[side]]
         n.put(f"prod.{side}.time.least", signed(min(middles) - 1, 1) + r"\,\%")
         n.put(f"prod.{side}.time.most", signed(max(middles) - 1, 1) + r"\,\%")
@@ -693,11 +740,13 @@ def production(n):
     n.put("prod.beyond", verdicts["no"])
     n.put("prod.open", verdicts["open"])
     n.put("prod.resolution", percent(max(
-        abs(e - 1) for _, ends in times["again"] for e in ends), 1))
+        abs(e - 1) for _, ends in times["again"] for e in ends or (2,)), 1))
     blocks += ranks(n, rows)
+    order = list(dict.fromkeys(block[0] for block in blocks))
     n.figure("inside", [
-        [w, SHOWN[s], *(100 * (x - 1) for x in (m, *(e or (m, m)))),
-         f"{o:.3f}"] for w, s, (m, e), o in blocks])
+        [w, label, *(100 * (x - 1) for x in (m, *(e or (m, m)))), f"{o:.3f}",
+         row + 0.7 * order.index(w)]
+        for row, (w, label, (m, e), o) in enumerate(blocks)])
     programs(n, rows)
 
 
@@ -724,8 +773,8 @@ def ranks(n, rows):
                 if all(s in r for s in (side, "default", "again"))]
             found = median_interval([a / b for a, b in pairs])
             times.setdefault(side, []).append(found)
-            blocks.append((mode.upper() + ", two GPUs", side, found,
-                           max(both)))
+            blocks.append((mode.upper() + ", two GPUs",
+                           {**LONG, **WHOLE}[side], found, max(both)))
 
     def span(values):
         return f"{min(values):.2f} to {max(values):.2f}"
@@ -778,6 +827,11 @@ def programs(n, rows):
         n.put(f"prod.soak.{key}", whole(sum(c[key] for c in soaks)))
 
 
+def mean_calls(rows, workload, side):
+    return statistics.mean(r[side]["calls"] for r in
+                           inside_page.rounds_of(rows, workload) if side in r)
+
+
 def inside(n):
     rows = n.lines("inside_torch.jsonl")
     most, default, rounds_total = 0, 0, 0
@@ -814,6 +868,9 @@ def inside(n):
                         values[side], values["default"])
     n.of("inside.losses", equal, total)
     n.says("all losses are equal", equal == total)
+    n.says("larger pages make less than half of the calls", all(
+        mean_calls(rows, w, "page8") < mean_calls(rows, w, "remap") / 2
+        for w in ("llama_varlen", "rcnn_train")))
     rounds = inside_page.rounds_of(rows, "llama_varlen")
     pairs = inside_page.pairs_of(rounds, "recorded")
     middle, ends = median_interval([a / b for a, b in pairs])
@@ -823,6 +880,7 @@ def inside(n):
     n.put("recorder.high", signed(ends[1] - 1))
     found = n.table("recorder.csv")
     n.of("recorder", sum(r["same"] == "1" for r in found), len(found))
+    return rows
 
 
 def compute(folder):
@@ -834,6 +892,7 @@ def compute(folder):
     policies(n)
     low = survival(n)
     frontier(n)
+    table_programs(n)
     real = tune(n)
     explained = explain(n)
     dead(n)
@@ -841,8 +900,8 @@ def compute(folder):
     ahead(n)
     story(n)
     pressure(n, low)
-    production(n)
-    inside(n)
+    long_rows = inside(n)
+    production(n, n.lines("in_production.jsonl"), long_rows)
     table_truth(n, both, sums, on_device, real, explained)
     return n
 

@@ -1,9 +1,9 @@
 # peaks.gp - draws the overhead of three policies on each program.
 # in:  PREFIX.tsv  trace, torch, torch with expandable segments, remap: overheads
-# usage: gnuplot -e "here='.'; in='peaks'; out='peaks.pdf'" peaks.gp
+# usage: gnuplot -e "here='.'" -e "in='peaks'" -e "out='peaks.pdf'" peaks.gp
 wide = 3.33; high = 2.35
 load here."/style.gp"
-set xtics rotate by 55 right font ",6.5" offset 0.4,0 noenhanced
+set xtics rotate by 55 right font ",6" offset 0.4,0 noenhanced
 set ylabel "peak reserved / lower bound" offset 1
 set yrange [0.9:3.25]
 set xrange [-0.6:19.6]

@@ -2,7 +2,7 @@
 #               mark: all programs run.
 # in:  PREFIX.tsv  first row: names; then capacity, and for each policy seconds
 #                  and whether all programs run
-# usage: gnuplot -e "here='.'; in='pressure'; out='pressure.pdf'" pressure.gp
+# usage: gnuplot -e "here='.'" -e "in='pressure'" -e "out='pressure.pdf'" pressure.gp
 wide = 3.33; high = 2.3
 load here."/style.gp"
 set logscale y

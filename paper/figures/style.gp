@@ -5,7 +5,8 @@
 #      out         the PDF to write
 set encoding utf8
 set datafile separator tab
-set terminal pdfcairo size wide,high font "Helvetica,7.5" linewidth 0.8 \
+set terminal pdfcairo size wide,high fontscale 0.75 \
+    font "Helvetica,7" linewidth 0.8 \
     background "white"
 set output out
 blue = "#0072B2"; orange = "#D55E00"; green = "#009E73"; black = "#111111"

@@ -1,12 +1,12 @@
 # survival.gp - draws how many programs run at each capacity, by policy.
 # in:  PREFIX.tsv  first row: the names of the policies; then capacity as a
 #                  multiple, and the number of programs that run
-# usage: gnuplot -e "here='.'; in='survival'; out='survival.pdf'" survival.gp
-wide = 3.33; high = 2.4
+# usage: gnuplot -e "here='.'" -e "in='survival'" -e "out='survival.pdf'" survival.gp
+wide = 3.33; high = 2.6
 load here."/style.gp"
 set key autotitle columnhead noenhanced outside bottom center horizontal \
-    maxcols 2 width -4 samplen 3
-set xlabel "capacity / peak of the requests" offset 0,0.5
+    maxcols 2 width -6 samplen 3
+set xlabel "capacity / peak of the requests" offset 0,0.4
 set ylabel "programs that run" offset 1
 set yrange [0:20.8]
 set xrange [-0.2:9.2]

@@ -1,10 +1,10 @@
 # tune.gp - draws the saving of the settings found by tune on each program.
 # in:  PREFIX.tsv  trace, saving without a bound, without virtual memory, held out,
 #                  in percent
-# usage: gnuplot -e "here='.'; in='tune'; out='tune.pdf'" tune.gp
+# usage: gnuplot -e "here='.'" -e "in='tune'" -e "out='tune.pdf'" tune.gp
 wide = 3.33; high = 2.35
 load here."/style.gp"
-set xtics rotate by 55 right font ",6.5" offset 0.4,0 noenhanced
+set xtics rotate by 55 right font ",6" offset 0.4,0 noenhanced
 set ylabel "saving, %" offset 1.5
 set yrange [-10:68]
 set xrange [-0.6:19.6]
