@@ -1,8 +1,10 @@
-"""data_header.py: the comment line on top of a data file that a replay made, and
-the reader of data files, which skips such lines."""
+"""data_header.py: the comment line on top of a data file, which says how the data
+were made, and the reader of data files, which skips such lines."""
 import csv
 import datetime
 import subprocess
+
+RECORDINGS = "20 recordings of PyTorch 2.11 on an H200"
 
 
 def replayed(tool, command, rests_on):
@@ -11,6 +13,11 @@ def replayed(tool, command, rests_on):
     version = subprocess.run([tool, "--version"], check=True, text=True,
                              capture_output=True).stdout.splitlines()[0]
     return (f"# {version}, {datetime.date.today()}; {command}; {rests_on}\n")
+
+
+def measured(device, driver, date, command):
+    """The line for data that were measured on a GPU."""
+    return f"# device {device}, driver {driver}, {date}; {command}\n"
 
 
 def read_csv(path):

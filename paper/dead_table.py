@@ -15,7 +15,6 @@ Writes data/dead.csv (one row for each pair) and dead.md beside this file.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import argparse
-import csv
 import json
 import lzma
 import os
@@ -24,6 +23,7 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+from data_header import RECORDINGS, read_csv, replayed, write_csv
 from policy_table import FRAGSIM, HERE, recordings
 
 DATA = os.path.join(HERE, "data", "dead.csv")
@@ -268,8 +268,7 @@ def page(rows):
 
 
 def read():
-    with open(DATA, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    _, rows = read_csv(DATA)
     for row in rows:
         for name in COLUMNS:
             if name.endswith("_bytes") or name == "steps":
@@ -290,10 +289,8 @@ def main():
                 ThreadPoolExecutor(args.j) as pool:
             rows = list(pool.map(measure, recorded_pairs() +
                                  list(cut_pairs(folder))))
-        with open(DATA, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(DATA, replayed(FRAGSIM, "paper/dead_table.py", RECORDINGS),
+                  COLUMNS, rows)
     with open(os.path.join(HERE, "dead.md"), "w", encoding="utf-8") as file:
         file.write("\n".join(page(read())) + "\n")
 

@@ -9,7 +9,6 @@ every 1000, 10000 and 100000 events. Writes data/empty_cache.csv,
 empty_cache.md and, with gnuplot, empty_cache.svg beside this file.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
-import csv
 import json
 import math
 import os
@@ -19,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+from data_header import RECORDINGS, replayed, write_csv
 from policy_table import FRAGSIM, HERE, SHARED, recordings
 
 BASE = "no-empty-cache"
@@ -218,12 +218,9 @@ def main():
         return 77
     rows = measure(paths, jobs)
     rows.sort(key=lambda r: (r["trace"], r["period"]))
-    with open(os.path.join(HERE, "data", "empty_cache.csv"), "w", newline="",
-              encoding="utf-8") as out:
-        writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore",
-                                lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(os.path.join(HERE, "data", "empty_cache.csv"),
+              replayed(FRAGSIM, "paper/empty_cache_table.py", RECORDINGS),
+              COLUMNS, rows)
     text = markdown(rows)
     with open(os.path.join(HERE, "empty_cache.md"), "w",
               encoding="utf-8") as out:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""explain_confirm.py --jobs FOLDER | --results FILE: holds what `fragsim explain`
+"""explain_confirm.py --jobs FOLDER | --results FILE --on DEVICE,DRIVER,DATE: holds what `fragsim explain`
 says of the recordings that ran out of memory against PyTorch's own allocator.
 
 --jobs writes FOLDER/jobs.jsonl and the event streams: each recording up to its
@@ -8,16 +8,16 @@ fail, and with every setting and every limit that explain tried. The replayer of
 ../shared/oracle runs them on a GPU:
     torch_oracle.py FOLDER/jobs.jsonl -j 6 > results.jsonl
 --results compares its answers with what explain said and writes
-data/explain_real.csv (one row a job).
+data/explain_real.csv (one row a job); --on says where and when they were made.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import argparse
-import csv
 import json
 import os
 import struct
 import subprocess
 
+from data_header import measured, write_csv
 from policy_table import FRAGSIM, HERE, SHARED
 
 OPS = {"alloc": 0, "free": 1, "empty_cache": 2}
@@ -80,7 +80,7 @@ def write_jobs(folder):
                 file.write(json.dumps(job) + "\n")
 
 
-def compare(results, jobs):
+def compare(results, jobs, on):
     with open(results, encoding="utf-8") as file:
         found = {(r["trace"], r["conf"], r["cap"]): r["first_oom_index"] is None
                  for r in map(json.loads, file) if "error" not in r}
@@ -91,10 +91,9 @@ def compare(results, jobs):
             if key in found:
                 rows.append([job["recording"], job["change"], job["cap"],
                              int(job["served"]), int(found[key])])
-    with open(DATA, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
+    write_csv(DATA, measured(*on, "paper/explain_confirm.py with "
+                             "oracle/torch_oracle.py"), COLUMNS,
+              [dict(zip(COLUMNS, row)) for row in rows])
     equal = sum(row[3] == row[4] for row in rows)
     print(f"{equal} of {len(rows)} changes on "
           f"{len({row[0] for row in rows})} recordings as PyTorch's allocator")
@@ -107,10 +106,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs")
     parser.add_argument("--results")
+    parser.add_argument("--on", help="needed with --results")
     args = parser.parse_args()
     if args.results:
+        if not args.on or args.on.count(",") != 2:
+            parser.error("--results needs --on DEVICE,DRIVER,DATE")
         compare(args.results, os.path.join(os.path.dirname(args.results),
-                                           "jobs.jsonl"))
+                                           "jobs.jsonl"), args.on.split(","))
     else:
         write_jobs(args.jobs)
 

@@ -9,12 +9,13 @@ message of PyTorch's own error states ("of the allocated memory ... is allocated
 by PyTorch, and ... is reserved by PyTorch but unallocated").
 """
 import glob
-import csv
 import json
 import os
 import re
 import subprocess
 import sys
+
+from data_header import read_csv
 
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 MESSAGE = re.compile(r"allocated memory ([\d.]+) (\w+) is allocated by PyTorch"
@@ -83,8 +84,7 @@ def print_confirmed():
     """What PyTorch's own allocator said (explain_confirm.py)."""
     if not os.path.exists(REAL):
         return
-    with open(REAL, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    _, rows = read_csv(REAL)
     equal = [r for r in rows if r["served"] == r["served_by_pytorch"]]
     print(f"\nPyTorch's own allocator on an H100, with the requests up to the "
           f"failed one: {len(equal)} of {len(rows)} answers are the same, on "

@@ -457,7 +457,8 @@ def about():
                           text=True, check=False)
     return {"kind": "about", "torch": done.stdout.strip() or "none",
             "driver": driver_version(), "cores": os.cpu_count(),
-            "date": str(datetime.date.today())}
+            "date": str(datetime.date.today()),
+            "command": " ".join(["paper/inside_torch.py", *sys.argv[1:]])}
 
 
 def main():

@@ -9,7 +9,6 @@ requests) and the peak reserved of PyTorch's default. Writes data/policies.csv (
 and capacity) and policies.md (the table made from it) beside this file.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
-import csv
 import glob
 import json
 import math
@@ -18,6 +17,8 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+
+from data_header import RECORDINGS, replayed, write_csv
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -149,12 +150,9 @@ def main():
         rows = sum(pool.map(lambda p: measure(p, names), paths), [])
     rows.sort(key=lambda r: (r["trace"], r["capacity"], r["policy"]))
     os.makedirs(os.path.join(HERE, "data"), exist_ok=True)
-    path = os.path.join(HERE, "data", "policies.csv")
-    with open(path, "w", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore",
-                                lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(os.path.join(HERE, "data", "policies.csv"),
+              replayed(FRAGSIM, "paper/policy_table.py", RECORDINGS), COLUMNS,
+              rows)
     text = markdown(rows, names, len(paths))
     with open(os.path.join(HERE, "policies.md"), "w",
               encoding="utf-8") as out:

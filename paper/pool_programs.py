@@ -35,8 +35,8 @@ SETTINGS = ("sync=1", "run_ahead=0", "run_ahead=3", "run_ahead=10",
             "run_ahead=100", "run_ahead=1000000")
 RESERVED_CURRENT, RESERVED_HIGH = 5, 6  # cudaMemPoolAttrReservedMem...
 ABOUT = ("40 steps of small programs (12 of generate), cudaMallocAsync and "
-         "cudaFreeAsync logged by a preloaded library; policies: "
-         "cuda_async:threshold=inf,...")
+         "cudaFreeAsync logged by a preloaded library; paper/pool_programs.py; "
+         "policies: cuda_async:threshold=inf,...")
 
 
 # ---- the programs ----

@@ -8,13 +8,13 @@ with the capacities and policies below. Writes data/pressure.csv (one row for
 each recording, policy and capacity) and pressure.md (the tables made from it)
 beside this file. Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
-import csv
 import json
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from data_header import RECORDINGS, replayed, write_csv
 from policy_table import FRAGSIM, HERE, SHARED, recordings
 
 CAPACITIES = ["1.01x", "1.02x", "1.05x", "1.1x", "1.25x", "1.5x", "2x", "4x",
@@ -173,12 +173,9 @@ def main():
         return 77
     with ThreadPoolExecutor(jobs) as pool:
         rows = sum(pool.map(replay, paths), [])
-    with open(os.path.join(HERE, "data", "pressure.csv"), "w", newline="",
-              encoding="utf-8") as out:
-        writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore",
-                                lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(os.path.join(HERE, "data", "pressure.csv"),
+              replayed(FRAGSIM, "paper/pressure_table.py", RECORDINGS), COLUMNS,
+              rows)
     with open(os.path.join(HERE, "pressure.md"), "w", encoding="utf-8") as out:
         out.write(markdown(rows))
     return 0

@@ -17,13 +17,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from data_header import replayed, write_csv
+from data_header import RECORDINGS, replayed, write_csv
 from policy_table import FRAGSIM, HERE, policies, recordings
 
 CAPACITIES = ["1.01x", "1.02x", "1.05x", "1.1x", "1.2x", "1.3x", "1.5x", "2x",
               "3x", "4x"]
 EXTRA = ["remap:pack=full"]
-RESTS_ON = "20 recordings of PyTorch 2.11 on an H200"
 
 
 def run(*command):
@@ -68,7 +67,7 @@ def main():
     with ThreadPoolExecutor(jobs) as pool:
         held = list(pool.map(lambda p: survival(p, names), paths))
         frontier = sum(pool.map(spans, paths), [])
-    header = replayed(FRAGSIM, "paper/survival_table.py", RESTS_ON)
+    header = replayed(FRAGSIM, "paper/survival_table.py", RECORDINGS)
     rows = [{"policy": n, "capacity": c, "recordings": len(held),
              "survives": sum((n, c, True) in some for some in held)}
             for n in names for c in CAPACITIES]

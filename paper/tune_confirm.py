@@ -8,13 +8,14 @@ predicted and real peak reserved in bytes, with device, driver, PyTorch and
 date. Streams may be compressed with xz. Exit 1 if a job failed or a peak
 differs.
 """
-import csv
 import datetime
 import json
 import lzma
 import os
 import subprocess
 import sys
+
+from data_header import measured, write_csv
 
 COLUMNS = ["trace", "settings", "predicted", "real", "predicted_first_oom",
            "real_first_oom", "device", "driver", "torch", "date"]
@@ -64,10 +65,8 @@ def main():
             date=datetime.date.today().isoformat()))
         equal += predicted["peak_reserved"] == answer["peak_reserved"]
     rows.sort(key=lambda r: (r["trace"], r["settings"]))
-    with open(out, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(out, measured(name, driver, datetime.date.today(),
+                            "paper/tune_confirm.py"), COLUMNS, rows)
     print(f"{equal} of {len(jobs)} peaks equal, {len(rows)} answered")
     return 0 if equal == len(jobs) else 1
 

@@ -12,7 +12,6 @@ tune_confirm.py does so and writes data/tune_real.csv, which tune.md shows.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import argparse
-import csv
 import json
 import math
 import os
@@ -20,6 +19,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from data_header import RECORDINGS, read_csv, replayed, write_csv
 from policy_table import FRAGSIM, HERE, recordings
 
 SEARCHES = {
@@ -110,20 +110,6 @@ def gather_jobs(folder):
     with open(os.path.join(folder, "jobs.jsonl"), "w",
               encoding="utf-8") as out:
         out.writelines(json.dumps(job) + "\n" for job in seen.values())
-
-
-def write_csv(path, columns, rows):
-    with open(path, "w", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def read_csv(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def percent(x):
@@ -219,8 +205,11 @@ def main():
         if not recordings():
             print("tune_table: there are no recordings")
             return 77
-        write_csv(DATA, COLUMNS, search_all(arguments.j, arguments.jobs))
-    text = markdown(read_csv(DATA), read_csv(REAL))
+        rows = search_all(arguments.j, arguments.jobs)
+        write_csv(DATA, replayed(FRAGSIM, "paper/tune_table.py", RECORDINGS),
+                  COLUMNS, rows)
+    real = read_csv(REAL)[1] if os.path.exists(REAL) else []
+    text = markdown(read_csv(DATA)[1], real)
     with open(os.path.join(HERE, "tune.md"), "w", encoding="utf-8") as out:
         out.write(text)
     print(text, end="")

@@ -11,7 +11,7 @@ set xrange [-0.3:8.3]
 set xtics font ",6.5"
 set xlabel "capacity / peak of the requests" offset 0,0.5
 set ylabel "driver seconds" offset 1
-set key outside bottom center horizontal maxcols 2 width -2
+set key at graph 0.98,0.86 right top
 array label[4] = ["PyTorch, default", "expandable segments", "remap", \
                   "remap:pack=full"]
 array colour[4] = [orange, blue, black, green]

@@ -2,10 +2,10 @@
 # in:  PREFIX.tsv  first row: the names of the policies; then capacity as a
 #                  multiple, and the number of programs that run
 # usage: gnuplot -e "here='.'" -e "in='survival'" -e "out='survival.pdf'" survival.gp
-wide = 3.33; high = 2.6
+wide = 3.33; high = 2.3
 load here."/style.gp"
-set key autotitle columnhead noenhanced outside bottom center horizontal \
-    maxcols 2 width -6 samplen 3
+set key autotitle columnhead noenhanced inside bottom right vertical \
+    Left reverse samplen 2.5 spacing 0.95
 set xlabel "capacity / peak of the requests" offset 0,0.4
 set ylabel "programs that run" offset 1
 set yrange [0:20.8]
