@@ -226,7 +226,7 @@ def truth(n):
     n.put("alloc.cupy.spread", whole(spread))
     n.says("all other runs of CuPy lie within the spread",
            cupy[0] + spread == cupy[1])
-    for key in ("sync", "keep", "work8", "work64"):
+    for key in ("work8", "work64"):
         n.put(f"ahead.{key}", whole(both(f"ahead_{key}")[0]))
     n.put("ahead.of", whole(both("ahead_sync")[1]))
     return rows, both, {"rmm": rmm, "cupy": cupy, "pool": pool}

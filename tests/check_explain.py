@@ -26,6 +26,7 @@ LEAKS = {"leak": None, "leak_frames": "(train.py:164)",
 
 
 def load_table():
+    sys.path.insert(0, os.path.join(ROOT, "paper"))
     spec = importlib.util.spec_from_file_location(
         "explain_table", os.path.join(ROOT, "paper", "explain_table.py"))
     module = importlib.util.module_from_spec(spec)

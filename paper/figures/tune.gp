@@ -5,7 +5,7 @@
 wide = 3.33; high = 2.35
 load here."/style.gp"
 set xtics rotate by 55 right font ",6" offset 0.4,0 noenhanced
-set ylabel "saving, %" offset 1.5
+set ylabel "saving, %" offset 0.5
 set yrange [-10:68]
 set xrange [-0.6:19.6]
 set key top right
