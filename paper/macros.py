@@ -481,7 +481,8 @@ def survival(n):
     n.put("surv.torch.high", held["torch", high])
     n.put("surv.exp.high", held[EXP, high])
     n.put("surv.torch.high.fail", of - held["torch", high])
-    n.figure("survival", [["capacity", *SURVIVORS]] + [
+    names = [p.replace(EXP, "torch, expandable") for p in SURVIVORS]
+    n.figure("survival", [["capacity", *names]] + [
         [c[:-1], *(held[p, c] for p in SURVIVORS)] for c in capacities])
     return low
 
@@ -639,7 +640,7 @@ def ahead(n):
 
 
 def story(n):
-    """The job of the first page, from its row in explain.md's data."""
+    """The job of the first page, from its row in explain.md."""
     text = n.source("paper/explain.md")
     row = next(l for l in text.splitlines()
                if l.startswith("| llama_varlen__cap_tight |"))
@@ -648,6 +649,10 @@ def story(n):
     for key, cell in zip(("request", "limit", "live", "cached", "hole"),
                          cells[1:6]):
         n.put(f"story.{key}", cell)
+    request, _, _, cached, hole = (int(c.split("~")[0].replace("{,}", ""))
+                                   for c in cells[1:6])
+    n.says("the cache holds more than the request, the hole less",
+           hole < request < cached)
 
 
 # ---- inside ----
