@@ -183,15 +183,20 @@ SIDES = {"default": "PyTorch, default", "again": "PyTorch, default once more",
          "remap": "fragsim, `remap`", "full": "fragsim, `remap:pack=full`"}
 
 
-def soaks(rows):
-    yield from ["| allocator | seconds | blocks | contents checked | wrong | refused "
-                "at the limit | refused, 4 TiB | graphs | reserved at most, GiB |",
-                "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+def soaked(rows):
+    """The row of each soak: its end, or the last row of one that was cut off."""
     done = [r for r in of(rows, "line") if r["line"] == "soak" and "counts" in r]
     ended = {r["side"] for r in done}
     last = {r["side"]: {**r, "cut": ", cut off"} for r in of(rows, "soak")
             if r["side"] not in ended}
-    for r in [*done, *last.values()]:
+    return [*done, *last.values()]
+
+
+def soaks(rows):
+    yield from ["| allocator | seconds | blocks | contents checked | wrong | refused "
+                "at the limit | refused, 4 TiB | graphs | reserved at most, GiB |",
+                "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    for r in soaked(rows):
         c = r["counts"]
         yield line([code(r["side"]) + r.get("cut", ""), f"{r['seconds']:.0f}",
                     f"{c['blocks']:,}", f"{c['checked']:,}",

@@ -731,6 +731,9 @@ def production(n, rows, long_rows):
                 verdicts[inside_page.verdict(found[1])] += 1
         count += len(inside_page.pairs_of(
             inside_page.rounds_of(rows, workload), "again"))
+    for side in ("default", "again", *OURS):
+        n.says(f"{side} ran in each program",
+               len(over.get(side, [])) == len(over["default"]))
     n.put("prod.workloads", len(over["default"]))
     n.put("prod.rounds", whole(count))
     for side in ("default", "full", "full102"):
@@ -824,8 +827,9 @@ def programs(n, rows):
     sides = sorted({side for side, _ in worse})
     n.put("prod.upstream.which", " under " + " and ".join(map(name, sides))
           if sides else "")
-    soaks = [r["counts"] for r in lines if r["line"] == "soak"
-             and "counts" in r and r["side"] != "PyTorch"]
+    soaks = [r["counts"] for r in in_production_page.soaked(rows)
+             if not r["side"].startswith("PyTorch")]
+    n.says("a soak ran under a policy of fragsim", soaks)
     n.put("prod.soak.threads", re.search(
         r"(\d+) threads", in_production_page.PROGRAMS["soak"])[1])
     for key in ("blocks", "checked", "wrong"):
