@@ -808,11 +808,10 @@ def programs(n, rows):
     failed = [r for r, c in checks if not c[1]]
     n.put("prod.checks", whole(len(checks)))
     n.put("prod.checks.hold", whole(len(checks) - len(failed)))
-    n.put("prod.checks.text", "" if not failed else
-          "The others are failures of " + " and ".join(sorted(
-              {name(r["side"].removesuffix(" pluggable")) + " in "
-               + in_production_page.PROGRAMS[r["line"]].split(",")[0].split(";")
-               [0].replace("`", "") for r in failed})) + ".")
+    n.put("prod.checks.text", "" if not failed else "The others fail: " +
+          ", ".join(sorted({f"{name(r['line'])} under "
+                            + name(r["side"].removesuffix(" pluggable"))
+                            for r in failed})) + ".")
     results = {}
     for r in rows:
         if r["kind"] == "upstream" and r["test"] != "load":
