@@ -655,6 +655,20 @@ def story(n):
            hole < request < cached)
 
 
+def claims(n):
+    """The numbers of the section on claims, which claims.py makes, if it is there."""
+    path = os.path.join(HERE, "text", "claims.tex")
+    if not os.path.exists(path):
+        return
+    import claims as made
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    n.table("claims.csv")
+    for key, value in made.macros():
+        if f"{{{key}}}" in text:
+            n.put(key, value)
+
+
 # ---- inside ----
 
 def pressure(n, low):
@@ -907,6 +921,7 @@ def compute(folder):
     empty(n)
     ahead(n)
     story(n)
+    claims(n)
     pressure(n, low)
     long_rows = inside(n)
     production(n, n.lines("in_production.jsonl"), long_rows)

@@ -33,7 +33,7 @@ PAGES = range(10, 15)
 # Names with digits that may stand in the text.
 NAMES = ("GPT-2", "H100", "H200", "T5", "C17", "C++17", "GH200", "A100", "HDF5")
 # What a comment or a first row says of data from a GPU, and from a replay.
-MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580\.\d+|driver unknown",
+MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580|driver unknown",
             "date": r"20\d\d-\d\d-\d\d|date unknown",
             "command": r"\w+\.(py|sh)"}
 REPLAYED = {"version": r"fragsim \d+\.\d+", "date": r"20\d\d-\d\d-\d\d",
@@ -139,9 +139,11 @@ def first_words(path):
     with open(path, encoding="utf-8") as file:
         if path.endswith(".jsonl"):
             row = json.loads(file.readline())
-            check(row.get("kind") == "about", f"{path} does not begin with a "
-                  "row about the machine")
-            return "NVIDIA " + " ".join(f"{k} {v}" for k, v in row.items())
+            check("about" in row.values() or "header" in row.values(),
+                  f"{path} does not begin with a row about the machine")
+            words = " ".join(f"{k} {v}" for k, v in row.items())
+            return f"# {row['tool']} {words}" if "tool" in row else \
+                "NVIDIA " + words
         return " ".join(l for l in file if l.startswith("#"))
 
 
