@@ -246,6 +246,8 @@ def main():
     needs()
     with tempfile.TemporaryDirectory() as folder:
         same(folder)
+        if failures: # most likely the class was not compiled
+            sys.exit("check_torch_class: same.py failed; no other program ran")
         for policy in ["native", *POLICIES]:
             features(folder, policy)
         peers(folder)

@@ -59,7 +59,8 @@ def check_end(policy):
         served = attempt(lambda: torch.empty(MIB, device="cuda")) is not None
     if not served:
         return
-    torch.cuda.empty_cache()
+    for _ in range(2):  # the fault may come in the first of them
+        attempt(torch.cuda.empty_cache)
     left = (torch.cuda.memory_allocated(), torch.cuda.memory_reserved(),
             fragsim_torch.reserved())
     # A page whose release failed stays with its range of addresses, which the
