@@ -4,6 +4,7 @@ on the stand-ins for CUDA's driver and runtime.
 
   same.py      the policy `torch` reports what PyTorch's own allocator reports
   features.py  every function of torch.cuda.memory works
+  calls.py     a program that has its memory calls the driver no more often
   peers.py     access between devices that was enabled before use() holds
   ipc.py       another process reads and writes tensors of the program
   faults.py    a call of the driver that fails leads to an exception, at most
@@ -133,8 +134,24 @@ def features(folder, policy):
              f"{done.stderr[-3000:]}")
 
 
+def calls(folder):
+    native = json.loads(run(folder, "calls.py", "native").stdout)
+    if not native["several"]["cuEventRecord"]:
+        fail(f"calls.py native: {native}")
+    for policy in ("torch", "remap:pack=full"):
+        ours = json.loads(run(folder, "calls.py", policy).stdout)
+        for scene, names in native.items():
+            more = {name: f"{ours[scene][name]}, native {count}"
+                    for name, count in names.items()
+                    if ours[scene][name] > count
+                    # Its context is not the one of the runtime.
+                    and (name != "cuCtxPushCurrent_v2" or scene == "one")}
+            if more:
+                fail(f"calls.py {policy}, {scene}: {more}")
+
+
 def peers(folder):
-    for policy in POLICIES:
+    for policy in ("torch", "remap"):
         done = run(folder, "peers.py", policy, FAKE_CUDA_DEVICES=3)
         if done.returncode or done.stdout != "True\n":
             fail(f"peers.py {policy}: exit {done.returncode}: "
@@ -250,6 +267,7 @@ def main():
             sys.exit("check_torch_class: same.py failed; no other program ran")
         for policy in ["native", *POLICIES]:
             features(folder, policy)
+        calls(folder)
         peers(folder)
         ipc(folder)
         captures(folder)

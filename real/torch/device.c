@@ -45,6 +45,8 @@ struct device {
     struct uses **uses;               /* NULL: an unused row */
     uint32_t uses_count, uses_room;
     struct late *late, **late_end; /* in the order of their frees */
+    cu_event *spare;               /* events of frees that are complete */
+    uint32_t spare_count, spare_room;
     bool refused; /* the driver failed to record an event or to wait */
     bool inside;  /* this call made the device's context current */
     int ordinal;
@@ -132,10 +134,28 @@ static enum frag_err device_state(struct device *d, struct frag_error *e)
 
 /* ---- frees that wait for streams ---- */
 
+/* An event costs two calls of the driver, so it is used again. */
+static bool take_event(struct device *d, cu_event *event)
+{
+    if (d->spare_count) {
+        *event = d->spare[--d->spare_count];
+        return true;
+    }
+    return enter(d) && d->cu->cuEventCreate(event, CU_UNTIMED) == CU_SUCCESS;
+}
+
+static void return_event(struct device *d, cu_event event)
+{
+    if (GROW(d->spare, d->spare_room, d->spare_count + 1))
+        d->spare[d->spare_count++] = event;
+    else if (enter(d))
+        d->cu->cuEventDestroy_v2(event);
+}
+
 static void drop_late(struct device *d, struct late *l)
 {
-    for (size_t i = 0; enter(d) && i < l->count; i++)
-        d->cu->cuEventDestroy_v2(l->events[i]);
+    for (size_t i = 0; i < l->count; i++)
+        return_event(d, l->events[i]);
     if (d->listener->freed)
         d->listener->freed(d->listener->user, d->ordinal, l->addr);
     d->late = l->next;
@@ -186,13 +206,13 @@ static struct late *new_late(struct device *d, const struct uses *u)
     for (size_t i = 0; l && i < u->count; i++) {
         cu_event *event = &l->events[l->count];
 
-        if (!enter(d) ||
-            d->cu->cuEventCreate(event, CU_UNTIMED) != CU_SUCCESS) {
+        if (!take_event(d, event)) {
             wait_for_device(d);
             continue;
         }
         l->count++;
-        if (d->cu->cuEventRecord(*event, u->streams[i]) != CU_SUCCESS)
+        if (!enter(d) ||
+            d->cu->cuEventRecord(*event, u->streams[i]) != CU_SUCCESS)
             wait_for_device(d); /* the event counts as having occurred */
     }
     return l;

@@ -23,6 +23,9 @@ uint64_t fake_cuda_waits(cu_stream stream, cu_stream other);
  * events. */
 uint64_t fake_cuda_synchronizes(void);
 uint64_t fake_cuda_events(void);
+/* How often the function of that name was called, of those that can fail and
+ * cuEventQuery. */
+uint64_t fake_cuda_calls(const char *name);
 /* Makes the next call of that name fail. The name is borrowed until then. */
 void fake_cuda_fail(const char *name);
 

@@ -71,6 +71,7 @@ EXPORT void fake_cuda_finish(cu_stream);
 EXPORT uint64_t fake_cuda_waits(cu_stream, cu_stream);
 EXPORT uint64_t fake_cuda_synchronizes(void);
 EXPORT uint64_t fake_cuda_events(void);
+EXPORT uint64_t fake_cuda_calls(const char *);
 EXPORT void fake_cuda_fail(const char *);
 EXPORT int fake_cuda_owner(uint64_t);
 EXPORT uint64_t fake_cuda_base(uint64_t);
@@ -168,11 +169,34 @@ static uint64_t setting(const char *name, uint64_t usual)
     return text && *text ? strtoull(text, NULL, 10) : usual;
 }
 
+static struct count {
+    const char *name;
+    uint64_t calls;
+} counts[64];
+
+static struct count *count_of(const char *name)
+{
+    struct count *c = counts;
+
+    while (c->name && c->name != name && strcmp(c->name, name) != 0)
+        c++;
+    return c;
+}
+
+static void count(const char *name)
+{
+    struct count *c = count_of(name);
+
+    c->name = name;
+    c->calls++;
+}
+
 /* Whether this call must fail. */
 static bool fails(const char *name, cu_result *code)
 {
     const bool named = fake.fails && !strcmp(fake.fails, name);
 
+    count(name);
     *code = fake.fail_with;
     if (named)
         fake.fails = NULL;
@@ -1104,6 +1128,7 @@ cu_result cuEventQuery(cu_event event)
     cu_result code = CU_NOT_READY;
 
     pthread_mutex_lock(&fake.lock);
+    count(__func__);
     if (e->captured || capture_forbids())
         code = capture_refuses("cuEventQuery");
     else if (!e->stream || e->when <= e->stream->done)
@@ -1217,6 +1242,11 @@ uint64_t fake_cuda_waits(cu_stream stream, cu_stream other)
 uint64_t fake_cuda_synchronizes(void)
 {
     return fake.synchronizes;
+}
+
+uint64_t fake_cuda_calls(const char *name)
+{
+    return count_of(name)->calls;
 }
 
 uint64_t fake_cuda_events(void)
