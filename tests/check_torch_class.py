@@ -103,9 +103,18 @@ def plain(report):
             isinstance(row[5], list) else row for row in report]
 
 
-def same(folder):
-    native = run(folder, "same.py", "native")
-    ours = run(folder, "same.py", "torch")
+def by_order(key):
+    """Counters of the gaps that depend on which of several late frees completes
+    first: PyTorch goes through the streams, fragsim through the frees."""
+    return key.startswith("inactive_split") and not key.endswith("current")
+
+
+def same(folder, lazy):
+    """lazy: work ends only when the program waits, so all frees of blocks that
+    other streams use are late, and a policy may release their segments before
+    it reports them."""
+    native = run(folder, "same.py", "native", FAKE_CUDA_LAZY=lazy)
+    ours = run(folder, "same.py", "torch", FAKE_CUDA_LAZY=lazy)
     if native.returncode or ours.returncode:
         fail(f"same.py: {native.stderr[-500:]}{ours.stderr[-500:]}")
         return
@@ -116,15 +125,16 @@ def same(folder):
     differ = collections.Counter()
     for x, y in zip(a["reports"], b["reports"]):
         if isinstance(x, dict):
-            differ.update(key for key in x if x[key] != y.get(key))
+            differ.update(key for key in x if x[key] != y.get(key)
+                          and not (lazy and by_order(key)))
         elif sorted(plain(x)) != sorted(plain(y)):
             differ["segments and blocks, or a refusal"] += 1
-    if settled(a["history"]) != settled(b["history"]):
+    if not lazy and settled(a["history"]) != settled(b["history"]):
         differ["history"] += 1
     if a["seen"] != b["seen"] or len(a["seen"]) != 3:
         differ["what the observer saw"] += 1
     for key, times in differ.items():
-        fail(f"same.py: {key} differs from PyTorch's {times} times")
+        fail(f"same.py, lazy {lazy}: {key} differs from PyTorch's {times} times")
 
 
 def features(folder, policy):
@@ -262,7 +272,8 @@ def builds(folder):
 def main():
     needs()
     with tempfile.TemporaryDirectory() as folder:
-        same(folder)
+        same(folder, 0)
+        same(folder, 1)
         if failures: # most likely the class was not compiled
             sys.exit("check_torch_class: same.py failed; no other program ran")
         for policy in ["native", *POLICIES]:

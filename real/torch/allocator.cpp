@@ -502,6 +502,7 @@ void Allocator::complete(Blocks::iterator block) {
   leave_segment(d, addr, b);
   add(d.stats.active, is_small, -1);
   add(d.stats.active_bytes, is_small, -static_cast<int64_t>(b.size));
+  add(d.stats.requested_bytes, is_small, -static_cast<int64_t>(b.requested));
   Block freed = std::move(b);
   uint64_t where = addr;
   blocks_.erase(block);
@@ -802,7 +803,6 @@ void Allocator::raw_delete(void* ptr) {
   b.ended = true;
   add(d.stats.allocation, is_small, -1);
   add(d.stats.allocated_bytes, is_small, -static_cast<int64_t>(b.size));
-  add(d.stats.requested_bytes, is_small, -static_cast<int64_t>(b.requested));
   record(TraceEntry::FREE_REQUESTED, b.device, reinterpret_cast<uint64_t>(ptr),
          b.requested, b.stream, context ? context : b.context);
   c10::reportMemoryUsageToProfiler(
