@@ -8,9 +8,10 @@ usage: torch_allocators.py [ALLOCATOR...] [-n ROUNDS] [-t SNAPSHOT]
 ALLOCATOR is native, POLICY or pluggable:POLICY. Each allocator has a process of
 its own; they run in turns, one at a time, and play the requests and frees of a
 recording. `pair` is the median over the rounds of the processor time of a
-request and its free through torch.cuda.caching_allocator_alloc's C function,
-`tensor` the same for torch.empty; `x native` are the medians of the ratios
-within a round, and `calls` the driver's calls in one round.
+request and its free through the C functions of
+torch.cuda.caching_allocator_alloc, `tensor` the same for torch.empty. Both
+contain the time of Python. The columns of ratios are medians of the ratios to
+the first allocator within a round.
 
 Environment: FRAG_BUILD_DIR (a release build), FRAG_TORCH_PYTHON.
 """
@@ -55,14 +56,14 @@ def events(path):
 def play_pairs(todo, table):
     import torch
     take = torch._C._cuda_cudaCachingAllocator_raw_alloc
-    give = torch._C._cuda_cudaCachingAllocator_raw_delete
+    free = torch._C._cuda_cudaCachingAllocator_raw_delete
     stream = torch.cuda.current_stream().cuda_stream
     started = time.thread_time_ns()
     for row, size in todo:
         if size:
             table[row] = take(size, stream)
         else:
-            give(table[row])
+            free(table[row])
     return time.thread_time_ns() - started
 
 
