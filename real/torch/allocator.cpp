@@ -32,6 +32,7 @@
 #include <mutex>
 #include <numeric>
 #include <sstream>
+#include <thread>
 #include <typeinfo>
 
 #include <pthread.h>
@@ -51,6 +52,7 @@ using Context = std::shared_ptr<c10::GatheredContext>;
 constexpr size_t small_block = 1 << 20;   // bytes; PyTorch's limit of its
                                           // small pool
 constexpr size_t small_segment = 2 << 20; // bytes of a segment of that pool
+constexpr uint64_t no_limit = UINT64_MAX;
 
 struct Held {
   size_t size;
@@ -100,6 +102,9 @@ struct Device {
   std::deque<TraceEntry> history;
   uint64_t small_held = 0; // bytes of the policy's segments of small_segment
   double fraction = 1.0;
+  uint64_t total = 0, allowed = no_limit; // bytes; of the device, of `fraction`
+  uint64_t allowed_below = no_limit; // of them, last left to PyTorch's own
+  std::vector<MempoolId_t> spare; // the pools that serve before a refusal
 };
 
 // The calls of record_function and torch.compile name what runs in this thread.
@@ -165,6 +170,7 @@ class Allocator final : public CUDAAllocator {
   void raw_delete(void* ptr) override;
   void init(int count) override {
     below_->init(count);
+    learn_fractions(count);
   }
   bool initialized() override {
     return below_->initialized();
@@ -196,6 +202,8 @@ class Allocator final : public CUDAAllocator {
   void endAllocateToPool(DeviceIndex device, MempoolId_t pool) override;
   void releasePool(DeviceIndex device, MempoolId_t pool) override {
     below_->releasePool(device, pool);
+    if (below_->getPoolUseCount(device, pool) == 0)
+      set_spare(device, pool, false);
     catch_up(device);
   }
   int getPoolUseCount(DeviceIndex device, MempoolId_t pool) override {
@@ -207,6 +215,7 @@ class Allocator final : public CUDAAllocator {
   }
   void setUseOnOOM(DeviceIndex device, MempoolId_t pool, bool use) override {
     below_->setUseOnOOM(device, pool, use);
+    set_spare(device, pool, use);
   }
   void setNoSplit(DeviceIndex device, MempoolId_t pool) override {
     below_->setNoSplit(device, pool);
@@ -279,6 +288,11 @@ class Allocator final : public CUDAAllocator {
   bool below_serves(DeviceIndex device, cudaStream_t stream) const;
   bool captures() const;
   void* take_below(DeviceIndex device, size_t size, cudaStream_t stream);
+  void* take_spare(DeviceIndex device, size_t size, cudaStream_t stream);
+  void set_spare(DeviceIndex device, MempoolId_t pool, bool use);
+  void learn_fractions(int count);
+  void limit_policy(DeviceIndex device);
+  void limit_below(DeviceIndex device);
   bool take(DeviceIndex device, size_t size, cudaStream_t stream, void** out,
             frag_torch_answer* answer, char* words);
   void* serve(DeviceIndex device, size_t size, cudaStream_t stream);
@@ -349,6 +363,7 @@ void Allocator::catch_up(DeviceIndex device) {
     d.stats.*sum += now.*sum - d.below.*sum;
   d.stats.max_split_size = now.max_split_size;
   d.below = now;
+  limit_policy(device);
 }
 
 /* ---- history ---- */
@@ -601,9 +616,58 @@ bool Allocator::below_serves(DeviceIndex device, cudaStream_t stream) const {
 
 void* Allocator::take_below(DeviceIndex device, size_t size,
                             cudaStream_t stream) {
+  limit_below(device);
   void* ptr = below_->raw_alloc_with_stream(size, stream);
   catch_up(device);
   return ptr;
+}
+
+void Allocator::set_spare(DeviceIndex device, MempoolId_t pool, bool use) {
+  Guard guard(lock_);
+  auto& spare = at(device).spare;
+  spare.erase(std::remove(spare.begin(), spare.end(), pool), spare.end());
+  if (use)
+    spare.push_back(pool);
+}
+
+bool has_room(const SnapshotInfo& pool, DeviceIndex device, size_t size,
+              cudaStream_t stream) {
+  for (const SegmentInfo& row : pool.segments)
+    if (row.device == device && row.stream == stream &&
+        row.is_large == (size > small_block))
+      for (const BlockInfo& b : row.blocks)
+        if (!b.active && b.size >= size)
+          return true;
+  return false;
+}
+
+// A free block of a MemPool with use_on_oom, or null. As in PyTorch, such a pool
+// is the last resort and does not grow for this.
+void* Allocator::take_spare(DeviceIndex device, size_t size,
+                            cudaStream_t stream) {
+  std::vector<MempoolId_t> spare;
+  {
+    Guard guard(lock_);
+    spare = at(device).spare;
+  }
+  for (MempoolId_t pool : spare) {
+    if (!has_room(below_->snapshot(pool, false), device, size, stream))
+      continue;
+    void* ptr = nullptr;
+    std::thread::id self = std::this_thread::get_id();
+    below_->beginAllocateToPool(device, pool, [self](cudaStream_t) {
+      return std::this_thread::get_id() == self;
+    });
+    try {
+      ptr = take_below(device, size, stream);
+    } catch (const c10::OutOfMemoryError&) { // another thread was first
+    }
+    below_->endAllocateToPool(device, pool);
+    below_->releasePool(device, pool); // the begin has counted a user
+    if (ptr)
+      return ptr;
+  }
+  return nullptr;
 }
 
 // Returns false if PyTorch's own allocator has to serve the request. This is
@@ -651,14 +715,19 @@ bool Allocator::make_room(DeviceIndex device) {
   bool freed = false;
   for (const auto& name : c10::FreeCudaMemoryCallbacksRegistry()->Keys())
     freed |= c10::FreeCudaMemoryCallbacksRegistry()->Create(name)->Execute();
-  int64_t before = below_->getDeviceStats(device).reserved_bytes[0].current;
-  if (before > 0)
+  int64_t held = below_->getDeviceStats(device).reserved_bytes[0].current;
+  if (held > 0)
     below_->emptyCache({0, 0});
+  std::unique_lock<std::recursive_mutex> guard(lock_);
+  // A pool may have ended since, whose memory the limit still counts.
+  int64_t before = at(device).below.reserved_bytes[0].current;
+  guard.unlock();
   catch_up(device);
-  Guard guard(lock_);
+  guard.lock();
   at(device).stats.num_alloc_retries++;
-  at(device).stats.num_sync_all_streams += before == 0;
-  return freed || at(device).below.reserved_bytes[0].current < before;
+  at(device).stats.num_sync_all_streams += held == 0;
+  return freed ||
+      at(device).below.reserved_bytes[0].current < std::max(held, before);
 }
 
 std::string bytes(uint64_t size) {
@@ -732,8 +801,11 @@ void* Allocator::serve(DeviceIndex device, size_t size, cudaStream_t stream) {
     if (!take(device, size, stream, &ptr, &answer, words))
       return take_below(device, size, stream);
   }
-  if (answer == FRAG_TORCH_OOM)
+  if (answer == FRAG_TORCH_OOM) {
+    if ((ptr = take_spare(device, size, stream)))
+      return ptr;
     refuse(device, size, stream, words);
+  }
   TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
   if (const auto* trace = c10::impl::GPUTrace::get_trace())
     (*trace)->trace_gpu_memory_allocation(c10::DeviceType::CUDA,
@@ -912,17 +984,65 @@ void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
   char words[FRAG_TORCH_WORDS] = "";
   cudaDeviceProp device_has;
   C10_CUDA_CHECK(cudaGetDeviceProperties(&device_has, device));
-  auto total = static_cast<double>(device_has.totalGlobalMem);
   below_->setMemoryFraction(fraction, device);
-  Guard guard(lock_);
-  at(device).fraction = fraction;
-  frag_torch_answer answer = frag_torch_limit(
-      device,
-      fraction == 1
-          ? UINT64_MAX
-          : static_cast<uint64_t>(fraction * total),
-      words);
+  {
+    Guard guard(lock_);
+    Device& d = at(device);
+    d.fraction = fraction;
+    d.total = device_has.totalGlobalMem;
+    d.allowed = d.allowed_below = no_limit;
+    if (fraction < 1)
+      d.allowed = static_cast<uint64_t>(
+          fraction * static_cast<double>(d.total));
+    frag_torch_answer answer = frag_torch_limit(device, no_limit, words);
+    TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+  }
+  catch_up(device);
+}
+
+// A fraction may be in the environment (per_process_memory_fraction). PyTorch's
+// own allocator has read it.
+void Allocator::learn_fractions(int count) {
+  for (int i = 0; i < count; i++) {
+    auto device = static_cast<DeviceIndex>(i);
+    double fraction = below_->getMemoryFraction(device);
+    if (fraction < 1)
+      setMemoryFraction(fraction, device);
+  }
+}
+
+// A limit is for the policy and PyTorch's own allocator together: each may have
+// what the other does not hold. Here for the policy; the lock is held.
+void Allocator::limit_policy(DeviceIndex device) {
+  char words[FRAG_TORCH_WORDS] = "";
+  const Device& d = at(device);
+  if (d.allowed == no_limit)
+    return;
+  auto held = static_cast<uint64_t>(d.below.reserved_bytes[0].current);
+  frag_torch_answer answer =
+      frag_torch_limit(device, d.allowed - std::min(held, d.allowed), words);
   TORCH_CHECK(answer == FRAG_TORCH_OK, "fragsim: ", words);
+}
+
+// And for PyTorch's own, which has its limit as a fraction only. To set it, it
+// asks for the properties of the device, so this is done after a change.
+void Allocator::limit_below(DeviceIndex device) {
+  double fraction;
+  {
+    Guard guard(lock_);
+    Device& d = at(device);
+    if (d.allowed == no_limit)
+      return;
+    auto held = static_cast<uint64_t>(d.stats.reserved_bytes[0].current -
+                                      d.below.reserved_bytes[0].current);
+    uint64_t left = d.allowed - std::min(held, d.allowed);
+    if (left == d.allowed_below)
+      return;
+    d.allowed_below = left;
+    // Half a byte more, since PyTorch rounds the product down.
+    fraction = (static_cast<double>(left) + 0.5) / static_cast<double>(d.total);
+  }
+  below_->setMemoryFraction(fraction, device);
 }
 
 void* Allocator::getBaseAllocation(void* ptr, size_t* size) {
@@ -1350,6 +1470,8 @@ void Allocator::install() {
   // Blocks that PyTorch allocated before are still freed by its own allocator.
   c10::cuda::CUDACachingAllocator::allocator.store(this);
   c10::SetAllocator(c10::DeviceType::CUDA, this);
+  if (below_->initialized())
+    learn_fractions(c10::cuda::device_count());
 }
 
 } // namespace

@@ -12,6 +12,11 @@ fragsim_torch build` does so beforehand). With it, every function of
 torch.cuda.memory works. Without a compiler, PyTorch's pluggable allocator is
 used, which has no statistics, snapshots, graphs or memory pools of its own.
 
+PYTORCH_CUDA_ALLOC_CONF and torch.cuda.memory._set_allocator_settings() are for
+PyTorch's own allocator, which serves memory pools and CUDA graphs; of them the
+policy follows the limit (per_process_memory_fraction). Its options are in its
+text, as in "torch:expandable_segments:True".
+
 The environment has all other settings: FRAGSIM_POLICY, FRAGSIM_CAPACITY,
 FRAGSIM_OUTPUT (see adaptor.h), FRAGSIM_TORCH_CACHE for the folder of the
 compiled class, CXX for the compiler, and FRAGSIM_TORCH_LIBRARY for

@@ -5,9 +5,11 @@ native|POLICY [CASE...]; needs a device of 8 GiB, or the stand-in.
 cases expect what PyTorch does. Cases that only concern the policy are skipped
 then.
 """
+import contextlib
 import gc
 import os
 import re
+import subprocess
 import sys
 import threading
 import unittest
@@ -28,6 +30,17 @@ def take(size, device="cuda"):
 
 def policy_reserved(device=0):
     return fragsim_torch.reserved(device)
+
+
+@contextlib.contextmanager
+def limit(size):
+    """Lets this process have that many bytes of the device."""
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(size / total)
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 def policy_only(case):
@@ -172,6 +185,27 @@ class Requests(Case):
         take(total // 5)
         with self.assertRaises(ValueError):
             torch.cuda.set_per_process_memory_fraction(2.0)
+
+    def test_fraction_of_the_environment(self):
+        program = """if 1:
+            import sys, torch
+            if sys.argv[1] != "native":
+                import fragsim_torch
+                fragsim_torch.use(sys.argv[1])
+            total = torch.cuda.get_device_properties(0).total_memory
+            print(torch.cuda.get_per_process_memory_fraction())
+            torch.empty(total // 5, dtype=torch.uint8, device="cuda")
+            try:
+                torch.empty(total // 3, dtype=torch.uint8, device="cuda")
+            except torch.OutOfMemoryError as e:
+                print("allowed" in str(e))
+        """
+        done = subprocess.run(
+            [sys.executable, "-c", program, POLICY], text=True,
+            capture_output=True, check=False,
+            env=dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=
+                     "per_process_memory_fraction:0.25"))
+        self.assertEqual(done.stdout, "0.25\nTrue\n", done.stderr[-500:])
 
     def test_caching_allocator_alloc(self):
         ptr = torch.cuda.caching_allocator_alloc(3 * MIB)
@@ -386,6 +420,48 @@ class Pools(Case):
         gc.collect()
         torch.cuda.empty_cache()
         self.assertEqual(torch.cuda.memory_reserved(), 0)
+
+    def test_the_limit_is_for_all_memory(self):
+        """The pools and the policy may each use what the other does not hold."""
+        with limit(80 * MIB):
+            pool = torch.cuda.MemPool()
+            with torch.cuda.use_mem_pool(pool):
+                inside = take(40 * MIB)
+            outside = take(40 * MIB)
+            self.assertRaises(torch.OutOfMemoryError, take, 20 * MIB)
+            with torch.cuda.use_mem_pool(pool):
+                self.assertRaises(torch.OutOfMemoryError, take, 20 * MIB)
+            del outside
+            torch.cuda.empty_cache()
+            with torch.cuda.use_mem_pool(pool):
+                more = take(40 * MIB)
+            self.assertRaises(torch.OutOfMemoryError, take, 20 * MIB)
+            self.assertEqual(torch.cuda.memory_reserved(), 80 * MIB)
+            del inside, more, pool
+            self.assertEqual(take(80 * MIB).numel(), 80 * MIB)
+            self.assertEqual(torch.cuda.memory_stats()["num_ooms"], 3)
+        self.assertEqual(take(100 * MIB).numel(), 100 * MIB)
+
+    def test_use_on_oom(self):
+        with limit(80 * MIB):
+            spare = torch.cuda.MemPool(use_on_oom=True)
+            other = torch.cuda.MemPool()
+            with torch.cuda.use_mem_pool(other):
+                a = take(40 * MIB)
+            with torch.cuda.use_mem_pool(spare):
+                b = take(40 * MIB)
+            self.assertRaises(torch.OutOfMemoryError, take, 40 * MIB)
+            place = b.data_ptr()
+            del a, b
+            c = take(30 * MIB)
+            self.assertEqual(c.data_ptr(), place)
+            self.assertRaises(torch.OutOfMemoryError, take, 30 * MIB)
+            del c
+            self.assertRaises(torch.OutOfMemoryError, take, 60 * MIB)
+            del spare
+            self.assertEqual(take(40 * MIB).numel(), 40 * MIB)
+            self.assertEqual(torch.cuda.memory_stats()["num_ooms"], 3)
+            del other
 
     def test_nested_and_threads(self):
         pools = [torch.cuda.MemPool() for _ in range(2)]
