@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""claims_programs.py all|two FOLDER [NAME...]: small PyTorch programs, each with and
+"""claims_programs.py all|two|pack FOLDER [NAME...]: small PyTorch programs, each with and
 without one of the remedies that articles on GPU memory recommend. They need a GPU
-(`two` needs two) and write FOLDER/claims_runs.jsonl and FOLDER/claims_snapshots.tar.
+(`two` needs two) and write FOLDER/claims_runs.jsonl, or claims_two.jsonl, and a
+snapshot for most programs; `pack` puts these into FOLDER/claims_snapshots.tar.
 
 `one NAME FOLDER` runs one program; `turn NAME` is one of several processes that do
 their steps strictly in turns, for step times. The first row of the results holds
@@ -671,7 +672,7 @@ def pruned(folder):
     from torch import nn
     from torch.nn.utils import prune
     record()
-    model = nn.Sequential(*[nn.Linear(2048, 2048, bias=False) for _ in range(16)]).cuda()
+    model = nn.Sequential(*[nn.Linear(1024, 1024, bias=False) for _ in range(64)]).cuda()
     start = torch.cuda.memory_allocated()
     for layer in model:
         prune.custom_from_mask(layer, "weight", torch.rand_like(layer.weight) > 0.5)
@@ -682,7 +683,7 @@ def pruned(folder):
     torch.cuda.empty_cache()
     reserved = torch.cuda.memory_reserved()
     for layer in model:
-        layer.weight = nn.Parameter(layer.weight.detach()[:1024].clone())
+        layer.weight = nn.Parameter(layer.weight.detach()[:512].clone())
     smaller = torch.cuda.memory_allocated()
     torch.cuda.empty_cache()
     left = torch.cuda.memory_reserved()
@@ -1054,13 +1055,12 @@ def write_all(folder, only):
     put(header("paper/claims_programs.py all"))
     for name in chosen(ALONE):
         put(apart(name, folder))
-    for name in chosen(TURNS):
-        put(in_turns(name))
-    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for row in pool.map(lambda n: apart(n, folder),
                             chosen([*TRAINING, *QUESTIONS])):
             put(row)
-    pack(folder)
+    for name in chosen(TURNS):
+        put(in_turns(name))
 
 
 def pack(folder):
@@ -1129,38 +1129,44 @@ def rank_main(rank, folder, rendezvous, out):
             fully_shard(part)
         return fully_shard(call)
 
-    runs = {"alone": None, "ddp": ddp, "fsdp": fsdp}
+    def put():
+        with open(out, "w", encoding="utf-8") as file:
+            json.dump(row, file)
+
+    def stage(key, act):
+        try:
+            row[key] = act()
+        except Exception as error:  # pylint: disable=broad-except
+            row[key] = {"error": f"{type(error).__name__}: {str(error)[:200]}"}
+        put()
+        dist.barrier()
+
+    def trained(kind, layers):
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(rank)
+        before, recorded = outside(), rank == 0 and layers == 8
+        if recorded:
+            record()
+        wrap = {"alone": None, "ddp": ddp, "fsdp": fsdp}[kind]
+        job = Job(layers=layers, amp="bf16", device=device, wrap=wrap)
+        steady = torch.cuda.memory_allocated(rank)
+        for _ in range(3):
+            job.step()
+        found = {"outside_before": before, "outside": outside(), "steady": steady,
+                 "parameter_bytes": sum(4 * p.numel() for p in job.model.parameters()),
+                 "used": used(rank), **counters(rank)}
+        if recorded:
+            found["snapshot"] = keep(folder, f"ranks_{kind}")
+        return found
+
     for layers in (1, 8):
-        for name, wrap in runs.items():
-            key = f"{name}_{layers}"
-            try:
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats(rank)
-                before = outside()
-                if folder and rank == 0 and layers == 8:
-                    record()
-                job = Job(layers=layers, amp="bf16", device=device, wrap=wrap)
-                steady = torch.cuda.memory_allocated(rank)
-                for _ in range(3):
-                    job.step()
-                torch.cuda.synchronize()
-                row[key] = {"outside_before": before, "outside": outside(),
-                            "parameter_bytes": sum(4 * p.numel() for p in
-                                                   job.model.parameters()),
-                            "steady": steady, "used": used(rank), **counters(rank)}
-                if folder and rank == 0 and layers == 8:
-                    row[key]["snapshot"] = keep(folder, f"ranks_{name}")
-                del job
-                gc.collect()
-            except Exception as error:  # pylint: disable=broad-except
-                row[key] = {"error": f"{type(error).__name__}: {str(error)[:200]}"}
-            dist.barrier()
-    try:
-        row["sampler"] = sampled(rank, device)
-    except Exception as error:  # pylint: disable=broad-except
-        row["sampler"] = {"error": f"{type(error).__name__}: {str(error)[:200]}"}
-    with open(out, "w", encoding="utf-8") as file:
-        json.dump(row, file)
+        stage(f"alone_{layers}", lambda n=layers: trained("alone", n))
+        stage(f"ddp_{layers}", lambda n=layers: trained("ddp", n))
+    stage("sampler", lambda: sampled(rank, device))
+    for layers in (1, 8):
+        stage(f"fsdp_{layers}", lambda n=layers: trained("fsdp", n))
+    put()
     dist.destroy_process_group()
 
 
@@ -1275,6 +1281,8 @@ def main():
         pair()
     elif what == "two":
         write_two(rest[0])
+    elif what == "pack":
+        pack(rest[0])
     elif what == "all":
         write_all(rest[0], set(rest[1:]))
     else:
