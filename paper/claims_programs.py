@@ -259,7 +259,8 @@ def fix_names(snap):
         lists += [b.get("frames") for b in segment["blocks"]]
     for frame in (f for frames in lists for f in frames or ()):
         name = frame["filename"]
-        frame["filename"] = name.rpartition("-packages/")[2].rpartition("/")[2]
+        _, package, rest = name.rpartition("-packages/")
+        frame["filename"] = rest if package else name.rpartition("/")[2]
     return snap
 
 
@@ -1147,7 +1148,7 @@ def rank_main(rank, folder, rendezvous, out):
         torch.cuda.reset_peak_memory_stats(rank)
         before, recorded = outside(), rank == 0 and layers == 8
         if recorded:
-            record()
+            record(frames=True)
         wrap = {"alone": None, "ddp": ddp, "fsdp": fsdp}[kind]
         job = Job(layers=layers, amp="bf16", device=device, wrap=wrap)
         steady = torch.cuda.memory_allocated(rank)
