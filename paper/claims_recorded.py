@@ -9,6 +9,7 @@ Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 import concurrent.futures
 import datetime
 import glob
+import itertools
 import json
 import os
 import subprocess
@@ -18,7 +19,7 @@ from explain_table import died
 from policy_table import FRAGSIM, HERE, ROOT, SHARED, recordings
 
 OUT = os.path.join(HERE, "data", "claims_recorded.jsonl")
-JITTERS = ["0", "0.3", "0.6"]
+JITTERS = ["0", "0.4", "0.8"]
 
 
 def bundled(name):
@@ -91,16 +92,17 @@ def named(path):
             "groups": [[g["name"], g["held_bytes"]] for g in found["groups"]]}
 
 
-def generated(jitter):
-    """The same training program with batches of varying length; the seed is 7."""
+def generated(case):
+    """One training program; its batches are up to so much shorter than the longest."""
+    jitter, seed = case
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "made.h5")
-        subprocess.run([FRAGSIM, "gen", f"training:jitter={jitter}", "--seed", "7",
+        subprocess.run([FRAGSIM, "gen", f"training:jitter={jitter}", "--seed", str(seed),
                         "-o", path], check=True, capture_output=True)
         found, = answer("replay", path)["results"]
     return {"name": "gen", "trace": f"training:jitter={jitter}", "jitter": jitter,
-            **{k: found[k] for k in ("peak_allocated_bytes", "peak_reserved_bytes",
-                                     "overhead")}}
+            "seed": seed, **{k: found[k] for k in ("peak_allocated_bytes",
+                                                   "peak_reserved_bytes", "overhead")}}
 
 
 def counted():
@@ -128,7 +130,7 @@ def rows():
         yield from pool.map(explained, dead)
         yield from pool.map(lambda p: polled(p[0], p[1]["cap"]), dead)
         yield from pool.map(lambda p: polled(p, None), recordings())
-        yield from pool.map(generated, JITTERS)
+        yield from pool.map(generated, itertools.product(JITTERS, range(1, 8)))
     yield ranked("multi_dp.pickle.xz")
     for kind in ("ddp", "fsdp"):
         yield ranked(*[f"multi_{kind}_rank{r}.pickle.xz" for r in (0, 1)])
