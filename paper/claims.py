@@ -34,7 +34,9 @@ of PyTorch; it is no statement about all programs. *Partly* means that a part of
 holds, or that it holds for some programs only. "Relative" compares the same program with
 and without the remedy; +10 % is more. Times are medians of steps that ran in turns, in
 their own processes; they are side facts. `RECORDING` is a recording of `data`; where
-several are needed, each is passed in turn. `claims_programs.py` needs a GPU.
+several are needed, each is passed in turn. `claims_programs.py` needs a GPU; it also
+wrote a snapshot of most programs, and the replay of **{exact}** of them is exact
+(`fragsim validate`). fp32 is PyTorch's default, matrix products without TF32.
 
 {heads}
 
@@ -62,12 +64,14 @@ def measure(data):
     return rows
 
 
-def counts(rows):
-    """Rows for the text of the paper: how many claims have which verdict, and the
-    verdicts of the ten."""
+def counts(data, rows):
+    """Rows for the text of the paper: how many claims have which verdict, the verdicts
+    of the ten, and the snapshots whose replay is exact."""
     found = {r["id"]: r["verdict"] for r in rows}
     kinds = collections.Counter(found.values())
-    numbers = {"Total": len(found), "Measured": len(found) - kinds[NOT],
+    exact = [r for r in data.recorded if r["name"] == "validate"]
+    numbers = {"SnapshotsExact": " of ".join(str(exact[0][k]) for k in ("exact", "of"))
+               if exact else "none", "Total": len(found), "Measured": len(found) - kinds[NOT],
                "True": kinds["true"], "Partly": kinds["partly"], "Wrong": kinds["wrong"],
                **{f"Verdict{name}": found[i] for i, name in TEN.items()},
                **{f"Text{name}": CLAIMS[i][0] for i, name in TEN.items()}}
@@ -127,6 +131,7 @@ def command_text(rows):
 
 def page(head, rows):
     found = collections.OrderedDict()
+    summary = {r["macro"]: r["text"] for r in rows if r["id"] == SUMMARY}
     for row in (r for r in rows if r["id"] != SUMMARY):
         found.setdefault(row["id"], []).append(row)
     verdicts = collections.Counter(f[0]["verdict"] for f in found.values())
@@ -134,6 +139,7 @@ def page(head, rows):
     words = ", ".join(f"{verdicts[w]} {w}" for w in ("true", "partly", "wrong"))
     lines = [TOP.format(
         total=len(found), measured=len(found) - len(not_measured), words=words,
+        exact=summary["ClaimSnapshotsExact"],
         rest="; ".join(f"{i} ({r})" for i, r in not_measured.items()) or "none",
         heads="\n".join(f"- {line}" for line in head),
         ten="\n".join(f"| {i}: {cell(found[i][0]['claim'])} | **{found[i][0]['verdict']}** | "
@@ -165,7 +171,7 @@ def main():
     rows = measure(data)
     path = os.path.join(folder, "data", "claims.csv")
     write_csv(path, "".join(f"# {line}\n" for line in heads(data)), COLUMNS,
-              rows + counts(rows))
+              rows + counts(data, rows))
     with open(path, encoding="utf-8") as file:
         head = [line[1:].strip() for line in file if line.startswith("#")]
     _, rows = read_csv(path)

@@ -259,8 +259,8 @@ def fix_names(snap):
         lists += [b.get("frames") for b in segment["blocks"]]
     for frame in (f for frames in lists for f in frames or ()):
         name = frame["filename"]
-        _, package, rest = name.rpartition("-packages/")
-        frame["filename"] = rest if package else name.rpartition("/")[2]
+        _, torch_, rest = name.rpartition("/torch/")
+        frame["filename"] = "torch/" + rest if torch_ else name.rpartition("/")[2]
     return snap
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""claims_recorded.py: what fragsim says about the recordings, as far as the claims
+"""claims_recorded.py [SNAPSHOTS]: what fragsim says about the recordings, as far as the claims
 need it. Writes data/claims_recorded.jsonl: the first line is the header, each further
 line the digest of one answer, with its command. claims.py makes the page from it.
 
-Recordings outside of this tree are those of ../shared/recorded.
+Recordings outside of this tree are those of ../shared/recorded; SNAPSHOTS is the folder
+of those that claims_programs.py wrote. Without it, the lines about them stay.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import concurrent.futures
@@ -12,7 +13,9 @@ import glob
 import itertools
 import json
 import os
+import re
 import subprocess
+import sys
 import tempfile
 
 from explain_table import died
@@ -122,6 +125,27 @@ def counted():
                    "peak_reserved_bytes": one["reserved_bytes.all.peak"]}
 
 
+def written(folder):
+    """The snapshots of claims_programs.py: does the replay agree, and what do the
+    buckets of DDP hold at the peak?"""
+    paths = sorted(glob.glob(os.path.join(folder, "*.pickle.xz")))
+    found = subprocess.run([FRAGSIM, "validate", "-q", *paths], check=False,
+                           capture_output=True, text=True).stdout
+    yield {"name": "validate", "trace": "claims_snapshots.tar", "of": len(paths),
+           "exact": len(re.findall(r"^\S+, device \d+: exact$", found, re.M))}
+    row = named(os.path.join(folder, "ranks_ddp.pickle.xz"))
+    groups = [g for g in row["groups"] if "distributed.py" in g[0]]
+    yield {**row, "trace": "ranks_ddp.pickle.xz", "groups": groups}
+
+
+def kept():
+    """The lines of the file that is there, about those snapshots."""
+    with open(OUT, encoding="utf-8") as file:
+        found = [json.loads(line) for line in file]
+    yield from (r for r in found
+                if r["name"] == "validate" or r.get("trace") == "ranks_ddp.pickle.xz")
+
+
 def rows():
     dead = list(died(os.path.join(SHARED, "recorded/dev"))) + \
         list(died(os.path.join(SHARED, "recorded/causes")))
@@ -138,6 +162,7 @@ def rows():
         yield leaking(bundled("leak_frames.pickle.xz"), capacity)
     yield named(bundled("leak_frames.pickle.xz"))
     yield from counted()
+    yield from written(sys.argv[1]) if len(sys.argv) > 1 else kept()
 
 
 def main():
