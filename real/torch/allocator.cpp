@@ -1001,8 +1001,11 @@ void Allocator::setMemoryFraction(double fraction, DeviceIndex device) {
 }
 
 // A fraction may be in the environment (per_process_memory_fraction). PyTorch's
-// own allocator has read it.
+// own allocator has read it. With the backend cudaMallocAsync, the question
+// would open each device.
 void Allocator::learn_fractions(int count) {
+  if (below_->name() != "native")
+    return;
   for (int i = 0; i < count; i++) {
     auto device = static_cast<DeviceIndex>(i);
     double fraction = below_->getMemoryFraction(device);

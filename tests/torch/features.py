@@ -207,6 +207,19 @@ class Requests(Case):
                      "per_process_memory_fraction:0.25"))
         self.assertEqual(done.stdout, "0.25\nTrue\n", done.stderr[-500:])
 
+    @policy_only
+    def test_start_with_cuda_malloc_async(self):
+        """The start of PyTorch opens no device, which that backend would need to
+        report its limit. The stand-in refuses to open one for it."""
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys, torch, fragsim_torch\n"
+             "fragsim_torch.use(sys.argv[1]); torch.cuda.init()\n"
+             "print(torch.cuda.get_allocator_backend())", POLICY], text=True,
+            capture_output=True, check=False,
+            env=dict(os.environ,
+                     PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync"))
+        self.assertEqual(done.stdout, "fragsim\n", done.stderr[-500:])
+
     def test_caching_allocator_alloc(self):
         ptr = torch.cuda.caching_allocator_alloc(3 * MIB)
         self.assertEqual(torch.cuda.memory_allocated(), 3 * MIB)
