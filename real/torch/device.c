@@ -152,6 +152,12 @@ static void return_event(struct device *d, cu_event event)
         d->cu->cuEventDestroy_v2(event);
 }
 
+static void destroy_events(struct device *d)
+{
+    while (d->spare_count && enter(d))
+        d->cu->cuEventDestroy_v2(d->spare[--d->spare_count]);
+}
+
 static void drop_late(struct device *d, struct late *l)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -388,6 +394,7 @@ static enum frag_err trim(struct device *d, struct frag_error *e)
     if (err == FRAG_OK)
         err = frag_serve_trim(d->serve, e);
     forget_completed(d);
+    destroy_events(d);
     return err;
 }
 
