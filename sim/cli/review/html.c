@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/bytes/source.h"
 #include "traces/printable.h"
 
 /* Dark and light colours and one accent. In print each trace begins a page. */
@@ -282,6 +283,22 @@ static char *read_text(const char *path)
         fclose(to);
     fclose(in);
     return text;
+}
+
+enum frag_err html_file(FILE *out, const char *path, struct frag_error *e)
+{
+    struct frag_source *file;
+    const unsigned char *bytes;
+    enum frag_err err;
+    size_t n;
+
+    FRAG_TRY(frag_source_open(path, &file, e));
+    while ((n = frag_source_peek(file, 1, &bytes, &err, e)) > 0) {
+        fwrite(bytes, 1, n, out);
+        frag_source_skip(file, n);
+    }
+    frag_source_close(file);
+    return err;
 }
 
 enum frag_err html_svg(FILE *out, const char *path, unsigned number,

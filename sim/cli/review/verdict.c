@@ -206,9 +206,11 @@ static const char *const baselines[] = {
 void page_verdict(struct page *p)
 {
     const struct review *r = p->review;
+    const char *heading = r->preface ? "h2 class=\"page\"" : "h1";
     FILE *out = p->out;
 
-    fputs("<h1>Which allocator policy fits?</h1>\n<p class=\"soft\">", out);
+    fprintf(out, "<%s>Which allocator policy fits?</%.2s>\n<p class=\"soft\">",
+            heading, heading);
     put_plural(out, r->ranking.count, "policy", "policies");
     fputs(" on ", out);
     put_plural(out, r->ranking.subject_count, "recorded trace",

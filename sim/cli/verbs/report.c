@@ -6,7 +6,7 @@
 
 struct values {
     struct common common;
-    const char *out, *baseline;
+    const char *out, *baseline, *preface, *appendix;
     double slowdown;
     bool force;
 };
@@ -25,6 +25,8 @@ static enum frag_err report(const struct call *call, const struct values *v,
                        .files = &files,
                        .command = call->command,
                        .baseline_name = v->baseline,
+                       .preface = v->preface,
+                       .appendix = v->appendix,
                        .slowdown = v->slowdown,
                        .progress = progress};
     enum frag_err err;
@@ -76,6 +78,14 @@ static const struct option_row options[] = {
      "upper bound on the time that the driver calls of a recommended policy "
      "add, relative to the recorded time: 0.01 is 1 % (default: 0.01)",
      OPTION_RATIO, AT(slowdown), NULL},
+    {"preface", 0, "FILE",
+     "file of HTML that stands before the review, as it is, for example a "
+     "question and its answer",
+     OPTION_TEXT, AT(preface), NULL},
+    {"appendix", 0, "FILE",
+     "file of HTML that stands after the review, as it is, for example a "
+     "method and its limits",
+     OPTION_TEXT, AT(appendix), NULL},
     {0},
 };
 /* clang-format on */
@@ -96,7 +106,8 @@ const struct verb verb_report = {
         "ends with the provenance of the results and the commands that make "
         "the page again.\n\n"
         "The page is one file that contains its figures and refers to nothing "
-        "on the network. gnuplot draws the figures.",
+        "on the network, unless its preface or its appendix does. gnuplot "
+        "draws the figures.",
     .example = "fragsim report results.h5 -o review.html",
     .options = options,
     .size = sizeof(struct values),
