@@ -17,6 +17,7 @@ import sys
 import dead_table
 import in_production_page
 import inside_page
+import related_table
 from data_header import read_csv
 from lockstep import median_interval
 from policy_table import PARAMS
@@ -669,6 +670,17 @@ def claims(n):
             n.put(key, value)
 
 
+def related(n):
+    """The numbers of the section on related work, ours and published ones."""
+    rows = n.table("related.csv")
+    for r in rows:
+        if r["macro"]:
+            n.put(r["macro"], r["text"])
+    for key, text in [*related_table.of_instances(
+            [r for r in rows if r["instance"]]), *related_table.of_recordings()]:
+        n.says(f"{key} is {text}", n.held[key][0] == str(text))
+
+
 # ---- inside ----
 
 def pressure(n, low):
@@ -922,6 +934,7 @@ def compute(folder):
     ahead(n)
     story(n)
     claims(n)
+    related(n)
     pressure(n, low)
     long_rows = inside(n)
     production(n, n.lines("in_production.jsonl"), long_rows)
