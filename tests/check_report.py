@@ -329,7 +329,7 @@ def check_slowdown(folder, files, rows):
 def check_own_words(folder, files):
     """The preface stands first and the appendix last, both as they are; the
     page has one heading of the first rank in either case. A file that cannot
-    be read is named, and no page is left."""
+    be read, or that ends too early, is named, and no page is left."""
     own = {"preface.html": "<h1>Switch?</h1>\n<p>Yes &amp; no</p>\n",
            "appendix.html": "<h2>Limits</h2>\n" + "<p>a limit</p>\n" * 9000}
     for name, text in own.items():
@@ -354,7 +354,12 @@ def check_own_words(folder, files):
         words = run(*arguments, option, "none.html", code=4, cwd=folder)
         assert "none.html: cannot open it" in words, words
         assert not os.path.exists(os.path.join(folder, "own.html"))
-    for name in own:
+    with open(os.path.join(BUNDLED, "leak.pickle.xz"), "rb") as whole, \
+            open(os.path.join(folder, "half.xz"), "wb") as half:
+        half.write(whole.read(9000))
+    words = run(*arguments, "--preface", "half.xz", code=3, cwd=folder)
+    assert "half.xz" in words, words
+    for name in [*own, "half.xz"]:
         os.unlink(os.path.join(folder, name))
 
 
