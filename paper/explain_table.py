@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""explain_table.py FRAGSIM RECORDED: explains every recording of RECORDED/dev
-and RECORDED/causes that ran out of memory, and prints a Markdown table.
+"""explain_table.py: explains every recording of ../shared/recorded/dev and causes
+that ran out of memory.
 
 For each recording the table states the cause, its evidence, and the smallest
 change that the replay confirmed. Two checks come with it: the failure must be
 reproduced by the replay, and live and cached bytes must be those that the
 message of PyTorch's own error states ("of the allocated memory ... is allocated
-by PyTorch, and ... is reserved by PyTorch but unallocated").
+by PyTorch, and ... is reserved by PyTorch but unallocated"). The page ends with
+what PyTorch's own allocator said on a GPU (data/explain_real.csv).
+
+Writes explain.md beside this file.
+Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import glob
 import json
@@ -16,12 +20,12 @@ import subprocess
 import sys
 
 from data_header import read_csv
+from policy_table import FRAGSIM, HERE, SHARED
 
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 MESSAGE = re.compile(r"allocated memory ([\d.]+) (\w+) is allocated by PyTorch"
                      r".*? and ([\d.]+) (\w+) is reserved by PyTorch but")
-REAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data",
-                    "explain_real.csv")
+REAL = os.path.join(HERE, "data", "explain_real.csv")
 
 
 def died(folder):
@@ -80,7 +84,7 @@ HEAD = ["recording", "request", "limit", "live", "cached", "largest own hole",
         "settings that serve it", "capacity that serves it"]
 
 
-def print_confirmed():
+def put_confirmed(out):
     """What PyTorch's own allocator said (explain_confirm.py)."""
     if not os.path.exists(REAL):
         return
@@ -89,38 +93,45 @@ def print_confirmed():
     print(f"\nPyTorch's own allocator on an H100, with the requests up to the "
           f"failed one: {len(equal)} of {len(rows)} answers are the same, on "
           f"{len({r['recording'] for r in rows})} recordings (the failure "
-          "itself, and every setting and limit that was tried).")
+          "itself, and every setting and limit that was tried).", file=out)
     for r in rows:
         if r not in equal:
             print(f"It does not serve the request of {r['recording']} with "
-                  f"{r['change']}.")
+                  f"{r['change']}.", file=out)
 
 
-def main():
-    fragsim, recorded = sys.argv[1:3]
-    rows = []
-    causes = {}
-    for folder in ("dev", "causes"):
-        for snapshot, facts in died(os.path.join(recorded, folder)):
-            name = os.path.basename(snapshot)[:-len(".pickle.xz")]
-            answer = explain(fragsim, snapshot)
-            rows.append(row(name, answer, facts))
-            if "cause" in facts:
-                causes[name] = (facts["cause"], answer["cause"])
+def put_page(rows, causes, out):
     print(f"# Why {len(rows)} recordings ran out of memory\n\n"
           "Made by `paper/explain_table.py` with `fragsim explain`. Each change "
           "was replayed\nup to the failed request, by the simulated allocator "
-          "at the limit of the recording.\n")
+          "at the limit of the recording.\n", file=out)
     for cells in (HEAD, ["---"] * len(HEAD), *rows):
-        print("| " + " | ".join(cells) + " |")
+        print("| " + " | ".join(cells) + " |", file=out)
     print(f"\nReproduced: {sum(r[6] == 'yes' for r in rows)} of {len(rows)}. "
           "Live and cached bytes as in PyTorch's message: "
           f"{sum(r[7] == 'yes' for r in rows)} of {len(rows)}. "
           "A change that serves the request was found for "
-          f"{sum(r[9] != 'none' for r in rows)} of {len(rows)}.")
+          f"{sum(r[9] != 'none' for r in rows)} of {len(rows)}.", file=out)
     for name, (want, got) in causes.items():
-        print(f"\nKnown cause of {name}: {want}; explained as {got}.")
-    print_confirmed()
+        print(f"\nKnown cause of {name}: {want}; explained as {got}.", file=out)
+    put_confirmed(out)
+
+
+def main():
+    rows = []
+    causes = {}
+    for folder in ("dev", "causes"):
+        for snapshot, facts in died(os.path.join(SHARED, "recorded", folder)):
+            name = os.path.basename(snapshot)[:-len(".pickle.xz")]
+            answer = explain(FRAGSIM, snapshot)
+            rows.append(row(name, answer, facts))
+            if "cause" in facts:
+                causes[name] = (facts["cause"], answer["cause"])
+    if not rows:
+        print("explain_table: the recordings are absent; skipped")
+        return 77
+    with open(os.path.join(HERE, "explain.md"), "w", encoding="utf-8") as out:
+        put_page(rows, causes, out)
     return 0
 
 

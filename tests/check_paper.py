@@ -6,7 +6,8 @@ Without LaTeX: every number that the text uses is made by paper/macros.py, and e
 number that is made is used; no digit stands in the text, apart from names in \\p{...}
 that occur in the data or in the tool, a short list of names, \\theirs{...} (a figure
 that a cited work states), and files whose first line names the script of paper/ that
-makes them; every data file says how it was made; the generated files hold no absolute path; macros.py refuses a missing
+makes them; every data file says how it was made; make_all.sh runs every
+script that makes a table; the generated files hold no absolute path; macros.py refuses a missing
 column and a contradicted sentence. With LaTeX: the target `paper` builds, no line is
 too wide, no reference is undefined, all fonts are embedded, and the paper has 10 to 14
 pages as soon as all its parts are there.
@@ -161,6 +162,20 @@ def check_headers():
               f"data/{name} holds a path of a machine")
 
 
+def check_make_all():
+    """make_all.sh runs every script that makes a table, and each script that it names
+    exists."""
+    text = read(os.path.join(PAPER, "make_all.sh"))
+    named = set(re.findall(r"\| python3 (\w+\.py)", text))
+    tables = {os.path.basename(path) for path in
+              glob.glob(os.path.join(PAPER, "*_table.py"))}
+    for script in sorted(tables - named):
+        check(False, f"make_all.sh does not run {script}")
+    for script in sorted(named):
+        check(os.path.exists(os.path.join(PAPER, script)),
+              f"make_all.sh runs {script}, which does not exist")
+
+
 def check_refusals(folder):
     """macros.py must refuse damaged data."""
     copy = os.path.join(folder, "copy")
@@ -230,6 +245,7 @@ def main():
         check_macros(made)
         check_digits()
         check_headers()
+        check_make_all()
         check_refusals(folder)
     check_pdf()
     for fault in faults:
