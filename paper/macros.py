@@ -18,6 +18,7 @@ import dead_table
 import in_production_page
 import inside_page
 import related_table
+import tune_table
 from data_header import read_csv
 from lockstep import median_interval
 from policy_table import PARAMS
@@ -561,6 +562,7 @@ def tune(n):
     equal = sum(r["predicted"] == r["real"] for r in real)
     n.put("real.of", len(real))
     n.put("real.equal", equal)
+    n.of("real.now", *tune_table.confirmed(rows, real))
     return equal, len(real)
 
 
