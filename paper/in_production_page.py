@@ -22,16 +22,14 @@ GIB = 1 << 30
 TEXT = """# Policies of fragsim under programs as people run them
 
 PyTorch {about}; made by `paper/in_production.py` from `data/in_production.jsonl`
-(command: `{command}`).
+(commands: {commands}; PyTorch's own tests: `tests/torch/upstream.py rows`).
 
 ## Small programs
 
 Each row is one program of `in_production_programs.py` in a process of its own.
 `PyTorch` is PyTorch's own allocator; the others are policies of fragsim, through the
 class over PyTorch's whole interface, or through the pluggable allocator where the row
-says so. These programs, the threads and PyTorch's own tests ran in a second run on the
-same day: in the first one, the machine's first compiler linked the class so that every
-refused request ended the program (`fragsim_torch.build` tests the class since).
+says so.
 
 {lines}
 
@@ -53,13 +51,14 @@ with `mesh=no`, since it never meshes under a running program):
 All processes run on one GPU at once and advance in turns of one step
 (`lockstep.py`; inside_torch.md says how the times are compared). The capacity of the
 last two rows of a workload is a multiple of the bytes that PyTorch's default
-allocated at most in the same steps ({peaks}). The library of this run asked the kernel
-for the number of the process three times for each block, which it no longer does: on a
-machine without a GPU, a request and its free under `remap` now take 0.8 us less.
+allocated at most in the same steps ({peaks}). A row with dashes ended in a request
+that was refused, after the steps that its times come from ("What failed").
 
 {times}
 
 {resolution}
+
+Driver calls are rare: steps with any call, of all steps: {busy}.
 
 ## Training on two GPUs
 
@@ -75,9 +74,10 @@ loss and gradients of a step with one order of sums, over both ranks.
 
 ## PyTorch's own tests
 
-The memory tests of PyTorch's test file (release 2.4) under PyTorch 2.11. A test that
-failed ran once more alone. A test that fails with PyTorch's own allocator too says
-nothing about the policy.
+The memory tests of PyTorch's test file test/test_cuda.py, of its main branch after
+2.11, under PyTorch 2.11, which lacks some functions that they call. A test that failed
+ran once more alone. A test that fails with PyTorch's own allocator too says nothing
+about the policy.
 
 {upstream}
 {failed}"""
@@ -232,6 +232,19 @@ def upstream(rows):
                     or ("" if side == "PyTorch" else "none")])
 
 
+def busy_steps(rows):
+    """Of each program and side in turns: the steps that called the driver."""
+    steps = {}
+    for r in of(rows, "round"):
+        if r["round"] >= WARM:
+            for side, a in r["sides"].items():
+                steps.setdefault((r["workload"], side), []).append(
+                    a.get("calls", 0) > 0)
+    return ", ".join(f"`{workload}` {side} {sum(found)} of {len(found)}"
+                     for (workload, side), found in sorted(steps.items())
+                     if side != "again")
+
+
 def page(rows):
     about = of(rows, "about")[0]
     looks = max((r["looks"] for r in of(rows, "statistics")), default=0)
@@ -241,8 +254,10 @@ def page(rows):
     return TEXT.format(
         about=f"{about['torch']} ({about.get('devices', 1)} devices), driver "
         f"{about['driver']}, {about['cores']} cores, {dates}",
-        command=next(r["command"] for r in of(rows, "about")
-                     if "command" in r),
+        commands=", ".join(dict.fromkeys(
+            f"`{r['command']}`" for r in of(rows, "about")
+            if "in_production.py" in r.get("command", ""))),
+        busy=busy_steps(rows),
         lines="\n".join(lines(rows)), wrong=wrong(rows), looks=looks,
         compared="\n".join(compared(rows)), replays="\n".join(replays(rows)),
         peaks=peaks, times="\n".join(times(rows)),
