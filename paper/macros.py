@@ -759,9 +759,10 @@ def production(n, rows, long_rows):
                 verdicts[inside_page.verdict(found[1])] += 1
         count += len(inside_page.pairs_of(
             inside_page.rounds_of(rows, workload), "again"))
-    for side in ("default", "again", *OURS):
+    for side in ("default", "again", "full", "full110"):
         n.says(f"{side} ran in each program",
                len(over.get(side, [])) == len(over["default"]))
+    refused(n, rows, over)
     n.put("prod.workloads", len(over["default"]))
     n.put("prod.rounds", whole(count))
     for side in ("default", "full", "full102"):
@@ -784,6 +785,19 @@ def production(n, rows, long_rows):
          row + 0.7 * order.index(w)]
         for row, (w, label, (m, e), o) in enumerate(blocks)])
     programs(n, rows)
+
+
+def refused(n, rows, over):
+    """The one program in which a request was refused at the least capacity."""
+    found = [r for r in rows if r["kind"] == "failed" and r["what"] == "turns"]
+    n.says("one request was refused, at the least capacity", len(found) == 1 and
+           found[0]["side"] == "full102" and "OutOfMemory" in found[0]["words"])
+    [r] = found
+    rounds = inside_page.rounds_of(rows, r["workload"])
+    n.put("prod.full102.ran", len(over["full102"]))
+    n.put("prod.refused", r["workload"].replace("_", r"\_"))
+    n.put("prod.refused.steps", sum("full102" in a for a in rounds))
+    n.put("prod.refused.of", len(rounds))
 
 
 def ranks(n, rows):
