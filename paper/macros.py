@@ -795,7 +795,7 @@ def refused(n, rows, over):
     [r] = found
     rounds = inside_page.rounds_of(rows, r["workload"])
     n.put("prod.full102.ran", len(over["full102"]))
-    n.put("prod.refused", r["workload"].replace("_", r"\_"))
+    n.put("prod.refused", r"\p{" + r["workload"] + "}")
     n.put("prod.refused.steps", sum("full102" in a for a in rounds))
     n.put("prod.refused.of", len(rounds))
 

@@ -27,7 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAPER = os.path.join(ROOT, "paper")
 DATA = os.path.join(PAPER, "data")
 BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
-NEEDED = ("latexmk", "pdflatex", "pdffonts", "pdfinfo", "gnuplot")
+NEEDED = ("latexmk", "pdflatex", "pdffonts", "pdfinfo", "pdftotext", "gnuplot")
 # Parts that other scripts make; without them the paper is shorter.
 PARTS = ("claims.tex", "related.tex", "references.bib")
 PAGES = range(10, 15)
@@ -223,6 +223,10 @@ def check_pdf():
         for found in re.findall(pattern, log):
             check(False, f"fragsim.log: {found}")
     pdf = os.path.join(out, "fragsim.pdf")
+    words = subprocess.run(["pdftotext", pdf, "-"], check=True, text=True,
+                           capture_output=True).stdout
+    for macro in sorted(set(re.findall(r"\\[A-Za-z]+", words))):
+        check(False, f"{macro} is printed as it is written")
     fonts = subprocess.run(["pdffonts", pdf], check=True, text=True,
                            capture_output=True).stdout.splitlines()[2:]
     check(len(fonts) >= 5, f"{len(fonts)} fonts")
