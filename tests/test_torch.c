@@ -385,11 +385,35 @@ static void a_reservation_ends_where_it_ends(void **state)
 
         assert_int_equal(heap.policy->alloc(&heap, &req, &b),
                          i ? FRAG_OK : FRAG_OOM);
+        /* A request that no reservation can hold makes none. */
+        assert_int_equal(frag_arena_reserved_va(arena), i ? 100 * FRAG_MIB : 0);
     }
     heap.policy->free(&heap, &b);
     frag_heap_close(&heap);
     assert_int_equal(frag_arena_used(arena), 0);
     frag_arena_close(arena);
+}
+
+/* The limit may change; a request beyond it makes no call of the device. */
+static void the_limit_of_the_program_holds(void **state)
+{
+    const struct frag_request req = {.size = 30 * FRAG_MIB};
+    const char *const modes[] = {"", "expandable_segments:True"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct frag_block b;
+        struct rig r;
+
+        rig_open(&r, modes[i], 0);
+        r.arena->limit = 30 * FRAG_MIB - 1;
+        assert_int_equal(r.heap.policy->alloc(&r.heap, &req, &b), FRAG_OOM);
+        assert_int_equal(frag_arena_reserved_va(r.arena), 0);
+        r.arena->limit++;
+        assert_int_equal(r.heap.policy->alloc(&r.heap, &req, &b), FRAG_OK);
+        r.heap.policy->free(&r.heap, &b);
+        rig_close(&r);
+    }
 }
 
 static void a_block_of_the_split_size_is_oversize(void **state)
@@ -650,6 +674,7 @@ int main(void)
         cmocka_unit_test(pending_blocks_stay_active_and_requested),
         cmocka_unit_test(expandable_memory_moves_no_segment_counters),
         cmocka_unit_test(a_reservation_ends_where_it_ends),
+        cmocka_unit_test(the_limit_of_the_program_holds),
         cmocka_unit_test(a_block_of_the_split_size_is_oversize),
         cmocka_unit_test(a_retry_is_counted_whether_it_helps_or_not),
         cmocka_unit_test(inactive_blocks_keep_a_stale_request),

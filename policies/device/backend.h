@@ -91,6 +91,10 @@ struct frag_backend {
     frag_size capacity;    /* bytes that can be allocated in all, or
                               FRAG_UNLIMITED; a policy reads it through
                               frag_backend_capacity */
+    frag_size limit;       /* bytes that the program allows itself, of the
+                              capacity (set_per_process_memory_fraction of
+                              PyTorch); 0: no limit. It may change between two
+                              calls of the policy */
     frag_size total;       /* bytes of the device as the device reports them
                               (cudaDeviceProp.totalGlobalMem); a policy reads
                               it through frag_backend_total */

@@ -221,8 +221,19 @@ static bool uses_pages(const struct torch *t, const struct torch_space *space)
            !torch_has_earlier(t->conf.version, TORCH_POOL_SEGMENTS);
 }
 
+/* Whether a segment of that size would exceed the limit of the settings or that
+ * of the program. */
+static bool exceeds_limit(const struct torch *t, const struct frag_backend *mem,
+                          frag_size segment)
+{
+    const frag_size sum = t->reserved + segment;
+
+    return (t->limit != FRAG_UNLIMITED && sum > t->limit) ||
+           (mem->limit && sum > mem->limit);
+}
+
 /* alloc_block. The limit test uses the ordinary segment's size, in expandable
- * mode too. */
+ * mode too. It comes before all calls of the device. */
 static enum frag_err new_memory(struct frag_heap *heap,
                                 struct torch_space *space, frag_size size,
                                 struct torch_block **out)
@@ -232,7 +243,7 @@ static enum frag_err new_memory(struct frag_heap *heap,
     struct torch_block *b;
     frag_addr addr;
 
-    if (t->limit != FRAG_UNLIMITED && t->reserved + segment > t->limit)
+    if (exceeds_limit(t, heap->mem, segment))
         return FRAG_OOM;
     if (t->conf.expandable_segments && uses_pages(t, space))
         return torch_expand(heap, space, size, out);

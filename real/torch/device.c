@@ -428,9 +428,10 @@ struct frag_backend *device_gpu(const struct device *d)
     return d->gpu;
 }
 
-void device_limit(struct device *d, frag_size bytes)
+void device_limit(struct device *d, frag_size capacity, frag_size limit)
 {
-    d->arena->capacity = bytes;
+    d->arena->capacity = limit && limit < capacity ? limit : capacity;
+    frag_serve_limit(d->serve, limit);
 }
 
 /* ---- open, close and numbers ---- */

@@ -158,11 +158,7 @@ static enum frag_err own(struct frag_error *e)
 
 static void apply_limit(int ordinal)
 {
-    const frag_size limit = limits[ordinal];
-
-    device_limit(devices[ordinal], limit && limit < settings.capacity
-                                       ? limit
-                                       : settings.capacity);
+    device_limit(devices[ordinal], settings.capacity, limits[ordinal]);
 }
 
 static enum frag_err device_at(int ordinal, struct device **out,

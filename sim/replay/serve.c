@@ -296,6 +296,11 @@ bool frag_serve_has_aliases(const struct frag_serve *s)
     return s->run.meter.has_aliases;
 }
 
+void frag_serve_limit(struct frag_serve *s, frag_size limit)
+{
+    s->run.meter.base.limit = limit;
+}
+
 enum frag_err frag_serve_trim(struct frag_serve *s, struct frag_error *e)
 {
     return step_row(s, (struct serve_row){.op = FRAG_EMPTY_CACHE}, e);

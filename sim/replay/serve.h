@@ -84,6 +84,9 @@ bool frag_serve_has_pending(const struct frag_serve *s);
  * the other. */
 bool frag_serve_has_aliases(const struct frag_serve *s);
 
+/* Sets the limit that the policy reads (frag_backend.limit). */
+void frag_serve_limit(struct frag_serve *s, frag_size limit);
+
 /* Returns cached memory to the device, as empty_cache of PyTorch. */
 enum frag_err frag_serve_trim(struct frag_serve *s,
                               struct frag_error *e) FRAG_MUST_CHECK;

@@ -2,7 +2,8 @@
 usage: calls.py native|POLICY; needs the stand-in.
 
 `one` is a step on one stream; in `several`, another stream uses a part of the
-blocks of a step too.
+blocks of a step too. In `refused`, requests exceed the limit of the program, and
+some of them the device.
 """
 import ctypes
 import json
@@ -12,7 +13,8 @@ import sys
 import torch
 
 NAMES = ["cuMemAlloc_v2", "cuMemFree_v2", "cuMemCreate", "cuMemRelease",
-         "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuCtxPushCurrent_v2",
+         "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemAddressReserve",
+         "cuMemAddressFree", "cuCtxPushCurrent_v2",
          "cuCtxSynchronize", "cuEventCreate", "cuEventRecord", "cuEventQuery",
          "cuStreamWaitEvent"]
 fake = ctypes.CDLL("libcuda.so.1")
@@ -30,12 +32,21 @@ def step(shared):
             live.pop(r.randrange(len(live)))
 
 
-def calls(shared):
+def refused():
+    for size in (1 << 42, torch.cuda.mem_get_info()[1] - (1 << 29)):
+        try:
+            torch.empty(size, dtype=torch.uint8, device="cuda")
+            raise ValueError(f"{size} bytes were served")
+        except torch.OutOfMemoryError:
+            pass
+
+
+def calls(act, *args):
     for _ in range(10):
-        step(shared)
+        act(*args)
     before = [fake.fake_cuda_calls(name.encode()) for name in NAMES]
     for _ in range(10):
-        step(shared)
+        act(*args)
     return {name: fake.fake_cuda_calls(name.encode()) - count
             for name, count in zip(NAMES, before)}
 
@@ -44,4 +55,7 @@ if sys.argv[1] != "native":
     import fragsim_torch
     assert fragsim_torch.use(sys.argv[1]) == "class"
 other = torch.cuda.Stream()
-print(json.dumps({"one": calls(False), "several": calls(True)}))
+found = {"one": calls(step, False), "several": calls(step, True)}
+torch.cuda.set_per_process_memory_fraction(0.5)
+found["refused"] = calls(refused)
+print(json.dumps(found))
