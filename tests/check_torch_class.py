@@ -30,7 +30,7 @@ BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
 FAKE = os.path.join(BUILD, "tests", "fake_cuda")
 PYTHON = os.environ.get("FRAG_TORCH_PYTHON", sys.executable)
 POLICIES = ["torch", "best_fit", "remap", "torch:expandable_segments:True"]
-FAULTS = ["remap", "torch", "remap:pack=full", "torch:expandable_segments:True"]
+FAULTS = ["remap", "torch", "torch:expandable_segments:True", "remap:pack=full"]
 # Both sides of a tensor in mapped memory: maps of equal sizes, which PyTorch's
 # own allocator accepts, and of several sizes
 MAPPED = [("remap", "native"), ("torch:expandable_segments:True", "remap"),
@@ -197,7 +197,7 @@ def ipc(folder):
 def faults(folder):
     calls = os.path.join(folder, "calls")
     every = os.environ.get("FRAG_TORCH_FAULTS")
-    for policy in FAULTS if every else FAULTS[:2]:
+    for policy in FAULTS if every else FAULTS[:3]:
         done = run(folder, "faults.py", policy, FAKE_CUDA_CALLS=calls)
         if done.returncode or done.stdout.strip() != "1":
             fail(f"faults.py {policy}: {done.stdout}{done.stderr[-500:]}")

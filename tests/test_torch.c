@@ -416,6 +416,69 @@ static void the_limit_of_the_program_holds(void **state)
     }
 }
 
+static const struct frag_backend_ops *whole_ops;
+static int refusals;
+
+static enum frag_err refuse_release(struct frag_backend *mem, frag_phys phys,
+                                    frag_size size)
+{
+    return refusals-- > 0 ? FRAG_DEVICE
+                          : whole_ops->phys_release(mem, phys, size);
+}
+
+static enum frag_err refuse_va_free(struct frag_backend *mem, frag_addr addr,
+                                    frag_size size)
+{
+    return refusals-- > 0 ? FRAG_DEVICE : whole_ops->va_free(mem, addr, size);
+}
+
+/* Frees a block of several pages under each kind of refusal, as the only block
+ * of its reservation and between two others. */
+static void trim_repeats_refused_releases(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        bool refuses_va;
+        int refusals;
+        frag_size kept, left, va; /* MiB used after one trim, and after two;
+                                     whether the addresses stay */
+    } rows[] = {
+        {"a=60MiB -a", "", false, 4, 20, 0, 0},
+        {"a=60MiB -a", "", true, 1, 0, 0, 0},
+        {"x=20MiB a=60MiB y=20MiB -a", "-x -y", false, 2, 80, 40, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_backend_ops ops;
+        struct rig r;
+
+        rig_open(&r, "expandable_segments:True", 0);
+        whole_ops = r.arena->ops;
+        ops = *whole_ops;
+        if (rows[i].refuses_va)
+            ops.va_free = refuse_va_free;
+        else
+            ops.phys_release = refuse_release;
+        r.arena->ops = &ops;
+        play(&r, rows[i].before);
+        refusals = rows[i].refusals;
+        play(&r, "trim");
+        assert_int_equal(frag_arena_used(r.arena), rows[i].kept * FRAG_MIB);
+        assert_true(frag_arena_reserved_va(r.arena) > 0);
+        refusals = 0;
+        play(&r, "trim");
+        assert_int_equal(frag_arena_used(r.arena), rows[i].left * FRAG_MIB);
+        assert_int_equal(frag_arena_reserved_va(r.arena) > 0, rows[i].va);
+        play(&r, rows[i].after);
+        play(&r, "trim");
+        assert_int_equal(frag_arena_used(r.arena), 0);
+        assert_int_equal(frag_arena_reserved_va(r.arena), 0);
+        r.arena->ops = whole_ops;
+        rig_close(&r);
+    }
+}
+
 static void a_block_of_the_split_size_is_oversize(void **state)
 {
     struct rig r;
@@ -675,6 +738,7 @@ int main(void)
         cmocka_unit_test(expandable_memory_moves_no_segment_counters),
         cmocka_unit_test(a_reservation_ends_where_it_ends),
         cmocka_unit_test(the_limit_of_the_program_holds),
+        cmocka_unit_test(trim_repeats_refused_releases),
         cmocka_unit_test(a_block_of_the_split_size_is_oversize),
         cmocka_unit_test(a_retry_is_counted_whether_it_helps_or_not),
         cmocka_unit_test(inactive_blocks_keep_a_stale_request),

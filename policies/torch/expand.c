@@ -89,7 +89,7 @@ static enum frag_err reserve(struct frag_heap *heap, struct torch_space *space,
 /* ---- pages ---- */
 
 /* Releases the memory of a page that is not mapped; if the device refuses, the
- * handle is kept. */
+ * handle is kept until the next map or release of the page. */
 static void release_page(struct frag_heap *heap, struct torch_reservation *r,
                          frag_size page, frag_size at)
 {
@@ -98,6 +98,23 @@ static void release_page(struct frag_heap *heap, struct torch_reservation *r,
     if (*phys == TORCH_HELD ||
         heap->mem->ops->phys_release(heap->mem, *phys, page) == FRAG_OK)
         *phys = 0;
+    else
+        r->refused = true;
+}
+
+/* Releases what is left of the pages [from, to), of which none is mapped. False
+ * if the device refuses. */
+static bool release_rest(struct frag_heap *heap, struct torch_reservation *r,
+                         frag_size page, frag_size from, frag_size to)
+{
+    bool empty = true;
+
+    for (uint64_t i = from / page; i < to / page && i < r->pages.known; i++) {
+        if (r->pages.page[i])
+            release_page(heap, r, page, i * page);
+        empty = empty && !r->pages.page[i];
+    }
+    return empty;
 }
 
 /* Frees the address range of a reservation in which nothing is mapped. First
@@ -106,15 +123,11 @@ static void release_page(struct frag_heap *heap, struct torch_reservation *r,
 static bool return_range(struct frag_heap *heap, struct torch_reservation *r,
                          frag_size page)
 {
-    bool empty = true;
-
-    for (uint64_t i = 0; i < r->pages.known; i++) {
-        if (r->pages.page[i])
-            release_page(heap, r, page, i * page);
-        empty = empty && !r->pages.page[i];
-    }
-    return empty &&
-           heap->mem->ops->va_free(heap->mem, r->addr, r->size) == FRAG_OK;
+    if (release_rest(heap, r, page, 0, r->size) &&
+        heap->mem->ops->va_free(heap->mem, r->addr, r->size) == FRAG_OK)
+        return true;
+    r->refused = true;
+    return false;
 }
 
 static void forget_reservation(struct torch_space *space,
@@ -285,6 +298,52 @@ static void make_hole(struct torch *t, struct torch_space *space,
     hole_insert(space, b);
 }
 
+/* Returns a reservation in which nothing is mapped; b is its only block. */
+static void drop_reservation(struct frag_heap *heap, struct torch_space *space,
+                             struct torch_reservation *r, struct torch_block *b)
+{
+    if (!return_range(heap, r, space->page))
+        return;
+    torch_hole_remove(space, b);
+    forget_reservation(space, r);
+    torch_drop_block(heap->state, b);
+}
+
+/* Repeats the releases in the holes of one reservation. */
+static void repeat_in(struct frag_heap *heap, struct torch_space *space,
+                      struct torch_reservation *r)
+{
+    struct free_node *n = space->holes;
+
+    r->refused = false;
+    while (n) {
+        struct torch_block *b = torch_block_of(n);
+        const frag_size from = b->node.addr - r->addr;
+
+        n = n->right;
+        if (b->node.addr < r->addr || from >= r->size)
+            continue;
+        if (!torch_is_split(b)) {
+            drop_reservation(heap, space, r, b);
+            return;
+        }
+        (void)release_rest(heap, r, space->page, from, from + b->node.size);
+    }
+}
+
+void torch_repeat_releases(struct frag_heap *heap, struct torch_space *space)
+{
+    struct torch_reservation *r = space->reservations;
+
+    while (r) {
+        struct torch_reservation *next = r->next;
+
+        if (r->refused)
+            repeat_in(heap, space, r);
+        r = next;
+    }
+}
+
 void torch_unmap(struct frag_heap *heap, struct torch_space *space,
                  struct torch_block *b)
 {
@@ -304,11 +363,8 @@ void torch_unmap(struct frag_heap *heap, struct torch_space *space,
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_UNMAP, r->addr + from,
                             to - from);
     make_hole(t, space, b, r->addr + from, r->addr + to);
-    if (!torch_is_split(b) && return_range(heap, r, space->page)) {
-        torch_hole_remove(space, b);
-        forget_reservation(space, r);
-        torch_drop_block(t, b);
-    }
+    if (!torch_is_split(b))
+        drop_reservation(heap, space, r, b);
 }
 
 void torch_expand_fini(struct frag_heap *heap, struct torch_space *space)

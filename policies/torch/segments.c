@@ -168,13 +168,15 @@ static void release_segments(struct frag_heap *heap, struct torch_space *space)
     }
 }
 
-/* Unmaps all whole free pages of a space. An unmap leaves parts at the head and
- * the tail that are smaller than their block, so this walk by ascending size
- * does not meet them. */
+/* Repeats the releases of a space that the device refused before, then unmaps
+ * all whole free pages. An unmap leaves parts at the head and the tail that are
+ * smaller than their block, so this walk by ascending size does not meet
+ * them. */
 static void release_pages(struct frag_heap *heap, struct torch_space *space)
 {
     struct free_node *n = free_set_first(&space->free);
 
+    torch_repeat_releases(heap, space);
     while (n) {
         struct torch_block *b = torch_block_of(n);
 

@@ -57,6 +57,8 @@ struct torch_reservation {
     frag_size size;          /* whole pages */
     struct phys_table pages; /* the memory of each page; 0: none; TORCH_HELD:
                                 adopted, its unmap frees the memory */
+    bool refused; /* the device refused to take back memory that is no longer
+                     mapped, or the addresses */
 };
 
 struct torch_space {
@@ -211,6 +213,9 @@ enum frag_err torch_expand_adopt(struct torch *t, struct torch_space *space,
  * device. Drops the reservation if nothing of it is mapped any more. */
 void torch_unmap(struct frag_heap *heap, struct torch_space *space,
                  struct torch_block *b);
+/* Repeats the releases of memory and addresses that the device refused after
+ * their unmap. */
+void torch_repeat_releases(struct frag_heap *heap, struct torch_space *space);
 /* Returns all pages and reservations of a space, live blocks included. */
 void torch_expand_fini(struct frag_heap *heap, struct torch_space *space);
 
