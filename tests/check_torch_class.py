@@ -9,6 +9,7 @@ on the stand-ins for CUDA's driver and runtime.
   ipc.py       another process reads and writes tensors of the program
   faults.py    a call of the driver that fails leads to an exception, at most
   captures.py  a capture stays valid while other threads request memory
+  unfinished.py  after captures that fail the policy serves again
   snapshot.py  each byte of memory is in a snapshot once; its replay under the
                same policy reserves what the program did
   corners.py   use() comes late, forks, streams that end, checkpoints of pools
@@ -220,6 +221,9 @@ def captures(folder):
         done = run(folder, "captures.py", policy, FAKE_CUDA_WAIT_US=1000)
         if done.returncode or done.stdout != "none 0 0\n":
             fail(f"captures.py {policy}: {done.stdout}{done.stderr[-800:]}")
+    done = run(folder, "unfinished.py", "remap")
+    if done.returncode or done.stdout != "ok\n":
+        fail(f"unfinished.py: {done.stdout}{done.stderr[-800:]}")
 
 
 def snapshots(folder):

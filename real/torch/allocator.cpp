@@ -10,7 +10,7 @@
  *     torch.cuda.caching_allocator_enable(False). While a graph is captured,
  *     it serves all requests of all devices, and frees of the policy's blocks
  *     wait until the end, since the policy would make calls of the driver that
- *     a capture forbids.
+ *     a capture forbids. A capture that failed has ended.
  *   - Statistics, snapshots and histories join both.
  *
  * Source of the interface and of the meaning of each counter: PyTorch 2.11,
@@ -31,6 +31,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <typeinfo>
@@ -90,6 +91,9 @@ struct Pool {
   MempoolId_t id;
   bool captures; // the memory of a graph, not of a MemPool
   std::function<bool(cudaStream_t)> filter;
+  cudaStream_t stream;    // of a capture: the stream that is captured,
+  std::thread::id thread; // the thread that begins it,
+  bool began = false;     // and whether it is known to have begun or failed to
 };
 
 struct Device {
@@ -285,8 +289,9 @@ class Allocator final : public CUDAAllocator {
   Context context(RecordContext least) const;
   void record(TraceEntry::Action action, DeviceIndex device, uint64_t addr,
               size_t size, cudaStream_t stream, Context context);
-  bool below_serves(DeviceIndex device, cudaStream_t stream) const;
-  bool captures() const;
+  bool below_serves(DeviceIndex device, cudaStream_t stream);
+  bool captures();
+  void end_failed();
   void* take_below(DeviceIndex device, size_t size, cudaStream_t stream);
   void* take_spare(DeviceIndex device, size_t size, cudaStream_t stream);
   void set_spare(DeviceIndex device, MempoolId_t pool, bool use);
@@ -324,6 +329,9 @@ class Allocator final : public CUDAAllocator {
   Blocks blocks_; // of the policy
   ska::flat_hash_set<uint64_t> ends_; // of the blocks that lie in segments
   std::vector<Pool> pools_;
+  std::vector<Pool> over_; // captures that PyTorch's own allocator does not know
+                           // to be over
+  std::set<std::pair<DeviceIndex, MempoolId_t>> ended_; // that it was told
   std::vector<void*> waiting_; // frees that wait for the end of a capture, or
                                // that the driver refused
   std::map<uint64_t, int> exported_; // file descriptors of maps, by address
@@ -599,19 +607,51 @@ void Allocator::reserved(int device, uint64_t bytes) {
 
 /* ---- requests ---- */
 
-bool Allocator::captures() const {
+// PyTorch announces a capture just before it begins. It does not announce the end
+// if the driver refuses the begin or the graph, so the stream is asked. The
+// thread that announced the capture calls again only after the begin.
+bool is_over(Pool& p) {
+  cudaStreamCaptureStatus status;
+  if (!p.captures)
+    return false;
+  p.began = p.began || p.thread == std::this_thread::get_id();
+  if (cudaStreamIsCapturing(p.stream, &status) == cudaSuccess &&
+      status == cudaStreamCaptureStatusNone)
+    return p.began;
+  p.began = true;
+  return false;
+}
+
+// The lock is held.
+bool Allocator::captures() {
+  auto over = std::stable_partition(pools_.begin(), pools_.end(),
+                                    [](Pool& p) { return !is_over(p); });
+  std::move(over, pools_.end(), std::back_inserter(over_));
+  pools_.erase(over, pools_.end());
   return std::any_of(pools_.begin(), pools_.end(),
                      [](const Pool& p) { return p.captures; });
 }
 
+// PyTorch's own allocator ends the process when a MemPool ends during a capture.
+void Allocator::end_failed() {
+  std::unique_lock<std::recursive_mutex> guard(lock_);
+  captures();
+  auto over = std::exchange(over_, {});
+  for (const Pool& p : over)
+    ended_.insert({p.device, p.id});
+  guard.unlock();
+  for (const Pool& p : over)
+    below_->endAllocateToPool(p.device, p.id);
+}
+
 // The lock is held.
-bool Allocator::below_serves(DeviceIndex device, cudaStream_t stream) const {
+bool Allocator::below_serves(DeviceIndex device, cudaStream_t stream) {
   if (!below_->isEnabled()) // it asks the driver for each request then
     return true;
-  for (const Pool& p : pools_)
-    if (p.captures || (p.device == device && p.filter(stream)))
-      return true;
-  return false;
+  return captures() ||
+      std::any_of(pools_.begin(), pools_.end(), [&](const Pool& p) {
+        return p.device == device && p.filter(stream);
+      });
 }
 
 void* Allocator::take_below(DeviceIndex device, size_t size,
@@ -914,6 +954,7 @@ void Allocator::recordStream(const c10::DataPtr& ptr,
 void Allocator::emptyCache(MempoolId_t pool) {
   char words[FRAG_TORCH_WORDS] = "";
   Context context = this->context(RecordContext::ALL);
+  end_failed();
   below_->emptyCache(pool);
   Guard guard(lock_);
   if (captures() || pool != MempoolId_t{0, 0})
@@ -1245,10 +1286,14 @@ bool is_capture(const std::function<bool(cudaStream_t)>& filter) {
 
 void Allocator::beginAllocateToPool(DeviceIndex device, MempoolId_t pool,
                                     std::function<bool(cudaStream_t)> filter) {
+  end_failed();
   below_->beginAllocateToPool(device, pool, filter);
   Guard guard(lock_);
   bool captures = is_capture(filter);
-  pools_.push_back(Pool{device, pool, captures, std::move(filter)});
+  ended_.erase({device, pool});
+  pools_.push_back(Pool{device, pool, captures, std::move(filter),
+                        c10::cuda::getCurrentCUDAStream(device),
+                        std::this_thread::get_id()});
 }
 
 // The frees in waiting_, unless there is a capture; the lock is held.
@@ -1263,14 +1308,21 @@ void Allocator::end_waiting() {
 }
 
 void Allocator::endAllocateToPool(DeviceIndex device, MempoolId_t pool) {
-  below_->endAllocateToPool(device, pool);
+  std::unique_lock<std::recursive_mutex> guard(lock_);
+  for (auto* pools : {&pools_, &over_}) {
+    auto ended = std::find_if(pools->begin(), pools->end(), [&](const Pool& p) {
+      return p.device == device && p.id == pool;
+    });
+    if (ended != pools->end())
+      pools->erase(ended);
+  }
+  // Another thread may find a capture over just before its end is announced.
+  bool told = ended_.erase({device, pool});
+  guard.unlock();
+  if (!told)
+    below_->endAllocateToPool(device, pool);
   catch_up(device);
-  Guard guard(lock_);
-  auto ended = std::find_if(pools_.begin(), pools_.end(), [&](const Pool& p) {
-    return p.device == device && p.id == pool;
-  });
-  if (ended != pools_.end())
-    pools_.erase(ended);
+  guard.lock();
   end_waiting();
 }
 
