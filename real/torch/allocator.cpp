@@ -337,7 +337,7 @@ class Allocator final : public CUDAAllocator {
   std::map<uint64_t, int> exported_; // file descriptors of maps, by address
   std::map<std::string, std::weak_ptr<void>> imported_; // by handle
   cudaStream_t stream_ = nullptr; // of the request that the policy serves
-  Context context_; // and its context
+  Context context_; // of the request, free or empty_cache that is served
 
   bool recording_ = false;
   CreateContextFn recorder_ = nullptr;
@@ -405,7 +405,7 @@ void Allocator::record(TraceEntry::Action action, DeviceIndex device,
   TraceEntry entry(
       action, device, addr, size, stream, MempoolId_t{0, 0},
       c10::getApproximateTime(), std::move(context),
-      compile_contexts.empty() ? "" : compile_contexts.back(), user_metadata);
+      compile_contexts.empty() ? "N/A" : compile_contexts.back(), user_metadata);
   for (auto& tracker : trackers_)
     tracker(entry);
   if (!recording_ || skipped)
@@ -530,7 +530,7 @@ void Allocator::complete(Blocks::iterator block) {
   uint64_t where = addr;
   blocks_.erase(block);
   record(TraceEntry::FREE_COMPLETED, freed.device, where, freed.requested,
-         freed.stream, freed.context);
+         freed.stream, context_ ? context_ : freed.context);
   note_parts(d, where, freed, false);
 }
 
@@ -720,10 +720,10 @@ bool Allocator::take(DeviceIndex device, size_t size, cudaStream_t stream,
   Guard guard(lock_);
   if (below_serves(device, stream))
     return false;
+  context_ = context;
   if (!waiting_.empty())
     end_waiting();
   stream_ = stream;
-  context_ = context;
   *answer = frag_torch_serve(device, size, stream, &got, words);
   stream_ = nullptr;
   context_ = nullptr;
@@ -921,10 +921,12 @@ void Allocator::raw_delete(void* ptr) {
       ptr, -static_cast<int64_t>(b.size), d.stats.allocated_bytes[0].current,
       d.stats.reserved_bytes[0].current,
       c10::Device(c10::DeviceType::CUDA, b.device));
+  context_ = context;
   if (captures())
     waiting_.push_back(ptr);
   else
     end(found);
+  context_ = nullptr;
 }
 
 void Allocator::recordStream(const c10::DataPtr& ptr,
@@ -959,7 +961,9 @@ void Allocator::emptyCache(MempoolId_t pool) {
   Guard guard(lock_);
   if (captures() || pool != MempoolId_t{0, 0})
     return;
+  context_ = context;
   end_waiting();
+  context_ = nullptr;
   for (size_t i = 0; i < devices_.size(); i++) {
     if (recording_)
       devices_[i].emptied.push_back(c10::getApproximateTime());
@@ -1231,7 +1235,7 @@ void Allocator::annotate(SnapshotInfo& info) {
     };
     add("fragsim: policy", policy, 0);
     for (c10::approx_time_t at : devices_[i].emptied)
-      add("fragsim: empty_cache", "", to_ns(at) / 1000);
+      add("fragsim: cache emptied", "", to_ns(at) / 1000);
   }
 }
 

@@ -380,7 +380,7 @@ class History(Case):
             a_free()
             torch.cuda.empty_cache()
             found = memory._snapshot()
-            text = json.dumps([found["segments"], found["device_traces"]])
+            text = json.dumps(found)  # its annotations too
             for word in ("an_alloc", "a_free", "empty_cache"):
                 self.assertEqual(word in text, word in wanted,
                                  f"{context} {word}")
@@ -391,6 +391,26 @@ class History(Case):
         self.assertNotIn("snapshot", [r["action"] for r in rows])
         rows = memory._snapshot()["device_traces"][0]
         self.assertEqual(rows[-1]["action"], "snapshot")
+
+    def test_the_end_of_a_free_has_the_stack_of_the_free(self):
+        def an_alloc():
+            return [take(5 * MIB)]
+
+        def a_free(live):
+            live.clear()
+
+        a_free(an_alloc())
+        for row in memory._snapshot()["device_traces"][0]:
+            names = [f["name"] for f in row["frames"]]
+            self.assertEqual("a_free" in names, "free" in row["action"])
+            self.assertEqual("an_alloc" in names, "free" not in row["action"])
+
+    def test_compiled_regions(self):
+        memory._record_memory_history(compile_context=True)
+        take(MIB)
+        found = {r["compile_context"]
+                 for r in memory._snapshot()["device_traces"][0]}
+        self.assertEqual(found, {"N/A"})
 
     def test_metadata(self):
         torch.cuda.memory._set_memory_metadata("the phase")

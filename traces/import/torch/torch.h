@@ -36,7 +36,8 @@
     X(divisions, "roundup_power2_divisions")              \
     X(compile_context, "compile_context")                 \
     X(policy, "fragsim: policy")                          \
-    X(empty_cache, "fragsim: empty_cache")                \
+    X(emptied, "fragsim: cache emptied")                  \
+    X(emptied_before, "fragsim: empty_cache")             \
     X(user_metadata, "user_metadata")                     \
     X(octave_0, "1")                                      \
     X(octave_1, "2")                                      \

@@ -166,7 +166,8 @@ static enum frag_err annotation_seal(void *user, uint8_t kind, uint32_t *result,
     name = pickle_text(in->pickle, o->value[A_NAME], &length);
     if (stage == W_policy && device < DEVICES_MAX)
         return frag_build_policy(in->build, (uint32_t)device, name, length, e);
-    if (stage == W_empty_cache && device < DEVICES_MAX)
+    if ((stage == W_emptied || stage == W_emptied_before) &&
+        device < DEVICES_MAX)
         return frag_build_emptied(in->build, (uint32_t)device, time, e);
     /* Annotations of the host have the device -1. */
     if ((stage != W_START && stage != W_END) || device >= DEVICES_MAX)
