@@ -531,25 +531,26 @@ static void segments_come_before_their_blocks(void **state)
 static void keys_come_in_any_order_and_unknown_ones_are_read_over(void **state)
 {
     (void)state;
-    expect("{'host_traces':[[{'action':'alloc','addr':1,'size':2,'stream':3}]],"
-           "'host_segments':[{'address':1,'blocks':[{'size':1}]}],"
-           "'external_annotations':[{'name':'step','stage':'START','device':0,"
-           "'time_us':3},{'stage':'END','device':0,'time_us':4,'name':'step'},"
-           "{'stage':'START','device':-1,'time_us':4,'name':'host'},"
-           "{'stage':'fragsim: policy','device':1,'time_us':0,'name':'remap'},"
-           "{'stage':'fragsim: cache emptied','device':1,'time_us':7,'name':''},"
-           "{'stage':'fragsim: empty_cache','device':1,'time_us':8,'name':''}],"
-           "'allocator_settings':{'PYTORCH_CUDA_ALLOC_CONF':''},"
-           "'device_traces':[[{'action':'oom','device_free':1,'size':2,"
-           "'stream':3}]],'trace_alloc_max_entries':9,'more':{'a':[{}]},"
-           "'segments':[]}",
-           "mark 0 begin 3000 step\n"
-           "mark 0 end 4000 step\n"
-           "policy 1 remap\n"
-           "emptied 1 7000\n"
-           "emptied 1 8000\n"
-           "entry 0 oom 1 2 3 0\n"
-           "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    expect(
+        "{'host_traces':[[{'action':'alloc','addr':1,'size':2,'stream':3}]],"
+        "'host_segments':[{'address':1,'blocks':[{'size':1}]}],"
+        "'external_annotations':[{'name':'step','stage':'START','device':0,"
+        "'time_us':3},{'stage':'END','device':0,'time_us':4,'name':'step'},"
+        "{'stage':'START','device':-1,'time_us':4,'name':'host'},"
+        "{'stage':'fragsim: policy','device':1,'time_us':0,'name':'remap'},"
+        "{'stage':'fragsim: cache emptied','device':1,'time_us':7,'name':''},"
+        "{'stage':'fragsim: empty_cache','device':1,'time_us':8,'name':''}],"
+        "'allocator_settings':{'PYTORCH_CUDA_ALLOC_CONF':''},"
+        "'device_traces':[[{'action':'oom','device_free':1,'size':2,"
+        "'stream':3}]],'trace_alloc_max_entries':9,'more':{'a':[{}]},"
+        "'segments':[]}",
+        "mark 0 begin 3000 step\n"
+        "mark 0 end 4000 step\n"
+        "policy 1 remap\n"
+        "emptied 1 7000\n"
+        "emptied 1 8000\n"
+        "entry 0 oom 1 2 3 0\n"
+        "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
 }
 
 static void stacks_are_told_once_and_shared(void **state)
