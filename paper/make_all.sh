@@ -22,24 +22,24 @@ made=$build/paper/made
 # whose input another step makes come after it.
 steps="
 review         | -                           | bash ../tests/examples/policy_review.sh $build/paper/review
-device         | -                           | python3 device_table.py
-recorder       | -                           | python3 recorder_table.py
-inside_torch   | -                           | python3 inside_torch.py page
-in_production  | -                           | python3 in_production.py page
-settings       | oracle/oracle.jsonl.xz      | python3 settings_table.py
-explain        | recorded/causes             | python3 explain_table.py
-leaks          | recorded/causes             | python3 leaks_table.py
-empty_cache    | recorded/dev                | python3 empty_cache_table.py -j $jobs
-kineto         | recorded/dev                | python3 kineto_table.py
-batch          | recorded/batch              | python3 batch_table.py
-allocators     | oracle/allocators.jsonl.xz  | python3 allocators_table.py
-policy         | recorded/dev                | python3 policy_table.py -j $jobs
-related        | foreign/minimalloc          | python3 related_table.py
-survival       | recorded/dev                | python3 survival_table.py -j $jobs
-pressure       | recorded/dev                | python3 pressure_table.py -j $jobs
-dead           | recorded/dev                | python3 dead_table.py -j $jobs
-tune           | recorded/dev                | python3 tune_table.py -j $jobs
-truth          | oracle/oracle.jsonl.xz      | python3 truth_table.py -j $jobs
+device         | -                           | python3 tables/device_table.py
+recorder       | -                           | python3 tables/recorder_table.py
+inside_torch   | -                           | python3 gpu/inside_torch.py page
+in_production  | -                           | python3 gpu/in_production.py page
+settings       | oracle/oracle.jsonl.xz      | python3 tables/settings_table.py
+explain        | recorded/causes             | python3 tables/explain_table.py
+leaks          | recorded/causes             | python3 tables/leaks_table.py
+empty_cache    | recorded/dev                | python3 tables/empty_cache_table.py -j $jobs
+kineto         | recorded/dev                | python3 tables/kineto_table.py
+batch          | recorded/batch              | python3 tables/batch_table.py
+allocators     | oracle/allocators.jsonl.xz  | python3 tables/allocators_table.py
+policy         | recorded/dev                | python3 tables/policy_table.py -j $jobs
+related        | foreign/minimalloc          | python3 tables/related_table.py
+survival       | recorded/dev                | python3 tables/survival_table.py -j $jobs
+pressure       | recorded/dev                | python3 tables/pressure_table.py -j $jobs
+dead           | recorded/dev                | python3 tables/dead_table.py -j $jobs
+tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
+truth          | oracle/oracle.jsonl.xz      | python3 tables/truth_table.py -j $jobs
 "
 
 skipped="" failed=""

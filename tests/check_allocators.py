@@ -10,7 +10,7 @@ the events of segments, the first refused request. The script prints N of M for
 each allocator, and the first cause of each miss. It fails if an allocator agrees
 in fewer rows than the table ALLOCATORS states.
 
-The rows of ../paper/data/run_ahead.csv (paper/run_ahead.py) show the CUDA driver's
+The rows of ../paper/data/run_ahead.csv (paper/gpu/run_ahead.py) show the CUDA driver's
 pool on devices that are behind the host. No trace shows how far, so such a row
 counts if it lies within the range of the policies RANGE. The script fails if fewer
 rows of a kind do, or are equal to one policy, than the table RUN_AHEAD states.

@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "paper"))
+sys.path.insert(0, os.path.join(ROOT, "paper", "tables"))
 import batch_table  # noqa: E402
 
 PAIRS = {"gpt2": [(2, 3), (1, 6), (4, 8), (6, 8)],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_claims.py: the page paper/claims.md.
+"""check_claims.py: the page paper/pages/claims.md.
 
 The table and the page are what claims.py makes from the data; every claim of the four
 articles has a row; every verdict has a command, and the command exists; verdicts follow
@@ -18,7 +18,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAPER = os.path.join(ROOT, "paper")
 sys.dont_write_bytecode = True
-sys.path.insert(0, PAPER)
+sys.path[:0] = [os.path.join(PAPER, "gpu"), os.path.join(PAPER, "tables")]
 import claims  # noqa: E402
 import claims_measures  # noqa: E402
 import claims_programs  # noqa: E402
@@ -45,9 +45,10 @@ def read(path):
 
 def same_page():
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-B", os.path.join(PAPER, "claims.py"), folder],
+        script = os.path.join(PAPER, "tables", "claims.py")
+        subprocess.run([sys.executable, "-B", script, folder],
                        check=True)
-        for name in ("claims.md", "data/claims.csv"):
+        for name in ("pages/claims.md", "data/claims.csv"):
             expect(read(os.path.join(folder, name)) == read(os.path.join(PAPER, name)),
                    f"paper/{name} is not what claims.py makes from the data")
 
@@ -79,7 +80,7 @@ def every_row():
         found[r["id"]].append(r)
     summary = {r["macro"]: r["text"] for r in found.pop(claims.SUMMARY)}
     expect(list(found) == IDS, f"the ids are {list(found)}")
-    page = read(os.path.join(PAPER, "claims.md"))
+    page = read(os.path.join(PAPER, "pages", "claims.md"))
     for number, some in found.items():
         expect(page.count(f"\n| {number} | ") == 1, f"{number} has no row of its own")
         expect(len({r["verdict"] for r in some}) == 1 and some[0]["verdict"] in WORDS,

@@ -26,9 +26,9 @@ LEAKS = {"leak": None, "leak_frames": "(train.py:164)",
 
 
 def load_table():
-    sys.path.insert(0, os.path.join(ROOT, "paper"))
+    sys.path.insert(0, os.path.join(ROOT, "paper", "tables"))
     spec = importlib.util.spec_from_file_location(
-        "explain_table", os.path.join(ROOT, "paper", "explain_table.py"))
+        "explain_table", os.path.join(ROOT, "paper", "tables", "explain_table.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

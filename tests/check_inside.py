@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_inside.py: checks the experiments of paper/lockstep.py, inside_torch.py
+"""check_inside.py: checks the experiments of paper/tables/lockstep.py, inside_torch.py
 and allocators.py, without a GPU and without PyTorch.
 
 It checks the statistics against tables, counting and simulation; that programs
@@ -24,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAPER = os.path.join(ROOT, "paper")
 BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
 sys.dont_write_bytecode = True
-sys.path.insert(0, PAPER)
+sys.path[:0] = [os.path.join(PAPER, "gpu"), os.path.join(PAPER, "tables")]
 import allocators  # noqa: E402
 import device_table  # noqa: E402
 import inside_page  # noqa: E402
@@ -415,7 +415,8 @@ def experiment(folder, *arguments):
                FRAGSIM=os.environ.get("FRAGSIM",
                                       os.path.join(BUILD, "fragsim")),
                FRAG_WORKLOADS=os.path.join(folder, "workloads.py"))
-    done = subprocess.run([sys.executable, os.path.join(PAPER, "inside_torch.py"),
+    script = os.path.join(PAPER, "gpu", "inside_torch.py")
+    done = subprocess.run([sys.executable, script,
                            *arguments], env=env, capture_output=True, text=True,
                           check=False)
     expect(done.returncode == 0 and not done.stderr,
@@ -496,7 +497,7 @@ def on_allocators(folder):
         file.write(bytes(24 * 100))
     path = os.path.join(folder, "device_pytorch.csv")
     done = subprocess.run(
-        [sys.executable, os.path.join(PAPER, "allocators.py"), "run", "--rounds",
+        [sys.executable, os.path.join(PAPER, "gpu", "allocators.py"), "run", "--rounds",
          "2", "--events", folder, recording], capture_output=True, text=True,
         check=False, env=dict(os.environ, FRAG_ROWS=path, PYTHONPATH=folder,
                               FRAGSIM=fragsim, LD_LIBRARY_PATH=library,

@@ -2,13 +2,14 @@
 """check_paper.py: the paper's numbers, text and data; and, where LaTeX is
 installed, the PDF.
 
-Without LaTeX: every number that the text uses is made by paper/macros.py, and every
-number that is made is used; no digit stands in the text, apart from names in \\p{...}
-that occur in the data or in the tool, a short list of names, \\theirs{...} (a figure
-that a cited work states), and files whose first line names the script of paper/ that
-makes them; every data file says how it was made; make_all.sh runs every
-script that makes a table; the generated files hold no absolute path; macros.py refuses a missing
-column and a contradicted sentence. With LaTeX: the target `paper` builds, no line is
+Without LaTeX: every number that the text uses is made by paper/tables/macros.py, and
+every number that is made is used; no digit stands in the text, apart from names in
+\\p{...} that occur in the data or in the tool, a short list of names, \\theirs{...} (a
+figure that a cited work states), and files whose first line names the script of paper/
+that makes them; every data file says how it was made; every file of paper/ that a data
+file or a page names exists; make_all.sh runs every script that makes a table; the
+generated files hold no absolute path; macros.py refuses a missing column and a
+contradicted sentence. With LaTeX: the target `paper` builds, no line is
 too wide, no reference is undefined, all fonts are embedded, and the paper has 10 to 14
 pages as soon as all its parts are there.
 
@@ -38,7 +39,7 @@ MEASURED = {"device": r"NVIDIA (H100|H200)", "driver": r"580|driver unknown",
             "date": r"20\d\d-\d\d-\d\d|date unknown",
             "command": r"\w+\.(py|sh)"}
 REPLAYED = {"version": r"fragsim \d+\.\d+", "date": r"20\d\d-\d\d-\d\d",
-            "command": r"paper/\w+\.py"}
+            "command": r"paper/(tables|gpu)/\w+\.py"}
 faults = []
 
 
@@ -63,7 +64,7 @@ def texts():
 def run_macros(folder, paper=PAPER):
     """(exit code, {number: file}, stderr) of macros.py."""
     done = subprocess.run([sys.executable, "-B",
-                           os.path.join(paper, "macros.py"), folder, "--list"],
+                           os.path.join(paper, "tables", "macros.py"), folder, "--list"],
                           capture_output=True, text=True, check=False)
     if done.returncode:
         return done.returncode, {}, done.stderr
@@ -90,7 +91,7 @@ def check_macros(made):
 def known_words():
     """Text in which a name with digits must occur."""
     sources = glob.glob(os.path.join(DATA, "*.csv")) + [
-        os.path.join(ROOT, "README.md"), os.path.join(PAPER, "inside_page.py")]
+        os.path.join(ROOT, "README.md"), os.path.join(PAPER, "tables", "inside_page.py")]
     return "\n".join(map(read, sources))
 
 
@@ -108,7 +109,7 @@ TECHNICAL = [
 def is_made(file):
     """Whether the first line names the script that makes the file."""
     first = read(os.path.join(PAPER, "text", file)).split("\n", 1)[0]
-    script = re.search(r"made by (?:paper/)?(\w+\.py)", first)
+    script = re.search(r"made by (?:paper/)?((?:tables|gpu)/\w+\.py)", first)
     return script and os.path.exists(os.path.join(PAPER, script[1]))
 
 
@@ -160,15 +161,26 @@ def check_headers():
                   f"{what}: {head[:120]!r}")
         check(not re.search(r"(?<![\w.])/(tmp|work|home|root)/", head),
               f"data/{name} holds a path of a machine")
+        check_named(head, f"data/{name}")
+    for path in glob.glob(os.path.join(PAPER, "pages", "*.md")):
+        check_named(read(path), f"pages/{os.path.basename(path)}")
+
+
+def check_named(text, where):
+    """The files of paper/ that a text names exist."""
+    named = re.findall(r"\bpaper/[\w/]+\.(?:py|sh|md|csv|jsonl)\b", text)
+    for file in sorted(set(named)):
+        check(os.path.exists(os.path.join(ROOT, file)),
+              f"{where} names {file}, which does not exist")
 
 
 def check_make_all():
     """make_all.sh runs every script that makes a table, and each script that it names
     exists."""
     text = read(os.path.join(PAPER, "make_all.sh"))
-    named = set(re.findall(r"\| python3 (\w+\.py)", text))
-    tables = {os.path.basename(path) for path in
-              glob.glob(os.path.join(PAPER, "*_table.py"))}
+    named = set(re.findall(r"\| python3 ((?:tables|gpu)/\w+\.py)", text))
+    tables = {"tables/" + os.path.basename(path) for path in
+              glob.glob(os.path.join(PAPER, "tables", "*_table.py"))}
     for script in sorted(tables - named):
         check(False, f"make_all.sh does not run {script}")
     for script in sorted(named):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_pool_programs.py: checks paper/pool_log.c on a stand-in for the CUDA runtime,
-and the digest of paper/pool_programs.py on the log that it writes.
+"""check_pool_programs.py: checks paper/gpu/pool_log.c on a stand-in for the CUDA runtime,
+and the digest of paper/gpu/pool_programs.py on the log that it writes.
 
 Environment: FRAGSIM (default build/fragsim), CC (default cc; without a compiler
 the check is skipped).
@@ -84,7 +84,7 @@ def write_log(folder):
     compile_c(PROGRAM, program, "-x", "none", runtime, f"-Wl,-rpath,{folder}")
     subprocess.run([CC, "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                     "-shared", "-fPIC", "-o", library,
-                    os.path.join(PAPER, "pool_log.c"), "-ldl", "-lpthread"],
+                    os.path.join(PAPER, "gpu", "pool_log.c"), "-ldl", "-lpthread"],
                    check=True)
     subprocess.run([program], check=True, env={
         **os.environ, "LD_PRELOAD": library, "POOL_LOG": log})
@@ -104,7 +104,7 @@ def main():
         archive = os.path.join(folder, "logs.tar.xz")
         with tarfile.open(archive, "w:xz") as tar:
             tar.add(log, "requests/" + os.path.basename(log))
-        digest = [sys.executable, os.path.join(PAPER, "pool_programs.py"),
+        digest = [sys.executable, os.path.join(PAPER, "gpu", "pool_programs.py"),
                   "digest", archive, "--csv", os.path.join(folder, "out.csv")]
         env = {**os.environ, "FRAGSIM": FRAGSIM}
         done = subprocess.run(digest, env=env, capture_output=True, text=True,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_recorder_programs.py: checks paper/recorder_programs.py and its page.
+"""check_recorder_programs.py: checks paper/gpu/recorder_programs.py and its page.
 
 The program without a library runs under the recorder on the stand-in of
 check_record.sh; the allocators are invented: what they say is compared with
@@ -18,7 +18,7 @@ BUILD = os.path.abspath(os.environ.get("FRAG_BUILD_DIR",
 FRAGSIM = os.path.abspath(os.environ.get("FRAGSIM",
                                          os.path.join(BUILD, "fragsim")))
 STAND_IN = os.path.join(BUILD, "tests", "record")
-sys.path.insert(0, os.path.join(ROOT, "paper"))
+sys.path.insert(0, os.path.join(ROOT, "paper", "gpu"))
 import recorder_programs as programs  # noqa: E402
 
 failures = []
@@ -79,7 +79,7 @@ def records(folder):
     """The driver's own program, with the tool; a library that is absent."""
     out = os.path.join(folder, "r.csv")
     done = subprocess.run(
-        [sys.executable, os.path.join(ROOT, "paper", "recorder_programs.py"),
+        [sys.executable, os.path.join(ROOT, "paper", "gpu", "recorder_programs.py"),
          "--fragsim", FRAGSIM, "-o", out, "driver"],
         env=dict(os.environ, LD_LIBRARY_PATH=STAND_IN), text=True,
         capture_output=True, check=False)
@@ -104,7 +104,7 @@ def records(folder):
         writer.writerows(rows)
     page = os.path.join(folder, "r.md")
     subprocess.run([sys.executable,
-                    os.path.join(ROOT, "paper", "recorder_table.py"), page, out],
+                    os.path.join(ROOT, "paper", "tables", "recorder_table.py"), page, out],
                    check=True)
     with open(page, encoding="utf-8") as file:
         text = file.read()

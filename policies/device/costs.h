@@ -64,7 +64,7 @@ extern const char *const frag_driver_call_names[FRAG_DRIVER_CALL_COUNT];
  * a policy, because programs do other work between two calls. It is the wait of
  * calls that follow each other at once. Source: an H200, which allocated and
  * returned 340 to 440 GiB a second after all its memory had been used once
- * (paper/device.md). */
+ * (paper/pages/device.md). */
 #define FRAG_CLEAR_NS_PER_MIB 2500
 
 struct frag_cost {

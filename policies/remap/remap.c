@@ -29,8 +29,8 @@
  *
  * With pack=full the policy does all this only when the device is full. While
  * the device has memory, a run costs few driver calls and no wait; close to the
- * capacity it packs. gather.h has the rule, paper/pressure.md the cost at each
- * capacity. `slack`, `lodge` and `mesh` are then without effect: pages are
+ * capacity it packs. gather.h has the rule, paper/pages/pressure.md the cost at
+ * each capacity. `slack`, `lodge` and `mesh` are then without effect: pages are
  * shared when the device is full, and never meshed.
  *
  * `budget` limits the pages that are mapped elsewhere for one request while the

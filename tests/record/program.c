@@ -8,7 +8,7 @@
  *
  * A request that failed for want of memory is an alloc and a free. Scenarios
  * with several threads, processes or devices print nothing: the script knows
- * their counts. `work` and `both` use the protocol of paper/lockstep.py.
+ * their counts. `work` and `both` use the protocol of paper/tables/lockstep.py.
  *
  * WAY is how the program finds the driver: linked, dlsym, or entry (as the
  * runtime does: dlsym of cuGetProcAddress_v2, and that function for all

@@ -1,6 +1,6 @@
 /* work.c - a program that works between its calls, runs in turns
- * (paper/lockstep.py), and prints at its end how many requests it made: `work`
- * in turns with other programs, `both` in turns with itself. */
+ * (paper/tables/lockstep.py), and prints at its end how many requests it made:
+ * `work` in turns with other programs, `both` in turns with itself. */
 #include <dlfcn.h>
 #include <string.h>
 #include <time.h>

@@ -9,8 +9,8 @@
  * Blocks that a step leaves behind accumulate as they did in the recording.
  *
  * A completed trace is a prediction. It is as good as the assumption that later
- * steps are like the recorded ones: paper/dead.md compares it with complete
- * runs.
+ * steps are like the recorded ones: paper/pages/dead.md compares it with
+ * complete runs.
  */
 #ifndef FRAG_TRACES_STEPS_COMPLETE_H
 #define FRAG_TRACES_STEPS_COMPLETE_H

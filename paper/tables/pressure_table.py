@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""pressure_table.py [-j N]: the driver's time and the peak of `remap:pack=full`
+at capacities from 1.01 times the peak to unlimited, on the default recordings of
+../shared, beside PyTorch's allocator and `remap`.
+
+Each recording is replayed as `fragsim replay TRACE -c CAPACITIES -p POLICY...`
+with the capacities and policies below. Writes data/pressure.csv (one row for
+each recording, policy and capacity) and pages/pressure.md (the tables made from
+it). Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
+"""
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from data_header import RECORDINGS, replayed, write_csv
+from places import DATA, PAGES
+from policy_table import FRAGSIM, SHARED, recordings
+
+CAPACITIES = ["1.01x", "1.02x", "1.05x", "1.1x", "1.25x", "1.5x", "2x", "4x",
+              "inf"]
+PACKED = "remap:pack=full"
+# mesh=no: under a running program nothing is meshed.
+POLICIES = ["torch", "torch:expandable_segments:True", "remap:mesh=no",
+            PACKED, PACKED + ",chunks=32"]
+COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
+           "peak_reserved_bytes", "num_ooms", "num_segment_alloc",
+           "num_segment_free", "num_map", "num_unmap", "num_synchronize",
+           "modelled_device_seconds"]
+HEAD = """# remap far from the capacity and close to it
+
+{count} recordings of PyTorch 2.11 on an H200, replayed by `paper/tables/pressure_table.py`
+into `paper/data/pressure.csv`. The capacity is a multiple of the peak of the requested
+memory. Seconds are the modelled time of all driver calls, the sum over the recordings
+(costs of an H200, `real/data/nvidia-h200-costs.csv`). This time does not include waits
+for the work on the device; `waits` counts them. `dearer` counts the recordings on which
+the policy's calls cost more than those of `torch` without a limit, which is what the
+default costs far from its capacity. `dearer here` compares with `torch` at the same
+capacity, on the recordings that `torch` runs there. A run with an OOM goes on without the refused
+blocks, so its seconds are not those of the whole program.
+
+"""
+READING = """
+## Reading
+
+- Without a limit the calls of `{packed}` cost less than those of PyTorch's default on
+  every recording: there are fewer, since the chunks grow with the program. Waits and
+  unmaps remain only where the program calls empty_cache, as with the default. The
+  peak reserved is lower on average, but higher on {higher} of {count} recordings.
+- At 1.02 times the peak all recordings run. The calls cost less than half of those of
+  `remap:mesh=no`, and there are a tenth of the waits.
+- In between, the cost grows as the capacity falls. Nearly all of it is the first
+  mapping of memory and is paid once in a run, not in each step: at 1.25 times the peak
+  and more, {unmaps} of {maps} maps are undone.
+- A mean number of calls per step hides this. In `paper/data/in_production.jsonl`, measured
+  before long blocks had chunks, `rcnn_train` at 1.1 times its peak makes 82 calls a
+  step in the mean of 37 steps. All of them fall in one step, in which the program grows
+  and which makes 3040 calls; the other 36 steps make none.
+- At 1.25 to 2 times the peak the calls cost more than the default's on most recordings,
+  by hundredths of a second in a run, and by tenths in `llama_empty`, which calls
+  empty_cache in each step. At two thirds of the capacity the policy
+  does not know whether the program will end there or go on to the last 2 %. If chunks
+  are large enough to cost less than the default in the first case, then in the second
+  case too much of their memory is free beside live blocks: live blocks cannot move.
+  `chunks=32` is the choice for the first case: it costs less than `torch` in total at
+  1.5 times the peak and more, but a recording may need 1.05 times its peak.
+- At 1.01 times the peak no policy of the table runs all recordings.
+- The model holds for one program that has the device for itself. If another program
+  takes memory, the policy packs from the first refusal on.
+"""
+
+
+def replay(path):
+    command = [FRAGSIM, "replay", "-q", path, "--json", "-", "-c",
+               ",".join(CAPACITIES)]
+    for policy in POLICIES:
+        command += ["-p", policy]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    rows = json.loads(done.stdout)["results"]
+    left = {policy: list(CAPACITIES) for policy in POLICIES}
+    for row in rows:
+        row["capacity"] = left[row["policy"]].pop(0)
+    return rows
+
+
+def seconds(row):
+    return float(row["modelled_device_seconds"])
+
+
+def ratio(row):
+    return float(row["peak_reserved_bytes"]) / float(row["lower_bound_bytes"])
+
+
+def pick(rows, **wanted):
+    return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+
+
+def total(rows, column):
+    return sum(int(row[column]) for row in rows)
+
+
+def dearer_here(rows, torch):
+    """The recordings on which the policy costs more than torch at the same
+    capacity, of those that torch runs there."""
+    runs = {r["trace"]: seconds(r) for r in torch if int(r["num_ooms"]) == 0}
+    some = [r for r in rows if r["trace"] in runs]
+    return f"{sum(seconds(r) > runs[r['trace']] for r in some)} of {len(some)}"
+
+
+def summary(rows, default, torch):
+    """One line: a policy at a capacity. `default` has torch's seconds without a
+    limit, by recording; `torch` has its rows at this capacity."""
+    return [f"{sum(int(r['num_ooms']) == 0 for r in rows)} of {len(rows)}",
+            f"{sum(map(seconds, rows)):.3f}",
+            str(sum(seconds(r) > default[r["trace"]] for r in rows)),
+            dearer_here(rows, torch),
+            f"{sum(map(ratio, rows)) / len(rows):.3f}",
+            f"{max(map(ratio, rows)):.2f}",
+            str(total(rows, "num_map") + total(rows, "num_segment_alloc")),
+            str(total(rows, "num_unmap") + total(rows, "num_segment_free")),
+            str(total(rows, "num_synchronize"))]
+
+
+def higher(rows):
+    """The recordings on which the policy reserves more than torch."""
+    free = {p: {r["trace"]: int(r["peak_reserved_bytes"])
+                for r in pick(rows, policy=p, capacity="inf")}
+            for p in ("torch", PACKED)}
+    return sum(free[PACKED][t] > free["torch"][t] for t in free["torch"])
+
+
+def markdown(rows):
+    default = {r["trace"]: seconds(r)
+               for r in pick(rows, policy="torch", capacity="inf")}
+    lines = ["| capacity | policy | run | seconds | dearer | dearer here | reserved, mean | "
+             "worst | maps | unmaps | waits |",
+             "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    for capacity in CAPACITIES:
+        torch = pick(rows, policy="torch", capacity=capacity)
+        for policy in POLICIES:
+            some = pick(rows, policy=policy, capacity=capacity)
+            lines.append(f"| {capacity} | `{policy}` | "
+                         + " | ".join(summary(some, default, torch)) + " |")
+    lines += ["", "`run`: recordings without an OOM. `reserved`: peak reserved "
+              "divided by the lower bound,", "the peak of live requests in "
+              "units of block addresses. Maps and unmaps include segments.", "",
+              f"## `{PACKED}` on each recording", "",
+              "Milliseconds in the driver's calls; in brackets the peak "
+              "reserved over the lower bound.", "",
+              "| recording | `torch`, inf | "
+              + " | ".join(CAPACITIES[1:]) + " |",
+              "|---|---:|" + "---:|" * len(CAPACITIES[1:])]
+    for trace in sorted(default):
+        cells = [pick(rows, trace=trace, policy="torch", capacity="inf")[0]]
+        cells += [pick(rows, trace=trace, policy=PACKED, capacity=c)[0]
+                  for c in CAPACITIES[1:]]
+        lines.append(f"| {trace} | " + " | ".join(
+            "OOM" if int(r["num_ooms"]) else
+            f"{1000 * seconds(r):.1f} ({ratio(r):.2f})" for r in cells) + " |")
+    roomy = [r for c in ("1.25x", "1.5x", "2x", "4x", "inf")
+             for r in pick(rows, policy=PACKED, capacity=c)]
+    return (HEAD.format(count=len(default)) + "\n".join(lines) + "\n"
+            + READING.format(packed=PACKED, count=len(default),
+                             higher=higher(rows), maps=total(roomy, "num_map"),
+                             unmaps=total(roomy, "num_unmap")))
+
+
+def main():
+    jobs = int(sys.argv[2]) if sys.argv[1:2] == ["-j"] else os.cpu_count()
+    paths = recordings()
+    if not paths:
+        print("pressure_table: there are no recordings in", SHARED)
+        return 77
+    with ThreadPoolExecutor(jobs) as pool:
+        rows = sum(pool.map(replay, paths), [])
+    write_csv(os.path.join(DATA, "pressure.csv"),
+              replayed(FRAGSIM, "paper/tables/pressure_table.py", RECORDINGS), COLUMNS,
+              rows)
+    with open(os.path.join(PAGES, "pressure.md"), "w", encoding="utf-8") as out:
+        out.write(markdown(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
