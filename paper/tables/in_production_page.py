@@ -87,7 +87,7 @@ loss and gradients of a step with one order of sums, over both ranks.
 
 {soak}
 
-The last row was made later: before, each request of 4 TiB under
+The last row was measured later: before, each request of 4 TiB under
 `torch:expandable_segments:True` used up addresses, until requests were refused although
 memory was there.
 
