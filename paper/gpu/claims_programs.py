@@ -1106,7 +1106,7 @@ def rank_main(rank, folder, rendezvous, out):
             "outside_after_all_reduce": outside()}
     del value
 
-    def ddp(job):
+    def module(job):
         class Call(torch.nn.Module):
             def __init__(self):
                 super().__init__()
@@ -1114,19 +1114,15 @@ def rank_main(rank, folder, rendezvous, out):
 
             def forward(self, x):
                 return job.forward(x, self.model)
-        return torch.nn.parallel.DistributedDataParallel(Call(), device_ids=[rank])
+        return Call()
+
+    def ddp(job):
+        return torch.nn.parallel.DistributedDataParallel(module(job),
+                                                         device_ids=[rank])
 
     def fsdp(job):
         from torch.distributed.fsdp import fully_shard
-
-        class Call(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.model = job.model
-
-            def forward(self, x):
-                return job.forward(x, self.model)
-        call = Call()
+        call = module(job)
         for part in job.model.parts:
             fully_shard(part)
         return fully_shard(call)

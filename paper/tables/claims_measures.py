@@ -541,8 +541,7 @@ def b12(m):
     spent, n = m.data.turns("turns_empty")
     slow = m.ratio("EmptySlow", spent["varlen_step"] / spent["varlen_never"],
                    "median step with a call each step", n, change)
-    r, never = m.data.run("varlen_step"), m.data.run("varlen_never")
-    m.data.run("varlen_step")
+    never, r = m.data.run("varlen_never"), m.data.run("varlen_step")
     m.put("EmptyCalls", f"{r['driver_allocs'] + r['driver_frees']} and "
           f"{never['driver_allocs'] + never['driver_frees']}",
           "calls of cudaMalloc and cudaFree in 20 steps, with and without", n=20)
@@ -550,13 +549,19 @@ def b12(m):
         "again, and by their waits; whether the driver clears memory was not measured"
 
 
-@claim("B13", "Fragmentation cannot be removed entirely.")
-def b13(m):
+def over_bound(m):
+    """Reserved over the lower bound without a limit, by policy."""
     _, rows = m.data.table("policies.csv", "paper/tables/policy_table.py")
     over = collections.defaultdict(list)
     for r in rows:
         if r["capacity"] == "inf":
             over[r["policy"]].append(1 + float(r["gap_to_bound"]))
+    return over
+
+
+@claim("B13", "Fragmentation cannot be removed entirely.")
+def b13(m):
+    over = over_bound(m)
     for macro, policy, what in (
             ("GapTorch", "torch", "PyTorch's default"),
             ("GapExpandable", "torch:expandable_segments:True", "expandable segments"),
@@ -1102,11 +1107,7 @@ def d26(m):
 
 @claim("D27", "TensorFlow's memory is more predictable than PyTorch's.")
 def d27(m):
-    _, rows = m.data.table("policies.csv", "paper/tables/policy_table.py")
-    over = collections.defaultdict(list)
-    for r in rows:
-        if r["capacity"] == "inf":
-            over[r["policy"]].append(1 + float(r["gap_to_bound"]))
+    over = over_bound(m)
     for macro, policy in (("Bfc", "bfc"), ("Torch", "torch")):
         m.range("Over" + macro, over[policy], f"reserved over the lower bound, {policy}")
     spread = {p: max(over[p]) / min(over[p]) for p in ("bfc", "torch")}

@@ -250,17 +250,14 @@ static frag_size at_most(frag_size size, frag_size most)
 }
 
 /* try_allocate_expandable_block: what was mapped before a failure stays mapped
- * and free. A request that is larger than a reservation is out of memory at
- * once. PyTorch has no such test: it makes a reservation, which stays, and maps
- * memory until the device refuses, so that a program with many such requests
- * runs out of addresses. */
+ * and free. A device that has more memory than it reports can fill a whole
+ * reservation; then b->next is NULL, and the request is out of memory. No
+ * device of PyTorch is like that, so PyTorch has no such test. */
 enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
                            frag_size size, struct torch_block **out)
 {
     struct torch_block *b = find_place(space, size);
 
-    if (!b && size > reservation_size(heap, space->page))
-        return FRAG_OOM;
     if (!b)
         FRAG_TRY(reserve(heap, space, &b));
     if (!b->mapped)
@@ -268,6 +265,8 @@ enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
     while (b->node.size < size) {
         struct torch_block *next = b->next;
 
+        if (!next)
+            return FRAG_OOM;
         FRAG_TRY(map_block(heap, space, next,
                            at_most(size - b->node.size, next->node.size)));
         b = next; /* map_block merged b into next */

@@ -31,19 +31,21 @@ static enum frag_err refused(const struct cu_driver *cu, const char *call,
 
 /* ---- export ---- */
 
-static enum frag_err export(const struct cu_driver *cu, frag_addr addr,
-                            int *file, struct frag_error *e) {
-    cu_memory memory; cu_result code;
+static enum frag_err export_memory(const struct cu_driver *cu, frag_addr addr,
+                                   int *file, struct frag_error *e)
+{
+    cu_memory memory;
+    cu_result code;
 
-    FRAG_TRY(refused(cu, "cuMemRetainAllocationHandle",
-                     cu->cuMemRetainAllocationHandle(&memory,
-                                                     (void *)(uintptr_t)addr),
-                     FRAG_UNSUPPORTED, e));
-    code = cu->cuMemExportToShareableHandle(file, memory, CU_FILE_DESCRIPTOR,
-                                            0);
+    FRAG_TRY(refused(
+        cu, "cuMemRetainAllocationHandle",
+        cu->cuMemRetainAllocationHandle(&memory, (void *)(uintptr_t)addr),
+        FRAG_UNSUPPORTED, e));
+    code =
+        cu->cuMemExportToShareableHandle(file, memory, CU_FILE_DESCRIPTOR, 0);
     cu->cuMemRelease(memory);
-    FRAG_TRY(refused(cu, "cuMemExportToShareableHandle", code, FRAG_UNSUPPORTED,
-                     e));
+    FRAG_TRY(
+        refused(cu, "cuMemExportToShareableHandle", code, FRAG_UNSUPPORTED, e));
     fcntl(*file, F_SETFD, FD_CLOEXEC);
     return FRAG_OK;
 }
@@ -55,7 +57,7 @@ enum frag_err frag_cuda_export(struct frag_backend *mem, frag_addr addr,
 
     if (err != FRAG_OK)
         return frag_fail(e, err, "%s", frag_cuda_words(mem));
-    err = export(frag_cuda_driver(mem), addr, file, e);
+    err = export_memory(frag_cuda_driver(mem), addr, file, e);
     frag_cuda_leave(mem);
     return err;
 }
@@ -120,9 +122,10 @@ static enum frag_err map_parts(const struct cu_driver *cu,
     return FRAG_OK;
 }
 
-static enum frag_err import(struct frag_backend *mem,
-                            const struct frag_cuda_shared *from, frag_size size,
-                            frag_addr *addr, struct frag_error *e)
+static enum frag_err import_memory(struct frag_backend *mem,
+                                   const struct frag_cuda_shared *from,
+                                   frag_size size, frag_addr *addr,
+                                   struct frag_error *e)
 {
     const struct cu_driver *cu = frag_cuda_driver(mem);
     cu_address at;
@@ -159,7 +162,7 @@ enum frag_err frag_cuda_import(struct frag_backend *mem,
         return frag_fail(e, err, "%s", frag_cuda_words(mem));
     for (size_t i = 0; i < from->count; i++)
         size += from->sizes[i];
-    err = import(mem, from, size, addr, e);
+    err = import_memory(mem, from, size, addr, e);
     frag_cuda_leave(mem);
     return err;
 }

@@ -248,6 +248,22 @@ enum frag_torch_answer frag_torch_use(int device, uint64_t addr,
     return answer(err, &e, words);
 }
 
+/* Locks the service, and finds the device. leave() follows, after an error too.
+ */
+static enum frag_err enter(int device, struct device **out,
+                           struct frag_error *e)
+{
+    pthread_mutex_lock(&lock);
+    return device_at(device, out, e);
+}
+
+static enum frag_torch_answer leave(enum frag_err err,
+                                    const struct frag_error *e, char *words)
+{
+    pthread_mutex_unlock(&lock);
+    return answer(err, e, words);
+}
+
 enum frag_torch_answer frag_torch_trim(int device, char *words)
 {
     struct frag_error e = {""};
@@ -264,14 +280,11 @@ enum frag_torch_answer frag_torch_peer(int device, int peer, char *words)
 {
     struct frag_error e = {""};
     struct device *d;
-    enum frag_err err;
+    enum frag_err err = enter(device, &d, &e);
 
-    pthread_mutex_lock(&lock);
-    err = device_at(device, &d, &e);
     if (err == FRAG_OK)
         err = device_add_peer(d, peer, &e);
-    pthread_mutex_unlock(&lock);
-    return answer(err, &e, words);
+    return leave(err, &e, words);
 }
 
 enum frag_torch_answer frag_torch_limit(int device, uint64_t bytes, char *words)
@@ -295,14 +308,11 @@ enum frag_torch_answer frag_torch_export(int device, uint64_t addr, int *file,
 {
     struct frag_error e = {""};
     struct device *d;
-    enum frag_err err;
+    enum frag_err err = enter(device, &d, &e);
 
-    pthread_mutex_lock(&lock);
-    err = device_at(device, &d, &e);
     if (err == FRAG_OK)
         err = frag_cuda_export(device_gpu(d), addr, file, &e);
-    pthread_mutex_unlock(&lock);
-    return answer(err, &e, words);
+    return leave(err, &e, words);
 }
 
 enum frag_torch_answer frag_torch_import(int device, int sender,
@@ -313,17 +323,14 @@ enum frag_torch_answer frag_torch_import(int device, int sender,
     const struct frag_cuda_shared from = {sender, sizes, files, count};
     struct frag_error e = {""};
     struct device *d;
-    enum frag_err err;
+    enum frag_err err = enter(device, &d, &e);
 
-    pthread_mutex_lock(&lock);
-    err = device_at(device, &d, &e);
     if (err == FRAG_OK)
         err = frag_cuda_import(device_gpu(d), &from, addr, &e);
-    pthread_mutex_unlock(&lock);
-    return answer(err, &e, words);
+    return leave(err, &e, words);
 }
 
-/* The driver does it when the process ends. */
+/* At the end of the process, the driver returns the memory itself. */
 enum frag_torch_answer frag_torch_forget(int device, uint64_t addr,
                                          uint64_t size, char *words)
 {
