@@ -12,8 +12,8 @@ training in turns on one and two GPUs, and many threads for a while.
     makes pages/in_production.md from data/in_production.jsonl
 
 Parts: lines, turns, ranks, soak. Needs fragsim_torch on PYTHONPATH,
-FRAGSIM_TORCH_LIBRARY, and FRAG_WORKLOADS as inside_torch.py. The turns and ranks
-fill ten minutes, so they are one run (--only turns,ranks), the others a second one.
+FRAGSIM_TORCH_LIBRARY, and FRAG_WORKLOADS as inside_torch.py. Each of --only turns,
+--only ranks, and --only lines,soak fills ten minutes.
 """
 import argparse
 import contextlib
@@ -68,9 +68,12 @@ SOAK_SECONDS, SOAK_SHARE = 480, "0.08"
 TURNS = {"0": {"rcnn_train": (290, 270, 285)},
          "1": {"llama_varlen": (250, 165, 245), "generate": (12, 75, 10000)}}
 SIDES = "default,again,full,full110,full102"
-RANKS = {"default": "PyTorch", "again": "PyTorch", "remap": "remap",
-         "full": "remap:pack=full"}
-ROUNDS = 50
+# Side: the policy, and the capacity as a multiple of the peak of allocated bytes. As
+# above, the capacity holds for the steps of the run that finds the peak.
+RANKS = {"default": ("PyTorch", None), "again": ("PyTorch", None),
+         "full": ("remap:pack=full", None), "full110": ("remap:pack=full", 1.1),
+         "full102": ("remap:pack=full", 1.02)}
+ROUNDS = 220
 
 
 class Run:
@@ -270,10 +273,33 @@ def free_port():
         return one.getsockname()[1]
 
 
-def ranks_of(run, mode, seconds):
+def training(mode, name, policy, folder, **env):
+    from lockstep import Program
+    return Program(
+        name, [sys.executable, os.path.join(HERE, "in_production_ranks.py"), mode,
+               policy, "0", str(free_port())],
+        dict(os.environ, PYTHONWARNINGS="ignore", **env),
+        os.path.join(folder, name + ".log"))
+
+
+def peaks_of(run, mode, folder, failed):
+    """Bytes that PyTorch's default allocated at most, on each rank. No sides with
+    a capacity if there is no answer."""
+    from lockstep import take_turns
+    last = None
+    for answers in take_turns([training(mode, "peak", "PyTorch", folder)],
+                              run.left(0.4), ROUNDS, failed, start=75):
+        last = answers["peak"]
+    peaks = last and [last["peak_allocated"], last["rank 1"]["peak_allocated"]]
+    run.write({"kind": "ranks peak", "mode": mode, "steps": ROUNDS,
+               "peak_allocated": peaks})
+    return peaks
+
+
+def ranks_of(run, mode):
     """One mode: all sides in turns. Runs in a process of its own, whose group
     ends with it."""
-    from lockstep import Program, attempt, take_turns
+    from lockstep import attempt, take_turns
 
     def failed(side, words):
         print(f"{mode}, {side}: {words}", flush=True)
@@ -281,14 +307,15 @@ def ranks_of(run, mode, seconds):
                    "side": side, "words": words})
 
     with tempfile.TemporaryDirectory() as folder:
-        programs = [Program(
-            side, [sys.executable, os.path.join(HERE, "in_production_ranks.py"),
-                   mode, policy, "0", str(free_port())],
-            dict(os.environ, PYTHONWARNINGS="ignore"),
-            os.path.join(folder, side + ".log"))
-            for side, policy in RANKS.items()]
+        peaks = peaks_of(run, mode, folder, failed)
+        programs = [training(mode, side, policy, folder,
+                             **({"FRAG_CAPACITIES": json.dumps(
+                                 [int(times * p) for p in peaks])}
+                                if times else {}))
+                    for side, (policy, times) in RANKS.items()
+                    if peaks or not times]
         for number, answers in enumerate(take_turns(
-                programs, seconds, ROUNDS, failed, start=75)):
+                programs, run.left(0.9), ROUNDS, failed, start=75)):
             run.write({"kind": "ranks", "mode": mode, "round": number,
                        "sides": answers})
         alive = [p for p in programs if p.process.returncode is None]
@@ -298,11 +325,11 @@ def ranks_of(run, mode, seconds):
 
 
 def ranks(run):
-    for mode, until in (("ddp", 0.82), ("fsdp", 0.98)):
-        seconds = min(60, run.left(until) - 30)
+    for modes, mode in ((2, "ddp"), (1, "fsdp")):
+        seconds = run.left(0.98) / modes
         run.execute([sys.executable, os.path.abspath(__file__), "ranks",
-                     run.folder, mode, f"{max(seconds, 10):.0f}"], {},
-                    run.left(until) + 10, f"ranks {mode}")
+                     run.folder, mode, f"{seconds:.0f}"], {}, seconds + 5,
+                    f"ranks {mode}")
 
 
 # ---- many threads for a while ----
@@ -338,10 +365,10 @@ def soak(run):
 
 # ---- all ----
 
-def about():
+def about(parts):
     from inside_torch import about as found
     return {**found(), "devices": len(used()),
-            "command": "paper/gpu/in_production.py run"}
+            "command": f"paper/gpu/in_production.py run --only {parts}"}
 
 
 def attempt_part(run, name, act, *arguments):
@@ -366,7 +393,7 @@ def build(run):
 def run_all(a):
     os.makedirs(a.folder, exist_ok=True)
     run, parts = Run(a.folder, a.seconds), a.only.split(",")
-    run.write({**about(), "used": used()})
+    run.write({**about(a.only), "used": used()})
     if not attempt_part(run, "build", build):
         return 1
     for name, act in (("turns", turns), ("lines", lines), ("ranks", ranks),
@@ -422,7 +449,7 @@ def main():
     if a.verb == "run":
         sys.exit(run_all(a))
     if a.verb == "ranks":
-        ranks_of(Run(a.folder, 0), a.mode, a.seconds)
+        ranks_of(Run(a.folder, a.seconds), a.mode)
     elif a.verb == "replay":
         replay(a)
     else:

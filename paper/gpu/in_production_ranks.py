@@ -3,7 +3,8 @@
 (MODE: ddp or fsdp) in turns of lockstep.py.
 
 Rank 0 starts rank 1 and passes each turn on to it, so both ranks of the other
-trainings stand still meanwhile. The first step uses kernels with one order of sums,
+trainings stand still meanwhile. FRAG_CAPACITIES are the bytes that the policy may
+reserve on each device, as JSON. The first step uses kernels with one order of sums,
 and its loss and gradients are hashed; the steps in turns do not. The tokens have
 varying lengths, another length on each rank. FRAG_DEVICE=cpu runs it without a GPU.
 """
@@ -19,6 +20,7 @@ from in_production_programs import environment, ours
 
 WORLD = 2
 SIZES = json.loads(os.environ.get("FRAG_SIZES", "{}"))  # of the model
+CORES = 4  # of a rank
 LONGEST = int(os.environ.get("FRAG_LONGEST", "2048"))  # tokens
 
 
@@ -135,12 +137,23 @@ def numbers(torch):
             "peak_allocated": stats["allocated_bytes.all.peak"]}
 
 
+def cores(rank):
+    """The cores of a rank, equal for all sides; all, if there are few."""
+    last = os.cpu_count() - CORES * rank
+    return (range(last - CORES, last) if os.cpu_count() >= 2 * CORES * WORLD
+            else range(os.cpu_count()))
+
+
 def start(side, rank, port):
+    if "FRAG_CAPACITIES" in os.environ:
+        os.environ["FRAGSIM_CAPACITY"] = str(
+            json.loads(os.environ["FRAG_CAPACITIES"])[rank])
     os.environ.update(environment(side), MASTER_ADDR="127.0.0.1",
                       MASTER_PORT=str(port), RANK=str(rank),
                       WORLD_SIZE=str(WORLD),
                       CUBLAS_WORKSPACE_CONFIG=":4096:8")
     import torch
+    os.sched_setaffinity(0, cores(rank))
     if not on_cpu():
         torch.cuda.set_device(rank)
         if ours(side):

@@ -20,7 +20,7 @@ import inside_page
 import related_table
 import tune_table
 from data_header import read_csv
-from lockstep import median_interval
+from lockstep import median_interval, total_interval
 from places import DATA, PAPER, ROOT
 from policy_table import PARAMS
 
@@ -800,39 +800,42 @@ def refused(n, rows, over):
 
 
 def ranks(n, rows):
-    blocks, over, times, firsts = [], {}, {}, {}
+    blocks, over, times, steps, firsts = [], {}, {}, {}, {}
     counts = []
-    for mode in ("ddp", "fsdp"):
+    for mode in in_production_page.MODES:
         rounds = [r["sides"] for r in rows
                   if r["kind"] == "ranks" and r["mode"] == mode]
         counts.append(len(rounds))
         for r in rows:
             if r["kind"] == "ranks end" and r["mode"] == mode:
                 firsts[mode, r["side"]] = r["firsts"]
-        for side in ("default", "again", "remap", "full"):
+        for side in ("default", *WHOLE):
             mine = [r[side] for r in rounds if side in r]
             both = [p["peak_reserved"] / p["peak_allocated"]
                     for p in (mine[-1], mine[-1]["rank 1"])]
             over.setdefault(side, []).extend(both)
+            steps[mode, side] = len(mine)
             if side == "default":
                 continue
-            pairs = [(r[side]["seconds"], statistics.mean(
-                r[s]["seconds"] for s in ("default", "again")))
-                for r in rounds[in_production_page.WARM:]
-                if all(s in r for s in (side, "default", "again"))]
+            pairs = inside_page.pairs_of(rounds[in_production_page.WARM:], side)
             found = median_interval([a / b for a, b in pairs])
-            times.setdefault(side, []).append(found)
-            blocks.append((mode.upper() + ", two GPUs",
-                           {**LONG, **WHOLE}[side], found, max(both)))
-
-    def span(values):
-        return f"{min(values):.2f} to {max(values):.2f}"
-
-    for side in ("default", "full", "remap"):
-        n.put(f"ranks.{side}", span(over[side]))
-    for side in ("full", "remap"):
-        n.put(f"ranks.{side}.time", " and ".join(interval(t)
-                                                 for t in times[side]))
+            times.setdefault(side, []).append(total_interval(pairs))
+            blocks.append((mode.upper() + ", two GPUs", WHOLE[side], found,
+                           max(both)))
+    for side in ("default", "full", "full102"):
+        n.put(f"ranks.{side}.least", f"{min(over[side]):.2f}")
+        n.put(f"ranks.{side}.most", f"{max(over[side]):.2f}")
+    of_ours = [t for side in OURS for t in times[side]]
+    n.put("ranks.time.least", signed(min(m for m, _ in of_ours) - 1, 1) + r"\,\%")
+    n.put("ranks.time.most", signed(max(m for m, _ in of_ours) - 1, 1) + r"\,\%")
+    n.put("ranks.time.bound", signed(max(e[1] for _, e in of_ours) - 1, 1) + r"\,\%")
+    n.put("ranks.resolution", percent(max(
+        abs(e - 1) for _, ends in times["again"] for e in ends), 1))
+    short = [(m, s) for m, s in steps if steps[m, s] < steps[m, "default"]]
+    n.says("one of two trainings ended early, at the least capacity",
+           short == [("fsdp", "full102")])
+    n.put("ranks.refused.steps", steps[short[0]])
+    n.put("ranks.refused.of", steps["fsdp", "default"])
     others = [(m, s) for m, s in firsts if s != "default"]
     n.of("ranks.equal", sum(firsts[m, s] == firsts[m, "default"]
                             for m, s in others), len(others))
@@ -863,10 +866,9 @@ def programs(n, rows):
                     for t, state in tests.items()
                     if state not in (*passed, "skipped")
                     and own.get(t) in passed})
-    n.put("prod.upstream.worse", len(worse))
-    sides = sorted({side for side, _ in worse})
-    n.put("prod.upstream.which", " under " + " and ".join(map(name, sides))
-          if sides else "")
+    n.put("prod.upstream.policies", len(results))
+    n.put("prod.upstream.worse", max(sum(s == side for s, _ in worse)
+                                     for side in results))
     soaks = [r["counts"] for r in in_production_page.soaked(rows)
              if not r["side"].startswith("PyTorch")]
     n.says("a soak ran under a policy of fragsim", soaks)

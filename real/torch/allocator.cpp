@@ -58,6 +58,7 @@ constexpr uint64_t no_limit = UINT64_MAX;
 struct Held {
   size_t size;
   bool mapped; // a map, not a segment
+  bool is_small; // of the small pool
   cudaStream_t stream; // of the first request
   uint64_t same; // another address of the same memory, which counts there; or 0
   uint32_t blocks = 0; // in a segment, with those that other streams still use
@@ -104,7 +105,7 @@ struct Device {
   std::deque<c10::approx_time_t> emptied; // times of empty_cache calls
   size_t doubles = 0; // of `held`, whose memory has another address too
   std::deque<TraceEntry> history;
-  uint64_t small_held = 0; // bytes of the policy's segments of small_segment
+  uint64_t small_held = 0; // bytes of the policy's memory of the small pool
   double fraction = 1.0;
   uint64_t total = 0, allowed = no_limit; // bytes; of the device, of `fraction`
   uint64_t allowed_below = no_limit; // of them, last left to PyTorch's own
@@ -160,7 +161,7 @@ class Allocator final : public CUDAAllocator {
     return *made;
   }
 
-  void install();
+  void install(const std::string& policy);
 
   c10::DataPtr allocate(size_t size) override;
   c10::DeleterFnPtr raw_deleter() const override {
@@ -339,6 +340,8 @@ class Allocator final : public CUDAAllocator {
   cudaStream_t stream_ = nullptr; // of the request that the policy serves
   Context context_; // of the request, free or empty_cache that is served
 
+  bool small_maps_ = false; // as expandable segments, the policy maps the small
+                            // pool by small_segment bytes, the large one by more
   bool recording_ = false;
   CreateContextFn recorder_ = nullptr;
   RecordContext when_ = RecordContext::NEVER;
@@ -550,10 +553,9 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
   Device& d = at(device);
   bool mapped = change == FRAG_TORCH_MAP || change == FRAG_TORCH_UNMAP;
   bool taken = change == FRAG_TORCH_SEGMENT || change == FRAG_TORCH_MAP;
-  bool is_small = !mapped && size <= small_segment;
+  bool is_small = size <= small_segment && (!mapped || small_maps_);
   if (!mapped) {
     add(d.stats.segment, is_small, taken ? 1 : -1);
-    d.small_held += is_small ? (taken ? size : -size) : 0;
     d.segments += taken ? 1 : -1;
   }
   ++(taken ? d.stats.num_device_alloc : d.stats.num_device_free);
@@ -564,7 +566,8 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
   };
   uint64_t next = addr; // the first byte that is not recorded yet
   if (taken) {
-    d.held[addr] = Held{size, mapped, stream_, same};
+    d.held[addr] = Held{size, mapped, is_small, stream_, same};
+    d.small_held += is_small ? size : 0;
     d.doubles += same != 0;
     next += same ? size : 0;
   } else {
@@ -577,20 +580,22 @@ void Allocator::changed(int device, frag_torch_change change, uint64_t addr,
     if (first != d.held.end())
       stream = first->second.stream;
     auto end = d.held.lower_bound(addr + size);
-    for (auto row = first; row != end; ++row)
+    for (auto row = first; row != end; ++row) {
+      d.small_held -= row->second.is_small ? row->second.size : 0;
       if (row->second.same) {
         note(next, row->first);
         next = row->first + row->second.size;
         d.doubles--;
       }
+    }
     d.held.erase(first, end);
     close_exported(addr, size);
   }
   note(next, addr + size);
 }
 
-// Segments of at most small_segment bytes count as the small pool, all other
-// memory as the large one.
+// Segments of at most small_segment bytes count as the small pool, and so do maps
+// of a policy that maps the small pool apart; all other memory is of the large one.
 void Allocator::reserved(int device, uint64_t bytes) {
   Guard guard(lock_);
   Device& d = at(device);
@@ -1159,6 +1164,7 @@ std::vector<SegmentInfo> held_of(const std::map<uint64_t, Shown>& shown,
   for (const auto& [addr, part] : shown) {
     const Held& held = *part.held;
     if (held.mapped && !rows.empty() && rows.back().is_expandable &&
+        rows.back().is_large == !held.is_small &&
         rows.back().address + rows.back().total_size == addr) {
       rows.back().total_size += part.end - addr;
       continue;
@@ -1167,7 +1173,7 @@ std::vector<SegmentInfo> held_of(const std::map<uint64_t, Shown>& shown,
     row.device = device;
     row.address = addr;
     row.total_size = part.end - addr;
-    row.is_large = held.mapped || held.size > small_segment;
+    row.is_large = !held.is_small;
     row.is_expandable = held.mapped;
     row.stream = held.stream;
     rows.push_back(row);
@@ -1507,10 +1513,11 @@ void Allocator::enablePeerAccess(DeviceIndex device, DeviceIndex peer) {
 
 /* ---- the start ---- */
 
-void Allocator::install() {
+void Allocator::install(const std::string& policy) {
   Guard guard(lock_);
   if (below_)
     return;
+  small_maps_ = policy.compare(0, 5, "torch") == 0;
   static const frag_torch_listener listener = {
       nullptr,
       [](void*, int device, uint64_t addr) { instance().freed(device, addr); },
@@ -1553,8 +1560,9 @@ extern "C" FRAG_TORCH_API int frag_torch_probe() {
 // Lets the policy serve all requests from here on, "" or what is wrong.
 extern "C" FRAG_TORCH_API const char* frag_torch_install() {
   static char words[FRAG_TORCH_WORDS];
-  if (!frag_torch_policy(words))
+  const char* policy = frag_torch_policy(words);
+  if (!policy)
     return words;
-  Allocator::instance().install();
+  Allocator::instance().install(policy);
   return "";
 }
