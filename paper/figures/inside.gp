@@ -15,22 +15,22 @@ set border 1
 unset grid
 set grid xtics linecolor "#dddddd" linetype 1 linewidth 0.7
 unset key
-set xrange [-8:18]
-set xtics -8,2,18
+set xrange [-5:6]
+set xtics -5,1,6
 set yrange [rows+0.6:-0.8]
 set lmargin at screen 0.38
 set rmargin at screen 0.88
-set bmargin at screen 0.40/high
+set bmargin at screen 0.46/high
 set tmargin at screen 1 - 0.02
-set xlabel "step time against PyTorch's default, % more" offset 0,0.6
+set xlabel "step time against PyTorch's default, % more" offset 0,0.1
 set arrow from 0, graph 0 to 0, graph 1 nohead lc rgb black lw 1
 set arrow from 1, graph 0 to 1, graph 1 nohead lc rgb grey dt 3 lw 1.5
-cut(x) = x > 18 ? 18 : x < -8 ? -8 : x
+cut(x) = x > 6 ? 6 : x < -5 ? -5 : x
 last = ""
 first(s) = (new = s ne last, last = s, new ? s : "")
 plot in.".tsv" using 3:7:(cut($4)):(cut($5)) with xerrorbars pt 7 ps 0.4 \
          lc rgb blue lw 1.3, \
-     "" using (-8):7:2 with labels right offset -0.8,0 noenhanced, \
-     "" using (-8):7:(first(strcol(1))) with labels left \
+     "" using (-5):7:2 with labels right offset -0.8,0 noenhanced, \
+     "" using (-5):7:(first(strcol(1))) with labels left \
          offset screen -0.365,0 noenhanced, \
-     "" using (18):7:6 with labels left offset 1.2,0
+     "" using (6):7:6 with labels left offset 1.2,0
