@@ -26,6 +26,7 @@ enum code_class {
     CODE_OPEN, /* a container of a kind with `keeps`, not yet complete */
 };
 
+enum { CODE_CLASS = 7 }; /* mask of the class */
 enum { MEMO_RESULT_MAX = 1 << 24 };
 
 /* The caller ensures that result is less than MEMO_RESULT_MAX. */
@@ -59,14 +60,22 @@ bool memo_set(struct memo *m, uint64_t number, uint32_t code);
 /* memo_get for a page that is not open. */
 uint32_t memo_get_packed(struct memo *m, uint64_t number);
 
-/* Returns the code of a number, 0 if no value was memoized under it. */
-static inline uint32_t memo_get(struct memo *m, uint64_t number)
+/* Returns the code of a number, 0 if its page is not open. */
+static inline uint32_t memo_get_open(const struct memo *m, uint64_t number)
 {
     const uint64_t k = number >> MEMO_BITS;
 
-    if (k < m->page_count && m->pages[k].open)
-        return m->pages[k].open[number & (MEMO_PAGE - 1)];
-    return memo_get_packed(m, number);
+    return k < m->page_count && m->pages[k].open
+               ? m->pages[k].open[number & (MEMO_PAGE - 1)]
+               : 0;
+}
+
+/* Returns the code of a number, 0 if no value was memoized under it. */
+static inline uint32_t memo_get(struct memo *m, uint64_t number)
+{
+    const uint32_t code = memo_get_open(m, number);
+
+    return code ? code : memo_get_packed(m, number);
 }
 
 void memo_fini(struct memo *m);

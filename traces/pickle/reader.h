@@ -70,6 +70,13 @@ enum frag_err bytes_cut_short(const struct pickle *p);
 /* A little-endian number of `count` bytes, at most 8. */
 uint64_t bytes_little(const unsigned char *bytes, size_t count);
 
+/* The same for 4 bytes. */
+static inline uint32_t bytes_little4(const unsigned char *b)
+{
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
+           (uint32_t)b[3] << 24;
+}
+
 /* An opcode. run() receives the argument of fixed size; an opcode with an
  * argument of variable size reads the rest itself. */
 struct opcode {
@@ -80,7 +87,9 @@ struct opcode {
 
 enum {
     OPCODE_MAX = 9, /* bytes of the longest opcode with its fixed argument */
-    OPCODE_PROTO = 0x80
+    OPCODE_PROTO = 0x80,
+    OPCODE_BINGET = 'h',
+    OPCODE_LONG_BINGET = 'j'
 };
 
 extern const struct opcode opcodes[256];

@@ -122,7 +122,7 @@ enum frag_err refs_recall(struct pickle *p, uint64_t number)
     const uint8_t kind = code >> 3 & (PICKLE_KINDS - 1);
     struct pickle_value v = {.kind = kind};
 
-    switch ((enum code_class)(code & 7)) {
+    switch ((enum code_class)(code & CODE_CLASS)) {
     case CODE_TEXT:
         return stack_push(
             p, (struct pickle_value){.tag = PICKLE_TEXT, .n = code >> 3});
