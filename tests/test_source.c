@@ -1,5 +1,6 @@
 /* test_source.c - tests inputs: packed once or twice, in several parts, or cut
- * off. */
+ * off; each of them read by one thread and by two. */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,13 +8,18 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <lzma.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include "traces/bytes/processors.h"
 #include "traces/bytes/sha256.h"
 #include "traces/bytes/source.h"
 #include "traces/trace.h"
@@ -24,6 +30,36 @@ struct bytes {
     unsigned char *at;
     size_t count;
 };
+
+/* Threads */
+
+/* Stands before the function of the C library: counts the threads that are
+ * started, and refuses them if `refused` is set. */
+static int started;
+static bool refused;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                   void *(*run)(void *), void *user)
+{
+    static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                         void *);
+    void *symbol;
+
+    if (!create) {
+        symbol = dlsym(RTLD_NEXT, "pthread_create");
+        memcpy(&create, &symbol, sizeof(create));
+    }
+    if (refused)
+        return EAGAIN;
+    started++;
+    return create(thread, attributes, run, user);
+}
+
+/* One thread where there are two processors, else none. */
+static int one_if_possible(void)
+{
+    return processors() > 1;
+}
 
 /* Text that packs, but not to nothing. */
 static struct bytes text_of(size_t count)
@@ -152,20 +188,50 @@ static enum frag_err read_all(struct frag_source *s, struct bytes *out,
     return err;
 }
 
+/* What a reader receives of an input. */
+struct reading {
+    enum frag_err err;
+    struct bytes bytes; /* up to the error */
+    struct frag_error e;
+    char hex[SHA256_HEX];
+};
+
+static struct reading read_by(struct bytes in, bool by_two_threads)
+{
+    struct reading r = {.hex = ""};
+    struct frag_source *s;
+    const unsigned char *at;
+
+    r.err = frag_source_open_memory("it", in.at, in.count, &s, &r.e);
+    if (r.err != FRAG_OK)
+        return r;
+    frag_source_peek(s, FRAG_SOURCE_WINDOW, &at, &r.err, &r.e);
+    if (r.err == FRAG_OK && by_two_threads)
+        frag_source_read_ahead(s);
+    if (r.err == FRAG_OK)
+        r.err = read_all(s, &r.bytes, &r.e);
+    if (r.err == FRAG_OK)
+        r.err = frag_source_sha256(s, r.hex, &r.e);
+    frag_source_close(s);
+    return r;
+}
+
+/* Reads an input by one thread and by two, which must not differ. */
 static enum frag_err unpack(struct bytes in, struct bytes *out,
                             struct frag_error *e)
 {
-    struct frag_source *s;
-    char hex[65];
-    enum frag_err err;
+    struct reading one = read_by(in, false), two = read_by(in, true);
 
-    *out = (struct bytes){0};
-    FRAG_TRY(frag_source_open_memory("it", in.at, in.count, &s, e));
-    err = read_all(s, out, e);
-    if (err == FRAG_OK)
-        err = frag_source_sha256(s, hex, e);
-    frag_source_close(s);
-    return err;
+    assert_int_equal(one.err, two.err);
+    assert_string_equal(one.e.text, two.e.text);
+    assert_string_equal(one.hex, two.hex);
+    assert_int_equal(one.bytes.count, two.bytes.count);
+    if (one.bytes.count)
+        assert_memory_equal(one.bytes.at, two.bytes.at, one.bytes.count);
+    free(two.bytes.at);
+    *out = one.bytes;
+    *e = one.e;
+    return one.err;
 }
 
 static void expect_unpacked(struct bytes in, struct bytes text)
@@ -251,6 +317,184 @@ static void a_cut_or_damaged_archive_is_named_with_its_offset(void **state)
         free(packed.at);
     }
     free(text.at);
+}
+
+/* Cut and damaged at many places: unpack() compares both readings. */
+static void two_threads_meet_the_error_of_one(void **state)
+{
+    struct bytes text = text_of(TEXT);
+    int found = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct bytes packed = packers[i](text);
+
+        for (size_t k = 1; k < 24; k++) {
+            const size_t at = packed.count / 24 * k;
+            struct bytes cut = {packed.at, at}, out;
+            struct frag_error e;
+
+            assert_int_equal(unpack(cut, &out, &e), FRAG_CORRUPT);
+            free(out.at);
+            packed.at[at] ^= 0x55;
+            found += unpack(packed, &out, &e) != FRAG_OK;
+            packed.at[at] ^= 0x55;
+            free(out.at);
+        }
+        free(packed.at);
+    }
+    assert_true(found > 40);
+    free(text.at);
+}
+
+/* Opens an input and looks at its start, as the import does. */
+static struct frag_source *open_bytes(struct bytes in)
+{
+    struct frag_source *s;
+    struct frag_error e;
+    enum frag_err err;
+    const unsigned char *at;
+
+    assert_int_equal(frag_source_open_memory("it", in.at, in.count, &s, &e),
+                     FRAG_OK);
+    frag_source_peek(s, FRAG_SOURCE_WINDOW, &at, &err, &e);
+    assert_int_equal(err, FRAG_OK);
+    return s;
+}
+
+static void a_second_thread_starts_where_it_helps(void **state)
+{
+    struct bytes text = text_of(TEXT), small = text_of(1000);
+    struct bytes long_text = text_of(4 * TEXT);
+    const struct {
+        struct bytes in;
+        int threads;
+    } rows[] = {
+        {pack_xz(text), one_if_possible()},
+        {long_text, one_if_possible()},
+        {pack_zstd(text), 0},
+        {pack_xz(small), 0},
+        {small, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        for (int pass = 0; pass < 2; pass++) {
+            struct frag_source *s = open_bytes(rows[i].in);
+
+            started = 0;
+            refused = pass;
+            frag_source_read_ahead(s);
+            frag_source_read_ahead(s); /* a second call adds no thread */
+            refused = false;
+            assert_int_equal(started, pass ? 0 : rows[i].threads);
+            frag_source_close(s); /* joins the thread, which has work left */
+        }
+    free(rows[0].in.at);
+    free(rows[2].in.at);
+    free(rows[3].in.at);
+    free(text.at);
+    free(small.at);
+    free(long_text.at);
+}
+
+static void a_refused_thread_changes_nothing(void **state)
+{
+    struct bytes text = text_of(TEXT), packed = pack_xz(text);
+
+    (void)state;
+    refused = true;
+    expect_unpacked(packed, text);
+    refused = false;
+    free(packed.at);
+    free(text.at);
+}
+
+/* The window of a plain input stays the whole input. */
+static void a_plain_input_is_hashed_ahead(void **state)
+{
+    enum { LONG = 40 << 20 };
+    struct bytes text = text_of(LONG);
+    struct frag_source *one = open_bytes(text), *two = open_bytes(text);
+    char hex[2][SHA256_HEX];
+    const unsigned char *at;
+    struct frag_error e;
+    enum frag_err err;
+
+    (void)state;
+    frag_source_read_ahead(two);
+    for (size_t used = 0; used < LONG; used += 1 << 20) {
+        assert_int_equal(frag_source_peek(two, 1, &at, &err, &e), LONG - used);
+        assert_ptr_equal(at, text.at + used);
+        assert_int_equal(frag_source_read(two), used);
+        frag_source_skip(two, 1 << 20);
+    }
+    assert_int_equal(frag_source_sha256(one, hex[0], &e), FRAG_OK);
+    assert_int_equal(frag_source_sha256(two, hex[1], &e), FRAG_OK);
+    assert_string_equal(hex[0], hex[1]);
+    frag_source_close(one);
+    frag_source_close(two);
+    free(text.at);
+}
+
+static pthread_t receiver;
+
+static void on_signal(int number)
+{
+    (void)number;
+    receiver = pthread_self();
+}
+
+/* A handler runs in the thread of the program, whose system calls it must
+ * interrupt. */
+static void signals_are_for_the_callers_thread(void **state)
+{
+    struct bytes text = text_of(TEXT), packed = pack_xz(text);
+    struct frag_source *s = open_bytes(packed);
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    sigset_t usr1, mask;
+
+    (void)state;
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    sigaction(SIGUSR1, &action, &before);
+    frag_source_read_ahead(s);
+    pthread_sigmask(SIG_BLOCK, &usr1, &mask);
+    assert_false(sigismember(&mask, SIGUSR1)); /* the caller's, as before */
+    receiver = 0;
+    kill(getpid(), SIGUSR1);
+    usleep(1000);
+    assert_true(receiver == 0); /* blocked here, so it waits */
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    assert_true(pthread_equal(receiver, pthread_self()));
+    sigaction(SIGUSR1, &before, NULL);
+    frag_source_close(s);
+    free(packed.at);
+    free(text.at);
+}
+
+static enum frag_err open_with(const char *path, size_t threads)
+{
+    const struct frag_read_options opts = {.threads = threads};
+    struct frag_trace *trace = NULL;
+    struct frag_error e;
+    enum frag_err err = frag_trace_open(path, &opts, &trace, &e);
+
+    frag_trace_close(trace);
+    return err;
+}
+
+static void the_caller_may_forbid_the_thread(void **state)
+{
+    static const char path[] =
+        FRAG_SOURCE_DIR "/traces/bundled/gpt2_train.pickle.xz";
+
+    (void)state;
+    started = 0;
+    assert_int_equal(open_with(path, 1), FRAG_OK);
+    assert_int_equal(started, 0);
+    assert_int_equal(open_with(path, 0), FRAG_OK);
+    assert_int_equal(started, one_if_possible());
 }
 
 static void garbage_after_a_gzip_member_is_no_end(void **state)
@@ -477,6 +721,12 @@ int main(void)
         cmocka_unit_test(what_was_packed_comes_out_again),
         cmocka_unit_test(pieces_packed_one_by_one_come_out_as_one),
         cmocka_unit_test(a_cut_or_damaged_archive_is_named_with_its_offset),
+        cmocka_unit_test(two_threads_meet_the_error_of_one),
+        cmocka_unit_test(a_second_thread_starts_where_it_helps),
+        cmocka_unit_test(a_refused_thread_changes_nothing),
+        cmocka_unit_test(a_plain_input_is_hashed_ahead),
+        cmocka_unit_test(signals_are_for_the_callers_thread),
+        cmocka_unit_test(the_caller_may_forbid_the_thread),
         cmocka_unit_test(garbage_after_a_gzip_member_is_no_end),
         cmocka_unit_test(a_text_in_a_zip_is_found),
         cmocka_unit_test(the_pickle_in_a_zip_is_found),

@@ -251,6 +251,9 @@ struct frag_read_options {
      * NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user; /* passed to progress */
+    /* Threads that read: 1 for the caller's only; 0 for a second one where
+     * there is a processor for it. The trace is the same. */
+    size_t threads;
 };
 
 /* Reads any supported input: trace files, PyTorch snapshots, CSV and the other

@@ -1,11 +1,11 @@
 /* parallel.c - starts threads, and hands out the numbers of jobs to them. */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include "sim/experiments/parallel.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+
+#include "traces/bytes/processors.h"
 
 /* ---- stopping early ---- */
 
@@ -26,15 +26,6 @@ bool stop_tick(void *user, uint64_t done, uint64_t total)
 /* Bytes of address space that glibc reserves for the heap of a thread
  * (HEAP_MAX_SIZE on 64 bits). A thread uses only a small part of them. */
 #define THREAD_HEAP (64 * FRAG_MIB)
-
-static size_t processors(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0
-               ? (size_t)CPU_COUNT(&set)
-               : 1;
-}
 
 static size_t stack_of_a_thread(void)
 {

@@ -66,8 +66,10 @@ reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),
              void *user, struct frag_trace **out, struct frag_error *e)
 {
-    const struct frag_read_options options = {
-        .limit = limit_of(reading, path), .progress = progress, .user = user};
+    const struct frag_read_options options = {.limit = limit_of(reading, path),
+                                              .progress = progress,
+                                              .user = user,
+                                              .threads = reading->threads};
     enum frag_err err = FRAG_OK;
     struct frag_trace *t;
 

@@ -21,6 +21,7 @@ struct trace_reading {
     bool ignores_file; /* the file of counters is not read */
     struct frag_completion_options completion;
     const struct frag_edits *edits; /* borrowed; NULL: none */
+    size_t threads;                 /* as in struct frag_read_options */
 };
 
 /* Opens a trace and treats it as its reading says. Other traces that the edits

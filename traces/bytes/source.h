@@ -21,6 +21,15 @@ enum frag_err frag_source_open(const char *path, struct frag_source **out,
                                struct frag_error *e) FRAG_MUST_CHECK;
 void frag_source_close(struct frag_source *s); /* NULL is fine */
 
+/* Lets a second thread work ahead of the reader until frag_source_sha256 or
+ * frag_source_close: it unpacks the input and computes its SHA-256. The bytes
+ * and the errors, with their offsets, are the same as without the thread. Does
+ * nothing for an input that is not a regular file with a name, because a signal
+ * must interrupt a read() from a pipe; nor for zstd, whose errors would name
+ * other offsets; nor for a small input, on one processor, if the address space
+ * is limited, or if the system refuses a thread. */
+void frag_source_read_ahead(struct frag_source *s);
+
 /* Opens a borrowed array of bytes instead of a file, for tests and fuzzers. It
  * is unpacked in the same way. The name is for messages. */
 enum frag_err frag_source_open_memory(const char *name, const void *bytes,

@@ -15,6 +15,10 @@ struct stage;
 struct stage_ops {
     const char *name; /* "gzip": for messages */
 
+    /* The offset that an error names depends on `room` of the calls of fill(),
+     * so only the reader may call it, as it always did. */
+    bool needs_reader;
+
     /* Returns whether a stream that starts with these bytes has this form. */
     bool (*recognize)(const unsigned char *bytes, size_t count);
 
@@ -23,7 +27,8 @@ struct stage_ops {
     void (*fini)(struct stage *s);
 
     /* Writes up to `room` bytes to `to` and their number to *made. *made is 0
-     * only if s->ended is set. */
+     * only if s->ended is set. On error, *made is the number of bytes before
+     * the error. */
     enum frag_err (*fill)(struct stage *s, unsigned char *to, size_t room,
                           size_t *made, struct frag_error *e);
 };

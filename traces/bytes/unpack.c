@@ -269,6 +269,7 @@ static enum frag_err zstd_fill(struct stage *s, unsigned char *to, size_t room,
         const size_t answer = ZSTD_decompressStream(z->stream, &out, &in);
 
         stage_skip(s->below, in.pos);
+        *made = out.pos;
         if (ZSTD_isError(answer))
             return unpack_broken(s, ZSTD_getErrorName(answer), e);
         if (!in.size && !out.pos) {
@@ -279,12 +280,13 @@ static enum frag_err zstd_fill(struct stage *s, unsigned char *to, size_t room,
         if (in.size || out.pos)
             z->between = !answer;
     }
-    *made = out.pos;
     return FRAG_OK;
 }
 
+/* After an error, zstd reports no position inside the call. */
 const struct stage_ops unpack_zstd = {
     .name = "zstd",
+    .needs_reader = true,
     .recognize = zstd_recognize,
     .init = zstd_init,
     .fini = zstd_fini,

@@ -68,6 +68,8 @@ static enum frag_err import(struct frag_source *source,
     char sha256[sizeof(t->sha256)];
     enum frag_err err;
 
+    if (!opts || opts->threads != 1)
+        frag_source_read_ahead(source);
     FRAG_TRY(importer->read(source, build, opts, e));
     if (importer->note)
         FRAG_TRY(frag_build_note(build, "%s", importer->note));

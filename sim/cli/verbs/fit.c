@@ -176,15 +176,16 @@ static enum frag_err fit_device(void *user, const struct input *in,
 static enum frag_err fit_all(struct search *s, struct frag_error *e)
 {
     const struct values *v = s->values;
-    const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  cell_reading(&v->cell), !v->common.quiet,
-                                  &s->progress};
+    struct inputs inputs = {&v->common.args, v->cell.device,
+                            cell_reading(&v->cell), !v->common.quiet,
+                            &s->progress};
     enum frag_err err;
 
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
                                  &s->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &s->settings, e));
     s->on = cli_threads(s->call, v->jobs, v->common.quiet);
+    inputs.reading.threads = s->on.threads;
     FRAG_TRY(fit_report_open(&s->report, s->call, v->outputs.json,
                              v->outputs.csv, v->frontier, e));
     err = inputs_each(&inputs, fit_device, s, e);

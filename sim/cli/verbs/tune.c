@@ -198,11 +198,12 @@ static enum frag_err open_trace(struct tuning *t, const char *path,
                                 struct frag_error *e)
 {
     const struct cell_values *v = &t->values->cell;
-    const struct trace_reading reading = cell_reading(v);
+    struct trace_reading reading = cell_reading(v);
     struct frag_trace *trace;
     enum frag_err err = FRAG_NOMEM;
     char *name;
 
+    reading.threads = t->values->jobs;
     FRAG_TRY(input_open(path, &reading, &t->progress, &trace, e));
     t->traces[t->trace_count++] = trace;
     name = frag_trace_name(path);
