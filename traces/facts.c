@@ -75,6 +75,8 @@ static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
             f->peak_served = live;
         if (blocks > f->peak_live)
             f->peak_live = blocks;
+        if ((i + 1) % FRAG_PASSED_EVENTS == 0)
+            frag_trace_passed(d, i, i + 1);
     }
     f->end_requested = live;
     f->end_live = blocks;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "traces/grow.h"
 
@@ -49,6 +50,37 @@ char *storage_text(struct frag_trace *t, const char *text, size_t length)
     if (copy)
         memcpy(copy, text, length);
     return copy;
+}
+
+/* Releases the pages of the rows [from, to) of a column, if the column lies in
+ * the map. */
+static void release(const struct frag_device_trace *d, const void *column,
+                    size_t item, uint64_t from, uint64_t to)
+{
+    const uintptr_t map = (uintptr_t)d->map, start = (uintptr_t)column;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = (start + from * item) / page * page;
+    const uintptr_t end = (start + to * item) / page * page;
+
+    if (start < map || start + d->count * item > map + d->map_size)
+        return;
+    /* If the system refuses, memory is used longer. */
+    (void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+void frag_trace_passed(const struct frag_device_trace *d, uint64_t from,
+                       uint64_t to)
+{
+    const uint64_t window = FRAG_PASSED_EVENTS;
+    const uint64_t first = from / window * window, end = to / window * window;
+
+    if (!d->map_size || first >= end)
+        return;
+    release(d, d->op, sizeof(*d->op), first, end);
+    release(d, d->id, sizeof(*d->id), first, end);
+    release(d, d->bytes, sizeof(*d->bytes), first, end);
+    release(d, d->stream, sizeof(*d->stream), first, end);
+    release(d, d->pool, sizeof(*d->pool), first, end);
 }
 
 void frag_trace_close(struct frag_trace *t)

@@ -106,6 +106,8 @@ static enum frag_err check_events(const struct frag_device_trace *d,
                              ", %" PRIu64 " bytes, stream %u, pool %u",
                              path, d->device, i, expected, d->op[i], d->id[i],
                              d->bytes[i], d->stream[i], d->pool[i]);
+        if ((i + 1) % FRAG_PASSED_EVENTS == 0)
+            frag_trace_passed(d, i, i + 1);
     }
     return FRAG_OK;
 }

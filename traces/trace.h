@@ -190,6 +190,11 @@ struct frag_device_trace {
     const struct frag_mark *marks;
 
     struct frag_recorded recorded;
+
+    /* The mapped trace file, in which columns may lie; NULL, 0 if there is
+     * none. frag_trace_passed releases its pages. */
+    const void *map;
+    uint64_t map_size;
 };
 
 /* One frame of a call stack. Equal stacks are stored once: stack k consists of
@@ -269,6 +274,15 @@ enum frag_err frag_trace_open(const char *path,
                               struct frag_trace **out,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void frag_trace_close(struct frag_trace *trace); /* NULL is fine */
+
+/* A loop over the events of a device calls this after the events [from, to), so
+ * that its resident memory does not grow with a mapped trace file: the pages of
+ * each complete window of FRAG_PASSED_EVENTS events are released. Columns that
+ * are not mapped are untouched. Released events may be read again at any time:
+ * the system reads their pages from the file again. */
+#define FRAG_PASSED_EVENTS ((uint64_t)1 << 20)
+void frag_trace_passed(const struct frag_device_trace *d, uint64_t from,
+                       uint64_t to);
 
 /* The form of a file. Its first bytes on the disk decide the form. */
 enum frag_trace_form {

@@ -220,6 +220,7 @@ static enum frag_err pass(struct run *r, struct course *c, uint64_t from)
         c->done = r->event + 1;
         if (err != FRAG_OK)
             return err;
+        frag_trace_passed(r->trace, i, i + events);
         end_point(r, c);
         FRAG_TRY(report_progress(r, c));
         i += events;

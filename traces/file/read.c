@@ -65,6 +65,8 @@ static enum frag_err read_events(const struct trace_reader *r, hid_t at,
     d->pool = rows[EVENTS_POOL];
     d->time = rows[EVENTS_TIME];
     d->stack = rows[EVENTS_STACK];
+    d->map = r->map;
+    d->map_size = r->map_size;
     return FRAG_OK;
 }
 
