@@ -300,6 +300,14 @@ static bool make_ring(struct frag_source *s)
     return true;
 }
 
+static void free_ring(struct frag_source *s)
+{
+    for (size_t i = 0; i < RING; i++) {
+        free(s->ring[i].bytes);
+        s->ring[i].bytes = NULL;
+    }
+}
+
 static void start_unpacking(struct frag_source *s)
 {
     struct stage *top = s->top;
@@ -316,6 +324,8 @@ static void start_unpacking(struct frag_source *s)
     s->ready.buffer = NULL;
     if (make_ring(s) && ahead_start(&s->ahead))
         s->top = &s->ready;
+    else
+        free_ring(s);
 }
 
 static void start_hashing(struct frag_source *s)
@@ -423,8 +433,7 @@ void frag_source_close(struct frag_source *s)
     }
     free(s->file.buffer);
     free(s->ready.buffer);
-    for (size_t i = 0; i < RING; i++)
-        free(s->ring[i].bytes);
+    free_ring(s);
     if (s->map)
         munmap(s->map, (size_t)s->size);
     if (s->fd > STDIN_FILENO)
