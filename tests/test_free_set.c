@@ -150,6 +150,21 @@ static void of_equal_sizes_the_lowest_address_wins(void **state)
     agrees(true);
 }
 
+/* Inserts and removes nodes until the set has a table, which is empty then. */
+static void make_table(struct free_set *set)
+{
+    for (unsigned i = set->insertions + 1; i <= FREE_MANY; i++) {
+        struct free_node node = {.addr = 512, .size = 512 * i};
+
+        assert_null(set->table);
+        free_set_insert(set, &node);
+        assert_int_equal(set->table != NULL, i == FREE_MANY);
+        assert_null(check(set, 1));
+        free_set_remove(set, &node);
+    }
+    assert_null(free_set_first(set));
+}
+
 static void the_largest_sizes_have_a_bin(void **state)
 {
     struct free_set *set = calloc(1, sizeof(*set));
@@ -157,7 +172,9 @@ static void the_largest_sizes_have_a_bin(void **state)
 
     (void)state;
     assert_non_null(set);
+    make_table(set);
     free_set_insert(set, &huge);
+    assert_null(check(set, 1));
     assert_ptr_equal(free_set_fit(set, (uint64_t)1 << 62), &huge);
     assert_ptr_equal(free_set_last(set), &huge);
     free_set_remove(set, &huge);
@@ -166,40 +183,42 @@ static void the_largest_sizes_have_a_bin(void **state)
     free(set);
 }
 
-/* Inserts enough nodes of their own bins for a table, and removes them. */
-static void make_table(struct free_set *set)
+static void a_set_of_few_insertions_has_no_table(void **state)
 {
-    struct free_node nodes[FREE_FEW + 1] = {{.size = 0}};
-
-    for (unsigned i = 0; i <= FREE_FEW; i++) {
-        nodes[i].addr = 512 * i;
-        nodes[i].size = (frag_size)512 << i;
-        free_set_insert(set, &nodes[i]);
-        assert_int_equal(set->table != NULL, i == FREE_FEW);
-        assert_null(check(set, i + 1));
-    }
-    for (unsigned i = 0; i <= FREE_FEW; i++)
-        free_set_remove(set, &nodes[i]);
-    assert_null(free_set_first(set));
-}
-
-static void a_set_of_few_nodes_has_no_table(void **state)
-{
-    struct free_node nodes[FREE_FEW] = {{.size = 0}};
+    struct free_node nodes[FREE_MANY - 1] = {{.size = 0}};
     struct free_set set = {0};
 
     (void)state;
-    for (unsigned round = 0; round < 4; round++) {
-        for (unsigned i = 0; i < FREE_FEW; i++) {
-            nodes[i].addr = 512 * i;
-            nodes[i].size = (frag_size)512 << i;
-            free_set_insert(&set, &nodes[i]);
-        }
-        assert_null(set.table);
-        for (unsigned i = 0; i < FREE_FEW; i++)
-            free_set_remove(&set, &nodes[i]);
+    for (unsigned i = 0; i < FREE_MANY - 1; i++) {
+        nodes[i].addr = 512 * i;
+        nodes[i].size = (frag_size)512 << i % 40;
+        free_set_insert(&set, &nodes[i]);
+        assert_null(check(&set, i + 1));
     }
+    assert_null(set.table);
+    for (unsigned i = 0; i < FREE_MANY - 1; i++)
+        free_set_remove(&set, &nodes[i]);
     assert_null(free_set_first(&set));
+}
+
+/* The bins are an order of sizes: each begins where the one before it ends. */
+static void a_larger_size_has_no_lower_bin(void **state)
+{
+    unsigned last = 0;
+
+    (void)state;
+    for (frag_size size = 0; size < FRAG_MIB; size++) {
+        const unsigned bin = free_bin_of(size);
+
+        assert_true(bin == last || bin == last + 1);
+        last = bin;
+    }
+    for (unsigned bit = 20; bit < 64; bit++) {
+        const frag_size size = (frag_size)1 << bit;
+
+        assert_int_equal(free_bin_of(size - 1) + 1, free_bin_of(size));
+    }
+    assert_int_equal(free_bin_of(UINT64_MAX), FREE_BINS - 1);
 }
 
 static void a_set_that_is_damaged_is_found(void **state)
@@ -266,7 +285,8 @@ int main(void)
         cmocka_unit_test(agrees_with_a_sorted_array),
         cmocka_unit_test(of_equal_sizes_the_lowest_address_wins),
         cmocka_unit_test(the_largest_sizes_have_a_bin),
-        cmocka_unit_test(a_set_of_few_nodes_has_no_table),
+        cmocka_unit_test(a_set_of_few_insertions_has_no_table),
+        cmocka_unit_test(a_larger_size_has_no_lower_bin),
         cmocka_unit_test(a_set_that_is_damaged_is_found),
         cmocka_unit_test(a_set_of_the_wrong_shape_is_found),
     };

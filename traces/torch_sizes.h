@@ -74,8 +74,6 @@ static inline uint64_t torch_divisions_of(frag_size n,
  * for no divisions; NULL means no divisions for any size. */
 static inline frag_size torch_round_size(frag_size n, const uint64_t *divisions)
 {
-    if (n < TORCH_MIN_BLOCK)
-        return TORCH_MIN_BLOCK;
     if (divisions) {
         const unsigned top = torch_log2(n);
         const uint64_t d = torch_divisions_of(n, divisions);

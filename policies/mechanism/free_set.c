@@ -5,19 +5,6 @@
 
 #include <stdlib.h>
 
-/* The bin of a size: eight bins an octave, in units of 512 bytes; one bin for
- * each size below eight units. */
-static unsigned bin_of(frag_size size)
-{
-    uint64_t units = size >> 9;
-    unsigned top;
-
-    if (units < 8)
-        return (unsigned)units;
-    top = 63 - (unsigned)__builtin_clzll(units);
-    return (top - 2) * 8 + ((unsigned)(units >> (top - 3)) & 7);
-}
-
 static bool less(const struct free_node *a, const struct free_node *b)
 {
     return a->size != b->size ? a->size < b->size : a->addr < b->addr;
@@ -77,7 +64,7 @@ static void uproot(struct free_node **link, struct free_node *node)
 
 static void put_in_bin(struct free_bins *t, struct free_node *node)
 {
-    const unsigned bin = bin_of(node->size);
+    const unsigned bin = free_bin_of(node->size);
 
     t->used[bin / 64] |= (uint64_t)1 << (bin % 64);
     plant(&t->bins[bin], node);
@@ -89,7 +76,7 @@ static __attribute__((noinline)) void make_table(struct free_set *set)
     struct free_bins *t = calloc(1, sizeof(*t));
     struct free_node *n;
 
-    set->few = 0;
+    set->insertions = 0;
     if (!t)
         return;
     while ((n = set->only)) {
@@ -99,25 +86,24 @@ static __attribute__((noinline)) void make_table(struct free_set *set)
     set->table = t;
 }
 
-void free_set_insert(struct free_set *set, struct free_node *node)
+void free_set_insert_any(struct free_set *set, struct free_node *node)
 {
     if (set->table) {
         put_in_bin(set->table, node);
         return;
     }
     plant(&set->only, node);
-    if (++set->few > FREE_FEW)
+    if (++set->insertions == FREE_MANY)
         make_table(set);
 }
 
-void free_set_remove(struct free_set *set, struct free_node *node)
+void free_set_remove_any(struct free_set *set, struct free_node *node)
 {
     struct free_bins *t = set->table;
-    const unsigned bin = bin_of(node->size);
+    const unsigned bin = free_bin_of(node->size);
 
     if (!t) {
         uproot(&set->only, node);
-        set->few -= set->few > 0;
         return;
     }
     uproot(&t->bins[bin], node);
@@ -151,20 +137,10 @@ static struct free_node *tree_of(const struct free_set *set, unsigned bin)
     return set->table ? set->table->bins[bin] : set->only;
 }
 
-/* The smallest node of the bins from `bin` up. NULL also without a table. */
+/* As free_bins_first; NULL also without a table. */
 static struct free_node *first_from(const struct free_bins *set, unsigned bin)
 {
-    unsigned word = bin / 64;
-    uint64_t bits;
-
-    if (!set || word >= FREE_WORDS)
-        return NULL;
-    bits = set->used[word] & (~(uint64_t)0 << (bin % 64));
-    while (!bits && ++word < FREE_WORDS)
-        bits = set->used[word];
-    if (!bits)
-        return NULL;
-    return leftmost(set->bins[word * 64 + (unsigned)__builtin_ctzll(bits)]);
+    return set ? free_bins_first(set, bin) : NULL;
 }
 
 /* The largest node of the bins below `bin`. NULL also without a table. */
@@ -184,9 +160,9 @@ static struct free_node *last_below(const struct free_bins *set, unsigned bin)
         set->bins[word * 64 + 63 - (unsigned)__builtin_clzll(bits)]);
 }
 
-struct free_node *free_set_fit(const struct free_set *set, frag_size size)
+struct free_node *free_set_fit_any(const struct free_set *set, frag_size size)
 {
-    const unsigned bin = bin_of(size);
+    const unsigned bin = free_bin_of(size);
     struct free_node *best = NULL;
 
     for (struct free_node *n = tree_of(set, bin); n;) {
@@ -214,7 +190,7 @@ struct free_node *free_set_last(const struct free_set *set)
 struct free_node *free_set_after(const struct free_set *set,
                                  const struct free_node *node)
 {
-    const unsigned bin = bin_of(node->size);
+    const unsigned bin = free_bin_of(node->size);
     struct free_node *best = NULL;
 
     for (struct free_node *n = tree_of(set, bin); n;) {
@@ -231,7 +207,7 @@ struct free_node *free_set_after(const struct free_set *set,
 struct free_node *free_set_before(const struct free_set *set,
                                   const struct free_node *node)
 {
-    const unsigned bin = bin_of(node->size);
+    const unsigned bin = free_bin_of(node->size);
     struct free_node *best = NULL;
 
     for (struct free_node *n = tree_of(set, bin); n;) {
@@ -247,7 +223,7 @@ struct free_node *free_set_before(const struct free_set *set,
 
 /* ---- the check ---- */
 
-/* The least size of a bin, in units. */
+/* The least size of a bin, in units of 64 bytes. */
 static uint64_t start_of(unsigned bin)
 {
     return bin < 8 ? bin : (uint64_t)(8 + bin % 8) << (bin / 8 - 1);
@@ -262,7 +238,7 @@ struct walk {
 
 static const char *check_node(struct walk *w, const struct free_node *n)
 {
-    const uint64_t units = n->size >> 9;
+    const uint64_t units = n->size >> 6;
 
     CHECK(w->bin == FREE_BINS ||
               (units >= start_of(w->bin) && units < start_of(w->bin + 1)),

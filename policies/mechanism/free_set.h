@@ -4,12 +4,13 @@
  * or fails. Sizes are divided into bins of an eighth of an octave. A bitmap
  * finds the next bin that is not empty. Inside a bin a treap keeps the order;
  * its priorities are a hash of the address, so its shape depends only on its
- * contents. Most bins hold a handful of blocks, so the common operation touches
- * one or two nodes. An operation on a bin of n blocks costs O(log n).
+ * contents. Most bins hold no block or one, and the inline functions handle
+ * these cases; the functions in free_set.c handle all cases. An operation on a
+ * bin of n blocks costs O(log n).
  *
- * A set of few blocks is a single treap, so that thousands of streams with a
- * set each take little memory. The table of bins is made when the set has more
- * than FREE_FEW blocks, and kept until free_set_fini. If the host has no memory
+ * A set begins as a single treap. The table of bins is made at insertion number
+ * FREE_MANY and kept until free_set_fini, so that thousands of streams with a
+ * set each take little memory unless they are busy. If the host has no memory
  * for the table, the set stays a single treap; the answers are the same.
  *
  * A zeroed struct free_set is empty. A node's size and addr must not change
@@ -27,7 +28,7 @@ struct free_node {
     frag_addr addr;
 };
 
-enum { FREE_WORDS = 7, FREE_BINS = FREE_WORDS * 64, FREE_FEW = 16 };
+enum { FREE_WORDS = 7, FREE_BINS = FREE_WORDS * 64, FREE_MANY = 64 };
 
 struct free_bins {
     uint64_t used[FREE_WORDS]; /* bit b: bin b is not empty */
@@ -37,18 +38,91 @@ struct free_bins {
 struct free_set {
     struct free_bins *table; /* NULL: `only` has all nodes */
     struct free_node *only;
-    uint32_t few; /* insertions so far, until the table is made */
+    uint32_t insertions; /* so far, until the table is made */
 };
+
+/* A step of a request or a free, which is part of its caller even where it has
+ * many callers. */
+#define FREE_STEP __attribute__((always_inline)) static inline
+
+/* The bin of a size: eight bins an octave. Sizes below 512 are in bins 0 to 7,
+ * so the shift is never negative and no size needs a branch. */
+FREE_STEP unsigned free_bin_of(frag_size size)
+{
+    const unsigned top = 63 ^ (unsigned)__builtin_clzll(size >> 9 | 1);
+
+    return top * 8 + (unsigned)(size >> (top + 6));
+}
+
+/* The smallest node of the bins from `bin` up; NULL if there is none. */
+FREE_STEP struct free_node *free_bins_first(const struct free_bins *t,
+                                            unsigned bin)
+{
+    unsigned word = bin / 64;
+    uint64_t bits;
+    struct free_node *n;
+
+    if (word >= FREE_WORDS)
+        return NULL;
+    bits = t->used[word] & (~(uint64_t)0 << (bin % 64));
+    while (!bits && ++word < FREE_WORDS)
+        bits = t->used[word];
+    if (!bits)
+        return NULL;
+    n = t->bins[word * 64 + (unsigned)__builtin_ctzll(bits)];
+    while (n->left)
+        n = n->left;
+    return n;
+}
 
 /* Frees the table of bins; the set is empty afterwards. */
 void free_set_fini(struct free_set *set);
 
-void free_set_insert(struct free_set *set, struct free_node *node);
-void free_set_remove(struct free_set *set, struct free_node *node);
+/* free_set_insert, free_set_remove and free_set_fit for bins of any number of
+ * nodes, and for sets without a table. */
+void free_set_insert_any(struct free_set *set, struct free_node *node);
+void free_set_remove_any(struct free_set *set, struct free_node *node);
+struct free_node *free_set_fit_any(const struct free_set *set, frag_size size);
+
+FREE_STEP void free_set_insert(struct free_set *set, struct free_node *node)
+{
+    struct free_bins *t = set->table;
+    const unsigned bin = free_bin_of(node->size);
+
+    if (!t || t->bins[bin]) {
+        free_set_insert_any(set, node);
+        return;
+    }
+    node->left = node->right = NULL;
+    t->bins[bin] = node;
+    t->used[bin / 64] |= (uint64_t)1 << (bin % 64);
+}
+
+FREE_STEP void free_set_remove(struct free_set *set, struct free_node *node)
+{
+    struct free_bins *t = set->table;
+    const unsigned bin = free_bin_of(node->size);
+
+    if (!t || node->left || node->right || t->bins[bin] != node) {
+        free_set_remove_any(set, node);
+        return;
+    }
+    t->bins[bin] = NULL;
+    t->used[bin / 64] &= ~((uint64_t)1 << (bin % 64));
+}
 
 /* The smallest node of at least `size` bytes; among nodes of equal size the one
  * with the lowest address. NULL if there is none. */
-struct free_node *free_set_fit(const struct free_set *set, frag_size size);
+FREE_STEP struct free_node *free_set_fit(const struct free_set *set,
+                                         frag_size size)
+{
+    struct free_node *n;
+
+    if (!set->table)
+        return free_set_fit_any(set, size);
+    n = free_bins_first(set->table, free_bin_of(size));
+    return !n || n->size >= size ? n : free_set_fit_any(set, size);
+}
 
 /* The first and the last node in the order of (size, address), and the next and
  * the previous one. NULL at the ends. `node` need not be in the set. */

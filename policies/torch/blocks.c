@@ -40,27 +40,6 @@ enum frag_err torch_add_slab(struct torch *t, uint64_t count)
     return FRAG_OK;
 }
 
-struct torch_block *torch_new_block(struct torch *t)
-{
-    struct torch_block *b = t->spare;
-
-    assert(b);
-    t->spare = b->next;
-    t->spare_count--;
-    t->block_count++;
-    *b = (struct torch_block){.mapped = true};
-    return b;
-}
-
-void torch_drop_block(struct torch *t, struct torch_block *b)
-{
-    b->node.size = 0;
-    b->next = t->spare;
-    t->spare = b;
-    t->spare_count++;
-    t->block_count--;
-}
-
 static struct torch_block *scan(const struct torch_slab *slab, uint64_t from)
 {
     for (; slab; slab = slab->next, from = 0)
@@ -182,14 +161,6 @@ void torch_blocks_fini(struct torch *t)
 
 /* ---- blocks in their segment ---- */
 
-void torch_add_free(struct torch *t, struct torch_block *b)
-{
-    struct torch_space *space = t->spaces[b->space];
-
-    b->born = *space->searches;
-    free_set_insert(&space->free, &b->node);
-}
-
 void torch_hole_remove(struct torch_space *space, struct torch_block *b)
 {
     struct free_node **link = &space->holes;
@@ -199,76 +170,17 @@ void torch_hole_remove(struct torch_space *space, struct torch_block *b)
     *link = b->node.right;
 }
 
-frag_size torch_merge(struct torch *t, struct torch_block *dst,
-                      struct torch_block *src)
-{
-    struct torch_space *space = t->spaces[dst->space];
-    frag_size size;
-
-    if (!src || src->used || src->mapped != dst->mapped)
-        return 0;
-    if (src->mapped)
-        free_set_remove(&space->free, &src->node);
-    else
-        torch_hole_remove(space, src);
-    if (src == dst->prev) {
-        dst->node.addr = src->node.addr;
-        dst->prev = src->prev;
-        if (dst->prev)
-            dst->prev->next = dst;
-    } else {
-        dst->next = src->next;
-        if (dst->next)
-            dst->next->prev = dst;
-    }
-    size = src->node.size;
-    dst->node.size += size;
-    torch_drop_block(t, src);
-    return size;
-}
-
-static struct torch_block *new_part(struct torch *t,
-                                    const struct torch_block *b)
-{
-    struct torch_block *part = torch_new_block(t);
-
-    part->space = b->space;
-    part->mapped = b->mapped;
-    part->expandable = b->expandable;
-    return part;
-}
-
-struct torch_block *torch_split_low(struct torch *t, struct torch_block *b,
-                                    frag_size size)
-{
-    struct torch_block *low = new_part(t, b);
-
-    assert(size > 0 && size < b->node.size);
-    low->node.addr = b->node.addr;
-    low->node.size = size;
-    low->prev = b->prev;
-    low->next = b;
-    if (low->prev)
-        low->prev->next = low;
-    b->prev = low;
-    b->node.addr += size;
-    b->node.size -= size;
-    return low;
-}
-
 struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
                                      frag_size size)
 {
-    struct torch_block *high = new_part(t, b);
+    const frag_size rest = b->node.size - size;
+    struct torch_block *high = torch_new_part(t, b, b->node.addr + rest, size);
 
-    assert(size > 0 && size < b->node.size);
-    b->node.size -= size;
-    high->node.addr = b->node.addr + b->node.size;
-    high->node.size = size;
     high->prev = b;
     high->next = b->next;
     if (high->next)
         high->next->prev = high;
     b->next = high;
+    b->node.size = rest;
     return high;
 }

@@ -58,11 +58,9 @@ static struct torch_block *add_reservation(struct torch *t,
 
     r->next = space->reservations;
     space->reservations = r;
-    b->node.addr = r->addr;
-    b->node.size = r->size;
-    b->space = space->index;
-    b->mapped = false;
-    b->expandable = true;
+    *b = (struct torch_block){.node = {.addr = r->addr, .size = r->size},
+                              .space = space->index,
+                              .expandable = true};
     hole_insert(space, b);
     return b;
 }
@@ -235,9 +233,8 @@ static enum frag_err map_block(struct frag_heap *heap,
         hole_insert(space, rest);
     }
     b->mapped = true;
-    torch_merge(t, b, b->prev);
-    torch_merge(t, b, b->next);
-    torch_add_free(t, b);
+    torch_merge(t, space, b);
+    torch_add_free(space, b);
     t->reserved += bytes;
     if (t->observer)
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_MAP, addr, bytes);
@@ -288,12 +285,11 @@ static void make_hole(struct torch *t, struct torch_space *space,
 
     free_set_remove(&space->free, &b->node);
     if (head)
-        torch_add_free(t, torch_split_low(t, b, head));
+        torch_add_free(space, torch_split_low(t, b, head));
     if (tail)
-        torch_add_free(t, torch_split_high(t, b, tail));
+        torch_add_free(space, torch_split_high(t, b, tail));
     b->mapped = false;
-    torch_merge(t, b, b->prev);
-    torch_merge(t, b, b->next);
+    torch_merge(t, space, b);
     hole_insert(space, b);
 }
 

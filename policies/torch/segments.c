@@ -254,9 +254,9 @@ static enum frag_err new_memory(struct frag_heap *heap,
     if (t->observer)
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_ALLOC, addr, segment);
     b = torch_new_block(t);
-    b->node.addr = addr;
-    b->node.size = segment;
-    b->space = space->index;
+    *b = (struct torch_block){.node = {.addr = addr, .size = segment},
+                              .space = space->index,
+                              .mapped = true};
     *out = b;
     return FRAG_OK;
 }

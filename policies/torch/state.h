@@ -24,6 +24,8 @@
 #ifndef FRAG_POLICIES_TORCH_STATE_H
 #define FRAG_POLICIES_TORCH_STATE_H
 
+#include <assert.h>
+
 #include "policies/mechanism/check.h"
 #include "policies/mechanism/free_set.h"
 #include "policies/mechanism/phys_table.h"
@@ -136,11 +138,28 @@ static inline enum frag_err torch_reserve(struct torch *t)
     return torch_add_slab(t, needed + MORE);
 }
 
-/* Allocates a block from the spare ones, of which there must be one: mapped, in
- * no segment, all other fields 0. */
-struct torch_block *torch_new_block(struct torch *t);
+/* Allocates a block from the spare ones, of which there must be one. The block
+ * is in no segment; its contents are arbitrary. */
+static inline struct torch_block *torch_new_block(struct torch *t)
+{
+    struct torch_block *b = t->spare;
+
+    assert(b);
+    t->spare = b->next;
+    t->spare_count--;
+    t->block_count++;
+    return b;
+}
+
 /* Returns a block that is in no segment to the spare ones. */
-void torch_drop_block(struct torch *t, struct torch_block *b);
+static inline void torch_drop_block(struct torch *t, struct torch_block *b)
+{
+    b->node.size = 0;
+    b->next = t->spare;
+    t->spare = b;
+    t->spare_count++;
+    t->block_count--;
+}
 
 /* The first block, and the block after `b`, in no defined order; spare blocks
  * are skipped. NULL at the end. */
@@ -170,17 +189,107 @@ static inline enum frag_err torch_space(struct torch *t, frag_pool pool,
 void torch_blocks_fini(struct torch *t);
 
 /* Inserts a block into the free set of its space. Its age restarts at 0. */
-void torch_add_free(struct torch *t, struct torch_block *b);
-/* Merges src, a neighbour of dst or NULL, into dst. Returns the bytes that dst
- * gained: 0 if src is NULL, used, or differs from dst in `mapped`. */
-frag_size torch_merge(struct torch *t, struct torch_block *dst,
-                      struct torch_block *src);
+FREE_STEP void torch_add_free(struct torch_space *space, struct torch_block *b)
+{
+    b->born = *space->searches;
+    free_set_insert(&space->free, &b->node);
+}
+
 /* Removes a block from the list of holes of its space. */
 void torch_hole_remove(struct torch_space *space, struct torch_block *b);
+
+/* Whether a block that is not used merges with its neighbour `other`, which may
+ * be NULL. */
+static inline bool torch_merges(const struct torch_block *b,
+                                const struct torch_block *other)
+{
+    return other && !other->used && other->mapped == b->mapped;
+}
+
+/* Adds the bytes of src, a neighbour that dst merges with and that is no longer
+ * linked, to dst. Returns their number. */
+static inline frag_size torch_absorb(struct torch *t, struct torch_space *space,
+                                     struct torch_block *dst,
+                                     struct torch_block *src)
+{
+    const frag_size size = src->node.size;
+
+    if (src->mapped)
+        free_set_remove(&space->free, &src->node);
+    else
+        torch_hole_remove(space, src);
+    dst->node.size += size;
+    torch_drop_block(t, src);
+    return size;
+}
+
+struct torch_merged {
+    frag_size bytes;
+    unsigned count; /* of neighbours */
+};
+
+/* Merges a block that is not used and in no free set with its neighbours on
+ * both sides, where they are free and equal in `mapped`. Returns what the block
+ * gained. */
+static inline struct torch_merged
+torch_merge(struct torch *t, struct torch_space *space, struct torch_block *b)
+{
+    struct torch_block *low = b->prev, *high = b->next;
+    struct torch_merged gain = {0};
+
+    if (torch_merges(b, low)) {
+        b->node.addr = low->node.addr;
+        b->prev = low->prev;
+        if (b->prev)
+            b->prev->next = b;
+        gain.bytes += torch_absorb(t, space, b, low);
+        gain.count++;
+    }
+    if (torch_merges(b, high)) {
+        b->next = high->next;
+        if (b->next)
+            b->next->prev = b;
+        gain.bytes += torch_absorb(t, space, b, high);
+        gain.count++;
+    }
+    return gain;
+}
+
+/* A new neighbour of b of `size` bytes at `addr`, in no free set and not linked
+ * yet; 0 < size < b's size. */
+static inline struct torch_block *torch_new_part(struct torch *t,
+                                                 const struct torch_block *b,
+                                                 frag_addr addr, frag_size size)
+{
+    struct torch_block *part = torch_new_block(t);
+
+    assert(size > 0 && size < b->node.size);
+    part->node.addr = addr;
+    part->node.size = size;
+    part->requested = 0;
+    part->space = b->space;
+    part->used = part->pending = false;
+    part->mapped = b->mapped;
+    part->expandable = b->expandable;
+    return part;
+}
+
 /* Splits `size` bytes off the low or the high end of b. The result is a new
  * block, linked as b's neighbour and in no free set; 0 < size < b's size. */
-struct torch_block *torch_split_low(struct torch *t, struct torch_block *b,
-                                    frag_size size);
+static inline struct torch_block *
+torch_split_low(struct torch *t, struct torch_block *b, frag_size size)
+{
+    struct torch_block *low = torch_new_part(t, b, b->node.addr, size);
+
+    low->prev = b->prev;
+    low->next = b;
+    if (low->prev)
+        low->prev->next = low;
+    b->prev = low;
+    b->node.addr += size;
+    b->node.size -= size;
+    return low;
+}
 struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
                                      frag_size size);
 

@@ -162,7 +162,7 @@ static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
         struct torch_block *front = torch_split_low(t, b, size);
 
         rest = b->node.size;
-        torch_add_free(t, b);
+        torch_add_free(space, b);
         b = front;
     }
     b->used = true;
@@ -218,25 +218,24 @@ static void count_change(struct torch *t, enum frag_torch_stat stat,
         torch_count_down(t, stat, is_small, gone - come);
 }
 
-/* Counts a completed free: b is merged with `merges` neighbours of `absorbed`
- * bytes in total. */
+/* Counts a completed free, after b was merged. */
 static void count_completed(struct torch *t, const struct torch_space *space,
-                            const struct torch_block *b, unsigned merges,
-                            frag_size absorbed)
+                            const struct torch_block *b,
+                            struct torch_merged gain)
 {
     const frag_size size = b->node.size;
 
     if (!b->expandable) {
         bool split = torch_is_split(b);
 
-        count_change(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, merges,
+        count_change(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, gain.count,
                      split);
         count_change(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small,
-                     absorbed, split ? size : 0);
+                     gain.bytes, split ? size : 0);
     }
     torch_count_down(t, FRAG_TORCH_ACTIVE, space->is_small, 1);
     torch_count_down(t, FRAG_TORCH_ACTIVE_BYTES, space->is_small,
-                     size - absorbed);
+                     size - gain.bytes);
     torch_count_down(t, FRAG_TORCH_REQUESTED_BYTES, space->is_small,
                      b->requested);
 }
@@ -246,17 +245,15 @@ static void torch_free(struct frag_heap *heap, const struct frag_block *block)
     struct torch *t = heap->state;
     struct torch_block *b = block->node;
     struct torch_space *space = t->spaces[b->space];
-    frag_size low, high;
+    struct torch_merged gain;
 
     if (t->observer && !b->pending)
         torch_count_free_requested(t, space, b);
     b->used = b->pending = false;
-    low = torch_merge(t, b, b->prev);
-    high = torch_merge(t, b, b->next);
-    torch_add_free(t, b);
+    gain = torch_merge(t, space, b);
+    torch_add_free(space, b);
     if (t->observer)
-        count_completed(t, space, b, (low ? 1u : 0u) + (high ? 1u : 0u),
-                        low + high);
+        count_completed(t, space, b, gain);
 }
 
 /* ---- adoption of an existing layout ---- */
@@ -277,20 +274,20 @@ static void adopt_whole(struct torch *t, const struct torch_space *space,
 {
     struct torch_block *b = torch_new_block(t);
 
-    b->node.addr = held->addr;
-    b->node.size = held->size;
-    b->space = space->index;
+    *b = (struct torch_block){.node = {.addr = held->addr, .size = held->size},
+                              .space = space->index,
+                              .mapped = true};
     *out = b;
 }
 
-static void adopt_block(struct torch *t, const struct torch_space *space,
+static void adopt_block(struct torch *t, struct torch_space *space,
                         struct torch_block *b,
                         const struct frag_held_block *from)
 {
     b->requested = from->requested;
     b->used = from->live;
     if (!b->used) {
-        torch_add_free(t, b);
+        torch_add_free(space, b);
         if (t->observer && !b->expandable && torch_is_split(b))
             count_adopted_free(t, space, from->size);
     } else if (t->observer) {
