@@ -91,11 +91,10 @@ static enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to)
 
     for (uint64_t i = from; i < to; i++) {
         enum frag_err err;
+        const uint32_t ahead = ids[i + AHEAD < end ? i + AHEAD : i];
 
-        if (i + AHEAD < end) {
-            __builtin_prefetch(&r->slots[ids[i + AHEAD]], 1);
-            __builtin_prefetch(&r->tags[ids[i + AHEAD]], 1);
-        }
+        __builtin_prefetch(&r->slots[ahead], 1);
+        __builtin_prefetch(&r->tags[ahead], 1);
         err = step(r, i, false);
         if (RARE(err != FRAG_OK || r->stop))
             return err;
