@@ -1,17 +1,20 @@
 /* bench.c - measures the speed of the replay loop: each policy beside an empty
  * one.
  *
- * usage: bench TRACE... [-p POLICY[:PARAMS]]... [-n EVENTS] [-r ROUNDS]
+ * usage: bench TRACE... [-p POLICY[:PARAMS]]... [-n EVENTS] [-r ROUNDS] [-c]
  *
  * Each trace is repeated to at least EVENTS events (10 million). Policies run
- * in turns, ROUNDS times (5), in one thread of one process. The table shows
- * medians of the ns per event, and of the ratio to the empty policy in the same
- * round. So a machine that slows down for a while slows down both.
+ * in turns, ROUNDS times (5), in one thread of one process. The table shows the
+ * ns per event (median, least and most), and the median of the ratio to the
+ * empty policy in the same round. So a machine that slows down for a while
+ * slows down both. With -c the time is the processor time of the whole replay
+ * and not the time of the loop, for a machine with other work.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
@@ -84,9 +87,18 @@ struct bench {
     int count;
     uint64_t events;
     int rounds;
+    bool processor; /* measures processor time */
 };
 
-static bool measure(const struct frag_device_trace *t, uint64_t events,
+static double processor_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static bool measure(const struct bench *b, const struct frag_device_trace *t,
                     const struct contestant *c, double *ns)
 {
     struct frag_backend *mem = frag_arena_open(
@@ -95,7 +107,8 @@ static bool measure(const struct frag_device_trace *t, uint64_t events,
                                .policy = c->policy,
                                .params = c->params,
                                .mem = mem,
-                               .repeat = (events + t->count - 1) / t->count};
+                               .repeat = (b->events + t->count - 1) / t->count};
+    const double start = processor_ns();
     struct frag_error e = {""};
     struct frag_run run;
 
@@ -104,7 +117,9 @@ static bool measure(const struct frag_device_trace *t, uint64_t events,
         frag_arena_close(mem);
         return false;
     }
-    *ns = run.summary.ns_per_event;
+    *ns = b->processor
+              ? (processor_ns() - start) / (double)(spec.repeat * t->count)
+              : run.summary.ns_per_event;
     frag_run_free(&run);
     frag_arena_close(mem);
     return true;
@@ -129,7 +144,7 @@ static bool measure_all(struct bench *b, const struct frag_device_trace *t)
         for (int i = 0; i < b->count; i++) {
             struct contestant *c = &b->c[i];
 
-            if (!measure(t, b->events, c, &c->ns[round]))
+            if (!measure(b, t, c, &c->ns[round]))
                 return false;
             c->ratio[round] = c->ns[round] / b->c[0].ns[round];
         }
@@ -138,14 +153,14 @@ static bool measure_all(struct bench *b, const struct frag_device_trace *t)
 
 static void print_table(struct bench *b)
 {
-    printf("%-32s %12s %10s %8s\n", "policy", "Mevents/s", "ns/event",
-           "x empty");
+    printf("%-32s %12s %10s %8s %8s %8s\n", "policy", "Mevents/s", "ns/event",
+           "least", "most", "x empty");
     for (int i = 0; i < b->count; i++) {
         struct contestant *c = &b->c[i];
         double ns = median(c->ns, b->rounds);
 
-        printf("%-32s %12.1f %10.2f %8.2f\n", c->text, 1e3 / ns, ns,
-               median(c->ratio, b->rounds));
+        printf("%-32s %12.1f %10.2f %8.2f %8.2f %8.2f\n", c->text, 1e3 / ns, ns,
+               c->ns[0], c->ns[b->rounds - 1], median(c->ratio, b->rounds));
     }
 }
 
@@ -221,7 +236,10 @@ static bool add_option(struct bench *b, char option, const char *value)
 static bool read_arguments(struct bench *b, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-' && argv[i][1] && !argv[i][2] && i + 1 < argc) {
+        if (strcmp(argv[i], "-c") == 0) {
+            b->processor = true;
+        } else if (argv[i][0] == '-' && argv[i][1] && !argv[i][2] &&
+                   i + 1 < argc) {
             if (!add_option(b, argv[i][1], argv[i + 1]))
                 return false;
             i++;
@@ -248,7 +266,7 @@ int main(int argc, char **argv)
 
     if (!read_arguments(&b, argc, argv)) {
         fprintf(stderr, "usage: bench TRACE... [-p POLICY[:PARAMS]]... "
-                        "[-n EVENTS] [-r ROUNDS]\n");
+                        "[-n EVENTS] [-r ROUNDS] [-c]\n");
         return 2;
     }
     for (int i = 0; i < b.trace_count; i++)
