@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check_loads.sh: checks that the tool loads only the shared libraries that it
-# calls. The shared HDF5 of some distributions loads 26 others at every start;
+# calls. The shared HDF5 of some distributions loads 27 others at every start;
 # the tool is linked with HDF5's archive instead, where CMake finds that it links.
 # Environment: FRAGSIM, FRAG_BUILD_DIR (default build).
 set -eu

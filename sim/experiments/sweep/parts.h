@@ -33,6 +33,12 @@ enum sweep_trace_state {
     TRACE_ENDED, /* all its cells are done, or it failed with err */
 };
 
+/* Cells of one device and policy that no thread has started: next ... end - 1,
+ * as indices of the trace's cells. */
+struct cell_group {
+    size_t next, end;
+};
+
 /* A trace of the grid with one of its edits, and its cells. */
 struct sweep_trace {
     const char *path;
@@ -41,16 +47,18 @@ struct sweep_trace {
     uint64_t first, end; /* range of its cells in the grid that belong to the
                             shard: first ... end - 1 */
     uint64_t file_bytes;
+    frag_size opening; /* bytes of the budget while it is being opened */
     enum sweep_trace_state state;
     struct frag_trace *opened; /* NULL while the trace is closed */
     char *name;                /* of the path; NULL before the first opening */
     const struct trace_header *header; /* from the journal, or &found */
     struct trace_header found;         /* made from the trace itself */
     struct sweep_cell *cells;
-    bool counted; /* the sweep's counts contain its cells */
-    size_t count; /* of cells */
-    size_t next;  /* the first cell that no thread has started */
-    size_t running;
+    bool counted;              /* the sweep's counts contain its cells */
+    size_t count;              /* of cells */
+    struct cell_group *groups; /* see schedule_prepare */
+    size_t group_count;
+    size_t running; /* cells */
     enum frag_err err;
     char *words; /* the message of err */
 };
@@ -62,6 +70,22 @@ struct pending_entry {
     void *bytes;
     size_t size;
     uint64_t events;
+};
+
+/* How long the jobs of one kind took that have ended. */
+struct pace {
+    double seconds; /* of processor time */
+    double work;    /* events of cells; bytes of the budget of openings */
+    uint64_t started;
+};
+
+/* The next job of a thread. */
+struct job {
+    enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN } what;
+    struct sweep_trace *trace;
+    struct sweep_cell *cell;
+    struct cell_group *group; /* of the cell */
+    frag_size cost;           /* bytes of the budget until the job is done */
 };
 
 /* A finished cell from the journal. */
@@ -85,9 +109,11 @@ struct sweep {
     pthread_mutex_t hdf5;                  /* see sweep.h */
     struct pending_entry *pending, **last; /* a queue, and its end */
     size_t pending_count;
-    size_t threads; /* that have not ended */
-    frag_size used; /* bytes of the budget */
-    size_t running; /* cells */
+    size_t threads;      /* that have not ended */
+    frag_size used;      /* bytes of the budget */
+    size_t running;      /* cells */
+    struct pace *paces;  /* of the grid's policies */
+    struct pace opening; /* of traces */
     bool stop;
 };
 
@@ -106,6 +132,23 @@ void sweep_trace_free(struct sweep_trace *trace);
 struct frag_run_identity sweep_cell_identity(const struct sweep *s,
                                              const struct sweep_trace *trace,
                                              const struct sweep_cell *cell);
+
+/* -- schedule.c: the order of the work; called with the lock held -- */
+
+/* Makes the groups of the trace's cells, none of them started. False if the
+ * host has no memory. */
+bool schedule_prepare(struct sweep_trace *trace);
+/* The next job for a thread: the longest cell of the open traces. The next
+ * trace is opened when no cell can start, and early enough that the other
+ * threads have cells until it is open. JOB_WAIT if the remaining jobs must wait
+ * for running jobs; JOB_NONE if there are none. */
+struct job schedule_choose(struct sweep *s);
+/* Every job is started; then it is ended, with the processor time that it took.
+ * The trace of a cell is still open then. */
+void schedule_start(struct sweep *s, const struct job *job);
+void schedule_end(struct sweep *s, const struct job *job, double seconds);
+/* The trace is open, and no cell of it is running or can start. */
+bool schedule_is_over(struct sweep_trace *trace);
 
 /* -- pool.c: the threads -- */
 

@@ -8,108 +8,10 @@
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 
-/* The next job of a thread. */
-struct job {
-    enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN } what;
-    struct sweep_trace *trace;
-    struct sweep_cell *cell;
-    frag_size cost; /* bytes of the budget until the job is done */
-};
-
 struct worker {
     struct sweep *sweep;
     size_t threads;
 };
-
-/* -- choosing a job; with the lock held ---------------------------------- */
-
-static bool is_to_do(const struct sweep_cell *c)
-{
-    return !c->offset && c->err == FRAG_OK;
-}
-
-/* The next cell of an open trace; NULL if there is none. */
-static struct sweep_cell *next_cell(struct sweep_trace *trace)
-{
-    while (trace->next < trace->count && !is_to_do(&trace->cells[trace->next]))
-        trace->next++;
-    return trace->next < trace->count ? &trace->cells[trace->next] : NULL;
-}
-
-/* Whether the budget has room for the cost. A job that runs alone always has
- * room, so that the sweep does not stop. */
-static bool fits(const struct sweep *s, frag_size cost, bool alone)
-{
-    return alone ||
-           (s->used <= s->spec->memory && cost <= s->spec->memory - s->used);
-}
-
-static struct job choose_cell(struct sweep *s, struct sweep_trace *trace)
-{
-    struct sweep_cell *c = next_cell(trace);
-    struct job job = {JOB_WAIT, trace, c, 0};
-
-    if (!c)
-        return (struct job){JOB_NONE, NULL, NULL, 0};
-    job.cost = budget_of_cell(&trace->opened->devices[c->device],
-                              s->spec->grid->policies[c->policy].policy);
-    if (fits(s, job.cost, !s->running))
-        job.what = JOB_RUN;
-    return job;
-}
-
-/* A cell of an open trace comes before the opening of another trace, and of two
- * open traces the first is preferred. JOB_WAIT if the remaining jobs must wait
- * for running jobs. */
-static struct job choose(struct sweep *s)
-{
-    struct sweep_trace *waiting = NULL;
-    bool busy = false, open = false;
-
-    for (size_t i = 0; i < s->trace_count && !s->stop; i++) {
-        struct sweep_trace *trace = &s->traces[i];
-
-        if (trace->state == TRACE_OPEN) {
-            struct job job = choose_cell(s, trace);
-
-            open = true;
-            if (job.what == JOB_RUN)
-                return job;
-            busy = busy || job.what == JOB_WAIT;
-        }
-        if (trace->state == TRACE_OPENING)
-            busy = open = true;
-        if (trace->state == TRACE_WAITING && !waiting)
-            waiting = trace;
-    }
-    if (waiting) {
-        frag_size cost = budget_of_file(waiting->path, waiting->file_bytes) *
-                         (waiting->edit->edits ? 2 : 1);
-
-        if (fits(s, cost, !open))
-            return (struct job){JOB_OPEN, waiting, NULL, cost};
-        busy = true;
-    }
-    return (struct job){busy ? JOB_WAIT : JOB_NONE, NULL, NULL, 0};
-}
-
-static void start_job(struct sweep *s, const struct job *job)
-{
-    s->used += job->cost;
-    if (job->what == JOB_OPEN)
-        job->trace->state = TRACE_OPENING;
-    if (job->what == JOB_RUN) {
-        job->trace->next++;
-        job->trace->running++;
-        s->running++;
-    }
-}
-
-/* No cell of the trace is running or can start. */
-static bool is_over(struct sweep_trace *trace)
-{
-    return trace->state == TRACE_OPEN && !trace->running && !next_cell(trace);
-}
 
 /* -- doing a job; without the lock --------------------------------------- */
 
@@ -208,7 +110,6 @@ static void opened(struct sweep *s, const struct job *job, enum frag_err err,
 {
     struct sweep_trace *trace = job->trace;
 
-    s->used -= job->cost;
     trace->state = TRACE_ENDED;
     if (!trace->counted)
         count_cells(s, trace, err == FRAG_OK);
@@ -226,12 +127,9 @@ static void opened(struct sweep *s, const struct job *job, enum frag_err err,
     s->used += budget_of_trace(trace->opened);
 }
 
-static void ended(struct sweep *s, const struct job *job, enum frag_err err,
+static void ended(const struct job *job, enum frag_err err,
                   const struct frag_error *e)
 {
-    s->used -= job->cost;
-    s->running--;
-    job->trace->running--;
     if (err == FRAG_OK || err == FRAG_CANCELLED)
         return;
     job->cell->err = err;
@@ -240,22 +138,33 @@ static void ended(struct sweep *s, const struct job *job, enum frag_err err,
 
 static void end_trace(struct sweep *s, struct sweep_trace *trace)
 {
-    if (!is_over(trace))
+    if (!schedule_is_over(trace))
         return;
     trace->state = TRACE_ENDED;
     s->used -= budget_of_trace(trace->opened);
     sweep_trace_close(s, trace);
 }
 
+/* Seconds of processor time that this thread has used. */
+static double thread_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static void do_open(struct sweep *s, const struct job *job, size_t threads)
 {
     struct pending_entry *p = NULL;
+    const double start = thread_seconds();
     struct frag_error e = {""};
     enum frag_err err;
 
     pthread_mutex_unlock(&s->lock);
     err = sweep_trace_open(s, job->trace, &p, &e);
     pthread_mutex_lock(&s->lock);
+    schedule_end(s, job, thread_seconds() - start);
     opened(s, job, err, &e);
     end_trace(s, job->trace);
     if (err == FRAG_OK && p)
@@ -267,6 +176,7 @@ static void do_open(struct sweep *s, const struct job *job, size_t threads)
 static void do_run(struct sweep *s, const struct job *job, size_t threads)
 {
     struct pending_entry *p = calloc(1, sizeof(*p));
+    const double start = thread_seconds();
     struct frag_error e = {""};
     enum frag_err err = FRAG_NOMEM;
 
@@ -274,7 +184,8 @@ static void do_run(struct sweep *s, const struct job *job, size_t threads)
     if (p)
         err = measure(s, job, p, &e);
     pthread_mutex_lock(&s->lock);
-    ended(s, job, err, &e);
+    schedule_end(s, job, thread_seconds() - start);
+    ended(job, err, &e);
     end_trace(s, job->trace);
     if (err != FRAG_OK) {
         drop_entry(p);
@@ -291,7 +202,7 @@ static void *work(void *user)
 
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        struct job job = choose(s);
+        struct job job = schedule_choose(s);
 
         if (job.what == JOB_NONE || s->stop || stop_is_asked(&s->spec->on.stop))
             break;
@@ -299,7 +210,7 @@ static void *work(void *user)
             pthread_cond_wait(&s->changed, &s->lock);
             continue;
         }
-        start_job(s, &job);
+        schedule_start(s, &job);
         if (job.what == JOB_OPEN)
             do_open(s, &job, w->threads);
         else

@@ -47,6 +47,8 @@ static bool make_traces(struct sweep *s)
             trace.file_bytes = (uint64_t)at.st_size;
         trace.first = trace.first > first ? trace.first : first;
         trace.end = trace.end < end ? trace.end : end;
+        trace.opening = budget_of_file(trace.path, trace.file_bytes) *
+                        (trace.edit->edits ? 2 : 1);
         if (trace.first < trace.end)
             s->traces[s->trace_count++] = trace;
     }
@@ -69,7 +71,8 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
                         .changed = PTHREAD_COND_INITIALIZER,
                         .hdf5 = PTHREAD_MUTEX_INITIALIZER};
     s->last = &s->pending;
-    if (make_traces(s)) {
+    s->paces = calloc(spec->grid->policy_count, sizeof(*s->paces));
+    if (s->paces && make_traces(s)) {
         *out = s;
         return FRAG_OK;
     }
@@ -86,6 +89,7 @@ void sweep_close(struct sweep *s)
         sweep_trace_free(&s->traces[i]);
     }
     free(s->traces);
+    free(s->paces);
     for (size_t i = 0; i < s->known_count; i++)
         trace_header_free(&s->known[i]);
     free(s->known);
@@ -184,7 +188,6 @@ static bool prepare_retry(struct sweep *s)
         free(trace->words);
         trace->words = NULL;
         trace->err = FRAG_OK;
-        trace->next = 0;
         trace->state = TRACE_WAITING;
         any = true;
     }

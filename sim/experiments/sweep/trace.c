@@ -130,8 +130,10 @@ static void drop_cells(struct sweep_trace *trace)
         free(trace->cells[i].words);
     }
     free(trace->cells);
+    free(trace->groups);
     trace->cells = NULL;
-    trace->count = 0;
+    trace->groups = NULL;
+    trace->count = trace->group_count = 0;
 }
 
 /* Makes all cells of the trace; none on error. */
@@ -157,6 +159,8 @@ static enum frag_err make_cells(const struct sweep *s,
     }
     if (err == FRAG_OK && !found)
         err = input_no_device(trace->path, &devices, wanted, e);
+    if (err == FRAG_OK && !schedule_prepare(trace))
+        err = no_memory(trace, e);
     if (err != FRAG_OK)
         drop_cells(trace);
     return err;
@@ -274,7 +278,8 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
     char hash[65];
 
     if (trace->count) /* the trace was open before */
-        return read_trace(s, trace, e);
+        return schedule_prepare(trace) ? read_trace(s, trace, e)
+                                       : no_memory(trace, e);
     forget(trace);
     FRAG_TRY(sha256_file(trace->path, hash, e));
     if (trace->edit->edits)
