@@ -4,11 +4,12 @@
  * usage: bench TRACE... [-p POLICY[:PARAMS]]... [-n EVENTS] [-r ROUNDS] [-c]
  *
  * Each trace is repeated to at least EVENTS events (10 million). Policies run
- * in turns, ROUNDS times (5), in one thread of one process. The table shows the
- * ns per event (median, least and most), and the median of the ratio to the
- * empty policy in the same round. So a machine that slows down for a while
- * slows down both. With -c the time is the processor time of the whole replay
- * and not the time of the loop, for a machine with other work.
+ * in turns, ROUNDS times (5), in one thread of one process. The table shows
+ * medians of the ns per event, and of the ratio to the empty policy in the same
+ * round, with its least and largest value. So a machine that slows down for a
+ * while slows down both.
+ * With -c the time is the processor time of the whole replay and not the time of
+ * the loop, for a machine with other work.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
+#include "tests/bench/peers/policies.h"
 #include "traces/trace.h"
 
 enum { MOST = 32, MOST_ROUNDS = 99 };
@@ -153,14 +155,16 @@ static bool measure_all(struct bench *b, const struct frag_device_trace *t)
 
 static void print_table(struct bench *b)
 {
-    printf("%-32s %12s %10s %8s %8s %8s\n", "policy", "Mevents/s", "ns/event",
-           "least", "most", "x empty");
+    printf("%-32s %12s %10s %8s (least..largest)\n", "policy", "Mevents/s",
+           "ns/event", "x empty");
     for (int i = 0; i < b->count; i++) {
         struct contestant *c = &b->c[i];
         double ns = median(c->ns, b->rounds);
 
-        printf("%-32s %12.1f %10.2f %8.2f %8.2f %8.2f\n", c->text, 1e3 / ns, ns,
-               c->ns[0], c->ns[b->rounds - 1], median(c->ratio, b->rounds));
+        double ratio = median(c->ratio, b->rounds); /* sorts the ratios */
+
+        printf("%-32s %12.1f %10.2f %8.2f (%.2f..%.2f)\n", c->text, 1e3 / ns,
+               ns, ratio, c->ratio[0], c->ratio[b->rounds - 1]);
     }
 }
 
@@ -198,6 +202,15 @@ static bool bench_trace(struct bench *b, const char *path)
 
 /* -------------------------------------------------------- the arguments */
 
+/* One of our policies, or a peer. */
+static const struct frag_policy *find_policy(const char *name)
+{
+    for (int i = 0; peer_policies[i]; i++)
+        if (!strcmp(peer_policies[i]->name, name))
+            return peer_policies[i];
+    return frag_policy_find(name);
+}
+
 /* Splits "name:params" in place; text stays as given. */
 static bool add_policy(struct bench *b, const char *text)
 {
@@ -210,7 +223,7 @@ static bool add_policy(struct bench *b, const char *text)
     snprintf(name, sizeof(name), "%.*s",
              colon ? (int)(colon - text) : (int)strlen(text), text);
     *c = (struct contestant){.text = text,
-                             .policy = frag_policy_find(name),
+                             .policy = find_policy(name),
                              .params = colon ? colon + 1 : NULL};
     if (!c->policy) {
         fprintf(stderr, "bench: no policy \"%s\"\n", name);
