@@ -3,8 +3,9 @@
  *
  * The first thread that needs a trace reads it. All cells of the trace share
  * it, read only; the trace is closed after its last cell. Large files are read
- * first. Only the main thread writes the journal: it adds all cells that were
- * finished since its last write, and brings them to the disk together.
+ * first, and of the open traces the longest cell runs first (schedule.c). Only
+ * the main thread writes the journal: it adds all cells that were finished
+ * since its last write, and brings them to the disk together.
  *
  * One lock protects everything that the threads share. HDF5 may not be used by
  * two threads at once, so a second lock protects the opening and closing of
