@@ -72,3 +72,10 @@ void frag_heap_close(struct frag_heap *heap)
     free(heap->state);
     heap->state = NULL;
 }
+
+void frag_memo_release(struct frag_memo *memo)
+{
+    if (memo->made)
+        memo->release(memo->made);
+    *memo = (struct frag_memo){0};
+}

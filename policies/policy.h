@@ -75,6 +75,16 @@ struct frag_future_request {
     frag_pool pool;
 };
 
+/* Keeps what a policy computed from a future in its init, for later heaps with
+ * the same policy, the same parameters and the same requests: it must depend on
+ * nothing else. All zero at first. While it is empty, one heap at a time may be
+ * opened with it; afterwards it is constant, and several threads may share it.
+ */
+struct frag_memo {
+    void *made; /* NULL: empty; else outlives the heap that made it */
+    void (*release)(void *made);
+};
+
 /* All requests of the trace, in the order in which they arrive. Repeated
  * replays request the whole trace again; live blocks are freed between two
  * repetitions. */
@@ -86,7 +96,8 @@ struct frag_future {
      * will be, in a unit of the policy. If it returns true, init undoes what it
      * did and returns CANCELLED. NULL: nobody listens. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
-    void *user; /* first argument of progress */
+    void *user;             /* first argument of progress */
+    struct frag_memo *memo; /* NULL: nothing is kept */
 };
 
 /* One policy that runs on one backend. */
@@ -311,6 +322,8 @@ enum frag_err frag_heap_open(struct frag_heap *heap,
                              struct frag_error *e)
     __attribute__((warn_unused_result));
 void frag_heap_close(struct frag_heap *heap);
+/* Empties the memo; all heaps that were opened with it are closed. */
+void frag_memo_release(struct frag_memo *memo);
 
 /* Checks params as frag_params_read does, and writes all parameters, resolved,
  * to text as a user would write them. text has `room` bytes and may be NULL.

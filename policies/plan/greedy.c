@@ -148,8 +148,8 @@ static bool insert(struct rows *s, const struct row *row)
 /* Adds the row's quanta to rows that neither overlap nor touch each other. */
 static bool unite(struct rows *s, const struct row *row)
 {
-    struct row whole = {.offset = row->offset, .end = row->end,
-                        .to = UINT32_MAX};
+    struct row whole = {
+        .offset = row->offset, .end = row->end, .to = UINT32_MAX};
     uint32_t to = first_above(s, row->end), from = to;
 
     while (from && s->items[from - 1].end >= row->offset)
@@ -285,9 +285,9 @@ static bool place(struct greedy *g, const struct item *item, uint64_t *offset)
 {
     *offset = lowest_gap(g, item);
     count_rows(g, item);
-    return add(g, root(g),
-               &(struct row){*offset, *offset + item->size, item->from,
-                             item->to});
+    return add(
+        g, root(g),
+        &(struct row){*offset, *offset + item->size, item->from, item->to});
 }
 
 static uint64_t steps_for(const struct greedy *g, uint32_t items)

@@ -18,7 +18,8 @@
  *   - If there are many, more greedy passes follow. Blocks that ended above the
  *     bound move forward in the order.
  * Blocks of equal weight keep the order of their requests. The effort is
- * counted in steps, not in seconds, so a plan never depends on the machine. The
+ * counted in steps, not in seconds, so a plan never depends on the machine. Nor
+ * does it depend on the capacity of the device. The
  * default takes at most four seconds on recordings of up to 300,000 events;
  * eight times as much lowers the peak of few of them, by less than 0.01 %.
  *
@@ -44,14 +45,48 @@
 struct planner {
     uint64_t effort;
     frag_size segment; /* the parameter `segment` of best_fit, in bytes */
-    struct made_plan plan;
-    size_t next;           /* index of the next request in the future */
-    frag_addr base;        /* of the plan's segment */
+    const struct made_plan *plan; /* NULL without a future */
+    struct made_plan *own;        /* the plan if no memo keeps it, else NULL */
+    size_t next;                  /* index of the next request in the future */
+    frag_addr base;               /* of the plan's segment */
     frag_size held;        /* bytes of the plan's segment; 0: not allocated */
     size_t live;           /* live blocks in that segment */
     bool refused;          /* the device had no room for that segment */
     struct frag_heap rest; /* best_fit, for all other requests */
 };
+
+static void release_plan(void *made)
+{
+    struct made_plan *plan = made;
+
+    if (plan)
+        free(plan->offsets);
+    free(plan);
+}
+
+/* Takes the plan from the future's memo, or makes it. */
+static enum frag_err open_plan(struct planner *s, const struct frag_future *f)
+{
+    struct made_plan *made;
+    enum frag_err err;
+
+    if (f->memo && f->memo->made) {
+        s->plan = f->memo->made;
+        return FRAG_OK;
+    }
+    made = calloc(1, sizeof(*made));
+    err = made ? plan_make(f, s->effort, made) : FRAG_NOMEM;
+    if (err != FRAG_OK) {
+        release_plan(made);
+        return err;
+    }
+    s->plan = made;
+    if (f->memo)
+        *f->memo = (struct frag_memo){made, release_plan};
+    else
+        s->own = made;
+    return FRAG_OK;
+}
 
 static enum frag_err init(struct frag_heap *heap)
 {
@@ -62,7 +97,7 @@ static enum frag_err init(struct frag_heap *heap)
     FRAG_TRY(frag_heap_open(&s->rest, &frag_policy_best_fit, heap->mem, params,
                             NULL));
     if (heap->future) {
-        enum frag_err err = plan_make(heap->future, s->effort, &s->plan);
+        enum frag_err err = open_plan(s, heap->future);
 
         if (err != FRAG_OK)
             frag_heap_close(&s->rest);
@@ -86,7 +121,7 @@ static void fini(struct frag_heap *heap)
 
     return_segment(heap);
     frag_heap_close(&s->rest);
-    free(s->plan.offsets);
+    release_plan(s->own);
 }
 
 /* Allocates the plan's segment; if the device has no room for it, all whole
@@ -95,7 +130,7 @@ static enum frag_err acquire_segment(struct frag_heap *heap)
 {
     struct planner *s = heap->state;
     struct frag_backend *mem = heap->mem;
-    const frag_size whole = s->plan.height * FRAG_QUANTUM;
+    const frag_size whole = s->plan->height * FRAG_QUANTUM;
     const frag_size capacity = frag_backend_capacity(mem);
     const frag_size most = capacity / mem->granularity * mem->granularity;
     frag_size size = whole;
@@ -129,7 +164,7 @@ static bool is_expected(const struct frag_heap *heap,
 static bool serve(struct planner *s, const struct frag_request *req,
                   struct frag_block *out)
 {
-    const frag_size offset = s->plan.offsets[s->next] * FRAG_QUANTUM;
+    const frag_size offset = s->plan->offsets[s->next] * FRAG_QUANTUM;
     const frag_size size = whole_quanta(req->size);
 
     if (offset + size > s->held)

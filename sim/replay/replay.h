@@ -107,6 +107,9 @@ struct frag_replay {
      * there will be, in a unit of the policy. NULL: progress is called instead,
      * with no event done. */
     bool (*preparing)(void *user, uint64_t done, uint64_t total);
+    /* The memo of the policy's future, for several runs of one trace with the
+     * same policy and parameters. NULL: the policy prepares anew. */
+    struct frag_memo *memo;
 };
 
 /* Runs the trace and fills *out, which frag_run_free frees.

@@ -61,7 +61,8 @@ static enum frag_err list_requests(struct run *r)
     r->future = (struct frag_future){.count = count,
                                      .requests = r->future_requests,
                                      .progress = prepares,
-                                     .user = r};
+                                     .user = r,
+                                     .memo = r->spec->memo};
     count = 0;
     for (uint64_t i = 0; i < t->count; i++)
         if (t->op[i] == FRAG_ALLOC)

@@ -148,6 +148,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
                                  .device = in->device,
                                  .policy = policy,
                                  .settings = &s->settings};
+        struct frag_memo memo = {0};
         struct frag_capacity_spec spec = {
             .trace = in->device,
             .costs = &s->settings.costs,
@@ -157,6 +158,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
             .progress = progress_tick,
             .user = &s->progress,
             .preparing = progress_prepare,
+            .memo = &memo,
         };
         enum frag_err err;
         struct frag_params *params;
@@ -167,6 +169,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
         spec.prepared = params;
         on.params = params->text;
         err = fit_policy(s, &spec, &on, e);
+        frag_memo_release(&memo);
         free(params);
         FRAG_TRY(err);
     }

@@ -46,7 +46,8 @@ static enum frag_err replay(const struct frag_capacity_spec *spec,
                                                 .repeat = 1,
                                                 .progress = spec->progress,
                                                 .user = spec->user,
-                                                .preparing = spec->preparing},
+                                                .preparing = spec->preparing,
+                                                .memo = spec->memo},
                     &run, e));
     *out = run.summary;
     frag_run_free(&run);

@@ -41,6 +41,8 @@ struct frag_capacity_spec {
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
     bool (*preparing)(void *user, uint64_t done, uint64_t total);
+    struct frag_memo *memo; /* as in struct frag_replay; several threads share
+                               one that is filled */
 };
 
 /* The capacities from ... to - 1, in bytes, and their outcome. */
