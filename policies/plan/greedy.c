@@ -41,7 +41,7 @@ struct cursor {
 
 enum {
     WIDTH = 16,    /* sections of a leaf */
-    CURSORS = 256, /* > 5 for each level of the tree: see collect() */
+    CURSORS = 128, /* > 4 for each level of the tree: see collect() */
 };
 
 /* The measure of effort: see count_rows(). */
@@ -49,6 +49,7 @@ enum { BUCKETS = 1024, NARROWEST = 16, STEP_ROWS = 64 };
 
 struct greedy {
     const struct problem *p;
+    enum plan_care care;
     struct plan_listener *listener;
     uint32_t leaves;    /* a power of two */
     struct node *nodes; /* [2 * leaves]: node k has the children 2k, 2k + 1 */
@@ -59,7 +60,7 @@ struct greedy {
     uint64_t rows_read;  /* in this pass: see count_rows() */
 };
 
-struct greedy *plan_greedy_open(const struct problem *p,
+struct greedy *plan_greedy_open(const struct problem *p, enum plan_care care,
                                 struct plan_listener *listener)
 {
     struct greedy *g = calloc(1, sizeof(*g));
@@ -67,6 +68,7 @@ struct greedy *plan_greedy_open(const struct problem *p,
     if (!g)
         return NULL;
     g->p = p;
+    g->care = care;
     g->listener = listener;
     g->width = p->sections / BUCKETS + 1;
     if (g->width < NARROWEST)
@@ -284,7 +286,8 @@ static void count_rows(struct greedy *g, const struct item *item)
 static bool place(struct greedy *g, const struct item *item, uint64_t *offset)
 {
     *offset = lowest_gap(g, item);
-    count_rows(g, item);
+    if (g->care == PLAN_BRIEFLY)
+        count_rows(g, item);
     return add(
         g, root(g),
         &(struct row){*offset, *offset + item->size, item->from, item->to});

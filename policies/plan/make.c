@@ -1,5 +1,5 @@
 /* make.c - makes a plan from a future: divides the trace into sections, runs
- * the greedy passes and then the search or more passes. plan.c describes the
+ * the greedy passes, and then the search or more passes. plan.c describes the
  * stages.
  */
 #include <stdlib.h>
@@ -67,54 +67,57 @@ static enum frag_err make_problem(const struct frag_future *f,
     return FRAG_OK;
 }
 
-/* Computes the most quanta that are live in one section; no plan is lower.
- * NOMEM.
- */
-static enum frag_err find_load(const struct problem *p, uint64_t *load)
-{
-    uint64_t *change = calloc(p->sections + (size_t)1, sizeof(*change));
-    uint64_t live = 0;
-
-    if (!change)
-        return FRAG_NOMEM;
-    for (uint32_t i = 0; i < p->count; i++) {
-        change[p->items[i].from] += p->items[i].size;
-        change[p->items[i].to] -= p->items[i].size;
-    }
-    *load = 0;
-    for (uint32_t k = 0; k < p->sections; k++) {
-        live += change[k];
-        *load = live > *load ? live : *load;
-    }
-    free(change);
-    return FRAG_OK;
-}
-
 /* --------------------------------------------------------- making --- */
 
 /* An item and its weight in the order of a pass. */
 struct rank {
     double weight;
+    uint32_t
+        level; /* items of a higher level come first, whatever the weight */
     uint32_t item;
 };
 
 struct making {
     struct problem p;
-    uint64_t load; /* lower bound of the height, in quanta */
+    uint64_t *loads; /* [section]: live quanta */
+    uint64_t load;   /* the largest load: the lower bound of the height */
     struct item *items;
     struct rank *ranks;
     uint32_t *order; /* items in the order of a pass */
     uint64_t *trial; /* offsets of the plan being made */
     struct made_plan *best;
     uint64_t steps; /* steps left */
+    enum plan_care care;
     struct plan_listener listener;
 };
 
-/* The largest weight first; among equals, the earliest request first. */
+/* Computes the loads; no plan is lower than the largest. NOMEM. */
+static enum frag_err find_loads(struct making *m)
+{
+    uint64_t *loads = calloc(m->p.sections + (size_t)1, sizeof(*loads));
+
+    m->loads = loads;
+    if (!loads)
+        return FRAG_NOMEM;
+    for (uint32_t i = 0; i < m->p.count; i++) {
+        loads[m->items[i].from] += m->items[i].size;
+        loads[m->items[i].to] -= m->items[i].size;
+    }
+    for (uint32_t k = 0; k < m->p.sections; k++) {
+        loads[k] += k ? loads[k - 1] : 0;
+        m->load = loads[k] > m->load ? loads[k] : m->load;
+    }
+    return FRAG_OK;
+}
+
+/* The highest level first, then the largest weight; among equals, the earliest
+ * request first. */
 static int by_weight(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
 
+    if (x->level != y->level)
+        return x->level > y->level ? -1 : 1;
     if (x->weight != y->weight)
         return x->weight > y->weight ? -1 : 1;
     return (x->item > y->item) - (x->item < y->item);
@@ -175,34 +178,77 @@ static double measure(const struct item *item, int kind)
     return kind == 0 ? size : kind == 1 ? size * length : length;
 }
 
-enum { MEASURES = 3 };
+enum { BY_SIZE, MEASURES = 3 };
 
-/* Makes a pass for each measure. m->ranks then has the best measure's weights.
- */
-static enum frag_err try_orders(struct making *m, struct greedy *g)
+/* Ranks the items by a measure: `kind` for those that live in a critical
+ * section, which come first, size for the others. c may be NULL: no section is
+ * critical, and `kind` is for all. */
+static void rank(struct making *m, int kind, const struct critical *c)
+{
+    for (uint32_t i = 0; i < m->p.count; i++) {
+        const struct item *item = &m->items[i];
+        const uint32_t level = c ? plan_critical_level(c, item) : 0;
+
+        m->ranks[i] = (struct rank){measure(item, c && !level ? BY_SIZE : kind),
+                                    level, i};
+    }
+}
+
+/* Makes a pass for each measure. *best is the measure of the lowest plan. */
+static enum frag_err try_orders(struct making *m, struct greedy *g, int *best)
 {
     uint64_t lowest = UINT64_MAX;
-    int best = 0;
 
     for (int kind = 0; kind < MEASURES && (kind == 0 || !done(m)); kind++) {
-        for (uint32_t i = 0; i < m->p.count; i++)
-            m->ranks[i] = (struct rank){measure(&m->items[i], kind), i};
+        rank(m, kind, NULL);
         FRAG_TRY(pass(m, g));
         keep(m);
         if (m->best->height < lowest) {
             lowest = m->best->height;
-            best = kind;
+            *best = kind;
         }
     }
-    for (uint32_t i = 0; i < m->p.count; i++)
-        m->ranks[i] = (struct rank){measure(&m->items[i], best), i};
     return FRAG_OK;
 }
 
-/* Repeats the pass; before each repetition the items that end above the bound
- * move forward in the order (squeaky wheel optimization). */
-static enum frag_err improve(struct making *m, struct greedy *g)
+/* Makes passes with critical sections first, until `rest` steps are left. Each
+ * plan that is too high has a further critical section. */
+static enum frag_err learn_sections(struct making *m, struct greedy *g,
+                                    struct critical *c, int kind, uint64_t rest)
 {
+    bool learned = true;
+
+    plan_critical_reset(c);
+    while (learned && !done(m) && m->steps > rest) {
+        rank(m, kind, c);
+        FRAG_TRY(pass(m, g));
+        learned = plan_critical_learn(c, m->trial, height_of(&m->p, m->trial));
+        keep(m);
+    }
+    return FRAG_OK;
+}
+
+/* Spends half of the steps on critical sections, with each measure in turn. */
+static enum frag_err try_sections(struct making *m, struct greedy *g)
+{
+    struct critical *c = plan_critical_open(&m->p, m->loads);
+    const uint64_t share = m->steps / 2 / MEASURES;
+    uint64_t rest = m->steps;
+    enum frag_err err = c ? FRAG_OK : FRAG_NOMEM;
+
+    for (int kind = MEASURES; kind-- > 0 && err == FRAG_OK;) {
+        rest -= share;
+        err = learn_sections(m, g, c, kind, rest);
+    }
+    plan_critical_close(c);
+    return err;
+}
+
+/* Repeats the pass of one measure; before each repetition the items that end
+ * above the bound move forward in the order (squeaky wheel optimization). */
+static enum frag_err improve(struct making *m, struct greedy *g, int kind)
+{
+    rank(m, kind, NULL);
     while (!done(m)) {
         FRAG_TRY(pass(m, g));
         for (uint32_t n = 0; n < m->p.count; n++) {
@@ -251,12 +297,16 @@ static void halve(struct making *m, struct plan_search *s, uint64_t low,
     }
 }
 
-/* Searches for a plan of the bound's height with half of the steps, then for
- * any lower plan with the others. NOMEM, CANCELLED. */
+/* A plan of the bound's height is found within these steps, or not at all. */
+enum { BOUND_STEPS = 8000000 };
+
+/* Searches for a plan of the bound's height with half of the steps, at most
+ * BOUND_STEPS, then for any lower plan with the others. NOMEM, CANCELLED. */
 static enum frag_err search(struct making *m)
 {
     struct plan_search *s = plan_search_open(&m->p, &m->listener);
-    const uint64_t rest = m->steps / 2;
+    const uint64_t half = m->steps / 2;
+    const uint64_t rest = m->steps - (half < BOUND_STEPS ? half : BOUND_STEPS);
     uint64_t low = m->load;
 
     if (!s)
@@ -271,33 +321,41 @@ static enum frag_err search(struct making *m)
     return m->listener.stopped ? FRAG_CANCELLED : FRAG_OK;
 }
 
-static enum frag_err make_best(struct making *m)
+/* Runs all greedy passes. */
+static enum frag_err make_passes(struct making *m, struct greedy *g)
 {
-    struct greedy *g = plan_greedy_open(&m->p, &m->listener);
-    enum frag_err err = g ? try_orders(m, g) : FRAG_NOMEM;
+    const bool more = m->p.count > SEARCH_ITEMS;
+    int best = 0;
 
-    if (err == FRAG_OK && m->p.count > SEARCH_ITEMS)
-        err = improve(m, g);
+    FRAG_TRY(try_orders(m, g, &best));
+    if (more && m->care == PLAN_THOROUGHLY)
+        FRAG_TRY(try_sections(m, g));
+    return more ? improve(m, g, best) : FRAG_OK;
+}
+
+static enum frag_err make(struct making *m, const struct frag_future *f)
+{
+    struct greedy *g;
+    enum frag_err err;
+
+    FRAG_TRY(make_problem(f, m->items, &m->p));
+    FRAG_TRY(find_loads(m));
+    g = plan_greedy_open(&m->p, m->care, &m->listener);
+    err = g ? make_passes(m, g) : FRAG_NOMEM;
     plan_greedy_close(g);
     if (err == FRAG_OK && m->p.count <= SEARCH_ITEMS)
         err = search(m);
     return err;
 }
 
-static enum frag_err make(struct making *m, const struct frag_future *f)
-{
-    FRAG_TRY(make_problem(f, m->items, &m->p));
-    FRAG_TRY(find_load(&m->p, &m->load));
-    return make_best(m);
-}
-
 enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
-                        struct made_plan *out)
+                        enum plan_care care, struct made_plan *out)
 {
     const size_t n = f->count + 1;
     struct made_plan best = {.height = UINT64_MAX};
     struct making m = {.best = &best,
                        .steps = effort,
+                       .care = care,
                        .listener = {.future = f, .most = effort}};
     enum frag_err err = FRAG_NOMEM;
 
@@ -310,6 +368,7 @@ enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
     m.order = calloc(n, sizeof(*m.order));
     if (best.offsets && m.trial && m.items && m.ranks && m.order)
         err = make(&m, f);
+    free(m.loads);
     free(m.order);
     free(m.ranks);
     free(m.items);

@@ -4,6 +4,7 @@
  * plan.c          policy plan: serves the planned requests, others by best fit
  * make.c          makes a plan from a future: sections, greedy passes, search
  * greedy.c        places one block after the other, each at the lowest offset
+ * critical.c      sections whose blocks come first in the order of a pass
  * search.c        searches depth-first for a plan below a given height
  * pile.c          the state of that search: items piled up from offset 0
  * listener.c      tells a listener how many steps are used
@@ -39,12 +40,21 @@ struct made_plan {
     uint64_t *offsets; /* [request], in quanta; the caller frees them */
 };
 
+enum plan_care {
+    PLAN_THOROUGHLY, /* all stages of plan.c */
+    PLAN_BRIEFLY,    /* for a plan within a request: without critical sections;
+                        passes over crowded sections count as more steps, so
+                        there are fewer of them */
+};
+
 /* Finds the lowest plan for all requests that `effort` steps allow. One step is
- * one item placed by a greedy pass, 64 items that the pass compared with it, or
- * one section that the search visited. The first greedy pass is made even if
- * `effort` is too small for it. f->progress is called with steps. NOMEM;
- * UNSUPPORTED for UINT32_MAX requests or more; CANCELLED. */
+ * one item placed by a greedy pass, or one section that the search visited; if
+ * planned briefly, also 64 items placed before that live near an item. The
+ * first greedy pass is made even if `effort` is too small for it. f->progress
+ * is called with steps. NOMEM; UNSUPPORTED for UINT32_MAX requests or more;
+ * CANCELLED. */
 enum frag_err plan_make(const struct frag_future *f, uint64_t effort,
+                        enum plan_care care,
                         struct made_plan *out) FRAG_MUST_CHECK;
 
 /* --- listener.c --- */
@@ -67,7 +77,7 @@ bool plan_tell(struct plan_listener *l, uint64_t steps);
 struct greedy;
 
 /* Returns NULL if the host has no memory. Borrows p and listener. */
-struct greedy *plan_greedy_open(const struct problem *p,
+struct greedy *plan_greedy_open(const struct problem *p, enum plan_care care,
                                 struct plan_listener *listener);
 void plan_greedy_close(struct greedy *g); /* g may be NULL */
 
@@ -76,6 +86,26 @@ void plan_greedy_close(struct greedy *g); /* g may be NULL */
  * NOMEM, CANCELLED. */
 enum frag_err plan_greedy(struct greedy *g, const uint32_t *order,
                           uint64_t *offsets, uint64_t *steps) FRAG_MUST_CHECK;
+
+/* --- critical.c --- */
+
+struct critical;
+
+/* loads: the quanta that are live in each section. Returns NULL if the host has
+ * no memory. Borrows both. */
+struct critical *plan_critical_open(const struct problem *p,
+                                    const uint64_t *loads);
+void plan_critical_close(struct critical *c); /* c may be NULL */
+
+/* Forgets all critical sections but the one with the largest load. */
+void plan_critical_reset(struct critical *c);
+/* The rank of the most critical section that the item lives in, the highest
+ * first; 0: the item lives in none. */
+uint32_t plan_critical_level(const struct critical *c, const struct item *item);
+/* Makes the section where this plan is highest the most critical one; among
+ * equals the one with the largest load. False if it was that already. */
+bool plan_critical_learn(struct critical *c, const uint64_t *offsets,
+                         uint64_t height);
 
 /* --- search.c --- */
 

@@ -286,7 +286,7 @@ static enum frag_err make(struct draft *d, uint64_t effort,
     fill_future(d, true);
     fill_future(d, false);
     d->future.requests = d->asked;
-    FRAG_TRY(plan_make(&d->future, effort, &d->plan));
+    FRAG_TRY(plan_make(&d->future, effort, PLAN_BRIEFLY, &d->plan));
     s = calloc(1, sizeof(*s));
     err = s ? fill_step(d, s) : FRAG_NOMEM;
     free(d->plan.offsets);
