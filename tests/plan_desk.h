@@ -17,7 +17,7 @@
 #include "sim/experiments/contract/faulty.h"
 #include "traces/trace.h"
 
-enum { UNIT = 512, MOST = 512 };
+enum { UNIT = 512, MOST = 4500 };
 
 /* A trace as a script of allocs and frees, each block once. */
 struct script {
@@ -41,6 +41,10 @@ static inline frag_size load_of(const struct script *s)
     return most;
 }
 
+/* The memo and the listener of the desks that are opened next; may be NULL. */
+static struct frag_memo *desk_memo;
+static bool (*desk_progress)(void *user, uint64_t done, uint64_t total);
+
 struct desk {
     struct faulty mem;
     struct frag_backend *arena;
@@ -57,8 +61,10 @@ static inline void open_desk(struct desk *d, const struct script *s,
                                             .rule = FRAG_RULE_HOSTILE};
 
     memset(d, 0, sizeof(*d));
-    d->future =
-        (struct frag_future){.count = s->count, .requests = s->requests};
+    d->future = (struct frag_future){.count = s->count,
+                                     .requests = s->requests,
+                                     .progress = desk_progress,
+                                     .memo = desk_memo};
     d->arena = frag_arena_open(&opts);
     assert_non_null(d->arena);
     faulty_init(&d->mem, d->arena);
@@ -141,30 +147,40 @@ static inline frag_size extent(const struct desk *d, const struct script *s)
     return high - low;
 }
 
-/* An instance of minimalloc; skips the test if the file is absent. */
-static inline void read_instance(const char *name, struct script *s)
+/* The requests of a trace, which has at most MOST. */
+static inline void read_script(const char *path, struct script *s)
 {
-    char path[512];
+    static uint32_t owner[MOST];
     struct frag_trace *t;
     struct frag_error e;
-    uint32_t owner[MOST];
 
-    snprintf(path, sizeof(path), "%s/foreign/minimalloc/%s.1048576.csv",
-             FRAG_SHARED_DIR, name);
-    if (access(path, R_OK) != 0)
-        skip();
     assert_int_equal(frag_trace_open(path, NULL, &t, &e), FRAG_OK);
     s->count = 0;
     s->events = t->devices[0].count;
     for (uint64_t i = 0; i < s->events; i++)
         if (t->devices[0].op[i] == FRAG_ALLOC) {
+            assert_in_range(s->count, 0, MOST - 1);
             owner[t->devices[0].id[i]] = (uint32_t)s->count;
-            s->requests[s->count++] = (struct frag_future_request){
-                .size = t->devices[0].bytes[i], .allocs_at = i};
-        } else {
+            s->requests[s->count++] =
+                (struct frag_future_request){.size = t->devices[0].bytes[i],
+                                             .allocs_at = i,
+                                             .frees_at = FRAG_NEVER};
+        } else if (t->devices[0].op[i] == FRAG_FREE) {
             s->requests[owner[t->devices[0].id[i]]].frees_at = i;
         }
     frag_trace_close(t);
+}
+
+/* An instance of minimalloc; skips the test if the file is absent. */
+static inline void read_instance(const char *name, struct script *s)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/foreign/minimalloc/%s.1048576.csv",
+             FRAG_SHARED_DIR, name);
+    if (access(path, R_OK) != 0)
+        skip();
+    read_script(path, s);
 }
 
 #endif

@@ -168,6 +168,41 @@ static void a_retry_is_a_span(void **state)
     free(s.items);
 }
 
+/* The plan of the first capacity serves the others, with the same spans. */
+static void a_memo_serves_all_capacities(void **state)
+{
+    struct columns c;
+    struct frag_memo memo = {0};
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("plan")};
+    struct frag_capacity_spans s[3] = {{0}};
+    void *made = NULL;
+
+    (void)state;
+    begin(&c);
+    add(&c, FRAG_ALLOC, 0, 3 * MIB);
+    add(&c, FRAG_ALLOC, 1, 5 * MIB);
+    add(&c, FRAG_FREE, 0, 0);
+    add(&c, FRAG_FREE, 1, 0);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(
+            frag_capacity_walk(&fit, 0, 12 * MIB, false, &s[k], NULL), FRAG_OK);
+        assert_int_equal(!memo.made, k == 0);
+        assert_true(k < 2 || memo.made == made);
+        made = memo.made;
+        fit.memo = &memo;
+        assert_int_equal(s[k].count, 6);
+        for (size_t i = 0; i < s[k].count; i++) {
+            assert_int_equal(s[k].items[i].to, s[0].items[i].to);
+            assert_int_equal(s[k].items[i].run.first_oom_event,
+                             s[0].items[i].run.first_oom_event);
+        }
+    }
+    frag_memo_release(&memo);
+    for (int k = 0; k < 3; k++)
+        free(s[k].items);
+}
+
 /* A share of a total that goes with the capacity; of one that does not. */
 static void by_value(void **state)
 {
@@ -309,6 +344,7 @@ int main(void)
         cmocka_unit_test(direct_staircase),
         cmocka_unit_test(first_ends_the_walk),
         cmocka_unit_test(a_retry_is_a_span),
+        cmocka_unit_test(a_memo_serves_all_capacities),
         cmocka_unit_test(by_value),
         cmocka_unit_test(total_is_the_capacity),
         cmocka_unit_test(total_stays),

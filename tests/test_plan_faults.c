@@ -25,13 +25,14 @@ static void check(const char *fault, uint64_t k)
 
 /* ---- a future ---- */
 
-enum { FORETOLD = 40 };
+/* Blocks for the search, and more than the search accepts. */
+enum { FEW = 40, MANY = 2100 };
 
 /* Blocks that each live for one to four later requests, with sizes that need a
  * search. */
 static void foretell(struct frag_future_request *requests)
 {
-    for (uint64_t i = 0; i < FORETOLD; i++)
+    for (uint64_t i = 0; i < MANY; i++)
         requests[i] = (struct frag_future_request){
             .size = (1 + i * i % 7) * 512,
             .allocs_at = 2 * i,
@@ -39,10 +40,10 @@ static void foretell(struct frag_future_request *requests)
 }
 
 /* Opens the heap with a future while the k-th call fails; true if none did. */
-static bool plan_with_a_failure(uint64_t k)
+static bool plan_with_a_failure(size_t count, uint64_t k)
 {
-    struct frag_future_request requests[FORETOLD];
-    const struct frag_future future = {.count = FORETOLD, .requests = requests};
+    static struct frag_future_request requests[MANY];
+    const struct frag_future future = {.count = count, .requests = requests};
     const struct frag_policy *plan = frag_policy_find("plan");
     const struct traffic_options opts = {.scale = 1};
     bool failed;
@@ -72,9 +73,12 @@ static void a_full_host_has_no_plan_and_no_leak(void **state)
     uint64_t k = 1;
 
     (void)state;
-    while (!plan_with_a_failure(k))
+    while (!plan_with_a_failure(FEW, k))
         k++;
     assert_true(k > 20);
+    for (k = 1; !plan_with_a_failure(MANY, k); k++)
+        ;
+    assert_true(k > 200);
 }
 
 /* ---- steps that recur ---- */
