@@ -24,7 +24,7 @@
  * counted in steps, not in seconds, so a plan never depends on the machine, and
  * it does not depend on the capacity of the device. The default takes at most
  * two seconds on recordings of up to 300,000 events, and reaches the bound of
- * two thirds of them; eight times as much lowers few of the others.
+ * most of them; eight times as much lowers few of the others.
  *
  * Policy best_fit serves all other requests: those that differ from the future,
  * all of them if no future is known, and all of them if the device has no room
