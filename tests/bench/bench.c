@@ -8,8 +8,8 @@
  * medians of the ns per event, and of the ratio to the empty policy in the same
  * round, with its least and largest value. So a machine that slows down for a
  * while slows down both.
- * With -c the time is the processor time of the whole replay and not the time of
- * the loop, for a machine with other work.
+ * With -c the time is the processor time of the whole replay and not the time
+ * of the loop, for a machine with other work.
  */
 #include <inttypes.h>
 #include <stdio.h>
