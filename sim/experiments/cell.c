@@ -125,18 +125,22 @@ replay(const struct cell_settings *s, const struct cell_memory *m,
        bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
        struct frag_run *out, struct frag_error *e)
 {
+    const bool checked = cell_is_checked(s, params->policy);
+    const bool brief = s->brief && !checked;
     enum frag_err err = frag_replay(
         &(const struct frag_replay){
             .trace = trace,
             .prepared = params,
             .mem = m->mem,
-            .check = cell_is_checked(s, params->policy),
+            .check = checked,
             .contents = m->contents,
             .stop_at_oom = s->stop_at_oom,
+            .brief = brief,
+            .at = s->at,
             .adopt_start = adopt_start,
             .repeat = 1,
-            .points = s->points,
-            .max_ooms = s->ooms,
+            .points = brief ? 0 : s->points,
+            .max_ooms = brief ? 0 : s->ooms,
             .progress = tick,
             .user = user,
             .preparing = s->preparing,

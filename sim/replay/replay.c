@@ -2,7 +2,8 @@
  *
  * The time of the loop is part of every policy's ns_per_event, so the loop does
  * little: it calls the policy, adds to the tally, and checks whether the policy
- * called the device. Everything else is in rare.c.
+ * called the device. Everything else is in rare.c. The compiler makes one loop
+ * for each pace.
  */
 #include "sim/replay/replay.h"
 
@@ -16,7 +17,23 @@ enum { AHEAD = 12 };
 
 #define RARE(x) __builtin_expect((x), 0)
 
-static inline enum frag_err on_alloc(struct run *r, uint64_t i, bool careful)
+enum pace {
+    BRIEF,   /* no tally */
+    FULL,    /* the tally */
+    CAREFUL, /* the tally, and the ledger or a watch */
+};
+
+/* Enters the block that was allocated for the request. */
+static inline void enter(struct run *r, const struct frag_request *req,
+                         enum pace pace)
+{
+    if (pace == BRIEF)
+        r->tags[req->owner] = tag_of(SLOT_LIVE, METER_NOWHERE);
+    else
+        run_enter(r, req->owner, req);
+}
+
+static inline enum frag_err on_alloc(struct run *r, uint64_t i, enum pace pace)
 {
     const struct frag_device_trace *t = r->trace;
     const uint32_t id = t->id[i];
@@ -38,15 +55,15 @@ static inline enum frag_err on_alloc(struct run *r, uint64_t i, bool careful)
         run_absorb(r, true);
     if (RARE(err != FRAG_OK))
         return run_refused(r, &req, err);
-    if (careful)
+    if (pace == CAREFUL)
         FRAG_TRY(run_prove_alloc(r, id, req.size));
-    run_enter(r, id, &req);
+    enter(r, &req, pace);
     if (RARE(changed))
         run_peak(r, req.stream, req.pool);
     return FRAG_OK;
 }
 
-static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
+static inline enum frag_err on_free(struct run *r, uint64_t i, enum pace pace)
 {
     const uint32_t id = r->trace->id[i];
     struct run_slot *s = &r->slots[id];
@@ -55,10 +72,12 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
         FRAG_TRY(run_freed_on(r, id, (frag_stream)(r->trace->stream[i] - 1)));
     if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
         return run_free_odd(r, id);
-    if (careful)
+    if (pace == CAREFUL)
         FRAG_TRY(run_prove_free(r, id));
-    run_drop(r, id);
-    run_release(r, id);
+    if (pace != BRIEF) {
+        run_drop(r, id);
+        run_release(r, id);
+    }
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     r->policy->free(&r->heap, &s->block);
     if (RARE(r->meter.changes != r->seen)) {
@@ -68,23 +87,25 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, bool careful)
     return FRAG_OK;
 }
 
-static inline enum frag_err step(struct run *r, uint64_t i, bool careful)
+static inline enum frag_err step(struct run *r, uint64_t i, enum pace pace)
 {
     const uint8_t op = r->trace->op[i];
     enum frag_err err;
 
     r->event = r->base + i;
     if (op == FRAG_ALLOC)
-        err = on_alloc(r, i, careful);
+        err = on_alloc(r, i, pace);
     else if (op == FRAG_FREE)
-        err = on_free(r, i, careful);
+        err = on_free(r, i, pace);
     else
         err = run_rare(r, i);
-    tally_event(&r->tally);
+    if (pace != BRIEF)
+        tally_event(&r->tally);
     return err;
 }
 
-static enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to)
+static inline enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to,
+                                     enum pace pace)
 {
     const uint32_t *ids = r->trace->id;
     const uint64_t end = r->trace->count;
@@ -95,7 +116,7 @@ static enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to)
 
         __builtin_prefetch(&r->slots[ahead], 1);
         __builtin_prefetch(&r->tags[ahead], 1);
-        err = step(r, i, false);
+        err = step(r, i, pace);
         if (RARE(err != FRAG_OK || r->stop))
             return err;
     }
@@ -117,7 +138,7 @@ static enum frag_err run_carefully(struct run *r, uint64_t from, uint64_t to)
     const struct frag_replay_watch *watch = r->spec->watch;
 
     for (uint64_t i = from; i < to; i++) {
-        FRAG_TRY(step(r, i, true));
+        FRAG_TRY(step(r, i, CAREFUL));
         if (r->ledger && frag_ledger_fault(r->ledger))
             return run_fault(r);
         if (watch && watch->done)
@@ -128,13 +149,26 @@ static enum frag_err run_carefully(struct run *r, uint64_t from, uint64_t to)
     return FRAG_OK;
 }
 
+static enum frag_err run_briefly(struct run *r, uint64_t from, uint64_t to)
+{
+    return run_fast(r, from, to, BRIEF);
+}
+
+static enum frag_err run_fully(struct run *r, uint64_t from, uint64_t to)
+{
+    return run_fast(r, from, to, FULL);
+}
+
 /* Runs the events [from, to) of the trace and adds their time to r->loop. */
 static enum frag_err run_events(struct run *r, uint64_t from, uint64_t to)
 {
-    bool careful = r->ledger || r->spec->watch;
+    static enum frag_err (*const paces[])(struct run *, uint64_t, uint64_t) = {
+        [BRIEF] = run_briefly, [FULL] = run_fully, [CAREFUL] = run_carefully};
+    const enum pace pace = r->spec->brief                ? BRIEF
+                           : r->ledger || r->spec->watch ? CAREFUL
+                                                         : FULL;
     uint64_t before = run_clock();
-    enum frag_err err =
-        careful ? run_carefully(r, from, to) : run_fast(r, from, to);
+    enum frag_err err = paces[pace](r, from, to);
 
     r->loop += run_clock() - before;
     tally_fold(&r->tally, err == FRAG_OK ? r->event + 1 : r->event);
@@ -143,7 +177,7 @@ static enum frag_err run_events(struct run *r, uint64_t from, uint64_t to)
 
 enum frag_err run_next(struct run *r)
 {
-    enum frag_err err = step(r, 0, false);
+    enum frag_err err = step(r, 0, FULL);
 
     if (err == FRAG_OK)
         r->base++;
@@ -261,6 +295,8 @@ static enum frag_err run_all(struct run *r)
     struct course c = {.total = run_total(r)};
     uint64_t from = 0;
 
+    if (r->spec->at)
+        *r->spec->at = &r->event;
     FRAG_TRY(open_series(r, &c));
     r->out.summary.start =
         r->trace->initial ? FRAG_START_LIVE_BLOCKS : FRAG_START_EMPTY;

@@ -78,14 +78,16 @@ enum frag_err tune_run(unsigned version, const struct cell_settings *settings,
                        frag_size capacity, const char *text,
                        struct tune_result *out, struct frag_error *e)
 {
+    struct cell_settings brief = *settings;
     char all[TUNE_TEXT + 32];
     struct policy_choice policy;
     struct frag_run run;
     enum frag_err err;
 
     put_policy(version, text, all);
+    brief.brief = true;
     FRAG_TRY(policy_choice_read(all, &policy, e));
-    err = run_policy(settings, stop, on, capacity, &policy, &run, e);
+    err = run_policy(&brief, stop, on, capacity, &policy, &run, e);
     policy_choice_free(&policy);
     FRAG_TRY(err);
     *out = (struct tune_result){
