@@ -15,6 +15,7 @@
 #include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/threads.h"
+#include "sim/experiments/tune/memo.h"
 #include "traces/bytes/sink.h"
 #include "traces/grow.h"
 #include "traces/name.h"
@@ -182,15 +183,21 @@ static enum frag_err add_case(void *user, const struct input *in,
                               struct frag_error *e)
 {
     struct tuning *t = user;
+    struct tune_memo *memo;
     char *name;
 
     FRAG_TRY(input_has_history(in, e));
     if (!GROW(t->cases, t->case_room, t->case_count + 1))
         return FRAG_NOMEM;
+    FRAG_TRY(tune_memo_open(in->device, in->trace->settings, TUNE_MEMO_LEAST,
+                            &memo, e));
     name = strdup(in->name);
-    if (!name)
+    if (!name) {
+        tune_memo_close(memo);
         return FRAG_NOMEM;
-    t->cases[t->case_count++] = (struct tune_case){name, in->device, in->trace};
+    }
+    t->cases[t->case_count++] =
+        (struct tune_case){name, in->device, in->trace, memo};
     return FRAG_OK;
 }
 
@@ -332,8 +339,10 @@ static void close_all(struct tuning *t)
 {
     tune_search_close(&t->search);
     tune_held_outs_close(&t->held_out);
-    for (size_t i = 0; i < t->case_count; i++)
+    for (size_t i = 0; i < t->case_count; i++) {
         free((void *)(uintptr_t)t->cases[i].name);
+        tune_memo_close(t->cases[i].memo);
+    }
     for (size_t i = 0; i < t->trace_count; i++)
         frag_trace_close(t->traces[i]);
     free(t->impossible);

@@ -70,6 +70,7 @@ static enum frag_err hold_out_half(const struct tune_search *of,
     FRAG_TRY(err);
     first.device = &halves.first;
     rest.device = &halves.rest;
+    rest.memo = NULL;
     err = hold_out(of, rule, &first, 1, &rest, "the second half", out, e);
     tune_halves_close(&halves);
     return err;

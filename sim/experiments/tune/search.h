@@ -26,6 +26,8 @@ struct tune_case {
     const char *name;
     const struct frag_device_trace *device;
     const struct frag_trace *trace; /* of the device; for its notes */
+    struct tune_memo *memo; /* memo.h; of the device, or of a longer trace that
+                               begins with it. NULL: every run is a replay */
 };
 
 /* One run, up to its first OOM. */
@@ -99,8 +101,8 @@ struct tune_search {
 };
 
 /* Runs the torch policy with the settings `text` and the rules of a version of
- * PyTorch 2 (one that is not modelled counts as 2.11) on one case. Errors of
- * cell_run. */
+ * PyTorch 2 (one that is not modelled counts as 2.11) on one case. A result
+ * that the case's memo implies needs no replay. Errors of cell_run. */
 enum frag_err tune_run(unsigned version, const struct cell_settings *settings,
                        const struct stop *stop, const struct tune_case *on,
                        frag_size capacity, const char *text,

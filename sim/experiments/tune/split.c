@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "traces/torch_sizes.h"
+
 static uint64_t distance(uint64_t a, uint64_t b)
 {
     return a < b ? b - a : a - b;
@@ -65,6 +67,15 @@ static void copy_event(const struct columns *c, uint64_t k,
     c->pool[k] = from->pool[i];
 }
 
+static void point_to(struct frag_device_trace *t, const struct columns *c)
+{
+    t->op = c->op;
+    t->id = c->id;
+    t->bytes = c->bytes;
+    t->stream = c->stream;
+    t->pool = c->pool;
+}
+
 /* Counts the blocks that are live at the cut, and finds the event that
  * allocated each; FRAG_NEVER for a slot that is not live. */
 static uint64_t find_live(const struct frag_device_trace *t, uint64_t cut,
@@ -108,11 +119,7 @@ static enum frag_err make_rest(const struct frag_device_trace *whole,
     h->columns = c.bytes;
     h->rest.count = k;
     h->rest.initial = live;
-    h->rest.op = c.op;
-    h->rest.id = c.id;
-    h->rest.bytes = c.bytes;
-    h->rest.stream = c.stream;
-    h->rest.pool = c.pool;
+    point_to(&h->rest, &c);
     return FRAG_OK;
 }
 
@@ -142,4 +149,64 @@ void tune_halves_close(struct tune_halves *halves)
 {
     free(halves->columns);
     halves->columns = NULL;
+}
+
+/* ---- the large pools ---- */
+
+/* Counts the events that concern the large pools and, if c is not NULL, copies
+ * them. is_large is by slot; a trace allocates a slot before it names it
+ * otherwise. */
+static uint64_t count_large(const struct frag_device_trace *t, bool *is_large,
+                            const struct columns *c, uint64_t *event)
+{
+    uint64_t k = 0;
+
+    for (uint64_t i = 0; i < t->count; i++) {
+        if (t->op[i] == FRAG_ALLOC)
+            is_large[t->id[i]] = t->bytes[i] > TORCH_SMALL_SIZE;
+        if (t->op[i] != FRAG_EMPTY_CACHE && !is_large[t->id[i]])
+            continue;
+        if (c) {
+            copy_event(c, k, t, i);
+            event[k] = i;
+        }
+        k++;
+    }
+    return k;
+}
+
+enum frag_err tune_large_split(const struct frag_device_trace *whole,
+                               struct tune_large *out, struct frag_error *e)
+{
+    bool *is_large = calloc((size_t)whole->slots + 1, sizeof(*is_large));
+    struct tune_large l = {.trace = *whole};
+    struct columns c;
+
+    if (!is_large)
+        return frag_no_memory(e, "a part of the trace");
+    l.trace.count = count_large(whole, is_large, NULL, NULL);
+    l.event = calloc(l.trace.count + 1, sizeof(*l.event));
+    if (!l.event || !make_columns(&c, l.trace.count)) {
+        free(l.event);
+        free(is_large);
+        return frag_no_memory(e, "a part of the trace");
+    }
+    (void)count_large(whole, is_large, &c, l.event);
+    free(is_large);
+    point_to(&l.trace, &c);
+    l.columns = c.bytes;
+    l.trace.initial = l.trace.added = 0;
+    l.trace.time = NULL;
+    l.trace.stack = NULL;
+    l.trace.mark_count = 0;
+    l.trace.recorded = (struct frag_recorded){0};
+    *out = l;
+    return FRAG_OK;
+}
+
+void tune_large_close(struct tune_large *large)
+{
+    free(large->columns);
+    free(large->event);
+    *large = (struct tune_large){0};
 }

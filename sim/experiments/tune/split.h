@@ -1,5 +1,6 @@
-/* split.h - cuts a trace into two parts, so that settings that were tuned on
- * the first part can be tested on the second. */
+/* split.h - parts of a trace: its two halves in time, so that settings that
+ * were tuned on the first can be tested on the second; and the requests of the
+ * large pools. */
 #ifndef FRAG_SIM_EXPERIMENTS_TUNE_SPLIT_H
 #define FRAG_SIM_EXPERIMENTS_TUNE_SPLIT_H
 
@@ -21,5 +22,20 @@ enum frag_err tune_split(const struct frag_device_trace *whole,
                          struct tune_halves *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 void tune_halves_close(struct tune_halves *halves);
+
+/* The events of a trace that concern the large pools of PyTorch's allocator,
+ * and all its empty_cache. */
+struct tune_large {
+    struct frag_device_trace trace;
+    uint64_t *event; /* [trace.count]: its index in the whole trace; owned */
+    void *columns;
+};
+
+/* Without padding, the pool of a request is large by its requested bytes, for
+ * all settings. NOMEM; on error *out need not be closed. */
+enum frag_err tune_large_split(const struct frag_device_trace *whole,
+                               struct tune_large *out,
+                               struct frag_error *e) FRAG_MUST_CHECK;
+void tune_large_close(struct tune_large *large);
 
 #endif
