@@ -224,20 +224,48 @@ static const frag_size *intern(struct tune_memo *m, enum half half,
     return k ? k->sizes : s->sizes;
 }
 
-/* The settings of a half that matter: a small pool has neither segments nor
- * blocks whose size a setting chooses, and a bound on splits concerns large
- * blocks, which an expandable segment of a small pool may have. */
-static void set_key(struct half_key *k, enum half half,
-                    const struct frag_torch_rules *r)
+/* The largest ordinary segment that requests with blocks of these sizes make,
+ * and so the largest free block. */
+static frag_size largest_segment(const struct frag_torch_rules *r,
+                                 const frag_size *sizes, size_t count)
 {
-    const bool splits =
-        r->max_split != FRAG_UNLIMITED && (half == LARGE || r->expandable);
+    frag_size most = TORCH_SMALL_SEGMENT;
 
+    for (size_t i = 0; i < count; i++) {
+        const frag_size size = torch_segment_size(sizes[i], r->large_segment);
+
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+/* Sets the bound on splits, unless it decides nothing: a request below the
+ * bound is refused a free block of at least the bound, and one of at least the
+ * bound is refused a block that is larger by the rounding or more. In
+ * expandable segments a free block may have any size. */
+static void set_split(struct half_key *k, const struct frag_torch_rules *r,
+                      frag_size most)
+{
+    k->max_split = FRAG_UNLIMITED;
+    k->rounding = FRAG_UNLIMITED;
+    if (r->max_split > most)
+        return;
+    k->max_split = r->max_split;
+    if (r->max_non_split_rounding <= most - r->max_split)
+        k->rounding = r->max_non_split_rounding;
+}
+
+/* The settings of a half that matter. A small pool has segments of one size. */
+static void set_key(struct half_key *k, enum half half,
+                    const struct frag_torch_rules *r, const frag_size *sizes,
+                    size_t count)
+{
     k->version = r->version;
     k->expandable = r->expandable;
     k->large_segment = half == LARGE ? r->large_segment : 0;
-    k->max_split = splits ? r->max_split : FRAG_UNLIMITED;
-    k->rounding = splits ? r->max_non_split_rounding : 0;
+    set_split(k, r,
+              r->expandable ? FRAG_UNLIMITED - 1
+                            : largest_segment(r, sizes, count));
 }
 
 /* Sets the keys of the job. UNSUPPORTED: its halves depend on each other. */
@@ -262,7 +290,7 @@ static enum frag_err set_keys(struct job *job)
             return FRAG_UNSUPPORTED;
         }
         *key = (struct half_key){.capacity = job->capacity};
-        set_key(key, (enum half)half, &rules);
+        set_key(key, (enum half)half, &rules, s->sizes, n);
         key->sizes = intern(m, (enum half)half, s);
     }
     return FRAG_OK;
