@@ -418,6 +418,7 @@ static enum frag_err play_halves(const struct job *job, struct joint *j)
 
     FRAG_TRY(cell_arena(job->settings, job->capacity, job->settings->total,
                         &arena, NULL));
+    j->players[LARGE].device = j->players[SMALL].device = arena;
     err = meter_open(&meter, arena, NULL);
     if (err == FRAG_OK) {
         j->served = players_play(j->players, &meter.base,
@@ -514,10 +515,21 @@ static enum frag_err by_replay(const struct job *job, bool records,
     return err;
 }
 
+/* Whether the large halves that were replayed so far helped often enough. With
+ * many empty_cache, the order of the addresses differs from setting to
+ * setting. */
+static bool pays(struct tune_memo *m)
+{
+    enum { ENOUGH = 32, SHARE = 4 };
+    const struct tune_memo_counts n = tune_memo_counts(m);
+
+    return n.large_replays < ENOUGH || n.joined >= n.large_replays / SHARE;
+}
+
 static enum frag_err find_result(struct job *job, struct tune_result *out,
                                  struct frag_error *e)
 {
-    const bool has_halves = job->memo->has_halves &&
+    const bool has_halves = job->memo->has_halves && pays(job->memo) &&
                             job->settings->backend == &cell_arena_backend &&
                             job->settings->check != CELL_CHECK_ALL &&
                             set_keys(job) == FRAG_OK;

@@ -28,7 +28,7 @@ enum frag_err tune_memo_open(const struct frag_device_trace *device,
                              struct frag_error *e) FRAG_MUST_CHECK;
 void tune_memo_close(struct tune_memo *memo); /* NULL is fine */
 
-enum { TUNE_MEMO_LEAST = 10000 }; /* `least` for the shortest time */
+enum { TUNE_MEMO_LEAST = 2000 }; /* `least` for the shortest time */
 
 /* How the runs of a memo were found. */
 struct tune_memo_counts {

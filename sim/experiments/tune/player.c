@@ -28,6 +28,16 @@ void player_close(struct player *p)
     *p = (struct player){0};
 }
 
+/* As the engine does, which tells the device and not the meter. */
+static void use_stream(const struct player *p, struct frag_backend *mem,
+                       frag_stream stream)
+{
+    struct frag_backend *device = p->device ? p->device : mem;
+
+    if (device->ops->stream_used)
+        device->ops->stream_used(device, stream);
+}
+
 static enum frag_err play(struct player *p, struct frag_backend *mem)
 {
     const struct script_row *row = &p->script->rows[p->next++];
@@ -54,8 +64,7 @@ static enum frag_err play(struct player *p, struct frag_backend *mem)
     case SCRIPT_SYNCHRONIZE:
         return ops->synchronize(mem);
     case SCRIPT_STREAM_USED:
-        if (ops->stream_used)
-            ops->stream_used(mem, (frag_stream)row->size);
+        use_stream(p, mem, (frag_stream)row->size);
         return FRAG_OK;
     }
     return FRAG_INVALID;

@@ -52,7 +52,9 @@ void script_free(struct script *s); /* zeroed is fine */
 /* Plays a script on a backend. */
 struct player {
     const struct script *script;
-    uint64_t next; /* row */
+    struct frag_backend *device; /* that hears of streams, if a meter is above
+                                    it; NULL: the backend that plays */
+    uint64_t next;               /* row */
     frag_addr *addr;
     frag_phys *phys;
     uint64_t ranges, handles; /* made so far */
