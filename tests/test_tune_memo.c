@@ -15,6 +15,8 @@
 #include "sim/experiments/tune/memo.h"
 #include "sim/experiments/tune/run.h"
 
+#define TOTAL ((frag_size)1200 * FRAG_MIB)
+
 enum { EVENTS = 2400, SLOTS = 120, STREAMS = 3, POOLS = 2 };
 
 /* A made-up trace. */
@@ -36,6 +38,7 @@ static struct cell_settings settings_of(void)
 {
     return (struct cell_settings){.backend = &cell_arena_backend,
                                   .costs = frag_costs_h200,
+                                  .total = TOTAL,
                                   .stop_at_oom = true};
 }
 
@@ -124,9 +127,8 @@ static struct tune_memo *open_memo(const struct made *m, const char *recorded)
 
 static struct tune_space everything(void)
 {
-    struct tune_space space = {.classes = 6,
-                               .reference = (frag_size)1 << 30,
-                               .total = FRAG_MIB * 1200};
+    struct tune_space space = {
+        .classes = 6, .reference = (frag_size)1 << 30, .total = TOTAL};
 
     for (int k = 0; k < TUNE_KNOB_COUNT; k++)
         space.allowed[k] = true;
@@ -169,7 +171,7 @@ static void walk(const struct made *m, gsl_rng *rng, unsigned version,
     struct tune_memo *memo = open_memo(m, NULL);
     struct tune_case with = case_of(m, memo);
     const frag_size peak = compare(&with, version, FRAG_UNLIMITED, "").peak;
-    const frag_size capacities[] = {FRAG_UNLIMITED, FRAG_UNLIMITED, peak,
+    const frag_size capacities[] = {FRAG_UNLIMITED, peak, peak,
                                     peak - peak / 8};
     struct tune_point p = {{0}};
     char text[TUNE_TEXT];
@@ -244,8 +246,8 @@ static void bounds_on_splits(void **state)
     gsl_rng_free(rng);
 }
 
-/* The padding of a recording moves requests to the large pool. */
-static void padding_is_replayed(void **state)
+/* One memo serves several versions, whose rules for one division differ. */
+static void versions_differ(void **state)
 {
     gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
     struct made m;
@@ -254,14 +256,111 @@ static void padding_is_replayed(void **state)
 
     (void)state;
     make(&m, rng, 0);
+    memo = open_memo(&m, NULL);
+    with = case_of(&m, memo);
+    for (unsigned version = 1; version <= 11; version++) {
+        compare(&with, version, FRAG_UNLIMITED, "roundup_power2_divisions:1");
+        compare(&with, version, FRAG_UNLIMITED, "expandable_segments:True");
+    }
+    tune_memo_close(memo);
+    gsl_rng_free(rng);
+}
+
+/* Two blocks, one after the other. */
+static void make_two(struct made *m, uint64_t first, uint64_t second)
+{
+    gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+
+    make(m, rng, 0);
+    gsl_rng_free(rng);
+    for (uint32_t i = 0; i < 2; i++) {
+        m->op[i] = FRAG_ALLOC;
+        m->id[i] = i;
+        m->bytes[i] = i ? second : first;
+        m->stream[i] = 0;
+        m->pool[i] = 0;
+    }
+    m->device.count = 2;
+}
+
+/* Each half fits the capacity, and the calls of the large one are served beside
+ * those of the small one up to its last call. */
+static void refusals_are_replayed(void **state)
+{
+    struct made m;
+    struct tune_memo *memo;
+    struct tune_case with;
+    struct tune_result r;
+
+    (void)state;
+    make_two(&m, 5 * FRAG_MIB, 512);
+    memo = open_memo(&m, NULL);
+    with = case_of(&m, memo);
+    r = compare(&with, 11, 34 * FRAG_MIB, "");
+    assert_true(r.first_oom == FRAG_NEVER);
+    r = compare(&with, 11, 34 * FRAG_MIB, "large_segment_size_mb:32");
+    assert_true(r.first_oom == FRAG_NEVER);
+    assert_int_equal(tune_memo_counts(memo).joined, 1);
+    r = compare(&with, 11, 34 * FRAG_MIB, "large_segment_size_mb:34");
+    assert_true(r.first_oom == 1);
+    tune_memo_close(memo);
+}
+
+/* The padding of a recording moves requests to the large pool. */
+static void padding_is_replayed(void **state)
+{
+    struct made m;
+    struct tune_memo *memo;
+    struct tune_case with;
+
+    (void)state;
+    make_two(&m, 19 * FRAG_MIB + 1, FRAG_MIB);
     m.trace.settings = (char *)(uintptr_t) "padding:32";
     memo = open_memo(&m, m.trace.settings);
     with = case_of(&m, memo);
     compare(&with, 11, FRAG_UNLIMITED, "");
     compare(&with, 11, FRAG_UNLIMITED, "large_segment_size_mb:32");
-    assert_int_equal(tune_memo_counts(memo).joined, 0);
     tune_memo_close(memo);
-    gsl_rng_free(rng);
+}
+
+/* A start from a recorded layout, several streams, and a trace of which the
+ * memo joins halves. */
+static void bundled_traces(void **state)
+{
+    static const char *const names[] = {"late_start", "multistream",
+                                        "gpt2_train"};
+    static const char *const texts[] = {
+        "",
+        "large_segment_size_mb:32",
+        "expandable_segments:True",
+        "expandable_segments:True,large_segment_size_mb:64",
+        "max_split_size_mb:24,roundup_power2_divisions:4",
+        "max_split_size_mb:4096",
+        "roundup_power2_divisions:[2:4,4:8,>:8]"};
+    uint64_t joined = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        char path[512];
+        struct frag_trace *trace;
+        struct tune_case with = {.name = names[i]};
+        struct frag_error e = {""};
+
+        snprintf(path, sizeof(path), "%s/traces/bundled/%s.pickle.xz",
+                 FRAG_SOURCE_DIR, names[i]);
+        assert_int_equal(frag_trace_open(path, NULL, &trace, &e), FRAG_OK);
+        with.trace = trace;
+        with.device = &trace->devices[0];
+        assert_int_equal(
+            tune_memo_open(with.device, trace->settings, 1, &with.memo, &e),
+            FRAG_OK);
+        for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
+            compare(&with, 11, FRAG_UNLIMITED, texts[k]);
+        joined += tune_memo_counts(with.memo).joined;
+        tune_memo_close(with.memo);
+        frag_trace_close(trace);
+    }
+    assert_true(joined > 3);
 }
 
 /* ---- a search ---- */
@@ -337,7 +436,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_those_of_a_replay),
         cmocka_unit_test(bounds_on_splits),
+        cmocka_unit_test(versions_differ),
+        cmocka_unit_test(refusals_are_replayed),
         cmocka_unit_test(padding_is_replayed),
+        cmocka_unit_test(bundled_traces),
         cmocka_unit_test(searches_are_equal),
     };
 
