@@ -110,11 +110,12 @@ static bool list_requests(struct tune_memo *m, enum half half)
     for (size_t i = 0; i < all; i++)
         if (!count || sizes[count - 1] != sizes[i])
             sizes[count++] = sizes[i];
-    m->requests[half] = realloc(sizes, (count + 1) * sizeof(*sizes));
+    m->requests[half] = malloc((count + 1) * sizeof(*sizes));
+    if (m->requests[half])
+        memcpy(m->requests[half], sizes, count * sizeof(*sizes));
     m->request_count[half] = count;
-    if (!m->requests[half])
-        m->requests[half] = sizes;
-    return true;
+    free(sizes);
+    return m->requests[half] != NULL;
 }
 
 static enum frag_err open_halves(struct tune_memo *m, const char *recorded,
