@@ -162,6 +162,13 @@ def confirmed(rows, real):
     return len(pairs & {(r["trace"], r["settings"]) for r in real}), len(pairs)
 
 
+def not_run(rows, real):
+    """The recordings of which no pair was run, in words."""
+    left = {r["trace"] for r in rows} - {r["trace"] for r in real}
+    return ("; " + ", ".join(f"`{name}`" for name in sorted(left)) +
+            " has private pools, which such a run cannot make" if left else "")
+
+
 def real_table(rows, found):
     equal = [r for r in rows if r["predicted"] == r["real"]]
     now, of = confirmed(found, rows)
@@ -170,9 +177,9 @@ def real_table(rows, found):
              f"of {len(rows)} peaks are equal to the byte "
              f"({rows[0]['device']}, driver {rows[0]['driver']}, PyTorch "
              f"{rows[0]['torch']}, {rows[0]['date']}). The settings are the "
-             "default and those that the search reported then; of the "
+             "default and those that the search reports: of the "
              f"{of} pairs of recording and setting above, {now} are among "
-             "them.", "",
+             f"them{not_run(found, rows)}.", "",
              "| recording | settings | predicted, bytes | real, bytes |",
              "|---|---|---:|---:|"]
     for r in rows:
