@@ -18,7 +18,6 @@ PROGRAMS = {
 WARM = 5  # rounds that are not counted
 MODES = ("ddp", "fsdp")  # of training on two GPUs
 # Why a test of PyTorch fails only under a policy.
-MENDED = "counted small maps as the large pool; mended since, not run again on a GPU"
 SETTINGS = ("changes the settings of PyTorch's own allocator; those of a policy are "
             "fixed at its start")
 REASONS = {
@@ -26,7 +25,6 @@ REASONS = {
     "test_allocator_settings": SETTINGS,
     "test_mempool_expandable": SETTINGS,
     "test_memory_plots": "looks for the size of a request in a block after its free",
-    "test_graph_memory_stats_and_use_result_after_destroy_graph": MENDED,
 }
 GIB = 1 << 30
 TEXT = """# Policies of fragsim under programs as people run them
@@ -47,9 +45,9 @@ says so.
 
 All counters of `memory_stats()` at {looks} moments of the random program, the policy
 of fragsim against the same algorithm in PyTorch. The counters of the two pools with
-expandable segments were mended since; `tests/check_torch_class.py`, which needs no GPU,
-compares them. `num_device_alloc` and `num_device_free` count maps: PyTorch maps several
-pages by one, a policy page by page.
+expandable segments were mended after these rows and before PyTorch's own tests below;
+`tests/check_torch_class.py`, which needs no GPU, compares them. `num_device_alloc` and
+`num_device_free` count maps: PyTorch maps several pages by one, a policy page by page.
 
 {compared}
 
