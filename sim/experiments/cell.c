@@ -118,6 +118,39 @@ static enum frag_err trust(const struct cell_backend *backend,
                      err == FRAG_OK ? "" : ": ", words);
 }
 
+/* What all runs of a cell's settings share. */
+static struct frag_replay spec_of(const struct cell_settings *s,
+                                  const struct cell_memory *m,
+                                  const struct frag_params *params)
+{
+    const bool checked = cell_is_checked(s, params->policy);
+    const bool brief = s->brief && !checked;
+
+    return (struct frag_replay){
+        .prepared = params,
+        .mem = m->mem,
+        .check = checked,
+        .contents = m->contents,
+        .stop_at_oom = s->stop_at_oom,
+        .brief = brief,
+        .at = s->at,
+        .repeat = 1,
+        .points = brief ? 0 : s->points,
+        .max_ooms = brief ? 0 : s->ooms,
+        .preparing = s->preparing,
+    };
+}
+
+/* What every run ends with. */
+static enum frag_err conclude(const struct cell_settings *s,
+                              const struct cell_memory *m, enum frag_err err,
+                              struct frag_run *out, struct frag_error *e)
+{
+    if (err == FRAG_OK && !s->timed)
+        out->summary.ns_per_event = NAN;
+    return trust(s->backend, m, err, out, e);
+}
+
 static enum frag_err
 replay(const struct cell_settings *s, const struct cell_memory *m,
        const struct frag_device_trace *trace, const struct frag_params *params,
@@ -125,31 +158,13 @@ replay(const struct cell_settings *s, const struct cell_memory *m,
        bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
        struct frag_run *out, struct frag_error *e)
 {
-    const bool checked = cell_is_checked(s, params->policy);
-    const bool brief = s->brief && !checked;
-    enum frag_err err = frag_replay(
-        &(const struct frag_replay){
-            .trace = trace,
-            .prepared = params,
-            .mem = m->mem,
-            .check = checked,
-            .contents = m->contents,
-            .stop_at_oom = s->stop_at_oom,
-            .brief = brief,
-            .at = s->at,
-            .adopt_start = adopt_start,
-            .repeat = 1,
-            .points = brief ? 0 : s->points,
-            .max_ooms = brief ? 0 : s->ooms,
-            .progress = tick,
-            .user = user,
-            .preparing = s->preparing,
-        },
-        out, e);
+    struct frag_replay spec = spec_of(s, m, params);
 
-    if (err == FRAG_OK && !s->timed)
-        out->summary.ns_per_event = NAN;
-    return trust(s->backend, m, err, out, e);
+    spec.trace = trace;
+    spec.adopt_start = adopt_start;
+    spec.progress = tick;
+    spec.user = user;
+    return conclude(s, m, frag_replay(&spec, out, e), out, e);
 }
 
 enum frag_err
@@ -160,6 +175,20 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
             struct frag_run *out, struct frag_error *e)
 {
     return replay(s, m, trace, params, false, tick, user, out, e);
+}
+
+/* Opens the memory of a cell and completes its identity. */
+static enum frag_err open_memory(const struct cell_settings *s,
+                                 struct frag_run_identity *id,
+                                 const struct frag_params *params,
+                                 struct cell_memory *m, struct frag_error *e)
+{
+    FRAG_TRY(s->backend->open(s, id->capacity, m, e));
+    id->backend = s->backend->name;
+    id->total = m->mem->total;
+    id->stopped_at_oom = s->stop_at_oom;
+    id->checked = cell_is_checked(s, params->policy);
+    return FRAG_OK;
 }
 
 enum frag_err cell_run(const struct cell_settings *s,
@@ -174,11 +203,7 @@ enum frag_err cell_run(const struct cell_settings *s,
     struct cell_memory m;
     enum frag_err err;
 
-    FRAG_TRY(s->backend->open(s, id->capacity, &m, e));
-    id->backend = s->backend->name;
-    id->total = m.mem->total;
-    id->stopped_at_oom = s->stop_at_oom;
-    id->checked = cell_is_checked(s, params->policy);
+    FRAG_TRY(open_memory(s, id, params, &m, e));
     err = replay(s, &m, trace, params, adopts, tick, user, out, e);
     s->backend->close(&m);
     if (err != FRAG_UNSUPPORTED || !adopts)
@@ -187,4 +212,55 @@ enum frag_err cell_run(const struct cell_settings *s,
     err = cell_replay(s, &m, trace, params, tick, user, out, e);
     s->backend->close(&m);
     return err;
+}
+
+enum frag_err cell_feed_open(const struct cell_settings *s,
+                             struct frag_run_identity *id,
+                             const struct frag_params *params,
+                             struct cell_feed *out, struct frag_error *e)
+{
+    struct cell_feed c = {.settings = s};
+    struct frag_replay spec;
+    enum frag_err err;
+
+    FRAG_TRY(open_memory(s, id, params, &c.memory, e));
+    spec = spec_of(s, &c.memory, params);
+    err = frag_feed_open(&spec, &c.feed, e);
+    if (err == FRAG_OK)
+        *out = c;
+    else
+        s->backend->close(&c.memory);
+    return err;
+}
+
+enum frag_err cell_feed_window(struct cell_feed *c,
+                               const struct frag_device_trace *window,
+                               struct frag_error *e)
+{
+    const enum frag_err err = frag_feed_window(c->feed, window, e);
+
+    return err == FRAG_OK
+               ? err
+               : trust(c->settings->backend, &c->memory, err, NULL, e);
+}
+
+enum frag_err cell_feed_end(struct cell_feed *c, struct frag_run *out,
+                            struct frag_error *e)
+{
+    const struct cell_settings *s = c->settings;
+    enum frag_err err = frag_feed_end(c->feed, out, e);
+
+    c->feed = NULL;
+    err = conclude(s, &c->memory, err, out, e);
+    s->backend->close(&c->memory);
+    return err;
+}
+
+void cell_feed_close(struct cell_feed *c)
+{
+    if (!c->feed)
+        return;
+    frag_feed_close(c->feed);
+    c->settings->backend->close(&c->memory);
+    c->feed = NULL;
 }

@@ -69,7 +69,8 @@ reading_open(const struct trace_reading *reading, const char *path,
     const struct frag_read_options options = {.limit = limit_of(reading, path),
                                               .progress = progress,
                                               .user = user,
-                                              .threads = reading->threads};
+                                              .threads = reading->threads,
+                                              .windows = reading->windows};
     enum frag_err err = FRAG_OK;
     struct frag_trace *t;
 

@@ -27,6 +27,7 @@ struct memory {
 struct ledger_live {
     struct range range; /* must be the first member */
     frag_size requested;
+    uint32_t owner;
     bool is_live;
     bool is_listed; /* in the list of disturbed blocks; it stays there if it is
                        freed, with by = FRAG_UNDISTURBED */
@@ -42,16 +43,55 @@ struct frag_ledger {
     bool faulty;
     char fault[256];
     uint32_t owners;
-    struct ledger_live by_owner[];
+    /* The blocks by owner, in parts that stay where they are: they are members
+     * of the sets above. */
+    struct ledger_live **parts; /* [part_count], each of PART owners */
+    size_t part_count;
 };
+
+enum { PART = 1024 };
+
+/* owner < l->owners */
+static struct ledger_live *live_of(const struct frag_ledger *l, uint32_t owner)
+{
+    return &l->parts[owner / PART][owner % PART];
+}
+
+static struct ledger_live *make_part(uint32_t first)
+{
+    struct ledger_live *part = calloc(PART, sizeof(*part));
+
+    for (uint32_t i = 0; part && i < PART; i++)
+        part[i].owner = first + i;
+    return part;
+}
+
+enum frag_err frag_ledger_grow(struct frag_ledger *l, uint32_t owners)
+{
+    const size_t count = ((size_t)owners + PART - 1) / PART;
+    struct ledger_live **parts;
+
+    parts = realloc(l->parts, (count + 1) * sizeof(struct ledger_live *));
+    if (!parts)
+        return FRAG_NOMEM;
+    l->parts = parts;
+    for (; l->part_count < count; l->part_count++) {
+        parts[l->part_count] = make_part((uint32_t)l->part_count * PART);
+        if (!parts[l->part_count])
+            return FRAG_NOMEM;
+    }
+    l->owners = owners;
+    return FRAG_OK;
+}
 
 struct frag_ledger *frag_ledger_open(uint32_t owners)
 {
-    struct frag_ledger *l =
-        calloc(1, sizeof(*l) + owners * sizeof(l->by_owner[0]));
+    struct frag_ledger *l = calloc(1, sizeof(*l));
 
-    if (l)
-        l->owners = owners;
+    if (l && frag_ledger_grow(l, owners) != FRAG_OK) {
+        frag_ledger_close(l);
+        return NULL;
+    }
     return l;
 }
 
@@ -68,6 +108,9 @@ void frag_ledger_close(struct frag_ledger *l)
     free_all(&l->held);
     free_all(&l->missing);
     free_all(&l->memories);
+    for (size_t i = 0; i < l->part_count; i++)
+        free(l->parts[i]);
+    free(l->parts);
     free(l);
 }
 
@@ -157,7 +200,7 @@ bool frag_ledger_disturbed(struct frag_ledger *l, uint32_t *owner,
         l->disturbed = b->next;
         b->is_listed = false;
         *by = b->by;
-        *owner = (uint32_t)(b - l->by_owner);
+        *owner = b->owner;
         if (*by != FRAG_UNDISTURBED)
             return true;
     }
@@ -410,7 +453,7 @@ static const char *flaw(const struct frag_ledger *l, frag_size requested,
 static enum frag_err accept(struct frag_ledger *l, uint32_t owner,
                             const struct frag_block *block)
 {
-    struct ledger_live *b = &l->by_owner[owner];
+    struct ledger_live *b = live_of(l, owner);
     const char *what = flaw(l, b->requested, block);
     const struct range *hit;
 
@@ -434,16 +477,16 @@ enum frag_err frag_ledger_alloc(struct frag_ledger *l, uint32_t owner,
                                 frag_size requested,
                                 const struct frag_block *block)
 {
-    if (owner >= l->owners || l->by_owner[owner].is_live)
+    if (owner >= l->owners || live_of(l, owner)->is_live)
         return frag_ledger_blame(l, "block %" PRIu32 " is live already", owner);
-    l->by_owner[owner].requested = requested;
+    live_of(l, owner)->requested = requested;
     return accept(l, owner, block);
 }
 
 enum frag_err frag_ledger_free(struct frag_ledger *l, uint32_t owner,
                                const struct frag_block *block)
 {
-    struct ledger_live *b = owner < l->owners ? &l->by_owner[owner] : NULL;
+    struct ledger_live *b = owner < l->owners ? live_of(l, owner) : NULL;
 
     if (!b || !b->is_live)
         return frag_ledger_blame(l, "block %" PRIu32 " was freed but not live",
@@ -463,7 +506,7 @@ enum frag_err frag_ledger_free(struct frag_ledger *l, uint32_t owner,
 enum frag_err frag_ledger_move(struct frag_ledger *l, uint32_t owner,
                                const struct frag_block *block)
 {
-    struct ledger_live *b = owner < l->owners ? &l->by_owner[owner] : NULL;
+    struct ledger_live *b = owner < l->owners ? live_of(l, owner) : NULL;
 
     if (!b || !b->is_live)
         return frag_ledger_blame(l, "block %" PRIu32 " was moved but not live",

@@ -18,6 +18,9 @@ struct frag_ledger;
 /* Opens a ledger for at most `owners` live blocks, named 0 to owners - 1. NULL
  * if the host has no memory. */
 struct frag_ledger *frag_ledger_open(uint32_t owners);
+/* Makes room for more owners. NOMEM; then the ledger is unchanged. */
+enum frag_err frag_ledger_grow(struct frag_ledger *l,
+                               uint32_t owners) FRAG_MUST_CHECK;
 void frag_ledger_close(struct frag_ledger *l); /* NULL is allowed */
 
 /* Records memory that is held from now on. Either a segment: group and memory

@@ -3,6 +3,7 @@
  *
  * Each file calls only the files below it in this list:
  * serve.c    the same engine under a running program
+ * feed.c     the same engine for events that come in windows
  * replay.c   the loop over the events
  * start.c    opens a run, adopts a layout, frees live blocks, closes the run
  * sum.c      computes the summary from the tally
@@ -88,8 +89,8 @@ struct run {
     struct tally tally;
     uint64_t seen;  /* meter.changes at the last run_absorb */
     uint64_t event; /* index of the current event, over all repetitions */
-    uint64_t base;  /* first event of this repetition: event - base is the index
-                       in the trace */
+    uint64_t base;  /* first event of this repetition or window: event - base is
+                       the index in the trace */
     bool stop;      /* the run ends after this event */
     bool foresees;  /* the policy receives the future */
     bool follows_frees;  /* the policy receives the streams of frees */
@@ -148,6 +149,24 @@ static inline bool run_is_due(struct run *r)
     return true;
 }
 
+/* More streams than a trace has, for a trace whose streams are not known yet.
+ */
+enum { RUN_STREAMS = 1 << 16 };
+
+/* Runs all events of the trace once, as those from r->base on, and sets *done
+ * to the number of events of the run so far. */
+enum frag_err run_window(struct run *r, uint64_t *done);
+/* The stream and the pool of the request that a picture is seen by. */
+struct lane {
+    frag_stream stream;
+    frag_pool pool;
+};
+/* Those of the ALLOC that is event i of the trace; 0 for another event. */
+struct lane run_lane(const struct run *r, uint64_t i);
+/* Ends a run that began with event `from` and ended before event `done`, whose
+ * last event has that lane; done is 0 if no event was run. */
+enum frag_err run_finish(struct run *r, uint64_t done, uint64_t from,
+                         struct lane last);
 /* Runs row 0 of the trace as the next event. For a trace whose only row is
  * overwritten before each event (serve.c). */
 enum frag_err run_next(struct run *r);
@@ -273,6 +292,10 @@ static inline void run_enter(struct run *r, uint32_t id,
 /* Opens the storage, the meter and the heap of a run. On error nothing is left
  * open. */
 enum frag_err run_open(struct run *r);
+/* Makes room for `slots` slots, more than r->trace->slots, which the caller
+ * then sets. NOMEM: the arrays that have grown are longer than needed, which is
+ * harmless. */
+enum frag_err run_grow(struct run *r, uint32_t slots);
 /* Closes the heap and returns all memory, to the device too; r->out stays.
  * Returns `err`, the error of the run so far, whose message stays. If it is OK:
  * CONTRACT if the run is checked and memory is still held after the policy's

@@ -9,7 +9,7 @@
 #include "sim/replay/parts.h"
 #include "traces/live.h"
 
-enum { FIRST_SLOTS = 1024, MAX_STREAMS = 1 << 16 };
+enum { FIRST_SLOTS = 1024 };
 
 /* The columns of the trace: one row. */
 struct serve_row {
@@ -39,38 +39,22 @@ static void return_slot(struct frag_serve *s, uint32_t id)
     s->free_slots[s->free_count++] = id;
 }
 
-static enum frag_err grow(void *array, size_t count, size_t size)
-{
-    void **at = array;
-    void *grown = realloc(*at, count * size);
-
-    if (!grown)
-        return FRAG_NOMEM;
-    *at = grown;
-    return FRAG_OK;
-}
-
-/* Doubles the number of slots. After a failure, the arrays that have grown are
- * longer than needed, which is harmless. */
+/* Doubles the number of slots. */
 static enum frag_err add_slots(struct frag_serve *s)
 {
-    struct run *r = &s->run;
-    const uint32_t old = s->trace.slots, slots = old * 2;
-    const size_t room = slots + (size_t)1;
+    const uint32_t old = s->trace.slots;
+    uint32_t *grown;
 
     if (old > UINT32_MAX / 4)
         return FRAG_NOMEM;
-    FRAG_TRY(grow(&s->free_slots, slots, sizeof(*s->free_slots)));
-    FRAG_TRY(grow(&r->slots, room, sizeof(*r->slots)));
-    FRAG_TRY(grow(&r->tags, room, sizeof(*r->tags)));
-    FRAG_TRY(grow(&r->picture.blocks, room, sizeof(*r->picture.blocks)));
-    FRAG_TRY(grow(&r->picture.spare, room, sizeof(*r->picture.spare)));
-    if (r->pending.links)
-        FRAG_TRY(grow(&r->pending.links, room, sizeof(*r->pending.links)));
-    memset(&r->tags[old], 0, (room - old) * sizeof(*r->tags));
-    for (uint32_t id = slots; id-- > old;)
+    grown = realloc(s->free_slots, 2 * (size_t)old * sizeof(*grown));
+    if (!grown)
+        return FRAG_NOMEM;
+    s->free_slots = grown;
+    FRAG_TRY(run_grow(&s->run, 2 * old));
+    s->trace.slots = 2 * old;
+    for (uint32_t id = s->trace.slots; id-- > old;)
         return_slot(s, id);
-    s->trace.slots = slots;
     return FRAG_OK;
 }
 
@@ -108,7 +92,7 @@ static void lay_out(struct frag_serve *s, const struct frag_serve_options *o)
         .stream = &s->row.stream,
         .pool = &s->row.pool,
         .time = &s->row.time,
-        .stream_count = MAX_STREAMS,
+        .stream_count = RUN_STREAMS,
     };
     s->spec = (struct frag_replay){.trace = &s->trace,
                                    .policy = o->policy,

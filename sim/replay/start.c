@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/replay/parts.h"
 #include "sim/replay/reservations.h"
@@ -75,13 +76,19 @@ static enum frag_err list_requests(struct run *r)
     return FRAG_OK;
 }
 
+/* A slot stays within its cache line, which realloc does not promise. */
+static struct run_slot *open_slots(size_t room)
+{
+    return aligned_alloc(64, frag_round_up(room * sizeof(struct run_slot), 64));
+}
+
 static enum frag_err open_storage(struct run *r)
 {
     const struct frag_device_trace *t = r->trace;
     const size_t slots = t->slots + (size_t)1;
 
     r->pending.first = r->pending.last = NIL;
-    r->slots = aligned_alloc(64, frag_round_up(slots * sizeof(*r->slots), 64));
+    r->slots = open_slots(slots);
     r->tags = calloc(slots, sizeof(*r->tags));
     r->stream_announced = calloc(t->stream_count + (size_t)1, sizeof(bool));
     if (!r->slots || !r->tags || !r->stream_announced)
@@ -112,6 +119,49 @@ static void close_storage(struct run *r)
     free(r->stream_announced);
     free(r->tags);
     free(r->slots);
+}
+
+static bool grow(void *array, size_t count, size_t size)
+{
+    void *old, *grown;
+
+    memcpy(&old, array, sizeof(old));
+    grown = realloc(old, count * size);
+    if (grown)
+        memcpy(array, &grown, sizeof(grown));
+    return grown;
+}
+
+static bool grow_slots(struct run *r, size_t old, size_t room)
+{
+    struct run_slot *slots = open_slots(room);
+
+    if (!slots)
+        return false;
+    memcpy(slots, r->slots, old * sizeof(*slots));
+    free(r->slots);
+    r->slots = slots;
+    return true;
+}
+
+enum frag_err run_grow(struct run *r, uint32_t slots)
+{
+    const uint32_t old = r->trace->slots;
+    const size_t room = slots + (size_t)1;
+
+    if (!grow_slots(r, old, room) || !grow(&r->tags, room, sizeof(*r->tags)) ||
+        !grow(&r->picture.blocks, room, sizeof(*r->picture.blocks)) ||
+        !grow(&r->picture.spare, room, sizeof(*r->picture.spare)))
+        return FRAG_NOMEM;
+    if (r->pending.links &&
+        !grow(&r->pending.links, room, sizeof(*r->pending.links)))
+        return FRAG_NOMEM;
+    if (r->filled && !grow(&r->filled, room, sizeof(*r->filled)))
+        return FRAG_NOMEM;
+    if (r->ledger)
+        FRAG_TRY(frag_ledger_grow(r->ledger, slots));
+    memset(&r->tags[old], 0, (room - old) * sizeof(*r->tags));
+    return FRAG_OK;
 }
 
 static enum frag_err open_heap(struct run *r)

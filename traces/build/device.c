@@ -34,13 +34,19 @@ void frag_build_close(struct frag_build *b)
     free(b);
 }
 
+void build_columns_free(struct columns *c)
+{
+#define X(name, type) free(c->name);
+    COLUMNS(X)
+#undef X
+    *c = (struct columns){0};
+}
+
 void build_device_close(struct device_build *d)
 {
     if (!d)
         return;
-#define X(name, type) free(d->events.name);
-    COLUMNS(X)
-#undef X
+    build_columns_free(&d->events);
     live_fini(&d->live);
     free(d->vacant);
     free(d->actions);

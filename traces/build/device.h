@@ -1,12 +1,12 @@
 /* device.h - the state of the builder. Private to traces/build/.
  *
  * device.c holds the state. Other files add to it: build.c adds entries,
- * event.c the events of scripts, end.c the final snapshot, text.c strings,
- * stacks, notes and settings, marks.c marks. finish.c then calls for each
- * device, in this order: build_infer (infer.c: completions and empty_cache
- * calls), build_end (end.c: sorts the snapshot), build_start (start.c and
- * undo.c: the state before the first entry), build_pools, build_free_streams
- * and build_streams (pools.c), and build_marks.
+ * event.c the events of scripts, which window.c may pass on, end.c the final
+ * snapshot, text.c strings, stacks, notes and settings, marks.c marks. finish.c
+ * then calls for each device, in this order: build_infer (infer.c: completions
+ * and empty_cache calls), build_end (end.c: sorts the snapshot), build_start
+ * (start.c and undo.c: the state before the first entry), build_pools,
+ * build_free_streams and build_streams (pools.c), and build_marks.
  */
 #ifndef FRAG_TRACES_BUILD_DEVICE_H
 #define FRAG_TRACES_BUILD_DEVICE_H
@@ -75,6 +75,8 @@ struct flush {
 struct device_build {
     uint32_t device, slots;
     struct columns events;
+    uint64_t passed;  /* events that were passed on in windows, and that the
+                         columns no longer hold */
     struct live live; /* keys: addresses of entries, or ids of scripts */
 
     uint32_t *vacant; /* free slots; the slot returned last is used first */
@@ -139,6 +141,7 @@ struct frag_build {
     const char *format;
     struct device_build **devices; /* in order of appearance */
     uint64_t device_count, device_room;
+    const struct frag_windows *windows; /* NULL: the columns keep all events */
     struct device_build *last; /* the device used last, for a quick search */
 
     bool names_addresses; /* the addresses of the entries are made up */
@@ -184,6 +187,14 @@ enum frag_err build_pool(struct frag_build *b, struct device_build *d,
                          struct frag_pool_id pool, uint32_t *index,
                          struct frag_error *e);
 
+/* Passes the events in the columns on as a window, and empties the columns.
+ * Errors of the receiver, NOMEM. */
+enum frag_err build_pass(const struct frag_build *b, struct device_build *d,
+                         struct frag_error *e);
+/* Returns whether a stream that an event uses may be numbered as it is: false
+ * if windows were passed on and it belongs before a stream of theirs. */
+bool build_stream_is_in_order(const struct device_build *d, uint32_t index);
+
 /* Ends the entries: adds the events that waited for the next entry. */
 enum frag_err build_flush(struct device_build *d);
 
@@ -209,6 +220,7 @@ enum frag_err build_pools(struct device_build *d);
 enum frag_err build_free_streams(struct device_build *d);
 enum frag_err build_streams(struct device_build *d);
 enum frag_err build_marks(struct frag_build *b, struct device_build *d);
+void build_columns_free(struct columns *c); /* c is then empty */
 void build_device_close(struct device_build *d);
 void build_text_close(struct frag_build *b);
 

@@ -18,6 +18,17 @@ static enum frag_err wrong(const struct script *s, const char *expected)
                      s->b->path, s->where, expected, s->id);
 }
 
+static enum frag_err late_stream(const struct script *s, uint64_t stream)
+{
+    return frag_fail(s->e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected a stream that is among the "
+                     "first %" PRIu64 " events or has a higher handle than the "
+                     "streams before it, because streams are numbered by their "
+                     "handles, found stream %" PRIu64 "; read the input as a "
+                     "whole instead",
+                     s->b->path, s->where, FRAG_WINDOW_EVENTS, stream);
+}
+
 static enum frag_err script_alloc(const struct script *s, struct event *ev)
 {
     struct device_build *d = s->d;
@@ -70,6 +81,8 @@ enum frag_err frag_build_event(struct frag_build *b, uint32_t device,
         return err;
     if (op == FRAG_ALLOC || op == FRAG_RECORD_STREAM) {
         FRAG_TRY(build_stream(b, s.d, stream, &index, e));
+        if (!build_stream_is_in_order(s.d, index))
+            return late_stream(&s, stream);
         ev.stream = (frag_stream)index;
     }
     if (op == FRAG_ALLOC) {
@@ -78,5 +91,8 @@ enum frag_err frag_build_event(struct frag_build *b, uint32_t device,
     } else if (op != FRAG_EMPTY_CACHE) {
         FRAG_TRY(script_use(&s, &ev));
     }
-    return build_push(s.d, &ev);
+    FRAG_TRY(build_push(s.d, &ev));
+    return b->windows && s.d->events.count == FRAG_WINDOW_EVENTS
+               ? build_pass(b, s.d, e)
+               : FRAG_OK;
 }

@@ -29,7 +29,7 @@ static bool keep_events(struct frag_trace *t, struct frag_device_trace *out,
 {
     struct columns *c = &d->events;
 
-    out->count = c->count;
+    out->count = d->passed + c->count;
     out->initial = d->initial;
     out->slots = d->slots;
     out->free_streams = d->free_streams;
@@ -77,6 +77,10 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
     uint32_t stream;
 
     FRAG_TRY(build_flush(d));
+    if (b->windows) {
+        FRAG_TRY(build_pass(b, d, e));
+        build_columns_free(&d->events);
+    }
     if (!d->stream_count)
         FRAG_TRY(build_stream(b, d, 0, &stream, e));
     FRAG_TRY(build_infer(b, d, limit, e));
@@ -91,7 +95,8 @@ static enum frag_err finish_device(struct frag_build *b, struct frag_trace *t,
                        d->entries && !b->names_addresses) ||
         !keep_tables(t, out, d))
         return FRAG_NOMEM;
-    return frag_trace_check(out, b->path, e);
+    /* frag_build_event has checked each event of a window. */
+    return b->windows ? FRAG_OK : frag_trace_check(out, b->path, e);
 }
 
 /* The trace has one array with the text and one with pointers into it. */

@@ -165,6 +165,7 @@ const struct frag_importer frag_importer_csv = {
     .made = "fragsim export TRACE -o events.csv, or a script of the user",
     .lacks = "times, stacks, pools, streams of frees, what the recorded "
              "allocator did",
+    .in_order = true,
     .recognize = csv_recognize,
     .read = csv_read,
 };

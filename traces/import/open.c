@@ -56,6 +56,25 @@ static enum frag_err expect_end(struct frag_source *source,
                      frag_source_name(source), frag_source_offset(source));
 }
 
+/* Lets the builder pass the events on in windows, if that is asked. */
+static enum frag_err set_windows(const struct frag_importer *importer,
+                                 struct frag_build *build, const char *path,
+                                 const struct frag_read_options *opts,
+                                 struct frag_error *e)
+{
+    if (!opts || !opts->windows)
+        return FRAG_OK;
+    if (!importer->in_order)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s: expected a format whose events can be used while "
+                         "they are read, such as csv, found %s, whose events "
+                         "are known only when all of it has been read; import "
+                         "it to a trace file, which needs no more memory",
+                         path, importer->name);
+    frag_build_in_windows(build, opts->windows);
+    return FRAG_OK;
+}
+
 /* Imports the source; on success *out is the trace with the SHA-256 and the
  * size of the source. */
 static enum frag_err import(struct frag_source *source,
@@ -68,6 +87,7 @@ static enum frag_err import(struct frag_source *source,
     char sha256[sizeof(t->sha256)];
     enum frag_err err;
 
+    FRAG_TRY(set_windows(importer, build, frag_source_name(source), opts, e));
     if (!opts || opts->threads != 1)
         frag_source_read_ahead(source);
     FRAG_TRY(importer->read(source, build, opts, e));
@@ -133,7 +153,13 @@ enum frag_err frag_trace_open(const char *path,
     enum frag_err err;
 
     FRAG_TRY(missing_check(path, e));
-    if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
+    if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE && opts && opts->windows)
+        err = frag_fail(e, FRAG_UNSUPPORTED,
+                        "%s: expected events to read once, found a trace file, "
+                        "which is mapped: its memory does not grow with its "
+                        "events either",
+                        path);
+    else if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
         err = trace_file_read(path, opts, out, e);
     else
         err = import_any(path, opts, out, e);

@@ -11,6 +11,7 @@
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/report.h"
 #include "sim/experiments/choices.h"
+#include "sim/experiments/stream.h"
 #include "sim/version.h"
 #include "traces/facts.h"
 #include "traces/printable.h"
@@ -20,6 +21,7 @@ struct values {
     struct cell_values cell;
     struct outputs outputs;
     uint64_t points;
+    bool stream;
 };
 
 /* Everything that a replay needs; all options are checked before the first run.
@@ -31,6 +33,7 @@ struct plan {
     struct capacity_choice *capacities;
     size_t policy_count, capacity_count;
     struct cell_settings settings;
+    struct stream stream; /* zeroed without --stream */
     struct progress progress;
     struct report report;
     struct noted_list notes;
@@ -114,6 +117,24 @@ static enum frag_err run_policy(struct plan *plan, const struct input *in,
     return err;
 }
 
+/* Ends the runs of a stream, which has been read, and reports them. */
+static enum frag_err end_stream(struct plan *plan, const struct input *in,
+                                struct frag_error *e)
+{
+    for (size_t i = 0; i < plan->stream.count; i++) {
+        struct stream_cell *c = &plan->stream.cells[i];
+        struct frag_run run;
+        enum frag_err err;
+
+        c->id.trace = frag_trace_identify(in->trace, in->device, in->name);
+        FRAG_TRY(cell_feed_end(&c->feed, &run, e));
+        err = report_run(plan, in, c->policy, &c->id, &run, e);
+        frag_run_free(&run);
+        FRAG_TRY(err);
+    }
+    return FRAG_OK;
+}
+
 static enum frag_err run_device(void *user, const struct input *in,
                                 struct frag_error *e)
 {
@@ -126,6 +147,8 @@ static enum frag_err run_device(void *user, const struct input *in,
     if (!input_replays(in, plan->values->cell.device))
         return FRAG_OK;
     FRAG_TRY(input_has_history(in, e));
+    if (plan->stream.cells)
+        return end_stream(plan, in, e);
     FRAG_TRY(facts_gather(in->device, &facts));
     for (size_t p = 0; p < plan->policy_count; p++)
         FRAG_TRY(run_policy(plan, in, &facts, &id, p, e));
@@ -160,8 +183,11 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
         .command = plan->call->command,
         .started = cli_now(),
     };
+    const struct trace_reading whole = cell_reading(&v->cell);
+    const struct trace_reading once = {.kind = READING_RAW,
+                                       .windows = &plan->stream.windows};
     const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  cell_reading(&v->cell), !v->common.quiet,
+                                  v->stream ? once : whole, !v->common.quiet,
                                   &plan->progress};
     uint64_t started = progress_clock();
     enum frag_err err;
@@ -181,6 +207,27 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
     return FRAG_OK;
 }
 
+static enum frag_err open_stream(struct plan *plan, struct frag_error *e)
+{
+    const struct values *v = plan->values;
+    const struct stream_plan cells = {&plan->settings, plan->policies,
+                                      plan->policy_count, plan->capacities,
+                                      plan->capacity_count};
+
+    if (v->common.args.count != 1)
+        return frag_fail(e, FRAG_INVALID,
+                         "--stream: expected one trace, found %zu",
+                         v->common.args.count);
+    if (plan->settings.points)
+        return frag_fail(e, FRAG_INVALID,
+                         "--stream: expected --points 0 with --output, because "
+                         "the points of a series are spread over the number of "
+                         "events, which a stream shows only at its end");
+    plan->stream.path = v->common.args.items[0];
+    plan->stream.device = v->cell.device;
+    return stream_open(&cells, &plan->stream, e);
+}
+
 /* Reads the policies, capacities and settings of the options, before any trace
  * is read. */
 static enum frag_err prepare(struct plan *plan, struct frag_error *e)
@@ -195,7 +242,7 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
     plan->settings.preparing = progress_prepare;
     plan->settings.points =
         v->outputs.hdf5 ? v->points : 0; /* only result files contain series */
-    return FRAG_OK;
+    return v->stream ? open_stream(plan, e) : FRAG_OK;
 }
 
 static int replay_run(const struct call *call, const void *values)
@@ -213,6 +260,7 @@ static int replay_run(const struct call *call, const void *values)
     if (err == FRAG_OK)
         err = run_all(&plan, &e);
     progress_clear(&plan.progress);
+    stream_close(&plan.stream);
     noted_free(&plan.notes);
     policy_choices_free(plan.policies, plan.policy_count);
     free(plan.capacities);
@@ -231,6 +279,10 @@ static const struct option_row options[] = {
     {"points", 0, "N", "number of points of each series in the result file "
                        "(default: 2000)",
      OPTION_NUMBER, AT(points), NULL},
+    {"stream", 0, NULL,
+     "replay the events of a csv while they are read, in memory that does not "
+     "grow with their number",
+     OPTION_SWITCH, AT(stream), NULL},
     {0},
 };
 /* clang-format on */

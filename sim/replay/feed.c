@@ -1,0 +1,124 @@
+/* feed.c - replays events that come in windows: each window is a trace of its
+ * own for the loop, and the slots and the numbers stay. */
+#include "sim/replay/feed.h"
+
+#include <stdlib.h>
+
+#include "sim/replay/parts.h"
+
+enum { FIRST_SLOTS = 1024 };
+
+struct frag_feed {
+    struct run run;
+    struct frag_replay spec;
+    struct frag_device_trace window; /* the last one; its slots are those that
+                                        there is room for */
+    uint64_t done;                   /* number of events */
+    struct lane last;                /* of the last event */
+};
+
+static void lay_out(struct frag_feed *f, const struct frag_replay *spec)
+{
+    f->window = (struct frag_device_trace){.slots = FIRST_SLOTS,
+                                           .stream_count = RUN_STREAMS};
+    f->spec = (struct frag_replay){.trace = &f->window,
+                                   .policy = spec->policy,
+                                   .params = spec->params,
+                                   .prepared = spec->prepared,
+                                   .mem = spec->mem,
+                                   .check = spec->check,
+                                   .contents = spec->contents,
+                                   .stop_at_oom = spec->stop_at_oom,
+                                   .brief = spec->brief,
+                                   .max_ooms = spec->max_ooms};
+    f->run = (struct run){.spec = &f->spec,
+                          .trace = &f->window,
+                          .policy = frag_replay_policy(spec)};
+    f->run.out.summary.start = FRAG_START_EMPTY;
+}
+
+enum frag_err frag_feed_open(const struct frag_replay *spec,
+                             struct frag_feed **out, struct frag_error *e)
+{
+    const struct frag_policy *policy = frag_replay_policy(spec);
+    struct frag_feed *f;
+    enum frag_err err;
+
+    if (policy->needs & FRAG_NEEDS_FUTURE)
+        return frag_fail(e, FRAG_UNSUPPORTED,
+                         "%s: it places blocks by the whole trace, of which a "
+                         "stream shows one window at a time; import the events "
+                         "to a trace file and replay that",
+                         policy->name);
+    f = calloc(1, sizeof(*f));
+    if (!f)
+        return frag_no_memory(e, "the replay of a stream");
+    lay_out(f, spec);
+    f->run.error = e;
+    err = run_open(&f->run);
+    if (err == FRAG_OK)
+        *out = f;
+    else
+        free(f);
+    return err;
+}
+
+/* Makes room for at least `slots` slots. */
+static enum frag_err fit_slots(struct frag_feed *f, uint32_t slots)
+{
+    const uint32_t old = f->window.slots;
+    const uint32_t room = old > slots / 2 ? 2 * old : slots;
+
+    if (slots <= old)
+        return FRAG_OK;
+    if (old > UINT32_MAX / 4 || run_grow(&f->run, room) != FRAG_OK)
+        return frag_no_memory(f->run.error, "a table of blocks");
+    f->window.slots = room;
+    return FRAG_OK;
+}
+
+enum frag_err frag_feed_window(struct frag_feed *f,
+                               const struct frag_device_trace *window,
+                               struct frag_error *e)
+{
+    struct run *r = &f->run;
+    uint32_t slots;
+
+    if (r->stop || !window->count)
+        return FRAG_OK;
+    r->error = e;
+    FRAG_TRY(fit_slots(f, window->slots));
+    slots = f->window.slots;
+    r->base = f->done;
+    f->window = *window;
+    f->window.slots = slots;
+    r->follows_frees = window->free_streams && r->policy->freed_on;
+    FRAG_TRY(run_window(r, &f->done));
+    f->last = run_lane(r, f->done - 1 - r->base);
+    return FRAG_OK;
+}
+
+enum frag_err frag_feed_end(struct frag_feed *f, struct frag_run *out,
+                            struct frag_error *e)
+{
+    struct run *r = &f->run;
+    enum frag_err err;
+
+    r->error = e;
+    err = run_close(r, run_finish(r, f->done, 0, f->last));
+    if (err == FRAG_OK)
+        *out = r->out;
+    else
+        frag_run_free(&r->out);
+    free(f);
+    return err;
+}
+
+void frag_feed_close(struct frag_feed *f)
+{
+    if (!f)
+        return;
+    (void)run_close(&f->run, FRAG_CANCELLED);
+    frag_run_free(&f->run.out);
+    free(f);
+}
