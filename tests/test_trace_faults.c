@@ -190,7 +190,7 @@ static void writing_survives_every_failure(void **state)
         calls_to_failure = ++k;
         err = frag_trace_write(t, trace_file, 2, &error);
         if (err == FRAG_OK)
-            err = frag_trace_write_csv(t, 0, csv, &error);
+            err = frag_trace_write_csv(t, 0, csv, 1, &error);
         if (err == FRAG_OK)
             err = frag_trace_write_rmm(t, 0, rmm, &error);
         failed = !calls_to_failure;
@@ -213,7 +213,7 @@ static int make_folder(void **state)
     snprintf(csv, sizeof(csv), "%s/a.csv", folder);
     snprintf(rmm, sizeof(rmm), "%s/rmm.csv", folder);
     snprintf(trace_file, sizeof(trace_file), "%s/a.h5", folder);
-    if (frag_trace_write_csv(t, 0, csv, &error) != FRAG_OK ||
+    if (frag_trace_write_csv(t, 0, csv, 1, &error) != FRAG_OK ||
         frag_trace_write(t, trace_file, 1, &error) != FRAG_OK)
         return -1;
     frag_trace_close(t);

@@ -330,10 +330,12 @@ enum frag_err frag_trace_write(const struct frag_trace *trace, const char *path,
 /* Writes the events of one device as CSV with the header op,id,bytes,stream.
  * The path "-" is stdout. Streams are raw handles. All operations are written,
  * including free_requested and record_stream; the CSV importer reads all of
- * them. The streams of frees are not written. INVALID if the trace has no such
- * device; IO, NOMEM. */
+ * them. The streams of frees are not written. With repeat > 1, the events are
+ * written that many times, as by frag_trace_write; 0 writes the header only.
+ * INVALID if the trace has no such device; IO, NOMEM. */
 enum frag_err frag_trace_write_csv(const struct frag_trace *trace,
                                    uint32_t device, const char *path,
+                                   uint64_t repeat,
                                    struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Writes the events of one device as the CSV log of RMM's

@@ -190,6 +190,14 @@ static enum frag_err check_policies(const struct export_format *f,
                      f->name, job->policy_count);
 }
 
+enum frag_err export_csv(const struct export_job *job, const char *path,
+                         struct export_notes *notes, struct frag_error *e)
+{
+    (void)notes;
+    return frag_trace_write_csv(job->trace, job->device->device, path,
+                                job->repeat, e);
+}
+
 enum frag_err export_write(enum export_format_number format,
                            const struct export_job *job, const char *path,
                            struct export_notes *notes, struct frag_error *e)
@@ -197,6 +205,11 @@ enum frag_err export_write(enum export_format_number format,
     const struct export_format *f = &export_formats[format];
 
     FRAG_TRY(check_policies(f, job, e));
+    if (job->repeat != 1 && !(f->holds & HOLDS_REPETITIONS))
+        return frag_fail(e, FRAG_INVALID,
+                         "%s holds the events once: expected no --repeat, "
+                         "found --repeat %" PRIu64 "; csv can repeat them",
+                         f->name, job->repeat);
     FRAG_TRY(export_losses(f, job->trace, job->device, notes));
     if (f->write_trace)
         return f->write_trace(job->trace, job->device->device, path, e);

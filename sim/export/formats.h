@@ -21,6 +21,8 @@ struct export_job {
     size_t policy_count;
     frag_size capacity; /* of the device */
     uint64_t points;    /* most samples of each counter; 0: one an event */
+    uint64_t repeat;    /* number of times to write the events; at least 1, and
+                           1 for a format without HOLDS_REPETITIONS */
     /* As in frag_replay. */
     bool (*tick)(void *user, uint64_t done, uint64_t total);
     void *user;
@@ -41,6 +43,7 @@ enum export_holds {
     HOLDS_LIVE = 1 << 10,         /* that a block is never freed */
     HOLDS_FREE_STREAMS = 1 << 11, /* a free on another stream */
     HOLDS_EVERYTHING = (1 << 12) - 1,
+    HOLDS_REPETITIONS = 1 << 12, /* of the events, which no trace has */
 };
 
 struct export_format {

@@ -3,8 +3,8 @@
  * with different definitions of FORMAT. */
 /* clang-format off */
 FORMAT(csv, HOLDS_STREAMS | HOLDS_LATE_FREES | HOLDS_RECORD_STREAM |
-       HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE,
-       0, frag_trace_write_csv, NULL)
+       HOLDS_EMPTY_CACHE | HOLDS_SIZES | HOLDS_LIVE | HOLDS_REPETITIONS,
+       0, NULL, export_csv)
 FORMAT(snapshot, HOLDS_EVERYTHING & ~(HOLDS_RECORD_STREAM | HOLDS_FREE_STREAMS),
        1, NULL, export_snapshot)
 FORMAT(chrome, HOLDS_EVERYTHING & ~(HOLDS_STREAMS | HOLDS_FREE_STREAMS |

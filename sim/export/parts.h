@@ -7,6 +7,8 @@
 #include "sim/export/tap.h"
 
 /* The writers, with the contract of write_runs. */
+enum frag_err export_csv(const struct export_job *job, const char *path,
+                         struct export_notes *notes, struct frag_error *e);
 enum frag_err export_snapshot(const struct export_job *job, const char *path,
                               struct export_notes *notes, struct frag_error *e);
 enum frag_err export_chrome(const struct export_job *job, const char *path,

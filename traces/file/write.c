@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "traces/bytes/atomic_file.h"
+#include "traces/facts.h"
 #include "traces/file/guard.h"
 #include "traces/file/trace_file.h"
 
@@ -24,30 +25,9 @@ struct writer {
 
 /* Events, once or repeated. */
 
-struct left_live {
-    uint32_t *ids; /* slots that are live after the last event, ascending */
-    uint64_t count;
-};
-
-static bool find_left_live(const struct frag_device_trace *d,
-                           struct left_live *r)
-{
-    uint8_t *live = calloc((size_t)d->slots + 1, 1);
-
-    r->ids = malloc(((size_t)d->slots + 1) * sizeof(*r->ids));
-    for (uint64_t i = 0; live && i < d->count; i++)
-        if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_FREE)
-            live[d->id[i]] = d->op[i] == FRAG_ALLOC;
-    for (uint32_t k = 0; live && r->ids && k < d->slots; k++)
-        if (live[k])
-            r->ids[r->count++] = k;
-    free(live);
-    return live && r->ids;
-}
-
 /* Writes one column of the frees between two repetitions, in parts. */
 static bool put_frees(hid_t data, hid_t type, enum trace_events k,
-                      uint64_t first, const struct left_live *left)
+                      uint64_t first, const struct facts_left_live *left)
 {
     static const uint64_t zeros[FREES];
     uint8_t frees[FREES];
@@ -67,7 +47,7 @@ static bool put_frees(hid_t data, hid_t type, enum trace_events k,
 
 static bool put_repeats(hid_t data, hid_t type, const struct writer *w,
                         const struct frag_device_trace *d, enum trace_events k,
-                        const struct left_live *left)
+                        const struct facts_left_live *left)
 {
     uint64_t at = 0;
 
@@ -105,9 +85,9 @@ static bool is_needed(const struct writer *w, const struct frag_device_trace *d,
 static bool put_events(const struct writer *w, hid_t at,
                        const struct frag_device_trace *d)
 {
-    struct left_live left = {0};
+    struct facts_left_live left = {0};
     hid_t group = trace_make_group(at, "events");
-    bool fine = group >= 0 && find_left_live(d, &left);
+    bool fine = group >= 0 && facts_left_live(d, &left) == FRAG_OK;
     uint64_t count = d->count * w->repeat + left.count * (w->repeat - 1);
 
     for (int k = 0; fine && k < EVENTS_COUNT; k++) {

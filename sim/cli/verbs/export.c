@@ -17,6 +17,7 @@ struct values {
     const char *out;
     unsigned format; /* enum export_format_number */
     uint64_t points;
+    uint64_t repeat;
     bool force;
 };
 
@@ -105,6 +106,7 @@ static enum frag_err prepare(struct plan *p, struct frag_error *e)
     p->job.cell = &p->settings;
     p->job.policies = p->policies;
     p->job.points = v->points;
+    p->job.repeat = v->repeat;
     p->job.tick = progress_tick;
     p->job.user = &p->progress;
     return FRAG_OK;
@@ -135,6 +137,8 @@ static int export_run(const struct call *call, const void *values)
 
     if (code != EXIT_DONE)
         return code;
+    if (!p.values->repeat)
+        return cli_misuse(call, "--repeat: expected a number above 0");
     p.progress = progress_start(&p.values->common);
     cli_catch_signals();
     err = run(&p, &e);
@@ -174,6 +178,10 @@ static const struct option_row options[] = {
      "chrome: largest number of samples of each counter, each the largest "
      "value of its events (default: 20000; 0: one for each event)",
      OPTION_NUMBER, AT(points), NULL},
+    {"repeat", 0, "N",
+     "csv: write the events N times; live blocks are freed between two "
+     "repetitions",
+     OPTION_NUMBER, AT(repeat), NULL},
     {"device", 0, "N", "number of the device (default: the only one)",
      OPTION_NUMBER, AT(cell.device), NULL},
     {"limit", 0, "SIZE",
@@ -193,7 +201,8 @@ const struct verb verb_export = {
         "The trace is taken as it was recorded. Notes on stderr state what the "
         "format does not hold.\n\n"
         "csv: the events, with the header op,id,bytes,stream. Every command "
-        "can read the file again. Example: fragsim export run.pickle -o "
+        "can read the file again, and `fragsim replay --stream' replays it "
+        "while it is written. Example: fragsim export run.pickle -o "
         "events.csv\n\n"
         "snapshot: a PyTorch snapshot, which pytorch.org/memory_viz draws and "
         "every command can read again. It shows a policy's run, or without -p "
@@ -221,9 +230,9 @@ const struct verb verb_export = {
         "fragsim export snapshot.pickle --to chrome -p torch -o run.json",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.out = "-",
-                                       .points = 20000,
-                                       .cell = CELL_DEFAULTS},
+    .defaults =
+        &(const struct values){
+            .out = "-", .points = 20000, .repeat = 1, .cell = CELL_DEFAULTS},
     .args_min = 1,
     .args_max = 1,
     .run = export_run,
