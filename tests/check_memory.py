@@ -6,9 +6,10 @@ A bundled recording is repeated to half a million events and to sixteen times as
 many. Besides the mapped trace file (page cache), both replays must stay under
 32 MiB, and the long one must not exceed the short one by more than a tenth plus
 1 MiB. The pages of the trace file that a replay has passed are released, so the
-resident pages of files stay under MAPPED for both. If the memory of a replay was read fewer than LEAST times, the
-measurement is invalid and the check fails; a program that has already ended
-proves that this happens.
+resident pages of files stay under MAPPED for both. The limits of memory hold
+for the same events as a stream from a pipe, too. If the memory of a replay was
+read fewer than LEAST times, the measurement is invalid and the check fails; a
+program that has already ended proves that this happens.
 usage: FRAGSIM=TOOL check_memory.py [REPEAT]   prints the peaks
 """
 import os
@@ -36,8 +37,8 @@ def resident(pid):
     return found["RssAnon"], found["RssFile"]
 
 
-def start(command):
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+def start(command, stdin=None):
+    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL)
 
 
 def watch(run):
@@ -88,6 +89,25 @@ def peak(folder, repeat):
     return most
 
 
+def peak_of_stream(repeat):
+    export = subprocess.Popen([FRAGSIM, "export", "-q", TRACE, "--repeat",
+                               str(repeat)], stdout=subprocess.PIPE)
+    most, mapped = watch(start([FRAGSIM, "replay", "-q", "--stream", "-",
+                                "--csv", "-", "-p", "torch", "-p",
+                                "size_class"], export.stdout))
+    export.stdout.close()
+    if export.wait():
+        sys.exit("check_memory: the export failed")
+    print(f"{repeat:6} x: stream, memory {most / 2**20:6.2f} MiB, "
+          f"mapped {mapped / 2**20:6.2f} MiB")
+    return most
+
+
+def check_growth(what, short, long):
+    if long >= 32 * 2**20 or long > short * 1.1 + 2**20:
+        sys.exit(f"check_memory: the memory of a replay grew with its {what}")
+
+
 def main():
     if "sanitize" in os.environ.get("FRAG_INSTALL_CFLAGS", ""):
         print("check_memory: a sanitizer's own memory would be measured; "
@@ -96,9 +116,8 @@ def main():
     prove()
     repeat = int(sys.argv[1]) if len(sys.argv) > 1 else 32
     with tempfile.TemporaryDirectory() as folder:
-        short, long = peak(folder, repeat), peak(folder, 16 * repeat)
-    if long >= 32 * 2**20 or long > short * 1.1 + 2**20:
-        sys.exit("check_memory: the memory of a replay grew with its trace")
+        check_growth("trace", peak(folder, repeat), peak(folder, 16 * repeat))
+    check_growth("stream", peak_of_stream(repeat), peak_of_stream(16 * repeat))
     return 0
 
 

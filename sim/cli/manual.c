@@ -133,7 +133,9 @@ static void print_paragraph(FILE *out, int indent, const char *text)
 
 static const char formats_text[] =
     "The format of an input is recognized by its contents, not by its name. "
-    "Input may be compressed with gzip, xz or zstd; - is stdin. Where an "
+    "Input may be compressed with gzip, xz or zstd; - is stdin. A csv can be "
+    "replayed while it is read, whatever its length (`fragsim replay "
+    "--stream'). Where an "
     "answer rests on something that its format lacks, the notes of the answer "
     "state it.";
 

@@ -24,8 +24,8 @@ static enum frag_err late_stream(const struct script *s, uint64_t stream)
                      "%s:%" PRIu64 ": expected a stream that is among the "
                      "first %" PRIu64 " events or has a higher handle than the "
                      "streams before it, because streams are numbered by their "
-                     "handles, found stream %" PRIu64 "; read the input as a "
-                     "whole instead",
+                     "handles, found stream %" PRIu64 "; replay it without "
+                     "--stream",
                      s->b->path, s->where, FRAG_WINDOW_EVENTS, stream);
 }
 

@@ -131,6 +131,23 @@ static enum frag_err read_line(void *user, const char *line, size_t length,
     return read_event(c, fields);
 }
 
+/* A program that writes a stream ends each line; a line that has no end was
+ * cut, and its last number may have lost digits. */
+static enum frag_err read_stream(struct csv *c,
+                                 const struct frag_read_options *opts)
+{
+    bool cut;
+
+    FRAG_TRY(lines_each_whole(c->source, opts, read_line, c, &cut, c->e));
+    if (!cut)
+        return FRAG_OK;
+    return frag_fail(c->e, FRAG_CORRUPT,
+                     "%s:%" PRIu64 ": expected the end of the line, found the "
+                     "end of the input: it was cut; see why the program that "
+                     "writes it ended",
+                     frag_source_name(c->source), c->line + 1);
+}
+
 static enum frag_err csv_read(struct frag_source *source,
                               struct frag_build *build,
                               const struct frag_read_options *opts,
@@ -139,7 +156,8 @@ static enum frag_err csv_read(struct frag_source *source,
     struct csv c = {.source = source, .build = build, .e = e};
 
     FRAG_TRY(frag_build_device(build, 0, e));
-    return lines_each(source, opts, read_line, &c, e);
+    return opts && opts->windows ? read_stream(&c, opts)
+                                 : lines_each(source, opts, read_line, &c, e);
 }
 
 /* A first line with a field op is a header. Other errors of the header are

@@ -69,7 +69,8 @@ static enum frag_err set_windows(const struct frag_importer *importer,
                          "%s: expected a format whose events can be used while "
                          "they are read, such as csv, found %s, whose events "
                          "are known only when all of it has been read; import "
-                         "it to a trace file, which needs no more memory",
+                         "it to a trace file, which is mapped and needs no "
+                         "stream",
                          path, importer->name);
     frag_build_in_windows(build, opts->windows);
     return FRAG_OK;
@@ -155,9 +156,9 @@ enum frag_err frag_trace_open(const char *path,
     FRAG_TRY(missing_check(path, e));
     if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE && opts && opts->windows)
         err = frag_fail(e, FRAG_UNSUPPORTED,
-                        "%s: expected events to read once, found a trace file, "
-                        "which is mapped: its memory does not grow with its "
-                        "events either",
+                        "%s: expected a stream of events, found a trace file; "
+                        "replay it without --stream: it is mapped, and memory "
+                        "does not grow with its events either",
                         path);
     else if (frag_trace_form(path) == FRAG_FORM_TRACE_FILE)
         err = trace_file_read(path, opts, out, e);

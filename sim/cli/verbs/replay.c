@@ -280,8 +280,8 @@ static const struct option_row options[] = {
                        "(default: 2000)",
      OPTION_NUMBER, AT(points), NULL},
     {"stream", 0, NULL,
-     "replay the events of a csv while they are read, in memory that does not "
-     "grow with their number",
+     "replay the events of one csv while they are read, in memory that does "
+     "not grow with their number; - is stdin",
      OPTION_SWITCH, AT(stream), NULL},
     {0},
 };
@@ -302,6 +302,17 @@ const struct verb verb_replay = {
         "`start' says how a run began. A note says where torch, with the "
         "recorded settings, reserves another peak than the recorded "
         "allocator.\n\n"
+        "With --stream, the events of one csv are replayed while they are "
+        "read, mostly from a pipe, in memory that grows with the live blocks "
+        "and not with the events. Example: fragsim export run.pickle --repeat "
+        "1000 | fragsim replay --stream - -p torch -p best_fit. The answer is "
+        "that of the whole input. A stream is refused where the whole input "
+        "is needed first: for a policy that knows the future (plan), for a "
+        "capacity that is a share of the peak requested, and for a series "
+        "(pass --points 0 with --output). The last line must have an end, so "
+        "that a line that was cut is found. A csv does not state its number "
+        "of lines: whether the program that wrote the stream was done is "
+        "known from its own exit code only (in bash: set -o pipefail).\n\n"
         "A policy is NAME or NAME:PARAMS. The text after `torch:' has the "
         "format of PyTorch's own PYTORCH_CUDA_ALLOC_CONF.",
     .example = "fragsim replay snapshot.pickle -p torch -p "
