@@ -195,7 +195,7 @@ enum frag_err export_csv(const struct export_job *job, const char *path,
 {
     (void)notes;
     return frag_trace_write_csv(job->trace, job->device->device, path,
-                                job->repeat, e);
+                                job->repeat ? job->repeat : 1, e);
 }
 
 enum frag_err export_write(enum export_format_number format,
@@ -205,7 +205,7 @@ enum frag_err export_write(enum export_format_number format,
     const struct export_format *f = &export_formats[format];
 
     FRAG_TRY(check_policies(f, job, e));
-    if (job->repeat != 1 && !(f->holds & HOLDS_REPETITIONS))
+    if (job->repeat > 1 && !(f->holds & HOLDS_REPETITIONS))
         return frag_fail(e, FRAG_INVALID,
                          "%s holds the events once: expected no --repeat, "
                          "found --repeat %" PRIu64 "; csv can repeat them",

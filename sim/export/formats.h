@@ -21,8 +21,8 @@ struct export_job {
     size_t policy_count;
     frag_size capacity; /* of the device */
     uint64_t points;    /* most samples of each counter; 0: one an event */
-    uint64_t repeat;    /* number of times to write the events; at least 1, and
-                           1 for a format without HOLDS_REPETITIONS */
+    uint64_t repeat;    /* number of times to write the events; 0 counts as 1.
+                           More than 1 needs HOLDS_REPETITIONS */
     /* As in frag_replay. */
     bool (*tick)(void *user, uint64_t done, uint64_t total);
     void *user;
