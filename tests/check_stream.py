@@ -43,8 +43,9 @@ REFUSED = (
      "alloc,2,512,8\nfree,2,,\n" * LONG + "alloc,3,512,7\n", "-", 3,
      f"-:{2 * LONG + 3}: expected a stream that is among the first"),
     ("no event", "op,id,bytes\n", "-", 3, "history"),
-    ("other device", "op,id,bytes\nalloc,1,4096\n", "- --device 2", 2,
-     "has no device 2; its devices are: 0"),
+    # Said before the rest is read.
+    ("other device", "op,id,bytes\n" + "alloc,2,512\nfree,2,\n" * LONG +
+     "junk\n", "- --device 2", 2, "has no device 2; its devices are: 0"),
     ("future", "", "- -p torch -p plan", 2,
      "plan: it places blocks by the whole trace"),
     ("share", "", "- -c 24GiB,0.9x", 2, "found 0.9x, a share of the peak"),

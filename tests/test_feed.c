@@ -326,12 +326,17 @@ static void a_ledger_grows(void **state)
     struct frag_ledger *l = frag_ledger_open(1);
     const struct frag_block first = {0x1000, 512, NULL},
                             later = {0x1200, 512, NULL};
+    enum frag_disturbance by;
+    uint32_t owner;
 
     (void)state;
     assert_int_equal(frag_ledger_hold(l, 0x1000, 0x1000, 0, 0), FRAG_OK);
     assert_int_equal(frag_ledger_alloc(l, 0, 512, &first), FRAG_OK);
     assert_int_equal(frag_ledger_grow(l, 5000), FRAG_OK);
     assert_int_equal(frag_ledger_alloc(l, 4999, 512, &later), FRAG_OK);
+    frag_ledger_copied(l, 0x1200, 512);
+    assert_true(frag_ledger_disturbed(l, &owner, &by));
+    assert_int_equal(owner, 4999);
     assert_int_equal(frag_ledger_free(l, 0, &first), FRAG_OK);
     assert_int_equal(frag_ledger_alloc(l, 1500, 512, &later), FRAG_CONTRACT);
     frag_ledger_close(l);
