@@ -261,21 +261,25 @@ static void a_set_that_is_damaged_is_found(void **state)
 static void a_set_of_the_wrong_shape_is_found(void **state)
 {
     struct free_set set = {0};
-    struct free_node nodes[2] = {{.size = 512, .addr = 512},
-                                 {.size = 512, .addr = 1024}};
+    struct free_node nodes[3] = {{.size = 512, .addr = 512},
+                                 {.size = 512, .addr = 1024},
+                                 {.size = 512, .addr = 1536}};
+    struct free_node *const low = &nodes[1], *const high = &nodes[2];
     struct free_node *top;
 
     (void)state;
-    free_set_insert(&set, &nodes[0]);
-    free_set_insert(&set, &nodes[1]);
-    top = set.only == &nodes[0] ? &nodes[1] : &nodes[0];
-    set.only = top;
-    nodes[0].left = nodes[1].left = nodes[0].right = nodes[1].right = NULL;
-    if (top == &nodes[0])
-        top->right = &nodes[1];
+    for (int i = 0; i < 3; i++)
+        free_set_insert(&set, &nodes[i]);
+    DAMAGE(nodes[0].left, low, check(&set, 3),
+           "the first node of a bin is not its least one");
+    top = nodes[0].right == low ? high : low;
+    nodes[0].right = top;
+    low->left = low->right = high->left = high->right = NULL;
+    if (top == low)
+        top->right = high;
     else
-        top->left = &nodes[0];
-    expect_text(check(&set, 2), "a node of a free set has a higher priority "
+        top->left = low;
+    expect_text(check(&set, 3), "a node of a free set has a higher priority "
                                 "than the one above it");
 }
 

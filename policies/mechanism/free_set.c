@@ -1,5 +1,5 @@
-/* free_set.c - bins of treaps that keep free blocks in the order of (size,
- * address), and the check of that order. See free_set.h.
+/* free_set.c - bins that keep free blocks in the order of (size, address), and
+ * the check of that order. See free_set.h.
  */
 #include "policies/mechanism/free_set.h"
 
@@ -16,7 +16,8 @@ static uint64_t priority(const struct free_node *n)
 }
 
 /* Inserts a node into a treap. */
-static void plant(struct free_node **link, struct free_node *node)
+static __attribute__((noinline)) void plant(struct free_node **link,
+                                            struct free_node *node)
 {
     struct free_node **low = &node->left, **high = &node->right;
     struct free_node *tree;
@@ -62,12 +63,58 @@ static void uproot(struct free_node **link, struct free_node *node)
     *link = low ? low : high;
 }
 
+/* Removes and returns the least node of a treap, which is not empty. */
+static struct free_node *pluck(struct free_node **link)
+{
+    struct free_node *least;
+
+    while ((*link)->left)
+        link = &(*link)->left;
+    least = *link;
+    *link = least->right;
+    return least;
+}
+
+/* Nearly all bins hold at most two nodes; a treap of one needs no search. */
+static void bin_insert(struct free_node **bin, struct free_node *node)
+{
+    struct free_node *least = *bin;
+
+    if (!least || less(node, least)) {
+        *bin = node;
+        node->left = NULL;
+        node->right = least ? least->right : NULL;
+        node = least;
+    }
+    if (!node)
+        return;
+    if ((*bin)->right) {
+        plant(&(*bin)->right, node);
+        return;
+    }
+    node->left = node->right = NULL;
+    (*bin)->right = node;
+}
+
+static void bin_remove(struct free_node **bin, struct free_node *node)
+{
+    struct free_node *rest = node->right;
+
+    if (*bin != node) {
+        uproot(&(*bin)->right, node);
+        return;
+    }
+    *bin = rest ? pluck(&rest) : NULL;
+    if (*bin)
+        (*bin)->right = rest;
+}
+
 static void put_in_bin(struct free_bins *t, struct free_node *node)
 {
     const unsigned bin = free_bin_of(node->size);
 
     t->used[bin / 64] |= (uint64_t)1 << (bin % 64);
-    plant(&t->bins[bin], node);
+    bin_insert(&t->bins[bin], node);
 }
 
 /* Moves all nodes into bins, unless the host has no memory. */
@@ -80,7 +127,7 @@ static __attribute__((noinline)) void make_table(struct free_set *set)
     if (!t)
         return;
     while ((n = set->only)) {
-        uproot(&set->only, n);
+        bin_remove(&set->only, n);
         put_in_bin(t, n);
     }
     set->table = t;
@@ -92,7 +139,7 @@ void free_set_insert_any(struct free_set *set, struct free_node *node)
         put_in_bin(set->table, node);
         return;
     }
-    plant(&set->only, node);
+    bin_insert(&set->only, node);
     if (++set->insertions == FREE_MANY)
         make_table(set);
 }
@@ -103,10 +150,10 @@ void free_set_remove_any(struct free_set *set, struct free_node *node)
     const unsigned bin = free_bin_of(node->size);
 
     if (!t) {
-        uproot(&set->only, node);
+        bin_remove(&set->only, node);
         return;
     }
-    uproot(&t->bins[bin], node);
+    bin_remove(&t->bins[bin], node);
     if (!t->bins[bin])
         t->used[bin / 64] &= ~((uint64_t)1 << (bin % 64));
 }
@@ -117,13 +164,7 @@ void free_set_fini(struct free_set *set)
     *set = (struct free_set){0};
 }
 
-static struct free_node *leftmost(struct free_node *n)
-{
-    while (n && n->left)
-        n = n->left;
-    return n;
-}
-
+/* The largest node of a bin, or of a treap: `right` leads up in both. */
 static struct free_node *rightmost(struct free_node *n)
 {
     while (n && n->right)
@@ -131,8 +172,8 @@ static struct free_node *rightmost(struct free_node *n)
     return n;
 }
 
-/* The treap that has the nodes of a bin. */
-static struct free_node *tree_of(const struct free_set *set, unsigned bin)
+/* The least node of a bin; NULL if the bin is empty. */
+static struct free_node *least_of(const struct free_set *set, unsigned bin)
 {
     return set->table ? set->table->bins[bin] : set->only;
 }
@@ -140,7 +181,7 @@ static struct free_node *tree_of(const struct free_set *set, unsigned bin)
 /* As free_bins_first; NULL also without a table. */
 static struct free_node *first_from(const struct free_bins *set, unsigned bin)
 {
-    return set ? free_bins_first(set, bin) : NULL;
+    return set && bin < FREE_BINS ? free_bins_first(set, &bin) : NULL;
 }
 
 /* The largest node of the bins below `bin`. NULL also without a table. */
@@ -163,9 +204,11 @@ static struct free_node *last_below(const struct free_bins *set, unsigned bin)
 struct free_node *free_set_fit_any(const struct free_set *set, frag_size size)
 {
     const unsigned bin = free_bin_of(size);
-    struct free_node *best = NULL;
+    struct free_node *least = least_of(set, bin), *best = NULL;
 
-    for (struct free_node *n = tree_of(set, bin); n;) {
+    if (least && least->size >= size)
+        return least;
+    for (struct free_node *n = least ? least->right : NULL; n;) {
         if (n->size >= size) {
             best = n;
             n = n->left;
@@ -178,7 +221,7 @@ struct free_node *free_set_fit_any(const struct free_set *set, frag_size size)
 
 struct free_node *free_set_first(const struct free_set *set)
 {
-    return set->table ? first_from(set->table, 0) : leftmost(set->only);
+    return set->table ? first_from(set->table, 0) : set->only;
 }
 
 struct free_node *free_set_last(const struct free_set *set)
@@ -191,9 +234,11 @@ struct free_node *free_set_after(const struct free_set *set,
                                  const struct free_node *node)
 {
     const unsigned bin = free_bin_of(node->size);
-    struct free_node *best = NULL;
+    struct free_node *least = least_of(set, bin), *best = NULL;
 
-    for (struct free_node *n = tree_of(set, bin); n;) {
+    if (least && less(node, least))
+        return least;
+    for (struct free_node *n = least ? least->right : NULL; n;) {
         if (less(node, n)) {
             best = n;
             n = n->left;
@@ -208,9 +253,11 @@ struct free_node *free_set_before(const struct free_set *set,
                                   const struct free_node *node)
 {
     const unsigned bin = free_bin_of(node->size);
-    struct free_node *best = NULL;
+    struct free_node *least = least_of(set, bin), *best = NULL;
 
-    for (struct free_node *n = tree_of(set, bin); n;) {
+    if (least && less(least, node))
+        best = least;
+    for (struct free_node *n = best ? best->right : NULL; n;) {
         if (less(n, node)) {
             best = n;
             n = n->right;
@@ -230,7 +277,7 @@ static uint64_t start_of(unsigned bin)
 }
 
 struct walk {
-    unsigned bin; /* FREE_BINS: the single treap of a set without a table */
+    unsigned bin; /* FREE_BINS: the only bin of a set without a table */
     const void *home;
     struct met *met;
     const struct free_node *last; /* the previous node of the walk */
@@ -264,6 +311,17 @@ static const char *check_tree(struct walk *w, const struct free_node *n)
     return check_tree(w, n->right);
 }
 
+static const char *check_bin(struct walk *w, const struct free_node *least)
+{
+    if (!least)
+        return NULL;
+    CHECK(met_add(w->met, least, w->home),
+          "a free set has more nodes than are free");
+    CHECK(!least->left, "the first node of a bin is not its least one");
+    CHECK_ALL(check_node(w, least));
+    return check_tree(w, least->right);
+}
+
 const char *free_set_check(const struct free_set *set, const void *home,
                            struct met *met)
 {
@@ -271,14 +329,14 @@ const char *free_set_check(const struct free_set *set, const void *home,
     struct walk all = {.bin = FREE_BINS, .home = home, .met = met};
 
     if (!t)
-        return check_tree(&all, set->only);
+        return check_bin(&all, set->only);
     for (unsigned bin = 0; bin < FREE_BINS; bin++) {
         struct walk w = {.bin = bin, .home = home, .met = met};
         const bool is_marked = t->used[bin / 64] >> (bin % 64) & 1;
 
         CHECK(is_marked == (t->bins[bin] != NULL),
               "the bitmap of a free set does not match the bins in use");
-        CHECK_ALL(check_tree(&w, t->bins[bin]));
+        CHECK_ALL(check_bin(&w, t->bins[bin]));
     }
     return NULL;
 }

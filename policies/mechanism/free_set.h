@@ -2,16 +2,17 @@
  *
  * The nodes are members of the caller's blocks, so no function here allocates
  * or fails. Sizes are divided into bins of an eighth of an octave. A bitmap
- * finds the next bin that is not empty. Inside a bin a treap keeps the order;
- * its priorities are a hash of the address, so its shape depends only on its
+ * finds the next bin that is not empty. A bin is its least node, whose `left`
+ * is NULL and whose `right` is a treap of the other nodes. The treap's
+ * priorities are a hash of the address, so its shape depends only on its
  * contents. Most bins hold no block or one, and the inline functions handle
  * these cases; the functions in free_set.c handle all cases. An operation on a
  * bin of n blocks costs O(log n).
  *
- * A set begins as a single treap. The table of bins is made at insertion number
+ * A set begins as a single bin. The table of bins is made at insertion number
  * FREE_MANY and kept until free_set_fini, so that thousands of streams with a
  * set each take little memory unless they are busy. If the host has no memory
- * for the table, the set stays a single treap; the answers are the same.
+ * for the table, the set stays a single bin; the answers are the same.
  *
  * A zeroed struct free_set is empty. A node's size and addr must not change
  * while the node is in a set.
@@ -46,33 +47,28 @@ struct free_set {
 #define FREE_STEP __attribute__((always_inline)) static inline
 
 /* The bin of a size: eight bins an octave. Sizes below 512 are in bins 0 to 7,
- * so the shift is never negative and no size needs a branch. */
+ * so that no size needs a branch. */
 FREE_STEP unsigned free_bin_of(frag_size size)
 {
-    const unsigned top = 63 ^ (unsigned)__builtin_clzll(size >> 9 | 1);
+    const unsigned top = 63 ^ (unsigned)__builtin_clzll(size | 512);
 
-    return top * 8 + (unsigned)(size >> (top + 6));
+    return (top - 9) * 8 + (unsigned)(size >> (top - 3));
 }
 
-/* The smallest node of the bins from `bin` up; NULL if there is none. */
+/* The smallest node of the bins from *bin up (< FREE_BINS), and its bin; NULL
+ * if there is none. */
 FREE_STEP struct free_node *free_bins_first(const struct free_bins *t,
-                                            unsigned bin)
+                                            unsigned *bin)
 {
-    unsigned word = bin / 64;
-    uint64_t bits;
-    struct free_node *n;
+    unsigned word = *bin / 64;
+    uint64_t bits = t->used[word] & (~(uint64_t)0 << (*bin % 64));
 
-    if (word >= FREE_WORDS)
-        return NULL;
-    bits = t->used[word] & (~(uint64_t)0 << (bin % 64));
     while (!bits && ++word < FREE_WORDS)
         bits = t->used[word];
     if (!bits)
         return NULL;
-    n = t->bins[word * 64 + (unsigned)__builtin_ctzll(bits)];
-    while (n->left)
-        n = n->left;
-    return n;
+    *bin = word * 64 + (unsigned)__builtin_ctzll(bits);
+    return t->bins[*bin];
 }
 
 /* Frees the table of bins; the set is empty afterwards. */
@@ -98,12 +94,14 @@ FREE_STEP void free_set_insert(struct free_set *set, struct free_node *node)
     t->used[bin / 64] |= (uint64_t)1 << (bin % 64);
 }
 
-FREE_STEP void free_set_remove(struct free_set *set, struct free_node *node)
+/* Removes a node that is the least one of its bin; with FREE_BINS as bin, any
+ * node. */
+FREE_STEP void free_set_remove_found(struct free_set *set,
+                                     struct free_node *node, unsigned bin)
 {
     struct free_bins *t = set->table;
-    const unsigned bin = free_bin_of(node->size);
 
-    if (!t || node->left || node->right || t->bins[bin] != node) {
+    if (bin == FREE_BINS || node->right) {
         free_set_remove_any(set, node);
         return;
     }
@@ -111,17 +109,37 @@ FREE_STEP void free_set_remove(struct free_set *set, struct free_node *node)
     t->used[bin / 64] &= ~((uint64_t)1 << (bin % 64));
 }
 
-/* The smallest node of at least `size` bytes; among nodes of equal size the one
- * with the lowest address. NULL if there is none. */
-FREE_STEP struct free_node *free_set_fit(const struct free_set *set,
-                                         frag_size size)
+FREE_STEP void free_set_remove(struct free_set *set, struct free_node *node)
+{
+    const unsigned bin = free_bin_of(node->size);
+    const bool is_least = set->table && set->table->bins[bin] == node;
+
+    free_set_remove_found(set, node, is_least ? bin : FREE_BINS);
+}
+
+/* The smallest node of at least `size` bytes, and its bin; among nodes of equal
+ * size the one with the lowest address. NULL if there is none. */
+FREE_STEP struct free_node *free_set_find(const struct free_set *set,
+                                          frag_size size, unsigned *bin)
 {
     struct free_node *n;
 
-    if (!set->table)
-        return free_set_fit_any(set, size);
-    n = free_bins_first(set->table, free_bin_of(size));
-    return !n || n->size >= size ? n : free_set_fit_any(set, size);
+    if (set->table) {
+        *bin = free_bin_of(size);
+        n = free_bins_first(set->table, bin);
+        if (!n || n->size >= size)
+            return n;
+    }
+    *bin = FREE_BINS;
+    return free_set_fit_any(set, size);
+}
+
+FREE_STEP struct free_node *free_set_fit(const struct free_set *set,
+                                         frag_size size)
+{
+    unsigned bin;
+
+    return free_set_find(set, size, &bin);
 }
 
 /* The first and the last node in the order of (size, address), and the next and
