@@ -67,10 +67,10 @@ static void a_segment_that_is_not_tiled_is_found(void **state)
            "two blocks of one segment are not of one kind");
     DAMAGE(a->space, 7, check(), "a block is of a space that is not there");
     DAMAGE_BIT(b->expandable, "two blocks of one segment are not of one kind");
-    DAMAGE_BIT(b->mapped,
-               "address space without memory is used, or not expandable");
-    DAMAGE_BIT(b->used, "two free neighbours are both mapped or both unmapped");
-    DAMAGE_BIT(c->pending, "a block is pending, and not in use");
+    DAMAGE(b->use, TORCH_HOLE, check(),
+           "address space without memory is not expandable");
+    DAMAGE(b->use, TORCH_FREE, check(),
+           "two free neighbours are both mapped or both unmapped");
     DAMAGE(torch->reserved, 0, check(),
            "`reserved` is not the bytes of segments and mapped pages");
     canvas_close(&canvas);
@@ -80,9 +80,9 @@ static void blocks_that_are_counted_wrong_are_found(void **state)
 {
     (void)state;
     open_torch("torch", "a2 b1 c3 d1 -c");
-    DAMAGE(torch->block_count, torch->block_count + 1, check(),
+    DAMAGE(torch->record_count, torch->record_count + 1, check(),
            "a block is in no segment");
-    DAMAGE(torch->block_count, torch->block_count - 1, check(),
+    DAMAGE(torch->record_count, torch->record_count - 1, check(),
            "segments have more blocks than there are");
     DAMAGE(torch->spare_count, torch->spare_count + 1, check(),
            "there are fewer spare blocks than known");
@@ -101,9 +101,10 @@ static void a_free_set_that_is_not_the_free_blocks_is_found(void **state)
     open_torch("torch", "a2@1 b1 c3 d1 e1 -c");
     b = block_of('b');
     c = b->next;
-    DAMAGE_BIT(c->used, "a free set has more nodes than are free");
-    DAMAGE_BIT(block_of('e')->used,
-               "two free neighbours are both mapped or both unmapped");
+    DAMAGE(c->use, TORCH_USED, check(),
+           "a free set has more nodes than are free");
+    DAMAGE(block_of('e')->use, TORCH_FREE, check(),
+           "two free neighbours are both mapped or both unmapped");
     free_set_remove(&torch->spaces[c->space]->free, &c->node);
     expect_text(check(),
                 "the free sets are not the free blocks of their spaces");

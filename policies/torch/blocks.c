@@ -37,6 +37,7 @@ enum frag_err torch_add_slab(struct torch *t, uint64_t count)
         t->spare = &slab->blocks[i];
     }
     t->spare_count += count;
+    t->record_count += count;
     return FRAG_OK;
 }
 
@@ -178,8 +179,7 @@ struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
 
     high->prev = b;
     high->next = b->next;
-    if (high->next)
-        high->next->prev = high;
+    high->next->prev = high;
     b->next = high;
     b->node.size = rest;
     return high;

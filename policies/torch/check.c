@@ -11,11 +11,6 @@ struct seen {
     frag_size reserved;
 };
 
-static bool is_held(const struct torch_block *b)
-{
-    return b->mapped && !b->used;
-}
-
 /* ---- one block ---- */
 
 static const char *check_block(const struct torch *t,
@@ -23,9 +18,8 @@ static const char *check_block(const struct torch *t,
 {
     CHECK(b->node.size > 0, "a block of a segment is a spare one");
     CHECK(b->space < t->space_count, "a block is of a space that is not there");
-    CHECK(!b->pending || b->used, "a block is pending, and not in use");
-    CHECK(b->mapped || (b->expandable && !b->used),
-          "address space without memory is used, or not expandable");
+    CHECK(b->use != TORCH_HOLE || b->expandable,
+          "address space without memory is not expandable");
     return NULL;
 }
 
@@ -37,25 +31,24 @@ static const char *check_neighbours(const struct torch_block *low,
           "a block does not begin where the one below it ends");
     CHECK(high->space == low->space && high->expandable == low->expandable,
           "two blocks of one segment are not of one kind");
-    CHECK(low->used || high->used || low->mapped != high->mapped,
+    CHECK(torch_is_used(low) || low->use != high->use,
           "two free neighbours are both mapped or both unmapped");
     return NULL;
 }
 
 /* ---- segments ---- */
 
-/* If a block is mapped, every page that it touches has memory; if not, none
- * has. */
+/* No page of a hole has memory; every page that another block touches has. */
 static const char *check_pages(const struct torch_block *b,
                                const struct torch_reservation *r,
                                frag_size page)
 {
     const frag_size low = b->node.addr - r->addr, end = low + b->node.size;
 
-    CHECK(b->mapped || (low % page == 0 && end % page == 0),
+    CHECK(b->use != TORCH_HOLE || (low % page == 0 && end % page == 0),
           "a hole is not whole pages");
     for (uint64_t i = low / page; i * page < end; i++)
-        CHECK(b->mapped == (phys_of(&r->pages, i) != 0),
+        CHECK((b->use != TORCH_HOLE) == (phys_of(&r->pages, i) != 0),
               "the pages of a block are not those that have memory");
     return NULL;
 }
@@ -70,7 +63,7 @@ static const char *check_reservation(const struct torch_space *space,
     while (r && r->addr != first->node.addr)
         r = r->next;
     CHECK(r && r->size == size, "the blocks of a reservation do not fill it");
-    for (const struct torch_block *b = first; b; b = b->next)
+    for (const struct torch_block *b = first; !torch_is_edge(b); b = b->next)
         CHECK_ALL(check_pages(b, r, space->page));
     return NULL;
 }
@@ -83,18 +76,18 @@ static const char *check_segment(const struct torch *t,
     const struct torch_space *space = NULL;
     frag_size size = 0;
 
-    for (const struct torch_block *b = first; b; b = b->next) {
+    for (const struct torch_block *b = first; b != &t->edge; b = b->next) {
         CHECK_ALL(check_block(t, b));
-        CHECK(++seen->blocks <= t->block_count,
+        CHECK(++seen->blocks <= t->record_count - t->spare_count,
               "segments have more blocks than there are");
-        if (b->next)
+        if (b->next != &t->edge)
             CHECK_ALL(check_neighbours(b, b->next));
         space = t->spaces[b->space];
-        if (is_held(b))
+        if (b->use == TORCH_FREE)
             met_add(&seen->free, b, space);
-        if (!b->mapped)
+        if (b->use == TORCH_HOLE)
             met_add(&seen->holes, b, space);
-        seen->reserved += b->mapped ? b->node.size : 0;
+        seen->reserved += b->use != TORCH_HOLE ? b->node.size : 0;
         size += b->node.size;
     }
     return first->expandable ? check_reservation(space, first, size) : NULL;
@@ -152,13 +145,14 @@ const char *torch_check(const struct frag_heap *heap)
     const struct torch *t = heap->state;
     struct seen seen = {0};
 
+    CHECK_ALL(check_spares(t));
     for (const struct torch_block *b = torch_first_block(t); b;
          b = torch_next_block(t, b))
-        if (!b->prev)
+        if (b->prev == &t->edge)
             CHECK_ALL(check_segment(t, b, &seen));
-    CHECK(seen.blocks == t->block_count, "a block is in no segment");
+    CHECK(seen.blocks == t->record_count - t->spare_count,
+          "a block is in no segment");
     CHECK(seen.reserved == t->reserved,
           "`reserved` is not the bytes of segments and mapped pages");
-    CHECK_ALL(check_spaces(t, &seen));
-    return check_spares(t);
+    return check_spaces(t, &seen);
 }

@@ -59,7 +59,10 @@ static struct torch_block *add_reservation(struct torch *t,
     r->next = space->reservations;
     space->reservations = r;
     *b = (struct torch_block){.node = {.addr = r->addr, .size = r->size},
+                              .prev = &t->edge,
+                              .next = &t->edge,
                               .space = space->index,
+                              .use = TORCH_HOLE,
                               .expandable = true};
     hole_insert(space, b);
     return b;
@@ -187,11 +190,6 @@ static enum frag_err map_pages(struct frag_heap *heap,
 
 /* ---- mapping ---- */
 
-static bool is_available(const struct torch_block *b)
-{
-    return b && !b->used;
-}
-
 /* find_expandable_block: the first block of the lowest run of adjacent free and
  * unmapped blocks with at least `size` bytes in total. NULL: there is none. */
 static struct torch_block *find_place(const struct torch_space *space,
@@ -201,9 +199,9 @@ static struct torch_block *find_place(const struct torch_space *space,
         struct torch_block *start = torch_block_of(n);
         frag_size sum = 0;
 
-        if (is_available(start->prev))
+        if (!torch_is_used(start->prev))
             start = start->prev;
-        for (struct torch_block *b = start; is_available(b); b = b->next) {
+        for (struct torch_block *b = start; !torch_is_used(b); b = b->next) {
             sum += b->node.size;
             if (sum >= size)
                 return start;
@@ -232,7 +230,7 @@ static enum frag_err map_block(struct frag_heap *heap,
 
         hole_insert(space, rest);
     }
-    b->mapped = true;
+    b->use = TORCH_FREE;
     torch_merge(t, space, b);
     torch_add_free(space, b);
     t->reserved += bytes;
@@ -248,7 +246,7 @@ static frag_size at_most(frag_size size, frag_size most)
 
 /* try_allocate_expandable_block: what was mapped before a failure stays mapped
  * and free. A device that has more memory than it reports can fill a whole
- * reservation; then b->next is NULL, and the request is out of memory. No
+ * reservation; then b->next is the edge, and the request is out of memory. No
  * device of PyTorch is like that, so PyTorch has no such test. */
 enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
                            frag_size size, struct torch_block **out)
@@ -257,12 +255,12 @@ enum frag_err torch_expand(struct frag_heap *heap, struct torch_space *space,
 
     if (!b)
         FRAG_TRY(reserve(heap, space, &b));
-    if (!b->mapped)
+    if (b->use == TORCH_HOLE)
         FRAG_TRY(map_block(heap, space, b, at_most(size, b->node.size)));
     while (b->node.size < size) {
         struct torch_block *next = b->next;
 
-        if (!next)
+        if (torch_is_edge(next))
             return FRAG_OOM;
         FRAG_TRY(map_block(heap, space, next,
                            at_most(size - b->node.size, next->node.size)));
@@ -288,7 +286,7 @@ static void make_hole(struct torch *t, struct torch_space *space,
         torch_add_free(space, torch_split_low(t, b, head));
     if (tail)
         torch_add_free(space, torch_split_high(t, b, tail));
-    b->mapped = false;
+    b->use = TORCH_HOLE;
     torch_merge(t, space, b);
     hole_insert(space, b);
 }
@@ -450,7 +448,7 @@ enum frag_err torch_expand_adopt(struct torch *t, struct torch_space *space,
         adopt_hole(space, torch_split_low(t, b, head));
     if (tail)
         adopt_hole(space, torch_split_high(t, b, tail));
-    b->mapped = true;
+    b->use = TORCH_FREE;
     for (frag_size at = 0; at < held->size; at += space->page)
         r->pages.page[(held->addr - r->addr + at) / space->page] = TORCH_HELD;
     *out = b;

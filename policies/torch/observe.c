@@ -109,8 +109,8 @@ static void show_chain(const struct torch *t, const struct torch_block *b,
     const struct torch_space *space = t->spaces[b->space];
     frag_addr segment = b->node.addr;
 
-    for (; b; b = b->next) {
-        if (!b->mapped) {
+    for (; !torch_is_edge(b); b = b->next) {
+        if (b->use == TORCH_HOLE) {
             segment = b->node.addr + b->node.size;
             continue;
         }
@@ -123,8 +123,8 @@ static void show_chain(const struct torch *t, const struct torch_block *b,
                         .pool = space->pool,
                         .is_small = space->is_small,
                         .is_expandable = b->expandable,
-                        .allocated = b->used && !b->pending,
-                        .pending = b->pending,
+                        .allocated = b->use == TORCH_USED,
+                        .pending = b->use == TORCH_PENDING,
                     });
     }
 }
@@ -138,6 +138,6 @@ void frag_torch_snapshot(const struct frag_heap *heap,
 
     for (const struct torch_block *b = torch_first_block(t); b;
          b = torch_next_block(t, b))
-        if (!b->prev)
+        if (torch_is_edge(b->prev))
             show_chain(t, b, block, user);
 }

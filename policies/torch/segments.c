@@ -255,8 +255,9 @@ static enum frag_err new_memory(struct frag_heap *heap,
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_ALLOC, addr, segment);
     b = torch_new_block(t);
     *b = (struct torch_block){.node = {.addr = addr, .size = segment},
-                              .space = space->index,
-                              .mapped = true};
+                              .prev = &t->edge,
+                              .next = &t->edge,
+                              .space = space->index};
     *out = b;
     return FRAG_OK;
 }
@@ -311,7 +312,7 @@ static frag_size chain_size(const struct torch_block *b)
 {
     frag_size size = 0;
 
-    for (; b; b = b->next)
+    for (; !torch_is_edge(b); b = b->next)
         size += b->node.size;
     return size;
 }
@@ -322,7 +323,7 @@ void torch_segments_fini(struct frag_heap *heap)
 
     for (struct torch_block *b = torch_first_block(t); b;
          b = torch_next_block(t, b))
-        if (!b->prev && !b->expandable)
+        if (torch_is_edge(b->prev) && !b->expandable)
             (void)heap->mem->ops->segment_free(heap->mem, b->node.addr,
                                                chain_size(b));
     for (uint32_t i = 0; i < t->space_count; i++)

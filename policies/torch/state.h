@@ -16,10 +16,11 @@
  *
  * Invariants, checked by torch_check:
  *   - the blocks of a segment tile it; prev and next link them in address
- *     order;
- *   - of two free neighbours, one is mapped and the other is not;
- *   - a block is in its space's free set if and only if it is mapped and not
- *     used; it is in the list of holes if and only if it is not mapped.
+ *     order; at its ends they lead to torch->edge, which is in use and merges
+ *     with no block;
+ *   - of two neighbours that are not in use, one is free and the other a hole;
+ *   - a block is in its space's free set if and only if it is free; it is in
+ *     the list of holes if and only if it is a hole.
  */
 #ifndef FRAG_POLICIES_TORCH_STATE_H
 #define FRAG_POLICIES_TORCH_STATE_H
@@ -32,22 +33,27 @@
 #include "policies/torch/conf.h"
 #include "policies/torch/torch.h"
 
-/* 64 bytes, which is one cache line. A spare block (an unused record) has size
- * 0. */
+enum torch_use {
+    TORCH_FREE,
+    TORCH_HOLE, /* address space without memory */
+    TORCH_USED,
+    TORCH_PENDING, /* freed, but queued work still uses it */
+};
+
+/* 64 bytes, which is one cache line. A spare block (an unused record) and the
+ * edge have size 0. */
 struct torch_block {
     struct free_node node; /* addr and size; its links belong to the free set
                               or to the list of holes */
-    struct torch_block *prev,
-        *next;           /* neighbours in the segment; NULL at its ends */
+    struct torch_block *prev, *next; /* neighbours in the segment; the edge at
+                                        its ends */
     frag_size requested; /* the last requested size of this record, in bytes; 0:
                             never requested; UINT64_MAX: unknown */
     uint32_t born;       /* the pool's search count when the block entered the
                             free set; its age is the searches since then */
     uint16_t space;      /* index in torch->spaces */
-    bool used : 1;       /* allocated, or pending */
-    bool pending : 1;    /* freed, but queued work still uses it */
-    bool mapped : 1;     /* false: address space without memory */
-    bool expandable : 1; /* belongs to an expandable segment */
+    uint8_t use;         /* enum torch_use */
+    bool expandable;     /* belongs to an expandable segment */
 };
 
 #define TORCH_HELD UINT64_MAX
@@ -100,11 +106,14 @@ struct torch {
     uint32_t space_count;
     uint64_t space_room;
 
-    struct torch_block *spare; /* linked by next */
-    uint64_t spare_count, block_count;
+    struct torch_block *spare;          /* linked by next */
+    uint64_t spare_count, record_count; /* the rest of the records are blocks */
     struct torch_slab *slabs;
 
     struct frag_torch_observer *observer; /* NULL: nothing is counted */
+
+    struct torch_block edge; /* stands for the missing neighbours of all first
+                                and last blocks; its links have no meaning */
 };
 
 static inline struct torch_block *torch_block_of(const struct free_node *node)
@@ -112,9 +121,20 @@ static inline struct torch_block *torch_block_of(const struct free_node *node)
     return (struct torch_block *)(uintptr_t)node; /* its first member */
 }
 
+/* Whether the walk over the blocks of a segment has left the segment. */
+static inline bool torch_is_edge(const struct torch_block *b)
+{
+    return !b->node.size;
+}
+
+static inline bool torch_is_used(const struct torch_block *b)
+{
+    return b->use == TORCH_USED || b->use == TORCH_PENDING;
+}
+
 static inline bool torch_is_split(const struct torch_block *b)
 {
-    return b->prev || b->next;
+    return !torch_is_edge(b->prev) || !torch_is_edge(b->next);
 }
 
 /* ---- blocks.c ---- */
@@ -132,7 +152,7 @@ static inline enum frag_err torch_reserve(struct torch *t)
     uint64_t needed = MARGIN;
 
     if (t->unmaps)
-        needed += 2 * t->block_count;
+        needed += 2 * (t->record_count - t->spare_count);
     if (t->spare_count >= needed)
         return FRAG_OK;
     return torch_add_slab(t, needed + MORE);
@@ -147,7 +167,6 @@ static inline struct torch_block *torch_new_block(struct torch *t)
     assert(b);
     t->spare = b->next;
     t->spare_count--;
-    t->block_count++;
     return b;
 }
 
@@ -158,7 +177,6 @@ static inline void torch_drop_block(struct torch *t, struct torch_block *b)
     b->next = t->spare;
     t->spare = b;
     t->spare_count++;
-    t->block_count--;
 }
 
 /* The first block, and the block after `b`, in no defined order; spare blocks
@@ -198,12 +216,11 @@ FREE_STEP void torch_add_free(struct torch_space *space, struct torch_block *b)
 /* Removes a block from the list of holes of its space. */
 void torch_hole_remove(struct torch_space *space, struct torch_block *b);
 
-/* Whether a block that is not used merges with its neighbour `other`, which may
- * be NULL. */
+/* Whether a block that is not used merges with its neighbour `other`. */
 static inline bool torch_merges(const struct torch_block *b,
                                 const struct torch_block *other)
 {
-    return other && !other->used && other->mapped == b->mapped;
+    return other->use == b->use;
 }
 
 /* Adds the bytes of src, a neighbour that dst merges with and that is no longer
@@ -214,7 +231,7 @@ static inline frag_size torch_absorb(struct torch *t, struct torch_space *space,
 {
     const frag_size size = src->node.size;
 
-    if (src->mapped)
+    if (src->use == TORCH_FREE)
         free_set_remove(&space->free, &src->node);
     else
         torch_hole_remove(space, src);
@@ -228,9 +245,9 @@ struct torch_merged {
     unsigned count; /* of neighbours */
 };
 
-/* Merges a block that is not used and in no free set with its neighbours on
- * both sides, where they are free and equal in `mapped`. Returns what the block
- * gained. */
+/* Merges a free block or a hole, which is in no free set or list, with its
+ * neighbours on both sides, where they are of the same kind. Returns what the
+ * block gained. */
 static inline struct torch_merged
 torch_merge(struct torch *t, struct torch_space *space, struct torch_block *b)
 {
@@ -240,15 +257,13 @@ torch_merge(struct torch *t, struct torch_space *space, struct torch_block *b)
     if (torch_merges(b, low)) {
         b->node.addr = low->node.addr;
         b->prev = low->prev;
-        if (b->prev)
-            b->prev->next = b;
+        b->prev->next = b;
         gain.bytes += torch_absorb(t, space, b, low);
         gain.count++;
     }
     if (torch_merges(b, high)) {
         b->next = high->next;
-        if (b->next)
-            b->next->prev = b;
+        b->next->prev = b;
         gain.bytes += torch_absorb(t, space, b, high);
         gain.count++;
     }
@@ -256,20 +271,19 @@ torch_merge(struct torch *t, struct torch_space *space, struct torch_block *b)
 }
 
 /* A new neighbour of b of `size` bytes at `addr`, in no free set and not linked
- * yet; 0 < size < b's size. */
+ * yet; 0 < size < b's size. b is not in use. */
 static inline struct torch_block *torch_new_part(struct torch *t,
                                                  const struct torch_block *b,
                                                  frag_addr addr, frag_size size)
 {
     struct torch_block *part = torch_new_block(t);
 
-    assert(size > 0 && size < b->node.size);
+    assert(size > 0 && size < b->node.size && !torch_is_used(b));
     part->node.addr = addr;
     part->node.size = size;
     part->requested = 0;
     part->space = b->space;
-    part->used = part->pending = false;
-    part->mapped = b->mapped;
+    part->use = b->use;
     part->expandable = b->expandable;
     return part;
 }
@@ -283,8 +297,7 @@ torch_split_low(struct torch *t, struct torch_block *b, frag_size size)
 
     low->prev = b->prev;
     low->next = b;
-    if (low->prev)
-        low->prev->next = low;
+    low->prev->next = low;
     b->prev = low;
     b->node.addr += size;
     b->node.size -= size;

@@ -48,6 +48,7 @@ static enum frag_err torch_init(struct frag_heap *heap)
     if (t->conf.memory_fraction < 1)
         t->limit = (frag_size)(t->conf.memory_fraction *
                                (double)frag_backend_total(heap->mem));
+    t->edge.use = TORCH_USED;
     t->unmaps = t->conf.expandable_segments;
     t->counts_searches = t->limit != FRAG_UNLIMITED && t->conf.gc_threshold > 0;
     return FRAG_OK;
@@ -67,7 +68,7 @@ static frag_size expandable_size(const struct torch_block *b)
 {
     frag_size size = b->node.size;
 
-    return b->next && !b->next->mapped ? size + b->next->node.size : size;
+    return b->next->use == TORCH_HOLE ? size + b->next->node.size : size;
 }
 
 /* Walks up from the best fit while the next block's expandable_size is strictly
@@ -101,13 +102,18 @@ static struct torch_block *search(const struct torch *t,
                                   struct torch_space *space, frag_size size)
 {
     struct free_node *n;
+    unsigned bin;
 
     if (t->counts_searches)
         ++*space->searches;
-    n = free_set_fit(&space->free, size);
-    if (n && torch_block_of(n)->expandable)
+    n = free_set_find(&space->free, size, &bin);
+    if (n && torch_block_of(n)->expandable) {
+        struct free_node *first = n;
+
         n = t->conf.expandable_segments ? walk_expandable(space, n)
                                         : skip_expandable(space, n);
+        bin = n == first ? bin : FREE_BINS;
+    }
     if (!n)
         return NULL;
     if (t->conf.max_split != FRAG_UNLIMITED) {
@@ -117,7 +123,7 @@ static struct torch_block *search(const struct torch *t,
             n->size >= size + t->conf.max_non_split_rounding)
             return NULL;
     }
-    free_set_remove(&space->free, n);
+    free_set_remove_found(&space->free, n, bin);
     return torch_block_of(n);
 }
 
@@ -134,13 +140,16 @@ static bool should_split(const struct torch *t, const struct torch_space *space,
 }
 
 /* Updates the inactive_split counters after a free block of a segment was
- * allocated: `size` is its size now, `rest` the bytes split off. */
+ * allocated: `rest` is the bytes split off, which are now the block above b. */
 static void count_split(struct torch *t, const struct torch_space *space,
-                        bool was_split, frag_size size, frag_size rest)
+                        const struct torch_block *b, frag_size rest)
 {
+    const struct torch_block *above = rest ? b->next->next : b->next;
+    const bool was_split = !torch_is_edge(b->prev) || !torch_is_edge(above);
+
     if (was_split)
         torch_count_down(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small,
-                         size);
+                         b->node.size);
     else if (rest)
         torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT_BYTES, space->is_small,
                        rest);
@@ -155,7 +164,6 @@ static void count_split(struct torch *t, const struct torch_space *space,
 static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
                                     struct torch_block *b, frag_size size)
 {
-    const bool was_split = torch_is_split(b);
     frag_size rest = 0;
 
     if (should_split(t, space, b, size)) {
@@ -165,9 +173,9 @@ static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
         torch_add_free(space, b);
         b = front;
     }
-    b->used = true;
+    b->use = TORCH_USED;
     if (t->observer && !b->expandable)
-        count_split(t, space, was_split, b->node.size, rest);
+        count_split(t, space, b, rest);
     return b;
 }
 
@@ -204,7 +212,7 @@ static void torch_free_requested(struct frag_heap *heap,
 
     if (t->observer)
         torch_count_free_requested(t, t->spaces[b->space], b);
-    b->pending = true;
+    b->use = TORCH_PENDING;
 }
 
 /* Applies the net change as one increase or one decrease, so that the counter
@@ -240,20 +248,37 @@ static void count_completed(struct torch *t, const struct torch_space *space,
                      b->requested);
 }
 
+/* Frees a block. Returns what it gained by merging. */
+FREE_STEP struct torch_merged
+free_block(struct torch *t, struct torch_space *space, struct torch_block *b)
+{
+    struct torch_merged gain;
+
+    b->use = TORCH_FREE;
+    gain = torch_merge(t, space, b);
+    torch_add_free(space, b);
+    return gain;
+}
+
+/* Frees a block and counts the free. */
+static void free_counted(struct torch *t, struct torch_space *space,
+                         struct torch_block *b)
+{
+    if (b->use == TORCH_USED)
+        torch_count_free_requested(t, space, b);
+    count_completed(t, space, b, free_block(t, space, b));
+}
+
 static void torch_free(struct frag_heap *heap, const struct frag_block *block)
 {
     struct torch *t = heap->state;
     struct torch_block *b = block->node;
     struct torch_space *space = t->spaces[b->space];
-    struct torch_merged gain;
 
-    if (t->observer && !b->pending)
-        torch_count_free_requested(t, space, b);
-    b->used = b->pending = false;
-    gain = torch_merge(t, space, b);
-    torch_add_free(space, b);
     if (t->observer)
-        count_completed(t, space, b, gain);
+        free_counted(t, space, b);
+    else
+        free_block(t, space, b);
 }
 
 /* ---- adoption of an existing layout ---- */
@@ -275,8 +300,9 @@ static void adopt_whole(struct torch *t, const struct torch_space *space,
     struct torch_block *b = torch_new_block(t);
 
     *b = (struct torch_block){.node = {.addr = held->addr, .size = held->size},
-                              .space = space->index,
-                              .mapped = true};
+                              .prev = &t->edge,
+                              .next = &t->edge,
+                              .space = space->index};
     *out = b;
 }
 
@@ -285,8 +311,8 @@ static void adopt_block(struct torch *t, struct torch_space *space,
                         const struct frag_held_block *from)
 {
     b->requested = from->requested;
-    b->used = from->live;
-    if (!b->used) {
+    b->use = from->live ? TORCH_USED : TORCH_FREE;
+    if (!from->live) {
         torch_add_free(space, b);
         if (t->observer && !b->expandable && torch_is_split(b))
             count_adopted_free(t, space, from->size);
