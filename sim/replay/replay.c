@@ -11,9 +11,12 @@
 
 #include "sim/replay/parts.h"
 
-/* How many events ahead a slot is prefetched: enough events to cover a cache
- * miss, and few enough that the slots stay in the first-level cache. */
-enum { AHEAD = 12 };
+enum {
+    NEAR_SLOTS = 1 << 14, /* this many slots stay in the second-level cache; if
+                             there are more, they are prefetched */
+    AHEAD = 12, /* how many events ahead: enough to cover a cache miss, and few
+                   enough that the slots stay in the first-level cache */
+};
 
 #define RARE(x) __builtin_expect((x), 0)
 
@@ -31,6 +34,15 @@ static inline void enter(struct run *r, const struct frag_request *req,
         r->tags[req->owner] = tag_of(SLOT_LIVE, METER_NOWHERE);
     else
         run_enter(r, req->owner, req);
+}
+
+/* Counts an event that has ended, and returns its error. */
+static inline enum frag_err ended(struct run *r, enum frag_err err,
+                                  enum pace pace)
+{
+    if (pace != BRIEF)
+        tally_event(&r->tally);
+    return err;
 }
 
 static inline enum frag_err on_alloc(struct run *r, uint64_t i, enum pace pace)
@@ -54,13 +66,13 @@ static inline enum frag_err on_alloc(struct run *r, uint64_t i, enum pace pace)
     if (RARE(changed))
         run_absorb(r, true);
     if (RARE(err != FRAG_OK))
-        return run_refused(r, &req, err);
+        return ended(r, run_refused(r, &req, err), pace);
     if (pace == CAREFUL)
         FRAG_TRY(run_prove_alloc(r, id, req.size));
     enter(r, &req, pace);
     if (RARE(changed))
         run_peak(r, req.stream, req.pool);
-    return FRAG_OK;
+    return ended(r, FRAG_OK, pace);
 }
 
 static inline enum frag_err on_free(struct run *r, uint64_t i, enum pace pace)
@@ -71,7 +83,7 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, enum pace pace)
     if (RARE(r->follows_frees && r->trace->stream[i]))
         FRAG_TRY(run_freed_on(r, id, (frag_stream)(r->trace->stream[i] - 1)));
     if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
-        return run_free_odd(r, id);
+        return ended(r, run_free_odd(r, id), pace);
     if (pace == CAREFUL)
         FRAG_TRY(run_prove_free(r, id));
     if (pace != BRIEF) {
@@ -84,38 +96,42 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, enum pace pace)
         run_absorb(r, false);
         run_peak(r, 0, 0);
     }
-    return FRAG_OK;
+    return ended(r, FRAG_OK, pace);
 }
 
 static inline enum frag_err step(struct run *r, uint64_t i, enum pace pace)
 {
     const uint8_t op = r->trace->op[i];
-    enum frag_err err;
 
     r->event = r->base + i;
     if (op == FRAG_ALLOC)
-        err = on_alloc(r, i, pace);
-    else if (op == FRAG_FREE)
-        err = on_free(r, i, pace);
-    else
-        err = run_rare(r, i);
-    if (pace != BRIEF)
-        tally_event(&r->tally);
-    return err;
+        return on_alloc(r, i, pace);
+    if (op == FRAG_FREE)
+        return on_free(r, i, pace);
+    return ended(r, run_rare(r, i), pace);
+}
+
+/* Prefetches the slot of event i, or of the last event if there is no event
+ * i. */
+static inline void prefetch(const struct run *r, uint64_t i)
+{
+    const struct frag_device_trace *t = r->trace;
+    const uint32_t id = t->id[i < t->count ? i : t->count - 1];
+
+    __builtin_prefetch(&r->slots[id], 1);
+    __builtin_prefetch(&r->tags[id], 1);
 }
 
 static inline enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to,
                                      enum pace pace)
 {
-    const uint32_t *ids = r->trace->id;
-    const uint64_t end = r->trace->count;
+    const bool is_far = r->trace->slots > NEAR_SLOTS;
 
     for (uint64_t i = from; i < to; i++) {
         enum frag_err err;
-        const uint32_t ahead = ids[i + AHEAD < end ? i + AHEAD : i];
 
-        __builtin_prefetch(&r->slots[ahead], 1);
-        __builtin_prefetch(&r->tags[ahead], 1);
+        if (RARE(is_far))
+            prefetch(r, i + AHEAD);
         err = step(r, i, pace);
         if (RARE(err != FRAG_OK || r->stop))
             return err;
