@@ -113,10 +113,13 @@ static bool select_page(struct memo *m, size_t k)
 bool memo_set(struct memo *m, uint64_t number, uint32_t code)
 {
     const size_t k = (size_t)(number >> PAGE_BITS);
+    uint32_t *at;
 
     if ((k != m->current || k >= m->page_count) && !select_page(m, k))
         return false;
-    m->pages[k].open[number & (PAGE - 1)] = code;
+    at = &m->pages[k].open[number & (PAGE - 1)];
+    m->text_changes += (*at & CODE_CLASS) == CODE_TEXT;
+    *at = code;
     return true;
 }
 

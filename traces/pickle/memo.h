@@ -29,6 +29,11 @@ enum code_class {
 enum { CODE_CLASS = 7 }; /* mask of the class */
 enum { MEMO_RESULT_MAX = 1 << 24 };
 
+static inline uint32_t memo_code_of_text(uint32_t text)
+{
+    return CODE_TEXT | text << 3;
+}
+
 /* The caller ensures that result is less than MEMO_RESULT_MAX. */
 static inline uint32_t memo_code_of_result(uint8_t kind, uint64_t result)
 {
@@ -52,6 +57,7 @@ struct memo {
     size_t page_count, page_room;
     size_t current; /* index of the page that is being filled */
     uint64_t next;  /* number that the next MEMOIZE assigns */
+    uint64_t text_changes; /* texts that another value has replaced */
 };
 
 /* Stores the code of a number. Returns false if the host has no memory. */

@@ -6,13 +6,6 @@
 
 enum { TEXT_MAX = 1 << 24 }; /* bytes of one text */
 
-static uint64_t little8(const unsigned char *b)
-{
-    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 |
-           (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 |
-           (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
-}
-
 #define RUN(name) \
     static enum frag_err run_##name(struct pickle *p, const unsigned char *arg)
 
@@ -65,13 +58,13 @@ static enum frag_err whole(struct pickle *p, uint64_t size)
     FRAG_TRY(bytes_read(p, (size_t)size, &b));
     if (size == 9) {
         v.tag = b[8] ? PICKLE_HUGE : PICKLE_UINT;
-        v.n = little8(b);
+        v.n = bytes_little8(b);
         if (!b[8] && v.n <= INT64_MAX)
             v.tag = PICKLE_INT;
     } else if (size) {
         /* One load of 8 bytes is faster than a loop over `size` bytes. */
         const uint64_t n = bytes_left(p) + size >= 8
-                               ? little8(b)
+                               ? bytes_little8(b)
                                : bytes_little(b, (size_t)size);
 
         v.n = sign_extended(n, (unsigned)size);
@@ -201,7 +194,7 @@ RUN(text4)
 
 RUN(text8)
 {
-    return text(p, little8(arg));
+    return text(p, bytes_little8(arg));
 }
 
 RUN(bytes1)
@@ -216,13 +209,14 @@ RUN(bytes4)
 
 RUN(bytes8)
 {
-    return bytes_unused(p, little8(arg));
+    return bytes_unused(p, bytes_little8(arg));
 }
 
 RUN(empty_dict)
 {
     IGNORE;
-    return stack_begin(p, PICKLE_IS_DICT);
+    FRAG_TRY(stack_begin(p, PICKLE_IS_DICT));
+    return members_read(p);
 }
 
 /* EMPTY_SET also runs this: no schema names a set, so it may be a list. */
@@ -363,20 +357,20 @@ const struct opcode opcodes[256] = {
     [0x80] = {"PROTO", 1, run_proto},
     [0x95] = {"FRAME", 8, run_frame},
     ['.']  = {"STOP", 0, run_stop},
-    ['(']  = {"MARK", 0, run_mark},
+    [OPCODE_MARK]  = {"MARK", 0, run_mark},
     ['0']  = {"POP", 0, run_pop},
     ['1']  = {"POP_MARK", 0, run_pop_mark},
     ['2']  = {"DUP", 0, run_dup},
-    ['N']  = {"NONE", 0, run_none},
-    [0x88] = {"NEWTRUE", 0, run_true},
-    [0x89] = {"NEWFALSE", 0, run_false},
-    ['K']  = {"BININT1", 1, run_int1},
-    ['M']  = {"BININT2", 2, run_int2},
-    ['J']  = {"BININT", 4, run_int4},
-    [0x8a] = {"LONG1", 1, run_long1},
+    [OPCODE_NONE]  = {"NONE", 0, run_none},
+    [OPCODE_TRUE] = {"NEWTRUE", 0, run_true},
+    [OPCODE_FALSE] = {"NEWFALSE", 0, run_false},
+    [OPCODE_BININT1]  = {"BININT1", 1, run_int1},
+    [OPCODE_BININT2]  = {"BININT2", 2, run_int2},
+    [OPCODE_BININT]  = {"BININT", 4, run_int4},
+    [OPCODE_LONG1] = {"LONG1", 1, run_long1},
     [0x8b] = {"LONG4", 4, run_long4},
     ['G']  = {"BINFLOAT", 8, run_float},
-    [0x8c] = {"SHORT_BINUNICODE", 1, run_text1},
+    [OPCODE_TEXT1] = {"SHORT_BINUNICODE", 1, run_text1},
     ['X']  = {"BINUNICODE", 4, run_text4},
     [0x8d] = {"BINUNICODE8", 8, run_text8},
     ['U']  = {"SHORT_BINSTRING", 1, run_text1},
@@ -386,7 +380,7 @@ const struct opcode opcodes[256] = {
     [0x8e] = {"BINBYTES8", 8, run_bytes8},
     [0x96] = {"BYTEARRAY8", 8, run_bytes8},
     ['}']  = {"EMPTY_DICT", 0, run_empty_dict},
-    ['u']  = {"SETITEMS", 0, run_set_items},
+    [OPCODE_SETITEMS]  = {"SETITEMS", 0, run_set_items},
     ['s']  = {"SETITEM", 0, run_set_item},
     ['d']  = {"DICT", 0, run_wrap},
     [']']  = {"EMPTY_LIST", 0, run_empty_list},
@@ -401,7 +395,7 @@ const struct opcode opcodes[256] = {
     [0x86] = {"TUPLE2", 0, run_wrap2},
     [0x87] = {"TUPLE3", 0, run_wrap3},
     ['t']  = {"TUPLE", 0, run_tuple},
-    [0x94] = {"MEMOIZE", 0, run_memoize},
+    [OPCODE_MEMOIZE] = {"MEMOIZE", 0, run_memoize},
     ['q']  = {"BINPUT", 1, run_put1},
     ['r']  = {"LONG_BINPUT", 4, run_put4},
     [OPCODE_BINGET] = {"BINGET", 1, run_get1},

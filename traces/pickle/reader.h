@@ -1,8 +1,8 @@
 /* reader.h - the inside of a pickle reader. Private to traces/pickle/.
  *
- * The reader has four layers, and each layer calls only those before it: input
+ * The reader has five layers, and each layer calls only those before it: input
  * bytes and error messages (reader.c), stack (stack.c), memo references
- * (refs.c), opcodes (ops.c).
+ * (refs.c), members of a dictionary (members.c), opcodes (ops.c).
  *
  * A container is open from the opcode that creates it until the reader knows
  * that nothing more is added to it: the pickle adds the container to another
@@ -18,6 +18,23 @@
 #include "traces/pickle/pickle.h"
 #include "traces/pickle/text.h"
 
+enum { MEMBERS_MAX = 24 };
+
+/* The bytes of an opcode of at most 8 bytes, and the text that it pushes. */
+struct known_opcode {
+    uint64_t bytes, mask; /* mask 0: none */
+    uint32_t text;
+    uint8_t size;
+};
+
+/* The members of the last dictionary of a kind that members_read has seen. */
+struct members {
+    struct pickle_value items[2 * MEMBERS_MAX]; /* key, value, key, value... */
+    struct known_opcode keys[MEMBERS_MAX], texts[MEMBERS_MAX];
+    size_t count;          /* of the keys that are known */
+    uint64_t text_changes; /* of the memo, when the keys were read */
+};
+
 struct pickle {
     struct frag_source *source;
     const struct pickle_schema *schema;
@@ -32,6 +49,7 @@ struct pickle {
                                      container; 0: none */
 
     struct memo memo;
+    struct members members[PICKLE_KINDS];
     struct pickle_texts texts;
 
     const unsigned char *start, *at, *end; /* the window; *at is read next */
@@ -77,6 +95,12 @@ static inline uint32_t bytes_little4(const unsigned char *b)
            (uint32_t)b[3] << 24;
 }
 
+/* The same for 8 bytes. */
+static inline uint64_t bytes_little8(const unsigned char *b)
+{
+    return bytes_little4(b) | (uint64_t)bytes_little4(b + 4) << 32;
+}
+
 /* An opcode. run() receives the argument of fixed size; an opcode with an
  * argument of variable size reads the rest itself. */
 struct opcode {
@@ -88,6 +112,17 @@ struct opcode {
 enum {
     OPCODE_MAX = 9, /* bytes of the longest opcode with its fixed argument */
     OPCODE_PROTO = 0x80,
+    OPCODE_MARK = '(',
+    OPCODE_SETITEMS = 'u',
+    OPCODE_NONE = 'N',
+    OPCODE_TRUE = 0x88,
+    OPCODE_FALSE = 0x89,
+    OPCODE_BININT1 = 'K',
+    OPCODE_BININT2 = 'M',
+    OPCODE_BININT = 'J',
+    OPCODE_LONG1 = 0x8a,
+    OPCODE_TEXT1 = 0x8c,
+    OPCODE_MEMOIZE = 0x94,
     OPCODE_BINGET = 'h',
     OPCODE_LONG_BINGET = 'j'
 };
@@ -147,7 +182,15 @@ enum frag_err stack_stop(struct pickle *p);
 /* Stores the top value in the memo under a number. */
 enum frag_err refs_memoize(struct pickle *p, uint64_t number);
 
+/* Sets *v to the value that the memo holds under a number. False if it holds
+ * none or a container that is not complete; then *v is not defined. */
+bool refs_find(struct pickle *p, uint64_t number, struct pickle_value *v);
+
 /* Pushes the value that the memo holds under a number. */
 enum frag_err refs_recall(struct pickle *p, uint64_t number);
+
+/* Reads the members of the dictionary that has just begun, if the window holds
+ * all of them and all are plain values. Otherwise does nothing. */
+enum frag_err members_read(struct pickle *p);
 
 #endif

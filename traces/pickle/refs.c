@@ -53,7 +53,7 @@ static enum frag_err code_of(struct pickle *p, struct pickle_value *v,
     case PICKLE_DICT:
         return code_of_open(p, v, number, code);
     case PICKLE_TEXT:
-        *code = CODE_TEXT | (uint32_t)v->n << 3;
+        *code = memo_code_of_text((uint32_t)v->n);
         return FRAG_OK;
     case PICKLE_PAIR:
         *code = CODE_PAIR | (uint32_t)v->n << 3;
@@ -91,13 +91,45 @@ enum frag_err refs_memoize(struct pickle *p, uint64_t number)
     return memo_set(&p->memo, number, code) ? FRAG_OK : pickle_no_memory(p);
 }
 
-static enum frag_err recall_scalar(struct pickle *p, uint32_t text)
+static struct pickle_value scalar(const struct pickle *p, uint32_t text)
 {
     const char *bytes = p->texts.rows[text].at;
     struct pickle_value v = {.tag = (uint8_t)bytes[0]};
 
     memcpy(&v.n, bytes + 1, 8);
-    return stack_push(p, v);
+    return v;
+}
+
+bool refs_find(struct pickle *p, uint64_t number, struct pickle_value *v)
+{
+    const uint32_t code = memo_get(&p->memo, number);
+    const uint8_t kind = code >> 3 & (PICKLE_KINDS - 1);
+
+    switch ((enum code_class)(code & CODE_CLASS)) {
+    case CODE_TEXT:
+        *v = (struct pickle_value){.tag = PICKLE_TEXT, .n = code >> 3};
+        return true;
+    case CODE_PAIR:
+        *v = (struct pickle_value){.tag = PICKLE_PAIR, .n = code >> 3};
+        return true;
+    case CODE_SCALAR:
+        *v = scalar(p, code >> 3);
+        return true;
+    case CODE_RESULT:
+        *v = (struct pickle_value){
+            .tag = PICKLE_RESULT, .kind = kind, .n = code >> 8};
+        return true;
+    case CODE_DONE:
+        *v = (struct pickle_value){.tag = PICKLE_SEEN, .kind = kind};
+        return true;
+    case CODE_OTHER:
+        *v = (struct pickle_value){.tag = PICKLE_OTHER, .n = 1};
+        return true;
+    case CODE_OPEN:
+    case CODE_UNSET:
+        break;
+    }
+    return false;
 }
 
 /* A reference to a container that was open when it was memoized. If it is still
@@ -119,31 +151,11 @@ static enum frag_err recall_open(struct pickle *p, uint8_t kind,
 enum frag_err refs_recall(struct pickle *p, uint64_t number)
 {
     const uint32_t code = memo_get(&p->memo, number);
-    const uint8_t kind = code >> 3 & (PICKLE_KINDS - 1);
-    struct pickle_value v = {.kind = kind};
+    struct pickle_value v;
 
-    switch ((enum code_class)(code & CODE_CLASS)) {
-    case CODE_TEXT:
-        return stack_push(
-            p, (struct pickle_value){.tag = PICKLE_TEXT, .n = code >> 3});
-    case CODE_PAIR:
-        return stack_push(
-            p, (struct pickle_value){.tag = PICKLE_PAIR, .n = code >> 3});
-    case CODE_SCALAR:
-        return recall_scalar(p, code >> 3);
-    case CODE_RESULT:
-        v.tag = PICKLE_RESULT;
-        v.n = code >> 8;
+    if (refs_find(p, number, &v))
         return stack_push(p, v);
-    case CODE_DONE:
-        v.tag = PICKLE_SEEN;
-        return stack_push(p, v);
-    case CODE_OTHER:
-        return stack_push_other(p);
-    case CODE_OPEN:
-        return recall_open(p, kind, number);
-    case CODE_UNSET:
-        break;
-    }
+    if ((code & CODE_CLASS) == CODE_OPEN)
+        return recall_open(p, code >> 3 & (PICKLE_KINDS - 1), number);
     return pickle_bad(p, "memo number %" PRIu64 " was never set", number);
 }
