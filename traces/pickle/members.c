@@ -1,8 +1,9 @@
-/* members.c - reads all members of a dictionary at once, if they are plain
- * values, short texts or references, as in nearly all entries of a snapshot.
- * Such a dictionary usually has the keys of the one before it of its kind, as
- * the same bytes, so a key costs one comparison. Any other dictionary is left
- * to its opcodes, which also find all errors. */
+/* members.c - reads the members of a dictionary without the stack, as far as
+ * they are plain values, short texts or references; in nearly all entries of a
+ * snapshot all of them are. A dictionary usually has the keys of the one before
+ * it of its kind, as the same bytes, so a key costs one comparison. From the
+ * first other opcode on, the opcodes read the dictionary, and find all errors.
+ */
 #include "traces/pickle/reader.h"
 
 enum {
@@ -13,22 +14,23 @@ enum {
     KNOWN_TEXT = 8,      /* bytes of a text's opcode that are compared */
 };
 
-/* A dictionary that is being read. Nothing of the reader changes before all
- * members were read, except that the memo's texts may grow. */
+/* A dictionary that is being read. The reader only learns texts before the end
+ * of members_read. */
 struct reading {
     struct pickle *p;
     struct members *known;
-    const unsigned char *at, *end; /* a member begins before `end` */
     bool dict_is_memoized;
-    uint32_t codes[MEMBERS_MAX]; /* of the memoized texts */
+    uint32_t *codes; /* [MEMBERS_MAX], of the memoized values */
     size_t code_count;
+    size_t count;               /* members that are complete */
+    const unsigned char *after; /* the opcode after them */
 };
 
 /* Whether the next bytes are those of an opcode that was read before. */
 static inline bool is_same(const struct known_opcode *k,
                            const unsigned char *at)
 {
-    return (bytes_little8(at) & k->mask) == k->bytes;
+    return k->size && (bytes_little8(at) & k->mask) == k->bytes;
 }
 
 static struct known_opcode known(const unsigned char *at, size_t size,
@@ -40,122 +42,162 @@ static struct known_opcode known(const unsigned char *at, size_t size,
                                  (uint8_t)size};
 }
 
-/* Reads a reference to a value that is complete. */
-static inline bool read_reference(struct reading *r, struct pickle_value *v)
-{
-    const bool is_long = *r->at == OPCODE_LONG_BINGET;
-    const uint64_t number = is_long ? bytes_little4(r->at + 1) : r->at[1];
+/* Each of the following functions reads what begins at `at`, and returns what
+ * follows it; NULL if that must be left to the opcodes. */
+typedef const unsigned char *place;
 
-    r->at += is_long ? 5 : 2;
-    return refs_find(r->p, number, v);
+/* A reference to a value that is complete. */
+static inline place read_reference(struct pickle *p, place at,
+                                   struct pickle_value *v)
+{
+    const bool is_long = *at == OPCODE_LONG_BINGET;
+    const uint64_t number = is_long ? bytes_little4(at + 1) : at[1];
+
+    return refs_find(p, number, v) ? at + (is_long ? 5 : 2) : NULL;
 }
 
-/* Reads a key that differs from the known one. */
-static bool read_new_key(struct reading *r, size_t i)
+/* The key of member i, which is a reference to a text. */
+static inline place read_key(struct reading *r, place at, size_t i)
 {
-    const unsigned char *at = r->at;
-    struct pickle_value *key = &r->known->items[2 * i];
+    struct known_opcode *same = &r->known->keys[i];
+    struct pickle_value key;
+    place after;
 
-    if ((*at != OPCODE_BINGET && *at != OPCODE_LONG_BINGET) ||
-        !read_reference(r, key) || key->tag != PICKLE_TEXT)
-        return false;
-    r->known->keys[i] = known(at, (size_t)(r->at - at), (uint32_t)key->n);
-    r->known->count = i + 1;
-    return true;
+    if (is_same(same, at))
+        return at + same->size;
+    if (*at != OPCODE_BINGET && *at != OPCODE_LONG_BINGET)
+        return NULL;
+    after = read_reference(r->p, at, &key);
+    if (!after || key.tag != PICKLE_TEXT)
+        return NULL;
+    *same = known(at, (size_t)(after - at), (uint32_t)key.n);
+    r->known->items[2 * i] = key;
+    return after;
 }
 
-static bool read_text(struct reading *r, struct known_opcode *same,
-                      struct pickle_value *v)
+/* The MEMOIZE after a value, if there is one. */
+static inline place read_memoize(struct reading *r, place at, uint32_t code)
 {
-    const size_t size = 2u + r->at[1];
+    if (*at != OPCODE_MEMOIZE)
+        return at;
+    r->codes[r->code_count++] = code;
+    return at + 1;
+}
 
-    if (!same->mask || !is_same(same, r->at)) {
-        const uint32_t n = texts_add(&r->p->texts, r->at + 2, size - 2);
+static place read_text(struct reading *r, place at, struct known_opcode *same,
+                       struct pickle_value *v)
+{
+    const size_t size = 2u + at[1];
+
+    if (!is_same(same, at)) {
+        const uint32_t n = texts_add(&r->p->texts, at + 2, size - 2);
 
         if (n == TEXT_NONE)
-            return false;
+            return NULL;
         *same = size > KNOWN_TEXT ? (struct known_opcode){.text = n}
-                                  : known(r->at, size, n);
+                                  : known(at, size, n);
     }
     *v = (struct pickle_value){.tag = PICKLE_TEXT, .n = same->text};
-    r->at += size;
-    if (*r->at == OPCODE_MEMOIZE) {
-        r->codes[r->code_count++] = memo_code_of_text(same->text);
-        r->at++;
-    }
-    return true;
+    return read_memoize(r, at + size, memo_code(CODE_TEXT, same->text));
 }
 
-static inline bool read_int(struct reading *r, size_t head, size_t size,
-                            bool is_signed, struct pickle_value *v)
+/* An integer of `size` bytes, at most 8. */
+static inline place read_int(place at, size_t size, bool is_signed,
+                             struct pickle_value *v)
 {
     const unsigned unused = (unsigned)(64 - 8 * size);
-    const uint64_t n = bytes_little8(r->at + head) << unused;
+    const uint64_t n = bytes_little8(at) << unused;
 
     *v = (struct pickle_value){.tag = PICKLE_INT};
     v->n = is_signed ? (uint64_t)((int64_t)n >> unused) : n >> unused;
-    r->at += head + size;
-    return true;
+    return at + size;
 }
 
-static inline bool read_constant(struct reading *r, uint8_t tag, uint64_t n,
-                                 struct pickle_value *v)
+static inline place read_constant(place at, uint8_t tag, uint64_t n,
+                                  struct pickle_value *v)
 {
     *v = (struct pickle_value){.tag = tag, .n = n};
-    r->at++;
-    return true;
+    return at + 1;
 }
 
-static inline bool read_value(struct reading *r, size_t i)
+/* A value of member i. */
+static inline place read_value(struct reading *r, place at, size_t i,
+                               struct pickle_value *v)
 {
-    struct pickle_value *v = &r->known->items[2 * i + 1];
-
-    switch (*r->at) {
+    switch (*at) {
     case OPCODE_BINGET:
     case OPCODE_LONG_BINGET:
-        return read_reference(r, v);
+        return read_reference(r->p, at, v);
     case OPCODE_BININT1:
-        return read_int(r, 1, 1, false, v);
+        return read_int(at + 1, 1, false, v);
     case OPCODE_BININT2:
-        return read_int(r, 1, 2, false, v);
+        return read_int(at + 1, 2, false, v);
     case OPCODE_BININT:
-        return read_int(r, 1, 4, true, v);
+        return read_int(at + 1, 4, true, v);
     case OPCODE_LONG1:
-        return r->at[1] && r->at[1] <= 8 && read_int(r, 2, r->at[1], true, v);
+        return at[1] && at[1] <= 8 ? read_int(at + 2, at[1], true, v) : NULL;
     case OPCODE_TEXT1:
-        return read_text(r, &r->known->texts[i], v);
+        return read_text(r, at, &r->known->texts[i], v);
     case OPCODE_NONE:
-        return read_constant(r, PICKLE_NONE, 0, v);
+        return read_constant(at, PICKLE_NONE, 0, v);
     case OPCODE_TRUE:
-        return read_constant(r, PICKLE_BOOL, 1, v);
+        return read_constant(at, PICKLE_BOOL, 1, v);
     case OPCODE_FALSE:
-        return read_constant(r, PICKLE_BOOL, 0, v);
+        return read_constant(at, PICKLE_BOOL, 0, v);
     default:
-        return false;
+        return NULL;
     }
 }
 
-/* Reads the members up to SETITEMS and returns their number; 0 if one of them
- * needs its opcodes. */
-static size_t read_all(struct reading *r)
+static inline place read_member(struct reading *r, place at, size_t i)
 {
-    struct members *known = r->known;
+    at = read_key(r, at, i);
+    return at ? read_value(r, at, i, &r->known->items[2 * i + 1]) : NULL;
+}
 
-    r->dict_is_memoized = *r->at == OPCODE_MEMOIZE;
-    r->at += r->dict_is_memoized;
-    if (*r->at++ != OPCODE_MARK)
-        return 0;
-    for (size_t i = 0; i < MEMBERS_MAX && r->at < r->end; i++) {
-        if (i < known->count && is_same(&known->keys[i], r->at))
-            r->at += known->keys[i].size;
-        else if (*r->at == OPCODE_SETITEMS)
-            return i;
-        else if (!read_new_key(r, i))
-            return 0;
-        if (!read_value(r, i))
-            return 0;
+static bool is_whole(unsigned char opcode)
+{
+    return opcode == OPCODE_BININT1 || opcode == OPCODE_BININT2 ||
+           opcode == OPCODE_BININT || opcode == OPCODE_LONG1;
+}
+
+/* The second integer of a pair and its TUPLE2. The value of member i is the
+ * first integer. */
+static place read_pair(struct reading *r, place at, size_t i)
+{
+    struct pickle_value *v = &r->known->items[2 * i + 1], second;
+    uint32_t n;
+
+    if (v->tag != PICKLE_INT || !is_whole(*at))
+        return NULL;
+    at = read_value(r, at, i, &second);
+    if (!at || *at != OPCODE_TUPLE2)
+        return NULL;
+    n = texts_add(&r->p->texts, (uint64_t[2]){v->n, second.n}, 16);
+    if (n == TEXT_NONE)
+        return NULL;
+    *v = (struct pickle_value){.tag = PICKLE_PAIR, .n = n};
+    return read_memoize(r, at + 1, memo_code(CODE_PAIR, n));
+}
+
+/* Reads as many members as possible; each begins before `end`. */
+static void read_members(struct reading *r, place at, place end)
+{
+    size_t i = 0;
+
+    while (at < end && i < MEMBERS_MAX) {
+        place next = read_member(r, at, i);
+
+        if (next)
+            i++;
+        else if (i)
+            next = read_pair(r, at, i - 1);
+        if (!next)
+            break;
+        at = next;
     }
-    return 0;
+    r->count = i;
+    r->after = at;
 }
 
 static enum frag_err memoize_all(const struct reading *r)
@@ -170,24 +212,46 @@ static enum frag_err memoize_all(const struct reading *r)
     return FRAG_OK;
 }
 
+/* Pushes what was read, as the opcodes would. */
+static enum frag_err push_members(const struct reading *r)
+{
+    FRAG_TRY(stack_mark(r->p));
+    for (size_t i = 0; i < 2 * r->count; i++)
+        FRAG_TRY(stack_push(r->p, r->known->items[i]));
+    r->p->at = r->after;
+    return FRAG_OK;
+}
+
+/* Adds what was read to the dictionary, as the SETITEMS at `after` would. */
+static enum frag_err add_members(const struct reading *r, uint8_t number)
+{
+    struct pickle *p = r->p;
+    const struct pickle_kind *kind = p->schema->kinds[number];
+
+    p->where = p->base + (uint64_t)(r->after - p->start);
+    p->at = r->after + 1;
+    return kind->add
+               ? kind->add(p->user, number, r->known->items, r->count, p->e)
+               : FRAG_OK;
+}
+
 enum frag_err members_read(struct pickle *p)
 {
     const uint8_t number = p->stack[p->count - 1].kind;
-    const struct pickle_kind *kind = p->schema->kinds[number];
-    struct reading r = {.p = p, .known = &p->members[number], .at = p->at};
-    size_t count;
+    uint32_t codes[MEMBERS_MAX];
+    struct reading r = {.p = p, .known = &p->members[number], .codes = codes};
+    place at = p->at;
 
     if (bytes_left(p) < MEMBER_ROOM || p->count > STACK_LOW)
         return FRAG_OK;
-    r.end = p->end - MEMBER_ROOM;
+    r.dict_is_memoized = *at == OPCODE_MEMOIZE;
+    at += r.dict_is_memoized;
+    if (*at != OPCODE_MARK)
+        return FRAG_OK;
     if (r.known->text_changes != p->memo.text_changes)
         *r.known = (struct members){.text_changes = p->memo.text_changes};
-    count = read_all(&r);
-    if (!count)
-        return FRAG_OK;
+    read_members(&r, at + 1, p->end - MEMBER_ROOM);
     FRAG_TRY(memoize_all(&r));
-    p->where = p->base + (uint64_t)(r.at - p->start);
-    p->at = r.at + 1;
-    return kind->add ? kind->add(p->user, number, r.known->items, count, p->e)
-                     : FRAG_OK;
+    return *r.after == OPCODE_SETITEMS ? add_members(&r, number)
+                                       : push_members(&r);
 }

@@ -29,9 +29,10 @@ enum code_class {
 enum { CODE_CLASS = 7 }; /* mask of the class */
 enum { MEMO_RESULT_MAX = 1 << 24 };
 
-static inline uint32_t memo_code_of_text(uint32_t text)
+/* The code of a text, or of a value that a text stores. */
+static inline uint32_t memo_code(enum code_class class, uint32_t text)
 {
-    return CODE_TEXT | text << 3;
+    return (uint32_t) class | text << 3;
 }
 
 /* The caller ensures that result is less than MEMO_RESULT_MAX. */
@@ -55,8 +56,8 @@ struct memo_page {
 struct memo {
     struct memo_page *pages;
     size_t page_count, page_room;
-    size_t current; /* index of the page that is being filled */
-    uint64_t next;  /* number that the next MEMOIZE assigns */
+    size_t current;        /* index of the page that is being filled */
+    uint64_t next;         /* number that the next MEMOIZE assigns */
     uint64_t text_changes; /* texts that another value has replaced */
 };
 

@@ -32,27 +32,6 @@ static enum frag_err run_last(struct pickle *p)
     return bytes_cut_short(p);
 }
 
-/* Runs the opcode at p->at if it refers to a text, as half of the opcodes of a
- * snapshot do: the keys of its entries. A call through the table takes longer,
- * because the processor cannot predict its target. Returns false, and does
- * nothing, for any other opcode or value. */
-static inline bool run_reference(struct pickle *p)
-{
-    const bool is_long = *p->at == OPCODE_LONG_BINGET;
-    uint32_t code;
-
-    if (!is_long && *p->at != OPCODE_BINGET)
-        return false;
-    code =
-        memo_get_open(&p->memo, is_long ? bytes_little4(p->at + 1) : p->at[1]);
-    if ((code & CODE_CLASS) != CODE_TEXT || p->count == p->room)
-        return false;
-    p->stack[p->count++] =
-        (struct pickle_value){.tag = PICKLE_TEXT, .n = code >> 3};
-    p->at += is_long ? 5 : 2;
-    return true;
-}
-
 /* Runs opcodes until one fails, the pickle stops, or the window needs more
  * bytes. */
 static enum frag_err run_window(struct pickle *p)
@@ -60,8 +39,7 @@ static enum frag_err run_window(struct pickle *p)
     enum frag_err err = FRAG_OK;
 
     while (err == FRAG_OK && !p->stopped && bytes_left(p) >= OPCODE_MAX)
-        if (!run_reference(p))
-            err = run(p);
+        err = run(p);
     return err;
 }
 

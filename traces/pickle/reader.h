@@ -20,18 +20,17 @@
 
 enum { MEMBERS_MAX = 24 };
 
-/* The bytes of an opcode of at most 8 bytes, and the text that it pushes. */
+/* The bytes of an opcode, and the text that it pushes. */
 struct known_opcode {
-    uint64_t bytes, mask; /* mask 0: none */
+    uint64_t bytes, mask;
     uint32_t text;
-    uint8_t size;
+    uint8_t size; /* bytes, at most 8; 0: none is known */
 };
 
 /* The members of the last dictionary of a kind that members_read has seen. */
 struct members {
     struct pickle_value items[2 * MEMBERS_MAX]; /* key, value, key, value... */
     struct known_opcode keys[MEMBERS_MAX], texts[MEMBERS_MAX];
-    size_t count;          /* of the keys that are known */
     uint64_t text_changes; /* of the memo, when the keys were read */
 };
 
@@ -123,6 +122,7 @@ enum {
     OPCODE_LONG1 = 0x8a,
     OPCODE_TEXT1 = 0x8c,
     OPCODE_MEMOIZE = 0x94,
+    OPCODE_TUPLE2 = 0x86,
     OPCODE_BINGET = 'h',
     OPCODE_LONG_BINGET = 'j'
 };
@@ -189,8 +189,8 @@ bool refs_find(struct pickle *p, uint64_t number, struct pickle_value *v);
 /* Pushes the value that the memo holds under a number. */
 enum frag_err refs_recall(struct pickle *p, uint64_t number);
 
-/* Reads the members of the dictionary that has just begun, if the window holds
- * all of them and all are plain values. Otherwise does nothing. */
+/* Reads the first members of the dictionary that has just begun, or all of
+ * them: those that the window holds and that are plain values. */
 enum frag_err members_read(struct pickle *p);
 
 #endif

@@ -19,7 +19,7 @@ static enum frag_err keep_scalar(struct pickle *p, const struct pickle_value *v,
     n = texts_add(&p->texts, bytes, sizeof(bytes));
     if (n == TEXT_NONE)
         return pickle_no_memory(p);
-    *code = CODE_SCALAR | n << 3;
+    *code = memo_code(CODE_SCALAR, n);
     return FRAG_OK;
 }
 
@@ -53,10 +53,10 @@ static enum frag_err code_of(struct pickle *p, struct pickle_value *v,
     case PICKLE_DICT:
         return code_of_open(p, v, number, code);
     case PICKLE_TEXT:
-        *code = memo_code_of_text((uint32_t)v->n);
+        *code = memo_code(CODE_TEXT, (uint32_t)v->n);
         return FRAG_OK;
     case PICKLE_PAIR:
-        *code = CODE_PAIR | (uint32_t)v->n << 3;
+        *code = memo_code(CODE_PAIR, (uint32_t)v->n);
         return FRAG_OK;
     case PICKLE_RESULT:
         *code = memo_code_of_result(v->kind, v->n);
