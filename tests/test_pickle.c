@@ -152,8 +152,8 @@ static const struct pickle_schema schema = {
     .anywhere = {W_names, K_NAMES},
 };
 
-static enum frag_err read_bytes(const void *bytes, size_t size, struct heard *h,
-                                struct frag_error *e)
+static enum frag_err read_once(const void *bytes, size_t size, struct heard *h,
+                               struct frag_error *e)
 {
     struct frag_source *s;
     enum frag_err err;
@@ -166,6 +166,29 @@ static enum frag_err read_bytes(const void *bytes, size_t size, struct heard *h,
     err = pickle_read(h->p, e);
     pickle_close(h->p);
     frag_source_close(s);
+    return err;
+}
+
+/* Reads a pickle, and reads it again with other bytes behind it. Only then does
+ * the reader read the members of a dictionary at once; nothing else may differ.
+ */
+static enum frag_err read_bytes(const void *bytes, size_t size, struct heard *h,
+                                struct frag_error *e)
+{
+    enum { BEHIND = 1000 };
+    const enum frag_err err = read_once(bytes, size, h, e);
+    unsigned char *longer = calloc(1, size + BEHIND);
+    struct heard h2;
+    struct frag_error e2;
+
+    if (size)
+        memcpy(longer, bytes, size);
+    if (!strstr(e->text, "the input ends")) {
+        assert_int_equal(read_once(longer, size + BEHIND, &h2, &e2), err);
+        assert_string_equal(h2.text, h->text);
+        assert_string_equal(e2.text, e->text);
+    }
+    free(longer);
     return err;
 }
 
@@ -480,6 +503,163 @@ static void containers_come_complete_in_every_pickler_s_order(void **state)
     }
 }
 
+/* Pickles that are put together. */
+
+struct long_pickle {
+    unsigned char *bytes;
+    size_t size;
+};
+
+static void add(struct long_pickle *l, const void *bytes, size_t size)
+{
+    memcpy(l->bytes + l->size, bytes, size);
+    l->size += size;
+}
+
+/* An opcode with a number of four bytes, and POP unless it is kept. */
+static void add_numbered(struct long_pickle *l, char op, uint32_t number,
+                         bool kept)
+{
+    const unsigned char bytes[] = {(unsigned char)op,
+                                   (unsigned char)(number & 255),
+                                   (unsigned char)(number >> 8 & 255),
+                                   (unsigned char)(number >> 16 & 255),
+                                   0,
+                                   '0'};
+
+    add(l, bytes, kept ? 5 : 6);
+}
+
+/* The first row defines the key, the others refer to it. */
+static void each_opcode_builds_a_member(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        const struct row *r = &values[i];
+        unsigned char bytes[400] = "\x80\4}(" ROWS "](}(" SIZE "q\x10";
+        struct long_pickle l = {bytes, 22};
+        struct heard h;
+        struct frag_error e;
+        char expected[200];
+
+        add(&l, r->bytes, r->size);
+        add(&l, "u", 1);
+        for (int k = 0; k < 2; k++) {
+            add(&l, "}(h\x10", 4);
+            add(&l, r->bytes, r->size);
+            add(&l, "h\x10K\7u", 5);
+        }
+        add(&l, "eu.", 3);
+        snprintf(expected, sizeof(expected),
+                 "{[r'size' %sRr'size' %s'size' 7 Rr'size' %s'size' 7 R",
+                 r->expected, r->expected, r->expected);
+        if (read_bytes(l.bytes, l.size, &h, &e) != FRAG_OK)
+            fail_msg("%s: %s", r->name, e.text);
+        if (strncmp(h.text, expected, strlen(expected)))
+            fail_msg("%s: %s", r->name, h.text);
+    }
+}
+
+/* Rows after a first one that defines the references: 16 'size', 17 'x', 18 the
+ * number 5, 19 the pair (1 2), 20 a list, 21 that first row, 22 a name. */
+static void rows_differ_from_the_row_before(void **state)
+{
+    static const struct row rows[] = {
+        ROW("the same keys", "}(h\x10K\1u}(h\x10K\2u",
+            "r'size' 1 Rr'size' 2 R"),
+        ROW("memoized rows", "}\x94(h\x10K\1u}\x94(h\x10h\0u",
+            "r'size' 1 Rr'size' a reference to an object that was read "
+            "before R"),
+        ROW("other keys, more, fewer",
+            "}(h\x10K\1h\x11K\2u}(h\x11K\3h\x10K\4u}(h\x10K\5u"
+            "}(h\x10K\6h\x10K\7h\x11K\x08u",
+            "r'size' 1 'x' 2 Rr'x' 3 'size' 4 Rr'size' 5 R"
+            "r'size' 6 'size' 7 'x' 8 R"),
+        ROW("a key whose number is set again",
+            "}(h\x10K\1u\x8c\1zq\x10"
+            "0}(h\x10K\2u}(j\x10\0\0\0K\3u",
+            "r'size' 1 Rr'z' 2 Rr'z' 3 R"),
+        ROW("a key that is a number",
+            "}(h\x10K\1u}(h\x12K\2h\x10K\3u}(h\x10K\4u",
+            "r'size' 1 Rr5 2 'size' 3 Rr'size' 4 R"),
+        ROW("a key of a new number", "}(h\x10K\1u}(K\2K\3h\x10K\4u}(N\x88u",
+            "r'size' 1 Rr2 3 'size' 4 RrNone True R"),
+        ROW("texts",
+            "}(h\x10\x8c\3N/Au}(h\x10\x8c\3N/Bu}(h\x10\x8c\6N/AN/Au"
+            "}(h\x10\x8c\7N/AN/ABu}(h\x10\x8c\7N/AN/ACu"
+            "}(h\x10\x8c\0u}(h\x10\x8c\3N/Au",
+            "r'size' 'N/A' Rr'size' 'N/B' Rr'size' 'N/AN/A' R"
+            "r'size' 'N/AN/AB' Rr'size' 'N/AN/AC' Rr'size' '' R"
+            "r'size' 'N/A' R"),
+        ROW("memoized texts",
+            "}\x94(h\x10\x8c\1a\x94h\x11\x8c\1b\x94u}(h\x10h\1h\x11h\2u",
+            "r'size' 'a' 'x' 'b' Rr'size' 'a' 'x' 'b' R"),
+        ROW("a text that is used where it is defined",
+            "}\x94(h\x10\x8c\1a\x94h\1K\1u", "r'size' 'a' 'a' 1 R"),
+        ROW("pairs",
+            "}(h\x10K\0M\0\1\x86\x94h\x11K\1u}(h\x10h\0h\x11K\2K\3\x86u"
+            "}(h\x10K\1J\xff\xff\xff\xff\x8a\1\4\x87h\x11K\2u",
+            "r'size' (0 256) 'x' 1 Rr'size' (0 256) 'x' (2 3) R"
+            "r'size' a value of another type 'x' 2 R"),
+        ROW("integers that are no pair",
+            "}(h\x10K\1K\2K\3h\x11K\4u}(h\x11K\5\x86K\6u}(K\1K\2\x86K\7u",
+            "r'size' 1 2 3 'x' 4 Rra value of another type 6 Rr(1 2) 7 R"),
+        ROW("references",
+            "}(h\x10h\x12h\x11h\x13h\x10h\x14h\x11h\x15h\x10h\x16u",
+            "r'size' 5 'x' (1 2) 'size' a value of another type 'x' a "
+            "reference to an object that was read before 'size' =1 R"),
+        ROW("two parts", "}(h\x10K\1u(h\x10K\2u}(h\x10K\3uh\x10K\4s",
+            "r'size' 1 'size' 2 Rr'size' 3 'size' 4 R"),
+        ROW("no members", "}(u}(h\x10K\1u}(u", "rRr'size' 1 RrR"),
+        ROW("a FRAME among members",
+            "}(h\x10K\1\x95\1\0\0\0\0\0\0\0h\x11K\2u}(h\x10K\3u",
+            "r'size' 1 'x' 2 Rr'size' 3 R"),
+        ROW("a list among members", "}(h\x10K\1h\x11](K\2eh\x10K\3u}(h\x10K\4u",
+            "r'size' 1 'x' a value of another type 'size' 3 Rr'size' 4 R"),
+    };
+    static const char first[] = "}(" SIZE "q\x10K\0\x8c\1xq\x11K\5q\x12" SIZE
+                                "K\1K\2\x86q\x13" SIZE "]q\x14\x8c\5names]"
+                                "(}q\26euq\25";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        unsigned char bytes[600] = "\x80\4}(" ROWS "](";
+        struct long_pickle l = {bytes, 12};
+        const struct row *r = &rows[i];
+        struct heard h;
+        struct frag_error e;
+
+        add(&l, first, sizeof(first) - 1);
+        add(&l, r->bytes, r->size);
+        add(&l, "eu.", 3);
+        (void)read_bytes(l.bytes, l.size, &h, &e);
+        if (!strstr(h.text, r->expected))
+            fail_msg("%s: %s (%s)", r->name, h.text, e.text);
+    }
+}
+
+static void a_row_has_any_number_of_members(void **state)
+{
+    (void)state;
+    for (int count = 1; count < 60; count++) {
+        unsigned char bytes[600] = "\x80\4}(" ROWS "](}(" SIZE "q\x10K\0u";
+        struct long_pickle l = {bytes, 25};
+        struct heard h;
+        struct frag_error e;
+        const char *at;
+        int found = -1; /* one is in the first row */
+
+        add(&l, "}(", 2);
+        for (int i = 0; i < count; i++)
+            add(&l, "h\x10K\1", 4);
+        add(&l, "ueu.", 4);
+        assert_int_equal(read_bytes(l.bytes, l.size, &h, &e), FRAG_OK);
+        for (at = h.text; (at = strstr(at, "'size'")); at++)
+            found++;
+        assert_int_equal(found, count);
+    }
+}
+
 static void what_was_handed_over_cannot_come_again(void **state)
 {
     static const struct row rows[] = {
@@ -511,17 +691,6 @@ static void what_was_handed_over_cannot_come_again(void **state)
 }
 
 /* Pickles that are longer than a window, and deeper than the stack. */
-
-struct long_pickle {
-    unsigned char *bytes;
-    size_t size;
-};
-
-static void add(struct long_pickle *l, const void *bytes, size_t size)
-{
-    memcpy(l->bytes + l->size, bytes, size);
-    l->size += size;
-}
 
 static void a_million_rows_under_one_mark_need_no_stack(void **state)
 {
@@ -577,6 +746,74 @@ static void a_stack_too_deep_is_refused(void **state)
     free(l.bytes);
 }
 
+/* The sum of the integers, and the number of the other values. */
+struct sum {
+    uint64_t whole, others;
+};
+
+static enum frag_err sum_pairs(void *user, uint8_t kind,
+                               const struct pickle_value *items, size_t count,
+                               struct frag_error *e)
+{
+    struct sum *sum = user;
+
+    (void)kind, (void)e;
+    for (; count--; items += 2)
+        if (items[1].tag == PICKLE_INT)
+            sum->whole += items[1].n;
+        else
+            sum->others++;
+    return FRAG_OK;
+}
+
+/* Rows of 20 bytes: 1 MiB, the longest window, is no multiple of it. */
+static void rows_across_windows_are_whole(void **state)
+{
+    enum { COUNT = 120000 };
+    struct long_pickle l = {malloc(COUNT * 20 + 3000), 0};
+    struct pickle_kind row = *kinds[K_ROW];
+    const struct pickle_kind *quiet[KIND_COUNT];
+    struct pickle_schema s = schema;
+    struct frag_source *source;
+    struct frag_error e;
+    struct sum sum = {0};
+    struct pickle *p;
+
+    (void)state;
+    row.begin = NULL;
+    row.seal = NULL;
+    row.add = sum_pairs;
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        quiet[i] = kinds[K_OTHER];
+    quiet[K_ROOT] = &(struct pickle_kind){
+        .name = "root", .shape = PICKLE_IS_DICT, .members = root_members};
+    quiet[K_ROWS] = &(struct pickle_kind){.name = "rows", .element = K_ROW};
+    quiet[K_ROW] = &row;
+    s.kinds = quiet;
+    add(&l, "\x80\4}(" ROWS "](}(" SIZE "q\x10K\0u", 25);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        add(&l, "}\x94(h\x10", 5);
+        add_numbered(&l, 'J', i, true);
+        add(&l, "h\x10\x8c\3N/A\x94u", 9);
+    }
+    /* The last text has the last number: each row and its text has one. */
+    add(&l, "}(h\x10K\1", 6);
+    add_numbered(&l, 'j', 2 * COUNT - 1, true);
+    add(&l, "K\2ueu.", 7);
+    memset(l.bytes + l.size, 0, 2000);
+    assert_int_equal(
+        frag_source_open_memory("it", l.bytes, l.size + 2000, &source, &e),
+        FRAG_OK);
+    p = pickle_open(source, &s, &sum);
+    if (pickle_read(p, &e) != FRAG_OK)
+        fail_msg("%s", e.text);
+    assert_int_equal(sum.whole, (uint64_t)COUNT * (COUNT - 1) / 2 + 3);
+    assert_int_equal(sum.others, COUNT);
+    pickle_close(p);
+    frag_source_close(source);
+    free(l.bytes);
+}
+
 static void a_text_longer_than_a_window_is_whole(void **state)
 {
     enum { LENGTH = 300000 };
@@ -607,20 +844,6 @@ static uint32_t next_random(uint32_t *x)
 {
     *x = *x * 1664525 + 1013904223;
     return *x >> 8;
-}
-
-/* An opcode with a number of four bytes, and POP unless it is kept. */
-static void add_numbered(struct long_pickle *l, char op, uint32_t number,
-                         bool kept)
-{
-    const unsigned char bytes[] = {(unsigned char)op,
-                                   (unsigned char)(number & 255),
-                                   (unsigned char)(number >> 8 & 255),
-                                   (unsigned char)(number >> 16 & 255),
-                                   0,
-                                   '0'};
-
-    add(l, bytes, kept ? 5 : 6);
 }
 
 /* Every page of the memo: with one value, with few, with many, left and come
@@ -679,6 +902,10 @@ int main(void)
         cmocka_unit_test(what_could_call_a_function_is_refused),
         cmocka_unit_test(what_is_no_pickle_is_named_with_its_offset),
         cmocka_unit_test(containers_come_complete_in_every_pickler_s_order),
+        cmocka_unit_test(each_opcode_builds_a_member),
+        cmocka_unit_test(rows_differ_from_the_row_before),
+        cmocka_unit_test(a_row_has_any_number_of_members),
+        cmocka_unit_test(rows_across_windows_are_whole),
         cmocka_unit_test(what_was_handed_over_cannot_come_again),
         cmocka_unit_test(a_million_rows_under_one_mark_need_no_stack),
         cmocka_unit_test(a_stack_too_deep_is_refused),
