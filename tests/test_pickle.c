@@ -28,6 +28,7 @@ struct heard {
     char text[4000];
     size_t length;
     uint32_t names;
+    uint64_t places; /* sum of the offsets at which values were received */
 };
 
 static void say(struct heard *h, const char *format, ...) FRAG_PRINTF(2, 3);
@@ -91,9 +92,12 @@ static enum frag_err on_elements(void *user, uint8_t kind,
                                  const struct pickle_value *items, size_t count,
                                  struct frag_error *e)
 {
+    struct heard *h = user;
+
     (void)kind, (void)e;
+    h->places += pickle_where(h->p);
     while (count--)
-        say_value(user, items++);
+        say_value(h, items++);
     return FRAG_OK;
 }
 
@@ -169,26 +173,36 @@ static enum frag_err read_once(const void *bytes, size_t size, struct heard *h,
     return err;
 }
 
+/* Reads a copy of a pickle with `behind` zeros behind it. */
+static enum frag_err read_copy(const void *bytes, size_t size, size_t behind,
+                               struct heard *h, struct frag_error *e)
+{
+    unsigned char *copy = calloc(1, size + behind + 1);
+    enum frag_err err;
+
+    if (size)
+        memcpy(copy + 1, bytes, size);
+    err = read_once(copy + 1, size + behind, h, e);
+    free(copy);
+    return err;
+}
+
 /* Reads a pickle, and reads it again with other bytes behind it. Only then does
- * the reader read the members of a dictionary at once; nothing else may differ.
- */
+ * the reader read the members of a short dictionary at once; nothing else may
+ * differ. */
 static enum frag_err read_bytes(const void *bytes, size_t size, struct heard *h,
                                 struct frag_error *e)
 {
-    enum { BEHIND = 1000 };
-    const enum frag_err err = read_once(bytes, size, h, e);
-    unsigned char *longer = calloc(1, size + BEHIND);
+    const enum frag_err err = read_copy(bytes, size, 0, h, e);
     struct heard h2;
     struct frag_error e2;
 
-    if (size)
-        memcpy(longer, bytes, size);
-    if (!strstr(e->text, "the input ends")) {
-        assert_int_equal(read_once(longer, size + BEHIND, &h2, &e2), err);
-        assert_string_equal(h2.text, h->text);
-        assert_string_equal(e2.text, e->text);
-    }
-    free(longer);
+    if (strstr(e->text, "the input ends"))
+        return err;
+    assert_int_equal(read_copy(bytes, size, 1000, &h2, &e2), err);
+    assert_string_equal(h2.text, h->text);
+    assert_int_equal(h2.places, h->places);
+    assert_string_equal(e2.text, e->text);
     return err;
 }
 
@@ -582,6 +596,10 @@ static void rows_differ_from_the_row_before(void **state)
         ROW("a key that is a number",
             "}(h\x10K\1u}(h\x12K\2h\x10K\3u}(h\x10K\4u",
             "r'size' 1 Rr5 2 'size' 3 Rr'size' 4 R"),
+        ROW("a key that is a number which is set again",
+            "}(h\x12K\1u}(h\x12K\2uK\6q\x12"
+            "0}(h\x12K\3u",
+            "r5 1 Rr5 2 Rr6 3 R"),
         ROW("a key of a new number", "}(h\x10K\1u}(K\2K\3h\x10K\4u}(N\x88u",
             "r'size' 1 Rr2 3 'size' 4 RrNone True R"),
         ROW("texts",
@@ -658,6 +676,25 @@ static void a_row_has_any_number_of_members(void **state)
             found++;
         assert_int_equal(found, count);
     }
+}
+
+/* The first members are read at once, the last ones by their opcodes. */
+static void a_long_row_ends_where_the_input_ends(void **state)
+{
+    unsigned char bytes[4000] = "\x80\4}(" ROWS "](}(" SIZE "q\x10K\0u}(";
+    struct long_pickle l = {bytes, 27};
+    struct heard h;
+    struct frag_error e;
+
+    (void)state;
+    for (int i = 0; i < 13; i++) {
+        add(&l, "h\x10\x8c\xff", 4);
+        memset(l.bytes + l.size, 'a' + i, 255);
+        l.size += 255;
+    }
+    add(&l, "ueu.", 4);
+    assert_int_equal(read_bytes(l.bytes, l.size, &h, &e), FRAG_OK);
+    assert_non_null(strstr(h.text, "'size' 'mmmmmmmmmmmmmmmmmmmm' R"));
 }
 
 static void what_was_handed_over_cannot_come_again(void **state)
@@ -743,6 +780,27 @@ static void a_stack_too_deep_is_refused(void **state)
         assert_int_equal(read_bytes(l.bytes, l.size, &h, &e), FRAG_CORRUPT);
         assert_non_null(strstr(e.text, "values on the stack"));
     }
+    free(l.bytes);
+}
+
+/* The value of the first member is one too many. */
+static void members_count_as_values_of_the_stack(void **state)
+{
+    enum { DEPTH = 1 << 20 };
+    struct long_pickle l = {malloc(DEPTH + 100), 0};
+    char expected[80];
+    struct heard h;
+    struct frag_error e;
+
+    (void)state;
+    add(&l, "\x80\4" SIZE "q\2", 10);
+    memset(l.bytes + l.size, '(', DEPTH - 4);
+    l.size += DEPTH - 4;
+    snprintf(expected, sizeof(expected), "it:%zu: expected at most 1048576",
+             l.size + 4);
+    add(&l, "}(h\2K\1u", 7);
+    assert_int_equal(read_bytes(l.bytes, l.size, &h, &e), FRAG_CORRUPT);
+    assert_memory_equal(e.text, expected, strlen(expected));
     free(l.bytes);
 }
 
@@ -905,10 +963,12 @@ int main(void)
         cmocka_unit_test(each_opcode_builds_a_member),
         cmocka_unit_test(rows_differ_from_the_row_before),
         cmocka_unit_test(a_row_has_any_number_of_members),
+        cmocka_unit_test(a_long_row_ends_where_the_input_ends),
         cmocka_unit_test(rows_across_windows_are_whole),
         cmocka_unit_test(what_was_handed_over_cannot_come_again),
         cmocka_unit_test(a_million_rows_under_one_mark_need_no_stack),
         cmocka_unit_test(a_stack_too_deep_is_refused),
+        cmocka_unit_test(members_count_as_values_of_the_stack),
         cmocka_unit_test(a_text_longer_than_a_window_is_whole),
         cmocka_unit_test(the_memo_keeps_every_number),
     };
