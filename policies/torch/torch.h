@@ -103,6 +103,18 @@ enum frag_err frag_torch_rules_read(const char *settings,
                                     frag_size *sizes, size_t count,
                                     struct frag_error *e) FRAG_MUST_CHECK;
 
+/* The rivals of the request that `block` has just served: free blocks of the
+ * same stream and pool that are as large as the one it was served from. The
+ * policy took the one with the lowest address; if they were in another order,
+ * it would take another. Valid until the next call of the policy, without
+ * expandable segments. frag_torch_rivals calls `rival` with the address of
+ * each. */
+bool frag_torch_has_rivals(const struct frag_heap *heap,
+                           const struct frag_block *block);
+void frag_torch_rivals(const struct frag_heap *heap,
+                       const struct frag_block *block,
+                       void (*rival)(void *user, frag_addr addr), void *user);
+
 /* Calls `block` once for each block. The blocks of one segment come in address
  * order; the segments come in no defined order. Unmapped address space is left
  * out. */

@@ -13,6 +13,7 @@
 #include "sim/experiments/tune/run.h"
 #include "sim/experiments/tune/script.h"
 #include "sim/experiments/tune/split.h"
+#include "sim/experiments/tune/stretch.h"
 #include "sim/meter/meter.h"
 #include "traces/grow.h"
 #include "traces/torch_sizes.h"
@@ -46,6 +47,13 @@ struct known_sizes {
     frag_size sizes[];
 };
 
+/* The stretches of small halves with this key. */
+struct known_stretches {
+    struct known_stretches *next;
+    struct half_key key;
+    struct stretches *stretches;
+};
+
 struct known_result {
     frag_size capacity;
     uint64_t count;
@@ -58,12 +66,14 @@ struct tune_memo {
     const struct frag_device_trace *device;
     bool has_halves;
     struct tune_large large;
+    struct small_half small;
     frag_size *requests[HALVES]; /* distinct sizes, ascending */
     size_t request_count[HALVES];
 
     pthread_mutex_t lock; /* protects all below; what the lists have stays */
     struct known_half *halves[HALVES];
     struct known_sizes *sizes[HALVES];
+    struct known_stretches *stretches;
     void *results; /* tree of struct known_result */
     struct tune_memo_counts counts;
 };
@@ -130,7 +140,8 @@ static enum frag_err open_halves(struct tune_memo *m, const char *recorded,
     if (d->count - m->large.trace.count < least)
         return FRAG_OK;
     m->has_halves = true;
-    return list_requests(m, LARGE) && list_requests(m, SMALL)
+    return list_requests(m, LARGE) && list_requests(m, SMALL) &&
+                   small_half_open(&m->small, d, least) == FRAG_OK
                ? FRAG_OK
                : frag_no_memory(e, "the sizes of the requests");
 }
@@ -172,6 +183,17 @@ static void close_half(struct tune_memo *m, enum half half)
     free(m->requests[half]);
 }
 
+static void close_stretches(struct tune_memo *m)
+{
+    while (m->stretches) {
+        struct known_stretches *k = m->stretches;
+
+        m->stretches = k->next;
+        stretches_close(k->stretches);
+        free(k);
+    }
+}
+
 void tune_memo_close(struct tune_memo *m)
 {
     if (!m)
@@ -179,7 +201,9 @@ void tune_memo_close(struct tune_memo *m)
     close_half(m, LARGE);
     close_half(m, SMALL);
     tdestroy(m->results, free);
+    close_stretches(m);
     tune_large_close(&m->large);
+    small_half_close(&m->small);
     pthread_mutex_destroy(&m->lock);
     free(m);
 }
@@ -324,7 +348,7 @@ static const struct script *find_half(const struct job *job, enum half half,
     return h ? &h->script : NULL;
 }
 
-/* Adds a half that was recorded for the job, and moves its script there. NULL:
+/* Adds a half that was made for the job, and moves its script there. NULL:
  * it cannot be kept. */
 static const struct script *keep_half(const struct job *job, enum half half,
                                       struct script *script)
@@ -402,6 +426,72 @@ static enum frag_err record_large(const struct job *job,
     return err;
 }
 
+/* ---- the small half from stretches ---- */
+
+/* The stretches of this key, which are made if there are none. NULL: no
+ * memory. */
+static struct stretches *stretches_of(struct tune_memo *m,
+                                      const struct half_key *key)
+{
+    struct known_stretches *k;
+
+    pthread_mutex_lock(&m->lock);
+    k = m->stretches;
+    while (k && !same_key(&k->key, key))
+        k = k->next;
+    if (!k && (k = calloc(1, sizeof(*k)))) {
+        *k = (struct known_stretches){m->stretches, *key,
+                                      stretches_open(&m->small)};
+        m->stretches = k;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return k ? k->stretches : NULL;
+}
+
+/* Makes the small half with this order of addresses. NULL: it must be found
+ * otherwise. */
+static const struct script *make_small(const struct job *job,
+                                       const frag_addr *addr, uint64_t ranges)
+{
+    struct tune_memo *m = job->memo;
+    const struct half_key *key = &job->keys[SMALL];
+    const struct stretch_order order = {.version = job->version,
+                                        .text = job->text,
+                                        .count = job->on->device->count,
+                                        .addr = addr,
+                                        .ranges = ranges,
+                                        .stop = job->stop};
+    struct stretches *s =
+        m->small.length && !key->expandable ? stretches_of(m, key) : NULL;
+    struct stretch_counts counts = {0};
+    struct script script;
+    const struct script *made = NULL;
+
+    if (s && stretches_script(s, &order, &script, &counts)) {
+        made = keep_half(job, SMALL, &script);
+        script_free(&script);
+    }
+    pthread_mutex_lock(&m->lock);
+    m->counts.stretches += counts.replayed;
+    m->counts.reused += counts.reused;
+    pthread_mutex_unlock(&m->lock);
+    return made;
+}
+
+/* Makes the small half with the order of addresses of the latest one with other
+ * settings. */
+static const struct script *guess_small(const struct job *job)
+{
+    const struct known_half *h;
+
+    pthread_mutex_lock(&job->memo->lock);
+    h = job->memo->halves[SMALL];
+    pthread_mutex_unlock(&job->memo->lock);
+    while (h && h->key.expandable)
+        h = h->next;
+    return h ? make_small(job, h->script.addr, h->script.ranges) : NULL;
+}
+
 /* ---- two halves together ---- */
 
 /* The run of both halves. */
@@ -452,6 +542,16 @@ static enum frag_err join(const struct job *job,
     return err == FRAG_OK ? play_halves(job, j) : err;
 }
 
+/* A half with the order of addresses that the player made. NULL: none. */
+static const struct script *half_in_order(const struct job *job, enum half half,
+                                          const struct player *order)
+{
+    const struct script *found = find_half(job, half, order);
+
+    return found || half == LARGE ? found
+                                  : make_small(job, order->addr, order->ranges);
+}
+
 /* Replaces each half that has another order of addresses in the joint run than
  * in its own. Whether both have the same order. */
 static bool settle(const struct job *job, const struct joint *j,
@@ -462,7 +562,8 @@ static bool settle(const struct job *job, const struct joint *j,
     for (int half = 0; half < HALVES; half++)
         if (!script_agrees(scripts[half], &j->players[half])) {
             agree = false;
-            scripts[half] = find_half(job, (enum half)half, &j->players[half]);
+            scripts[half] =
+                half_in_order(job, (enum half)half, &j->players[half]);
         }
     return agree;
 }
@@ -476,6 +577,8 @@ static enum frag_err by_halves(const struct job *job, struct tune_result *out,
         [LARGE] = find_half(job, LARGE, NULL),
         [SMALL] = find_half(job, SMALL, NULL)};
 
+    if (!scripts[SMALL])
+        scripts[SMALL] = guess_small(job);
     for (int i = 0; i < TRIES && !*found && scripts[SMALL]; i++) {
         struct joint j = {.served = false};
         enum frag_err err = FRAG_OK;

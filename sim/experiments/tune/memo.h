@@ -6,10 +6,11 @@
  *   - the calls that the small and the large requests of a trace made the
  * policy ask of the device, each for the settings that matter to them
  * (script.h). A run whose two halves are known is put together from them. If
- * only the large half is new, only the large requests are replayed. Halves are
- * used if the trace starts without memory, has no padding and has enough small
- * requests to save time, and if the settings have no memory limit. A run in
- * which the device refuses memory is replayed.
+ * only the large half is new, only the large requests are replayed; if the
+ * small one is, only those of its stretches that are new (stretch.h). Halves
+ * are used if the trace starts without memory, has no padding and has enough
+ * small requests to save time, and if the settings have no memory limit. A run
+ * in which the device refuses memory is replayed.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_TUNE_MEMO_H
 #define FRAG_SIM_EXPERIMENTS_TUNE_MEMO_H
@@ -36,6 +37,8 @@ struct tune_memo_counts {
                                         requests */
     uint64_t joined;                 /* from two known halves */
     uint64_t known;                  /* the same setting once more */
+    uint64_t stretches, reused;      /* of small requests: replayed; taken from
+                                        another run */
 };
 
 struct tune_memo_counts tune_memo_counts(struct tune_memo *memo);

@@ -95,6 +95,21 @@ enum frag_err tune_replay(unsigned version,
     return FRAG_OK;
 }
 
+/* The parameters of a policy in its text. */
+static const char *params_of(const char *policy)
+{
+    return strchr(policy, ':') + 1;
+}
+
+enum frag_err tune_heap_open(unsigned version, const char *text,
+                             struct frag_backend *mem, struct frag_heap *out)
+{
+    char all[TUNE_TEXT + 32];
+
+    put_policy(version, text, all);
+    return frag_heap_open(out, &frag_policy_torch, mem, params_of(all), NULL);
+}
+
 enum frag_err tune_rules(unsigned version, const char *text,
                          struct frag_torch_rules *out, frag_size *sizes,
                          size_t count)
@@ -102,5 +117,5 @@ enum frag_err tune_rules(unsigned version, const char *text,
     char all[TUNE_TEXT + 32];
 
     put_policy(version, text, all);
-    return frag_torch_rules_read(strchr(all, ':') + 1, out, sizes, count, NULL);
+    return frag_torch_rules_read(params_of(all), out, sizes, count, NULL);
 }

@@ -14,6 +14,11 @@ enum frag_err tune_replay(unsigned version,
                           struct tune_result *out,
                           struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Opens the policy with a setting. Errors of frag_heap_open. */
+enum frag_err tune_heap_open(unsigned version, const char *text,
+                             struct frag_backend *mem,
+                             struct frag_heap *out) FRAG_MUST_CHECK;
+
 /* The rules of a setting, and the sizes of the blocks of `count` requests, in
  * place. Errors of frag_torch_rules_read. */
 enum frag_err tune_rules(unsigned version, const char *text,
