@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <gsl/gsl_randist.h>
 
 #include "sim/experiments/tune/hold_out.h"
 #include "sim/experiments/tune/memo.h"
 #include "sim/experiments/tune/run.h"
+#include "sim/experiments/tune/stretch.h"
 
 #define TOTAL ((frag_size)1200 * FRAG_MIB)
 
@@ -106,6 +108,34 @@ static void make(struct made *m, gsl_rng *rng, unsigned trims)
                                            .pool_count = POOLS,
                                            .streams = m->streams,
                                            .pools = m->pools};
+}
+
+/* Requests and frees only, as stretches need them. The first slots stay live;
+ * all others are freed now and then, so that layouts come again, and each time
+ * more are used, so that segments are made up to the end. */
+static void make_plain(struct made *m, gsl_rng *rng)
+{
+    enum { STAY = 25, PHASE = 400, FILL = 340 };
+    static const uint64_t sizes[] = {131072, 262144, 393216, 524288, 786432};
+    bool live[SLOTS] = {false};
+
+    make(m, rng, 0);
+    for (size_t i = 0; i < EVENTS; i++) {
+        const uint32_t used = 10 + (uint32_t)((SLOTS - STAY - 10) *
+                                              (i / PHASE + 1) * PHASE / EVENTS);
+        uint32_t id = i < STAY ? (uint32_t)i : STAY + below(rng, used);
+
+        for (unsigned k = 0; i % PHASE > FILL && !live[id] && k < used; k++)
+            id = id + 1 < STAY + used ? id + 1 : STAY;
+        m->op[i] = live[id] ? FRAG_FREE : FRAG_ALLOC;
+        m->id[i] = id;
+        m->bytes[i] = live[id]         ? 0
+                      : below(rng, 30) ? sizes[below(rng, 5)]
+                                       : any_size(rng);
+        m->stream[i] = 0;
+        m->pool[i] = 0;
+        live[id] = !live[id];
+    }
 }
 
 static struct tune_case case_of(const struct made *m, struct tune_memo *memo)
@@ -212,6 +242,108 @@ static void results_are_those_of_a_replay(void **state)
         make(&m, rng, trims ? 3 : 0);
         walk(&m, rng, versions[i % 6], i % 2, i % 4 > 1, trims);
     }
+    gsl_rng_free(rng);
+}
+
+/* The small half is put together from stretches: of a first and of later orders
+ * of addresses, over the whole trace and over the beginning. */
+static void stretches_are_those_of_a_replay(void **state)
+{
+    gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+    uint64_t reused = 0;
+    struct made m;
+
+    (void)state;
+    for (unsigned i = 0; i < 12; i++) {
+        struct tune_memo *memo;
+        struct tune_case with;
+        struct tune_memo_counts n;
+
+        make_plain(&m, rng);
+        memo = open_memo(&m, NULL);
+        with = case_of(&m, memo);
+        for (unsigned k = 12; k < 100; k++) {
+            struct frag_device_trace part = m.device;
+            char text[TUNE_TEXT];
+
+            part.count -= k % 3 ? 0 : below(rng, EVENTS);
+            with.device = &part;
+            snprintf(text, sizeof(text),
+                     "large_segment_size_mb:%u,roundup_power2_divisions:%u", k,
+                     1u << k % 3);
+            compare(&with, 11, FRAG_UNLIMITED, text);
+        }
+        n = tune_memo_counts(memo);
+        reused += n.reused;
+        assert_true(n.replays == 1 && n.stretches > 100);
+        tune_memo_close(memo);
+    }
+    assert_true(reused > 20000);
+    gsl_rng_free(rng);
+}
+
+/* The script for an order of addresses. */
+static struct script script_of(struct stretches *s, const frag_addr *addr,
+                               uint64_t ranges, uint64_t *reused)
+{
+    const struct stretch_order order = {.version = 11,
+                                        .text = "",
+                                        .count = EVENTS,
+                                        .addr = addr,
+                                        .ranges = ranges,
+                                        .stop = &never};
+    struct stretch_counts counts = {0};
+    struct script script;
+
+    assert_true(stretches_script(s, &order, &script, &counts));
+    *reused = counts.reused;
+    return script;
+}
+
+/* Orders at random: the script from known stretches is that of a run from the
+ * beginning. */
+static void any_order_is_served(void **state)
+{
+    enum { RANGES = 12, ORDERS = 300 };
+    gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+    frag_addr addr[RANGES];
+    uint64_t reused, sum = 0;
+    unsigned differ = 0;
+    struct made m;
+
+    (void)state;
+    for (unsigned k = 0; k < RANGES; k++)
+        addr[k] = (frag_addr)(100 + k) << 21;
+    for (unsigned i = 0; i < 4; i++) {
+        struct small_half half;
+        struct stretches *known;
+        uint64_t first = 0;
+
+        make_plain(&m, rng);
+        assert_int_equal(small_half_open(&half, &m.device, 1), FRAG_OK);
+        known = stretches_open(&half);
+        for (unsigned k = 0; k < ORDERS; k++) {
+            struct stretches *none = stretches_open(&half);
+            struct script a, b;
+
+            gsl_ran_shuffle(rng, addr, RANGES, sizeof(*addr));
+            a = script_of(known, addr, RANGES, &reused);
+            sum += reused;
+            b = script_of(none, addr, RANGES, &reused);
+            assert_int_equal(reused, 0);
+            assert_int_equal(a.count, b.count);
+            assert_memory_equal(a.rows, b.rows, a.count * sizeof(*a.rows));
+            assert_memory_equal(a.addr, b.addr, a.ranges * sizeof(*a.addr));
+            first = k ? first : a.count;
+            differ += a.count != first;
+            script_free(&a);
+            script_free(&b);
+            stretches_close(none);
+        }
+        stretches_close(known);
+        small_half_close(&half);
+    }
+    assert_true(differ > 0 && sum > 10000);
     gsl_rng_free(rng);
 }
 
@@ -435,6 +567,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_those_of_a_replay),
+        cmocka_unit_test(stretches_are_those_of_a_replay),
+        cmocka_unit_test(any_order_is_served),
         cmocka_unit_test(bounds_on_splits),
         cmocka_unit_test(versions_differ),
         cmocka_unit_test(refusals_are_replayed),
