@@ -304,7 +304,7 @@ static struct script script_of(struct stretches *s, const frag_addr *addr,
  * beginning. */
 static void any_order_is_served(void **state)
 {
-    enum { RANGES = 12, ORDERS = 300 };
+    enum { RANGES = 12, ORDERS = 100 };
     gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
     frag_addr addr[RANGES];
     uint64_t reused, sum = 0;
