@@ -350,7 +350,7 @@ struct adoption {
     void **nodes;
 };
 
-/* Adds the live block, after the free bytes before it. */
+/* Adds a block, live or free, unless it is empty. */
 static void hold(struct frag_held_segment *s, struct frag_held_block *to,
                  frag_addr addr, frag_size size, bool live)
 {
@@ -543,8 +543,7 @@ static uint32_t place_of(const struct content *contents, uint32_t ranges,
     return k < ranges ? k : range;
 }
 
-/* Completes the stretch that was replayed. `places` are the places of the
- * ranges. */
+/* Completes the stretch that was replayed: the ranges become places. */
 static bool complete(struct chain *c, struct known_stretch *k,
                      const struct content *contents)
 {
