@@ -13,6 +13,20 @@ struct worker {
     size_t threads;
 };
 
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Seconds of processor time that this thread has used. */
+static double thread_seconds(void)
+{
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* -- doing a job; without the lock --------------------------------------- */
 
 static bool tick(void *user, uint64_t done, uint64_t total)
@@ -145,15 +159,6 @@ static void end_trace(struct sweep *s, struct sweep_trace *trace)
     sweep_trace_close(s, trace);
 }
 
-/* Seconds of processor time that this thread has used. */
-static double thread_seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void do_open(struct sweep *s, const struct job *job, size_t threads)
 {
     struct pending_entry *p = NULL;
@@ -225,19 +230,36 @@ static void *work(void *user)
 
 /* -- the main thread ----------------------------------------------------- */
 
-/* Adds the entries to the journal, syncs it, and stores their offsets. */
-static enum frag_err write_entries(struct journal *j,
-                                   struct pending_entry *list,
-                                   uint64_t *offsets, struct frag_error *e)
+/* The journal and its next sync. A sync costs as much as a short cell, so that
+ * one serves all entries of SYNC_SECONDS. */
+#define SYNC_SECONDS .1
+
+struct keeper {
+    struct journal *journal;
+    bool is_behind; /* entries were added after the last sync */
+    double due;     /* time of the next sync */
+};
+
+static double now(void)
 {
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+/* Adds the entries to the journal, and stores their offsets. */
+static enum frag_err put_entries(struct keeper *k, struct pending_entry *list,
+                                 uint64_t *offsets, struct frag_error *e)
+{
+    if (!k->is_behind)
+        k->due = now() + SYNC_SECONDS;
+    k->is_behind = true;
     for (size_t i = 0; list; list = list->next, i++)
-        FRAG_TRY(journal_put(j, list->cell ? SWEEP_RUN : SWEEP_TRACE,
+        FRAG_TRY(journal_put(k->journal, list->cell ? SWEEP_RUN : SWEEP_TRACE,
                              list->bytes, list->size, &offsets[i], e));
-    return journal_sync(j, e);
+    return FRAG_OK;
 }
 
 /* Writes all pending entries; called with the lock held. */
-static enum frag_err write_pending(struct sweep *s, struct journal *j,
+static enum frag_err write_pending(struct sweep *s, struct keeper *k,
                                    struct frag_error *e)
 {
     struct pending_entry *list = s->pending, *next;
@@ -250,7 +272,7 @@ static enum frag_err write_pending(struct sweep *s, struct journal *j,
     s->pending_count = 0;
     pthread_mutex_unlock(&s->lock);
     if (err == FRAG_OK)
-        err = write_entries(j, list, offsets, e);
+        err = put_entries(k, list, offsets, e);
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; list; list = next, i++) {
         next = list->next;
@@ -262,9 +284,23 @@ static enum frag_err write_pending(struct sweep *s, struct journal *j,
         drop_entry(list);
     }
     free(offsets);
-    if (err != FRAG_OK)
-        s->stop = true;
     pthread_cond_broadcast(&s->changed);
+    return err;
+}
+
+/* Brings the entries to the disk if it is time, or if no thread can add more;
+ * called with the lock held. */
+static enum frag_err sync_if_due(struct sweep *s, struct keeper *k,
+                                 struct frag_error *e)
+{
+    enum frag_err err;
+
+    if (!k->is_behind || (s->threads && now() < k->due))
+        return FRAG_OK;
+    k->is_behind = false;
+    pthread_mutex_unlock(&s->lock);
+    err = journal_sync(k->journal, e);
+    pthread_mutex_lock(&s->lock);
     return err;
 }
 
@@ -274,12 +310,14 @@ static void show(const struct sweep *s)
         s->spec->show(s->spec->user, &s->counts);
 }
 
-static void wait_a_little(struct sweep *s)
+/* Waits for a change, for at most .1 s. */
+static void wait_a_little(struct sweep *s, const struct keeper *k)
 {
+    const double most = k->is_behind ? k->due - now() : SYNC_SECONDS;
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 100000000;
+    until.tv_nsec += most > 0 ? (long)(most * 1e9) : 0;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&s->changed, &s->lock, &until);
@@ -290,18 +328,21 @@ static void wait_a_little(struct sweep *s)
 static enum frag_err write_until_ended(struct sweep *s, struct journal *j,
                                        struct frag_error *e)
 {
+    struct keeper k = {.journal = j};
     enum frag_err err = FRAG_OK;
 
     pthread_mutex_lock(&s->lock);
-    while (s->threads || s->pending) {
-        if (s->pending) {
-            enum frag_err now = write_pending(s, j, e);
+    while (s->threads || s->pending || k.is_behind) {
+        enum frag_err step;
 
-            err = err == FRAG_OK ? now : err;
-        } else {
-            wait_a_little(s);
-        }
-        if (stop_is_asked(&s->spec->on.stop))
+        if (s->threads && !s->pending)
+            wait_a_little(s, &k);
+        step = s->pending ? write_pending(s, &k, e) : FRAG_OK;
+        if (step == FRAG_OK)
+            step = sync_if_due(s, &k, e);
+        s->stop = s->stop || step != FRAG_OK;
+        err = err == FRAG_OK ? step : err;
+        if (s->stop || stop_is_asked(&s->spec->on.stop))
             pthread_cond_broadcast(&s->changed);
         show(s);
     }

@@ -197,7 +197,7 @@ static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
     enum frag_err err;
 
     reading.edits = trace->edit->edits;
-    reading.threads = 1; /* the other processors run cells */
+    reading.threads = s->spec->on.threads > 1 ? 2 : 1;
     if (!needs_hdf5(trace))
         return reading_open(&reading, trace->path, stop_tick, &stop,
                             &trace->opened, e);
