@@ -344,6 +344,26 @@ class Sweeps:
         write_trace(broken, 9)
         expect(tool(*args, "--resume"), USE, "2 traces or cells failed")
 
+    def late_rows(self):
+        """Rows that were written early are the same as those of a sweep with a
+        text output, whose rows are written at the end; also if the last
+        trace fails."""
+        out, late = self.out(), self.out()
+        expect(tool(*self.args(late, "--csv", late + ".csv")), DONE)
+        self.same(late)
+        bad = [*self.traces, os.path.join(self.folder, "z.csv")]
+        with open(bad[-1], "w", encoding="ascii") as file:
+            file.write("op,id,bytes,stream\nalloc,1,-5,0\n")
+        words = [expect(tool("sweep", *bad, *GRID, "-o", path, "-f", "-j1",
+                             *more), INPUT, "z.csv:2", " cells, the first one ",
+                        "1 trace or cell failed").stderr.replace(path, "OUT")
+                 for path, more in ((out, []), (late, ["--csv", late + ".csv"]))]
+        assert read(out) == read(late), "other bytes"
+        assert words[0] == words[1], words
+        if h5py:
+            with h5py.File(out) as file:
+                assert b"z.csv:2" in file.attrs["missing"], "no fault"
+
     def moved_traces(self):
         """A trace is identified by its contents; a changed trace is a different
         one."""
@@ -480,6 +500,7 @@ class Sweeps:
         self.signals()
         self.full_disk()
         self.faults()
+        self.late_rows()
         self.moved_traces()
         if h5py:
             self.forged_parts()

@@ -230,36 +230,48 @@ static hid_t image_open(const char *name)
 static bool start(struct frag_results *r)
 {
     (void)hdf5_quiet_begin();
-    r->file = image_open(r->output.partial);
+    r->file = image_open(r->path);
     return r->file >= 0 && put_open(&r->put) && put_root(r);
+}
+
+enum frag_err frag_results_prepare(const char *path,
+                                   const struct frag_provenance *p,
+                                   struct frag_results **out,
+                                   struct frag_error *e)
+{
+    struct frag_results *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return frag_no_memory(e, "%s", path);
+    *r = (struct frag_results){
+        .path = strdup(path), .provenance = p, .file = -1, .put = {-1}};
+    if (r->path && start(r)) {
+        *out = r;
+        return FRAG_OK;
+    }
+    frag_results_abort(r);
+    return frag_no_memory(e, "%s", path);
+}
+
+/* Creates the partial file. */
+static enum frag_err begin_output(struct frag_results *r, struct frag_error *e)
+{
+    return atomic_file_begin(&r->output, r->path, "", e);
 }
 
 enum frag_err frag_results_open(const char *path,
                                 const struct frag_provenance *p,
                                 struct frag_results **out, struct frag_error *e)
 {
-    struct frag_results *r = calloc(1, sizeof(*r));
+    struct frag_results *r;
     enum frag_err err;
 
-    if (!r)
-        return frag_no_memory(e, "%s", path);
-    *r = (struct frag_results){
-        .path = strdup(path), .provenance = p, .file = -1, .put = {-1}};
-    err = frag_no_memory(e, "%s", path);
-    if (!r->path)
-        goto fail;
-    err = atomic_file_begin(&r->output, path, "", e);
-    if (err != FRAG_OK)
-        goto fail;
-    if (!start(r)) {
-        err = frag_no_memory(e, "%s", path);
-        goto fail;
-    }
-    *out = r;
-    return FRAG_OK;
-
-fail:
-    frag_results_abort(r);
+    FRAG_TRY(frag_results_prepare(path, p, &r, e));
+    err = begin_output(r, e);
+    if (err == FRAG_OK)
+        *out = r;
+    else
+        frag_results_abort(r);
     return err;
 }
 
@@ -314,13 +326,14 @@ static enum frag_err store(struct frag_results *r, struct frag_error *e)
 enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
                                   struct frag_error *e)
 {
-    enum frag_err err = FRAG_NOMEM;
+    enum frag_err err = r->output.partial ? FRAG_OK : begin_output(r, e);
 
-    if (put_summary(r->file, r->rows, r->count) &&
-        put_time(r, "ended", ended) && put_count(r->file, "complete", 1))
+    if (err == FRAG_OK &&
+        !(put_summary(r->file, r->rows, r->count) &&
+          put_time(r, "ended", ended) && put_count(r->file, "complete", 1)))
+        err = frag_no_memory(e, "the summary of %s", r->path);
+    if (err == FRAG_OK)
         err = store(r, e);
-    else
-        frag_no_memory(e, "the summary of %s", r->path);
     frag_results_abort(r);
     return err;
 }

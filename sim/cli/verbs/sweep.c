@@ -39,6 +39,7 @@ struct plan {
     struct sweep *sweep;
     struct journal *journal;
     struct progress progress;
+    struct noted_list notes;
 };
 
 /* -- preparing ----------------------------------------------------------- */
@@ -241,7 +242,6 @@ static int run_cells(struct plan *plan)
 {
     struct frag_error e = {""};
     const uint64_t started = progress_clock();
-    struct noted_list notes = {NULL, 0, 0};
     enum frag_err first, err;
     char *faults;
     int code;
@@ -253,10 +253,9 @@ static int run_cells(struct plan *plan)
         return stopped(plan, err, &e);
     faults = sweep_faults(plan->sweep, &first);
     err = sweep_output_write(&plan->output, plan->sweep, plan->journal, faults,
-                             &notes, &e);
+                             &e);
     if (err == FRAG_OK && !plan->values->common.quiet)
-        input_say_cells(&notes);
-    noted_free(&notes);
+        input_say_cells(&plan->notes);
     if (err != FRAG_OK) {
         code = stopped(plan, err, &e);
     } else if (first != FRAG_OK) {
@@ -269,6 +268,13 @@ static int run_cells(struct plan *plan)
     }
     free(faults);
     return code;
+}
+
+/* The memory of a sweep with details has no room for them while it runs, and
+ * the text outputs are written at the end, at once. */
+static bool has_one_small_output(const struct values *v)
+{
+    return !v->details && !v->outputs.json && !v->outputs.csv;
 }
 
 static int run_plan(struct plan *plan, struct frag_error *e)
@@ -284,10 +290,13 @@ static int run_plan(struct plan *plan, struct frag_error *e)
         .memory = v->memory ? v->memory : budget_default(),
         .show = show,
         .user = &plan->progress,
+        .early = has_one_small_output(v) ? sweep_output_early : NULL,
+        .rows = &plan->output,
     };
     enum frag_err err;
     int code = EXIT_FILES;
 
+    plan->output.notes = &plan->notes;
     err = sweep_open(&spec, &plan->sweep, e);
     if (err == FRAG_OK)
         err = open_journal(plan, e);
@@ -348,6 +357,7 @@ static int sweep_verb(const struct call *call, const void *values)
     code = prepare_and_run(&plan);
     grid_free(&plan.grid);
     sweep_output_free(&plan.output);
+    noted_free(&plan.notes);
     return code;
 }
 
@@ -421,9 +431,10 @@ const struct verb verb_sweep = {
         "contains "
         "no timestamps, so the same grid always makes an identical file, for "
         "any number of threads, shards and attempts.\n\n"
-        "Each finished cell is written to the disk at once, to OUTPUT.journal "
-        "beside the output. After a kill, a full disk or a lost node, only "
-        "the cells that were running are lost, and --resume continues. "
+        "Each finished cell is written at once to OUTPUT.journal beside the "
+        "output. After a kill or a full disk, only the cells that were running "
+        "are lost, and --resume continues; after the loss of the node, also "
+        "the cells of the last tenth of a second. "
         "--resume recognizes a finished cell by the SHA-256 of its trace, and "
         "by its "
         "policy, parameters, capacity, settings and version. The journal is "
@@ -441,9 +452,11 @@ const struct verb verb_sweep = {
         "file is compressed, and twice that if it is edited. A running cell "
         "needs 1 MiB, 512 bytes for each "
         "block that is live at the peak, and, if the policy knows the future, "
-        "96 bytes for each event. At the end the sweep needs twice the size "
-        "of the result file. Cells and traces wait if the sum would exceed "
-        "--memory; one cell always runs.",
+        "96 bytes for each event. Rows of the result file that are written "
+        "while cells run need 8 KiB each, and a quarter of --memory at most. "
+        "At the end the sweep needs twice the size of the result file. Cells "
+        "and traces wait if the sum would exceed --memory; one cell always "
+        "runs.",
     .example = "fragsim sweep traces/*.h5 -p torch -p best_fit --param "
                "best_fit:segment=2MiB..64MiB*2 -c 0.9x,1.1x,inf -o grid.h5",
     .options = options,

@@ -17,6 +17,7 @@ frag_size budget_default(void);
 #define BUDGET_CELL  FRAG_MIB         /* a cell, for any trace */
 #define BUDGET_EVENT ((frag_size)96)  /* an event of an open trace */
 #define BUDGET_LIVE  ((frag_size)512) /* a cell, per block live at the peak */
+#define BUDGET_ROW   ((frag_size)8 << 10) /* a row that is written early */
 #define BUDGET_FUTURE                                        \
     ((frag_size)96) /* a cell whose policy knows the future, \
                        per event */

@@ -27,7 +27,8 @@ struct journal {
     bool may_lack_lock;
     char *path;
     int fd;
-    uint64_t end; /* of the last complete entry */
+    /* Of the last complete entry; another thread may read entries. */
+    _Atomic uint64_t end;
     uint64_t dropped;
 };
 
@@ -162,7 +163,8 @@ enum frag_err journal_get(const struct journal *j, uint64_t offset,
 /* Compares the identity in the first entry. */
 static enum frag_err check_identity(const struct journal *j,
                                     const char *identity, uint64_t size,
-                                    uint64_t *next, struct frag_error *e)
+                                    _Atomic uint64_t *next,
+                                    struct frag_error *e)
 {
     enum frag_err err = FRAG_CORRUPT;
     void *body = NULL;

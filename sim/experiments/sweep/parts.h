@@ -44,13 +44,16 @@ struct sweep_trace {
     const char *path;
     const struct grid_edit *edit;
     size_t index;        /* of the trace and its edit, in the grid */
+    size_t place;        /* in the order of the results */
     uint64_t first, end; /* range of its cells in the grid that belong to the
                             shard: first ... end - 1 */
     uint64_t file_bytes;
     frag_size opening; /* bytes of the budget while it is being opened */
+    bool is_large;     /* the file has more bytes than the share of a thread in
+                          the other files */
     enum sweep_trace_state state;
-    struct frag_trace *opened; /* NULL while the trace is closed */
-    char *name;                /* of the path; NULL before the first opening */
+    struct frag_trace *opened;         /* NULL while the trace is closed */
+    char *name;                        /* of the path */
     const struct trace_header *header; /* from the journal, or &found */
     struct trace_header found;         /* made from the trace itself */
     struct sweep_cell *cells;
@@ -81,11 +84,22 @@ struct pace {
 
 /* The next job of a thread. */
 struct job {
-    enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN } what;
+    enum { JOB_NONE, JOB_WAIT, JOB_OPEN, JOB_RUN, JOB_WRITE } what;
     struct sweep_trace *trace;
     struct sweep_cell *cell;
     struct cell_group *group; /* of the cell */
-    frag_size cost;           /* bytes of the budget until the job is done */
+    frag_size cost;           /* bytes of the budget until the job is done; of
+                                 WRITE, until the sweep is closed */
+    size_t end; /* WRITE: rows of the traces before it are written */
+};
+
+/* The rows that are written while cells run: those of order[0 ... written - 1].
+ * All cells of the traces before order[ready] are in the journal. */
+struct early_rows {
+    size_t written, ready;
+    frag_size bytes;
+    bool are_off;  /* no more rows are written before the end */
+    bool are_busy; /* a thread is writing some */
 };
 
 /* A finished cell from the journal. */
@@ -96,17 +110,20 @@ struct recalled_run {
 
 struct sweep {
     const struct sweep_spec *spec;
-    struct sweep_trace *traces; /* the largest file first */
+    struct sweep_trace *traces; /* in the order of opening */
+    struct sweep_trace **order; /* in the order of the results */
     size_t trace_count;
     struct trace_header *known; /* headers in the journal */
     size_t known_count, known_room;
-    struct recalled_run *runs; /* sorted by key once sweep_run has begun */
+    const struct journal *journal; /* while the threads run */
+    struct recalled_run *runs;     /* sorted by key once sweep_run has begun */
     size_t run_count, run_room;
     struct sweep_counts counts;
 
     pthread_mutex_t lock; /* protects all fields below, and the traces */
     pthread_cond_t changed;
-    pthread_mutex_t hdf5;                  /* see sweep.h */
+    pthread_mutex_t hdf5; /* see sweep.h */
+    struct early_rows rows;
     struct pending_entry *pending, **last; /* a queue, and its end */
     size_t pending_count;
     size_t threads;      /* that have not ended */
@@ -126,7 +143,7 @@ struct sweep {
 enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
                                struct pending_entry **entry,
                                struct frag_error *e);
-void sweep_trace_close(struct sweep *s, struct sweep_trace *trace);
+void sweep_trace_close(struct sweep_trace *trace);
 void sweep_trace_free(struct sweep_trace *trace);
 /* The identity of the cell's run; its texts are borrowed from both. */
 struct frag_run_identity sweep_cell_identity(const struct sweep *s,
@@ -135,13 +152,18 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
 
 /* -- schedule.c: the order of the work; called with the lock held -- */
 
+/* Puts the traces in the order of opening, and fills in s->order. */
+void schedule_order(struct sweep *s);
 /* Makes the groups of the trace's cells, none of them started. False if the
  * host has no memory. */
 bool schedule_prepare(struct sweep_trace *trace);
-/* The next job for a thread: the longest cell of the open traces. The next
- * trace is opened when no cell can start, and early enough that the other
- * threads have cells until it is open. JOB_WAIT if the remaining jobs must wait
- * for running jobs; JOB_NONE if there are none. */
+/* The next job for a thread: rows that can be written, if no other thread
+ * writes some; else a cell. It is the longest cell of the open traces if that
+ * is long beside what is left, so that the last cells are short. Else it is the
+ * longest cell of the trace whose rows come first. The next trace is opened
+ * when no cell can start, and early enough that the other threads have cells
+ * until it is open. JOB_WAIT if the remaining jobs must wait for running jobs;
+ * JOB_NONE if there are none. */
 struct job schedule_choose(struct sweep *s);
 /* Every job is started; then it is ended, with the processor time that it took.
  * The trace of a cell is still open then. */
@@ -149,6 +171,20 @@ void schedule_start(struct sweep *s, const struct job *job);
 void schedule_end(struct sweep *s, const struct job *job, double seconds);
 /* The trace is open, and no cell of it is running or can start. */
 bool schedule_is_over(struct sweep_trace *trace);
+/* Finds the traces whose rows can be written; to be called after entries were
+ * added to the journal. */
+void schedule_find_rows(struct sweep *s);
+/* The end of the traces that have the name and the path of order[from]: rows
+ * of these may alternate. */
+size_t schedule_unit(const struct sweep *s, size_t from);
+
+/* -- rows.c -- */
+
+/* Passes the cells of order[from ... end - 1] to add, in the order of
+ * frag_results_order. */
+enum frag_err sweep_write_rows(struct sweep *s, const struct journal *j,
+                               size_t from, size_t end, sweep_add *add,
+                               void *user, struct frag_error *e);
 
 /* -- pool.c: the threads -- */
 

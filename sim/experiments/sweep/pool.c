@@ -134,7 +134,7 @@ static void opened(struct sweep *s, const struct job *job, enum frag_err err,
     if (!trace->opened)
         return;
     if (err != FRAG_OK) {
-        sweep_trace_close(s, trace);
+        sweep_trace_close(trace);
         return;
     }
     trace->state = TRACE_OPEN;
@@ -156,7 +156,7 @@ static void end_trace(struct sweep *s, struct sweep_trace *trace)
         return;
     trace->state = TRACE_ENDED;
     s->used -= budget_of_trace(trace->opened);
-    sweep_trace_close(s, trace);
+    sweep_trace_close(trace);
 }
 
 static void do_open(struct sweep *s, const struct job *job, size_t threads)
@@ -200,6 +200,24 @@ static void do_run(struct sweep *s, const struct job *job, size_t threads)
     queue_entry(s, p, threads);
 }
 
+/* Writes rows. After an error, all rows are written at the end, which reports
+ * an error that lasts. */
+static void do_write(struct sweep *s, const struct job *job)
+{
+    const size_t from = s->rows.written;
+    struct frag_error ignored;
+    enum frag_err err;
+
+    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&s->hdf5);
+    err = sweep_write_rows(s, s->journal, from, job->end, s->spec->early,
+                           s->spec->rows, &ignored);
+    pthread_mutex_unlock(&s->hdf5);
+    pthread_mutex_lock(&s->lock);
+    schedule_end(s, job, 0);
+    s->rows.are_off = err != FRAG_OK;
+}
+
 static void *work(void *user)
 {
     const struct worker *w = user;
@@ -218,6 +236,8 @@ static void *work(void *user)
         schedule_start(s, &job);
         if (job.what == JOB_OPEN)
             do_open(s, &job, w->threads);
+        else if (job.what == JOB_WRITE)
+            do_write(s, &job);
         else
             do_run(s, &job, w->threads);
         pthread_cond_broadcast(&s->changed);
@@ -284,6 +304,7 @@ static enum frag_err write_pending(struct sweep *s, struct keeper *k,
         drop_entry(list);
     }
     free(offsets);
+    schedule_find_rows(s);
     pthread_cond_broadcast(&s->changed);
     return err;
 }
@@ -358,6 +379,7 @@ enum frag_err pool_run(struct sweep *s, size_t threads, struct journal *j,
     enum frag_err err;
 
     s->threads = threads;
+    s->journal = j;
     workers_start(&workers, threads, work, &worker);
     pthread_mutex_lock(&s->lock);
     s->threads -=

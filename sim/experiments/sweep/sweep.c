@@ -1,5 +1,5 @@
 /* sweep.c - opens a sweep, recalls the cells in its journal, runs the others,
- * and reports the finished cells in order. */
+ * and reports what failed. */
 #include "sim/experiments/sweep/sweep.h"
 
 #include <stdlib.h>
@@ -9,18 +9,10 @@
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 #include "traces/grow.h"
+#include "traces/name.h"
 #include "traces/printable.h"
 
 /* -- open and close ------------------------------------------------------ */
-
-static int larger_first(const void *a, const void *b)
-{
-    const struct sweep_trace *x = a, *y = b;
-
-    if (x->file_bytes != y->file_bytes)
-        return x->file_bytes < y->file_bytes ? 1 : -1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
 
 /* Makes the traces of which the shard has cells. */
 static bool make_traces(struct sweep *s)
@@ -34,7 +26,10 @@ static bool make_traces(struct sweep *s)
 
     s->counts.cells = end - first;
     s->traces = calloc(pairs, sizeof(*s->traces));
-    for (size_t i = 0; s->traces && i < pairs; i++) {
+    s->order = calloc(pairs, sizeof(struct sweep_trace *));
+    if (!s->traces || !s->order)
+        return false;
+    for (size_t i = 0; i < pairs; i++) {
         struct sweep_trace trace = {
             .path = grid->traces.items[i / grid->edit_count],
             .edit = &grid->edits[i % grid->edit_count],
@@ -49,12 +44,14 @@ static bool make_traces(struct sweep *s)
         trace.end = trace.end < end ? trace.end : end;
         trace.opening = budget_of_file(trace.path, trace.file_bytes) *
                         (trace.edit->edits ? 2 : 1);
-        if (trace.first < trace.end)
-            s->traces[s->trace_count++] = trace;
+        if (trace.first >= trace.end)
+            continue;
+        trace.name = frag_trace_name(trace.path);
+        s->traces[s->trace_count++] = trace;
+        if (!trace.name)
+            return false;
     }
-    if (!s->traces)
-        return false;
-    qsort(s->traces, s->trace_count, sizeof(*s->traces), larger_first);
+    schedule_order(s);
     return true;
 }
 
@@ -85,10 +82,11 @@ void sweep_close(struct sweep *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->trace_count; i++) {
-        sweep_trace_close(s, &s->traces[i]);
+        sweep_trace_close(&s->traces[i]);
         sweep_trace_free(&s->traces[i]);
     }
     free(s->traces);
+    free(s->order);
     free(s->paces);
     for (size_t i = 0; i < s->known_count; i++)
         trace_header_free(&s->known[i]);
@@ -267,82 +265,4 @@ char *sweep_faults(const struct sweep *s, enum frag_err *first)
     }
     text[size - 1] = '\0'; /* without the last newline */
     return text;
-}
-
-struct row {
-    const struct sweep_cell *cell;
-    struct frag_run_identity id;
-};
-
-static int by_identity(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-
-    return frag_results_order(&x->id, cell_params(x->cell), &y->id,
-                              cell_params(y->cell));
-}
-
-/* All finished cells, in order; the caller frees them. NULL if the host has no
- * memory. */
-static struct row *sorted(const struct sweep *s, size_t *count)
-{
-    struct row *rows;
-    size_t room = 0;
-
-    for (size_t i = 0; i < s->trace_count; i++)
-        room += s->traces[i].count;
-    rows = calloc(room + 1, sizeof(*rows));
-    *count = 0;
-    for (size_t i = 0; rows && i < s->trace_count; i++)
-        for (size_t k = 0; k < s->traces[i].count; k++) {
-            const struct sweep_trace *trace = &s->traces[i];
-            const struct sweep_cell *c = &trace->cells[k];
-
-            if (c->offset)
-                rows[(*count)++] =
-                    (struct row){c, sweep_cell_identity(s, trace, c)};
-        }
-    if (rows)
-        qsort(rows, *count, sizeof(*rows), by_identity);
-    return rows;
-}
-
-static enum frag_err write_row(const struct journal *j, const struct row *row,
-                               sweep_add *add, void *user, struct frag_error *e)
-{
-    struct frag_run_identity id = row->id;
-    struct cell_notes notes;
-    struct frag_run run;
-    enum frag_err err;
-    void *bytes;
-    size_t size;
-
-    FRAG_TRY(journal_get(j, row->cell->offset, &bytes, &size, e));
-    err = run_unpack(bytes, size, &id.total, &notes, &run);
-    free(bytes);
-    if (err != FRAG_OK)
-        return frag_fail(e, err, "the journal's entry at byte %llu: %s",
-                         (unsigned long long)row->cell->offset,
-                         frag_err_text(err));
-    err = add(user, &id, &notes, &run, e);
-    frag_run_free(&run);
-    return err;
-}
-
-enum frag_err sweep_write(struct sweep *s, const struct journal *j,
-                          sweep_add *add, void *user, struct frag_error *e)
-{
-    enum frag_err err = FRAG_OK;
-    size_t count;
-    struct row *rows = sorted(s, &count);
-
-    if (!rows)
-        return frag_no_memory(e, "the order of the results");
-    for (size_t i = 0; err == FRAG_OK && i < count; i++)
-        if (!i || by_identity(&rows[i - 1], &rows[i]) != 0)
-            err = stop_is_asked(&s->spec->on.stop)
-                      ? FRAG_CANCELLED
-                      : write_row(j, &rows[i], add, user, e);
-    free(rows);
-    return err;
 }

@@ -3,13 +3,14 @@
  *
  * The first thread that needs a trace reads it. All cells of the trace share
  * it, read only; the trace is closed after its last cell. Large files are read
- * first, and of the open traces the longest cell runs first (schedule.c). Only
- * the main thread writes the journal: it adds all cells that were finished
- * since its last write, and brings them to the disk together.
+ * first, the others in the order of the results, so that the rows of the first
+ * traces are written while cells of others run (schedule.c). Only the main
+ * thread writes the journal: it adds every cell that has ended at once, and
+ * brings the entries to the disk ten times a second.
  *
  * One lock protects everything that the threads share. HDF5 may not be used by
- * two threads at once, so a second lock protects the opening and closing of
- * traces; the result file is written after all threads have ended.
+ * two threads at once, so a second lock protects the reading of trace files and
+ * the writing of rows.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
@@ -32,6 +33,12 @@ struct sweep_counts {
     uint64_t faults;   /* traces and cells that failed */
 };
 
+/* Receives a finished cell and its notes; an error ends the calls. */
+typedef enum frag_err sweep_add(void *user, const struct frag_run_identity *id,
+                                const struct cell_notes *notes,
+                                const struct frag_run *run,
+                                struct frag_error *e);
+
 /* What to run; borrowed while the sweep is open. */
 struct sweep_spec {
     const struct grid *grid;
@@ -45,6 +52,10 @@ struct sweep_spec {
      * to time, once a cell is done. `faults` is not counted yet. */
     void (*show)(void *user, const struct sweep_counts *so_far);
     void *user;
+    /* Receives the first rows while cells run, one call at a time, on any
+     * thread; NULL: there are no early rows. It may use HDF5. */
+    sweep_add *early;
+    void *rows; /* the first argument of early */
 };
 
 /* Kinds of the journal's entries. */
@@ -75,14 +86,12 @@ struct sweep_counts sweep_counts(const struct sweep *s);
  * *first is the code of the first error, OK if there is none. */
 char *sweep_faults(const struct sweep *s, enum frag_err *first);
 
-/* Receives a finished cell and its notes; an error ends sweep_write. */
-typedef enum frag_err sweep_add(void *user, const struct frag_run_identity *id,
-                                const struct cell_notes *notes,
-                                const struct frag_run *run,
-                                struct frag_error *e);
+/* Whether `early` received rows, without an error. */
+bool sweep_has_early_rows(const struct sweep *s);
 
-/* Calls add for every finished cell, in the order of frag_results_order. */
-enum frag_err sweep_write(struct sweep *s, const struct journal *j,
+/* Calls add for every finished cell, in the order of frag_results_order. If not
+ * `anew`, without those that `early` has received. */
+enum frag_err sweep_write(struct sweep *s, const struct journal *j, bool anew,
                           sweep_add *add, void *user,
                           struct frag_error *e) FRAG_MUST_CHECK;
 

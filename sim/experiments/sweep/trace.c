@@ -8,7 +8,6 @@
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
 #include "traces/bytes/sha256.h"
-#include "traces/name.h"
 
 static enum frag_err no_memory(const struct sweep_trace *trace,
                                struct frag_error *e)
@@ -265,8 +264,6 @@ static enum frag_err new_header(struct sweep_trace *trace, const char *hash,
 /* Frees what an earlier opening found, whether or not it failed. */
 static void forget(struct sweep_trace *trace)
 {
-    free(trace->name);
-    trace->name = NULL;
     trace->header = NULL;
     trace_header_free(&trace->found);
 }
@@ -284,9 +281,6 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
     FRAG_TRY(sha256_file(trace->path, hash, e));
     if (trace->edit->edits)
         FRAG_TRY(hash_edits(trace, hash, e));
-    trace->name = frag_trace_name(trace->path);
-    if (!trace->name)
-        return no_memory(trace, e);
     trace->header = recall_header(s, hash);
     if (trace->header) {
         FRAG_TRY(make_cells(s, trace, e));
@@ -297,11 +291,9 @@ enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
     return make_cells(s, trace, e);
 }
 
-void sweep_trace_close(struct sweep *s, struct sweep_trace *trace)
+void sweep_trace_close(struct sweep_trace *trace)
 {
-    pthread_mutex_lock(&s->hdf5);
     frag_trace_close(trace->opened);
-    pthread_mutex_unlock(&s->hdf5);
     trace->opened = NULL;
 }
 
@@ -309,5 +301,6 @@ void sweep_trace_free(struct sweep_trace *trace)
 {
     drop_cells(trace);
     forget(trace);
+    free(trace->name);
     free(trace->words);
 }

@@ -1,0 +1,269 @@
+/* test_sweep_rows.c - tests what a sweep does with finished cells while others
+ * run: it passes the rows of the first traces on, in the order of the results,
+ * and brings the journal to the disk ten times a second. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/experiments/devices.h"
+#include "sim/experiments/sweep/sweep.h"
+
+enum { TRACES = 3, CAPACITIES = 200, CELLS = 2 * CAPACITIES };
+
+static char folder[] = "/tmp/frag-rows-XXXXXX", journal_path[64],
+            paths[TRACES][64];
+static struct grid grid;
+
+/* -- the disk ------------------------------------------------------------- */
+
+static unsigned syncs;
+static bool disk_is_broken;
+static off_t synced; /* bytes of the file at the last sync */
+
+/* Takes the place of the C library's. */
+int fdatasync(int fd)
+{
+    struct stat at;
+
+    assert_int_equal(fstat(fd, &at), 0);
+    synced = at.st_size;
+    syncs++;
+    if (!disk_is_broken || syncs == 1)
+        return 0;
+    errno = EIO;
+    return -1;
+}
+
+/* -- rows ----------------------------------------------------------------- */
+
+struct rows {
+    size_t count, most; /* an error is returned after `most` rows */
+    char *names[TRACES * CELLS];
+};
+
+static enum frag_err add(void *user, const struct frag_run_identity *id,
+                         const struct cell_notes *notes,
+                         const struct frag_run *run, struct frag_error *e)
+{
+    struct rows *r = user;
+    char text[200];
+
+    (void)notes;
+    if (r->count == r->most)
+        return frag_no_memory(e, "a row");
+    snprintf(text, sizeof(text), "%s %s %llu %llu", id->trace.name, id->policy,
+             (unsigned long long)id->capacity,
+             (unsigned long long)run->summary.events);
+    r->names[r->count++] = strdup(text);
+    return FRAG_OK;
+}
+
+static void drop(struct rows *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->names[i]);
+    r->count = 0;
+}
+
+/* -- sweeps --------------------------------------------------------------- */
+
+struct attempt {
+    struct cell_settings settings;
+    struct sweep_spec spec;
+    struct sweep *sweep;
+    struct journal *journal;
+    struct rows early, all;
+};
+
+static enum frag_err run(struct attempt *a, size_t threads, frag_size memory,
+                         size_t most)
+{
+    struct frag_error e = {""};
+    enum frag_err err;
+
+    *a = (struct attempt){.early = {.most = most}, .all = {.most = SIZE_MAX}};
+    a->settings = (struct cell_settings){.backend = &cell_arena_backend,
+                                         .costs = frag_costs_h200};
+    a->spec = (struct sweep_spec){
+        .grid = &grid,
+        .shard = {1, 1},
+        .settings = &a->settings,
+        .device = INPUT_ANY_DEVICE,
+        .on = {.threads = threads},
+        .memory = memory,
+        .early = add,
+        .rows = &a->early,
+    };
+    syncs = 0;
+    assert_int_equal(sweep_open(&a->spec, &a->sweep, &e), FRAG_OK);
+    assert_int_equal(journal_open(journal_path, JOURNAL_REPLACE, false, "me",
+                                  sweep_recall, a->sweep, &a->journal, &e),
+                     FRAG_OK);
+    err = sweep_run(a->sweep, a->journal, &e);
+    assert_true(err == FRAG_OK || *e.text);
+    return err;
+}
+
+static void end(struct attempt *a)
+{
+    drop(&a->early);
+    drop(&a->all);
+    journal_remove(a->journal);
+    sweep_close(a->sweep);
+}
+
+/* The early rows and the late ones are all rows, in their order. */
+static void early_rows_are_the_first(void **state)
+{
+    static struct attempt a;
+    struct frag_error e = {""};
+
+    (void)state;
+    for (size_t threads = 1; threads <= 4; threads++) {
+        size_t early;
+
+        assert_int_equal(run(&a, threads, FRAG_GIB, SIZE_MAX), FRAG_OK);
+        early = a.early.count;
+        assert_int_equal(early % CELLS, 0);
+        if (threads == 1)
+            assert_true(early >= CELLS);
+        assert_int_equal(early > 0, sweep_has_early_rows(a.sweep));
+        assert_int_equal(sweep_write(a.sweep, a.journal, true, add, &a.all, &e),
+                         FRAG_OK);
+        assert_int_equal(
+            sweep_write(a.sweep, a.journal, false, add, &a.early, &e), FRAG_OK);
+        assert_int_equal(a.all.count, TRACES * CELLS);
+        assert_int_equal(a.early.count, TRACES * CELLS);
+        for (size_t i = 0; i < a.all.count; i++)
+            assert_string_equal(a.all.names[i], a.early.names[i]);
+        end(&a);
+    }
+}
+
+static void after_an_error_there_are_no_early_rows(void **state)
+{
+    static struct attempt a;
+    struct frag_error e = {""};
+
+    (void)state;
+    assert_int_equal(run(&a, 1, FRAG_GIB, CELLS / 2), FRAG_OK);
+    assert_int_equal(a.early.count, CELLS / 2);
+    assert_false(sweep_has_early_rows(a.sweep));
+    assert_int_equal(sweep_write(a.sweep, a.journal, true, add, &a.all, &e),
+                     FRAG_OK);
+    assert_int_equal(a.all.count, TRACES * CELLS);
+    end(&a);
+}
+
+static void rows_fit_in_the_memory(void **state)
+{
+    static struct attempt a;
+
+    (void)state;
+    assert_int_equal(run(&a, 1, FRAG_MIB, SIZE_MAX), FRAG_OK);
+    assert_int_equal(a.early.count, 0);
+    end(&a);
+}
+
+static void the_journal_is_synced_ten_times_a_second(void **state)
+{
+    static struct attempt a;
+    struct timespec start, stop;
+    struct stat at;
+    double seconds;
+
+    (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    assert_int_equal(run(&a, 1, FRAG_GIB, SIZE_MAX), FRAG_OK);
+    clock_gettime(CLOCK_MONOTONIC, &stop);
+    seconds = (double)(stop.tv_sec - start.tv_sec) +
+              (double)(stop.tv_nsec - start.tv_nsec) / 1e9;
+    assert_int_equal(stat(journal_path, &at), 0);
+    assert_int_equal(synced, at.st_size);
+    if (syncs < 2 || syncs > 3 + 10 * seconds)
+        fail_msg("%u syncs in %g s", syncs, seconds);
+    end(&a);
+}
+
+static void a_broken_disk_ends_the_sweep(void **state)
+{
+    static struct attempt a;
+
+    (void)state;
+    disk_is_broken = true;
+    assert_int_equal(run(&a, 2, FRAG_GIB, SIZE_MAX), FRAG_IO);
+    disk_is_broken = false;
+    end(&a);
+}
+
+/* "1MiB,2MiB,..." */
+static void write_sizes(char *text, size_t room)
+{
+    size_t used = 0;
+
+    for (int i = 1; i <= CAPACITIES; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%dMiB",
+                                 used ? "," : "", i);
+}
+
+static int make_grid(void **state)
+{
+    char sizes[CAPACITIES * 8];
+    const char *trace[TRACES], *policy[] = {"direct", "best_fit"},
+                               *capacity[] = {sizes};
+    const struct texts traces = {trace, TRACES}, policies = {policy, 2},
+                       capacities = {capacity, 1}, none = {NULL, 0};
+    struct frag_error e = {""};
+
+    (void)state;
+    write_sizes(sizes, sizeof(sizes));
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(journal_path, sizeof(journal_path), "%s/journal", folder);
+    for (size_t i = 0; i < TRACES; i++) {
+        snprintf(paths[i], sizeof(paths[i]), "%s/%c.csv", folder,
+                 (char)('c' - i));
+        trace[i] = paths[i];
+        if (symlink(FRAG_SOURCE_DIR "/tests/cli/small.csv", paths[i]) < 0)
+            return -1;
+    }
+    return grid_read(&(const struct grid_source){&traces, &policies,
+                                                 &capacities, &none, NULL,
+                                                 NULL},
+                     &grid, &e) == FRAG_OK
+               ? 0
+               : -1;
+}
+
+static int drop_grid(void **state)
+{
+    (void)state;
+    grid_free(&grid);
+    for (size_t i = 0; i < TRACES; i++)
+        unlink(paths[i]);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(early_rows_are_the_first),
+        cmocka_unit_test(after_an_error_there_are_no_early_rows),
+        cmocka_unit_test(rows_fit_in_the_memory),
+        cmocka_unit_test(the_journal_is_synced_ten_times_a_second),
+        cmocka_unit_test(a_broken_disk_ends_the_sweep),
+    };
+
+    return cmocka_run_group_tests(tests, make_grid, drop_grid);
+}
