@@ -300,6 +300,22 @@ static struct script script_of(struct stretches *s, const frag_addr *addr,
     return script;
 }
 
+/* Compares the fields one by one: a row ends in padding, whose bytes are any. */
+static void same_rows(const struct script *a, const struct script *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (uint64_t i = 0; i < a->count; i++) {
+        const struct script_row *x = &a->rows[i], *y = &b->rows[i];
+
+        assert_int_equal(x->event, y->event);
+        assert_int_equal(x->at, y->at);
+        assert_int_equal(x->size, y->size);
+        assert_int_equal(x->call, y->call);
+        assert_int_equal(x->range, y->range);
+        assert_int_equal(x->phys, y->phys);
+    }
+}
+
 /* Orders at random: the script from known stretches is that of a run from the
  * beginning. */
 static void any_order_is_served(void **state)
@@ -331,8 +347,8 @@ static void any_order_is_served(void **state)
             sum += reused;
             b = script_of(none, addr, RANGES, &reused);
             assert_int_equal(reused, 0);
-            assert_int_equal(a.count, b.count);
-            assert_memory_equal(a.rows, b.rows, a.count * sizeof(*a.rows));
+            same_rows(&a, &b);
+            assert_int_equal(a.ranges, b.ranges);
             assert_memory_equal(a.addr, b.addr, a.ranges * sizeof(*a.addr));
             first = k ? first : a.count;
             differ += a.count != first;
