@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "traces/printable.h"
 
@@ -120,6 +122,32 @@ static void a_line_that_is_too_long_ends_with_dots(void **state)
     compare_written(wanted, true, text);
 }
 
+/* Each write to a socket of datagrams is one datagram. */
+static void a_line_is_one_write(void **state)
+{
+    char text[3000], wanted[sizeof(text) + 4], got[sizeof(wanted) + 1];
+    int ends[2];
+    FILE *out;
+    ssize_t size;
+
+    (void)state;
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    snprintf(wanted, sizeof(wanted), "%s: 7\n", text);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends),
+                     0);
+    out = fdopen(ends[0], "w");
+    assert_non_null(out);
+    setvbuf(out, NULL, _IONBF, 0);
+    printable_line(out, "%s: %d", text, 7);
+    size = recv(ends[1], got, sizeof(got) - 1, 0);
+    assert_true(size > 0);
+    got[size] = '\0';
+    assert_string_equal(got, wanted);
+    fclose(out);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +156,7 @@ int main(void)
         cmocka_unit_test(a_form_is_cut_between_characters),
         cmocka_unit_test(a_line_has_one_line_break),
         cmocka_unit_test(a_line_that_is_too_long_ends_with_dots),
+        cmocka_unit_test(a_line_is_one_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,14 +123,28 @@ char *printable_copy(const char *text)
     return form;
 }
 
-void printable_put(FILE *out, const char *text)
+/* Writes the form of text, and then `end`, in as few pieces as possible: a
+ * piece is one system call if the stream has no buffer, as stderr. */
+static void put_form(FILE *out, const char *text, const char *end)
 {
-    char one[PRINTABLE_ROOM];
+    char form[PRINTABLE_PIECE + PRINTABLE_ROOM];
+    size_t used = 0;
 
     while (*text) {
-        text += printable_character(text, one);
-        fputs(one, out);
+        text += printable_character(text, form + used);
+        used += strlen(form + used);
+        if (used >= PRINTABLE_PIECE) {
+            fwrite(form, 1, used, out);
+            used = 0;
+        }
     }
+    memcpy(form + used, end, strlen(end));
+    fwrite(form, 1, used + strlen(end), out);
+}
+
+void printable_put(FILE *out, const char *text)
+{
+    put_form(out, text, "");
 }
 
 void printable_line(FILE *out, const char *format, ...)
@@ -142,6 +156,5 @@ void printable_line(FILE *out, const char *format, ...)
     va_start(args, format);
     length = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    printable_put(out, text);
-    fputs(length < (int)sizeof(text) ? "\n" : "...\n", out);
+    put_form(out, text, length < (int)sizeof(text) ? "\n" : "...\n");
 }

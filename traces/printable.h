@@ -48,11 +48,13 @@ char *printable_copy(const char *text);
 /* Writes the form of text to out. */
 void printable_put(FILE *out, const char *text);
 
-enum { PRINTABLE_LINE = 1 << 14 };
+enum { PRINTABLE_LINE = 1 << 14, PRINTABLE_PIECE = 4096 };
 
 /* Writes a line to out: the form of the formatted text, then a line break. Of a
  * text of more than PRINTABLE_LINE - 1 bytes the beginning is written, and then
- * three dots. */
+ * three dots. A line of less than PRINTABLE_PIECE bytes is one write, also to
+ * stderr, which has no buffer: lines of several processes that share a terminal
+ * or a log stay whole. */
 void printable_line(FILE *out, const char *format, ...) FRAG_PRINTF(2, 3);
 
 #endif
