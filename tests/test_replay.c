@@ -952,6 +952,43 @@ static void of_equal_peaks_the_first_counts(void **state)
     frag_arena_close(mem);
 }
 
+/* The free parts are those that a request of pool 1 sees: the last event of a
+ * part of two events, run twice, is event 1. */
+static void the_end_is_seen_by_the_last_request_of_a_part(void **state)
+{
+    static const uint8_t op[] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_ALLOC};
+    static const uint32_t id[] = {0, 1, 2};
+    static const uint64_t bytes[] = {512, 1024, 512};
+    static const frag_stream stream[COUNT(op)];
+    static const frag_pool pool[] = {0, 1, 0};
+    const struct frag_device_trace trace = {.slots = 3,
+                                            .count = COUNT(op),
+                                            .op = op,
+                                            .id = id,
+                                            .bytes = bytes,
+                                            .stream = stream,
+                                            .pool = pool,
+                                            .stream_count = 1,
+                                            .pool_count = 2,
+                                            .streams = raw_streams,
+                                            .pools = raw_pools};
+    struct frag_device_trace cut = trace;
+    struct frag_backend *mem = device(FRAG_UNLIMITED);
+    struct frag_replay spec = {
+        .trace = &trace, .policy = &toy, .mem = mem, .events = 2, .repeat = 2};
+    struct frag_run part = replay(&spec), whole;
+
+    (void)state;
+    cut.count = 2;
+    spec.trace = &cut;
+    whole = replay(&spec);
+    assert_true(whole.end.parts.free_pool > 0);
+    assert_memory_equal(&part.end, &whole.end, sizeof(part.end));
+    frag_run_free(&part);
+    frag_run_free(&whole);
+    frag_arena_close(mem);
+}
+
 static bool stop_now(void *user, uint64_t done, uint64_t total)
 {
     *(uint64_t *)user = total;
@@ -1226,6 +1263,7 @@ int main(void)
         cmocka_unit_test(
             a_synchronize_completes_pending_frees_within_the_request),
         cmocka_unit_test(of_equal_peaks_the_first_counts),
+        cmocka_unit_test(the_end_is_seen_by_the_last_request_of_a_part),
         cmocka_unit_test(a_cancelled_run_says_so_and_leaves_nothing),
         cmocka_unit_test(the_work_before_the_first_event_can_be_cancelled),
         cmocka_unit_test(an_offline_policy_is_told_all_before_it_starts),

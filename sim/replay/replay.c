@@ -342,7 +342,7 @@ static enum frag_err run_all(struct run *r)
     if (r->spec->watch && r->spec->watch->ended)
         r->spec->watch->ended(r->spec->watch->user, &r->heap);
     return run_finish(r, c.done, from,
-                      c.done ? run_lane(r, (c.done - 1) % r->trace->count)
+                      c.done ? run_lane(r, (c.done - 1) % run_count(r))
                              : (struct lane){0, 0});
 }
 
