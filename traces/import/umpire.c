@@ -161,12 +161,14 @@ static enum frag_err read_size(const struct umpire *u, uint64_t *size)
 
 /* ---- allocators ---- */
 
-/* Reads the name of an allocator and stores it as a string of the trace. */
+/* Reads the name of an allocator and stores it as a string of the trace; its
+ * number is UINT32_MAX on failure. */
 static enum frag_err read_name(const struct umpire *u, enum value_number number,
                                uint32_t *string)
 {
     const struct json_value *name = &u->values[number];
 
+    *string = UINT32_MAX;
     if (name->kind != JSON_STRING)
         return wrong(u, "the name of an allocator", number);
     *string = frag_build_string(u->build, name->text, name->length);
