@@ -2,9 +2,11 @@
  * signals, the time, checks of output paths, quoting. */
 #include "sim/cli/cli.h"
 
+#include <errno.h>
 #include <gsl/gsl_version.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,7 +65,7 @@ int64_t cli_now(void)
 }
 
 /* A global, because a signal handler has no other access to state. */
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted; /* worker threads read it */
 
 /* Seconds between a signal and the end of a program that does not end by
  * itself. */
@@ -85,10 +87,13 @@ static void on_alarm(int number)
  * fails, and the next read() finds stdin closed. */
 static void on_signal(int number)
 {
+    const int error = errno; /* of the code that the signal interrupts */
+
     (void)number;
     alarm(GRACE); /* before `interrupted`, which lets cli_interrupted end it */
-    interrupted = 1;
+    interrupted = true;
     close(STDIN_FILENO);
+    errno = error;
 }
 
 void cli_catch_signals(void)
