@@ -8,11 +8,12 @@
 #ifndef FRAG_TESTS_FAILING_MALLOC_H
 #define FRAG_TESTS_FAILING_MALLOC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-static uint64_t calls_to_failure;
+static atomic_uint_fast64_t calls_to_failure;
 
 /* Fails the test if an error comes without its text. `e` is the struct
  * frag_error, which was empty before the call. */
@@ -24,7 +25,12 @@ static uint64_t calls_to_failure;
 
 static bool host_fails(void)
 {
-    return calls_to_failure && --calls_to_failure == 0;
+    uint_fast64_t left = calls_to_failure;
+
+    while (left &&
+           !atomic_compare_exchange_weak(&calls_to_failure, &left, left - 1))
+        continue;
+    return left == 1;
 }
 
 /* result, function, parameters, arguments */
