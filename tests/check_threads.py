@@ -18,7 +18,7 @@ POLICIES = ["-p", "torch", "-p", "best_fit", "-p", "size_class"]
 COMMANDS = [
     ["fit", "lstm_varlen__cap_below.pickle.xz", *POLICIES, "-p", "plan"],
     ["fit", "multistream.pickle.xz", *POLICIES, "--json", "-"],
-    ["tune", "leak.pickle.xz"],
+    ["tune", "gpt2_train.pickle.xz"],
     ["tune", "late_start.pickle.xz", "--capacity", "6GiB", "--json", "-"],
     ["sweep", "leak.pickle.xz", "multistream.pickle.xz", *POLICIES,
      "-c", "0.9x,1.1x,inf", "-f", "-o", "out.h5"],
