@@ -64,12 +64,14 @@ static enum frag_err raw_free(struct heaptrack *h, struct fields rest)
     return calls_free(&h->calls, pointer, 0);
 }
 
+/* Reads the number of a kind. *kind is NULL on failure. */
 static enum frag_err find_kind(struct heaptrack *h, struct fields rest,
                                struct heaptrack_kind **kind)
 {
     const struct fields line = rest;
     uint64_t number;
 
+    *kind = NULL;
     if (!heaptrack_numbers(&rest, &number, 1) || number >= h->kind_count)
         return heaptrack_malformed(h, "the number of an earlier a line", line);
     *kind = &h->kinds[number];
