@@ -111,17 +111,14 @@ static enum frag_err add_space(struct torch *t, struct torch_space *space)
     return FRAG_OK;
 }
 
-enum frag_err torch_make_space(struct torch *t, frag_pool pool, bool is_small,
-                               frag_stream stream, struct torch_space **out)
+/* Creates a space that does not exist yet, in a pool and of a stream that do
+ * exist. */
+static enum frag_err make_space(struct torch *t, frag_pool pool, bool is_small,
+                                frag_stream stream)
 {
-    struct torch_space *space;
+    struct torch_space *space = calloc(1, sizeof(*space));
     enum frag_err err;
 
-    if (pool >= t->pool_count)
-        FRAG_TRY(add_pools(t, pool + 1u));
-    if (stream >= t->pools[pool].streams)
-        FRAG_TRY(add_streams(&t->pools[pool], stream + 1u));
-    space = calloc(1, sizeof(*space));
     if (!space)
         return FRAG_NOMEM;
     space->searches = &t->pools[pool].searches[is_small];
@@ -135,7 +132,26 @@ enum frag_err torch_make_space(struct torch *t, frag_pool pool, bool is_small,
         return err;
     }
     t->pools[pool].space[is_small][stream] = space;
-    *out = space;
+    return FRAG_OK;
+}
+
+enum frag_err torch_change_lane(struct torch *t, frag_pool pool, bool is_small,
+                                frag_stream stream, struct torch_space **out)
+{
+    struct torch_pool *p;
+
+    if (pool >= t->pool_count)
+        FRAG_TRY(add_pools(t, pool + 1u));
+    p = &t->pools[pool];
+    if (stream >= p->streams)
+        FRAG_TRY(add_streams(p, stream + 1u));
+    if (!p->space[is_small][stream])
+        FRAG_TRY(make_space(t, pool, is_small, stream));
+    t->latest = (struct torch_lane){
+        stream,
+        pool,
+        {p->space[TORCH_LARGE][stream], p->space[TORCH_SMALL][stream]}};
+    *out = t->latest.space[is_small];
     return FRAG_OK;
 }
 

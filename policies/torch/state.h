@@ -92,6 +92,13 @@ struct torch_pool {
     uint32_t streams; /* entries of space[0] and of space[1] */
 };
 
+/* The spaces of one pool id and stream; NULL: not known yet. */
+struct torch_lane {
+    frag_stream stream;
+    frag_pool pool;
+    struct torch_space *space[TORCH_SIZES];
+};
+
 struct torch {
     struct torch_conf conf;
     frag_size limit;      /* memory limit in bytes; FRAG_UNLIMITED: none */
@@ -100,6 +107,7 @@ struct torch {
     bool counts_searches; /* a limit is set and garbage collection is on */
     bool unmaps;          /* there may be expandable segments */
 
+    struct torch_lane latest; /* of the latest request: most have the same */
     struct torch_pool *pools;
     uint32_t pool_count;
     struct torch_space **spaces;
@@ -185,23 +193,21 @@ struct torch_block *torch_first_block(const struct torch *t);
 struct torch_block *torch_next_block(const struct torch *t,
                                      const struct torch_block *b);
 
-/* Creates a space that does not exist yet. NOMEM; UNSUPPORTED if there are
- * UINT16_MAX spaces. */
-enum frag_err torch_make_space(struct torch *t, frag_pool pool, bool is_small,
-                               frag_stream stream, struct torch_space **out);
+/* As torch_space, but the latest request had another pool or stream, or no
+ * space of this size was known. */
+enum frag_err torch_change_lane(struct torch *t, frag_pool pool, bool is_small,
+                                frag_stream stream, struct torch_space **out);
 
-/* Finds the space of a pool, size and stream, or creates it. The errors are
- * those of torch_make_space. */
+/* Finds the space of a pool, size and stream, or creates it. NOMEM; UNSUPPORTED
+ * if there are UINT16_MAX spaces. */
 static inline enum frag_err torch_space(struct torch *t, frag_pool pool,
                                         bool is_small, frag_stream stream,
                                         struct torch_space **out)
 {
-    if (pool < t->pool_count && stream < t->pools[pool].streams) {
-        *out = t->pools[pool].space[is_small][stream];
-        if (*out)
-            return FRAG_OK;
-    }
-    return torch_make_space(t, pool, is_small, stream, out);
+    *out = t->latest.space[is_small];
+    if (*out && pool == t->latest.pool && stream == t->latest.stream)
+        return FRAG_OK;
+    return torch_change_lane(t, pool, is_small, stream, out);
 }
 
 void torch_blocks_fini(struct torch *t);
