@@ -45,9 +45,10 @@ static inline enum frag_err ended(struct run *r, enum frag_err err,
     return err;
 }
 
-static inline enum frag_err on_alloc(struct run *r, uint64_t i, enum pace pace)
+static inline enum frag_err on_alloc(struct run *r,
+                                     const struct frag_device_trace *t,
+                                     uint64_t i, enum pace pace)
 {
-    const struct frag_device_trace *t = r->trace;
     const uint32_t id = t->id[i];
     const struct frag_request req = {
         .size = t->bytes[i],
@@ -75,13 +76,15 @@ static inline enum frag_err on_alloc(struct run *r, uint64_t i, enum pace pace)
     return ended(r, FRAG_OK, pace);
 }
 
-static inline enum frag_err on_free(struct run *r, uint64_t i, enum pace pace)
+static inline enum frag_err on_free(struct run *r,
+                                    const struct frag_device_trace *t,
+                                    uint64_t i, enum pace pace)
 {
-    const uint32_t id = r->trace->id[i];
+    const uint32_t id = t->id[i];
     struct run_slot *s = &r->slots[id];
 
-    if (RARE(r->follows_frees && r->trace->stream[i]))
-        FRAG_TRY(run_freed_on(r, id, (frag_stream)(r->trace->stream[i] - 1)));
+    if (RARE(r->follows_frees && t->stream[i]))
+        FRAG_TRY(run_freed_on(r, id, (frag_stream)(t->stream[i] - 1)));
     if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
         return ended(r, run_free_odd(r, id), pace);
     if (pace == CAREFUL)
@@ -99,15 +102,18 @@ static inline enum frag_err on_free(struct run *r, uint64_t i, enum pace pace)
     return ended(r, FRAG_OK, pace);
 }
 
-static inline enum frag_err step(struct run *r, uint64_t i, enum pace pace)
+/* Runs event i of the trace t, which is r->trace or a copy of it. */
+static inline enum frag_err step(struct run *r,
+                                 const struct frag_device_trace *t, uint64_t i,
+                                 enum pace pace)
 {
-    const uint8_t op = r->trace->op[i];
+    const uint8_t op = t->op[i];
 
     r->event = r->base + i;
     if (op == FRAG_ALLOC)
-        return on_alloc(r, i, pace);
+        return on_alloc(r, t, i, pace);
     if (op == FRAG_FREE)
-        return on_free(r, i, pace);
+        return on_free(r, t, i, pace);
     return ended(r, run_rare(r, i), pace);
 }
 
@@ -122,17 +128,20 @@ static inline void prefetch(const struct run *r, uint64_t i)
     __builtin_prefetch(&r->tags[id], 1);
 }
 
+/* A local copy of the trace spares each event the load of r->trace, which the
+ * compiler must repeat after each call. */
 static inline enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to,
                                      enum pace pace)
 {
-    const bool is_far = r->trace->slots > NEAR_SLOTS;
+    const struct frag_device_trace t = *r->trace;
+    const bool is_far = t.slots > NEAR_SLOTS;
 
     for (uint64_t i = from; i < to; i++) {
         enum frag_err err;
 
         if (RARE(is_far))
             prefetch(r, i + AHEAD);
-        err = step(r, i, pace);
+        err = step(r, &t, i, pace);
         if (RARE(err != FRAG_OK || r->stop))
             return err;
     }
@@ -154,7 +163,7 @@ static enum frag_err run_carefully(struct run *r, uint64_t from, uint64_t to)
     const struct frag_replay_watch *watch = r->spec->watch;
 
     for (uint64_t i = from; i < to; i++) {
-        FRAG_TRY(step(r, i, CAREFUL));
+        FRAG_TRY(step(r, r->trace, i, CAREFUL));
         if (r->ledger && frag_ledger_fault(r->ledger))
             return run_fault(r);
         if (watch && watch->done)
@@ -193,7 +202,7 @@ static enum frag_err run_events(struct run *r, uint64_t from, uint64_t to)
 
 enum frag_err run_next(struct run *r)
 {
-    enum frag_err err = step(r, 0, FULL);
+    enum frag_err err = step(r, r->trace, 0, FULL);
 
     if (err == FRAG_OK)
         r->base++;
