@@ -304,6 +304,26 @@ static void real_allocators_answer(void **state)
     rig_close(&r);
 }
 
+/* A request looks for a block in its own pool, also if the request before it
+ * had the same stream and another pool. */
+static void pools_share_no_blocks(void **state)
+{
+    const struct frag_request other = {
+        .size = 1000, .frees_at = FRAG_NEVER, .pool = 1};
+    struct frag_block b;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r, "", 0);
+    play(&r, "a=1000 -a");
+    assert_int_equal(frag_policy_torch.alloc(&r.heap, &other, &b), FRAG_OK);
+    assert_string_equal(r.log, "+2M@0 +2M@1");
+    play(&r, "c=1000");
+    assert_string_equal(r.log, "+2M@0 +2M@1");
+    assert_int_equal(r.blocks['c'].addr, r.blocks['a'].addr);
+    rig_close(&r);
+}
+
 static uint64_t current(const struct rig *r, enum frag_torch_stat stat)
 {
     return r->observer.counters.stat[stat][FRAG_TORCH_ALL].current;
@@ -731,6 +751,7 @@ int main(void)
     enum { SCRIPTS = sizeof(scripts) / sizeof(*scripts) };
     struct CMUnitTest played[SCRIPTS];
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pools_share_no_blocks),
         cmocka_unit_test(counters_are_those_of_memory_stats),
         cmocka_unit_test(pending_blocks_stay_active_and_requested),
         cmocka_unit_test(expandable_memory_moves_no_segment_counters),
