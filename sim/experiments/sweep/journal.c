@@ -29,6 +29,7 @@ struct journal {
     int fd;
     /* Of the last complete entry; another thread may read entries. */
     _Atomic uint64_t end;
+    uint64_t synced; /* the end at the last sync */
     uint64_t dropped;
 };
 
@@ -137,7 +138,14 @@ enum frag_err journal_put(struct journal *j, uint32_t kind, const void *bytes,
 
 enum frag_err journal_sync(struct journal *j, struct frag_error *e)
 {
-    return fdatasync(j->fd) == 0 ? FRAG_OK : failed(j, "write", e);
+    const uint64_t end = j->end;
+
+    if (end == j->synced)
+        return FRAG_OK;
+    if (fdatasync(j->fd) < 0)
+        return failed(j, "write", e);
+    j->synced = end;
+    return FRAG_OK;
 }
 
 enum frag_err journal_get(const struct journal *j, uint64_t offset,

@@ -53,6 +53,8 @@ uint64_t journal_dropped(const struct journal *j);
 enum frag_err journal_put(struct journal *j, uint32_t kind, const void *bytes,
                           size_t size, uint64_t *offset,
                           struct frag_error *e) FRAG_MUST_CHECK;
+/* Brings the entries to the disk that were added since the last sync. Another
+ * thread may add entries meanwhile; the next sync brings those. IO. */
 enum frag_err journal_sync(struct journal *j,
                            struct frag_error *e) FRAG_MUST_CHECK;
 

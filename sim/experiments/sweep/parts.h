@@ -66,13 +66,10 @@ struct sweep_trace {
     char *words; /* the message of err */
 };
 
-/* An entry that waits to be written to the journal. */
-struct pending_entry {
-    struct pending_entry *next;
-    struct sweep_cell *cell; /* NULL: the entry is a trace's header */
+/* The bytes of an entry of the journal; NULL: there is none. */
+struct entry {
     void *bytes;
     size_t size;
-    uint64_t events;
 };
 
 /* How long the jobs of one kind took that have ended. */
@@ -115,23 +112,25 @@ struct sweep {
     size_t trace_count;
     struct trace_header *known; /* headers in the journal */
     size_t known_count, known_room;
-    const struct journal *journal; /* while the threads run */
-    struct recalled_run *runs;     /* sorted by key once sweep_run has begun */
+    struct recalled_run *runs; /* sorted by key once sweep_run has begun */
     size_t run_count, run_room;
-    struct sweep_counts counts;
+    struct journal *journal; /* while the threads run */
+    pthread_mutex_t putting; /* an entry in the journal */
+    pthread_mutex_t hdf5;    /* see sweep.h */
+    _Atomic bool stop;       /* no more jobs start, and cells are cancelled */
 
-    pthread_mutex_t lock; /* protects all fields below, and the traces */
-    pthread_cond_t changed;
-    pthread_mutex_t hdf5; /* see sweep.h */
+    pthread_mutex_t lock;    /* protects all fields below, and the traces */
+    pthread_cond_t changed;  /* wakes threads that wait for a job */
+    pthread_cond_t finished; /* wakes the main thread: threads is 0, or stop */
+    struct sweep_counts counts;
     struct early_rows rows;
-    struct pending_entry *pending, **last; /* a queue, and its end */
-    size_t pending_count;
+    enum frag_err err;   /* of the journal, while the threads run */
+    struct frag_error e; /* the message of err */
     size_t threads;      /* that have not ended */
     frag_size used;      /* bytes of the budget */
     size_t running;      /* cells */
     struct pace *paces;  /* of the grid's policies */
     struct pace opening; /* of traces */
-    bool stop;
 };
 
 /* -- trace.c: a trace and its cells -- */
@@ -139,10 +138,9 @@ struct sweep {
 /* Makes the cells of the trace, and reads the trace if any of them is not done.
  * The caller does not hold the lock: the fields of the sweep that this function
  * reads do not change. If the journal has no header of this trace, *entry is
- * the entry to write; the caller frees it. */
+ * the entry to write; the caller frees its bytes. */
 enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
-                               struct pending_entry **entry,
-                               struct frag_error *e);
+                               struct entry *entry, struct frag_error *e);
 void sweep_trace_close(struct sweep_trace *trace);
 void sweep_trace_free(struct sweep_trace *trace);
 /* The identity of the cell's run; its texts are borrowed from both. */
@@ -171,8 +169,8 @@ void schedule_start(struct sweep *s, const struct job *job);
 void schedule_end(struct sweep *s, const struct job *job, double seconds);
 /* The trace is open, and no cell of it is running or can start. */
 bool schedule_is_over(struct sweep_trace *trace);
-/* Finds the traces whose rows can be written; to be called after entries were
- * added to the journal. */
+/* Finds the traces whose rows can be written; to be called after a trace has
+ * ended. */
 void schedule_find_rows(struct sweep *s);
 /* The end of the traces that have the name and the path of order[from]: rows
  * of these may alternate. */

@@ -66,8 +66,9 @@ enum frag_err sweep_open(const struct sweep_spec *spec, struct sweep **out,
                         .used = BUDGET_BASE,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,
+                        .finished = PTHREAD_COND_INITIALIZER,
+                        .putting = PTHREAD_MUTEX_INITIALIZER,
                         .hdf5 = PTHREAD_MUTEX_INITIALIZER};
-    s->last = &s->pending;
     s->paces = calloc(spec->grid->policy_count, sizeof(*s->paces));
     if (s->paces && make_traces(s)) {
         *out = s;

@@ -4,13 +4,13 @@
  * The first thread that needs a trace reads it. All cells of the trace share
  * it, read only; the trace is closed after its last cell. Large files are read
  * first, the others in the order of the results, so that the rows of the first
- * traces are written while cells of others run (schedule.c). Only the main
- * thread writes the journal: it adds every cell that has ended at once, and
+ * traces are written while cells of others run (schedule.c). A thread adds
+ * every cell that it has finished to the journal at once; the main thread
  * brings the entries to the disk ten times a second.
  *
- * One lock protects everything that the threads share. HDF5 may not be used by
- * two threads at once, so a second lock protects the reading of trace files and
- * the writing of rows.
+ * One lock protects everything that the threads share, except for the journal,
+ * which has its own. HDF5 may not be used by two threads at once, so a third
+ * lock protects the reading of trace files and the writing of rows.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_SWEEP_H

@@ -247,18 +247,12 @@ static const struct trace_header *recall_header(const struct sweep *s,
 }
 
 static enum frag_err new_header(struct sweep_trace *trace, const char *hash,
-                                struct pending_entry **out,
-                                struct frag_error *e)
+                                struct entry *out, struct frag_error *e)
 {
-    struct pending_entry *p = calloc(1, sizeof(*p));
-
-    if (!p)
-        return no_memory(trace, e);
-    *out = p;
     FRAG_TRY(trace_header_make(trace->opened, hash, &trace->found, e));
     trace->header = &trace->found;
-    p->bytes = trace_header_pack(trace->header, &p->size);
-    return p->bytes ? FRAG_OK : no_memory(trace, e);
+    out->bytes = trace_header_pack(trace->header, &out->size);
+    return out->bytes ? FRAG_OK : no_memory(trace, e);
 }
 
 /* Frees what an earlier opening found, whether or not it failed. */
@@ -269,8 +263,7 @@ static void forget(struct sweep_trace *trace)
 }
 
 enum frag_err sweep_trace_open(struct sweep *s, struct sweep_trace *trace,
-                               struct pending_entry **entry,
-                               struct frag_error *e)
+                               struct entry *entry, struct frag_error *e)
 {
     char hash[65];
 
