@@ -1,6 +1,7 @@
 /* test_sweep_rows.c - tests what a sweep does with finished cells while others
  * run: it passes the rows of the first traces on, in the order of the results,
- * and brings the journal to the disk ten times a second. */
+ * and brings the journal to the disk ten times a second, for which no thread
+ * waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,35 @@ static struct grid grid;
 /* -- the disk ------------------------------------------------------------- */
 
 static unsigned syncs;
-static bool disk_is_broken;
-static off_t synced; /* bytes of the file at the last sync */
+static bool disk_is_broken, disk_is_slow;
+static _Atomic bool went_on; /* a thread added an entry during a slow sync */
+static off_t synced;         /* bytes of the file at the last sync */
+
+static void wait_a_ms(void)
+{
+    nanosleep(&(const struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* Waits for another entry, for at most 2 s. */
+static void wait_for_entry(int fd)
+{
+    struct stat at;
+
+    for (int i = 0; i < 2000 && !went_on; i++) {
+        wait_a_ms();
+        assert_int_equal(fstat(fd, &at), 0);
+        went_on = at.st_size > synced;
+    }
+}
+
+/* Makes jobs of 1 ms until the journal was synced while they ran. */
+static bool asked_slowly(void *user)
+{
+    (void)user;
+    if (disk_is_slow && !went_on)
+        wait_a_ms();
+    return false;
+}
 
 /* Takes the place of the C library's. */
 int fdatasync(int fd)
@@ -39,6 +67,8 @@ int fdatasync(int fd)
     assert_int_equal(fstat(fd, &at), 0);
     synced = at.st_size;
     syncs++;
+    if (disk_is_slow && syncs > 1)
+        wait_for_entry(fd);
     if (!disk_is_broken || syncs == 1)
         return 0;
     errno = EIO;
@@ -100,7 +130,7 @@ static enum frag_err run(struct attempt *a, size_t threads, frag_size memory,
         .shard = {1, 1},
         .settings = &a->settings,
         .device = INPUT_ANY_DEVICE,
-        .on = {.threads = threads},
+        .on = {.threads = threads, .stop = {.asked = asked_slowly}},
         .memory = memory,
         .early = add,
         .rows = &a->early,
@@ -196,6 +226,18 @@ static void the_journal_is_synced_ten_times_a_second(void **state)
     end(&a);
 }
 
+static void threads_go_on_during_a_sync(void **state)
+{
+    static struct attempt a;
+
+    (void)state;
+    disk_is_slow = true;
+    assert_int_equal(run(&a, 2, FRAG_GIB, SIZE_MAX), FRAG_OK);
+    disk_is_slow = false;
+    assert_true(went_on);
+    end(&a);
+}
+
 static void a_broken_disk_ends_the_sweep(void **state)
 {
     static struct attempt a;
@@ -262,6 +304,7 @@ int main(void)
         cmocka_unit_test(after_an_error_there_are_no_early_rows),
         cmocka_unit_test(rows_fit_in_the_memory),
         cmocka_unit_test(the_journal_is_synced_ten_times_a_second),
+        cmocka_unit_test(threads_go_on_during_a_sync),
         cmocka_unit_test(a_broken_disk_ends_the_sweep),
     };
 

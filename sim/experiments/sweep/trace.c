@@ -187,7 +187,9 @@ static bool needs_hdf5(const struct sweep_trace *trace)
     return needed;
 }
 
-/* HDF5 may not be used by two threads at once, so a lock protects it. */
+/* HDF5 may not be used by two threads at once, so a lock protects it. Another
+ * thread unpacks a large trace, for which the others may have to wait; they
+ * have enough to do while a small one is read. */
 static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
                                 struct frag_error *e)
 {
@@ -196,7 +198,7 @@ static enum frag_err read_trace(struct sweep *s, struct sweep_trace *trace,
     enum frag_err err;
 
     reading.edits = trace->edit->edits;
-    reading.threads = s->spec->on.threads > 1 ? 2 : 1;
+    reading.threads = s->spec->on.threads > 1 && trace->is_large ? 2 : 1;
     if (!needs_hdf5(trace))
         return reading_open(&reading, trace->path, stop_tick, &stop,
                             &trace->opened, e);
