@@ -300,7 +300,8 @@ static struct script script_of(struct stretches *s, const frag_addr *addr,
     return script;
 }
 
-/* Compares the fields one by one: a row ends in padding, whose bytes are any. */
+/* Compares the fields one by one: a row ends in padding, whose bytes are any.
+ */
 static void same_rows(const struct script *a, const struct script *b)
 {
     assert_int_equal(a->count, b->count);
