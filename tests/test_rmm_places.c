@@ -55,7 +55,6 @@ static void blocks_lie_where_rmm_placed_them(void **state)
     const struct recording *r = *state;
     const struct frag_arena_options options = {.capacity = (frag_size)79 << 30,
                                                .rule = FRAG_RULE_HOSTILE};
-    struct frag_backend *arena = frag_arena_open(&options);
     struct frag_error e = {""};
     struct frag_trace *t = NULL;
     struct frag_run run;
@@ -64,7 +63,6 @@ static void blocks_lie_where_rmm_placed_them(void **state)
     struct frag_replay spec = {.watch = &watch,
                                .policy = frag_policy_find(r->policy),
                                .params = r->params,
-                               .mem = arena,
                                .repeat = 1};
 
     if (access(r->path, R_OK)) {
@@ -73,13 +71,14 @@ static void blocks_lie_where_rmm_placed_them(void **state)
     }
     assert_int_equal(frag_trace_open(r->path, NULL, &t, &e), FRAG_OK);
     spec.trace = places.device = &t->devices[0];
+    spec.mem = frag_arena_open(&options);
     if (frag_replay(&spec, &run, &e) != FRAG_OK)
         fail_msg("%s", e.text);
     assert_int_equal(run.summary.num_ooms, 1);
     assert_int_equal(places.compared, r->blocks);
     assert_int_equal(places.equal, r->equal);
     frag_run_free(&run);
-    frag_arena_close(arena);
+    frag_arena_close(spec.mem);
     frag_trace_close(t);
 }
 
