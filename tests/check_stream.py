@@ -116,8 +116,8 @@ def check_file(folder, text):
 def check_repeated(folder):
     source = os.path.join(BUNDLED, "leak.pickle.xz")
     trace = os.path.join(folder, "leak.h5")
-    call(["import", "-q", source, "-o", trace, "--repeat", "60"])
-    text = call(["export", "-q", source, "--repeat", "60"]).stdout
+    call(["import", "-q", source, "-o", trace, "--repeat", "30"])
+    text = call(["export", "-q", source, "--repeat", "30"]).stdout
     for policy in ("torch", "size_class", "best_fit"):
         results = []
         for arguments, piped in (([trace], None), (["-", "--stream"], text)):
