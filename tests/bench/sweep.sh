@@ -2,8 +2,10 @@
 # sweep.sh [THREADS]...: measures sweeps of 12 policies x 5 capacities on 1 and on
 # THREADS threads (default 2), in turns: of 20 default recordings, and of the same
 # with the long recording. Prints medians: seconds, processor time, peak of memory,
-# and the speed relative to THREADS times one thread with its least and largest
-# value. Fails if two result files differ.
+# the part of the cores that is used (processor time over THREADS times the
+# seconds), and the speed relative to THREADS times one thread; the last two with
+# their least and largest values. Where cores slow each other down, the speed is
+# lower than the use. Fails if two result files differ.
 #
 # With OLD, another build of the tool, that one runs in the same turns.
 # Environment: FRAGSIM, OLD, FRAG_SHARED_DIR, TURNS (3).
@@ -66,20 +68,25 @@ median() {
         END { print v[int((NR + 1) / 2)], v[1], v[NR] }'
 }
 
+# The same as "MEDIAN (LEAST..LARGEST)".
+spread() {
+    median "$@" | awk '{ printf "%.0f (%.0f..%.0f)", $1, $2, $3 }'
+}
+
 row() { # GRID NAME THREADS
     local file=$folder/$1.$2.$3
     read -r s _ <<<"$(median "$file" '$1' "$3")"
     read -r cpu _ <<<"$(median "$file" '$2' "$3")"
     read -r mib _ <<<"$(median "$file" '$3' "$3")"
-    read -r part least most <<<"$(median "$file" '100 * $4 / $1 / n' "$3")"
-    printf '%-12s %-5s %7d %8.2f %8.2f %6.0f %5.0f (%.0f..%.0f)\n' "$1" "$2" \
-        "$3" "$s" "$cpu" "$mib" "$part" "$least" "$most"
+    printf '%-12s %-5s %7d %8.2f %8.2f %6.0f  %-14s %s\n' "$1" "$2" "$3" "$s" \
+        "$cpu" "$mib" "$(spread "$file" '100 * $2 / $1 / n' "$3")" \
+        "$(spread "$file" '100 * $4 / $1 / n' "$3")"
 }
 
 recordings | grid >"$folder/recordings.grid"
 { recordings; long; } | grid >"$folder/with_long.grid"
-printf '%-12s %-5s %7s %8s %8s %6s %s\n' grid tool threads s cpu_s MiB \
-    '% of threads (least..largest)'
+printf '%-12s %-5s %7s %8s %8s %6s  %-14s %s\n' grid tool threads s cpu_s MiB \
+    'use, %' 'speed, %'
 for grid in recordings with_long; do
     for name in ${OLD:+old} new; do
         tool=$fragsim
