@@ -919,6 +919,15 @@ a_synchronize_completes_pending_frees_within_the_request(void **state)
     frag_arena_close(mem);
 }
 
+/* The trace of these columns, with one stream and two pools. */
+#define TWO_POOLS(slot_count, ops, ids, sizes, of_stream, of_pool)            \
+    {                                                                         \
+        .slots = (slot_count), .count = COUNT(ops), .op = (ops), .id = (ids), \
+        .bytes = (sizes), .stream = (of_stream), .pool = (of_pool),           \
+        .stream_count = 1, .pool_count = 2, .streams = raw_streams,           \
+        .pools = raw_pools                                                    \
+    }
+
 /* The same peak of requested twice, with 4 and with 8 MiB reserved. */
 static void of_equal_peaks_the_first_counts(void **state)
 {
@@ -928,17 +937,8 @@ static void of_equal_peaks_the_first_counts(void **state)
     static const uint64_t bytes[] = {4096, 0, 512, 0, 4096, 0};
     static const frag_stream stream[COUNT(op)];
     static const frag_pool pool[] = {0, 0, 1, 0, 0, 0};
-    const struct frag_device_trace trace = {.slots = 1,
-                                            .count = COUNT(op),
-                                            .op = op,
-                                            .id = id,
-                                            .bytes = bytes,
-                                            .stream = stream,
-                                            .pool = pool,
-                                            .stream_count = 1,
-                                            .pool_count = 2,
-                                            .streams = raw_streams,
-                                            .pools = raw_pools};
+    const struct frag_device_trace trace =
+        TWO_POOLS(1, op, id, bytes, stream, pool);
     struct frag_backend *mem = device(FRAG_UNLIMITED);
     struct frag_replay spec = {
         .trace = &trace, .policy = &toy, .mem = mem, .repeat = 1};
@@ -961,17 +961,8 @@ static void the_end_is_seen_by_the_last_request_of_a_part(void **state)
     static const uint64_t bytes[] = {512, 1024, 512};
     static const frag_stream stream[COUNT(op)];
     static const frag_pool pool[] = {0, 1, 0};
-    const struct frag_device_trace trace = {.slots = 3,
-                                            .count = COUNT(op),
-                                            .op = op,
-                                            .id = id,
-                                            .bytes = bytes,
-                                            .stream = stream,
-                                            .pool = pool,
-                                            .stream_count = 1,
-                                            .pool_count = 2,
-                                            .streams = raw_streams,
-                                            .pools = raw_pools};
+    const struct frag_device_trace trace =
+        TWO_POOLS(3, op, id, bytes, stream, pool);
     struct frag_device_trace cut = trace;
     struct frag_backend *mem = device(FRAG_UNLIMITED);
     struct frag_replay spec = {

@@ -4,8 +4,8 @@
 Prints the processor time (user and system) of both builds, which run in turns, the
 ratio new/old of each turn (median, least and largest), the peak memory of both, and
 whether their outputs are equal: the exit status, the text, and the bytes of the
-output file. A result file or trace file names the commit of its tool, so it is
-compared by its dump (h5dump) without the lines that hold the commit.
+output file. A result file or trace file names the commit of its tool, so its dump
+(h5dump) is compared, with the word COMMIT in place of the commit.
 
 The recordings are those of FRAG_SHARED_DIR; without them the bundled ones, whose runs
 are short.
@@ -126,4 +126,5 @@ def main():
                                    dead=DEAD, out="out"), tools, commits)
 
 
-main()
+if __name__ == "__main__":
+    main()
