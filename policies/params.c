@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "traces/nearest.h"
-#include "traces/number.h"
+#include "traces/text.h"
 
 enum { VALUE_TEXT = 64 }; /* room for a value as text */
 
@@ -223,24 +223,18 @@ static enum frag_err unknown(const struct frag_policy *policy, const char *key,
                              struct frag_error *e)
 {
     struct nearest near = nearest_to(key);
-    char hint[NEAREST_HINT], names[256] = "";
-    size_t used = 0;
+    char names[NEAREST_NAMES];
 
     if (!policy->params)
         return frag_fail(
             e, FRAG_INVALID,
             "%s: unknown parameter %s; the policy has no parameters",
             policy->name, key);
-    for (const struct frag_param *p = policy->params; p->name; p++) {
+    for (const struct frag_param *p = policy->params; p->name; p++)
         nearest_try(&near, p->name);
-        if (used < sizeof(names))
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                     used ? ", " : "", p->name);
-    }
-    nearest_hint(&near, hint);
-    return frag_fail(
-        e, FRAG_INVALID, "%s: unknown parameter %s%s %sxpected one of %s",
-        policy->name, key, *hint ? hint : ";", *hint ? "E" : "e", names);
+    return frag_fail(e, FRAG_INVALID, "%s: unknown parameter %s%s",
+                     policy->name, key,
+                     nearest_names(&near, "parameters", names));
 }
 
 /* Reads one "key=value"; overwrites the '=' in the text. */

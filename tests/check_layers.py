@@ -48,7 +48,7 @@ ROOMS = {
                            "policies/params.h"],
                           "policies/device traces/base.h traces/grow.h "
                           "traces/nearest.h "
-                          "traces/number.h +"),
+                          "traces/text.h +"),
     "policies/mechanism": ([], "policies/policy.h +"),
     "policies/torch": ([], "policies/mechanism traces/torch_sizes.h +"),
     "policies/remap": ([], "policies/mechanism +"),

@@ -186,7 +186,7 @@ refused() {
 refused ./bump.so:region=1B \
     "bump: region=1B is out of range; expected 512 to 1TiB"
 refused ./bump.so:regoin=1GiB \
-    "bump: unknown parameter regoin; did you mean \"region\"? Expected one of region"
+    "bump: unknown parameter regoin; did you mean \"region\"? The parameters are region"
 refused ./none.so "the policy cannot be loaded: ./none.so: cannot open" \
     "shared object file: No such file or directory"
 refused none.so "the policy cannot be loaded: ./none.so: cannot open" \

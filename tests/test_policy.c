@@ -84,10 +84,10 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
         const char *params, *words;
     } rows[] = {
         {"sice=1", "knobs: unknown parameter sice; did you mean \"size\"? "
-                   "Expected one of "
+                   "The parameters are "
                    "size, number, ratio, choice, on"},
         {"xyzzy=1",
-         "knobs: unknown parameter xyzzy; expected one of size, number, "
+         "knobs: unknown parameter xyzzy; the parameters are size, number, "
          "ratio, choice, on"},
         {"size=511", "knobs: size=511 is out of range; expected 512 to inf"},
         {"size=big", "knobs: size=big: expected a size such as 20MiB"},

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "traces/text.h"
+
 enum { PREFIX_LETTERS = 4 }; /* the shortest text that is taken as a prefix */
 
 static int folded(char c)
@@ -54,6 +56,7 @@ struct nearest nearest_to(const char *name)
 
 void nearest_try(struct nearest *n, const char *known)
 {
+    text_add(n->known, sizeof(n->known), ", ", "%s", known);
     const size_t d = begins_with(known, n->name) ? 1 : distance(n->name, known);
 
     if (d >= n->least)
@@ -68,4 +71,15 @@ const char *nearest_hint(const struct nearest *n, char hint[NEAREST_HINT])
     if (n->found)
         snprintf(hint, NEAREST_HINT, "; did you mean \"%s\"?", n->found);
     return hint;
+}
+
+const char *nearest_names(const struct nearest *n, const char *what,
+                          char text[NEAREST_NAMES])
+{
+    char hint[NEAREST_HINT];
+
+    nearest_hint(n, hint);
+    snprintf(text, NEAREST_NAMES, "%s %s %s are %s", *hint ? hint : ";",
+             *hint ? "The" : "the", what, n->known);
+    return text;
 }

@@ -4,12 +4,16 @@
 
 #include <stddef.h>
 
+enum { NEAREST_KNOWN = 400 };
+
 /* A search: nearest_to starts it, and nearest_try offers it one known name. */
 struct nearest {
     const char *name;  /* as the user wrote it; borrowed */
     const char *found; /* the nearest name so far; NULL: none is near; borrowed
                         */
     size_t least;      /* number of changed letters that no longer counts */
+    char known[NEAREST_KNOWN]; /* all names that were tried, as text_add lists
+                                  them */
 };
 
 /* Starts a search for the known name that needs the fewest changed letters. A
@@ -24,5 +28,12 @@ enum { NEAREST_HINT = 96 }; /* bytes for the text of nearest_hint */
 /* Writes "; did you mean "NAME"?" to `hint`, or "" if no name is near, and
  * returns `hint`. */
 const char *nearest_hint(const struct nearest *n, char hint[NEAREST_HINT]);
+
+enum { NEAREST_NAMES = NEAREST_KNOWN + 2 * NEAREST_HINT };
+
+/* Writes the hint and all names that were tried to `text`, and returns `text`:
+ * "; the WHAT are A, B" or "; did you mean "A"? The WHAT are A, B". */
+const char *nearest_names(const struct nearest *n, const char *what,
+                          char text[NEAREST_NAMES]);
 
 #endif

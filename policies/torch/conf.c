@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "traces/nearest.h"
+#include "traces/text.h"
 
 enum { MAX_TEXT = 1024, MAX_TOKENS = 256 };
 
@@ -275,12 +276,9 @@ static enum frag_err unknown_key(const char *name, struct frag_error *e)
     char hint[NEAREST_HINT], known[400] = "";
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        size_t length = strlen(known);
-
         nearest_try(&near, keys[i].name);
         if (keys[i].kind <= BACKEND)
-            snprintf(known + length, sizeof(known) - length, "%s%s",
-                     length ? ", " : "", keys[i].name);
+            text_add(known, sizeof(known), ", ", "%s", keys[i].name);
     }
     nearest_hint(&near, hint);
     return frag_fail(

@@ -20,19 +20,12 @@ static const char recorded_mark[] = "@recorded";
 static enum frag_err unknown(const char *name, struct frag_error *e)
 {
     struct nearest near = nearest_to(name);
-    char hint[NEAREST_HINT], list[256] = "";
-    size_t used = 0;
+    char names[NEAREST_NAMES];
 
-    for (size_t i = 0; frag_policies[i]; i++) {
+    for (size_t i = 0; frag_policies[i]; i++)
         nearest_try(&near, frag_policies[i]->name);
-        if (used < sizeof(list))
-            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
-                                     i ? ", " : "", frag_policies[i]->name);
-    }
-    nearest_hint(&near, hint);
-    return frag_fail(e, FRAG_INVALID,
-                     "there is no policy \"%.80s\"%s %s policies are %s", name,
-                     *hint ? hint : ";", *hint ? "The" : "the", list);
+    return frag_fail(e, FRAG_INVALID, "there is no policy \"%.80s\"%s", name,
+                     nearest_names(&near, "policies", names));
 }
 
 enum frag_err policy_named(const char *name, const struct frag_policy **out,

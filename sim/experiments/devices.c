@@ -2,19 +2,17 @@
 #include "sim/experiments/devices.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+
+#include "traces/text.h"
 
 void input_devices_add(struct input_devices *list, uint32_t device)
 {
-    if (list->used < sizeof(list->text))
-        list->used += (size_t)snprintf(
-            list->text + list->used, sizeof(list->text) - list->used,
-            "%s%" PRIu32, list->used ? ", " : "", device);
+    text_add(list->text, sizeof(list->text), ", ", "%" PRIu32, device);
 }
 
 static struct input_devices devices_of(const struct frag_trace *t)
 {
-    struct input_devices list = {"", 0};
+    struct input_devices list = {""};
 
     for (uint32_t i = 0; i < t->device_count; i++)
         input_devices_add(&list, t->devices[i].device);

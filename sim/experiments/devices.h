@@ -15,10 +15,9 @@ enum frag_err input_device(const struct frag_trace *t, uint64_t wanted,
                            struct frag_error *e) FRAG_MUST_CHECK;
 
 /* The numbers of a trace's devices for a message: "0, 1, 2". Empty when zeroed.
- * What has no room is left out. */
+ */
 struct input_devices {
-    char text[128];
-    size_t used;
+    char text[128]; /* as text_add lists them */
 };
 void input_devices_add(struct input_devices *list, uint32_t device);
 

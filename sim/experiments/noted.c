@@ -8,6 +8,7 @@
 #include "sim/experiments/start.h"
 #include "traces/facts.h"
 #include "traces/grow.h"
+#include "traces/text.h"
 
 static bool repeats_recorded(const struct cell_result *on)
 {
@@ -52,19 +53,17 @@ static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
     const bool is_late = on->policy->policy->adopt &&
                          on->device->recorded.start.segment_count &&
                          on->summary->start != FRAG_START_ADOPTED;
-    size_t used = 0;
 
     text[0] = '\0';
     if (is_late)
-        used = (size_t)snprintf(
-            text, RELEASE_NOTE,
-            "the run does not start from the recorded segments (%s): %s",
-            frag_size_format(start_held(on->device), a), why_not_adopted(on));
+        text_add(text, RELEASE_NOTE, "",
+                 "the run does not start from the recorded segments (%s): %s",
+                 frag_size_format(start_held(on->device), a),
+                 why_not_adopted(on));
     if (differs(on, &recorded))
-        snprintf(text + used, RELEASE_NOTE - used,
-                 "%swith the recorded settings, the run reserves %s at most; "
+        text_add(text, RELEASE_NOTE, ": ",
+                 "with the recorded settings, the run reserves %s at most; "
                  "the recorded allocator reserved %s%s",
-                 used ? ": " : "",
                  frag_size_format(on->summary->peak_reserved, a),
                  frag_size_format(recorded, b),
                  is_late ? ""

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "policies/torch/versions.h"
+#include "traces/text.h"
 
 /* Reads frag_trace.releases. False: not known. */
 static bool read_range(const char *text, unsigned *first, unsigned *last)
@@ -42,15 +43,12 @@ static char *settings_of(const struct policy_choice *policy,
 
 static void put_changes(unsigned rules, char *text, size_t room)
 {
-    size_t used = 0;
-
     for (unsigned rule = 0; rule < TORCH_RULES; rule++) {
         const struct torch_change *c = &torch_changes[rule];
 
-        if (rules >> rule & 1 && used < room)
-            used += (size_t)snprintf(text + used, room - used,
-                                     "%s%s (before 2.%u, %s)", used ? "; " : "",
-                                     c->concern, c->since, c->before);
+        if (rules >> rule & 1)
+            text_add(text, room, "; ", "%s (before 2.%u, %s)", c->concern,
+                     c->since, c->before);
     }
 }
 
@@ -59,7 +57,7 @@ static void compare(const struct frag_trace *trace, const char *settings,
 {
     const unsigned used = torch_version_of(settings);
     unsigned first, last, at_first, at_last;
-    char changes[RELEASE_NOTE / 2];
+    char changes[RELEASE_NOTE / 2] = "";
 
     if (!read_range(trace->releases, &first, &last))
         return;
@@ -125,7 +123,6 @@ enum frag_err release_recorded(const struct frag_trace *trace,
 {
     struct policy_choice policy;
     char name[64];
-    size_t used;
 
     *version = release_version(trace, device);
     snprintf(name, sizeof(name), "torch@recorded:torch_version:2.%u", *version);
@@ -133,11 +130,10 @@ enum frag_err release_recorded(const struct frag_trace *trace,
     const enum frag_err err = release_note(&policy, trace, device, text, e);
     policy_choice_free(&policy);
     FRAG_TRY(err);
-    used = strlen(text);
     if (*version != torch_version_of(trace->settings ? trace->settings : ""))
-        snprintf(text + used, RELEASE_NOTE - used,
-                 "%sPyTorch %s wrote the recording, so the replay follows the "
+        text_add(text, RELEASE_NOTE, "; ",
+                 "PyTorch %s wrote the recording, so the replay follows the "
                  "rules of 2.%u",
-                 used ? "; " : "", trace->releases, *version);
+                 trace->releases, *version);
     return FRAG_OK;
 }

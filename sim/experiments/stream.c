@@ -9,7 +9,7 @@
 static enum frag_err check_device(const struct stream *s, uint32_t device,
                                   struct frag_error *e)
 {
-    struct input_devices devices = {"", 0};
+    struct input_devices devices = {""};
 
     if (s->device == INPUT_ANY_DEVICE || s->device == device)
         return FRAG_OK;

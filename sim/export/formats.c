@@ -7,6 +7,7 @@
 
 #include "sim/export/parts.h"
 #include "traces/facts.h"
+#include "traces/text.h"
 
 const struct export_format export_formats[EXPORT_FORMATS] = {
 #define FORMAT(name, holds, policies, trace, runs) \
@@ -152,7 +153,6 @@ enum frag_err export_losses(const struct export_format *f,
                             struct export_notes *notes)
 {
     char text[400] = "";
-    size_t used = 0;
 
     for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++) {
         const struct loss *l = &losses[i];
@@ -160,15 +160,14 @@ enum frag_err export_losses(const struct export_format *f,
             f->holds & l->holds ? 0 : l->count(trace, device);
 
         if (count)
-            used += (size_t)snprintf(text + used, sizeof(text) - used,
-                                     "%s%" PRIu64 " %s", used ? ", " : "",
-                                     count, l->name);
+            text_add(text, sizeof(text), ", ", "%" PRIu64 " %s", count,
+                     l->name);
     }
-    return used ? export_note(notes,
-                              "%s has no place for these parts of the "
-                              "trace: %s",
-                              f->name, text)
-                : FRAG_OK;
+    return *text ? export_note(notes,
+                               "%s has no place for these parts of the "
+                               "trace: %s",
+                               f->name, text)
+                 : FRAG_OK;
 }
 
 /* -- writing ------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "traces/number.h"
 #include "traces/printable.h"
+#include "traces/text.h"
 
 /* Writes a quoted string. File names may contain any bytes; a byte that is not
  * part of a UTF-8 character is written as U+FFFD. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "sim/results/columns.h"
-#include "traces/number.h"
 #include "traces/printable.h"
+#include "traces/text.h"
 
 /* The address of the field of a row that a column describes. */
 static const void *field(const struct frag_result_row *row,

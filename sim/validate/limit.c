@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/text.h"
 #include "traces/torch_sizes.h"
 
 const char *const frag_limit_source_words[FRAG_LIMIT_SOURCE_COUNT] = {
@@ -158,22 +159,20 @@ static void note_device(const struct frag_recorded_limit *l, const char *peak,
 {
     const frag_size sum = l->held + l->device_free;
     char held[FRAG_EXACT_TEXT], room[FRAG_EXACT_TEXT], both[FRAG_EXACT_TEXT];
-    int used = snprintf(text, FRAG_LIMIT_TEXT,
-                        "the memory limit is taken from an oom entry: %s were "
-                        "reserved and the device had %s free, together %s",
-                        frag_size_exact(l->held, held),
-                        frag_size_exact(l->device_free, room),
-                        frag_size_exact(sum, both));
 
+    text_add(text, FRAG_LIMIT_TEXT, "",
+             "the memory limit is taken from an oom entry: %s were "
+             "reserved and the device had %s free, together %s",
+             frag_size_exact(l->held, held),
+             frag_size_exact(l->device_free, room), frag_size_exact(sum, both));
     if (l->limit != sum)
-        used += snprintf(
-            text + used, (size_t)(FRAG_LIMIT_TEXT - used),
-            "; other events contradict this sum, so the nearest limit "
-            "that explains them all, %s, is used; --limit states another "
-            "one",
-            frag_size_exact(l->limit, both));
-    snprintf(text + used, (size_t)(FRAG_LIMIT_TEXT - used),
-             "; the reader uses the peak of the reserved bytes, %s, to "
+        text_add(text, FRAG_LIMIT_TEXT, "; ",
+                 "other events contradict this sum, so the nearest limit "
+                 "that explains them all, %s, is used; --limit states another "
+                 "one",
+                 frag_size_exact(l->limit, both));
+    text_add(text, FRAG_LIMIT_TEXT, "; ",
+             "the reader uses the peak of the reserved bytes, %s, to "
              "distinguish empty_cache calls from retries",
              peak);
 }

@@ -7,6 +7,7 @@
 
 #include "traces/edit/parts.h"
 #include "traces/nearest.h"
+#include "traces/text.h"
 
 /* The state of one edit's reading. */
 struct reading {
@@ -194,18 +195,15 @@ static enum frag_err no_such_key(const struct reading *r, const char *name)
 {
     struct nearest near = nearest_to(name);
     const struct edit_kind *kind = r->edit->kind;
-    char hint[NEAREST_HINT], keys[256] = "";
+    char hint[NEAREST_HINT];
 
     for (unsigned k = 0; k < KEY_COUNT; k++)
-        if (all_keys(kind) & EDIT_HAS(k)) {
+        if (all_keys(kind) & EDIT_HAS(k))
             nearest_try(&near, edit_keys[k].name);
-            snprintf(keys + strlen(keys), sizeof(keys) - strlen(keys), "%s%s",
-                     *keys ? ", " : "", edit_keys[k].name);
-        }
     return frag_fail(r->error, FRAG_INVALID,
                      "edit \"%.120s\": expected %s%s, found \"%.60s\"%s",
-                     r->edit->text, *keys ? "one of the keys " : "no key", keys,
-                     name, nearest_hint(&near, hint));
+                     r->edit->text, *near.known ? "one of the keys " : "no key",
+                     near.known, name, nearest_hint(&near, hint));
 }
 
 static enum frag_err read_pair(const struct reading *r, const char *name,
@@ -272,11 +270,8 @@ static const char *names_of(uint32_t keys, const char *word, char text[128])
     for (unsigned k = 0; k < KEY_COUNT; k++)
         if (keys & EDIT_HAS(k)) {
             keys &= ~EDIT_HAS(k);
-            snprintf(text + strlen(text), 128 - strlen(text), "%s%s=%s",
-                     !*text ? ""
-                     : keys ? ", "
-                            : word,
-                     edit_keys[k].name, edit_keys[k].value);
+            text_add(text, 128, keys ? ", " : word, "%s=%s", edit_keys[k].name,
+                     edit_keys[k].value);
         }
     return text;
 }

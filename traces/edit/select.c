@@ -7,6 +7,7 @@
 
 #include "traces/edit/parts.h"
 #include "traces/nearest.h"
+#include "traces/text.h"
 
 /* ---- sites ---- */
 
@@ -105,9 +106,8 @@ static bool has_pool(const struct frag_device_trace *d,
 static const char *list_devices(const struct frag_trace *t, char text[160])
 {
     *text = '\0';
-    for (uint32_t i = 0; i < t->device_count && strlen(text) < 130; i++)
-        snprintf(text + strlen(text), 160 - strlen(text), " %" PRIu32,
-                 t->devices[i].device);
+    for (uint32_t i = 0; i < t->device_count; i++)
+        text_add(text, 160, " ", "%" PRIu32, t->devices[i].device);
     return text;
 }
 
@@ -115,10 +115,8 @@ static const char *list_streams(const struct frag_trace *t, char text[160])
 {
     *text = '\0';
     for (uint32_t i = 0; i < t->device_count; i++)
-        for (uint32_t k = 0;
-             k < t->devices[i].stream_count && strlen(text) < 130; k++)
-            snprintf(text + strlen(text), 160 - strlen(text), " %" PRIu64,
-                     t->devices[i].streams[k]);
+        for (uint32_t k = 0; k < t->devices[i].stream_count; k++)
+            text_add(text, 160, " ", "%" PRIu64, t->devices[i].streams[k]);
     return text;
 }
 
@@ -126,10 +124,9 @@ static const char *list_pools(const struct frag_trace *t, char text[160])
 {
     *text = '\0';
     for (uint32_t i = 0; i < t->device_count; i++)
-        for (uint32_t k = 0; k < t->devices[i].pool_count && strlen(text) < 110;
-             k++)
-            snprintf(text + strlen(text), 160 - strlen(text),
-                     " %" PRIu64 ":%" PRIu64, t->devices[i].pools[k].owner,
+        for (uint32_t k = 0; k < t->devices[i].pool_count; k++)
+            text_add(text, 160, " ", "%" PRIu64 ":%" PRIu64,
+                     t->devices[i].pools[k].owner,
                      t->devices[i].pools[k].number);
     return text;
 }
@@ -154,7 +151,7 @@ static enum frag_err check_member(const struct making *m,
     for (uint32_t k = 0; k < m->trace->device_count; k++)
         if (l->has(&m->trace->devices[k], &m->edit->values[l->key], i))
             return FRAG_OK;
-    return edit_fail(m, "%s %" PRIu64 " is not in %.100s, which has%s",
+    return edit_fail(m, "%s %" PRIu64 " is not in %.100s, which has %s",
                      edit_keys[l->key].name, m->edit->values[l->key].list[i],
                      m->trace->path, l->list(m->trace, found));
 }

@@ -7,6 +7,7 @@
 
 #include "traces/build/build.h"
 #include "traces/grow.h"
+#include "traces/text.h"
 
 void allocators_fini(struct allocators *t)
 {
@@ -83,7 +84,6 @@ enum frag_err allocators_add(struct allocators *t, uint64_t ref,
 /* The text of a device: its name, and the pools that had requests. */
 struct text {
     char words[1024];
-    size_t used;
     uint64_t pools;
     bool has_requests;
 };
@@ -97,13 +97,10 @@ static void add_owner(struct text *text, const struct allocator *a)
     text->has_requests = true;
     if (!a->pool || ++text->pools > MOST)
         return;
-    text->used += (size_t)snprintf(
-        text->words + text->used, sizeof(text->words) - text->used,
-        "%s%" PRIu32 " is %s", text->pools > 1 ? ", " : "; of its pools, ",
-        a->pool, a->name);
+    text_add(text->words, sizeof(text->words), ", ", "%s%" PRIu32 " is %s",
+             text->pools > 1 ? "" : "; of its pools, ", a->pool, a->name);
     if (text->pools == MOST)
-        snprintf(text->words + text->used, sizeof(text->words) - text->used,
-                 ", and so on");
+        text_add(text->words, sizeof(text->words), ", ", "and so on");
 }
 
 enum frag_err allocators_note(const struct allocators *t,
@@ -111,7 +108,7 @@ enum frag_err allocators_note(const struct allocators *t,
 {
     for (uint64_t i = 0; i < t->count; i++) {
         const struct allocator *resource = &t->items[i];
-        struct text text = {.used = 0};
+        struct text text = {.pools = 0};
 
         if (resource->owner != i || resource->pool)
             continue;

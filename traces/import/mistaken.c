@@ -10,6 +10,7 @@
 #include "traces/bytes/fields.h"
 #include "traces/bytes/source.h"
 #include "traces/import/importers.h"
+#include "traces/text.h"
 
 #define EVENTS_NEEDED "a trace needs the single events; " FRAG_RECORD_SNAPSHOT
 
@@ -214,15 +215,14 @@ static enum frag_err unknown(const struct frag_source *source,
                              struct frag_error *e)
 {
     char known[256] = "";
-    size_t at = 0;
 
-    for (size_t i = 0; frag_importers[i] && at < sizeof(known); i++)
-        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s, ",
-                               frag_importers[i]->name);
-    return frag_fail(e, FRAG_CORRUPT,
-                     "%s:0: expected a known format (%sor a trace file), found "
-                     "none of them; \"fragsim help formats\" describes them",
-                     frag_source_name(source), known);
+    for (size_t i = 0; frag_importers[i]; i++)
+        text_add(known, sizeof(known), ", ", "%s", frag_importers[i]->name);
+    return frag_fail(
+        e, FRAG_CORRUPT,
+        "%s:0: expected a known format (%s or a trace file), found "
+        "none of them; \"fragsim help formats\" describes them",
+        frag_source_name(source), known);
 }
 
 /* Finds out which of the texts the rest of the input has: sets *first to the

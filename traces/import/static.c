@@ -34,6 +34,7 @@
 #include "traces/bytes/lines.h"
 #include "traces/grow.h"
 #include "traces/import/importers.h"
+#include "traces/text.h"
 #include "traces/trace.h"
 
 enum { ID, LOWER, UPPER, END, SIZE, ALIGNMENT, NAMES };
@@ -72,11 +73,8 @@ static enum frag_err wrong(const struct instance *in, const char *expected,
 
 static void add_other(struct header *h, struct field name)
 {
-    const size_t used = strlen(h->others);
-
-    snprintf(h->others + used, sizeof(h->others) - used, "%s%.*s",
-             used ? ", " : "", name.length < 60 ? (int)name.length : 60,
-             name.text);
+    text_add(h->others, sizeof(h->others), ", ", "%.*s",
+             name.length < 60 ? (int)name.length : 60, name.text);
 }
 
 /* Returns whether the line is the header of an instance; *h is its columns. */

@@ -134,21 +134,13 @@ static enum frag_err no_measure(const struct place *at, const char *name,
                                 struct frag_error *e)
 {
     struct nearest near = nearest_to(name);
-    char hint[NEAREST_HINT], list[256] = "";
-    size_t used = 0;
+    char names[NEAREST_NAMES];
 
-    for (const struct gate_measure *m = gate_measures; m->name; m++) {
+    for (const struct gate_measure *m = gate_measures; m->name; m++)
         nearest_try(&near, m->name);
-        if (used < sizeof(list))
-            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
-                                     used ? ", " : "", m->name);
-    }
-    nearest_hint(&near, hint);
-    return frag_fail(e, FRAG_INVALID,
-                     "%s:%zu: there is no measure \"%.40s\"%s %s measures are "
-                     "%s",
-                     at->path, at->line, name, *hint ? hint : ";",
-                     *hint ? "The" : "the", list);
+    return frag_fail(e, FRAG_INVALID, "%s:%zu: there is no measure \"%.40s\"%s",
+                     at->path, at->line, name,
+                     nearest_names(&near, "measures", names));
 }
 
 static enum frag_err read_limit(struct gates *g, const struct place *at,

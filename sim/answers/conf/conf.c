@@ -11,7 +11,7 @@
 
 #include "sim/answers/conf/parts.h"
 #include "traces/nearest.h"
-#include "traces/number.h"
+#include "traces/text.h"
 
 /* ---- the settings of a text ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/cli/gnuplot/gnuplot.h"
+#include "traces/text.h"
 
 /* The source of a figure: runs or a trace; the other pointer is NULL. */
 struct source {
@@ -81,12 +82,9 @@ static enum frag_err draw(const struct figure *f, const struct source *s,
 static void tell(struct figure_note *note, const struct figure_limit *l,
                  size_t most, size_t all)
 {
-    size_t at = strlen(note->shown), rule = strlen(note->rule);
-
-    snprintf(note->shown + at, sizeof(note->shown) - at, "%s%zu of %zu %s",
-             at ? " and " : "showing ", most, all, l->what);
-    snprintf(note->rule + rule, sizeof(note->rule) - rule, "%s%s",
-             rule ? "; " : "", l->rule);
+    text_add(note->shown, sizeof(note->shown), " and ", "%s%zu of %zu %s",
+             *note->shown ? "" : "showing ", most, all, l->what);
+    text_add(note->rule, sizeof(note->rule), "; ", "%s", l->rule);
 }
 
 /* Sets the limits of s, which are those of the figure, and the note. */

@@ -159,30 +159,21 @@ static enum frag_err plot_trace(const struct figure *f, const struct values *v,
 
 /* -- the command --------------------------------------------------------- */
 
-/* Reports all figures' names, as in "a, b and c". */
+/* Reports all figures' names. */
 static int no_such_figure(const struct call *call, const char *name)
 {
     struct nearest near = nearest_to(name);
-    char hint[NEAREST_HINT], known[256] = "";
-    size_t at = 0;
+    char names[NEAREST_NAMES];
 
-    for (size_t i = 0; figures[i]; i++) {
+    for (size_t i = 0; figures[i]; i++)
         nearest_try(&near, figures[i]->name);
-        if (at < sizeof(known))
-            at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s",
-                                   !i               ? ""
-                                   : figures[i + 1] ? ", "
-                                                    : " and ",
-                                   figures[i]->name);
-    }
-    nearest_hint(&near, hint);
     if (access(name, F_OK) == 0)
         return cli_misuse(call,
                           "%s: expected the name of a figure after the files, "
                           "found a file; the figures are %s",
-                          name, known);
-    return cli_misuse(call, "there is no figure \"%s\"%s %s figures are %s",
-                      name, *hint ? hint : ";", *hint ? "The" : "the", known);
+                          name, near.known);
+    return cli_misuse(call, "there is no figure \"%s\"%s", name,
+                      nearest_names(&near, "figures", names));
 }
 
 static int plot_run(const struct call *call, const void *values)

@@ -143,7 +143,7 @@ static enum frag_err make_cells(const struct sweep *s,
     const uint64_t wanted = s->spec->device;
     size_t room = (size_t)(trace->end - trace->first) * on->device_count;
     enum frag_err err = FRAG_OK;
-    struct input_devices devices = {"", 0};
+    struct input_devices devices = {""};
     bool found = false;
 
     trace->cells = calloc(room + 1, sizeof(*trace->cells));

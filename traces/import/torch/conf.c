@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/number.h"
+#include "traces/text.h"
 
 struct torch_settings torch_settings_default(void)
 {

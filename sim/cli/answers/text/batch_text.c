@@ -7,6 +7,7 @@
 
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
+#include "traces/text.h"
 
 /* ---- what the answer rests on ---- */
 
@@ -48,24 +49,15 @@ static void note_unknown(struct notes *n, const struct scaling *s)
          frag_size_format(changed->peak_bytes, c));
 }
 
-/* The texts of the guesses, separated by commas. */
-static void list_guesses(char *out, size_t size)
-{
-    size_t used = 0;
-
-    for (size_t g = 0; g < SCALE_GUESSES && used < size; g++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", g ? ", " : "",
-                                 scale_guesses[g].text);
-}
-
 static void note_range(struct notes *n, const struct batch_report *r)
 {
     const struct scale_requests *guessed = &r->question->scaling->guessed;
-    char texts[NOTE_TEXT / 2], peak[FRAG_SIZE_TEXT];
+    char texts[NOTE_TEXT / 2] = "", peak[FRAG_SIZE_TEXT];
 
     if (!guessed->count)
         return;
-    list_guesses(texts, sizeof(texts));
+    for (size_t g = 0; g < SCALE_GUESSES; g++)
+        text_add(texts, sizeof(texts), ", ", "%s", scale_guesses[g].text);
     note(n,
          "low and high are the least and the most peak reserved of %d replays: "
          "with the predicted sizes, and with other sizes of the %" PRIu64

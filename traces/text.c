@@ -1,0 +1,43 @@
+/* text.c - finds the shortest text of a number, for which it tries more and
+ * more digits until the text reads back as the same number, and lists texts. */
+#include "traces/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *frag_number_format(double number, char text[FRAG_NUMBER_TEXT])
+{
+    enum { LEAST = 6, MOST = 17 };
+
+    for (int digits = LEAST; digits <= MOST; digits++) {
+        snprintf(text, FRAG_NUMBER_TEXT, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    return text;
+}
+
+const char *text_add(char *text, size_t room, const char *separator,
+                     const char *format, ...)
+{
+    static const char dots[] = "...";
+    const size_t used = strlen(text), most = room - sizeof(dots);
+    const size_t gap = used ? strlen(separator) : 0;
+    va_list args;
+    int length;
+
+    if (used >= strlen(dots) && !strcmp(text + used - strlen(dots), dots))
+        return text;
+    va_start(args, format);
+    length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 || used + gap + (size_t)length > most)
+        return strcpy(text + (used < most ? used : most), dots), text;
+    memcpy(text + used, separator, gap);
+    va_start(args, format);
+    vsnprintf(text + used + gap, room - used - gap, format, args);
+    va_end(args);
+    return text;
+}

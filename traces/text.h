@@ -1,0 +1,22 @@
+/* text.h - writes real numbers and lists as text. It does not read them: the
+ * reader of each format parses the texts of that format. */
+#ifndef FRAG_TRACES_TEXT_H
+#define FRAG_TRACES_TEXT_H
+
+#include "traces/base.h"
+
+enum { FRAG_NUMBER_TEXT = 32 };
+
+/* Writes the number with the fewest digits, from 6 to 17, that read back as the
+ * same number, without trailing zeros: "0.1", "100000", "1e+06". Numbers that
+ * are not finite are "nan", "inf" and "-inf". Returns text. */
+const char *frag_number_format(double number, char text[FRAG_NUMBER_TEXT]);
+
+/* Appends the formatted piece to the string `text`, after `separator` unless
+ * the string is empty. The string has `room` bytes, 4 or more. A piece is
+ * complete or absent: instead of a piece without room, and of all later ones,
+ * the string ends with "...". Returns text. */
+const char *text_add(char *text, size_t room, const char *separator,
+                     const char *format, ...) FRAG_PRINTF(4, 5);
+
+#endif
