@@ -12,6 +12,7 @@
 
 #include "sim/arena/arena.h"
 #include "sim/replay/feed.h"
+#include "sim/replay/serve.h"
 #include "tests/failing_malloc.h"
 
 #define MIB      FRAG_MIB
@@ -162,6 +163,55 @@ static void a_run_survives_each_failing_malloc(void **state)
         }
 }
 
+/* A program frees its blocks late, with the k-th malloc failing. A free that
+ * fails leaves the block live, and can be asked for again. Returns whether a
+ * free failed. */
+static bool serve_with_fault(uint64_t k)
+{
+    struct frag_backend *mem =
+        frag_arena_open(&(struct frag_arena_options){.capacity = 64 * MIB});
+    const struct frag_serve_options options = {
+        .policy = frag_policy_find("best_fit"), .mem = mem};
+    struct frag_served at[2], found;
+    struct frag_serve *s = NULL;
+    struct frag_error e = {""};
+    uint32_t ticket[2];
+    bool failed = false;
+
+    assert_int_equal(frag_serve_open(&options, &s, &e), FRAG_OK);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(frag_serve_alloc(s, MIB, 0, 0, &at[i], &e), FRAG_OK);
+    calls_to_failure = k;
+    for (size_t i = 0; i < 2; i++) {
+        enum frag_err err =
+            frag_serve_free_later(s, at[i].addr, &ticket[i], &e);
+
+        assert_error_says(err, e);
+        if (err == FRAG_OK)
+            continue;
+        assert_int_equal(err, FRAG_NOMEM);
+        failed = true;
+        assert_true(frag_serve_find(s, at[i].addr, &found));
+        assert_int_equal(frag_serve_free_later(s, at[i].addr, &ticket[i], &e),
+                         FRAG_OK);
+    }
+    calls_to_failure = 0;
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(frag_serve_complete(s, ticket[i], &e), FRAG_OK);
+    assert_false(frag_serve_find(s, at[0].addr, &found));
+    frag_serve_close(s);
+    assert_int_equal(frag_arena_used(mem), 0);
+    frag_arena_close(mem);
+    return failed;
+}
+
+static void a_late_free_that_fails_loses_no_block(void **state)
+{
+    (void)state;
+    assert_true(serve_with_fault(1)); /* the queue of pending frees */
+    assert_false(serve_with_fault(2));
+}
+
 static void the_arena_survives_each_failing_malloc(void **state)
 {
     static const frag_addr bases[] = {0x7f1200000000, 0x7f1100000000};
@@ -202,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_survives_each_failing_malloc),
+        cmocka_unit_test(a_late_free_that_fails_loses_no_block),
         cmocka_unit_test(the_arena_survives_each_failing_malloc),
     };
 

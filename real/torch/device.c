@@ -158,10 +158,15 @@ static void destroy_events(struct device *d)
         d->cu->cuEventDestroy_v2(d->spare[--d->spare_count]);
 }
 
-static void drop_late(struct device *d, struct late *l)
+static void return_events(struct device *d, const struct late *l)
 {
     for (size_t i = 0; i < l->count; i++)
         return_event(d, l->events[i]);
+}
+
+static void drop_late(struct device *d, struct late *l)
+{
+    return_events(d, l);
     if (d->listener->freed)
         d->listener->freed(d->listener->user, d->ordinal, l->addr);
     d->late = l->next;
@@ -229,15 +234,22 @@ static enum frag_err free_late(struct device *d, struct frag_served block,
                                struct frag_error *e)
 {
     struct late *l = new_late(d, u);
+    enum frag_err err;
 
     if (!l)
         return frag_no_memory(e, "a late free");
+    err = frag_serve_free_later(d->serve, block.addr, &l->ticket, e);
+    if (err != FRAG_OK) {
+        return_events(d, l);
+        free(l);
+        return err;
+    }
     l->addr = block.addr;
     l->size = block.size;
     l->own = own;
     *d->late_end = l;
     d->late_end = &l->next;
-    return frag_serve_free_later(d->serve, block.addr, &l->ticket, e);
+    return FRAG_OK;
 }
 
 /* ---- the calls ---- */
@@ -297,7 +309,6 @@ static enum frag_err free_block(struct device *d, frag_addr addr,
     const frag_stream own = policy_stream(number_of(d, stream));
     struct live_row *row = live_find(&d->used, addr);
     struct frag_served block = {addr, 0};
-    enum frag_err err;
 
     frag_serve_find(d->serve, addr, &block);
     if (!row) {
@@ -306,11 +317,10 @@ static enum frag_err free_block(struct device *d, frag_addr addr,
         return device_state(d, e);
     }
     *waits = true;
-    err = free_late(d, block, own, d->uses[row->slot], e);
+    FRAG_TRY(free_late(d, block, own, d->uses[row->slot], e));
     free(d->uses[row->slot]);
     d->uses[row->slot] = NULL;
     live_remove(&d->used, row);
-    FRAG_TRY(err);
     return device_state(d, e);
 }
 

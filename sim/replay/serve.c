@@ -225,10 +225,12 @@ bool frag_serve_find(const struct frag_serve *s, frag_addr addr,
     return found != NULL;
 }
 
-/* Finds the slot of the block at addr and removes the block from s->live, so
- * that a second free of it fails. */
-static enum frag_err claim_slot(struct frag_serve *s, frag_addr addr,
-                                uint32_t *id, struct frag_error *e)
+/* Runs the event for the slot of the block at addr. After it, the block is no
+ * longer live, so that a second free of it fails; after an error it still is.
+ */
+static enum frag_err end_block(struct frag_serve *s, enum frag_op op,
+                               frag_addr addr, uint32_t *id,
+                               struct frag_error *e)
 {
     struct live_row *found = live_find(&s->live, addr);
 
@@ -236,6 +238,7 @@ static enum frag_err claim_slot(struct frag_serve *s, frag_addr addr,
         return frag_fail(e, FRAG_INVALID, "no live block begins at 0x%" PRIx64,
                          addr);
     *id = found->slot;
+    FRAG_TRY(step_row(s, (struct serve_row){.op = (uint8_t)op, .id = *id}, e));
     live_remove(&s->live, found);
     return FRAG_OK;
 }
@@ -243,23 +246,17 @@ static enum frag_err claim_slot(struct frag_serve *s, frag_addr addr,
 enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
                               struct frag_error *e)
 {
-    struct serve_row row = {.op = FRAG_FREE};
+    uint32_t id;
 
-    FRAG_TRY(claim_slot(s, addr, &row.id, e));
-    FRAG_TRY(step_row(s, row, e));
-    return_slot(s, row.id);
+    FRAG_TRY(end_block(s, FRAG_FREE, addr, &id, e));
+    return_slot(s, id);
     return FRAG_OK;
 }
 
 enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
                                     uint32_t *ticket, struct frag_error *e)
 {
-    struct serve_row row = {.op = FRAG_FREE_REQUESTED};
-
-    FRAG_TRY(claim_slot(s, addr, &row.id, e));
-    FRAG_TRY(step_row(s, row, e));
-    *ticket = row.id;
-    return FRAG_OK;
+    return end_block(s, FRAG_FREE_REQUESTED, addr, ticket, e);
 }
 
 enum frag_err frag_serve_complete(struct frag_serve *s, uint32_t ticket,

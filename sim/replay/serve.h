@@ -70,7 +70,8 @@ enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
 /* Starts the free of a block that queued device work still uses. The free ends
  * with frag_serve_complete, called with the ticket. If the policy waits for the
  * device before that, the wait completes all pending frees, and their tickets
- * are invalid from then on. INVALID as above, NOMEM. */
+ * are invalid from then on. INVALID as above. NOMEM: the block is still live.
+ */
 enum frag_err frag_serve_free_later(struct frag_serve *s, frag_addr addr,
                                     uint32_t *ticket,
                                     struct frag_error *e) FRAG_MUST_CHECK;
