@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """check_ascend.py: checks replays of snapshots of torch_npu for Ascend, whose
-allocator adds 32 bytes to each request before it rounds the size.
+allocator adds 32 bytes to each request before it rounds the size, and in
+expandable segments lets large blocks start at multiples of 16 KiB.
 
 The snapshots are made of recordings of PyTorch: each request becomes one of 32
 bytes less. Padded and rounded, it needs the block that PyTorch recorded, so the
@@ -165,7 +166,9 @@ def check_failure(file):
     for change in row["changes"]:
         assert "padding" not in change["change"], change
     row, = rows("explain", file, "--settings", "max_split_size_mb:64")
-    assert row["settings"] == "padding:32,max_split_size_mb:64", row["settings"]
+    aligned_too = "" if "_exp" in file else "base_addr_aligned_kb:16,"
+    assert row["settings"] == "padding:32," + aligned_too + \
+        "max_split_size_mb:64", row["settings"]
 
 
 def check_capacity(file):
@@ -188,7 +191,7 @@ def check_again(file):
     with open("again.pickle", "rb") as source:
         written = pickle.load(source)["allocator_settings"]
     assert written["PYTORCH_CUDA_ALLOC_CONF"] == \
-        "padding:32,expandable_segments:True", written
+        "padding:32,base_addr_aligned_kb:16,expandable_segments:True", written
     row, = rows("info", "again.pickle")
     assert row["settings"].count("padding:32") == 1, row["settings"]
     row, = rows("validate", "again.pickle")
@@ -200,14 +203,133 @@ def check_again(file):
 
 
 def check_one(name, snapshot, keeps_settings, frame=FRAME):
-    file = name + ".pickle"
-    with open(file, "wb") as out:
-        pickle.dump(padded(snapshot, keeps_settings, frame), out, protocol=2)
+    file = write(name + ".pickle", padded(snapshot, keeps_settings, frame))
     check_exact(name, file)
     check_kept(name, file)
     if "cap_below" in name:
         check_failure(file)
     return file
+
+
+class Range:
+    """One expandable segment of torch_npu, by its rules and without speed:
+    `parts` are [address, size, requested, is used], in address order."""
+
+    def __init__(self, base, page, align):
+        self.base, self.page, self.align = base, page, align
+        self.end, self.parts = base, []
+
+    def reach(self, part):
+        """The size of a free part; its end may be that of the range, where more
+        can be mapped."""
+        last = part[0] + part[1] == self.end
+        return part[1] + (1 << 50) * last
+
+    def best(self, size):
+        free = sorted((p for p in self.parts if not p[3] and p[1] >= size),
+                      key=lambda p: (p[1], p[0]))
+        for i, part in enumerate(free):
+            if i + 1 == len(free) or \
+                    self.reach(free[i + 1]) >= self.reach(part):
+                return part
+        return None
+
+    def grow(self, size, log):
+        tail = self.parts[-1] if self.parts and not self.parts[-1][3] else None
+        missing = size - (tail[1] if tail else 0)
+        more = (missing + self.page - 1) // self.page * self.page
+        log("segment_map", self.end, more)
+        if not tail:
+            tail = [self.end, 0, 0, False]
+            self.parts.append(tail)
+        tail[1] += more
+        self.end += more
+        return tail
+
+    def split(self, part, size):
+        """Cuts the part to that size and returns the rest."""
+        rest = [part[0] + size, part[1] - size, 0, False]
+        part[1] = size
+        self.parts.insert(self.parts.index(part) + 1, rest)
+        return rest
+
+    def alloc(self, requested, log):
+        size = rounded(requested + PAD)
+        part = self.best(size) or self.grow(size, log)
+        front = -part[0] % self.align
+        if size >= 2 << 20 and front and front + size <= part[1]:
+            part = self.split(part, front)
+        if part[1] > size:
+            rest = self.split(part, size)
+            rest[2], part[2] = part[2], 0  # the rest has the old record
+        part[2:] = [requested, True]
+        log("alloc", part[0], requested)
+        return part
+
+    def free(self, part, log):
+        log("free_requested", part[0], part[2])
+        log("free_completed", part[0], part[2])
+        part[3] = False
+        at = self.parts.index(part)
+        for other in self.parts[at + 1:at + 2] + self.parts[max(at - 1, 0):at]:
+            if not other[3]:
+                part[0] = min(part[0], other[0])
+                part[1] += other[1]
+                self.parts.remove(other)
+
+
+def aligned(align, lost):
+    """A snapshot of torch_npu with expandable segments, whose history lacks the
+    first `lost` entries."""
+    ranges = Range(0x12c1c0000000, 2 << 20, align), \
+        Range(0x12d300000000, 20 << 20, align)
+    entries, live, state = [], [], 1
+
+    def log(action, addr, size):
+        entries.append({"action": action, "addr": addr, "size": size,
+                        "stream": 0, "frames": [FRAME]})
+
+    for i in range(1500):
+        state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
+        number = state >> 33
+        if live and (number % 5 < 2 or len(live) > 60):
+            live_range, part = live.pop(number // 5 % len(live))
+            live_range.free(part, log)
+        else:
+            size = (number % 997 + 1 << number // 997 % 15) + number % 3 * 200
+            large = rounded(size + PAD) > 1 << 20
+            live.append((ranges[large], ranges[large].alloc(size, log)))
+    segments = [
+        {"device": 0, "address": r.base, "total_size": r.end - r.base,
+         "stream": 0, "segment_type": kind, "is_expandable": True,
+         "blocks": [{"address": a, "size": s, "requested_size": q, "state":
+                     "active_allocated" if used else "inactive"}
+                    for a, s, q, used in r.parts]}
+        for r, kind in zip(ranges, ("small", "large"))]
+    return {"segments": segments, "device_traces": [entries[lost:]]}
+
+
+def write(name, snapshot):
+    with open(name, "wb") as out:
+        pickle.dump(snapshot, out, protocol=2)
+    return name
+
+
+def check_aligned(name, align, lost):
+    """The addresses of the naive allocator repeat, also after a late start; a
+    history of a release that did not align large blocks is recognized."""
+    file = write(name, aligned(align, lost))
+    row, = rows("validate", file)
+    assert row["verdict"] == "exact" and row["addresses_matched"] == \
+        row["allocs"] > 400, row
+    row, = rows("info", file)
+    assert ("base_addr_aligned_kb:16" in row["settings"]) == (align > 1), row
+    assert any("do, so the policy torch" in note for note in row["notes"]), row
+    for text, kept in {"torch:max_split_size_mb:64": True, "torch": True,
+                       "torch:base_addr_aligned_kb:0": False}.items():
+        row, = rows("replay", file, "-p", text)
+        assert ("base_addr_aligned_kb:16" in row["params"]) == \
+            (kept and align > 1), row
 
 
 def main():
@@ -218,6 +340,9 @@ def main():
         check_answers(file)
         check_again(file)
         check_capacity(file)
+        for align in 16 << 10, 1:
+            for lost in 0, 400:
+                check_aligned(f"aligned{align}_{lost}.pickle", align, lost)
         for name, keeps_settings in RECORDED.items() if present else ():
             check_one(name, recorded(name), keeps_settings)
         os.chdir(ROOT)

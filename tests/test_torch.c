@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #include "policies/torch/conf.h"
-#include "policies/torch/padding.h"
+#include "policies/torch/platform.h"
 #include "policies/torch/torch.h"
 #include "sim/arena/arena.h"
 
@@ -270,6 +270,23 @@ static const struct script {
      "a=10MiB b=40MiB c=10MiB -b trim d=35MiB",
      "a0+0 c0+52428800 d0+10485760",
      "m20M@0+0 m40M@0+20M u20M@0+20M m20M@0+20M"},
+    {"aligned: the front stays free and merges with what is before it",
+     "expandable_segments:True,base_addr_aligned_kb:16", 0,
+     "a=1049088 b=2MiB -a c=1064960", "b0+1064960 c0+0", "m20M@0+0"},
+    {"aligned: less than 2 MiB is not",
+     "expandable_segments:True,base_addr_aligned_kb:16", 0,
+     "a=1049088 b=2096640", "a0+0 b0+1049088", "m20M@0+0"},
+    {"aligned: the padding counts",
+     "expandable_segments:True,base_addr_aligned_kb:16,padding:32", 0,
+     "a=1049056 b=2096640", "a0+0 b0+1064960", "m20M@0+0"},
+    {"aligned: not where the rest of the free block is too small",
+     "expandable_segments:True,base_addr_aligned_kb:16", 0,
+     "a=1049088 b=19922432 c=1049088 d=19906560", "a0+0 b0+1049088 "
+     "c0+20971520 d0+22036480", "m20M@0+0 m20M@0+20M"},
+    {"aligned: to less", "expandable_segments:True,base_addr_aligned_kb:4", 0,
+     "a=1049088 b=2MiB", "a0+0 b0+1052672", "m20M@0+0"},
+    {"aligned: only in expandable segments", "base_addr_aligned_kb:16", 0,
+     "a=1049088 b=2MiB", "a0+0 b0+1049088", "+20M@0"},
     {"expandable: releases go by size", "expandable_segments:True", 0,
      "a=60MiB b=20MiB c=40MiB d=20MiB -a -c trim", "b0+62914560 d0+125829120",
      "m60M@0+0 m20M@0+60M m40M@0+80M m20M@0+120M u40M@0+80M u60M@0+0"},
@@ -628,7 +645,7 @@ static void padding_is_added_before_the_rounding(void **state)
     }
 }
 
-static void the_padding_of_a_recording_is_kept(void **state)
+static void the_rules_of_a_platform_are_kept(void **state)
 {
     static const struct {
         const char *recorded, *chosen, *both;
@@ -646,11 +663,18 @@ static void the_padding_of_a_recording_is_kept(void **state)
         {"padding:32", "padding:0", "padding:0"},
         {"padding:32", "x:1,padding:8", "x:1,padding:8"},
         {"padding:513", "x:1", "x:1"},
+        {"base_addr_aligned_kb:16,expandable_segments:True", "x:1",
+         "base_addr_aligned_kb:16,x:1"},
+        {"x:1,padding:32,base_addr_aligned_kb:4", "",
+         "padding:32,base_addr_aligned_kb:4"},
+        {"padding:32,base_addr_aligned_kb:16", "base_addr_aligned_kb:0",
+         "padding:32,base_addr_aligned_kb:0"},
+        {"base_addr_aligned_kb:17,base_addr_aligned_kbs:3", "x:1", "x:1"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        char *both = torch_padding_keep(rows[i].recorded, rows[i].chosen);
+        char *both = torch_platform_keep(rows[i].recorded, rows[i].chosen);
 
         assert_non_null(both);
         assert_string_equal(both, rows[i].both);
@@ -665,6 +689,9 @@ static void settings_are_taken_as_pytorch_takes_them(void **state)
     } rows[] = {
         {"", "expandable_segments:False,large_segment_size_mb:20,"
              "max_non_split_rounding_mb:20"},
+        {"base_addr_aligned_kb:16,expandable_segments:True",
+         "expandable_segments:True,large_segment_size_mb:20,"
+         "max_non_split_rounding_mb:20,base_addr_aligned_kb:16"},
         {" max_split_size_mb : 128MB , ",
          "expandable_segments:False,large_segment_size_mb:20,"
          "max_non_split_rounding_mb:20,max_split_size_mb:128"},
@@ -731,6 +758,7 @@ static void settings_that_pytorch_refuses_are_refused_by_name(void **state)
         {"padding:513", "from 0 to 512"},
         {"padding:-1", "from 0 to 512"},
         {"padding:x", "from 0 to 512"},
+        {"base_addr_aligned_kb:17", "from 0 to 16"},
     };
     struct torch_conf conf;
     struct frag_error e;
@@ -763,7 +791,7 @@ int main(void)
         cmocka_unit_test(inactive_blocks_keep_a_stale_request),
         cmocka_unit_test(sizes_round_as_the_real_allocator_rounds),
         cmocka_unit_test(padding_is_added_before_the_rounding),
-        cmocka_unit_test(the_padding_of_a_recording_is_kept),
+        cmocka_unit_test(the_rules_of_a_platform_are_kept),
         cmocka_unit_test(settings_are_taken_as_pytorch_takes_them),
         cmocka_unit_test(settings_that_pytorch_refuses_are_refused_by_name),
     };

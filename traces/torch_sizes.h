@@ -10,6 +10,7 @@
 #ifndef FRAG_TRACES_TORCH_SIZES_H
 #define FRAG_TRACES_TORCH_SIZES_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,20 @@
 #define TORCH_PADDING_KEY    "padding"
 #define TORCH_PADDING_ASCEND ((frag_size)32)
 #define TORCH_PADDING_MOST   ((frag_size)512) /* that is accepted */
+
+/* The setting "base_addr_aligned_kb" of torch_npu for Ascend, in KiB. Under
+ * expandable_segments, a block of TORCH_ALIGN_LEAST bytes or more starts at a
+ * multiple of this value, if the free block that serves it has room: the front
+ * of the free block, up to that address, is then a free block of its own. A
+ * replay with other settings keeps the value, as it keeps the padding. PyTorch
+ * for CUDA has no such setting.
+ *
+ * Source: malloc and NPUAllocatorConfig.h of the same commit: 16, and 0 to 16
+ * are accepted; since July 2024.
+ */
+#define TORCH_ALIGN_KEY    "base_addr_aligned_kb"
+#define TORCH_ALIGN_ASCEND (16 * FRAG_KIB)
+#define TORCH_ALIGN_LEAST  (2 * FRAG_MIB)
 
 /* Number of entries of the setting roundup_power2_divisions. Entry k is for
  * sizes from 2^k MiB up to, but not including, 2^(k + 1) MiB. Entry 0 is also
@@ -98,36 +113,67 @@ static inline frag_size torch_segment_size(frag_size rounded,
     return torch_round_up(rounded, TORCH_ROUND_LARGE);
 }
 
-/* The value of the last padding in settings in the grammar of
+/* The last value of a key in settings in the grammar of
  * PYTORCH_CUDA_ALLOC_CONF; NULL if they do not set it, or if they are NULL. */
-static inline const char *torch_padding_text(const char *settings)
+static inline const char *torch_value_of(const char *settings, const char *key)
 {
-    static const char key[] = TORCH_PADDING_KEY ":";
+    const size_t length = strlen(key);
     const char *found = NULL;
 
-    for (const char *at = settings; at && (at = strstr(at, key));
-         at += sizeof(key) - 1)
-        if (at == settings || at[-1] == ',')
-            found = at + sizeof(key) - 1;
+    for (const char *at = settings; at && (at = strstr(at, key)); at += length)
+        if ((at == settings || at[-1] == ',') && at[length] == ':')
+            found = at + length + 1;
     return found;
 }
 
 /* The padding by such settings, in bytes; 0 if they do not set it. */
 static inline frag_size torch_padding_of(const char *settings)
 {
-    const char *value = torch_padding_text(settings);
+    const char *value = torch_value_of(settings, TORCH_PADDING_KEY);
     const frag_size padding = value ? strtoull(value, NULL, 10) : 0;
 
     return padding <= TORCH_PADDING_MOST ? padding : 0;
 }
 
-/* The environment variable that the allocator with such settings reads: that of
- * torch_npu if they have a padding, else that of PyTorch for CUDA. Source: the
- * scripts of vllm-ascend set this variable for torch_npu. */
+/* The alignment by such settings, in bytes; 0 if they do not set it. */
+static inline frag_size torch_align_of(const char *settings)
+{
+    const char *value = torch_value_of(settings, TORCH_ALIGN_KEY);
+    const frag_size align = value ? strtoull(value, NULL, 10) * FRAG_KIB : 0;
+
+    return align <= TORCH_ALIGN_ASCEND ? align : 0;
+}
+
+/* Whether the settings are those of torch_npu, and not of PyTorch for CUDA. */
+static inline bool torch_is_ascend(const char *settings)
+{
+    return torch_padding_of(settings) || torch_align_of(settings);
+}
+
+/* Writes a padding and an alignment, both in bytes, as settings; 0: without
+ * it. */
+enum { TORCH_PLATFORM_TEXT = 48 };
+static inline void torch_platform_text(frag_size padding, frag_size align,
+                                       char text[TORCH_PLATFORM_TEXT])
+{
+    int length = 0;
+
+    *text = '\0';
+    if (padding)
+        length = snprintf(text, TORCH_PLATFORM_TEXT, TORCH_PADDING_KEY ":%u",
+                          (unsigned)padding);
+    if (align)
+        snprintf(text + length, TORCH_PLATFORM_TEXT - (size_t)length,
+                 "%s" TORCH_ALIGN_KEY ":%u", length ? "," : "",
+                 (unsigned)(align / FRAG_KIB));
+}
+
+/* The environment variable that the allocator with such settings reads. Source:
+ * the scripts of vllm-ascend set that of torch_npu. */
 static inline const char *torch_variable_of(const char *settings)
 {
-    return torch_padding_of(settings) ? "PYTORCH_NPU_ALLOC_CONF"
-                                      : "PYTORCH_CUDA_ALLOC_CONF";
+    return torch_is_ascend(settings) ? "PYTORCH_NPU_ALLOC_CONF"
+                                     : "PYTORCH_CUDA_ALLOC_CONF";
 }
 
 #endif

@@ -222,6 +222,7 @@ enum key_kind {
     BACKEND,
     VERSION,
     PADDING,
+    ALIGN,
     OTHER_SWITCH, /* no effect on placement: checked and ignored */
     OTHER_NUMBER, /* the same */
 };
@@ -240,6 +241,7 @@ static const struct key {
     {"backend", BACKEND},
     {"torch_version", VERSION},
     {TORCH_PADDING_KEY, PADDING},
+    {TORCH_ALIGN_KEY, ALIGN},
     {"graph_capture_record_stream_reuse", OTHER_SWITCH},
     {"release_lock_on_cudamalloc", OTHER_SWITCH},
     {"release_lock_on_hipmalloc", OTHER_SWITCH},
@@ -313,16 +315,18 @@ static enum frag_err read_version(const char *word, unsigned *version,
     return FRAG_OK;
 }
 
-static enum frag_err read_padding(const char *word, frag_size *padding,
-                                  struct frag_error *e)
+/* Reads a number from 0 to `most` of such units. */
+static enum frag_err read_up_to(const char *key, const char *word,
+                                const char *units, uint64_t most,
+                                uint64_t *number, struct frag_error *e)
 {
     char want[64];
 
-    snprintf(want, sizeof(want), "a number of bytes from 0 to %d",
-             (int)TORCH_PADDING_MOST);
-    if (!isdigit((unsigned char)*word) || !to_number(word, padding) ||
-        *padding > TORCH_PADDING_MOST)
-        return bad(TORCH_PADDING_KEY, want, word, e);
+    snprintf(want, sizeof(want), "a number of %s from 0 to %u", units,
+             (unsigned)most);
+    if (!isdigit((unsigned char)*word) || !to_number(word, number) ||
+        *number > most)
+        return bad(key, want, word, e);
     return FRAG_OK;
 }
 
@@ -381,7 +385,13 @@ static enum frag_err read_value(const struct key *key, struct tokens *t,
     case VERSION:
         return read_version(word, &conf->version, e);
     case PADDING:
-        return read_padding(word, &conf->padding, e);
+        return read_up_to(key->name, word, "bytes", TORCH_PADDING_MOST,
+                          &conf->padding, e);
+    case ALIGN:
+        FRAG_TRY(read_up_to(key->name, word, "KiB",
+                            TORCH_ALIGN_ASCEND / FRAG_KIB, &conf->align, e));
+        conf->align *= FRAG_KIB;
+        return FRAG_OK;
     case OTHER_SWITCH:
         return read_switch(key->name, word, &ignored, e);
     case OTHER_NUMBER:
@@ -638,4 +648,7 @@ void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
     if (conf->padding)
         put(&w, "," TORCH_PADDING_KEY ":%llu",
             (unsigned long long)conf->padding);
+    if (conf->align)
+        put(&w, "," TORCH_ALIGN_KEY ":%llu",
+            (unsigned long long)(conf->align / FRAG_KIB));
 }

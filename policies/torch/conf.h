@@ -10,7 +10,7 @@
  * here, with the reason. Two keys are fragsim's own: torch_version names the
  * release whose rules and settings hold, 2.11 without it (`torch@2.6:X` is
  * short for `torch:torch_version:2.6,X`), and padding is that of
- * traces/torch_sizes.h.
+ * traces/torch_sizes.h. base_addr_aligned_kb is a key of torch_npu.
  *
  * Source: c10/core/AllocatorConfig and c10/cuda/CUDAAllocatorConfig of PyTorch
  * 2.11, as read; the list form of roundup_power2_divisions and both modes of
@@ -31,6 +31,8 @@ struct torch_conf {
     double gc_threshold;    /* fraction of the memory limit; 0: off */
     double memory_fraction; /* fraction of the device's total; 1: no limit */
     frag_size padding;      /* added to each request before it is rounded */
+    frag_size align; /* of large expandable blocks: base_addr_aligned_kb; 0:
+                        none */
     bool expandable_segments;
     bool rounds; /* `divisions` have an effect in this version */
     uint64_t divisions[TORCH_DIVISIONS]; /* roundup_power2_divisions */

@@ -159,6 +159,25 @@ static void count_split(struct torch *t, const struct torch_space *space,
         torch_count_up(t, FRAG_TORCH_INACTIVE_SPLIT, space->is_small, 1);
 }
 
+/* Splits off the front of a free block up to the next multiple of conf.align
+ * (traces/torch_sizes.h), if the rest has room for the request. The old record
+ * is then the front, which stays free. */
+static struct torch_block *align_start(struct torch *t,
+                                       struct torch_space *space,
+                                       struct torch_block *b, frag_size size)
+{
+    const frag_size past = b->node.addr % t->conf.align;
+    const frag_size front = past ? t->conf.align - past : 0;
+    struct torch_block *rest;
+
+    if (!front || size < TORCH_ALIGN_LEAST || !b->expandable ||
+        !t->conf.expandable_segments || front + size > b->node.size)
+        return b;
+    rest = torch_split_high(t, b, b->node.size - front);
+    torch_add_free(space, b);
+    return rest;
+}
+
 /* Marks the block as allocated and splits it if should_split. In a split the
  * front is a new record, and the old record is then the remainder. */
 static struct torch_block *hand_out(struct torch *t, struct torch_space *space,
@@ -194,6 +213,8 @@ static enum frag_err torch_alloc(struct frag_heap *heap,
     b = search(t, space, size);
     if (!b)
         FRAG_TRY(torch_grow(heap, space, size, &b));
+    if (t->conf.align)
+        b = align_start(t, space, b, size);
     b = hand_out(t, space, b, size);
     b->requested = req->size;
     if (t->observer)
@@ -409,6 +430,11 @@ static const struct frag_param torch_params[] = {
              "512): 32 in torch_npu for Ascend; a snapshot of torch_npu sets "
              "it by itself; only fragsim has this setting, PyTorch and "
              "torch_npu refuse it"},
+    {.name = TORCH_ALIGN_KEY,
+     .init = "0",
+     .help = "in expandable segments, blocks of 2 MiB or more start at "
+             "multiples of this (KiB, 0 to 16): 16 in torch_npu for Ascend; a "
+             "snapshot of torch_npu sets it by itself; PyTorch refuses it"},
     {.name = NULL},
 };
 

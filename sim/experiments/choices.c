@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch/padding.h"
+#include "policies/torch/platform.h"
 #include "sim/experiments/plugin.h"
 #include "traces/bytes/sha256.h"
 #include "traces/grow.h"
@@ -206,7 +206,7 @@ static enum frag_err read_padded(const struct policy_choice *p,
                                  const char *settings, struct frag_params **out,
                                  struct frag_error *e)
 {
-    char *text = torch_padding_keep(settings, p->given);
+    char *text = torch_platform_keep(settings, p->given);
     enum frag_err err;
 
     if (!text)
@@ -223,7 +223,7 @@ enum frag_err policy_choice_params(const struct policy_choice *p,
 {
     if (p->recorded)
         return read_recorded(p, settings, path, out, e);
-    if (p->policy == &frag_policy_torch && torch_padding_of(settings))
+    if (p->policy == &frag_policy_torch && torch_is_ascend(settings))
         return read_padded(p, settings, out, e);
     *out = frag_params_copy(p->params);
     return *out ? FRAG_OK : frag_no_memory(e, "settings");

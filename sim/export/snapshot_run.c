@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch/padding.h"
+#include "policies/torch/platform.h"
 #include "sim/export/entries.h"
 #include "sim/export/parts.h"
 #include "traces/grow.h"
@@ -362,7 +362,7 @@ static enum frag_err make_conf(const struct export_job *job, char **out)
             recorded && *recorded && *p->given ? "," : "", p->given);
     if (fclose(to))
         return FRAG_NOMEM;
-    *out = torch_padding_keep(job->trace->settings, text);
+    *out = torch_platform_keep(job->trace->settings, text);
     free(text);
     return *out ? FRAG_OK : FRAG_NOMEM;
 }

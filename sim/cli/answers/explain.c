@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/torch/padding.h"
+#include "policies/torch/platform.h"
 #include "sim/answers/explain/explain.h"
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/cli.h"
@@ -172,7 +172,8 @@ static enum frag_err visit(void *user, const struct input *in,
     w->options.user = &w->progress;
     progress_step(&w->progress, 0, 0, " events", 1, in->name);
     if (w->values->settings) {
-        settings = torch_padding_keep(in->trace->settings, w->values->settings);
+        settings =
+            torch_platform_keep(in->trace->settings, w->values->settings);
         if (!settings)
             return frag_no_memory(e, "settings");
     }

@@ -133,7 +133,7 @@ static enum frag_err open_halves(struct tune_memo *m, const char *recorded,
 {
     const struct frag_device_trace *d = m->device;
 
-    if (d->recorded.start.segment_count || torch_padding_of(recorded) ||
+    if (d->recorded.start.segment_count || torch_is_ascend(recorded) ||
         d->count < least)
         return FRAG_OK;
     FRAG_TRY(tune_large_split(d, &m->large, e));

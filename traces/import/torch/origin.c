@@ -7,9 +7,12 @@
  * source), except on new devices. So each of its live blocks
  * has 32 bytes or more beyond its request. In a small segment, where nothing
  * but the rounding makes a block larger, such a block of a request that is
- * nearly a multiple of 512 bytes cannot come from CUDA. The settings of a
- * snapshot of torch_npu receive this padding.
+ * nearly a multiple of 512 bytes cannot come from CUDA. In expandable segments,
+ * the copy also lets large blocks start at multiples of 16 KiB; releases before
+ * July 2024 did not, so a history whose large blocks start elsewhere refutes
+ * this. The settings of a snapshot of torch_npu receive both rules.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "traces/import/torch/torch.h"
@@ -32,6 +35,16 @@ void origin_see_text(struct origin *o, const char *text, size_t length)
     o->has_hip |= has(text, length, "c10::hip::") ||
                   has(text, length, "at::hip::") ||
                   has(text, length, "libtorch_hip");
+}
+
+void origin_see_entry(struct origin *o, const struct frag_entry *entry)
+{
+    o->maps |= entry->kind == FRAG_ENTRY_SEGMENT_MAP;
+    if (!o->maps || entry->kind != FRAG_ENTRY_ALLOC ||
+        entry->size < TORCH_ALIGN_LEAST)
+        return;
+    o->large++;
+    o->aligned += entry->addr % TORCH_ALIGN_ASCEND == 0;
 }
 
 void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
@@ -72,42 +85,72 @@ bool origin_is_npu(const struct import *in)
     return in->origin.has_npu || is_padded(in);
 }
 
-static enum frag_err apply_padding(struct import *in, struct frag_error *e)
+static enum frag_err note_padding(struct import *in)
 {
-    const bool recorded = in->conf != NULL;
-
-    FRAG_TRY(settings_pad(in, TORCH_PADDING_ASCEND, e));
+    if (!is_padded(in))
+        return FRAG_OK;
     return frag_build_note(
         in->build,
-        "the snapshot comes from torch_npu for Ascend, whose allocator adds 32 "
-        "bytes to each request before it rounds the size; the policy torch "
-        "adds them too, with all settings (" TORCH_PADDING_KEY
-        ":32), and all other policies serve the requests as recorded%s%s; "
-        "torch_npu reads PYTORCH_NPU_ALLOC_CONF and refuses max_split_size_mb "
-        "and garbage_collection_threshold together with expandable_segments; "
-        "not modelled are the start of large expandable blocks at multiples of "
-        "16 KiB (base_addr_aligned_kb), page_size and segment_size_mb; driver "
-        "calls are modelled after CUDA",
+        "the allocator of torch_npu adds 32 bytes to each request before it "
+        "rounds the size; the policy torch adds them too, with all settings "
+        "(" TORCH_PADDING_KEY ":32), and all other policies serve the requests "
+        "as recorded%s",
         in->origin.padded
             ? ""
             : "; no block of the snapshot proves the 32 bytes, and Ascend950 "
               "with CANN 9.1.0 or newer does not add them "
-              "(torch:" TORCH_PADDING_KEY ":0)",
+              "(torch:" TORCH_PADDING_KEY ":0)");
+}
+
+/* A free block without room refuses the alignment to a few blocks. */
+static bool is_aligned(const struct origin *o)
+{
+    return o->aligned * 10 >= o->large * 9;
+}
+
+static enum frag_err note_alignment(struct import *in)
+{
+    const struct origin *o = &in->origin;
+
+    if (!o->large)
+        return FRAG_OK;
+    return frag_build_note(
+        in->build,
+        "in expandable segments of torch_npu, blocks of 2 MiB or more start at "
+        "multiples of 16 KiB: %" PRIu64 " of %" PRIu64 " in the history do, so "
+        "the policy torch %s",
+        o->aligned, o->large,
+        is_aligned(o) ? "aligns them too, with all settings (" TORCH_ALIGN_KEY
+                        ":16)"
+                      : "does not align them");
+}
+
+static enum frag_err apply_ascend(struct import *in, struct frag_error *e)
+{
+    const bool recorded = in->conf != NULL;
+
+    FRAG_TRY(settings_add_platform(
+        in, is_padded(in) ? TORCH_PADDING_ASCEND : 0,
+        is_aligned(&in->origin) ? TORCH_ALIGN_ASCEND : 0, e));
+    FRAG_TRY(frag_build_note(
+        in->build,
+        "the snapshot comes from torch_npu for Ascend, which reads "
+        "PYTORCH_NPU_ALLOC_CONF and refuses max_split_size_mb and "
+        "garbage_collection_threshold together with expandable_segments; "
+        "page_size and segment_size_mb are not modelled, and driver calls are "
+        "modelled after CUDA%s",
         recorded ? ""
                  : "; the snapshot does not contain the settings of the job, "
                    "so they are taken to be the defaults, apart from "
-                   "expandable_segments, which the segments show");
+                   "expandable_segments, which the segments show"));
+    FRAG_TRY(note_padding(in));
+    return note_alignment(in);
 }
 
 enum frag_err origin_apply(struct import *in, struct frag_error *e)
 {
-    if (is_padded(in))
-        return apply_padding(in, e);
-    if (in->origin.has_npu)
-        return frag_build_note(
-            in->build,
-            "the snapshot comes from torch_npu for Ascend, whose driver calls "
-            "are modelled after CUDA");
+    if (origin_is_npu(in))
+        return apply_ascend(in, e);
     if (in->origin.has_hip)
         return frag_build_note(
             in->build,

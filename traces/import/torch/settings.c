@@ -1,6 +1,5 @@
 /* settings.c - reads the allocator settings of a snapshot. The builder receives
  * the values in force, as one conf string. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -102,10 +101,10 @@ static enum frag_err feed_settings(struct import *in, const char *conf_text,
     return err;
 }
 
-enum frag_err settings_pad(struct import *in, frag_size padding,
-                           struct frag_error *e)
+enum frag_err settings_add_platform(struct import *in, frag_size padding,
+                                    frag_size align, struct frag_error *e)
 {
-    char *conf;
+    char text[TORCH_PLATFORM_TEXT], *conf;
     size_t room;
     enum frag_err err;
 
@@ -114,14 +113,17 @@ enum frag_err settings_pad(struct import *in, frag_size padding,
         in->settings.expandable = in->has_expandable;
         FRAG_TRY(feed_settings(in, NULL, e));
     }
-    if (torch_padding_text(in->conf))
-        return FRAG_OK;
-    room = strlen(in->conf) + sizeof(TORCH_PADDING_KEY ":,") + 20;
+    if (torch_value_of(in->conf, TORCH_PADDING_KEY))
+        padding = 0;
+    if (torch_value_of(in->conf, TORCH_ALIGN_KEY))
+        align = 0;
+    torch_platform_text(padding, align, text);
+    room = strlen(in->conf) + sizeof(text) + 1;
     conf = malloc(room);
     if (!conf)
         return import_no_memory(in, e);
-    snprintf(conf, room, TORCH_PADDING_KEY ":%" PRIu64 "%s%s", padding,
-             *in->conf ? "," : "", in->conf);
+    snprintf(conf, room, "%s%s%s", text, *text && *in->conf ? "," : "",
+             in->conf);
     err = feed_settings(in, conf, e);
     free(conf);
     return err;

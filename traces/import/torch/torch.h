@@ -129,6 +129,10 @@ struct origin {
     uint64_t padded;       /* live blocks that only a request with 32 more bytes
                               explains */
     uint64_t plain;        /* live blocks with less than 32 bytes left */
+    uint64_t large, aligned; /* requests of 2 MiB or more on a device whose
+                                history maps memory; of these, those that
+                                start at a multiple of 16 KiB */
+    bool maps;               /* the current list of entries maps memory */
 };
 
 struct import {
@@ -169,25 +173,25 @@ struct import {
 
 extern const struct frag_importer frag_importer_torch;
 
-/* Adds a text of a frame, or a block of a segment, to what is known of the
- * origin. */
+/* Adds a text of a frame, an entry of the history, or a block of a segment, to
+ * what is known of the origin. */
 void origin_see_text(struct origin *o, const char *text, size_t length);
+void origin_see_entry(struct origin *o, const struct frag_entry *entry);
 void origin_see_block(struct origin *o, const struct frag_snapshot_block *b,
                       bool is_small);
 
 /* Whether torch_npu wrote the snapshot. */
 bool origin_is_npu(const struct import *in);
 
-/* If the allocator was not that of PyTorch for CUDA, adds a note, and the
- * padding of torch_npu to the settings. Called when the snapshot was read.
- * NOMEM. */
+/* If the allocator was not that of PyTorch for CUDA, adds a note, and the rules
+ * of torch_npu to the settings. Called when the snapshot was read. NOMEM. */
 enum frag_err origin_apply(struct import *in, struct frag_error *e);
 
-/* Adds the padding to the settings of the snapshot. If it has none, these are
- * the defaults, with expandable segments if the snapshot has such segments.
- * NOMEM. */
-enum frag_err settings_pad(struct import *in, frag_size padding,
-                           struct frag_error *e);
+/* Adds a padding and an alignment, both in bytes (0: none), to the settings of
+ * the snapshot, unless they set them. If the snapshot has no settings, these
+ * are the defaults, with expandable segments if it has such segments. NOMEM. */
+enum frag_err settings_add_platform(struct import *in, frag_size padding,
+                                    frag_size align, struct frag_error *e);
 
 /* Tells the builder which releases of PyTorch write snapshots with these keys.
  */

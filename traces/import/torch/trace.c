@@ -15,6 +15,7 @@ static enum frag_err trace_begin(void *user, uint8_t kind, struct frag_error *e)
 
     (void)kind, (void)e;
     in->traces++;
+    in->origin.maps = false;
     in->objects[K_ENTRY].number = 0;
     return FRAG_OK;
 }
@@ -93,6 +94,7 @@ static enum frag_err feed_entry(struct import *in, enum frag_entry_kind kind,
                           W_device_traces, "more", e);
     in->has_entries = true;
     in->has_expandable |= kind == FRAG_ENTRY_SEGMENT_MAP;
+    origin_see_entry(&in->origin, &entry);
     return frag_build_entry(in->build, in->traces - 1, &entry, o->where, e);
 }
 

@@ -1,0 +1,28 @@
+/* platform.c - keeps the padding and the alignment of a recording in other
+ * settings. The rules are in traces/torch_sizes.h. */
+#include "policies/torch/platform.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/torch_sizes.h"
+
+char *torch_platform_keep(const char *recorded, const char *chosen)
+{
+    char kept[TORCH_PLATFORM_TEXT];
+    size_t room;
+    char *out;
+
+    torch_platform_text(
+        torch_value_of(chosen, TORCH_PADDING_KEY) ? 0
+                                                  : torch_padding_of(recorded),
+        torch_value_of(chosen, TORCH_ALIGN_KEY) ? 0 : torch_align_of(recorded),
+        kept);
+    room = strlen(kept) + strlen(chosen) + 2;
+    out = malloc(room);
+    if (out)
+        snprintf(out, room, "%s%s%s", kept, *kept && *chosen ? "," : "",
+                 chosen);
+    return out;
+}
