@@ -84,9 +84,23 @@ def has_pending(path):
     return False
 
 
+def check_counts(path, known):
+    """Blocks that were live before the recording are no events of it."""
+    with open(path, "rb") as stream:
+        entries = pickle.load(stream)["device_traces"][0]
+    asked = sum(entry["action"] in ("alloc", "oom") for entry in entries)
+    requests = known["requests"]
+    assert requests["alloc"] == asked, (path, requests, asked)
+    assert known["events"] == sum(requests.values()), (path, known)
+    judged, = json.loads(run("validate", path, "--json", "-",
+                             codes=(0, 1)).stdout)["results"]
+    assert judged["events"] == known["events"], (path, judged, known)
+
+
 def check_cut(path, adopts, counts):
     known = facts(path)
-    if known["events"] == known["initial_blocks"]:
+    check_counts(path, known)
+    if not known["events"]:
         return
     (torch, best), stderr = rows(path, "--as-recorded", "-p",
                                  "torch@recorded", "-p", "best_fit")

@@ -59,7 +59,7 @@ static void walk_events(const struct frag_device_trace *d, uint64_t *sizes,
         const bool failed = facts_has_failed(d, i);
 
         f->failed += failed;
-        f->ops[d->op[i]]++;
+        f->ops[d->op[i]] += i >= d->initial;
         if (d->op[i] == FRAG_ALLOC) {
             sizes[d->id[i]] = d->bytes[i];
             live += d->bytes[i];

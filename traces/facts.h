@@ -11,7 +11,8 @@
 bool facts_has_failed(const struct frag_device_trace *d, uint64_t i);
 
 struct facts {
-    uint64_t ops[FRAG_OP_COUNT];         /* events by enum frag_op */
+    uint64_t ops[FRAG_OP_COUNT]; /* events by enum frag_op, without those of
+                                    the blocks that were live before */
     uint64_t actions[FRAG_ACTION_COUNT]; /* by enum frag_action */
     /* A block is live from its ALLOC until its FREE_REQUESTED or FREE. */
     frag_size peak_requested; /* maximum of the bytes that live blocks

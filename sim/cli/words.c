@@ -258,8 +258,8 @@ const struct word words[] = {
      "a text of PYTORCH_CUDA_ALLOC_CONF, or what is done in the replay", NULL},
 
     {"live before the recording",
-     "blocks that were allocated before the recording began; the trace begins "
-     "with events that rebuild them",
+     "blocks that were allocated before the recording began; the numbers of "
+     "events count them first, the number of events does not",
      "fragsim info"},
     {"streams", "CUDA streams that occur in the trace", NULL},
     {"pools",

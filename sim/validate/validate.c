@@ -117,7 +117,7 @@ static enum frag_err conclude(struct checked_run *c)
     FRAG_TRY(check_stats(c));
     v->peak_reserved_replayed = reserved->peak;
     v->end_reserved_replayed = reserved->current;
-    v->events = c->spec->device->count;
+    v->events = c->spec->device->count - c->spec->device->initial;
     v->verdict = judge(v);
     return FRAG_OK;
 }
@@ -128,7 +128,7 @@ static struct frag_validation without_history(const struct frag_validate *spec)
     return (struct frag_validation){
         .verdict = FRAG_VERDICT_NO_EVIDENCE,
         .limit = frag_recorded_limit(spec->device, settings_of(spec)),
-        .events = spec->device->count,
+        .events = 0,
     };
 }
 

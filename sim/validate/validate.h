@@ -84,7 +84,7 @@ extern const char *const frag_verdict_words[FRAG_VERDICT_COUNT];
 struct frag_validation {
     enum frag_verdict verdict;
     struct frag_recorded_limit limit; /* at which the requests were replayed */
-    uint64_t events;
+    uint64_t events; /* without those of the blocks that were live before */
     uint64_t segment_events, segment_events_matched;
     uint64_t allocs, addresses_matched;
     uint64_t blocks, blocks_matched; /* of the final snapshot; if predicted, a

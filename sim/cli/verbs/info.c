@@ -69,7 +69,7 @@ static enum frag_err look(const struct frag_device_trace *d,
 {
     *v = (struct device_view){
         .d = d,
-        .events = d->count,
+        .events = d->count - d->initial,
         .initial = d->initial,
         .streams = d->stream_count,
         .pools = d->pool_count,
@@ -293,7 +293,9 @@ const struct verb verb_info = {
     .about = "For each trace the command prints its recorded settings and the "
              "assumptions of the reader; for each device, the requests by "
              "kind, the streams, the pools, the peak of requested memory, and "
-             "the answers of the recorded allocator.",
+             "the answers of the recorded allocator. Blocks that were live "
+             "before the recording are counted apart: they are no events of "
+             "it, but the first numbers of events are theirs.",
     .example = "fragsim info snapshot.pickle",
     .options = options,
     .size = sizeof(struct values),
