@@ -300,24 +300,35 @@ static double present(const struct frag_param *param, const void *state,
     return kind->measure ? kind->measure(&value) : 0;
 }
 
-static void describe(const struct frag_policy *policy, const void *state,
-                     char *text, size_t room)
+static void put_values(const struct frag_param *first, const void *state,
+                       FILE *out)
 {
     char value[VALUE_TEXT];
-    size_t used = 0;
 
-    if (policy->describe) {
-        policy->describe(state, text, room);
-        return;
-    }
-    if (room)
-        *text = '\0';
-    for (const struct frag_param *p = policy->params; p && p->name; p++) {
+    for (const struct frag_param *p = first; p && p->name; p++) {
         present(p, state, value);
-        if (used < room)
-            used += (size_t)snprintf(text + used, room - used, "%s%s=%s",
-                                     used ? "," : "", p->name, value);
+        fprintf(out, "%s%s=%s", p == first ? "" : ",", p->name, value);
     }
+}
+
+/* All parameters as text, which the caller frees. NULL if the host has no
+ * memory. */
+static char *describe(const struct frag_policy *policy, const void *state)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    if (policy->describe)
+        policy->describe(state, out);
+    else
+        put_values(policy->params, state, out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 static enum frag_err no_memory(const struct frag_policy *policy,
@@ -359,19 +370,17 @@ static struct frag_params *pack(const struct frag_policy *policy,
                                 const char *state)
 {
     const size_t used = used_bytes(policy, state);
-    char text[FRAG_PARAMS_TEXT];
-    struct frag_params *p;
-    size_t length;
+    char *text = describe(policy, state);
+    const size_t length = text ? strlen(text) + 1 : 0;
+    struct frag_params *p = text ? malloc(sizeof(*p) + length + used) : NULL;
 
-    describe(policy, state, text, sizeof(text));
-    length = strlen(text) + 1;
-    p = malloc(sizeof(*p) + length + used);
-    if (!p)
-        return NULL;
-    *p = (struct frag_params){
-        .policy = policy, .state = length, .size = length + used};
-    memcpy(p->text, text, length);
-    memcpy(p->text + length, state, used);
+    if (p) {
+        *p = (struct frag_params){
+            .policy = policy, .state = length, .size = length + used};
+        memcpy(p->text, text, length);
+        memcpy(p->text + length, state, used);
+    }
+    free(text);
     return p;
 }
 
@@ -380,7 +389,7 @@ enum frag_err frag_params_read(const struct frag_policy *policy,
                                struct frag_error *e)
 {
     struct frag_params *p;
-    void *state;
+    void *state = NULL;
 
     FRAG_TRY(make_state(policy, text, &state, e));
     p = pack(policy, state);
@@ -419,18 +428,5 @@ enum frag_err params_agree(const struct frag_policy *policy, const void *state,
                                  "raise %s",
                                  policy->name, p->name, text, q->name, bound,
                                  p->name, q->name);
-    return FRAG_OK;
-}
-
-enum frag_err frag_policy_resolve(const struct frag_policy *policy,
-                                  const char *params, char *text, size_t room,
-                                  struct frag_error *e)
-{
-    void *state;
-
-    FRAG_TRY(make_state(policy, params, &state, e));
-    if (text)
-        describe(policy, state, text, room);
-    free(state);
     return FRAG_OK;
 }

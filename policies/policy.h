@@ -27,6 +27,8 @@
 #ifndef FRAG_POLICIES_POLICY_H
 #define FRAG_POLICIES_POLICY_H
 
+#include <stdio.h>
+
 #include "policies/device/backend.h"
 
 FRAG_BEGIN_DECLS
@@ -183,13 +185,13 @@ struct frag_policy {
      * reads the text after the colon of -p into the zeroed state; the text is
      * never NULL. It returns INVALID, with a message in e, if the text is
      * wrong. describe writes the parameters back as text with all values
-     * resolved, in at most `room` bytes including the final 0. Both are set or
-     * both are NULL. With configure, `params` is documentation only. Until init
-     * the state is copied and freed as plain bytes: configure must not allocate
-     * memory or store pointers into the state. */
+     * resolved. Both are set or both are NULL. With configure, `params` is
+     * documentation only. Until init the state is copied and freed as plain
+     * bytes: configure must not allocate memory or store pointers into the
+     * state. */
     enum frag_err (*configure)(void *state, const char *text,
                                struct frag_error *e);
-    void (*describe)(const void *state, char *text, size_t room);
+    void (*describe)(const void *state, FILE *out);
 
     /* init starts from the state described at heap->state. If init fails, fini
      * is not called: init undoes what it did. fini returns all memory to the
@@ -246,7 +248,7 @@ struct frag_policy {
  * target_link_libraries(mine PRIVATE fragsim::fragsim). Run it with
  * `fragsim replay -p ./libmine.so:PARAMS`. tests/plugin is an example. */
 enum {
-    FRAG_POLICY_ABI = 4, /* rises when this header, or a header that it
+    FRAG_POLICY_ABI = 5, /* rises when this header, or a header that it
                             includes, changes in a way that breaks a plugin
                             that is already compiled */
 };
@@ -272,8 +274,6 @@ extern const struct frag_policy *const frag_policies[];
 
 /* The registered policy of that name, or NULL. */
 const struct frag_policy *frag_policy_find(const char *name);
-
-enum { FRAG_PARAMS_TEXT = 512 }; /* room for all parameters as text */
 
 /* The parameters of a policy after they were read and checked. The struct is
  * one block of memory that never changes; the owner frees it with free().
@@ -324,14 +324,6 @@ enum frag_err frag_heap_open(struct frag_heap *heap,
 void frag_heap_close(struct frag_heap *heap);
 /* Empties the memo; all heaps that were opened with it are closed. */
 void frag_memo_release(struct frag_memo *memo);
-
-/* Checks params as frag_params_read does, and writes all parameters, resolved,
- * to text as a user would write them. text has `room` bytes and may be NULL.
- * INVALID with a message in e, NOMEM. */
-enum frag_err frag_policy_resolve(const struct frag_policy *policy,
-                                  const char *params, char *text, size_t room,
-                                  struct frag_error *e)
-    __attribute__((warn_unused_result));
 
 FRAG_END_DECLS
 

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build/fragsim"))
@@ -53,6 +54,34 @@ def check(policy):
     return len(texts)
 
 
+def check_long(folder):
+    """Parameters of more than 512 characters stay whole, in results and in
+    what reads them: two runs that differ in the last digit are two."""
+    divisions = ",".join(f"{1 << k}:{1 << 63 - k}" for k in range(16))
+    files = []
+    for number in (0.1234567890123457, 0.1234567890123458):
+        last = f"per_process_memory_fraction:{number:.17g}"
+        long = (f"torch:roundup_power2_divisions:[{divisions}],{last},"
+                "garbage_collection_threshold:0.12345678901234568,"
+                "max_split_size_mb:1234567890")
+        params = row(long)[0]
+        assert len(params) > 512 and divisions in params, params
+        assert params.endswith(last), params
+        assert row(f"torch:{params}") == row(long)
+        files.append(os.path.join(folder, str(number)))
+        done = run("sweep", "-q", TRACE, "-p", long, "-o", files[-1])
+        assert done.returncode == 0, done.stderr
+    both = os.path.join(folder, "both")
+    done = run("merge", "-q", both, *files)
+    assert done.returncode == 0, done.stderr
+    page = os.path.join(folder, "page.html")
+    done = run("report", "-q", both, "-o", page)
+    assert done.returncode == 0, done.stderr
+    with open(page, encoding="utf-8") as text:
+        found = set(re.findall(r"fraction:(0\.12345678\d+)</code>", text.read()))
+    assert found >= {f"{float(os.path.basename(f)):.17g}" for f in files}, found
+
+
 def main():
     policies = json.loads(run("policies", "--json", "-").stdout)["policies"]
     count = sum(check(p) for p in policies)
@@ -66,6 +95,8 @@ def main():
         if policy.returncode != 2 or f'found "{value}"' not in reason or \
            f"refused: {reason}." not in said:
             raise SystemExit(f"{key}:{value}: {policy.stderr}{said}")
+    with tempfile.TemporaryDirectory() as folder:
+        check_long(folder)
     print(f"{len(policies)} policies, {count} parameters")
     return 0
 

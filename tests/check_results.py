@@ -26,7 +26,12 @@ except ImportError:
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
-POLICIES = ["torch", "torch:expandable_segments:True", "best_fit", "direct"]
+DIVISIONS = ",".join(f"{1 << k}:{1 << 63 - k}" for k in range(16))
+LONG = (f"torch:roundup_power2_divisions:[{DIVISIONS}],max_split_size_mb:1234567"
+        ",garbage_collection_threshold:0.12345678901234568"
+        ",per_process_memory_fraction:0.12345678901234568")
+POLICIES = ["torch", "torch:expandable_segments:True", "best_fit", "direct",
+            LONG]
 # The columns of whole numbers that may be none.
 OPTIONAL = ("capacity_bytes", "first_oom_event")
 INPUT = 3  # exit code

@@ -7,6 +7,8 @@
 
 #include "policies/torch/conf.h"
 
+enum { TEXT = 4096 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void check(int holds)
@@ -26,9 +28,18 @@ static void check_sizes(const struct torch_conf *conf)
     }
 }
 
+static void describe(const struct torch_conf *conf, char text[TEXT])
+{
+    FILE *out = fmemopen(text, TEXT, "w");
+
+    check(out != NULL);
+    torch_conf_describe(conf, out);
+    check(fclose(out) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    char text[4096], again[4096];
+    char text[TEXT], again[TEXT];
     struct torch_conf conf;
     struct frag_error e = {""};
 
@@ -41,9 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     }
     check_sizes(&conf);
-    torch_conf_describe(&conf, text, sizeof(text));
+    describe(&conf, text);
     check(torch_conf_parse(&conf, text, &e) == FRAG_OK);
-    torch_conf_describe(&conf, again, sizeof(again));
+    describe(&conf, again);
     check(!strcmp(text, again));
     return 0;
 }

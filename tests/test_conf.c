@@ -207,25 +207,26 @@ static void agrees_with_the_policy(void **state)
 
     (void)state;
     for (size_t n = 0; n < count * count * count; n++) {
-        char text[256], used[FRAG_PARAMS_TEXT], shortest[FRAG_PARAMS_TEXT];
+        struct frag_params *used = NULL, *shortest;
+        char text[256];
         bool accepted;
 
         snprintf(text, sizeof(text), "%s,%s,%s", items[n % count],
                  items[n / count % count], items[n / count / count]);
         if (has_two_large(text))
             continue;
-        accepted =
-            frag_policy_resolve(torch, text, used, sizeof(used), &e) == FRAG_OK;
+        accepted = frag_params_read(torch, text, &used, &e) == FRAG_OK;
         assert_int_equal(conf_read(text, TORCH_MODEL, &a, &e), FRAG_OK);
         if (accepted != (conf_level(&a) != CONF_REFUSED))
             fail_msg("%s: the policy says %d", text, accepted);
         if (accepted) {
-            assert_string_equal(a.used, used);
-            assert_int_equal(frag_policy_resolve(torch, a.canonical, shortest,
-                                                 sizeof(shortest), &e),
-                             FRAG_OK);
+            assert_string_equal(a.used->text, used->text);
+            assert_int_equal(
+                frag_params_read(torch, a.canonical, &shortest, &e), FRAG_OK);
             if (!has_useless(&a))
-                assert_string_equal(shortest, used);
+                assert_string_equal(shortest->text, used->text);
+            free(shortest);
+            free(used);
         }
         conf_close(&a);
     }

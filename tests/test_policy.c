@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "policies/policy.h"
+#include "traces/text.h"
 
 /* ---- parameters ---- */
 
@@ -45,6 +46,29 @@ static const struct frag_policy knobs_policy = {
     .params = knob_rows,
 };
 
+#define TEN "1111111111"
+
+static struct frag_params *read_params(const struct frag_policy *policy,
+                                       const char *text)
+{
+    struct frag_params *p = NULL;
+    struct frag_error e = {""};
+
+    if (frag_params_read(policy, text, &p, &e) != FRAG_OK)
+        fail_msg("%s:%s: %s", policy->name, text, e.text);
+    return p;
+}
+
+static void assert_refused(const struct frag_policy *policy, const char *text,
+                           const char *words)
+{
+    struct frag_params *p;
+    struct frag_error e;
+
+    assert_int_equal(frag_params_read(policy, text, &p, &e), FRAG_INVALID);
+    assert_string_equal(e.text, words);
+}
+
 static void parameters_read_back_as_they_were_given(void **state)
 {
     static const struct {
@@ -68,13 +92,10 @@ static void parameters_read_back_as_they_were_given(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        char text[256];
-        struct frag_error e;
+        struct frag_params *p = read_params(&knobs_policy, rows[i].params);
 
-        assert_int_equal(frag_policy_resolve(&knobs_policy, rows[i].params,
-                                             text, sizeof(text), &e),
-                         FRAG_OK);
-        assert_string_equal(text, rows[i].resolved);
+        assert_string_equal(p->text, rows[i].resolved);
+        free(p);
     }
 }
 
@@ -114,51 +135,58 @@ static void a_wrong_parameter_is_answered_with_what_is_right(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct frag_error e;
-
-        assert_int_equal(
-            frag_policy_resolve(&knobs_policy, rows[i].params, NULL, 0, &e),
-            FRAG_INVALID);
-        assert_string_equal(e.text, rows[i].words);
+        assert_refused(&knobs_policy, rows[i].params, rows[i].words);
     }
 }
 
 static void a_policy_without_parameters_says_so(void **state)
 {
-    struct frag_error e;
-
     (void)state;
-    assert_int_equal(frag_policy_resolve(frag_policy_find("direct"),
-                                         "segment=1MiB", NULL, 0, &e),
-                     FRAG_INVALID);
-    assert_string_equal(e.text,
-                        "direct: unknown parameter segment; the policy has no "
-                        "parameters");
+    assert_refused(frag_policy_find("direct"), "segment=1MiB",
+                   "direct: unknown parameter segment; the policy has no "
+                   "parameters");
 }
 
 static void a_long_parameter_is_refused_not_cut(void **state)
 {
     char params[1024];
-    struct frag_error e;
 
     (void)state;
     memset(params, '1', sizeof(params));
     memcpy(params, "number=", 7);
     params[sizeof(params) - 1] = '\0';
-    assert_int_equal(frag_policy_resolve(&knobs_policy, params, NULL, 0, &e),
-                     FRAG_INVALID);
+    assert_refused(&knobs_policy, params,
+                   "knobs: the parameter \"number=" TEN TEN TEN "111...\" is "
+                   "too long; expected at most 127 bytes");
 }
 
-static void resolved_text_is_cut_to_its_room(void **state)
+/* Sixteen intervals with large numbers of divisions, all other settings, and
+ * white space: text of thousands of characters that no buffer holds. */
+static void a_long_text_is_read_and_written_whole(void **state)
 {
-    char text[8] = "#######";
-    struct frag_error e;
+    char given[8192] = "", resolved[1024] = "";
+    struct frag_params *p, *again;
 
     (void)state;
-    assert_int_equal(frag_policy_resolve(&knobs_policy, NULL, text, 5, &e),
-                     FRAG_OK);
-    assert_string_equal(text, "size");
-    assert_int_equal(text[5], '#');
+    text_add(given, sizeof(given), "", "%6000s", "");
+    for (unsigned k = 0; k < 16; k++)
+        text_add(resolved, sizeof(resolved), ",", "%u:%llu", 1u << k,
+                 1ull << (63 - k));
+    snprintf(given + strlen(given), sizeof(given) - strlen(given),
+             "torch_version:2.10,roundup_power2_divisions:[%s],"
+             "garbage_collection_threshold:0.12345678901234568,"
+             "max_split_size_mb:1234567890,"
+             "max_non_split_rounding_mb:1234567890,"
+             "per_process_memory_fraction:0.12345678901234568",
+             resolved);
+    p = read_params(frag_policy_find("torch"), given);
+    again = read_params(frag_policy_find("torch"), p->text);
+    assert_true(strlen(p->text) > 512);
+    assert_non_null(strstr(p->text, resolved));
+    assert_string_equal(p->text + strlen(p->text) - 19, "0.12345678901234568");
+    assert_string_equal(p->text, again->text);
+    free(again);
+    free(p);
 }
 
 /* ---- the registry ---- */
@@ -167,16 +195,12 @@ static void every_policy_resolves_its_defaults_to_themselves(void **state)
 {
     (void)state;
     for (size_t i = 0; frag_policies[i]; i++) {
-        char first[512], second[512];
-        struct frag_error e;
+        struct frag_params *first = read_params(frag_policies[i], NULL);
+        struct frag_params *second = read_params(frag_policies[i], first->text);
 
-        assert_int_equal(frag_policy_resolve(frag_policies[i], NULL, first,
-                                             sizeof(first), &e),
-                         FRAG_OK);
-        assert_int_equal(frag_policy_resolve(frag_policies[i], first, second,
-                                             sizeof(second), &e),
-                         FRAG_OK);
-        assert_string_equal(first, second);
+        assert_string_equal(first->text, second->text);
+        free(first);
+        free(second);
         assert_ptr_equal(frag_policy_find(frag_policies[i]->name),
                          frag_policies[i]);
         assert_non_null(frag_policies[i]->summary);
@@ -338,9 +362,9 @@ static enum frag_err count_reading(void *state, const char *text,
     return FRAG_OK;
 }
 
-static void write_letter(const void *state, char *text, size_t room)
+static void write_letter(const void *state, FILE *out)
 {
-    snprintf(text, room, "%c", ((const char *)state)[1]);
+    fputc(((const char *)state)[1], out);
 }
 
 static const struct frag_policy counting_policy = {
@@ -390,7 +414,7 @@ int main(void)
         cmocka_unit_test(a_wrong_parameter_is_answered_with_what_is_right),
         cmocka_unit_test(a_policy_without_parameters_says_so),
         cmocka_unit_test(a_long_parameter_is_refused_not_cut),
-        cmocka_unit_test(resolved_text_is_cut_to_its_room),
+        cmocka_unit_test(a_long_text_is_read_and_written_whole),
         cmocka_unit_test(every_policy_resolves_its_defaults_to_themselves),
         cmocka_unit_test(every_file_that_defines_a_policy_is_registered),
         cmocka_unit_test(a_heap_that_cannot_open_says_why_and_is_untouched),

@@ -160,7 +160,7 @@ static void a_file_reads_back_as_it_was_measured(void **state)
 
         assert_string_equal(r->trace, "a b");
         assert_string_equal(r->policy, identity.policy);
-        assert_string_equal(r->params, run.params);
+        assert_string_equal(r->run.params, run.params);
         assert_int_equal(r->device, 3);
         assert_true(r->capacity == FRAG_UNLIMITED);
         assert_true(r->checked && !r->stopped_at_oom);
@@ -188,7 +188,8 @@ static void an_optional_number_reads_back(void **state)
     (void)state;
     assert_int_equal(frag_results_open(path, &maker, &r, &e), FRAG_OK);
     for (size_t i = 0; i < COUNT; i++) {
-        const struct frag_run run = {.summary.first_oom_event = numbers[i]};
+        const struct frag_run run = {.summary.first_oom_event = numbers[i],
+                                     .params = ""};
         struct frag_run_identity id = identity;
 
         id.capacity = numbers[i];
@@ -323,7 +324,7 @@ static void an_empty_file_is_a_good_file(void **state)
 static void a_run_without_notes_points_or_ooms_is_kept(void **state)
 {
     struct frag_run_identity id = identity;
-    const struct frag_run run = {.summary = {.events = 5}};
+    const struct frag_run run = {.summary = {.events = 5}, .params = ""};
     struct frag_results *r;
     struct frag_loaded loaded;
     struct frag_error e;

@@ -214,6 +214,7 @@ static void counters_of_a_policy_are_counted(void **state)
         assert_int_equal(n->peak, SUMMARY_UNKNOWN);
         n = s.counters.stat[FRAG_TORCH_INACTIVE_SPLIT];
         assert_int_equal(n->current, SUMMARY_UNKNOWN);
+        free(s.params);
     }
     assert_int_equal(allocs + frees, d->count);
     frag_trace_close(t);
@@ -234,6 +235,7 @@ static void unknown_counters_are_dashes(void **state)
                "-    |       -    |\n");
     assert_null(strstr(text, "pool"));
     free(text);
+    free(s.params);
     frag_trace_close(t);
 }
 

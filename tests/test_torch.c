@@ -721,17 +721,20 @@ static void settings_are_taken_as_pytorch_takes_them(void **state)
          "8:1,16:1,32:1,64:1,128:1,256:1,512:2,1024:4,2048:8,4096:8,8192:8,"
          "16384:8,32768:8]"},
     };
-    struct torch_conf conf;
-    char text[1024];
+    struct frag_params *p, *again;
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        assert_int_equal(torch_conf_parse(&conf, rows[i].text, NULL), FRAG_OK);
-        torch_conf_describe(&conf, text, sizeof(text));
-        assert_string_equal(text, rows[i].means);
-        assert_int_equal(torch_conf_parse(&conf, text, NULL), FRAG_OK);
-        torch_conf_describe(&conf, text, sizeof(text));
-        assert_string_equal(text, rows[i].means);
+        assert_int_equal(
+            frag_params_read(&frag_policy_torch, rows[i].text, &p, NULL),
+            FRAG_OK);
+        assert_string_equal(p->text, rows[i].means);
+        assert_int_equal(
+            frag_params_read(&frag_policy_torch, p->text, &again, NULL),
+            FRAG_OK);
+        assert_string_equal(again->text, rows[i].means);
+        free(again);
+        free(p);
     }
 }
 

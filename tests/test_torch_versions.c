@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -213,18 +214,22 @@ static void a_description_restores_the_settings(void **state)
     (void)state;
     for (unsigned v = TORCH_MODEL_OLDEST; v <= TORCH_MODEL; v++)
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-            char text[1024], first[1024], second[1024];
-            struct torch_conf conf;
+            struct frag_params *first, *second;
+            char text[1024];
 
             snprintf(text, sizeof(text), "torch_version:2.%u%s%s", v,
                      *texts[i] ? "," : "", texts[i]);
-            assert_int_equal(torch_conf_parse(&conf, text, NULL), FRAG_OK);
-            torch_conf_describe(&conf, first, sizeof(first));
-            assert_int_equal(torch_conf_parse(&conf, first, NULL), FRAG_OK);
-            torch_conf_describe(&conf, second, sizeof(second));
-            assert_string_equal(first, second);
-            assert_int_equal(conf.version, v);
-            assert_true(v == TORCH_MODEL ? first[0] == 'e' : first[0] == 't');
+            assert_int_equal(
+                frag_params_read(&frag_policy_torch, text, &first, NULL),
+                FRAG_OK);
+            assert_int_equal(frag_params_read(&frag_policy_torch, first->text,
+                                              &second, NULL),
+                             FRAG_OK);
+            assert_string_equal(first->text, second->text);
+            assert_int_equal(torch_version_of(first->text), v);
+            assert_int_equal(*first->text, v == TORCH_MODEL ? 'e' : 't');
+            free(second);
+            free(first);
         }
 }
 

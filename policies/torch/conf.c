@@ -6,7 +6,6 @@
 #include "policies/torch/torch.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +13,10 @@
 #include "traces/nearest.h"
 #include "traces/text.h"
 
-enum { MAX_TEXT = 1024, MAX_TOKENS = 256 };
-
 /* The text, split at the characters , : [ ] into tokens. White space is
  * dropped, as PyTorch does it. */
 struct tokens {
-    char text[2 * MAX_TEXT]; /* a NUL ends each token */
-    const char *token[MAX_TOKENS];
+    const char **token; /* one block of memory with the texts */
     size_t count;
     size_t at; /* index of the next token */
 };
@@ -33,24 +29,18 @@ static bool is_separator(char c)
 static enum frag_err split_text(struct tokens *t, const char *text,
                                 struct frag_error *e)
 {
-    char *out = t->text;
+    const size_t room = strlen(text) + 1;
     bool in_word = false;
+    char *out;
 
-    t->count = t->at = 0;
-    if (strlen(text) >= MAX_TEXT)
-        return frag_fail(
-            e, FRAG_INVALID,
-            "expected settings of at most %d characters, found %zu",
-            MAX_TEXT - 1, strlen(text));
+    *t = (struct tokens){malloc(room * (sizeof(*t->token) + 2)), 0, 0};
+    if (!t->token)
+        return frag_no_memory(e, "the settings");
+    out = (char *)(t->token + room); /* a NUL ends each token */
     for (; *text; text++) {
         if (isspace((unsigned char)*text))
             continue;
         if (!in_word || is_separator(*text)) {
-            if (t->count == MAX_TOKENS)
-                return frag_fail(e, FRAG_INVALID,
-                                 "expected settings of at most %d words and "
-                                 "separators, found more",
-                                 MAX_TOKENS);
             if (in_word)
                 *out++ = '\0';
             t->token[t->count++] = out;
@@ -464,21 +454,39 @@ static bool rounds(const struct torch_conf *conf)
     return any;
 }
 
-enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
-                               struct frag_error *e)
+/* Reads the settings as `version` does; 0: as the version that they name. */
+static enum frag_err read_all(struct tokens *t, unsigned version,
+                              struct torch_conf *conf, struct frag_error *e)
+{
+    /* The other settings depend on these two. PyTorch, too, reads
+     * large_segment_size_mb first. */
+    FRAG_TRY(read_first(t, VERSION, conf, e));
+    if (version)
+        conf->version = version;
+    FRAG_TRY(read_first(t, LARGE_SEGMENT, conf, e));
+    conf->max_non_split_rounding = conf->large_segment;
+    FRAG_TRY(read_keys(t, conf, e));
+    conf->rounds = rounds(conf);
+    return FRAG_OK;
+}
+
+static enum frag_err parse_as(struct torch_conf *conf, const char *text,
+                              unsigned version, struct frag_error *e)
 {
     struct tokens t;
+    enum frag_err err;
 
     torch_conf_default(conf);
     FRAG_TRY(split_text(&t, text, e));
-    /* The other settings depend on these two. PyTorch, too, reads
-     * large_segment_size_mb first. */
-    FRAG_TRY(read_first(&t, VERSION, conf, e));
-    FRAG_TRY(read_first(&t, LARGE_SEGMENT, conf, e));
-    conf->max_non_split_rounding = conf->large_segment;
-    FRAG_TRY(read_keys(&t, conf, e));
-    conf->rounds = rounds(conf);
-    return FRAG_OK;
+    err = read_all(&t, version, conf, e);
+    free(t.token);
+    return err;
+}
+
+enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
+                               struct frag_error *e)
+{
+    return parse_as(conf, text, 0, e);
 }
 
 /* ---- versions ---- */
@@ -489,17 +497,6 @@ unsigned torch_version_of(const char *settings)
 
     return torch_conf_parse(&conf, settings, NULL) == FRAG_OK ? conf.version
                                                               : TORCH_MODEL;
-}
-
-static bool parse_as(struct torch_conf *conf, const char *settings,
-                     unsigned version)
-{
-    char text[MAX_TEXT];
-    const int length = snprintf(text, sizeof(text), "%s,torch_version:2.%u",
-                                settings, version);
-
-    return length > 0 && (size_t)length < sizeof(text) &&
-           torch_conf_parse(conf, text + (*settings ? 0 : 1), NULL) == FRAG_OK;
 }
 
 static bool has_one_division(const struct torch_conf *conf)
@@ -535,7 +532,8 @@ unsigned torch_differences(const char *settings, bool has_pools, unsigned a,
     struct torch_conf x, y;
     unsigned found = 0;
 
-    if (!parse_as(&x, settings, a) || !parse_as(&y, settings, b))
+    if (parse_as(&x, settings, a, NULL) != FRAG_OK ||
+        parse_as(&y, settings, b, NULL) != FRAG_OK)
         return 0;
     for (unsigned rule = 0; rule < TORCH_RULES; rule++)
         if (torch_has_earlier(a, rule) != torch_has_earlier(b, rule) &&
@@ -569,28 +567,9 @@ enum frag_err frag_torch_rules_read(const char *settings,
 
 /* ---- settings to text ---- */
 
-struct conf_writer {
-    char *text;
-    size_t room, length;
-};
-
-static void FRAG_PRINTF(2, 3)
-    put(struct conf_writer *w, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(w->text + w->length, w->room - w->length, format, args);
-    va_end(args);
-    w->length += (size_t)n;
-    if (w->length >= w->room)
-        w->length = w->room - 1;
-}
-
 /* Before TORCH_LIST_ZERO a list has no 0, and none is needed: an interval that
  * is not named between two others, or after the last one, has no divisions. */
-static void put_divisions(struct conf_writer *w, const struct torch_conf *conf)
+static void put_divisions(FILE *out, const struct torch_conf *conf)
 {
     const uint64_t *divisions = conf->divisions;
     const bool has_zero = conf->version >= TORCH_LIST_ZERO;
@@ -598,24 +577,24 @@ static void put_divisions(struct conf_writer *w, const struct torch_conf *conf)
 
     for (int k = 1; k < TORCH_DIVISIONS; k++)
         same = same && divisions[k] == divisions[0];
-    put(w, ",roundup_power2_divisions:");
+    fprintf(out, ",roundup_power2_divisions:");
     if (same) {
-        put(w, "%llu", (unsigned long long)divisions[0]);
+        fprintf(out, "%llu", (unsigned long long)divisions[0]);
         return;
     }
     for (int k = 0; k < TORCH_DIVISIONS; k++) {
         if (!divisions[k] && !has_zero)
             continue;
-        put(w, "%c%d:%llu", first ? '[' : ',', 1 << k,
-            (unsigned long long)divisions[k]);
+        fprintf(out, "%c%d:%llu", first ? '[' : ',', 1 << k,
+                (unsigned long long)divisions[k]);
         first = false;
     }
-    put(w, "]");
+    fprintf(out, "]");
 }
 
 /* Writes a size, unless the version does not take it: then it is the default.
  */
-static void put_megabytes(struct conf_writer *w, const struct torch_conf *conf,
+static void put_megabytes(FILE *out, const struct torch_conf *conf,
                           const char *key, frag_size size)
 {
     const struct torch_setting *s = torch_setting_find(key);
@@ -623,32 +602,31 @@ static void put_megabytes(struct conf_writer *w, const struct torch_conf *conf,
     if (s->since > conf->version ||
         size / FRAG_MIB < torch_setting_least(s, conf->version))
         return;
-    put(w, ",%s:%llu", key, (unsigned long long)(size / FRAG_MIB));
+    fprintf(out, ",%s:%llu", key, (unsigned long long)(size / FRAG_MIB));
 }
 
-void torch_conf_describe(const struct torch_conf *conf, char *text, size_t room)
+void torch_conf_describe(const struct torch_conf *conf, FILE *out)
 {
-    struct conf_writer w = {text, room, 0};
-
     if (conf->version != TORCH_MODEL)
-        put(&w, "torch_version:2.%u,", conf->version);
-    put(&w, "expandable_segments:%s",
-        conf->expandable_segments ? "True" : "False");
-    put_megabytes(&w, conf, "large_segment_size_mb", conf->large_segment);
-    put_megabytes(&w, conf, "max_non_split_rounding_mb",
+        fprintf(out, "torch_version:2.%u,", conf->version);
+    fprintf(out, "expandable_segments:%s",
+            conf->expandable_segments ? "True" : "False");
+    put_megabytes(out, conf, "large_segment_size_mb", conf->large_segment);
+    put_megabytes(out, conf, "max_non_split_rounding_mb",
                   conf->max_non_split_rounding);
     if (conf->max_split != FRAG_UNLIMITED)
-        put_megabytes(&w, conf, "max_split_size_mb", conf->max_split);
+        put_megabytes(out, conf, "max_split_size_mb", conf->max_split);
     if (conf->gc_threshold > 0)
-        put(&w, ",garbage_collection_threshold:%.17g", conf->gc_threshold);
+        fprintf(out, ",garbage_collection_threshold:%.17g", conf->gc_threshold);
     if (conf->rounds)
-        put_divisions(&w, conf);
+        put_divisions(out, conf);
     if (conf->memory_fraction < 1)
-        put(&w, ",per_process_memory_fraction:%.17g", conf->memory_fraction);
+        fprintf(out, ",per_process_memory_fraction:%.17g",
+                conf->memory_fraction);
     if (conf->padding)
-        put(&w, "," TORCH_PADDING_KEY ":%llu",
-            (unsigned long long)conf->padding);
+        fprintf(out, "," TORCH_PADDING_KEY ":%llu",
+                (unsigned long long)conf->padding);
     if (conf->align)
-        put(&w, "," TORCH_ALIGN_KEY ":%llu",
-            (unsigned long long)(conf->align / FRAG_KIB));
+        fprintf(out, "," TORCH_ALIGN_KEY ":%llu",
+                (unsigned long long)(conf->align / FRAG_KIB));
 }

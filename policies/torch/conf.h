@@ -19,6 +19,8 @@
 #ifndef FRAG_POLICIES_TORCH_CONF_H
 #define FRAG_POLICIES_TORCH_CONF_H
 
+#include <stdio.h>
+
 #include "policies/torch/versions.h"
 #include "traces/torch_sizes.h"
 
@@ -58,13 +60,13 @@ void torch_conf_default(struct torch_conf *conf);
 
 /* Sets the defaults, then the settings of the text. INVALID: e has the key and
  * the reason. UNSUPPORTED: the text has backend:cudaMallocAsync, which is
- * another allocator. After an error the contents of conf are undefined. */
+ * another allocator. NOMEM. After an error the contents of conf are undefined.
+ */
 enum frag_err torch_conf_parse(struct torch_conf *conf, const char *text,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Writes the settings that affect placement, with all values resolved, in the
- * same grammar. Uses at most `room` bytes of text, the final NUL included. */
-void torch_conf_describe(const struct torch_conf *conf, char *text,
-                         size_t room);
+ * same grammar. */
+void torch_conf_describe(const struct torch_conf *conf, FILE *out);
 
 #endif

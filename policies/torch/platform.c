@@ -1,4 +1,4 @@
-/* platform.c - keeps the padding and the alignment of a recording in other
+/* platform.c - adds the padding, the alignment and the limit of a recording to
  * settings. The rules are in traces/torch_sizes.h. */
 #include "policies/torch/platform.h"
 
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/text.h"
 #include "traces/torch_sizes.h"
 
 char *torch_platform_keep(const char *recorded, const char *chosen)
@@ -24,5 +25,19 @@ char *torch_platform_keep(const char *recorded, const char *chosen)
     if (out)
         snprintf(out, room, "%s%s%s", kept, *kept && *chosen ? "," : "",
                  chosen);
+    return out;
+}
+
+char *torch_settings_limited(const char *settings, frag_size limit,
+                             frag_size total)
+{
+    const size_t room = (settings ? strlen(settings) : 0) + 64;
+    char *out = calloc(1, room);
+
+    if (out && settings)
+        strcpy(out, settings);
+    if (out && limit != FRAG_UNLIMITED)
+        text_add(out, room, ",", "per_process_memory_fraction:%.17g",
+                 (double)limit / (double)total);
     return out;
 }

@@ -31,11 +31,11 @@ static enum frag_err torch_configure(void *state, const char *text,
     return torch_conf_parse(&t->conf, text, e);
 }
 
-static void torch_describe(const void *state, char *text, size_t room)
+static void torch_describe(const void *state, FILE *out)
 {
     const struct torch *t = state;
 
-    torch_conf_describe(&t->conf, text, room);
+    torch_conf_describe(&t->conf, out);
 }
 
 static enum frag_err torch_init(struct frag_heap *heap)

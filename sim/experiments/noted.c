@@ -12,13 +12,16 @@
 
 static bool repeats_recorded(const struct cell_result *on)
 {
-    char params[FRAG_PARAMS_TEXT];
-    struct frag_error e;
+    struct frag_params *recorded;
+    bool same;
 
-    return on->policy->policy == &frag_policy_torch &&
-           frag_policy_resolve(on->policy->policy, on->trace->settings, params,
-                               sizeof(params), &e) == FRAG_OK &&
-           !strcmp(params, on->params);
+    if (on->policy->policy != &frag_policy_torch ||
+        frag_params_read(on->policy->policy, on->trace->settings, &recorded,
+                         NULL) != FRAG_OK)
+        return false;
+    same = !strcmp(recorded->text, on->params);
+    free(recorded);
+    return same;
 }
 
 /* Whether a run with the recorded settings differs from the recording, whose

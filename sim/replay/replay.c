@@ -384,5 +384,6 @@ void frag_run_free(struct frag_run *run)
     free(run->ooms);
     free(run->points);
     free(run->segments);
+    free(run->params);
     *run = (struct frag_run){0};
 }

@@ -28,8 +28,8 @@ struct frag_end {
     struct frag_breakdown parts; /* of `reserved` */
 };
 
-/* The result of a run. The arrays belong to the run; frag_run_free frees
- * them. */
+/* The result of a run. The arrays and the text belong to the run; frag_run_free
+ * frees them. */
 struct frag_run {
     struct frag_summary summary;
     struct frag_end end;
@@ -37,7 +37,7 @@ struct frag_run {
     struct frag_oom *ooms;             /* [oom_count], by event */
     struct frag_point *points;         /* [point_count], by event */
     struct frag_segment_row *segments; /* [segment_count] */
-    char params[FRAG_PARAMS_TEXT];     /* the policy's parameters, with all
+    char *params;                      /* the policy's parameters, with all
                                           defaults filled in */
 };
 

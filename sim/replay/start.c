@@ -174,10 +174,12 @@ static enum frag_err open_heap(struct run *r)
         FRAG_TRY(frag_params_read(r->policy, r->spec->params, &own, r->error));
         params = own;
     }
-    snprintf(r->out.params, sizeof(r->out.params), "%s", params->text);
-    err =
-        frag_heap_open_params(&r->heap, params, &r->meter.base,
-                              r->future_requests ? &r->future : NULL, r->error);
+    r->out.params = strdup(params->text);
+    err = r->out.params
+              ? frag_heap_open_params(&r->heap, params, &r->meter.base,
+                                      r->future_requests ? &r->future : NULL,
+                                      r->error)
+              : frag_no_memory(r->error, "%s", r->policy->name);
     free(own);
     FRAG_TRY(err);
     r->heap.moved = run_moved;
@@ -210,6 +212,7 @@ enum frag_err run_open(struct run *r)
     r->meter.run = r;
     err = open_heap(r);
     if (err != FRAG_OK) {
+        free(r->out.params);
         meter_close(&r->meter);
         close_storage(r);
         return err;

@@ -224,11 +224,17 @@ static const struct text_field {
     {                                                   \
 #field, offsetof(struct frag_loaded_run, field) \
     }
-    TEXT(trace),          TEXT(policy),      TEXT(params),
-    TEXT(backend),        TEXT(trace_path),  TEXT(trace_format),
-    TEXT(trace_settings), TEXT(policy_name), TEXT(policy_source),
+    TEXT(trace),
+    TEXT(policy),
+    TEXT(backend),
+    TEXT(trace_path),
+    TEXT(trace_format),
+    TEXT(trace_settings),
+    TEXT(policy_name),
+    TEXT(policy_source),
     TEXT(trace_sha256),
 #undef TEXT
+    {"params", offsetof(struct frag_loaded_run, run.params)},
 };
 
 enum { RUN_TEXTS = sizeof(run_texts) / sizeof(*run_texts) };
@@ -240,11 +246,11 @@ static char **text_at(struct frag_loaded_run *r, size_t i)
 
 static void drop_run(struct frag_loaded_run *r)
 {
+    frag_run_free(&r->run);
     for (size_t i = 0; i < RUN_TEXTS; i++)
-        free(*text_at(r, i));
+        free(*text_at(r, i)); /* run.params is NULL by now */
     free(r->edit);
     free(r->trace_notes);
-    frag_run_free(&r->run);
 }
 
 /* Reads the word of frag_start_names; files before 2.2 have none. */
@@ -271,7 +277,6 @@ static bool get_identity(const struct input *in, hid_t at,
     r->edit = get_text_or_none(in, at, "edit");
     if (!r->edit || !get_start(in, at, &r->run.summary.start))
         return false;
-    snprintf(r->run.params, sizeof(r->run.params), "%s", r->params);
     r->trace_bytes = get_count(at, "trace_bytes");
     r->trace_events = get_count(at, "trace_events");
     r->stopped_at_oom = get_count(at, "stopped_at_oom");

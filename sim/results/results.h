@@ -119,7 +119,7 @@ void frag_results_abort(struct frag_results *r);
 
 /* A run that was read from a file. All memory belongs to frag_loaded. */
 struct frag_loaded_run {
-    char *trace, *policy, *params, *backend, *trace_sha256;
+    char *trace, *policy, *backend, *trace_sha256;
     char *trace_path, *trace_format, *trace_settings;
     char *policy_name, *policy_source;
     char *edit; /* "" if the trace was not edited, and in files before 2.1 */

@@ -2,28 +2,11 @@
  */
 #include "sim/validate/recorded.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "policies/torch/platform.h"
 #include "sim/replay/reservations.h"
 #include "sim/validate/anchors.h"
-
-static void set_params(const struct frag_validate *spec, frag_size total,
-                       char *text, size_t room)
-{
-    const char *settings =
-        spec->settings ? spec->settings : spec->trace->settings;
-
-    snprintf(text, room, "%s", settings ? settings : "");
-    if (spec->limit != FRAG_UNLIMITED) {
-        size_t length = strlen(text);
-
-        snprintf(text + length, room - length,
-                 "%sper_process_memory_fraction:%.17g", length ? "," : "",
-                 (double)spec->limit / (double)total);
-    }
-}
 
 /* Lowers *total to what fits between the recorded reservations. */
 static enum frag_err fit_total(const struct frag_recorded *recorded,
@@ -55,11 +38,16 @@ enum frag_err frag_recorded_setup(const struct frag_validate *spec,
     err = spec->total ? FRAG_OK : fit_total(recorded, &s.arena.total, e);
     if (err == FRAG_OK)
         err = frag_anchors_make(recorded, &s.arena, e);
+    if (err == FRAG_OK) {
+        s.params = torch_settings_limited(
+            spec->settings ? spec->settings : spec->trace->settings,
+            spec->limit, s.arena.total);
+        err = s.params ? FRAG_OK : frag_no_memory(e, "the settings");
+    }
     if (err != FRAG_OK) {
         frag_recorded_setup_free(&s);
         return err;
     }
-    set_params(spec, s.arena.total, s.params, sizeof(s.params));
     *out = s;
     return FRAG_OK;
 }
@@ -69,4 +57,6 @@ void frag_recorded_setup_free(struct frag_recorded_setup *s)
     frag_anchors_free(&s->arena);
     s->arena.bases = s->arena.range_bases = NULL;
     s->arena.sizes = s->arena.range_sizes = NULL;
+    free(s->params);
+    s->params = NULL;
 }

@@ -10,8 +10,8 @@ FRAG_BEGIN_DECLS
 
 struct frag_recorded_setup {
     struct frag_arena_options arena; /* its bases and sizes belong to the
-                                        setup */
-    char params[1024];               /* of the policy torch */
+                                        setup, as the params do */
+    char *params;                    /* of the policy torch */
 };
 
 /* Fills *out from the settings, the limit, the total and the addresses of the

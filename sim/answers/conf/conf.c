@@ -184,6 +184,7 @@ static enum frag_err check_placement(struct conf_answer *a, size_t item,
     const char *large = large_segment(a);
     const unsigned version = torch_modelled_as(a->version);
     struct frag_error why = {""};
+    struct frag_params *params;
     char text[CONF_MOST + 96];
     enum frag_err err;
 
@@ -196,7 +197,9 @@ static enum frag_err check_placement(struct conf_answer *a, size_t item,
     else
         snprintf(text, sizeof(text), "torch_version:2.%u,%s:%s", version,
                  it->key, it->value);
-    err = frag_policy_resolve(frag_policy_find("torch"), text, NULL, 0, &why);
+    err = frag_params_read(&frag_policy_torch, text, &params, &why);
+    if (err == FRAG_OK)
+        free(params);
     if (err == FRAG_NOMEM)
         return frag_no_memory(e, "the settings");
     return err == FRAG_OK || conf_say(a, CONF_REFUSED, item, "%s.", why.text)
@@ -249,19 +252,17 @@ static bool is_kept(const struct conf_item *it)
 
 static enum frag_err resolve(struct conf_answer *a, struct frag_error *e)
 {
-    char text[CONF_MOST + 32];
-    size_t used = (size_t)snprintf(text, sizeof(text), "torch_version:2.%u",
-                                   torch_modelled_as(a->version));
+    char text[CONF_MOST + 32] = "";
 
+    text_add(text, sizeof(text), ",", "torch_version:2.%u",
+             torch_modelled_as(a->version));
     for (size_t i = 0; i < a->item_count; i++) {
         const struct conf_item *it = &a->items[i];
 
         if (is_kept(it) && it->row->kind == CONF_PLACEMENT)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, ",%s:%s",
-                                     it->key, it->value);
+            text_add(text, sizeof(text), ",", "%s:%s", it->key, it->value);
     }
-    return frag_policy_resolve(frag_policy_find("torch"), text, a->used,
-                               sizeof(a->used), e);
+    return frag_params_read(&frag_policy_torch, text, &a->used, e);
 }
 
 /* Finds the value of a key in the text of the torch policy's settings; its
@@ -284,22 +285,23 @@ static const char *find_value(const char *text, const char *key, size_t *length)
  * the default. */
 static enum frag_err find_in_force(struct conf_answer *a, struct frag_error *e)
 {
-    char defaults[FRAG_PARAMS_TEXT], text[32];
+    struct frag_params *defaults;
+    char text[32];
 
     snprintf(text, sizeof(text), "torch_version:2.%u",
              torch_modelled_as(a->version));
-    FRAG_TRY(frag_policy_resolve(frag_policy_find("torch"), text, defaults,
-                                 sizeof(defaults), e));
+    FRAG_TRY(frag_params_read(&frag_policy_torch, text, &defaults, e));
     for (size_t i = 0; i < a->item_count; i++) {
         struct conf_item *it = &a->items[i];
         size_t now, before = 0;
-        const char *value = find_value(a->used, it->key, &now);
-        const char *init = find_value(defaults, it->key, &before);
+        const char *value = find_value(a->used->text, it->key, &now);
+        const char *init = find_value(defaults->text, it->key, &before);
 
         if (is_kept(it) && value &&
             !(init && now == before && !strncmp(value, init, now)))
             it->in_force = value;
     }
+    free(defaults);
     return FRAG_OK;
 }
 
@@ -378,5 +380,6 @@ void conf_close(struct conf_answer *a)
     free(a->findings);
     free(a->canonical);
     free(a->words);
+    free(a->used);
     *a = (struct conf_answer){0};
 }

@@ -93,8 +93,8 @@ struct conf_answer {
     size_t finding_count;
     bool native; /* false: backend:cudaMallocAsync, whose settings of placement
                     are ignored */
-    char used[FRAG_PARAMS_TEXT]; /* the torch policy's settings, without those
-                                    that are refused */
+    struct frag_params *used; /* the torch policy's settings, without those that
+                                 are refused */
     char *canonical; /* the shortest text with the same effect, without what is
                         refused; "" if only defaults are left */
     void *words;     /* storage of the items' texts */

@@ -26,7 +26,7 @@ conf_replay(const struct conf_answer *a, bool with_default,
                          "backend:cudaMallocAsync is not PyTorch's own "
                          "allocator; replay the trace with the policy "
                          "cuda_async");
-    text = torch_platform_keep(recorded, with_default ? "" : a->used);
+    text = torch_platform_keep(recorded, with_default ? "" : a->used->text);
     if (!text)
         return frag_no_memory(e, "settings");
     err = frag_params_read(id.policy_used, text, &params, e);

@@ -7,6 +7,7 @@
 #include "sim/answers/sites.h"
 #include "traces/grow.h"
 #include "traces/steps/steps.h"
+#include "traces/text.h"
 #include "traces/torch_sizes.h"
 
 const char *const explain_change_words[EXPLAIN_CHANGE_KINDS] = {
@@ -57,26 +58,28 @@ static struct attempt again(const struct trial *t)
 
 /* ---- settings ---- */
 
-enum { CONF_ROOM = 512 };
-
-/* Copies the settings without a key. A value may be a list in brackets. */
-static void without_key(const char *settings, const char *key, char *text)
+/* Copies the settings, of which a value may be a list in brackets, without a
+ * key; if `value` is not NULL, the key follows with that value. The caller
+ * frees the result; NULL if the host has no memory. */
+static char *with_value(const char *settings, const char *key,
+                        const char *value)
 {
-    const size_t length = strlen(key);
-    size_t at = 0;
+    const size_t length = strlen(key), room = strlen(settings) + 96;
+    char *text = calloc(1, room);
 
-    while (*settings && at + 1 < CONF_ROOM) {
+    while (text && *settings) {
         size_t n = 0;
         bool inside = false;
 
         for (; settings[n] && (inside || settings[n] != ','); n++)
             inside = settings[n] == '[' || (inside && settings[n] != ']');
         if (strncmp(settings, key, length) != 0 || settings[length] != ':')
-            at += (size_t)snprintf(text + at, CONF_ROOM - at, "%s%.*s",
-                                   at ? "," : "", (int)n, settings);
+            text_add(text, room, ",", "%.*s", (int)n, settings);
         settings += n + (settings[n] == ',');
     }
-    text[at < CONF_ROOM ? at : CONF_ROOM - 1] = 0;
+    if (text && value)
+        text_add(text, room, ",", "%s:%s", key, value);
+    return text;
 }
 
 /* A change of one setting: the key is dropped, and set again if it has a value.
@@ -93,15 +96,15 @@ static const struct setting_change {
 /* Returns whether the two texts mean the same, or the second is invalid. */
 static bool same_settings(const char *a, const char *b)
 {
-    char left[FRAG_PARAMS_TEXT], right[FRAG_PARAMS_TEXT];
-    struct frag_error e;
+    struct frag_params *left = NULL, *right = NULL;
+    const bool same =
+        frag_params_read(&frag_policy_torch, a, &left, NULL) != FRAG_OK ||
+        frag_params_read(&frag_policy_torch, b, &right, NULL) != FRAG_OK ||
+        !strcmp(left->text, right->text);
 
-    if (frag_policy_resolve(&frag_policy_torch, a, left, sizeof(left), &e) !=
-            FRAG_OK ||
-        frag_policy_resolve(&frag_policy_torch, b, right, sizeof(right), &e) !=
-            FRAG_OK)
-        return true;
-    return !strcmp(left, right);
+    free(left);
+    free(right);
+    return same;
 }
 
 /* The recorded start was laid out under the recorded settings, so a replay with
@@ -112,22 +115,23 @@ static enum frag_err try_setting(struct trial *t,
     struct explain_change change = {.kind = EXPLAIN_SETTING,
                                     .event = UINT64_MAX};
     struct attempt a = again(t);
-    char text[CONF_ROOM] = "", shown[CONF_ROOM] = "";
-    size_t length;
+    char *text = with_value(t->base->settings, row->key, row->value);
+    char *shown = text ? with_value(text, TORCH_PADDING_KEY, NULL) : NULL;
+    enum frag_err err = FRAG_OK;
 
-    without_key(t->base->settings, row->key, text);
-    length = strlen(text);
-    if (row->value)
-        snprintf(text + length, sizeof(text) - length, "%s%s:%s",
-                 length ? "," : "", row->key, row->value);
-    if (same_settings(t->base->settings, text))
-        return FRAG_OK;
     a.settings = text;
     a.starts_there = false;
-    without_key(text, TORCH_PADDING_KEY, shown);
-    snprintf(change.text, sizeof(change.text), "%.200s",
-             *shown ? shown : "PyTorch's default settings");
-    return try_change(t, &a, &change);
+    if (!shown)
+        err = frag_no_memory(t->e, "the settings");
+    else if (!same_settings(t->base->settings, text)) {
+        snprintf(change.text, sizeof(change.text), "%.240s%s",
+                 *shown ? shown : "PyTorch's default settings",
+                 strlen(shown) > 240 ? "..." : "");
+        err = try_change(t, &a, &change);
+    }
+    free(shown);
+    free(text);
+    return err;
 }
 
 static enum frag_err try_settings(struct trial *t)

@@ -316,7 +316,11 @@ static enum frag_err note_release(const struct explain_options *options,
 static enum frag_err check_settings(const struct explain *x,
                                     struct frag_error *e)
 {
-    return frag_policy_resolve(&frag_policy_torch, x->settings, NULL, 0, e);
+    struct frag_params *params;
+
+    FRAG_TRY(frag_params_read(&frag_policy_torch, x->settings, &params, e));
+    free(params);
+    return FRAG_OK;
 }
 
 static bool has_anchors(const struct frag_device_trace *d)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/torch/platform.h"
 #include "sim/answers/explain/parts.h"
 #include "sim/replay/replay.h"
 #include "sim/validate/anchors.h"
@@ -171,19 +172,6 @@ static void place_start(struct watched *w)
 
 /* ---- the run ---- */
 
-static void set_params(const struct attempt *a, frag_size total, char *text,
-                       size_t room)
-{
-    size_t length;
-
-    snprintf(text, room, "%s", a->settings);
-    length = strlen(text);
-    if (a->limit != FRAG_UNLIMITED && !a->is_device)
-        snprintf(text + length, room - length,
-                 "%sper_process_memory_fraction:%.17g", length ? "," : "",
-                 (double)a->limit / (double)total);
-}
-
 static enum frag_err replay(const struct attempt *a,
                             const struct frag_device_trace *d,
                             const struct frag_arena_options *arena,
@@ -196,7 +184,8 @@ static enum frag_err replay(const struct attempt *a,
         .done = on_done,
         .ended = on_ended,
     };
-    char params[1024];
+    char *params = torch_settings_limited(
+        a->settings, a->is_device ? FRAG_UNLIMITED : a->limit, arena->total);
     struct frag_replay spec = {
         .trace = d,
         .watch = &watch,
@@ -209,13 +198,11 @@ static enum frag_err replay(const struct attempt *a,
         .progress = a->progress,
         .user = a->user,
     };
-    enum frag_err err;
+    enum frag_err err = params && spec.mem ? frag_replay(&spec, run, e)
+                                           : frag_no_memory(e, "the arena");
 
-    if (!spec.mem)
-        return frag_no_memory(e, "the arena");
-    set_params(a, arena->total, params, sizeof(params));
-    err = frag_replay(&spec, run, e);
     frag_arena_close(spec.mem);
+    free(params);
     return err;
 }
 

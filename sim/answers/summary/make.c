@@ -361,7 +361,7 @@ static void forget_past(struct summary *s)
     f->lower_bound = SUMMARY_UNKNOWN;
 }
 
-static void conclude(const struct watched *w, const struct frag_run *run,
+static void conclude(const struct watched *w, struct frag_run *run,
                      struct summary *out)
 {
     const struct summary_spec *spec = w->spec;
@@ -380,7 +380,8 @@ static void conclude(const struct watched *w, const struct frag_run *run,
         .counters = w->at_end,
         .fragmentation = fragmentation_of(run),
     };
-    memcpy(out->params, run->params, sizeof(out->params));
+    out->params = run->params;
+    run->params = NULL;
     if (!w->is_torch)
         measured_counters(w, run, &out->counters);
     if (out->is_snapshot)

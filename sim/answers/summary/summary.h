@@ -62,7 +62,7 @@ struct summary {
     uint32_t device;
     uint64_t event, events; /* of the trace */
     const char *policy;     /* name */
-    char params[FRAG_PARAMS_TEXT];
+    char *params;
     bool is_recorded; /* the recorded allocator */
     bool is_snapshot; /* no event was recorded: only current values are known,
                          those of the moment of the snapshot */
@@ -82,7 +82,8 @@ struct summary {
  * it held, so that summary_spec.params may be NULL. */
 bool summary_has_recorded(const struct frag_device_trace *d);
 
-/* Runs the trace up to the event and fills *out. INVALID if the device has no
+/* Runs the trace up to the event and fills *out, whose params the caller frees.
+ * INVALID if the device has no
  * such event; UNSUPPORTED without params if !summary_has_recorded or if the
  * start of the recording cannot be rebuilt; errors of frag_replay. On error
  * *out is untouched. */

@@ -86,6 +86,7 @@ static enum frag_err make(struct work *w, const struct input *in,
                   in->name);
     FRAG_TRY(summary_make(&spec, &s, e));
     show(w, in, &s);
+    free(s.params);
     return FRAG_OK;
 }
 

@@ -72,7 +72,7 @@ static bool next(const char **at, struct part *key, struct part *value)
 
 static struct part value_of(const struct frag_loaded_run *r, struct part key)
 {
-    const char *at = r->params;
+    const char *at = r->run.params;
     struct part k, v;
 
     while (next(&at, &k, &v))
@@ -121,7 +121,7 @@ static const struct frag_loaded_run *swept(const struct selection *s)
     for (size_t i = 0; i < s->count; i++)
         for (size_t k = 0; k < i; k++)
             if (equal(name_of(s->runs[k]), name_of(s->runs[i])) &&
-                strcmp(s->runs[k]->params, s->runs[i]->params) != 0)
+                strcmp(s->runs[k]->run.params, s->runs[i]->run.params) != 0)
                 return s->runs[k];
     return NULL;
 }
@@ -153,7 +153,7 @@ static enum frag_err find_key(const struct selection *s, struct part policy,
     size_t most = 0;
 
     for (size_t i = 0; i < s->count; i++) {
-        const char *at = s->runs[i]->params;
+        const char *at = s->runs[i]->run.params;
         struct part key, value;
 
         while (equal(name_of(s->runs[i]), policy) && next(&at, &key, &value)) {
@@ -178,7 +178,7 @@ static enum frag_err find_key(const struct selection *s, struct part policy,
 static bool same_but(const struct frag_loaded_run *a,
                      const struct frag_loaded_run *b, struct part key)
 {
-    const char *at = a->params;
+    const char *at = a->run.params;
     struct part k, v;
 
     while (next(&at, &k, &v))
@@ -355,7 +355,7 @@ static void put_line(FILE *out, const struct sweep *w,
 {
     const struct frag_loaded_run *first = w->points[0].entry->run;
     char size[FRAG_SIZE_TEXT];
-    const char *at = r->params, *gap = "";
+    const char *at = r->run.params, *gap = "";
     struct part key, value;
 
     if (w->ranking.subject_count > 1) {
@@ -411,7 +411,7 @@ static enum frag_err name_lines(struct sweep *w, const struct selection *s)
         put_line(out, w, s, r);
         if (fclose(out))
             return FRAG_NOMEM;
-        l->params = r->params;
+        l->params = r->run.params;
         FRAG_TRY(briefs_add(&w->labels, l->text, l->params));
     }
     briefs_make(&w->labels, LABEL);

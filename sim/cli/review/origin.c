@@ -41,7 +41,7 @@ static void put_params(FILE *out, const struct review *r)
 
         fputs("<tr>", out);
         html_code(out, run->policy);
-        html_code(out, run->params);
+        html_code(out, run->run.params);
         fputs("<td class=\"l\">", out);
         html_text(out, run->backend);
         fputs("</td></tr>\n", out);

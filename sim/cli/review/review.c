@@ -103,7 +103,8 @@ static enum frag_err named_baseline(struct review *r, struct frag_error *e)
 /* Whether a run is of torch with these parameters on every trace. */
 static bool has_params(const struct frag_loaded_run *run, const char *params)
 {
-    return !strncmp(run->policy, "torch:", 6) && !strcmp(run->params, params);
+    return !strncmp(run->policy, "torch:", 6) &&
+           !strcmp(run->run.params, params);
 }
 
 /* The candidate whose runs came first. */

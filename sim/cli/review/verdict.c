@@ -110,7 +110,7 @@ static void say_choice(FILE *out, const struct review *r)
 
 static void say_export(FILE *out, const struct standing *s)
 {
-    fprintf(out, "<pre>export %s='", torch_variable_of(s->first->params));
+    fprintf(out, "<pre>export %s='", torch_variable_of(s->first->run.params));
     html_text(out, review_setting(s));
     fputs("'</pre>\n", out);
 }

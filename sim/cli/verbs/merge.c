@@ -167,8 +167,8 @@ static enum frag_err add_rows(struct row *const *rows, size_t count,
     for (size_t i = 0; i < count; i++) {
         const struct row *r = rows[i], *last = i ? rows[i - 1] : NULL;
 
-        if (last && !frag_results_order(&last->id, last->run->params, &r->id,
-                                        r->run->params)) {
+        if (last && !frag_results_order(&last->id, last->run->run.params,
+                                        &r->id, r->run->run.params)) {
             if (agree(last, r))
                 continue;
             return frag_fail(e, FRAG_CORRUPT,

@@ -344,7 +344,7 @@ static enum frag_err check_param(const struct frag_policy *policy,
         [FRAG_PARAM_CHOICE] = sizeof(uint32_t),
     };
     const bool is_known = p->kind < sizeof(sizes) / sizeof(*sizes);
-    char text[FRAG_PARAMS_TEXT];
+    char text[512];
 
     if (!is_known || !p->init || !p->help ||
         (p->kind == FRAG_PARAM_CHOICE) != (p->choices != NULL))
@@ -368,15 +368,20 @@ static enum frag_err check_param(const struct frag_policy *policy,
 static enum frag_err reads_back(const struct contract_subject *s,
                                 struct frag_error *why)
 {
-    char once[FRAG_PARAMS_TEXT] = "", twice[FRAG_PARAMS_TEXT] = "";
+    struct frag_params *once, *twice;
+    enum frag_err err;
 
-    FRAG_TRY(
-        frag_policy_resolve(s->policy, s->params, once, sizeof(once), why));
-    FRAG_TRY(frag_policy_resolve(s->policy, once, twice, sizeof(twice), why));
-    if (!strcmp(once, twice))
-        return FRAG_OK;
-    return frag_fail(why, FRAG_CONTRACT,
-                     "\"%.200s\" is described as \"%.200s\"", once, twice);
+    FRAG_TRY(frag_params_read(s->policy, s->params, &once, why));
+    err = frag_params_read(s->policy, once->text, &twice, why);
+    if (err == FRAG_OK) {
+        if (strcmp(once->text, twice->text) != 0)
+            err = frag_fail(why, FRAG_CONTRACT,
+                            "\"%.200s\" is described as \"%.200s\"", once->text,
+                            twice->text);
+        free(twice);
+    }
+    free(once);
+    return err;
 }
 
 static enum frag_err check_params(const struct contract_subject *s,

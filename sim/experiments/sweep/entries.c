@@ -281,9 +281,9 @@ enum frag_err run_unpack(const void *bytes, size_t size, frag_size *total,
     run.segment_count = unpack_number(&u);
     run.segments =
         unpack_items(&u, run.segment_count, sizeof(*run.segments), &no_memory);
-    if (!no_memory && unpack_done(&u) && params &&
-        strlen(params) < sizeof(run.params)) {
-        snprintf(run.params, sizeof(run.params), "%s", params);
+    run.params = params ? strdup(params) : NULL;
+    no_memory |= params && !run.params;
+    if (!no_memory && unpack_done(&u) && params) {
         *out = run;
         return FRAG_OK;
     }

@@ -104,7 +104,8 @@ static void put_settings(FILE *out, const struct conf_answer *a)
                 torch_modelled_as(a->version));
     fputc('\n', out);
     printable_line(out, "    %s",
-                   a->native ? a->used : "none: the backend is the driver's");
+                   a->native ? a->used->text
+                             : "none: the backend is the driver's");
     fputs("\nthe shortest text with the same effect\n", out);
     printable_line(out, "    %s",
                    *a->canonical ? a->canonical
@@ -257,7 +258,7 @@ void conf_put_json(struct frag_json *j, const struct conf_answer *a,
     frag_json_text(j, "torch_version", version);
     frag_json_text(j, "verdict",
                    level == CONF_FINE ? "fine" : conf_level_names[level]);
-    frag_json_text(j, "in_force", a->native ? a->used : NULL);
+    frag_json_text(j, "in_force", a->native ? a->used->text : NULL);
     frag_json_text(j, "canonical", a->canonical);
     frag_json_line(j, 3);
     frag_json_array(j, "settings");
