@@ -50,6 +50,21 @@ echo 'I0000 00:00:1.2 3 bfc_allocator.cc:89] allocated_bytes' >bfc.log
 } >memory.sqlite
 printf 'SQLite format 3\0CREATE TABLE ENUM_NSYS_EVENT_TYPE (id' >bare.sqlite
 printf 'SQLite format 3\0CREATE TABLE notes (id' >other.sqlite
+printf 'SQLite format 3\0CREATE TABLE EVENTS (EVENT   JSON )' >umpire.sqlite
+printf '[ 41][12:00:00:1][info  ] ----- RMM LOG BEGIN [PTDS DISABLED]\n' >rmm_log.txt
+printf '[ 41][12:00:00:1][trace ] [A][stream 0x0][8B]\n' >rmm_trace.log
+# Archives: a header and an entry of four bytes, the end alone, and of tar.
+{
+    printf 'PK\3\4\24\0\0\0\0\0\0\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\10\0\0\0'
+    printf 'a.picklexxxxPK\5\6'
+} >other.zip
+printf 'PK\5\6\0\0\0\0' >empty.zip
+tar -cf small.tar small.csv
+gzip -c small.tar >small.tar.gz
+for file in umpire.sqlite rmm_log.txt rmm_trace.log other.zip empty.zip \
+    small.tar small.tar.gz; do
+    try "$file"
+done
 for file in dhat.json massif.out valgrind.txt ltrace.txt jemalloc.heap \
     tcmalloc.heap pprof.pb s.json memray.bin assignment.txt range.txt \
     values.txt report.txt bfc.log memory.sqlite bare.sqlite other.sqlite; do

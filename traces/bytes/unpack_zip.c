@@ -7,6 +7,7 @@
  * its own end. */
 #include "traces/bytes/unpack.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ struct unzip {
     bool sized;    /* `left` is known */
     uint64_t left; /* packed bytes of the entry not yet read */
     uint32_t method, flags, check, check_wanted;
+    char first[64]; /* the name of the first entry, or as much as has room */
 };
 
 static uint64_t little(const unsigned char *bytes, int count)
@@ -95,6 +97,20 @@ static bool ends_in(const unsigned char *name, size_t length,
     return length >= count && !memcmp(name + length - count, suffix, count);
 }
 
+/* A zip archive of other files. Programs that write a zip to a pipe leave the
+ * sizes out, and then the entries after the first cannot be found. */
+static enum frag_err is_other_zip(const struct stage *s, struct frag_error *e)
+{
+    const struct unzip *z = s->state;
+
+    return frag_fail(e, FRAG_CORRUPT,
+                     "%s:0: expected a trace, found a zip archive without "
+                     "data.pkl (which torch.save writes) or a .txt file (of a "
+                     "log); its first file is %s; unpack it with unzip, and "
+                     "pass the trace in it",
+                     s->name, z->first);
+}
+
 /* Reads one local header, up to the entry's data, and sets *wanted if the stage
  * unpacks this entry. */
 static enum frag_err zip_header(struct stage *s, bool *wanted,
@@ -106,13 +122,15 @@ static enum frag_err zip_header(struct stage *s, bool *wanted,
 
     FRAG_TRY(stage_peek(s->below, 4, e));
     if (!zip_recognize(s->below->at, s->below->count))
-        return unpack_broken(s, "it has no entry that ends in data.pkl or .txt",
-                             e);
+        return is_other_zip(s, e);
     FRAG_TRY(need(s, ZIP_HEADER, e));
     name = little(s->below->at + 26, 2);
     extra = little(s->below->at + 28, 2);
     FRAG_TRY(need(s, ZIP_HEADER + name, e));
     h = s->below->at;
+    if (!*z->first)
+        snprintf(z->first, sizeof(z->first), "%.*s", (int)name,
+                 (const char *)h + ZIP_HEADER);
     *wanted = ends_in(h + ZIP_HEADER, name, "data.pkl") ||
               ends_in(h + ZIP_HEADER, name, ".txt");
     z->flags = (uint32_t)little(h + 6, 2);
@@ -202,8 +220,7 @@ static enum frag_err zip_find(struct stage *s, struct frag_error *e)
     FRAG_TRY(zip_header(s, &wanted, e));
     while (!wanted) {
         if (!z->sized)
-            return unpack_broken(
-                s, "an entry before data.pkl has no known size", e);
+            return is_other_zip(s, e);
         FRAG_TRY(zip_pass_over(s, e));
         FRAG_TRY(zip_header(s, &wanted, e));
     }

@@ -75,6 +75,12 @@ static const struct mistake mistakes[] = {
      {"\"ph\""},
      "a JSON of profiler events, which no importer reads",
      FRAG_RECORD_SNAPSHOT},
+    {"[",
+     {"RMM LOG ", "[A][stream ", "[D][stream "},
+     "the debug log of RMM, whose lines are messages",
+     "RMM logs its requests to another file, as CSV: "
+     "rmm.reinitialize(logging=True, log_file_name=\"rmm.csv\")"},
+    {"PK\5\6", {NULL}, "a zip archive without files", "pack it again"},
     {"BZh",
      {NULL},
      "a file that bzip2 compressed, which is not unpacked here",
@@ -174,6 +180,11 @@ static const struct database {
      "a database of Nsight Systems without memory events",
      "record it again with `nsys profile --cuda-memory-usage=true`, then "
      "\"fragsim help recipes\" shows how to make a CSV of it"},
+    {"CREATE TABLE EVENTS (EVENT",
+     "an SQLite database of Umpire, which no importer reads",
+     "use an Umpire that was built without UMPIRE_ENABLE_SQLITE_EXPERIMENTAL: "
+     "with UMPIRE_REPLAY=On it writes a log that can be read, the file "
+     "*.stats"},
     {"", "an SQLite database",
      "record the program with `fragsim record -o run.h5 -- PROGRAM`"},
 };
@@ -263,6 +274,14 @@ static enum frag_err explain_database(struct frag_source *source,
     return is_instead(source, databases[kind].found, databases[kind].remedy, e);
 }
 
+/* Its mark follows the header of the first file. */
+static bool is_tar(const unsigned char *bytes, size_t count)
+{
+    enum { MARK = 257 };
+
+    return count > MARK + 5 && !memcmp(bytes + MARK, "ustar", 5);
+}
+
 /* An empty input, or one of a few bytes. */
 static enum frag_err too_short(const struct frag_source *source, size_t count,
                                struct frag_error *e)
@@ -307,6 +326,10 @@ enum frag_err mistaken_explain(struct frag_source *source, struct frag_error *e)
         return too_short(source, count, e);
     if (count >= sizeof(database) && !memcmp(bytes, database, sizeof(database)))
         return explain_database(source, e);
+    if (is_tar(bytes, count))
+        return is_instead(source, "a tar archive",
+                          "unpack it with `tar -xf', and pass the trace in it",
+                          e);
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++)
         if (matches(&mistakes[i], bytes, count))
             return is_instead(source, mistakes[i].found, mistakes[i].remedy, e);
