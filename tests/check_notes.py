@@ -83,9 +83,10 @@ def check_late():
         "".join(f"# note on late: {note}\n" for note in notes)), text
     best = rows_of("tune", "-q", "late.pickle", *TUNE, "--json", "-")[0]
     assert best["cases"][0]["notes"] == notes, best
-    done = run("sweep", "late.pickle", "-o", "late.h5", "--json", "late.json")
+    done = run("sweep", "late.pickle", "-o", "late.h5", "--json",
+               "sweep.json")
     assert done.stderr.startswith("".join(said)), done.stderr
-    with open("late.json", encoding="utf-8") as file:
+    with open("sweep.json", encoding="utf-8") as file:
         assert json.load(file)["results"][0]["notes"] == notes
     check_cells(notes)
 

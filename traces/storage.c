@@ -52,6 +52,22 @@ char *storage_text(struct frag_trace *t, const char *text, size_t length)
     return copy;
 }
 
+enum frag_err frag_trace_note(struct frag_trace *t, const char *text,
+                              struct frag_error *e)
+{
+    const char **all = storage_array(t, t->note_count + 1, sizeof(*all));
+
+    if (all && t->note_count)
+        memcpy(all, t->notes, t->note_count * sizeof(*all));
+    if (all)
+        all[t->note_count] = storage_text(t, text, strlen(text));
+    if (!all || !all[t->note_count])
+        return frag_no_memory(e, "the notes");
+    t->notes = all;
+    t->note_count++;
+    return FRAG_OK;
+}
+
 /* Releases the pages of the rows [from, to) of a column, if the column lies in
  * the map. */
 static void release(const struct frag_device_trace *d, const void *column,

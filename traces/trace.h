@@ -297,6 +297,10 @@ enum frag_err frag_trace_open(const char *path,
                               struct frag_error *e) FRAG_MUST_CHECK;
 void frag_trace_close(struct frag_trace *trace); /* NULL is fine */
 
+/* Adds a sentence to the notes of a trace, which copies it. NOMEM. */
+enum frag_err frag_trace_note(struct frag_trace *t, const char *text,
+                              struct frag_error *e) FRAG_MUST_CHECK;
+
 /* A loop over the events of a device calls this after the events [from, to), so
  * that its resident memory does not grow with a mapped trace file: the pages of
  * each complete window of FRAG_PASSED_EVENTS events are released. Columns that

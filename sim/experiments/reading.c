@@ -45,20 +45,20 @@ static enum frag_err edit(const struct trace_reading *reading,
     return FRAG_OK;
 }
 
-/* The limit of the recorded process, or 0. A file that does not hold counters
- * states no limit. */
-static frag_size limit_of(const struct trace_reading *reading, const char *path)
+/* Sets *limit to the limit of the recorded process, or to 0, and the note about
+ * a file that does not hold counters, which states no limit. */
+static enum frag_err find_limit(const struct trace_reading *reading,
+                                const char *path, frag_size *limit,
+                                struct frag_error *note, struct frag_error *e)
 {
-    const char *none = reading->ignores_file ? "none" : NULL;
-    struct frag_stats_file *file = NULL;
-    struct frag_error ignored;
-    frag_size limit = reading->limit;
+    struct frag_stats_file *file;
 
-    if (!limit && frag_stats_file_of(none, path, &file, &ignored) == FRAG_OK &&
-        file)
-        limit = frag_stats_file_limit(file);
+    FRAG_TRY(frag_stats_file_find(path, &file, note, e));
+    *limit = reading->limit;
+    if (!*limit && file && !reading->ignores_file)
+        *limit = frag_stats_file_limit(file);
     frag_stats_file_close(file);
-    return limit;
+    return FRAG_OK;
 }
 
 enum frag_err
@@ -66,16 +66,19 @@ reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),
              void *user, struct frag_trace **out, struct frag_error *e)
 {
-    const struct frag_read_options options = {.limit = limit_of(reading, path),
-                                              .progress = progress,
-                                              .user = user,
-                                              .threads = reading->threads,
-                                              .windows = reading->windows};
+    struct frag_read_options options = {.progress = progress,
+                                        .user = user,
+                                        .threads = reading->threads,
+                                        .windows = reading->windows};
+    struct frag_error note;
     enum frag_err err = FRAG_OK;
     struct frag_trace *t;
 
+    FRAG_TRY(find_limit(reading, path, &options.limit, &note, e));
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
-    if (reading->kind != READING_RAW)
+    if (*note.text)
+        err = frag_trace_note(t, note.text, e);
+    if (err == FRAG_OK && reading->kind != READING_RAW)
         err = treat(reading, t, e);
     if (err == FRAG_OK && reading->edits)
         err = edit(reading, &t, e);

@@ -27,9 +27,10 @@ struct trace_reading {
 };
 
 /* Opens a trace and treats it as its reading says. Other traces that the edits
- * name are opened with the same reading, without the edits. `progress` and
- * `user` are as in struct frag_read_options. Errors of frag_trace_open,
- * frag_trace_complete and frag_edits_apply. */
+ * name are opened with the same reading, without the edits. A file with the
+ * name of the counters that is another file is ignored, and a note says so.
+ * `progress` and `user` are as in struct frag_read_options. Errors of
+ * frag_trace_open, frag_trace_complete and frag_edits_apply. */
 enum frag_err
 reading_open(const struct trace_reading *reading, const char *path,
              bool (*progress)(void *user, uint64_t done, uint64_t total),

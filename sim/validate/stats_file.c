@@ -201,26 +201,39 @@ bool frag_stats_file_beside(const char *snapshot, char *path, size_t room)
     return false;
 }
 
-enum frag_err frag_stats_file_of(const char *given, const char *snapshot,
-                                 struct frag_stats_file **out,
-                                 struct frag_error *e)
+enum frag_err frag_stats_file_find(const char *snapshot,
+                                   struct frag_stats_file **out,
+                                   struct frag_error *note,
+                                   struct frag_error *e)
 {
-    const bool none = given && !strcmp(given, "none");
     char beside[PATH_MAX];
     struct frag_error own = {""};
     enum frag_err err;
 
-    if (given && !none)
-        return frag_stats_file_open(given, out, e);
-    if (none || !frag_stats_file_beside(snapshot, beside, sizeof(beside))) {
-        *out = NULL;
+    *out = NULL;
+    *note = (struct frag_error){""};
+    if (!frag_stats_file_beside(snapshot, beside, sizeof(beside)))
         return FRAG_OK;
-    }
     err = frag_stats_file_open(beside, out, &own);
-    return err == FRAG_OK
-               ? FRAG_OK
-               : frag_fail(e, err,
-                           "%s; the file has the name of the snapshot's "
-                           "counters; if it is another file, use --stats none",
-                           own.text);
+    if (err == FRAG_NOMEM)
+        return frag_no_memory(e, "%s", beside);
+    if (err != FRAG_OK)
+        frag_fail(note, err,
+                  "the file with the name of the snapshot's counters is "
+                  "ignored: %s",
+                  own.text);
+    return FRAG_OK;
+}
+
+enum frag_err frag_stats_file_of(const char *given, const char *snapshot,
+                                 struct frag_stats_file **out,
+                                 struct frag_error *e)
+{
+    struct frag_error note;
+
+    *out = NULL;
+    if (given)
+        return strcmp(given, "none") ? frag_stats_file_open(given, out, e)
+                                     : FRAG_OK;
+    return frag_stats_file_find(snapshot, out, &note, e);
 }

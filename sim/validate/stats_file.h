@@ -38,11 +38,20 @@ bool frag_stats_file_get(const struct frag_stats_file *file, uint32_t device,
                          const char *name, uint64_t *value);
 
 /* Reads the file at `given` or, if that is NULL, the file that belongs to the
- * snapshot; *out is NULL if there is none, or if `given` is "none". Errors of
- * frag_stats_file_open. */
+ * snapshot; *out is NULL if there is none, if the file with its name is not one
+ * of counters, or if `given` is "none". Errors of frag_stats_file_open, but IO
+ * and CORRUPT for `given` only. */
 enum frag_err frag_stats_file_of(const char *given, const char *snapshot,
                                  struct frag_stats_file **out,
                                  struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Reads the file that belongs to the snapshot. If it is not one of counters,
+ * *out is NULL and `note` a sentence that says so; else `note` is empty. NOMEM.
+ */
+enum frag_err frag_stats_file_find(const char *snapshot,
+                                   struct frag_stats_file **out,
+                                   struct frag_error *note,
+                                   struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Finds the file that belongs to a snapshot: NAME.json beside NAME.pickle,
  * NAME.pickle.xz, NAME.pkl or NAME.pt. Writes its path to `path`, which has

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/storage.h"
-
 /* Peaks of steps are equal if they differ by less: relative. */
 static const double same_peak = 0.01;
 
@@ -31,8 +29,6 @@ static enum frag_err add(const struct notes *n, const char *format, ...)
 /* Adds a sentence, after "device N: ". */
 static enum frag_err add(const struct notes *n, const char *format, ...)
 {
-    struct frag_trace *t = n->trace;
-    const char **all = storage_array(t, t->note_count + 1, sizeof(*all));
     char text[512];
     size_t used =
         (size_t)snprintf(text, sizeof(text), "device %" PRIu32 ": ", n->device);
@@ -41,15 +37,7 @@ static enum frag_err add(const struct notes *n, const char *format, ...)
     va_start(args, format);
     vsnprintf(text + used, sizeof(text) - used, format, args);
     va_end(args);
-    if (all && t->note_count)
-        memcpy(all, t->notes, t->note_count * sizeof(*all));
-    if (all)
-        all[t->note_count] = storage_text(t, text, strlen(text));
-    if (!all || !all[t->note_count])
-        return frag_no_memory(n->error, "the notes");
-    t->notes = all;
-    t->note_count++;
-    return FRAG_OK;
+    return frag_trace_note(n->trace, text, n->error);
 }
 
 static enum frag_err note_death(const struct notes *n,
