@@ -418,6 +418,36 @@ static void it_refuses_exactly_what_does_not_fit(void **state)
     frag_arena_close(mem);
 }
 
+/* Policies reserve addresses in proportion to the total: a device of any
+ * capacity has addresses for many such reservations. */
+static void a_device_reports_no_more_than_addresses_can_serve(void **state)
+{
+    static const struct {
+        frag_size capacity, total, reported;
+    } rows[] = {
+        {FRAG_UNLIMITED, 0, FRAG_H200_TOTAL},
+        {80 * FRAG_GIB, 0, 80 * FRAG_GIB},
+        {80 * FRAG_GIB, 24 * FRAG_GIB, 24 * FRAG_GIB},
+        {FRAG_TOTAL_MOST + 1, 0, FRAG_TOTAL_MOST},
+        {FRAG_UNLIMITED - 1, 0, FRAG_TOTAL_MOST},
+        {80 * FRAG_GIB, FRAG_UNLIMITED, FRAG_TOTAL_MOST},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_backend *mem = frag_arena_open(&(struct frag_arena_options){
+            .capacity = rows[i].capacity, .total = rows[i].total});
+        const frag_size size =
+            frag_round_up(mem->total / 8 * 9, mem->granularity);
+        frag_addr at;
+
+        assert_int_equal(mem->total, rows[i].reported);
+        for (int lane = 0; lane < 8; lane++)
+            assert_int_equal(mem->ops->va_reserve(mem, size, &at), FRAG_OK);
+        frag_arena_close(mem);
+    }
+}
+
 static void a_capacity_below_what_is_in_use_refuses_all(void **state)
 {
     struct frag_backend *mem = open_arena(FRAG_RULE_DRIVER, 100 * MIB);
@@ -651,6 +681,7 @@ int main(void)
         cmocka_unit_test(anchors_are_used_in_order_until_one_does_not_fit),
         cmocka_unit_test(an_anchor_in_use_falls_back_to_the_driver),
         cmocka_unit_test(it_refuses_exactly_what_does_not_fit),
+        cmocka_unit_test(a_device_reports_no_more_than_addresses_can_serve),
         cmocka_unit_test(a_capacity_below_what_is_in_use_refuses_all),
         cmocka_unit_test(absurd_sizes_are_refused),
         cmocka_unit_test(a_segment_is_freed_once_and_with_its_size),

@@ -178,9 +178,11 @@ static const struct frag_backend_ops arena_ops = {
 
 static frag_size reported_total(const struct frag_arena_options *opts)
 {
-    if (opts->total)
-        return opts->total;
-    return opts->capacity == FRAG_UNLIMITED ? FRAG_H200_TOTAL : opts->capacity;
+    const frag_size total = opts->total                        ? opts->total
+                            : opts->capacity == FRAG_UNLIMITED ? FRAG_H200_TOTAL
+                                                               : opts->capacity;
+
+    return total < FRAG_TOTAL_MOST ? total : FRAG_TOTAL_MOST;
 }
 
 struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)

@@ -39,13 +39,16 @@ enum frag_address_rule {
 
 /* Bytes of an H200, as torch.cuda.get_device_properties reports them. */
 #define FRAG_H200_TOTAL ((frag_size)150109880320)
+/* More than any device has. Policies reserve addresses in proportion to the
+ * total, and of a larger one the address space cannot hold some. */
+#define FRAG_TOTAL_MOST ((frag_size)4 << 40)
 
 struct frag_arena_options {
     frag_size capacity; /* bytes that the device can provide, or
                            FRAG_UNLIMITED */
     frag_size total;    /* bytes that the device reports as its size. 0 selects
                            `capacity`, or FRAG_H200_TOTAL if `capacity` is
-                           unlimited */
+                           unlimited. At most FRAG_TOTAL_MOST is reported */
     enum frag_address_rule rule;
     /* For FRAG_RULE_ANCHORED: bases[i] is the address of the i-th segment that
      * segment_alloc allocates. The driver's rule applies instead if there is no

@@ -60,7 +60,7 @@ struct cell_values {
     {"total", 0, "SIZE",                                                       \
      "memory that the device reports; PyTorch computes its memory fraction "   \
      "from it (default: the capacity; for inf, an H200's memory)",             \
-     OPTION_SIZE, AT(cell.total), NULL},                                       \
+     OPTION_TOTAL, AT(cell.total), NULL},                                       \
     {"limit", 0, "SIZE",                                                       \
      "memory limit that was set in the recorded allocator; it helps to "       \
      "distinguish an empty_cache call from a retry",                           \

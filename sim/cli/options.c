@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/arena/arena.h"
 #include "sim/cli/cli.h"
 #include "sim/experiments/choices.h"
 #include "traces/printable.h"
@@ -150,6 +151,11 @@ static const char *store(const struct parser *p, const struct option_row *row,
     case OPTION_SIZE:
         store_size(at, row->name, text, state);
         return NULL;
+    case OPTION_TOTAL:
+        store_size(at, row->name, text, state);
+        return *(frag_size *)at <= FRAG_TOTAL_MOST
+                   ? NULL
+                   : "the memory of one device, at most 4TiB";
     case OPTION_NUMBER:
         return read_number(text, at) ? NULL : "a number";
     case OPTION_RATIO:

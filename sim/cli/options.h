@@ -12,6 +12,7 @@ enum option_kind {
     OPTION_TEXT,   /* const char * */
     OPTION_LIST,   /* struct texts: each use of the option appends a text */
     OPTION_SIZE,   /* frag_size */
+    OPTION_TOTAL,  /* frag_size, at most FRAG_TOTAL_MOST */
     OPTION_NUMBER, /* uint64_t */
     OPTION_RATIO,  /* double, > 0 and <= 1 */
     OPTION_CHOICE, /* unsigned: index of the word in `choices` */

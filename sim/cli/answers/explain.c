@@ -264,7 +264,7 @@ static const struct option_row options[] = {
     {"total", 0, "SIZE",
      "memory of the device, to learn what was held outside PyTorch (default: "
      "`total_memory' of the counters)",
-     OPTION_SIZE, AT(total), NULL},
+     OPTION_TOTAL, AT(total), NULL},
     {"stats", 0, "FILE",
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
      "beside NAME.pickle); `none' reads no file",

@@ -252,7 +252,7 @@ static const struct option_row options[] = {
     {"total", 0, "SIZE",
      "memory of the device (default: `total_memory' of the counters, or an "
      "H200's; with a policy, the capacity)",
-     OPTION_SIZE, AT(total), NULL},
+     OPTION_TOTAL, AT(total), NULL},
     {"stats", 0, "FILE",
      "memory_stats of the recorded allocator as JSON (default: NAME.json "
      "beside NAME.pickle; `none' reads no file); only its `cap' and `total_memory' are read",

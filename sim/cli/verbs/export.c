@@ -173,7 +173,7 @@ static const struct option_row options[] = {
     {"total", 0, "SIZE",
      "memory that the device reports (default: the capacity; for inf, an "
      "H200's memory)",
-     OPTION_SIZE, AT(cell.total), NULL},
+     OPTION_TOTAL, AT(cell.total), NULL},
     {"points", 0, "N",
      "chrome: largest number of samples of each counter, each the largest "
      "value of its events (default: 20000; 0: one for each event)",

@@ -505,7 +505,7 @@ static const struct option_row options[] = {
     {"total", 0, "SIZE",
      "memory of the device (default: `total_memory' of the counters, or an "
      "H200's)",
-     OPTION_SIZE, AT(total), NULL},
+     OPTION_TOTAL, AT(total), NULL},
     {"json", 0, "FILE", "write the result as JSON; - is stdout", OPTION_TEXT,
      AT(json), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
