@@ -81,8 +81,7 @@ def check_commands(folder):
     both = fragsim("merge", "-q", sweep[2], sweep[0], sweep[1], codes=(2, 3))
     assert "settings" in both.stderr, both
 
-    tune = fragsim("tune", "-q", BUNDLED, "-c", "4GiB", "--evaluations", "0",
-                   "--no-hold-out", codes=(1,)).stdout
+    tune = fragsim("tune", "-q", BUNDLED, "-c", "4GiB", "--no-hold-out", codes=(1,)).stdout
     assert "no allocator can help at 4 GiB" in tune, tune
     assert "export" not in tune and "# note on" in tune, tune
 
@@ -113,7 +112,7 @@ def check_promises():
         with open(os.path.join(RECORDED, name + ".json"),
                   encoding="utf-8") as file:
             capacity = f"{json.load(file)['cap']}B"
-        answer, = rows("tune", "-q", dead, "-c", capacity, "--evaluations", "20",
+        answer, = rows("tune", "-q", dead, "-c", capacity,
                        "--no-hold-out", codes=(0, 1))
         if answer["impossible"]:
             asked = answer["impossible"][0]["asked_bytes"]

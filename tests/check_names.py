@@ -198,12 +198,12 @@ def check_trace(name, trace):
 
 def check_tune(name, trace):
     """A shell executes the export of tune, and nothing of the name."""
-    few = ("--evaluations", "1", "--no-hold-out")
+    few = ("--no-hold-out",)
     check_table(name, run(name, "tune", trace, *few))
     check_json(name, run(name, "tune", trace, *few, "--json", "-"))
     for shell in filter(shutil.which, ("sh", "bash")):
         done = subprocess.run(
-            [shell, "-c", 'eval "$("$0" tune "$1" -q "$2" "$3" "$4")" && env',
+            [shell, "-c", 'eval "$("$0" tune "$1" -q "$2")" && env',
              FRAGSIM, trace, *few], capture_output=True, check=False)
         assert done.returncode == 0 and not done.stderr, done
         assert b"PYTORCH_CUDA_ALLOC_CONF=" in done.stdout, done.stdout

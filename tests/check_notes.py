@@ -27,7 +27,7 @@ BOUND = ("device 0: the peak before the recording began is not known, so the "
          "need that is stated for this trace is a lower bound")
 REMEDY = ("record with torch.cuda.memory._record_memory_history() before the "
           "job starts")
-TUNE = ["--no-hold-out", "--evaluations", "0"]
+TUNE = ["--no-hold-out"]
 
 
 def run(*arguments, code=0):

@@ -35,6 +35,7 @@ import fragsim  # pylint: disable=wrong-import-position
 
 BUNDLED = os.path.join(ROOT, "traces", "bundled")
 LEAK = os.path.join(BUNDLED, "leak.pickle.xz")
+STREAMS = os.path.join(BUNDLED, "multistream.pickle.xz")
 DEAD = os.path.join(BUNDLED, "lstm_varlen__cap_below.pickle.xz")
 SMALL = os.path.join(ROOT, "tests", "cli", "small.csv")
 HAS = {name: importlib.util.find_spec(name) is not None
@@ -75,7 +76,7 @@ def check_import():
                   "    sys.modules[name] = None\n"
                   "import fragsim\n"
                   f"print(len(fragsim.answer('replay', {SMALL!r})['results']))\n"
-                  f"print(fragsim.tune({SMALL!r}, evaluations=1)['seed'])\n"
+                  f"print(len(fragsim.tune({SMALL!r})['cases']))\n"
                   f"print(fragsim.explain({DEAD!r})[0]['cause'])\n"
                   f"for call in (lambda: fragsim.replay({SMALL!r}),\n"
                   f"             lambda: fragsim.fit({SMALL!r}),\n"
@@ -98,8 +99,8 @@ def check_import():
 def check_answers():
     assert fragsim.explain(DEAD) == tool_json("explain", DEAD)
     assert fragsim.answer("info", LEAK)["results"] == tool_json("info", LEAK)
-    few = {"evaluations": 3, "no_hold_out": True}
-    flags = ["--evaluations", "3", "--no-hold-out"]
+    few = {"no_hold_out": True}
+    flags = ["--no-hold-out"]
     assert fragsim.tune(LEAK, **few) == tool_json("tune", LEAK, *flags)[0]
     assert fragsim.tune(LEAK, **few, without=["expandable_segments",
                                               "max_split_size_mb"]) == \
@@ -159,8 +160,8 @@ def check_interrupt(folder):
     output."""
     program = ("import fragsim\n"
                "try:\n"
-               f"    fragsim.tune({LEAK!r}, evaluations=10**8, jobs=1,\n"
-               f"                 verify_with={folder + '/out'!r})\n"
+               f"    fragsim.answer('replay', {STREAMS!r}, output={folder + '/out'!r},\n"
+               "                   policy='plan:effort=1000000000000000')\n"
                "except KeyboardInterrupt:\n"
                "    print('interrupted')\n")
     with subprocess.Popen([sys.executable, "-c", program], text=True,

@@ -18,7 +18,7 @@ FRAGSIM = os.path.abspath(os.environ.get("FRAGSIM", os.path.join(
     ROOT, "build", "fragsim")))
 BUNDLED = os.path.join(ROOT, "traces", "bundled")
 UNKNOWN = "the memory limit is not known"
-COMMANDS = ("replay T", "fit T", "sweep T -o out.h5", "tune T --evaluations 0",
+COMMANDS = ("replay T", "fit T", "sweep T -o out.h5", "tune T",
             "info T", "steps T", "top T", "summary T",
             "export T -o out.csv", "import T -o out.trace.h5",
             "check T --rules good.rules", "diff T T", "validate T",

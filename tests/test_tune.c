@@ -1,4 +1,4 @@
-/* test_tune.c - the settings that tune may try, the memory that a job asks for,
+/* test_tune.c - the settings that tune tries, the memory that a job asks for,
  * and the choice of the simplest setting. */
 #include <math.h>
 #include <setjmp.h>
@@ -13,142 +13,185 @@
 
 #include "policies/torch/conf.h"
 #include "policies/torch/versions.h"
-#include "sim/experiments/tune/choose.h"
+#include "sim/experiments/tune/ladder.h"
 #include "sim/experiments/tune/need.h"
 
-enum { DIVISIONS = TUNE_DIVISIONS, CLASSES = 8 };
+/* ---- the rungs ---- */
 
-static struct tune_space everything(void)
+/* A job of one block of 7 MiB, and one of 30 MiB. */
+struct job {
+    struct frag_device_trace device;
+    struct frag_trace trace;
+    struct tune_case as_case;
+};
+
+static const uint8_t job_op[] = {FRAG_ALLOC, FRAG_FREE, FRAG_ALLOC, FRAG_FREE};
+static const uint32_t job_id[] = {0, 0, 0, 0};
+static const uint64_t job_bytes[] = {7 * FRAG_MIB, 0, 30 * FRAG_MIB, 0};
+static const frag_stream streams[4];
+static const frag_pool pools[4];
+static const uint64_t handles[1];
+static const struct frag_pool_id pool_ids[1];
+
+static void make_job(struct job *j, char *settings, char *releases)
 {
-    struct tune_space space = {.classes = CLASSES,
-                               .reference = (frag_size)8 << 30,
-                               .total = (frag_size)80 << 30};
-
-    for (int k = 0; k < TUNE_KNOB_COUNT; k++)
-        space.allowed[k] = true;
-    return space;
+    *j = (struct job){
+        .device = {.count = 4,
+                   .slots = 1,
+                   .stream_count = 1,
+                   .pool_count = 1,
+                   .streams = handles,
+                   .pools = pool_ids,
+                   .op = job_op,
+                   .id = job_id,
+                   .bytes = job_bytes,
+                   .stream = streams,
+                   .pool = pools},
+        .trace = {.path = "job", .settings = settings, .releases = releases},
+    };
+    j->as_case = (struct tune_case){"job", &j->device, &j->trace};
 }
 
-/* Walks at random; each text holds only what single quotes can hold, and is a
- * text that PyTorch accepts. */
-static void texts_are_quotable(void **state)
+static struct cell_settings settings_of(void)
 {
-    const struct tune_space space = everything();
-    gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
-    struct tune_point p = {{0}};
+    return (struct cell_settings){.backend = &cell_arena_backend,
+                                  .costs = frag_costs_h200,
+                                  .stop_at_oom = true};
+}
+
+static void climb(struct tune_ladder *l, const struct tune_case *cases,
+                  size_t count, unsigned version, const struct texts *without)
+{
+    static struct cell_settings settings;
+    struct frag_error e = {""};
+
+    settings = settings_of();
+    *l = (struct tune_ladder){
+        .settings = &settings,
+        .cases = cases,
+        .case_count = count,
+        .goal = {FRAG_UNLIMITED, INFINITY, INFINITY, 0.01},
+        .without = without,
+        .version = version,
+        .on = {.threads = 1},
+    };
+    if (tune_climb(l, &e) != FRAG_OK)
+        fail_msg("%s", e.text);
+}
+
+static bool has(const struct tune_ladder *l, const char *part)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->rungs[i].text && strstr(l->rungs[i].text, part))
+            return true;
+    return false;
+}
+
+/* Each text is one that PyTorch accepts and a shell can quote, has no list, and
+ * has no key that the release does not know. */
+static void releases_know_the_rungs(void **state)
+{
+    struct job j;
+    struct tune_ladder l;
     struct torch_conf conf;
     struct frag_error e;
-    char text[TUNE_TEXT];
 
     (void)state;
-    for (int i = 0; i < 20000; i++) {
-        p = tune_step(&space, &p, rng);
-        tune_text(&space, &p, text);
-        assert_int_equal(strspn(text, "abcdefghijklmnopqrstuvwxyzTE"
-                                      "0123456789_:,.[]>"),
-                         strlen(text));
-        assert_int_equal(torch_conf_parse(&conf, text, &e), FRAG_OK);
-        assert_true(tune_size(&p).knobs <= TUNE_MOST_KNOBS);
-    }
-    gsl_rng_free(rng);
-}
+    make_job(&j, NULL, NULL);
+    for (unsigned v = TORCH_OLDEST; v <= TORCH_NEWEST; v++) {
+        climb(&l, &j.as_case, 1, v, NULL);
+        assert_true(l.count >= 6 && l.count <= TUNE_RUNGS);
+        for (size_t i = 0; i < l.count; i++) {
+            const char *text = l.rungs[i].text;
 
-/* The parser of PyTorch before 2.9: ">" begins at the last interval named. */
-static void read_as_old(const char *text, uint64_t *divisions)
-{
-    const char *at = strchr(text, '[');
-    unsigned interval, count, last = 0;
-    int length;
-
-    for (at++; sscanf(at, "%u:%u%n", &interval, &count, &length) == 2;
-         at += length + 1) {
-        const unsigned first = at[-1] == '[' ? 0 : last + 1;
-
-        last = 0;
-        while (interval >> (last + 1))
-            last++;
-        for (unsigned k = first < last ? first : last; k <= last; k++)
-            divisions[k] = count;
-    }
-    assert_int_equal(sscanf(at, ">:%u]", &count), 1);
-    for (unsigned k = last; k < TORCH_DIVISIONS; k++)
-        divisions[k] = count;
-}
-
-/* A list means the same to every version of PyTorch. */
-static void lists_have_one_meaning(void **state)
-{
-    struct tune_space space = everything();
-    gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
-    struct tune_point p = {{0}};
-    struct frag_error e;
-    char text[TUNE_TEXT];
-    unsigned lists = 0;
-
-    (void)state;
-    for (int k = 0; k < TUNE_KNOB_COUNT; k++)
-        space.allowed[k] = k == TUNE_DIVISIONS;
-    for (int i = 0; i < 5000; i++) {
-        uint64_t old[TORCH_DIVISIONS] = {0};
-        struct torch_conf conf;
-
-        p = tune_step(&space, &p, rng);
-        if (!strchr(tune_text(&space, &p, text), '['))
-            continue;
-        lists++;
-        read_as_old(text, old);
-        assert_int_equal(torch_conf_parse(&conf, text, &e), FRAG_OK);
-        assert_memory_equal(conf.divisions, old, sizeof(old));
-    }
-    assert_true(lists > 1000);
-    gsl_rng_free(rng);
-}
-
-static void sizes_count_knobs(void **state)
-{
-    struct tune_point p = {{0}};
-
-    (void)state;
-    assert_int_equal(tune_size(&p).knobs, 0);
-    p.at[TUNE_EXPANDABLE] = 1;
-    assert_int_equal(tune_size(&p).knobs, 1);
-    tune_set_divisions(&p, 2);
-    assert_int_equal(tune_size(&p).knobs, 2);
-    p.at[DIVISIONS + 3] = 1; /* three intervals of sizes */
-    assert_int_equal(tune_size(&p).knobs, 4);
-    tune_reset(&p, TUNE_DIVISIONS);
-    assert_int_equal(tune_size(&p).knobs, 1);
-    assert_int_equal(tune_size(&p).weight, 1);
-}
-
-/* ---- versions ---- */
-
-/* Every text that a restricted space can write has only settings that the
- * version knows, with values that it accepts. */
-static void versions_restrict(void **state)
-{
-    gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
-    char text[TUNE_TEXT];
-
-    (void)state;
-    for (unsigned version = TORCH_OLDEST; version <= TORCH_NEWEST; version++) {
-        struct tune_space space = everything();
-        struct tune_point p = {{0}};
-        bool splits_at_20 = false;
-
-        tune_restrict(&space, version);
-        for (int i = 0; i < 5000; i++) {
-            p = tune_step(&space, &p, rng);
-            tune_text(&space, &p, text);
-            for (int k = 0; k < TUNE_KNOB_COUNT; k++)
-                if (torch_setting_find(tune_knob_names[k])->since > version)
-                    assert_null(strstr(text, tune_knob_names[k]));
-            splits_at_20 |= strstr(text, "max_split_size_mb:20") != NULL &&
-                            !strstr(text, "max_split_size_mb:204");
+            assert_int_equal(strspn(text, "abcdefghijklmnopqrstuvwxyzT"
+                                          "0123456789_:,"),
+                             strlen(text));
+            assert_int_equal(torch_conf_parse(&conf, text, &e), FRAG_OK);
+            for (const struct torch_setting *s = torch_known_settings; s->name;
+                 s++)
+                if (s->since > v)
+                    assert_null(strstr(text, s->name));
+            for (size_t k = 0; k < i; k++)
+                assert_string_not_equal(text, l.rungs[k].text);
         }
-        assert_int_equal(splits_at_20, version >= 10);
+        assert_true(has(&l, "expandable_segments:True") == (v >= 1));
+        assert_true(has(&l, "large_segment_size_mb") == (v >= 11));
+        tune_ladder_close(&l);
     }
-    gsl_rng_free(rng);
+}
+
+static void keys_are_left_out(void **state)
+{
+    const char *keys[] = {"expandable_segments", "max_split_size_mb"};
+    const struct texts without = {keys, 2};
+    struct job j;
+    struct tune_ladder l;
+
+    (void)state;
+    make_job(&j, NULL, NULL);
+    climb(&l, &j.as_case, 1, 11, &without);
+    assert_false(has(&l, keys[0]) || has(&l, keys[1]));
+    assert_true(has(&l, "large_segment_size_mb"));
+    assert_true(tune_has_key(keys[0]) && tune_has_key(keys[1]));
+    assert_false(tune_has_key("expandable") || tune_has_key("backend"));
+    tune_ladder_close(&l);
+}
+
+/* The first rung is what the job had: a list is one knob, the padding of an
+ * Ascend is none. It is not tried twice. */
+static void recorded_settings_come_first(void **state)
+{
+    char list[] = "padding:32,roundup_power2_divisions:[256:1,>:4],"
+                  "max_split_size_mb:64";
+    char expandable[] = "expandable_segments:True";
+    struct job a, b;
+    struct tune_ladder l;
+
+    (void)state;
+    make_job(&a, list, NULL);
+    climb(&l, &a.as_case, 1, 11, NULL);
+    assert_string_equal(l.rungs[0].text, strstr(list, "roundup"));
+    assert_int_equal(l.rungs[0].knobs, 2);
+    assert_true(l.rungs[0].recorded && !l.rungs[1].recorded);
+    assert_true(l.rungs[0].results[0].peak == l.base[0].peak);
+    tune_ladder_close(&l);
+    make_job(&a, expandable, NULL);
+    climb(&l, &a.as_case, 1, 10, NULL);
+    assert_string_equal(l.rungs[0].text, expandable);
+    assert_string_equal(l.rungs[1].text, "");
+    assert_false(strstr(l.rungs[2].text, "expandable"));
+    /* 7 MiB take a segment of 20, which does not grow to 30 */
+    assert_true(l.base[0].peak < 50 * FRAG_MIB);
+    assert_true(l.rungs[1].results[0].peak == 50 * FRAG_MIB);
+    assert_ptr_equal(l.chosen, &l.rungs[0]);
+    tune_ladder_close(&l);
+
+    make_job(&b, NULL, NULL);
+    const struct tune_case both[] = {a.as_case, b.as_case};
+    climb(&l, both, 2, 10, NULL);
+    assert_null(l.rungs[0].text); /* they differ */
+    assert_true(l.base[0].peak < l.base[1].peak);
+    assert_string_equal(l.chosen->text, expandable);
+    tune_ladder_close(&l);
+}
+
+static void the_oldest_release_counts(void **state)
+{
+    char some[] = "2.10 to 2.11", old[] = "2.5 to 2.7",
+         late[] = "2.12 or later";
+    struct job a, b, c;
+
+    (void)state;
+    make_job(&a, NULL, some);
+    make_job(&b, NULL, NULL);
+    make_job(&c, NULL, late);
+    const struct tune_case cases[] = {c.as_case, b.as_case, a.as_case};
+    assert_int_equal(tune_release(cases, 1), 12);
+    assert_int_equal(tune_release(cases, 2), TORCH_MODEL);
+    assert_int_equal(tune_release(cases, 3), 10);
+    a.trace.releases = old;
+    assert_int_equal(tune_release(cases, 3), 5);
 }
 
 static void versions_are_read(void **state)
@@ -169,18 +212,6 @@ static void versions_are_read(void **state)
     assert_int_equal(version, 6);
     assert_int_equal(torch_version_read("2.11", &version, &e), FRAG_OK);
     assert_int_equal(version, 11);
-}
-
-static void every_knob_has_a_version(void **state)
-{
-    (void)state;
-    for (int k = 0; k < TUNE_KNOB_COUNT; k++)
-        assert_non_null(torch_setting_find(tune_knob_names[k]));
-    assert_null(torch_setting_find("segment_size_mb"));
-    assert_int_equal(torch_setting_find("backend")->since, 0);
-    assert_int_equal(torch_setting_find("expandable_segments")->since, 1);
-    assert_int_equal(torch_setting_find("max_non_split_rounding_mb")->since, 6);
-    assert_int_equal(torch_setting_find("large_segment_size_mb")->since, 11);
 }
 
 /* ---- need ---- */
@@ -216,130 +247,61 @@ static void needs_are_peaks(void **state)
 
 /* ---- the choice ---- */
 
-enum { MOST = 8 };
-
-struct rows {
-    struct tune_trial trials[MOST], *list[MOST];
-    struct tune_search search;
-};
-
-static int better_first(const void *a, const void *b)
+/* Adds a rung that saves so many per cent. */
+static void add(struct tune_ladder *l, const char *text, unsigned knobs,
+                double percent)
 {
-    return tune_compare(*(struct tune_trial *const *)a,
-                        *(struct tune_trial *const *)b);
+    l->rungs[l->count++] = (struct tune_rung){.text = text,
+                                              .recorded = l->count == 1,
+                                              .knobs = knobs,
+                                              .ratio = 1 - percent / 100,
+                                              .survives = true,
+                                              .within = true};
 }
 
-/* Adds a trial with so many knobs that saves so many per cent. */
-static struct tune_trial *add(struct rows *r, unsigned knobs, double percent)
+static size_t choose(struct tune_ladder *l, double worth)
 {
-    struct tune_trial *t = &r->trials[r->search.trial_count];
-
-    *t = (struct tune_trial){.text = "", .survives = true};
-    t->size = (struct tune_size){knobs, knobs};
-    t->value = log(1 - percent / 100);
-    r->list[r->search.trial_count++] = t;
-    r->search.trials = r->list;
-    qsort(r->list, r->search.trial_count, sizeof(*r->list), better_first);
-    return t;
+    l->goal.worth = worth;
+    return (size_t)(tune_choose(l) - l->rungs);
 }
 
-static const struct tune_trial *choose(const struct rows *r, double tolerance)
+static void knobs_must_be_worth(void **state)
 {
-    return tune_choose(&r->search, &(struct tune_rule){tolerance});
-}
-
-static void the_simplest_is_chosen(void **state)
-{
-    struct rows r = {0};
-    struct tune_trial *none = add(&r, 0, 0), *one = add(&r, 1, 19.9),
-                      *two = add(&r, 2, 20.0);
+    struct tune_ladder l = {.count = 0};
 
     (void)state;
-    assert_ptr_equal(choose(&r, 0.01), one); /* 0.1 % of 20 % are less */
-    assert_ptr_equal(choose(&r, 0.001), two);
-    assert_ptr_equal(choose(&r, 0), two);
-    assert_ptr_equal(choose(&r, 1), none);
-    assert_ptr_equal(choose(&r, INFINITY), none);
-    none->excess = one->excess = 1;
-    one->survives = none->survives = false;
-    qsort(r.list, 3, sizeof(*r.list), better_first);
-    assert_ptr_equal(choose(&r, INFINITY), two);
-    two->excess = 1;
-    assert_null(choose(&r, INFINITY));
-    assert_null(choose(&r, 0.01));
-}
-
-/* Each further knob must save a tenth of the tolerance. */
-static void lists_must_pay(void **state)
-{
-    struct rows r = {0};
-    struct tune_trial *none = add(&r, 0, 0), *list = add(&r, 5, 0.4);
-
-    (void)state;
-    assert_ptr_equal(choose(&r, 0.01), none);
-    assert_ptr_equal(choose(&r, 0), list);
-    add(&r, 1, 0.35); /* but one knob for 0.35 % is worth it */
-    assert_int_equal(choose(&r, 0.01)->size.knobs, 1);
-    list = add(&r, 6, 5);
-    assert_ptr_equal(choose(&r, 0.01), list);
-}
-
-static void equal_memory_takes_fewer_knobs(void **state)
-{
-    struct rows r = {0};
-    struct tune_trial *slow, *heavy;
-
-    (void)state;
-    add(&r, 0, 0);
-    heavy = add(&r, 1, 10);
-    heavy->size.weight = 3;
-    slow = add(&r, 1, 10);
-    slow->seconds = 1;
-    add(&r, 2, 10);
-    qsort(r.list, r.search.trial_count, sizeof(*r.list), better_first);
-    assert_ptr_equal(choose(&r, 0), slow);
-    slow->size.weight = 3; /* as simple as the other one, which is faster */
-    assert_ptr_equal(choose(&r, 0), heavy);
-}
-
-static void ladders_rise(void **state)
-{
-    struct rows r = {0};
-    struct tune_ladder l;
-
-    (void)state;
-    add(&r, 0, 0);
-    add(&r, 1, 10);
-    add(&r, 2, 10.05); /* no step */
-    add(&r, 3, 9);
-    add(&r, 4, 11);
-    add(&r, 5, 11.01); /* the best */
-    l = tune_ladder(&r.search, choose(&r, 0.2));
-    assert_int_equal(l.count, 4);
-    assert_int_equal(l.rungs[1]->size.knobs, 1);
-    assert_int_equal(l.rungs[2]->size.knobs, 4);
-    assert_ptr_equal(l.rungs[3], r.list[0]);
-    l = tune_ladder(&r.search, &r.trials[2]); /* chosen: is on the ladder */
-    assert_int_equal(l.count, 5);
-    assert_ptr_equal(l.rungs[2], &r.trials[2]);
-    l = tune_ladder(&r.search, NULL);
-    assert_int_equal(l.count, 4);
+    add(&l, "", 0, 0);
+    add(&l, "a:1", 1, 7);
+    add(&l, "b:1", 1, 7.9);
+    add(&l, "b:2", 1, 7.95);
+    add(&l, "a:1,b:1", 2, 7.99);
+    add(&l, "a:1,b:2", 2, 8.5);
+    assert_int_equal(choose(&l, 0.01), 5); /* 1.5 % for one knob */
+    assert_int_equal(choose(&l, 0.02), 1);
+    assert_int_equal(choose(&l, 0.008), 3); /* in a family, any saving counts */
+    assert_int_equal(choose(&l, 0.08), 0);  /* 8.5 % for two knobs are less */
+    assert_int_equal(choose(&l, 0), 5);
+    assert_int_equal(choose(&l, INFINITY), 0);
+    l.rungs[0].within = false;
+    assert_int_equal(choose(&l, INFINITY), 1);
+    assert_int_equal(choose(&l, 0.08), 1);
+    l.rungs[5].within = false;
+    assert_int_equal(choose(&l, 0.01), 1);
+    for (size_t i = 0; i < l.count; i++)
+        l.rungs[i].within = false;
+    assert_null(tune_choose(&l));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_quotable),
-        cmocka_unit_test(lists_have_one_meaning),
-        cmocka_unit_test(sizes_count_knobs),
-        cmocka_unit_test(versions_restrict),
+        cmocka_unit_test(releases_know_the_rungs),
+        cmocka_unit_test(keys_are_left_out),
+        cmocka_unit_test(recorded_settings_come_first),
+        cmocka_unit_test(the_oldest_release_counts),
         cmocka_unit_test(versions_are_read),
-        cmocka_unit_test(every_knob_has_a_version),
         cmocka_unit_test(needs_are_peaks),
-        cmocka_unit_test(the_simplest_is_chosen),
-        cmocka_unit_test(lists_must_pay),
-        cmocka_unit_test(equal_memory_takes_fewer_knobs),
-        cmocka_unit_test(ladders_rise),
+        cmocka_unit_test(knobs_must_be_worth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,16 +86,12 @@ const struct word words[] = {
      NULL},
 
     {"saves",
-     "1 - peak reserved / peak reserved of PyTorch's default, over several "
-     "traces by the geometric mean of the ratio",
+     "1 - peak reserved / peak reserved of the job as it was recorded, over "
+     "several traces by the geometric mean of the ratio",
      "fragsim tune"},
-    {"knobs",
-     "settings that differ from PyTorch's default; a list of "
-     "roundup_power2_divisions counts once for each of its intervals",
-     NULL},
-    {"more", "the column saves minus that of the row above", NULL},
+    {"knobs", "settings that differ from PyTorch's default", NULL},
     {"calls",
-     "in `fragsim tune', driver calls minus those of PyTorch's default; in "
+     "in `fragsim tune', driver calls minus those of the recorded settings; in "
      "`fragsim compare', driver calls of the run",
      NULL},
     {"within bounds",
@@ -104,8 +100,8 @@ const struct word words[] = {
      NULL},
     {"settings", "value of PYTORCH_CUDA_ALLOC_CONF", NULL},
     {"held out",
-     "a part of the traces that the search did not see, and the saving there "
-     "of the setting that was found without it",
+     "a part of the traces, and the saving there of the setting that was "
+     "chosen without it",
      NULL},
 
     {"step",

@@ -9,9 +9,10 @@
 #include "policies/torch/versions.h"
 #include "traces/text.h"
 
-/* Reads frag_trace.releases. False: not known. */
-static bool read_range(const char *text, unsigned *first, unsigned *last)
+bool release_range(const struct frag_trace *trace, unsigned *first,
+                   unsigned *last)
 {
+    const char *text = trace->releases;
     const int n = text ? sscanf(text, "2.%u to 2.%u", first, last) : 0;
 
     if (n == 1)
@@ -59,7 +60,7 @@ static void compare(const struct frag_trace *trace, const char *settings,
     unsigned first, last, at_first, at_last;
     char changes[RELEASE_NOTE / 2] = "";
 
-    if (!read_range(trace->releases, &first, &last))
+    if (!release_range(trace, &first, &last))
         return;
     if (first > TORCH_MODEL) {
         snprintf(text, RELEASE_NOTE,
@@ -108,7 +109,7 @@ unsigned release_version(const struct frag_trace *trace,
     const unsigned used = torch_version_of(settings);
     unsigned first, last;
 
-    if (!read_range(trace->releases, &first, &last) || first > TORCH_MODEL)
+    if (!release_range(trace, &first, &last) || first > TORCH_MODEL)
         return used;
     last = modelled(last);
     return torch_differences(settings, device->pool_count > 1, last, used)

@@ -7,6 +7,11 @@
 
 enum { RELEASE_NOTE = 1024 };
 
+/* The oldest and the newest release of PyTorch 2 that may have written the
+ * recording. False: not known; then they are untouched. */
+bool release_range(const struct frag_trace *trace, unsigned *first,
+                   unsigned *last);
+
 /* The version whose rules repeat the recording: that of the recorded settings,
  * unless the newest of the recorded releases places otherwise under them. */
 unsigned release_version(const struct frag_trace *trace,

@@ -1,44 +1,41 @@
 # A shell takes the answer as it is; the last line is the one to export.
-fragsim tune small.csv -q --no-vmm --no-hold-out --evaluations 0 >answer
+cat >growing.csv <<'END'
+op,id,bytes,stream
+alloc,1,104857600,0
+free,1,0,0
+alloc,1,133169152,0
+free,1,0,0
+END
+fragsim tune growing.csv -q --no-hold-out >answer
 . ./answer
 test "$(tail -n 1 answer)" = "export PYTORCH_CUDA_ALLOC_CONF='$PYTORCH_CUDA_ALLOC_CONF'" && echo sourced
 grep -c -v '^#' answer
-
-# Several knobs are almost as good: the ladder has them, the simplest is chosen.
-cat >four.csv <<'END'
-op,id,bytes,stream
-alloc,1,5242880,0
-alloc,2,5242880,0
-alloc,3,5242880,0
-free,2,0,0
-alloc,4,12582912,0
-END
-fragsim tune four.csv -q --no-hold-out --evaluations 0 >answer
-sed -n '/^# what/,/^# of/p; /^# the chosen/,$p' answer
-fragsim tune four.csv -q --no-hold-out --evaluations 0 --torch-version 2.10 | tail -n 1
-fragsim tune four.csv -q --no-hold-out --evaluations 0 -c 28MiB --simplest | tail -n 1
+cat answer
+fragsim tune growing.csv -q --no-hold-out --torch-version 2.10 | tail -n 1
+fragsim tune growing.csv -q --no-hold-out --worth 0.5 | tail -n 1
+fragsim tune growing.csv -q --no-hold-out -c 200MiB --simplest | tail -n 1
 
 # No setting survives: the exit code is 1, and eval runs nothing.
-fragsim tune four.csv -q -c 25MiB --without expandable_segments --no-hold-out --evaluations 0 >answer
+fragsim tune growing.csv -q -c 127MiB --no-hold-out >answer
 echo $?
 grep -c -v '^#' answer
-grep 'no setting' answer
+tail -n 1 answer
 PYTORCH_CUDA_ALLOC_CONF=mine
-eval "$(fragsim tune four.csv -q -c 25MiB --without expandable_segments --no-hold-out --evaluations 0)"
+eval "$(fragsim tune growing.csv -q -c 127MiB --no-hold-out)"
 echo $PYTORCH_CUDA_ALLOC_CONF
 
-# The requests alone exceed the capacity: there is no search.
-fragsim tune four.csv -q -c 20MiB
+# The requests alone exceed the capacity: no setting is tried.
+fragsim tune growing.csv -q -c 120MiB
 echo $?
-fragsim tune four.csv -q -c 20MiB --json - | sed 1,4d
+fragsim tune growing.csv -q -c 120MiB --json - | sed 1,4d
 
 # A name is data: each line of the answer but the last is a comment.
-cp four.csv "$(printf "job\nexport EVIL=1 #.csv")"
-fragsim tune job* -q --evaluations 0 >answer
+cp growing.csv "$(printf "job\nexport EVIL=1 #.csv")"
+fragsim tune job* -q >answer
 grep -c -v '^#' answer
 . ./answer
 echo "${EVIL-safe}"
-fragsim tune job* four.csv -q --evaluations 0 >answer
+fragsim tune job* growing.csv -q >answer
 grep -v '^#' answer
-fragsim tune job* -q -c 20MiB
+fragsim tune job* -q -c 120MiB
 echo $?

@@ -34,7 +34,7 @@ needs = fragsim.fit(snapshot, policy=["torch", "torch:expandable_segments:True"]
 print(needs[["policy", "fit_bytes", "step_bytes"]].to_string(index=False))
 
 # %% Which setting is best?
-chosen = fragsim.tune(snapshot, capacity=capacity, evaluations=100)["chosen"]
+chosen = fragsim.tune(snapshot, capacity=capacity)["chosen"]
 print("export PYTORCH_CUDA_ALLOC_CONF=" + chosen["settings"] if chosen
       else f"no setting fits {capacity}")
 

@@ -289,25 +289,27 @@ function table_of_needs(    i, j) {
 
 # What `fragsim tune` found, without the notes on traces, which the page has,
 # and the setting that saves most without more time than the default takes.
-function search_of_settings(    i, rows, c, n, unit, plain, best, setting) {
+function other_settings(    i, rows, said, c, n, unit, plain, best, setting) {
     unit["us"] = 1e-6
     unit["ms"] = 1e-3
     unit["s"] = 1
-    print "<h2>Is there a better default?</h2>\n<p>A search over all " \
+    print "<h2>Is there a better default?</h2>\n<p>Other settings on all " \
         "recordings at once (<code>fragsim tune</code>; no part was held " \
-        "out, so what it finds fits these recordings).</p>\n<pre>"
+        "out, so the choice fits these recordings).</p>\n<pre>"
     for (i = 1; i <= tune_count; i++) {
         if (tune[i] ~ /^# note on /)
             continue
         print html(tune[i])
-        n = split(tune[i], c, " +")
-        if (tune[i] ~ / PyTorch's default$/ && !plain)
+        said = tune[i]
+        sub(/^# \*/, "#", said)
+        n = split(said, c, " +")
+        rows = rows || said ~ /^# settings tried/
+        if (rows && said ~ / PyTorch's default(, as recorded)?$/)
             plain = c[6] * unit[c[7]]
-        rows = rows || tune[i] ~ /^# of [0-9]+ settings tried/
-        if (rows && n == 8 && c[3] == "%" && c[7] == "yes" && \
-            c[5] * unit[c[6]] <= plain && c[2] + 0 > best) {
-            best = c[2] + 0
-            setting = c[8]
+        if (rows && n == 9 && c[4] == "%" && c[8] == "yes" && \
+            c[6] * unit[c[7]] <= plain && c[3] + 0 > best) {
+            best = c[3] + 0
+            setting = c[9]
         }
     }
     print "</pre>"
@@ -371,5 +373,5 @@ END {
     say_answer()
     table_of_capacities()
     table_of_needs()
-    search_of_settings()
+    other_settings()
 }

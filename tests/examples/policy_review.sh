@@ -35,8 +35,7 @@ fragsim sweep -q "$@" -p torch -p "torch:$switch" --as-recorded -f \
     -o "$folder/recorded.h5" --csv "$folder/recorded.csv"
 fragsim fit -q "$@" -p torch -p "torch:$switch" -f --csv "$folder/fit.csv" \
     >/dev/null
-fragsim tune -q "$@" --no-hold-out --without roundup_power2_divisions \
-    --tolerance 0.1 >"$folder/tune.txt" || [ $? -eq 1 ]
+fragsim tune -q "$@" --no-hold-out >"$folder/tune.txt" || [ $? -eq 1 ]
 fragsim conf "$switch" >"$folder/conf.txt"
 
 for part in preface appendix; do

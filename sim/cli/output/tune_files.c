@@ -20,11 +20,11 @@ static enum frag_err write_events(const char *path, const struct tune_case *of,
 }
 
 static enum frag_err write_case(FILE *jobs, const char *path,
-                                const struct tune_search *s,
-                                const struct tune_trial *trial, size_t i,
+                                const struct tune_ladder *l,
+                                const struct tune_rung *rung, size_t i,
                                 struct frag_error *e)
 {
-    const struct tune_case *c = &s->cases[i];
+    const struct tune_case *c = &l->cases[i];
     size_t room = strlen(path) + strlen(c->name) + 32;
     char *events = malloc(room);
     enum frag_err err;
@@ -35,22 +35,22 @@ static enum frag_err write_case(FILE *jobs, const char *path,
              c->device->device);
     err = write_events(events, c, e);
     if (err == FRAG_OK)
-        tune_verify_jobs(s, trial, i, events, jobs);
+        tune_verify_jobs(l, rung, i, events, jobs);
     free(events);
     return err;
 }
 
-enum frag_err tune_files_write(const char *path, const struct tune_search *s,
-                               const struct tune_trial *trial,
+enum frag_err tune_files_write(const char *path, const struct tune_ladder *l,
+                               const struct tune_rung *rung,
                                struct frag_error *e)
 {
     enum frag_err err = FRAG_OK;
     struct sink jobs;
 
-    FRAG_TRY(tune_verify_check(s, e));
+    FRAG_TRY(tune_verify_check(l, e));
     FRAG_TRY(sink_open(&jobs, path, e));
-    for (size_t i = 0; err == FRAG_OK && i < s->case_count; i++)
-        err = write_case(jobs.out, path, s, trial, i, e);
+    for (size_t i = 0; err == FRAG_OK && i < l->case_count; i++)
+        err = write_case(jobs.out, path, l, rung, i, e);
     if (err == FRAG_OK)
         return sink_commit(&jobs, e);
     sink_abort(&jobs);

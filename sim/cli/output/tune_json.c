@@ -21,7 +21,7 @@ static void json_case_name(struct frag_json *j, const struct tune_case *c)
 static void json_notes(struct frag_json *j, const struct tune_answer *a,
                        size_t i)
 {
-    const struct frag_trace *t = a->search->cases[i].trace;
+    const struct frag_trace *t = a->ladder->cases[i].trace;
     char text[TUNE_NOTE];
 
     frag_json_array(j, "notes");
@@ -34,18 +34,17 @@ static void json_notes(struct frag_json *j, const struct tune_answer *a,
 
 static void json_cases(struct frag_json *j, const struct tune_answer *a)
 {
-    const struct tune_search *s = a->search;
+    const struct tune_ladder *l = a->ladder;
 
     frag_json_line(j, 3);
     frag_json_array(j, "cases");
-    for (size_t i = 0; i < s->case_count && !a->impossible_count; i++) {
+    for (size_t i = 0; i < l->case_count && !a->impossible_count; i++) {
         frag_json_line(j, 4);
         frag_json_object(j, NULL);
-        json_case_name(j, &s->cases[i]);
-        json_result(j, "default", &s->base[i]);
-        json_result(j, "best", &s->trials[0]->results[i]);
-        if (a->chosen)
-            json_result(j, "chosen", &a->chosen->results[i]);
+        json_case_name(j, &l->cases[i]);
+        json_result(j, "recorded", &l->base[i]);
+        if (l->chosen)
+            json_result(j, "chosen", &l->chosen->results[i]);
         else
             frag_json_null(j, "chosen");
         json_notes(j, a, i);
@@ -63,7 +62,7 @@ static void json_impossible(struct frag_json *j, const struct tune_answer *a)
 
         frag_json_line(j, 4);
         frag_json_object(j, NULL);
-        json_case_name(j, &a->search->cases[k->of]);
+        json_case_name(j, &a->ladder->cases[k->of]);
         frag_json_number(j, "asked_bytes", k->need.bytes);
         frag_json_number(j, "event", k->need.event);
         frag_json_bool(j, "predicted", k->need.predicted);
@@ -83,75 +82,50 @@ static void json_held_out(struct frag_json *j, const struct tune_answer *a)
         frag_json_object(j, NULL);
         frag_json_text(j, "part", h->name);
         frag_json_text(j, "settings", h->text);
-        json_result(j, "default", &h->base);
+        json_result(j, "recorded", &h->base);
         json_result(j, "found", &h->found);
         frag_json_end(j);
     }
     frag_json_end(j);
 }
 
-/* t may be NULL. */
-static void json_trial(struct frag_json *j, const char *key,
-                       const struct tune_trial *t)
+static void json_rung(struct frag_json *j, const char *key,
+                      const struct tune_rung *r)
 {
-    if (!t) {
+    if (!r) {
         frag_json_null(j, key);
         return;
     }
     frag_json_object(j, key);
-    frag_json_text(j, "settings", t->text);
-    frag_json_number(j, "knobs", t->size.knobs);
-    frag_json_real(j, "saving_ratio", tune_saving(t));
-    frag_json_number(j, "driver_calls", t->calls);
-    frag_json_real(j, "modelled_device_seconds", t->seconds);
-    frag_json_bool(j, "within_bounds", !(t->excess > 0));
-    frag_json_end(j);
-}
-
-static void json_front(struct frag_json *j, const struct tune_search *s)
-{
-    frag_json_line(j, 3);
-    frag_json_array(j, "pareto");
-    for (size_t i = 0; i < s->trial_count; i++)
-        if (tune_is_front(s, i)) {
-            frag_json_line(j, 4);
-            json_trial(j, NULL, s->trials[i]);
-        }
-    frag_json_end(j);
-}
-
-static void json_ladder(struct frag_json *j, const struct tune_answer *a)
-{
-    struct tune_ladder l = {.count = 0};
-
-    if (!a->impossible_count)
-        l = tune_ladder(a->search, a->chosen);
-    frag_json_line(j, 3);
-    frag_json_array(j, "ladder");
-    for (size_t i = 0; i < l.count; i++) {
-        frag_json_line(j, 4);
-        json_trial(j, NULL, l.rungs[i]);
-    }
+    frag_json_text(j, "settings", r->text);
+    frag_json_bool(j, "recorded", r->recorded);
+    frag_json_number(j, "knobs", r->knobs);
+    frag_json_real(j, "saving_ratio", tune_saving(r));
+    frag_json_number(j, "driver_calls", r->calls);
+    frag_json_real(j, "modelled_device_seconds", r->seconds);
+    frag_json_bool(j, "within_bounds", r->within);
     frag_json_end(j);
 }
 
 void tune_print_json(const struct tune_answer *a, struct frag_json *j)
 {
-    const struct tune_search *s = a->search;
+    const struct tune_ladder *l = a->ladder;
 
     frag_json_line(j, 2);
     frag_json_object(j, NULL);
-    json_trial(j, "chosen", a->chosen);
+    json_rung(j, "chosen", l->chosen);
     frag_json_line(j, 3);
-    json_trial(j, "best", s->trial_count ? s->trials[0] : NULL);
-    frag_json_line(j, 3);
-    frag_json_count(j, "capacity_bytes", s->goal.capacity);
-    frag_json_number(j, "settings_tried", s->trial_count);
-    frag_json_number(j, "seed", s->seed);
+    frag_json_count(j, "capacity_bytes", l->goal.capacity);
+    frag_json_number(j, "settings_tried", l->count);
     json_impossible(j, a);
     json_cases(j, a);
     json_held_out(j, a);
-    json_ladder(j, a);
-    json_front(j, s);
+    frag_json_line(j, 3);
+    frag_json_array(j, "ladder");
+    for (size_t i = 0; i < l->count; i++) {
+        frag_json_line(j, 4);
+        json_rung(j, NULL, &l->rungs[i]);
+    }
+    frag_json_end(j);
     frag_json_end(j);
 }

@@ -16,19 +16,19 @@ struct tune_impossible {
 };
 
 struct tune_answer {
-    const struct tune_search *search; /* finished; not run if some cases are
+    const struct tune_ladder *ladder; /* not climbed if some cases are
                                          impossible */
-    const struct tune_trial *chosen;  /* NULL: nothing is within the bounds */
     struct tune_held_outs held_out;   /* borrowed */
     const struct tune_impossible *impossible;
     size_t impossible_count;
     const struct cell_notes *notes; /* of each case with the settings that are
-                                       shown; NULL: the search did not run */
+                                       shown; NULL: the ladder was not climbed
+                                     */
 };
 
-/* The setting whose results are shown: the chosen one, or the nearest if none
- * is within the bounds. The search has run. */
-const struct tune_trial *tune_shown(const struct tune_answer *a);
+/* The rung whose results are shown: the chosen one, or the recorded settings if
+ * none is within the bounds. The ladder was climbed. */
+const struct tune_rung *tune_shown(const struct tune_ladder *l);
 
 enum { TUNE_NOTE = RELEASE_NOTE + TUNE_TEXT + 32 };
 
@@ -42,10 +42,5 @@ const char *tune_note(const struct tune_answer *a, size_t i, size_t k,
 void tune_print(const struct tune_answer *a, FILE *out);
 /* Adds one object to the list of results. */
 void tune_print_json(const struct tune_answer *a, struct frag_json *j);
-
-/* Whether trial i survives every case and no other surviving trial is at least
- * as good in both memory and seconds. Of equal trials the first is on the
- * front. */
-bool tune_is_front(const struct tune_search *s, size_t i);
 
 #endif

@@ -1,5 +1,5 @@
-/* tune.c - the command tune: finds the best PYTORCH_CUDA_ALLOC_CONF for traces.
- * The search itself is in sim/experiments/tune/. */
+/* tune.c - the command tune: finds the simplest PYTORCH_CUDA_ALLOC_CONF that
+ * saves memory on traces. The settings are in sim/experiments/tune/. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,34 +15,32 @@
 #include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/threads.h"
-#include "sim/experiments/tune/memo.h"
 #include "traces/bytes/sink.h"
 #include "traces/grow.h"
 #include "traces/name.h"
+#include "traces/text.h"
 
-enum { EVALUATIONS = 400 };
-static const double TOLERANCE = 0.01;
+static const double WORTH = 0.01;
 
 struct values {
     struct common common;
     struct cell_values cell;
     struct texts without;
     struct outputs outputs;
-    const char *max_calls, *max_seconds, *tolerance, *torch_version, *verify;
+    const char *max_calls, *max_seconds, *worth, *torch_version, *verify;
     frag_size capacity;
-    uint64_t seed, evaluations, jobs;
-    bool no_vmm, fraction, no_hold_out, simplest;
+    uint64_t jobs;
+    bool no_vmm, no_hold_out, simplest;
 };
 
 struct tuning {
     const struct call *call;
     const struct values *values;
     struct progress progress;
-    size_t searches; /* that began */
+    size_t climbs; /* that began */
     struct cell_settings settings;
-    struct tune_search search;
-    struct tune_rule rule;
-    const struct tune_trial *chosen; /* NULL: nothing is within the bounds */
+    struct texts without;
+    struct tune_ladder ladder;
 
     struct frag_trace **traces;
     size_t trace_count;
@@ -57,28 +55,25 @@ struct tuning {
 
 /* ---- progress ---- */
 
-static void begin_progress(void *user, const struct tune_search *s)
+static void begin_progress(void *user, const struct tune_case *cases,
+                           size_t count)
 {
     struct tuning *t = user;
-    const size_t searches = 1 + (t->values->no_hold_out ? 0 : t->case_count);
+    const size_t climbs = 1 + (t->values->no_hold_out ? 0 : t->case_count);
     double events = 0;
 
-    for (size_t i = 0; i < s->case_count; i++)
-        events += (double)s->cases[i].device->count;
-    progress_step(&t->progress, ++t->searches, searches, " events", events,
-                  "tune");
+    for (size_t i = 0; i < count; i++)
+        events += (double)cases[i].device->count;
+    progress_step(&t->progress, ++t->climbs, climbs, " events",
+                  events / (double)count, "tune");
 }
 
-static void tell_progress(void *user, uint64_t done, uint64_t total,
-                          double saving)
+static void tell_progress(void *user, uint64_t done, uint64_t total)
 {
     struct tuning *t = user;
-    struct progress *p = &t->progress;
 
-    snprintf(p->label, sizeof(p->label),
-             "%" PRIu64 " of %" PRIu64 " tries, saves %.1f %%", done, total,
-             100 * saving);
-    (void)progress_tick(p, done, total); /* the search asks for a stop itself */
+    (void)progress_tick(&t->progress, done, total); /* the runs ask for a stop
+                                                       themselves */
 }
 
 /* ---- options ---- */
@@ -101,80 +96,66 @@ static enum frag_err read_bound(const char *option, const char *text,
     return FRAG_OK;
 }
 
-static enum frag_err forbid(struct tune_space *space, const char *name,
-                            struct frag_error *e)
+/* Checks the keys that no setting shall have, and adds that of --no-vmm. */
+static enum frag_err read_without(struct tuning *t, struct frag_error *e)
 {
+    const struct values *v = t->values;
     char known[256] = "";
 
-    for (int k = 0; k < TUNE_KNOB_COUNT; k++) {
-        size_t used = strlen(known);
-
-        if (!strcmp(tune_knob_names[k], name)) {
-            space->allowed[k] = false;
-            return FRAG_OK;
-        }
-        snprintf(known + used, sizeof(known) - used, "%s%s", k ? ", " : "",
-                 tune_knob_names[k]);
+    for (const struct torch_setting *s = torch_known_settings; s->name; s++)
+        if (tune_has_key(s->name))
+            text_add(known, sizeof(known), ", ", "%s", s->name);
+    for (size_t i = 0; i < v->without.count; i++) {
+        if (!tune_has_key(v->without.items[i]))
+            return frag_fail(e, FRAG_INVALID,
+                             "--without: \"%.40s\" is not a setting that is "
+                             "tried; those settings are %s",
+                             v->without.items[i], known);
+        if (!texts_append(&t->without, v->without.items[i]))
+            return frag_no_memory(e, "the settings");
     }
-    return frag_fail(e, FRAG_INVALID,
-                     "--without: \"%.40s\" is not a setting that is tuned; "
-                     "those settings are %s",
-                     name, known);
+    if (v->no_vmm && !texts_append(&t->without, "expandable_segments"))
+        return frag_no_memory(e, "the settings");
+    return FRAG_OK;
 }
 
-static enum frag_err restrict_to(struct tune_space *space, const char *text,
-                                 struct frag_error *e)
+/* The release whose keys may be used. The cases are known. */
+static enum frag_err read_version(struct tuning *t, struct frag_error *e)
 {
+    const char *text = t->values->torch_version;
     struct frag_error why;
-    unsigned version;
-    enum frag_err err = torch_version_read(text, &version, &why);
+    enum frag_err err;
 
-    if (err != FRAG_OK)
-        return frag_fail(e, err, "--torch-version: %s", why.text);
-    tune_restrict(space, version);
-    return FRAG_OK;
-}
-
-static enum frag_err read_space(const struct values *v,
-                                const struct cell_settings *settings,
-                                struct tune_space *space, struct frag_error *e)
-{
-    for (int k = 0; k < TUNE_KNOB_COUNT; k++)
-        space->allowed[k] = true;
-    space->allowed[TUNE_EXPANDABLE] = !v->no_vmm;
-    space->allowed[TUNE_GC] = space->allowed[TUNE_LIMIT] = v->fraction;
-    for (size_t i = 0; i < v->without.count; i++)
-        FRAG_TRY(forbid(space, v->without.items[i], e));
-    if (v->torch_version)
-        FRAG_TRY(restrict_to(space, v->torch_version, e));
-    space->total = settings->total                 ? settings->total
-                   : v->capacity != FRAG_UNLIMITED ? v->capacity
-                                                   : FRAG_H200_TOTAL;
-    return FRAG_OK;
+    t->ladder.version = tune_release(t->cases, t->case_count);
+    if (!text)
+        return FRAG_OK;
+    err = torch_version_read(text, &t->ladder.version, &why);
+    return err == FRAG_OK ? err
+                          : frag_fail(e, err, "--torch-version: %s", why.text);
 }
 
 static enum frag_err read_options(struct tuning *t, struct frag_error *e)
 {
     const struct values *v = t->values;
-    struct tune_search *s = &t->search;
+    struct tune_goal *goal = &t->ladder.goal;
 
     FRAG_TRY(cell_settings_read(&v->cell, &t->settings, e));
     t->settings.stop_at_oom = true;
-    *s = (struct tune_search){
+    t->ladder = (struct tune_ladder){
         .settings = &t->settings,
-        .goal = {v->capacity, INFINITY, INFINITY},
-        .seed = v->seed,
+        .goal = {v->capacity, INFINITY, INFINITY,
+                 v->simplest ? INFINITY : WORTH},
+        .without = &t->without,
         .on = cli_threads(t->call, v->jobs, v->common.quiet),
-        .evaluations = v->evaluations,
         .progress = {begin_progress, tell_progress, t},
     };
-    t->rule.tolerance = v->simplest ? INFINITY : TOLERANCE;
-    FRAG_TRY(read_bound("tolerance", v->tolerance, &t->rule.tolerance, e));
-    FRAG_TRY(read_bound("max-calls-ratio", v->max_calls,
-                        &s->goal.max_calls_ratio, e));
+    FRAG_TRY(read_bound("worth", v->worth, &goal->worth, e));
     FRAG_TRY(
-        read_bound("max-seconds", v->max_seconds, &s->goal.max_seconds, e));
-    return read_space(v, &t->settings, &s->space, e);
+        read_bound("max-calls-ratio", v->max_calls, &goal->max_calls_ratio, e));
+    FRAG_TRY(read_bound("max-seconds", v->max_seconds, &goal->max_seconds, e));
+    FRAG_TRY(
+        read_version(t, e)); /* refuses a wrong text before a file is read */
+    return read_without(t, e);
 }
 
 /* ---- the traces ---- */
@@ -183,21 +164,15 @@ static enum frag_err add_case(void *user, const struct input *in,
                               struct frag_error *e)
 {
     struct tuning *t = user;
-    struct tune_memo *memo;
     char *name;
 
     FRAG_TRY(input_has_history(in, e));
     if (!GROW(t->cases, t->case_room, t->case_count + 1))
         return FRAG_NOMEM;
-    FRAG_TRY(tune_memo_open(in->device, in->trace->settings, TUNE_MEMO_LEAST,
-                            &memo, e));
     name = strdup(in->name);
-    if (!name) {
-        tune_memo_close(memo);
+    if (!name)
         return FRAG_NOMEM;
-    }
-    t->cases[t->case_count++] =
-        (struct tune_case){name, in->device, in->trace, memo};
+    t->cases[t->case_count++] = (struct tune_case){name, in->device, in->trace};
     return FRAG_OK;
 }
 
@@ -229,12 +204,12 @@ static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
         return FRAG_NOMEM;
     for (size_t i = 0; i < paths->count; i++)
         FRAG_TRY(open_trace(t, paths->items[i], e));
-    t->search.cases = t->cases;
-    t->search.case_count = t->case_count;
-    return FRAG_OK;
+    t->ladder.cases = t->cases;
+    t->ladder.case_count = t->case_count;
+    return read_version(t, e);
 }
 
-/* ---- the search ---- */
+/* ---- the settings ---- */
 
 /* Finds the cases whose requests exceed the capacity with any allocator. */
 static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
@@ -256,25 +231,21 @@ static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
 /* Finds the notes of every case with the settings that are shown. */
 static enum frag_err find_notes(struct tuning *t, struct frag_error *e)
 {
-    const struct tune_trial *shown =
-        t->chosen ? t->chosen : t->search.trials[0];
-
     t->notes = calloc(t->case_count, sizeof(*t->notes));
     if (!t->notes)
         return frag_no_memory(e, "the notes");
     for (size_t i = 0; i < t->case_count; i++)
-        FRAG_TRY(tune_notes(&t->search, i, shown->text, &t->notes[i], e));
+        FRAG_TRY(
+            tune_notes(&t->ladder, i, tune_shown(&t->ladder), &t->notes[i], e));
     return FRAG_OK;
 }
 
-static enum frag_err search(struct tuning *t, struct frag_error *e)
+static enum frag_err climb(struct tuning *t, struct frag_error *e)
 {
-    FRAG_TRY(tune_search_run(&t->search, e));
-    t->chosen = tune_choose(&t->search, &t->rule);
+    FRAG_TRY(tune_climb(&t->ladder, e));
     FRAG_TRY(find_notes(t, e));
-    return t->values->no_hold_out
-               ? FRAG_OK
-               : tune_hold_out(&t->search, &t->rule, &t->held_out, e);
+    return t->values->no_hold_out ? FRAG_OK
+                                  : tune_hold_out(&t->ladder, &t->held_out, e);
 }
 
 /* ---- all of it ---- */
@@ -297,8 +268,7 @@ static enum frag_err say_json(const struct tuning *t,
 static enum frag_err say(const struct tuning *t, struct frag_error *e)
 {
     const struct tune_answer answer = {
-        .search = &t->search,
-        .chosen = t->chosen,
+        .ladder = &t->ladder,
         .held_out = t->held_out,
         .impossible = t->impossible,
         .impossible_count = t->impossible_count,
@@ -325,39 +295,37 @@ static enum frag_err tune_all(struct tuning *t, struct frag_error *e)
     FRAG_TRY(find_impossible(t, e));
     if (t->impossible_count)
         return say(t, e);
-    err = search(t, e);
+    err = climb(t, e);
     progress_clear(&t->progress);
     FRAG_TRY(err);
     if (t->values->verify)
-        FRAG_TRY(tune_files_write(t->values->verify, &t->search,
-                                  t->chosen ? t->chosen : t->search.trials[0],
-                                  e));
+        FRAG_TRY(tune_files_write(t->values->verify, &t->ladder,
+                                  tune_shown(&t->ladder), e));
     return say(t, e);
 }
 
 static void close_all(struct tuning *t)
 {
-    tune_search_close(&t->search);
+    tune_ladder_close(&t->ladder);
     tune_held_outs_close(&t->held_out);
-    for (size_t i = 0; i < t->case_count; i++) {
+    for (size_t i = 0; i < t->case_count; i++)
         free((void *)(uintptr_t)t->cases[i].name);
-        tune_memo_close(t->cases[i].memo);
-    }
     for (size_t i = 0; i < t->trace_count; i++)
         frag_trace_close(t->traces[i]);
     free(t->impossible);
     free(t->notes);
     free(t->cases);
     free(t->traces);
+    free(t->without.items);
 }
 
 static int check_options(const struct call *call, const struct values *v)
 {
     struct outputs o = v->outputs;
 
-    if (v->simplest && v->tolerance)
+    if (v->simplest && v->worth)
         return cli_misuse(call, "--simplest allows any saving; leave out "
-                                "--tolerance");
+                                "--worth");
     if (v->simplest && v->capacity == FRAG_UNLIMITED)
         return cli_misuse(call, "--simplest looks for a setting that survives "
                                 "a capacity; pass --capacity");
@@ -381,7 +349,8 @@ static int tune_run_verb(const struct call *call, const void *values)
     cli_catch_signals();
     err = tune_all(&t, &e);
     close_all(&t);
-    return err == FRAG_OK && !t.chosen ? EXIT_NO : cli_fail(call, err, &e);
+    return err == FRAG_OK && !t.ladder.chosen ? EXIT_NO
+                                              : cli_fail(call, err, &e);
 }
 
 /* clang-format off */
@@ -391,46 +360,35 @@ static const struct option_row options[] = {
      "memory of the device; the job must survive with it (default: inf)",
      OPTION_SIZE, AT(capacity), NULL},
     {"max-calls-ratio", 0, "R",
-     "upper bound on extra driver calls, relative to the default settings: "
+     "upper bound on extra driver calls, relative to the recorded settings: "
      "0.01 is 1 % (default: no bound)",
      OPTION_TEXT, AT(max_calls), NULL},
     {"max-seconds", 0, "X",
-     "upper bound on extra seconds in the driver, compared with the default "
+     "upper bound on extra seconds in the driver, compared with the recorded "
      "settings, by the cost model (default: no bound)",
      OPTION_TEXT, AT(max_seconds), NULL},
-    {"tolerance", 0, "R",
-     "choose the simplest setting beside which no other saves more than R of "
-     "the best saving, nor more than R / 10 of the default's peak for each "
-     "knob that it has more; 0: the best setting (default: 0.01, that is 1 %)",
-     OPTION_TEXT, AT(tolerance), NULL},
+    {"worth", 0, "R",
+     "what each further knob must save, of the peak (default: 0.01, that is 1 "
+     "%)",
+     OPTION_TEXT, AT(worth), NULL},
     {"simplest", 0, NULL,
-     "choose the simplest setting that survives the capacity and stays within "
-     "the bounds, whatever it saves",
+     "choose the first setting that survives the capacity and stays within the "
+     "bounds, whatever it saves",
      OPTION_SWITCH, AT(simplest), NULL},
     {"torch-version", 0, "VERSION",
-     "use only settings and values that this version of PyTorch knows, such "
-     "as 2.6; the placement stays that of 2.11 (default: those of 2.11)",
+     "try only settings that this version of PyTorch knows, such as 2.6 "
+     "(default: the oldest that may have written the recordings)",
      OPTION_TEXT, AT(torch_version), NULL},
     {"no-vmm", 0, NULL,
-     "use no settings that need the driver's virtual memory calls: no "
+     "try no settings that need the driver's virtual memory calls: no "
      "expandable segments",
      OPTION_SWITCH, AT(no_vmm), NULL},
-    {"without", 0, "SETTING", "do not change this setting; repeat the option "
-                              "for more settings",
+    {"without", 0, "SETTING", "do not try this setting; repeat the option for "
+                              "more settings",
      OPTION_LIST, AT(without), NULL},
-    {"fraction", 0, NULL,
-     "also try a memory limit (per_process_memory_fraction), and garbage "
-     "collection below it; the job then fails if it needs more memory than in "
-     "the trace",
-     OPTION_SWITCH, AT(fraction), NULL},
-    {"seed", 0, "N", "seed of the annealing (default: 1)",
-     OPTION_NUMBER, AT(seed), NULL},
-    {"evaluations", 0, "N", "number of settings that the annealing tries "
-                            "(default: 400)",
-     OPTION_NUMBER, AT(evaluations), NULL},
     {"no-hold-out", 0, NULL,
-     "skip the hold-out test, which repeats the search without a part of the "
-     "traces and runs the setting that it finds on that part",
+     "skip the hold-out test, which chooses without a part of the traces and "
+     "runs that choice on the part",
      OPTION_SWITCH, AT(no_hold_out), NULL},
     {"verify-with", 0, "FILE",
      "write files for a run on a real device that verifies the figures: jobs "
@@ -450,38 +408,32 @@ static const struct option_row options[] = {
 const struct verb verb_tune = {
     .name = "tune",
     .args = "TRACE...",
-    .summary = "find the best PYTORCH_CUDA_ALLOC_CONF for traces",
+    .summary = "find the simplest PYTORCH_CUDA_ALLOC_CONF that saves memory",
     .about =
-        "The command searches for the settings of PyTorch's allocator that "
-        "minimize peak reserved memory: the geometric mean, over all traces, "
-        "of its ratio to the peak with the default settings. Every trace must "
-        "stay within the bounds. The search is a coarse grid, then simulated "
-        "annealing, then coordinate descent. The same seed finds the same "
-        "settings.\n\n"
-        "Of the settings found, the command chooses the simplest that saves "
-        "almost as much as the best; --tolerance says how much. The simpler of "
-        "two settings has fewer knobs: each setting that differs from "
-        "PyTorch's default is one, and a list of roundup_power2_divisions is "
-        "one for each of its intervals. With equally many, a switch is simpler "
-        "than a size, a size than a rounding of requests, and that than a "
-        "memory limit.\n\n"
+        "The command runs the traces with at most 20 settings of PyTorch's "
+        "allocator that a person would try, the simplest first: the recorded "
+        "ones, PyTorch's default, expandable segments, a few values of "
+        "max_split_size_mb and large_segment_size_mb. It tries none that the "
+        "release of PyTorch that wrote a recording does not know. It chooses "
+        "the first that is within the bounds, and a later one only if each "
+        "further knob saves at least 1 % of the peak (--worth).\n\n"
+        "What a setting saves is the share of peak reserved memory that the "
+        "job as it was recorded needs in addition: the geometric mean over all "
+        "traces. Every trace must stay within the bounds.\n\n"
         "The output is comments and one line that exports the variable, so "
         "that a shell can source it. The comments state what the setting "
         "saves, what it costs, how it does on steps (or, with several traces, "
-        "on whole traces) that were held out of the search, what it cannot "
-        "be combined with, what each further knob saves, and which settings "
-        "no other setting beats in both memory and time.\n\n"
+        "on whole traces) that were held out of the choice, what it cannot be "
+        "combined with, and all settings that were tried.\n\n"
         "If no setting is within the bounds, the exit code is 1 and every line "
-        "is a comment. The command does not search if the requests of the job "
+        "is a comment. The command tries none if the requests of the job "
         "alone exceed the capacity, because then no allocator can help.",
     .example = "fragsim tune snapshot.pickle --capacity 24GiB "
                "--max-calls-ratio 0.01",
     .options = options,
     .size = sizeof(struct values),
     .defaults = &(const struct values){.cell = CELL_DEFAULTS,
-                                       .capacity = FRAG_UNLIMITED,
-                                       .seed = 1,
-                                       .evaluations = EVALUATIONS},
+                                       .capacity = FRAG_UNLIMITED},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = tune_run_verb,

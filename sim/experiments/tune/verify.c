@@ -1,8 +1,6 @@
 /* verify.c - prints the jobs and event streams for a run on a real device. */
 #include "sim/experiments/tune/verify.h"
 
-#include <string.h>
-
 #include "sim/results/json.h"
 
 enum { ENTRY = 24 }; /* bytes of an event in the stream */
@@ -50,56 +48,47 @@ static uint64_t index_of(const struct frag_device_trace *t, uint64_t event)
     return index;
 }
 
-static void put_job(FILE *out, const char *events, const char *conf,
-                    const struct tune_search *s, size_t i,
-                    const struct tune_result *predicted)
+/* The job of a rung: one of several recorded settings is that of the case. */
+static void put_job(FILE *out, const char *events, const struct tune_ladder *l,
+                    const struct tune_rung *rung, size_t i)
 {
-    const frag_size capacity = s->goal.capacity;
+    const char *recorded = l->cases[i].trace->settings;
+    const char *conf = rung->text ? rung->text : recorded;
+    const struct tune_result *predicted = &rung->results[i];
+    const frag_size capacity = l->goal.capacity;
     const bool has_oom = predicted->first_oom != FRAG_NEVER;
     struct frag_json j = {.out = out};
 
     frag_json_object(&j, NULL);
     frag_json_text(&j, "events", events);
-    frag_json_text(&j, "conf", conf);
+    frag_json_text(&j, "conf", conf ? conf : "");
     frag_json_number(&j, "cap", capacity == FRAG_UNLIMITED ? 0 : capacity);
     frag_json_number(&j, "repeat", 1);
     frag_json_object(&j, "predicted");
     frag_json_number(&j, "peak_reserved", predicted->peak);
     frag_json_count(&j, "first_oom_index",
-                    has_oom ? index_of(s->cases[i].device, predicted->first_oom)
+                    has_oom ? index_of(l->cases[i].device, predicted->first_oom)
                             : UINT64_MAX);
     frag_json_end(&j);
     frag_json_end(&j);
     fputc('\n', out);
 }
 
-static const struct tune_trial *trial_of(const struct tune_search *s,
-                                         const char *text)
+void tune_verify_jobs(const struct tune_ladder *l, const struct tune_rung *rung,
+                      size_t i, const char *events, FILE *out)
 {
-    for (size_t i = 0; i < s->trial_count; i++)
-        if (!strcmp(s->trials[i]->text, text))
-            return s->trials[i];
-    return NULL;
+    put_job(out, events, l, &l->rungs[0], i);
+    put_job(out, events, l, rung, i);
 }
 
-void tune_verify_jobs(const struct tune_search *s,
-                      const struct tune_trial *trial, size_t i,
-                      const char *events, FILE *out)
-{
-    const struct tune_trial *const trials[] = {trial_of(s, ""), trial};
-
-    for (size_t k = 0; k < 2; k++)
-        put_job(out, events, trials[k]->text, s, i, &trials[k]->results[i]);
-}
-
-enum frag_err tune_verify_check(const struct tune_search *s,
+enum frag_err tune_verify_check(const struct tune_ladder *l,
                                 struct frag_error *e)
 {
-    for (size_t i = 0; i < s->case_count; i++)
-        if (s->cases[i].device->pool_count > 1)
+    for (size_t i = 0; i < l->case_count; i++)
+        if (l->cases[i].device->pool_count > 1)
             return frag_fail(e, FRAG_UNSUPPORTED,
                              "%s: the trace has private pools, which an event "
                              "stream cannot express; leave out --verify-with",
-                             s->cases[i].name);
+                             l->cases[i].name);
     return FRAG_OK;
 }

@@ -12,20 +12,19 @@
 
 #include <stdio.h>
 
-#include "sim/experiments/tune/search.h"
+#include "sim/experiments/tune/ladder.h"
 
 /* UNSUPPORTED if a case has private pools, which an event stream cannot
  * express. */
-enum frag_err tune_verify_check(const struct tune_search *s,
+enum frag_err tune_verify_check(const struct tune_ladder *l,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 
 /* Writes the event stream of a case. */
 void tune_verify_events(const struct tune_case *of, FILE *out);
 
-/* Writes the two jobs of case i: the default settings and `trial`. The event
- * stream of the case is in the file `events`. */
-void tune_verify_jobs(const struct tune_search *s,
-                      const struct tune_trial *trial, size_t i,
-                      const char *events, FILE *out);
+/* Writes the two jobs of case i: the recorded settings and those of `rung`. The
+ * event stream of the case is in the file `events`. */
+void tune_verify_jobs(const struct tune_ladder *l, const struct tune_rung *rung,
+                      size_t i, const char *events, FILE *out);
 
 #endif

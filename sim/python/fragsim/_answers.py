@@ -63,13 +63,13 @@ def _rows(command: str, traces: Sequence[_tool.Path],
 
 def tune(*traces: _tool.Path, capacity: _tool.Option = None,
          **options: _tool.Option) -> dict[str, Any]:
-    """Searches for the PYTORCH_CUDA_ALLOC_CONF with which the traces reserve
-    least. `capacity` is the memory of the device in bytes, or as "24GiB".
+    """Finds the simplest PYTORCH_CUDA_ALLOC_CONF that saves memory.
+    `capacity` is the memory of the device in bytes, or as "24GiB".
 
     Returns a dict: `chosen` has the `settings` and what they save
     (saving_ratio, of 1), or is None if no setting is within the bounds;
-    `cases` has each trace's peak_reserved_bytes before and after; `ladder` and
-    `pareto` the other choices. Error if the tool refuses an input.
+    `cases` has each trace's peak_reserved_bytes as recorded and as chosen;
+    `ladder` all settings that were tried. Error if the tool refuses an input.
     """
     found: dict[str, Any] = _tool.answer(
         "tune", *traces, capacity=capacity, **options)["results"][0]

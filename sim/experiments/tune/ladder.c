@@ -1,0 +1,346 @@
+/* ladder.c - the rungs, their runs, and the choice. */
+#include "sim/experiments/tune/ladder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policies/torch/versions.h"
+#include "traces/text.h"
+#include "traces/torch_sizes.h"
+
+/* ---- the rungs ---- */
+
+#define EXPANDABLE "expandable_segments:True"
+
+/* From the simplest on. */
+static const char *const table[] = {
+    "",
+    EXPANDABLE,
+    "max_split_size_mb:32",
+    "max_split_size_mb:64",
+    "max_split_size_mb:128",
+    "max_split_size_mb:256",
+    "max_split_size_mb:512",
+    "large_segment_size_mb:64",
+    "large_segment_size_mb:128",
+    "large_segment_size_mb:256",
+    "large_segment_size_mb:512",
+    EXPANDABLE ",large_segment_size_mb:64",
+    EXPANDABLE ",large_segment_size_mb:128",
+    EXPANDABLE ",large_segment_size_mb:256",
+};
+
+enum { TABLE = sizeof(table) / sizeof(*table) };
+
+_Static_assert(TABLE + 1 <= TUNE_RUNGS, "the recorded settings are a rung too");
+
+/* Where the key after this one begins; NULL at the end. A list has commas too.
+ */
+static const char *next_key(const char *at)
+{
+    const char *list = strpbrk(at, ",[");
+
+    if (list && *list == '[')
+        list = strchr(list, ']');
+    at = list ? strchr(list, ',') : NULL;
+    return at ? at + 1 : NULL;
+}
+
+bool tune_has_key(const char *key)
+{
+    for (size_t i = 0; i < TABLE; i++)
+        if (torch_value_of(table[i], key))
+            return true;
+    return false;
+}
+
+static unsigned count_keys(const char *text)
+{
+    unsigned count = 0;
+
+    for (; text && *text; text = next_key(text))
+        count++;
+    return count;
+}
+
+/* Whether the release knows all keys, and none is left out. */
+static bool is_allowed(const struct tune_ladder *l, const char *text)
+{
+    for (const struct torch_setting *s = torch_known_settings; s->name; s++)
+        if (s->since > l->version && torch_value_of(text, s->name))
+            return false;
+    for (size_t i = 0; l->without && i < l->without->count; i++)
+        if (torch_value_of(text, l->without->items[i]))
+            return false;
+    return true;
+}
+
+unsigned tune_release(const struct tune_case *cases, size_t count)
+{
+    unsigned oldest = TORCH_NEWEST, first, last;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!release_range(cases[i].trace, &first, &last))
+            first = TORCH_MODEL;
+        oldest = first < oldest ? first : oldest;
+    }
+    return oldest;
+}
+
+static const char *recorded_of(const struct tune_case *c)
+{
+    return c->trace->settings ? c->trace->settings : "";
+}
+
+/* The recorded settings of all cases without the padding, which no user can
+ * set; NULL if they differ. */
+static const char *common_settings(struct tune_ladder *l)
+{
+    const char *text = recorded_of(&l->cases[0]);
+
+    for (size_t i = 1; i < l->case_count; i++)
+        if (strcmp(text, recorded_of(&l->cases[i])) != 0)
+            return NULL;
+    *l->recorded = '\0';
+    for (const char *next; text && *text; text = next) {
+        next = next_key(text);
+        if (torch_value_of(text, TORCH_PADDING_KEY) !=
+            text + strlen(TORCH_PADDING_KEY ":"))
+            text_add(l->recorded, TUNE_TEXT, ",", "%.*s",
+                     (int)(next ? (size_t)(next - 1 - text) : strlen(text)),
+                     text);
+    }
+    return l->recorded;
+}
+
+static void add_rung(struct tune_ladder *l, const char *text, bool recorded)
+{
+    l->rungs[l->count++] = (struct tune_rung){
+        .text = text, .recorded = recorded, .knobs = count_keys(text)};
+}
+
+static void set_rungs(struct tune_ladder *l)
+{
+    const char *recorded = common_settings(l);
+
+    l->count = 0;
+    add_rung(l, recorded, true);
+    for (size_t i = 0; i < TABLE; i++)
+        if (is_allowed(l, table[i]) &&
+            (!recorded || strcmp(recorded, table[i]) != 0))
+            add_rung(l, table[i], false);
+}
+
+/* ---- one run ---- */
+
+/* Writes the policy: the recorded settings under the release that repeats the
+ * recording, or others under the ladder's. */
+static void put_policy(const struct tune_ladder *l, const struct tune_case *on,
+                       const char *text, char policy[TUNE_TEXT])
+{
+    if (!text && on->trace->settings)
+        snprintf(policy, TUNE_TEXT, "torch@recorded:torch_version:2.%u",
+                 release_version(on->trace, on->device));
+    else
+        snprintf(policy, TUNE_TEXT, "torch:%s%storch_version:2.%u",
+                 text ? text : "", text && *text ? "," : "",
+                 torch_modelled_as(l->version));
+}
+
+static enum frag_err run_policy(const struct tune_ladder *l,
+                                const struct tune_case *on, frag_size capacity,
+                                const struct policy_choice *policy,
+                                struct frag_run *out, struct frag_error *e)
+{
+    struct frag_run_identity id = {.policy = policy->text,
+                                   .policy_used = policy->policy,
+                                   .capacity = capacity};
+    struct stop asked = l->on.stop; /* frag_replay's user is not const */
+    struct frag_params *params;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
+                                  &params, e));
+    err = cell_run(l->settings, on->device, &id, params, stop_tick, &asked, out,
+                   e);
+    free(params);
+    return err;
+}
+
+enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
+                       const char *text, frag_size capacity,
+                       struct tune_result *out, struct frag_error *e)
+{
+    char name[TUNE_TEXT];
+    struct policy_choice policy;
+    struct frag_run run;
+    enum frag_err err;
+
+    put_policy(l, on, text, name);
+    FRAG_TRY(policy_choice_read(name, &policy, e));
+    err = run_policy(l, on, capacity, &policy, &run, e);
+    policy_choice_free(&policy);
+    FRAG_TRY(err);
+    *out = (struct tune_result){
+        .peak = run.summary.peak_reserved,
+        .seconds = run.summary.modelled_device_seconds,
+        .first_oom = run.summary.first_oom_event,
+    };
+    for (size_t k = 0; k < FRAG_CALL_COUNT; k++)
+        out->calls += run.summary.calls[k];
+    frag_run_free(&run);
+    return FRAG_OK;
+}
+
+/* The settings with which a rung runs; NULL: the recorded ones. */
+static const char *run_text(const struct tune_rung *r)
+{
+    return r->recorded ? NULL : r->text;
+}
+
+enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
+                         const struct tune_rung *rung, struct cell_notes *out,
+                         struct frag_error *e)
+{
+    char name[TUNE_TEXT];
+    struct policy_choice policy;
+    struct frag_run run;
+    enum frag_err err;
+
+    put_policy(l, &l->cases[i], run_text(rung), name);
+    FRAG_TRY(policy_choice_read(name, &policy, e));
+    err = run_policy(l, &l->cases[i], l->goal.capacity, &policy, &run, e);
+    if (err == FRAG_OK) {
+        const struct cell_result result = {
+            .settings = l->settings,
+            .policy = &policy,
+            .trace = l->cases[i].trace,
+            .device = l->cases[i].device,
+            .capacity = l->goal.capacity,
+            .summary = &run.summary,
+            .params = run.params,
+        };
+
+        err = cell_notes(&result, out, e);
+        frag_run_free(&run);
+    }
+    policy_choice_free(&policy);
+    return err;
+}
+
+/* ---- all runs ---- */
+
+static void tell(struct tune_ladder *l, uint64_t total)
+{
+    pthread_mutex_lock(&l->lock);
+    l->done++;
+    if (l->progress.told)
+        l->progress.told(l->progress.user, l->done, total);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Row i of the results: first those of `base`, then those of each rung. */
+static enum frag_err run_row(void *user, size_t i, struct frag_error *e)
+{
+    struct tune_ladder *l = user;
+    const size_t row = i / l->case_count, k = i % l->case_count;
+
+    FRAG_TRY(
+        tune_run(l, &l->cases[k], row ? run_text(&l->rungs[row - 1]) : NULL,
+                 row ? l->goal.capacity : FRAG_UNLIMITED, &l->results[i], e));
+    tell(l, (l->count + 1) * l->case_count);
+    return FRAG_OK;
+}
+
+static void judge(const struct tune_ladder *l, struct tune_rung *r)
+{
+    double sum = 0;
+
+    r->survives = r->within = true;
+    for (size_t i = 0; i < l->case_count; i++) {
+        const struct tune_result *base = &l->base[i], *found = &r->results[i];
+
+        r->survives &= found->first_oom == FRAG_NEVER;
+        r->within &= !((double)found->calls >
+                       (1 + l->goal.max_calls_ratio) * (double)base->calls) &&
+                     !(found->seconds > base->seconds + l->goal.max_seconds);
+        sum += log(((double)found->peak + 1) / ((double)base->peak + 1));
+        r->seconds += found->seconds;
+        r->calls += found->calls;
+    }
+    r->within &= r->survives;
+    r->ratio = exp(sum / (double)l->case_count);
+}
+
+double tune_saving(const struct tune_rung *r)
+{
+    return r->survives ? 1 - r->ratio : NAN;
+}
+
+/* ---- the choice ---- */
+
+/* Whether two texts differ in their last value only. */
+static bool is_family(const struct tune_rung *a, const struct tune_rung *b)
+{
+    const char *end = a->recorded ? NULL : strrchr(a->text, ':');
+
+    return end && !b->recorded &&
+           !strncmp(a->text, b->text, (size_t)(end + 1 - a->text));
+}
+
+/* Whether a rung is worth more than a simpler one: of the same family, because
+ * it saves more; otherwise because each further knob, or another setting in
+ * its place, saves enough. */
+static bool is_worth(const struct tune_rung *r, const struct tune_rung *simpler,
+                     double worth)
+{
+    const double more = simpler->ratio - r->ratio;
+    const unsigned knobs =
+        r->knobs > simpler->knobs ? r->knobs - simpler->knobs : 1;
+
+    return more > 0 && (is_family(r, simpler) || more >= knobs * worth);
+}
+
+const struct tune_rung *tune_choose(const struct tune_ladder *l)
+{
+    const double worth = l->goal.worth;
+    const struct tune_rung *chosen = NULL;
+
+    for (size_t i = 0; i < l->count; i++)
+        if (l->rungs[i].within &&
+            (!chosen ||
+             (isfinite(worth) && is_worth(&l->rungs[i], chosen, worth))))
+            chosen = &l->rungs[i];
+    return chosen;
+}
+
+enum frag_err tune_climb(struct tune_ladder *l, struct frag_error *e)
+{
+    size_t rows;
+
+    pthread_mutex_init(&l->lock, NULL);
+    set_rungs(l);
+    rows = (l->count + 1) * l->case_count;
+    l->results = calloc(rows, sizeof(*l->results));
+    if (!l->results)
+        return frag_no_memory(e, "the settings tried");
+    l->base = l->results;
+    for (size_t i = 0; i < l->count; i++)
+        l->rungs[i].results = &l->results[(i + 1) * l->case_count];
+    if (l->progress.began)
+        l->progress.began(l->progress.user, l->cases, l->case_count);
+    FRAG_TRY(parallel_run(&l->on, rows, run_row, l, e));
+    for (size_t i = 0; i < l->count; i++)
+        judge(l, &l->rungs[i]);
+    l->chosen = tune_choose(l);
+    return FRAG_OK;
+}
+
+void tune_ladder_close(struct tune_ladder *l)
+{
+    if (l->results)
+        pthread_mutex_destroy(&l->lock);
+    free(l->results);
+    l->results = NULL;
+}

@@ -1,0 +1,130 @@
+/* ladder.h - the settings of PyTorch's allocator that a person would try, the
+ * simplest first, and the choice among them.
+ *
+ * The first rung is what the jobs had; then come PyTorch's default, expandable
+ * segments, and a few sizes. No rung has a list of sizes, and no key that the
+ * release which wrote a recording does not know. A further rung is chosen only
+ * if it is worth its knobs: on steps that a search of 2,000 settings did not
+ * see, what it found saved no more than expandable segments alone
+ * (paper/pages/tune.md).
+ */
+#ifndef FRAG_SIM_EXPERIMENTS_TUNE_LADDER_H
+#define FRAG_SIM_EXPERIMENTS_TUNE_LADDER_H
+
+#include <pthread.h>
+
+#include "sim/experiments/noted.h"
+#include "sim/experiments/parallel.h"
+
+enum {
+    TUNE_RUNGS = 20,  /* upper bound on their number */
+    TUNE_TEXT = 1024, /* bytes that the text of a rung fits in */
+};
+
+struct tune_case {
+    const char *name;
+    const struct frag_device_trace *device;
+    const struct frag_trace *trace; /* of the device; for its settings, its
+                                       release and its notes */
+};
+
+/* One run, up to its first OOM. */
+struct tune_result {
+    frag_size peak; /* reserved */
+    uint64_t calls; /* driver calls: segments, maps, unmaps, waits */
+    double seconds; /* modelled time of those calls */
+    uint64_t first_oom;
+};
+
+/* Every case must survive the capacity and stay within both bounds on its
+ * costs, which are relative to the recorded settings at unlimited capacity;
+ * INFINITY means no bound. */
+struct tune_goal {
+    frag_size capacity;
+    double max_calls_ratio; /* upper bound on extra driver calls, relative:
+                               0.01 is 1 % */
+    double max_seconds;     /* upper bound on extra modelled seconds */
+    double worth; /* what each further knob must save, of the peak; INFINITY:
+                     the first rung within the bounds is chosen */
+};
+
+struct tune_rung {
+    const char *text;            /* PYTORCH_CUDA_ALLOC_CONF; NULL: the recorded
+                                    settings of each case, which differ */
+    bool recorded;               /* the settings are the recorded ones */
+    unsigned knobs;              /* settings in the text */
+    struct tune_result *results; /* one for each case */
+    double ratio;   /* mean of its peaks to those of the recorded settings */
+    double seconds; /* over all cases */
+    uint64_t calls;
+    bool survives; /* no case runs out of memory */
+    bool within;   /* and all are within the bounds on the costs */
+};
+
+/* Is told after each run, by one thread at a time, how many of `total` are
+ * done. `began` is called before the first. Both are NULL if nobody asks. */
+struct tune_progress {
+    void (*began)(void *user, const struct tune_case *cases, size_t count);
+    void (*told)(void *user, uint64_t done, uint64_t total);
+    void *user;
+};
+
+struct tune_ladder {
+    /* Input; the pointers are borrowed. */
+    const struct cell_settings *settings; /* with stop_at_oom set */
+    const struct tune_case *cases;
+    size_t case_count;
+    struct tune_goal goal;
+    const struct texts *without; /* keys that no rung has */
+    unsigned version; /* of PyTorch 2: no rung has a key that it does not know
+                       */
+    struct parallel on;
+    struct tune_progress progress;
+
+    /* Output. */
+    struct tune_result *base; /* the recorded settings at unlimited capacity */
+    struct tune_rung rungs[TUNE_RUNGS];
+    size_t count;
+    const struct tune_rung *chosen; /* NULL: no rung is within the bounds */
+
+    char recorded[TUNE_TEXT];    /* the recorded settings of all cases */
+    struct tune_result *results; /* storage */
+    pthread_mutex_t lock;
+    uint64_t done;
+};
+
+/* Whether some rung has the key. */
+bool tune_has_key(const char *key);
+
+/* The oldest release of PyTorch 2 that may have written one of the cases; of
+ * those that name none, the one whose placement the torch policy models. */
+unsigned tune_release(const struct tune_case *cases, size_t count);
+
+/* Runs every rung on every case, and chooses. The caller closes l, on error
+ * too. Errors of cell_run. */
+enum frag_err tune_climb(struct tune_ladder *l,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+void tune_ladder_close(struct tune_ladder *l);
+
+/* The first rung within the bounds, or a later one that is worth its knobs;
+ * NULL if none is within the bounds. */
+const struct tune_rung *tune_choose(const struct tune_ladder *l);
+
+/* The saving of a rung over all cases: 1 - its ratio. NAN if a case runs out of
+ * memory. */
+double tune_saving(const struct tune_rung *r);
+
+/* Runs one case with the settings `text`; NULL: those of its trace. Errors of
+ * cell_run. */
+enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
+                       const char *text, frag_size capacity,
+                       struct tune_result *out,
+                       struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Finds the notes of case i with the settings of a rung, at the capacity of the
+ * goal; it runs the case once more. Errors of cell_run. */
+enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
+                         const struct tune_rung *rung, struct cell_notes *out,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+
+#endif
