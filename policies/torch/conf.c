@@ -3,8 +3,6 @@
  */
 #include "policies/torch/conf.h"
 
-#include "policies/torch/torch.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -540,29 +538,6 @@ unsigned torch_differences(const char *settings, bool has_pools, unsigned a,
             concerns(rule, &x, &y, has_pools))
             found |= 1u << rule;
     return found;
-}
-
-/* ---- the rules of a placement ---- */
-
-enum frag_err frag_torch_rules_read(const char *settings,
-                                    struct frag_torch_rules *out,
-                                    frag_size *sizes, size_t count,
-                                    struct frag_error *e)
-{
-    struct torch_conf conf;
-
-    FRAG_TRY(torch_conf_parse(&conf, settings, e));
-    *out = (struct frag_torch_rules){
-        .version = conf.version,
-        .expandable = conf.expandable_segments,
-        .limited = conf.memory_fraction < 1,
-        .large_segment = conf.large_segment,
-        .max_split = conf.max_split,
-        .max_non_split_rounding = conf.max_non_split_rounding,
-    };
-    for (size_t i = 0; i < count; i++)
-        sizes[i] = torch_conf_round(&conf, sizes[i]);
-    return FRAG_OK;
 }
 
 /* ---- settings to text ---- */

@@ -1,6 +1,5 @@
-/* observe.c - PyTorch's counters, the blocks as PyTorch's snapshot shows them,
- * and the rivals of a request. torch.h has the interface; no replay uses it.
- */
+/* observe.c - PyTorch's counters, and the blocks as PyTorch's snapshot shows
+ * them. torch.h has the interface; no replay uses it. */
 #include "policies/torch/state.h"
 
 void frag_torch_observe(struct frag_heap *heap,
@@ -99,38 +98,6 @@ void torch_count_segment(struct torch *t, const struct torch_space *space,
     }
     if (o->action)
         o->action(o->user, action, addr, size, space->stream);
-}
-
-/* The first free block as large as the one from which b was served: b and, if a
- * split left one, the remainder behind it. */
-static const struct free_node *first_rival(const struct torch *t,
-                                           const struct torch_block *b)
-{
-    const struct torch_block *rest = b->next;
-    const frag_size size =
-        b->node.size + (rest->use == TORCH_FREE ? rest->node.size : 0);
-    const struct free_node *n = free_set_fit(&t->spaces[b->space]->free, size);
-
-    return n && n->size == size ? n : NULL;
-}
-
-bool frag_torch_has_rivals(const struct frag_heap *heap,
-                           const struct frag_block *block)
-{
-    return first_rival(heap->state, block->node) != NULL;
-}
-
-void frag_torch_rivals(const struct frag_heap *heap,
-                       const struct frag_block *block,
-                       void (*rival)(void *user, frag_addr addr), void *user)
-{
-    const struct torch *t = heap->state;
-    const struct torch_block *b = block->node;
-    const struct free_node *n = first_rival(t, b);
-
-    for (const frag_size size = n ? n->size : 0; n && n->size == size;
-         n = free_set_after(&t->spaces[b->space]->free, n))
-        rival(user, n->addr);
 }
 
 /* Reports the blocks of one segment, from its first block `b` on. */

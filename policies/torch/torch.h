@@ -1,5 +1,5 @@
 /* torch.h - the internals of the torch policy that validation compares with a
- * recording of PyTorch, and what of its settings decides about a placement.
+ * recording of PyTorch.
  *
  * A policy reports nothing about itself to the engine. Validation is the
  * exception: it attaches an observer, which receives the counters of PyTorch's
@@ -84,36 +84,6 @@ struct frag_torch_block {
     frag_pool pool;
     bool is_small, is_expandable, allocated, pending;
 };
-
-/* What of the settings decides how requests are placed. */
-struct frag_torch_rules {
-    unsigned version; /* of PyTorch 2 */
-    bool expandable;
-    bool limited;                     /* a memory limit is set */
-    frag_size large_segment;          /* bytes */
-    frag_size max_split;              /* bytes; FRAG_UNLIMITED: off */
-    frag_size max_non_split_rounding; /* bytes */
-};
-
-/* Reads settings in the grammar of the policy's parameters, and replaces each
- * of `count` requested sizes by the size of its block. INVALID, UNSUPPORTED;
- * then *out and the sizes are untouched. */
-enum frag_err frag_torch_rules_read(const char *settings,
-                                    struct frag_torch_rules *out,
-                                    frag_size *sizes, size_t count,
-                                    struct frag_error *e) FRAG_MUST_CHECK;
-
-/* The rivals of the request that `block` has just served: free blocks of the
- * same stream and pool that are as large as the one it was served from. The
- * policy took the one with the lowest address; if they were in another order,
- * it would take another. Valid until the next call of the policy, without
- * expandable segments. frag_torch_rivals calls `rival` with the address of
- * each. */
-bool frag_torch_has_rivals(const struct frag_heap *heap,
-                           const struct frag_block *block);
-void frag_torch_rivals(const struct frag_heap *heap,
-                       const struct frag_block *block,
-                       void (*rival)(void *user, frag_addr addr), void *user);
 
 /* Calls `block` once for each block. The blocks of one segment come in address
  * order; the segments come in no defined order. Unmapped address space is left

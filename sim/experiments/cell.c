@@ -123,20 +123,15 @@ static struct frag_replay spec_of(const struct cell_settings *s,
                                   const struct cell_memory *m,
                                   const struct frag_params *params)
 {
-    const bool checked = cell_is_checked(s, params->policy);
-    const bool brief = s->brief && !checked;
-
     return (struct frag_replay){
         .prepared = params,
         .mem = m->mem,
-        .check = checked,
+        .check = cell_is_checked(s, params->policy),
         .contents = m->contents,
         .stop_at_oom = s->stop_at_oom,
-        .brief = brief,
-        .at = s->at,
         .repeat = 1,
-        .points = brief ? 0 : s->points,
-        .max_ooms = brief ? 0 : s->ooms,
+        .points = s->points,
+        .max_ooms = s->ooms,
         .preparing = s->preparing,
     };
 }

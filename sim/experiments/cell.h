@@ -54,11 +54,8 @@ struct cell_settings {
     unsigned rule;   /* enum frag_address_rule */
     int gpu;         /* number of the GPU; ignored by the arena */
     bool stop_at_oom;
-    bool brief;          /* frag_replay's brief; no series, no rows of OOMs.
-                            Ignored for a run that the ledger checks */
-    const uint64_t **at; /* frag_replay's at */
-    bool from_requests;  /* no run adopts the recorded layout (start.h): the
-                            runs are compared with memory that cannot */
+    bool from_requests; /* no run adopts the recorded layout (start.h): the
+                           runs are compared with memory that cannot */
     enum cell_check check;
     bool timed;      /* false: ns_per_event is NAN, so that equal runs make
                         equal files */

@@ -29,7 +29,6 @@ static void lay_out(struct frag_feed *f, const struct frag_replay *spec)
                                    .check = spec->check,
                                    .contents = spec->contents,
                                    .stop_at_oom = spec->stop_at_oom,
-                                   .brief = spec->brief,
                                    .max_ooms = spec->max_ooms};
     f->run = (struct run){.spec = &f->spec,
                           .trace = &f->window,

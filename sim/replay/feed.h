@@ -12,7 +12,7 @@ FRAG_BEGIN_DECLS
 struct frag_feed;
 
 /* Opens a feed. Of `spec`, the policy, params, prepared, mem, check, contents,
- * stop_at_oom, brief and max_ooms are used; the trace is not. `prepared` and
+ * stop_at_oom and max_ooms are used; the trace is not. `prepared` and
  * `contents` are borrowed until the end of the feed, mem too. UNSUPPORTED for a
  * policy that needs the future; errors of frag_replay. On error *out is
  * untouched. */

@@ -154,5 +154,5 @@ void run_peak(struct run *r, frag_stream stream, frag_pool pool)
     r->peak.pool = pool;
     r->peak.free = run_free_bytes(r);
     r->peak.count = 0;
-    r->peak.postponed = r->peak.free > 0 && !r->spec->brief;
+    r->peak.postponed = r->peak.free > 0;
 }

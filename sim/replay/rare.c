@@ -154,8 +154,7 @@ enum frag_err run_request_free(struct run *r, uint32_t id)
         return FRAG_OK;
     FRAG_TRY(open_queue(r));
     tally_fold(&r->tally, r->event);
-    if (!r->spec->brief)
-        run_release(r, id);
+    run_release(r, id);
     r->tally.pending += s->block.size;
     r->tags[id] = tag_of(SLOT_PENDING, segment);
     enqueue(&r->pending, id);
@@ -171,8 +170,7 @@ enum frag_err run_complete(struct run *r, uint32_t id)
 
     tally_fold(&r->tally, r->event);
     dequeue(&r->pending, id);
-    if (!r->spec->brief)
-        run_drop(r, id);
+    run_drop(r, id);
     r->tally.pending -= s->block.size;
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     if (err == FRAG_OK)

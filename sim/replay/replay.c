@@ -2,9 +2,7 @@
  *
  * The time of the loop is part of every policy's ns_per_event, so the loop does
  * little: it calls the policy, adds to the tally, and checks whether the policy
- * called the device. Everything else is in rare.c. The compiler makes one loop
- * for each pace.
- */
+ * called the device. Everything else is in rare.c. */
 #include "sim/replay/replay.h"
 
 #include <stdlib.h>
@@ -20,34 +18,16 @@ enum {
 
 #define RARE(x) __builtin_expect((x), 0)
 
-enum pace {
-    BRIEF,   /* no tally */
-    FULL,    /* the tally */
-    CAREFUL, /* the tally, and the ledger or a watch */
-};
-
-/* Enters the block that was allocated for the request. */
-static inline void enter(struct run *r, const struct frag_request *req,
-                         enum pace pace)
-{
-    if (pace == BRIEF)
-        r->tags[req->owner] = tag_of(SLOT_LIVE, METER_NOWHERE);
-    else
-        run_enter(r, req->owner, req);
-}
-
 /* Counts an event that has ended, and returns its error. */
-static inline enum frag_err ended(struct run *r, enum frag_err err,
-                                  enum pace pace)
+static inline enum frag_err ended(struct run *r, enum frag_err err)
 {
-    if (pace != BRIEF)
-        tally_event(&r->tally);
+    tally_event(&r->tally);
     return err;
 }
 
 static inline enum frag_err on_alloc(struct run *r,
                                      const struct frag_device_trace *t,
-                                     uint64_t i, enum pace pace)
+                                     uint64_t i, bool careful)
 {
     const uint32_t id = t->id[i];
     const struct frag_request req = {
@@ -67,18 +47,18 @@ static inline enum frag_err on_alloc(struct run *r,
     if (RARE(changed))
         run_absorb(r, true);
     if (RARE(err != FRAG_OK))
-        return ended(r, run_refused(r, &req, err), pace);
-    if (pace == CAREFUL)
+        return ended(r, run_refused(r, &req, err));
+    if (careful)
         FRAG_TRY(run_prove_alloc(r, id, req.size));
-    enter(r, &req, pace);
+    run_enter(r, id, &req);
     if (RARE(changed))
         run_peak(r, req.stream, req.pool);
-    return ended(r, FRAG_OK, pace);
+    return ended(r, FRAG_OK);
 }
 
 static inline enum frag_err on_free(struct run *r,
                                     const struct frag_device_trace *t,
-                                    uint64_t i, enum pace pace)
+                                    uint64_t i, bool careful)
 {
     const uint32_t id = t->id[i];
     struct run_slot *s = &r->slots[id];
@@ -86,35 +66,32 @@ static inline enum frag_err on_free(struct run *r,
     if (RARE(r->follows_frees && t->stream[i]))
         FRAG_TRY(run_freed_on(r, id, (frag_stream)(t->stream[i] - 1)));
     if (RARE(state_of(r->tags[id]) != SLOT_LIVE))
-        return ended(r, run_free_odd(r, id), pace);
-    if (pace == CAREFUL)
+        return ended(r, run_free_odd(r, id));
+    if (careful)
         FRAG_TRY(run_prove_free(r, id));
-    if (pace != BRIEF) {
-        run_drop(r, id);
-        run_release(r, id);
-    }
+    run_drop(r, id);
+    run_release(r, id);
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
     r->policy->free(&r->heap, &s->block);
     if (RARE(r->meter.changes != r->seen)) {
         run_absorb(r, false);
         run_peak(r, 0, 0);
     }
-    return ended(r, FRAG_OK, pace);
+    return ended(r, FRAG_OK);
 }
 
 /* Runs event i of the trace t, which is r->trace or a copy of it. */
-static inline enum frag_err step(struct run *r,
-                                 const struct frag_device_trace *t, uint64_t i,
-                                 enum pace pace)
+static inline enum frag_err
+step(struct run *r, const struct frag_device_trace *t, uint64_t i, bool careful)
 {
     const uint8_t op = t->op[i];
 
     r->event = r->base + i;
     if (op == FRAG_ALLOC)
-        return on_alloc(r, t, i, pace);
+        return on_alloc(r, t, i, careful);
     if (op == FRAG_FREE)
-        return on_free(r, t, i, pace);
-    return ended(r, run_rare(r, i), pace);
+        return on_free(r, t, i, careful);
+    return ended(r, run_rare(r, i));
 }
 
 /* Prefetches the slot of event i, or of the last event if there is no event
@@ -130,8 +107,7 @@ static inline void prefetch(const struct run *r, uint64_t i)
 
 /* A local copy of the trace spares each event the load of r->trace, which the
  * compiler must repeat after each call. */
-static inline enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to,
-                                     enum pace pace)
+static enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to)
 {
     const struct frag_device_trace t = *r->trace;
     const bool is_far = t.slots > NEAR_SLOTS;
@@ -141,7 +117,7 @@ static inline enum frag_err run_fast(struct run *r, uint64_t from, uint64_t to,
 
         if (RARE(is_far))
             prefetch(r, i + AHEAD);
-        err = step(r, &t, i, pace);
+        err = step(r, &t, i, false);
         if (RARE(err != FRAG_OK || r->stop))
             return err;
     }
@@ -163,7 +139,7 @@ static enum frag_err run_carefully(struct run *r, uint64_t from, uint64_t to)
     const struct frag_replay_watch *watch = r->spec->watch;
 
     for (uint64_t i = from; i < to; i++) {
-        FRAG_TRY(step(r, r->trace, i, CAREFUL));
+        FRAG_TRY(step(r, r->trace, i, true));
         if (r->ledger && frag_ledger_fault(r->ledger))
             return run_fault(r);
         if (watch && watch->done)
@@ -174,26 +150,13 @@ static enum frag_err run_carefully(struct run *r, uint64_t from, uint64_t to)
     return FRAG_OK;
 }
 
-static enum frag_err run_briefly(struct run *r, uint64_t from, uint64_t to)
-{
-    return run_fast(r, from, to, BRIEF);
-}
-
-static enum frag_err run_fully(struct run *r, uint64_t from, uint64_t to)
-{
-    return run_fast(r, from, to, FULL);
-}
-
 /* Runs the events [from, to) of the trace and adds their time to r->loop. */
 static enum frag_err run_events(struct run *r, uint64_t from, uint64_t to)
 {
-    static enum frag_err (*const paces[])(struct run *, uint64_t, uint64_t) = {
-        [BRIEF] = run_briefly, [FULL] = run_fully, [CAREFUL] = run_carefully};
-    const enum pace pace = r->spec->brief                ? BRIEF
-                           : r->ledger || r->spec->watch ? CAREFUL
-                                                         : FULL;
+    const bool careful = r->ledger || r->spec->watch;
     uint64_t before = run_clock();
-    enum frag_err err = paces[pace](r, from, to);
+    enum frag_err err =
+        careful ? run_carefully(r, from, to) : run_fast(r, from, to);
 
     r->loop += run_clock() - before;
     tally_fold(&r->tally, err == FRAG_OK ? r->event + 1 : r->event);
@@ -202,7 +165,7 @@ static enum frag_err run_events(struct run *r, uint64_t from, uint64_t to)
 
 enum frag_err run_next(struct run *r)
 {
-    enum frag_err err = step(r, r->trace, 0, FULL);
+    enum frag_err err = step(r, r->trace, 0, false);
 
     if (err == FRAG_OK)
         r->base++;
@@ -331,8 +294,6 @@ static enum frag_err run_all(struct run *r)
     struct course c = {.total = run_total(r)};
     uint64_t from = 0;
 
-    if (r->spec->at)
-        *r->spec->at = &r->event;
     FRAG_TRY(open_series(r, &c));
     r->out.summary.start =
         r->trace->initial ? FRAG_START_LIVE_BLOCKS : FRAG_START_EMPTY;

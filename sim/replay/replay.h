@@ -87,15 +87,6 @@ struct frag_replay {
     const struct frag_contents *contents; /* used only with `check`; NULL: the
                                              contents are not verified */
     bool stop_at_oom;                     /* the run ends after the first OOM */
-    /* Measures the device only. Of the summary, the number of events, the
-     * calls, modelled_device_seconds, peak_reserved, end_reserved and the OOMs
-     * are valid; the rest, `end` and the rows are not. Not with `check`,
-     * `watch` or `points`, nor for a policy that moves blocks. */
-    bool brief;
-    /* Where to store the address of the number of the current event, for a
-     * backend that notes it. The number exists during the run. NULL: nowhere.
-     */
-    const uint64_t **at;
     /* If the trace has a recorded start and the policy has adopt(), the run
      * starts from that layout and skips the first `initial` events. */
     bool adopt_start;

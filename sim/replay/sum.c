@@ -88,8 +88,6 @@ enum frag_err run_end(struct run *r, uint64_t events, frag_stream stream,
     run_settle_peak(r);
     tally_fold(&r->tally, r->event);
     summarize(r, events);
-    if (r->spec->brief)
-        return FRAG_OK;
     if (run_picture(r, stream, pool, run_keep_extent) != FRAG_OK)
         return frag_no_memory(r->error, "the segments at the end");
     describe_end(r);
