@@ -38,6 +38,10 @@ enum frag_needs {
     FRAG_NEEDS_VMM = 1 << 0,    /* the backend's virtual memory calls; a heap on
                                    a backend without them is not opened */
     FRAG_NEEDS_FUTURE = 1 << 1, /* heap->future, if it is known: see there */
+    FRAG_OWNS_LIMIT = 1 << 3,   /* not a need: the policy itself refuses what
+                                   exceeds the limit of its process, by
+                                   frag_backend_admits; for all others the
+                                   caller refuses */
     FRAG_NEEDS_MOVES = 1 << 2,  /* heap->moved; refused for a running program,
                                    which has the addresses of its blocks */
 };

@@ -3,8 +3,8 @@
 allocator.
 
 ../shared/oracle/oracle.jsonl.xz holds the results of PyTorch's allocator on a
-GPU for the requests of a recording under certain settings and a memory limit.
-Each replay is repeated with `fragsim replay`. The event streams come from
+GPU for the requests of a recording under certain settings and a memory limit of
+the process. Each replay is repeated with `fragsim replay`. The event streams come from
 events.py in the same folder, which shares no code with fragsim.
 
 Prints `N of 342` for each number and names each difference. Exit 1 if a number
@@ -59,12 +59,8 @@ TOLD = {
 
 
 def policy_of(job):
-    """The job's settings and limit as parameters of `torch:`."""
-    parts = [job["conf"]] if job["conf"] else []
-    if job["cap"]:
-        fraction = repr(job["cap"] / job["device_total"])
-        parts.append(f"per_process_memory_fraction:{fraction}")
-    return "torch:" + ",".join(parts) if parts else "torch"
+    """The job's settings as parameters of `torch:`."""
+    return f"torch:{job['conf']}" if job["conf"] else "torch"
 
 
 def write_csv(trace, path, convert):
@@ -85,26 +81,37 @@ def write_csv(trace, path, convert):
     return len(events)
 
 
-def replay(trace, jobs, folder, convert):
-    """fragsim's rows for all jobs of one trace, in the order of the jobs."""
-    path = os.path.join(folder, f"{trace}.csv")
-    count = write_csv(trace, path, convert)
-    for job in jobs:
-        if job["n_events"] != count:
-            raise SystemExit(f"{trace}: {count} events, not {job['n_events']}")
+def run(path, jobs, cap, option):
+    """fragsim's rows for jobs of one trace and one limit."""
     command = [FRAGSIM, "replay", path, "-q", "--json", "-", "--stop-at-oom",
                "--total", str(jobs[0]["device_total"])]
+    command += [option, f"{cap}B"] if cap else []
     for job in jobs:
         command += ["-p", policy_of(job)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    os.remove(path)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}\n"
                          f"exit {done.returncode}: {done.stderr.strip()}")
     rows = json.loads(done.stdout)["results"]
     if len(rows) != len(jobs):
-        raise SystemExit(f"{trace}: {len(jobs)} jobs gave {len(rows)} rows")
+        raise SystemExit(f"{path}: {len(jobs)} jobs gave {len(rows)} rows")
     return rows
+
+
+def replay(trace, jobs, folder, convert, option):
+    """[(job, row)] for all jobs of one trace."""
+    path = os.path.join(folder, f"{trace}{option}.csv")
+    count = write_csv(trace, path, convert)
+    groups = {}
+    for job in jobs:
+        if job["n_events"] != count:
+            raise SystemExit(f"{trace}: {count} events, not {job['n_events']}")
+        groups.setdefault(job["cap"], []).append(job)
+    pairs = []
+    for cap, group in groups.items():
+        pairs += zip(group, run(path, group, cap, option))
+    os.remove(path)
+    return pairs
 
 
 def load_jobs(wanted):
@@ -117,15 +124,29 @@ def load_jobs(wanted):
     return jobs
 
 
-def compare(jobs, rows, numbers):
+def compare(pairs, numbers):
     """{number: [descriptions of differences]}"""
     misses = {name: [] for name in numbers}
-    for job, row in zip(jobs, rows):
+    for job, row in pairs:
         for name, ours in numbers.items():
             if ours(row) != job[name]:
                 misses[name].append(
                     f"{job['trace']} conf '{job['conf']}' cap {job['cap']}: "
                     f"{name} expected {job[name]}, found {ours(row)}")
+    return misses
+
+
+def compare_all(jobs, option, convert):
+    """The same for all jobs, whose limit is passed with that option."""
+    misses = {name: [] for name in {**MUST, **TOLD}}
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(2) as pool:
+        replays = [pool.submit(replay, trace, group, folder, convert, option)
+                   for trace, group in jobs.items()]
+        for done in replays:
+            for name, texts in compare(done.result(),
+                                       {**MUST, **TOLD}).items():
+                misses[name] += texts
     return misses
 
 
@@ -142,24 +163,20 @@ def main():
 
     jobs = load_jobs(sys.argv[1:])
     total = sum(len(group) for group in jobs.values())
-    misses = {name: [] for name in {**MUST, **TOLD}}
-    with tempfile.TemporaryDirectory() as folder, \
-            concurrent.futures.ThreadPoolExecutor(2) as pool:
-        replays = {trace: pool.submit(replay, trace, group, folder,
-                                      events.convert)
-                   for trace, group in jobs.items()}
-        for trace, group in jobs.items():
-            rows = replays[trace].result()
-            for name, texts in compare(group, rows, {**MUST, **TOLD}).items():
-                misses[name] += texts
-
+    misses = compare_all(jobs, "--process-limit", events.convert)
     for name, texts in misses.items():
         for text in texts[:None if name in MUST else 3]:
             print(text)
     for name, texts in misses.items():
         note = "" if name in MUST else "  (reported only)"
         print(f"{name}: {total - len(texts)} of {total}{note}")
-    return 1 if total == 0 or any(misses[name] for name in MUST) else 0
+    # The limit is no capacity: a full device gives other runs.
+    full = compare_all(jobs, "--capacity", events.convert)
+    for name in MUST:
+        print(f"on a full device instead, {name}: "
+              f"{total - len(full[name])} of {total}  (reported only)")
+    return 1 if total == 0 or any(misses[name] for name in MUST) or \
+        not full["peak_reserved"] else 0
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ def check_impossible(page, rows):
     """A capacity below the bound is named, and is no failure of a policy."""
     words = re.sub(r"\s+", " ", "".join(page.text))
     hopeless = [r for r in rows if not is_possible(r, rows)]
-    assert f"{len(hopeless)} of {len(rows)} runs are at a capacity" in words
+    assert f"{len(hopeless)} of {len(rows)} runs are under a bound" in words
     assert len(hopeless) >= len(TRACES) * len(POLICIES)
     for row in page.rows("ooms"):
         capacity, remedy = row[1], row[-1]
@@ -275,7 +275,7 @@ def check_baselines(folder):
         cwd=folder)
     run("report", "-q", "-f", "b.h5", "-o", "b.html", cwd=folder)
     page = Page(read(folder, "b.html").decode())
-    assert "1 of 1 runs are at a capacity that no policy can survive" in \
+    assert "1 of 1 runs are under a bound that no policy can survive" in \
         "".join(page.text)
     assert not re.search(r"survives \d+ of \d+", "".join(page.text))
     for name in ("b.h5", "b.html"):

@@ -102,7 +102,7 @@ def check_file(path, rows):
         names = table.dtype.names
         assert f.attrs["complete"] == 1
         assert f.attrs["schema_name"] == b"fragsim-results"
-        assert f.attrs["schema_version"] == b"2.2"
+        assert f.attrs["schema_version"] == b"2.3"
         f.visititems(check_texts)
         check_texts("/", f)
         for key in ("units", "long_name", "formula"):
@@ -195,10 +195,10 @@ def check_earlier_fragsim(folder):
         assert [plain(x) for x in rows["capacity_bytes"]] == \
             [1 << 20, None] * 2
         assert [plain(x) for x in rows["first_oom_event"]] == [0, None] * 2
-        # A column that the earlier fragsim did not know is 0 or empty.
+        # A column that the earlier fragsim did not know is 0, empty or none.
         known = before["summary"].dtype.names
-        assert not any(any(rows[n].tolist()) for n in rows.dtype.names
-                       if n not in known)
+        assert not any(plain(x) for n in rows.dtype.names
+                       if n not in known for x in rows[n])
         for name in known:
             assert name in OPTIONAL or numpy.array_equal(
                 rows[name], before["summary"][name],
@@ -220,7 +220,7 @@ def check_refused(folder, new):
         return change
 
     bad = os.path.join(folder, "bad.h5")
-    for change, words in ((version("3.0"), 'up to 2.2, found "3.0"'),
+    for change, words in ((version("3.0"), 'up to 2.3, found "3.0"'),
                           (version("12.0"), 'found "12.0"'),
                           (number(0.5), "/summary"),
                           (number(-2), "/summary"),

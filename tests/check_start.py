@@ -102,7 +102,7 @@ def check_cut(path, adopts, counts):
     check_counts(path, known)
     if not known["events"]:
         return
-    (torch, best), stderr = rows(path, "--as-recorded", "-p",
+    (torch, best), stderr = rows(path, "--as-recorded", "-c", "inf", "-p",
                                  "torch@recorded", "-p", "best_fit")
     late = known["initial_blocks"] > 0
     held = known["start_segments"] > 0

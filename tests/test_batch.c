@@ -41,7 +41,7 @@ static int setup(void **state)
                                          .stop_at_oom = true};
     f->q = (struct batch_question){.scaling = &f->scaling,
                                    .settings = &f->settings,
-                                   .capacity = 64 * FRAG_MIB,
+                                   .bound = frag_capacity_bound(64 * FRAG_MIB),
                                    .policies = &f->policy,
                                    .params = &f->params,
                                    .policy_count = 1};
@@ -88,7 +88,7 @@ static void the_search_finds_the_largest(void **state)
     for (unsigned mib = 20; mib <= 80; mib += 6) {
         struct batch_answer a;
 
-        f->q.capacity = mib * FRAG_MIB;
+        f->q.bound = frag_capacity_bound(mib * FRAG_MIB);
         assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
         assert_int_equal(a.largest[0], largest(f));
         assert_true(a.largest[0] >= before);
@@ -124,10 +124,10 @@ static void shrink_to(struct fixture *f, uint64_t batch)
 
     f->q.at = &batch;
     f->q.at_count = 1;
-    for (f->q.capacity = 0; !fits;) {
+    for (f->q.bound = frag_capacity_bound(0); !fits;) {
         struct batch_answer a;
 
-        f->q.capacity += 2 * FRAG_MIB;
+        f->q.bound.bytes += 2 * FRAG_MIB;
         assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
         fits = a.largest[0];
         batch_close(&a);
@@ -153,7 +153,7 @@ static void no_batch_may_fit(void **state)
     struct fixture *f = *state;
     struct batch_answer a;
 
-    f->q.capacity = 4 * FRAG_MIB;
+    f->q.bound = frag_capacity_bound(4 * FRAG_MIB);
     assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
     assert_int_equal(a.largest[0], 0);
     batch_close(&a);
@@ -172,7 +172,7 @@ static void the_peak_is_divided(void **state)
     }
     f->q.at = at;
     f->q.at_count = 3;
-    f->q.capacity = FRAG_UNLIMITED;
+    f->q.bound = frag_capacity_bound(FRAG_UNLIMITED);
     assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
     assert_int_equal(a.count, 2);
     assert_int_equal(a.largest[0], 10);
@@ -201,7 +201,7 @@ static void the_range_follows_the_guesses(void **state)
 
     f->q.at = at;
     f->q.at_count = 2;
-    f->q.capacity = FRAG_UNLIMITED;
+    f->q.bound = frag_capacity_bound(FRAG_UNLIMITED);
     assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
     r = &a.rows[1];
     other = r->requested - batch_workspace(&(struct batch_job){.batch = 40});
@@ -256,7 +256,7 @@ static void the_largest_has_a_range(void **state)
     for (unsigned mib = 40; mib <= 80; mib += 4) {
         struct batch_answer a;
 
-        f->q.capacity = mib * FRAG_MIB;
+        f->q.bound = frag_capacity_bound(mib * FRAG_MIB);
         assert_int_equal(batch_answer(&f->q, &a, NULL), FRAG_OK);
         check_range(&a);
         lower += a.low_largest[0] < a.largest[0];
@@ -271,9 +271,9 @@ static void a_search_needs_a_capacity(void **state)
     struct frag_error e = {""};
     struct batch_answer a;
 
-    f->q.capacity = FRAG_UNLIMITED;
+    f->q.bound = frag_capacity_bound(FRAG_UNLIMITED);
     assert_int_equal(batch_answer(&f->q, &a, &e), FRAG_INVALID);
-    assert_non_null(strstr(e.text, "pass a capacity"));
+    assert_non_null(strstr(e.text, "pass a bound"));
     batch_close(&a);
 }
 

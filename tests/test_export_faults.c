@@ -96,7 +96,7 @@ static void every_format_survives(void **state)
             .cell = &cell,
             .policies = &policy,
             .policy_count = export_formats[f].policy_max ? 1 : 0,
-            .capacity = FRAG_UNLIMITED,
+            .bound = FRAG_NO_BOUND,
         };
         uint64_t k = 1;
 

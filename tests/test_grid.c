@@ -84,7 +84,7 @@ static void values_are_read(void **state)
         .count = sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *), \
     }
 
-static const struct texts none = {NULL, 0};
+static const struct texts none = {NULL, 0}, no_bounds[FRAG_BOUND_KINDS];
 
 /* All cells as "trace policy capacity;", the capacity in bytes. */
 static void cells_of(const struct grid *g, char *out, size_t room)
@@ -100,7 +100,7 @@ static void cells_of(const struct grid *g, char *out, size_t room)
             g->traces.items[c.trace], g->edits[c.edit].text ? "~" : "",
             g->edits[c.edit].text ? g->edits[c.edit].text : "",
             g->policies[c.policy].text,
-            (unsigned long long)g->capacities[c.capacity].bytes);
+            (unsigned long long)g->bounds[c.bound].fixed.bytes);
     }
 }
 
@@ -132,12 +132,12 @@ static void the_capacity_changes_fastest(void **state)
 {
     const struct texts traces = TEXTS("a", "b");
     const struct texts policies = TEXTS("direct", "first_fit");
-    const struct texts capacities = TEXTS("1KiB,2KiB");
+    const struct texts bounds[FRAG_BOUND_KINDS] = {TEXTS("1KiB,2KiB")};
 
     (void)state;
     expect_cells(
-        &(const struct grid_source){&traces, &policies, &capacities, &none,
-                                    NULL, NULL},
+        &(const struct grid_source){&traces, &policies, bounds, &none, NULL,
+                                    NULL},
         "a direct 1024;a direct 2048;a first_fit 1024;a first_fit 2048;"
         "b direct 1024;b direct 2048;b first_fit 1024;b first_fit 2048;");
 }
@@ -145,26 +145,27 @@ static void the_capacity_changes_fastest(void **state)
 static void edits_change_after_the_trace(void **state)
 {
     const struct texts traces = TEXTS("a", "b"), policies = TEXTS("direct");
-    const struct texts capacities = TEXTS("1KiB,2KiB");
+    const struct texts bounds[FRAG_BOUND_KINDS] = {TEXTS("1KiB,2KiB")};
     const struct texts edits = TEXTS("none", "repeat:times=2; pad:bytes=3");
     const struct texts wrong = TEXTS("none", "repaet:times=2");
 
     (void)state;
     expect_cells(
-        &(const struct grid_source){&traces, &policies, &capacities, &none,
-                                    NULL, &edits},
+        &(const struct grid_source){&traces, &policies, bounds, &none, NULL,
+                                    &edits},
         "a direct 1024;a direct 2048;a~repeat:times=2;pad:bytes=3 direct 1024;"
         "a~repeat:times=2;pad:bytes=3 direct 2048;b direct 1024;"
         "b direct 2048;b~repeat:times=2;pad:bytes=3 direct 1024;"
         "b~repeat:times=2;pad:bytes=3 direct 2048;");
-    expect_words(&(const struct grid_source){&traces, &policies, &capacities,
-                                             &none, NULL, &wrong},
+    expect_words(&(const struct grid_source){&traces, &policies, bounds, &none,
+                                             NULL, &wrong},
                  "did you mean \"repeat\"?");
 }
 
 static void parameters_go_to_those_who_have_them(void **state)
 {
-    const struct texts traces = TEXTS("a"), capacities = TEXTS("8B");
+    const struct texts traces = TEXTS("a");
+    const struct texts bounds[FRAG_BOUND_KINDS] = {TEXTS("8B")};
     const struct texts policies =
         TEXTS("direct", "best_fit:ties=fifo", "torch");
     const struct texts params =
@@ -173,8 +174,8 @@ static void parameters_go_to_those_who_have_them(void **state)
 
     (void)state;
     expect_cells(
-        &(const struct grid_source){&traces, &policies, &capacities, &params,
-                                    NULL, NULL},
+        &(const struct grid_source){&traces, &policies, bounds, &params, NULL,
+                                    NULL},
         "a direct 8;a best_fit:ties=fifo,segment=1MiB 8;"
         "a best_fit:ties=fifo,segment=2MiB 8;a best_fit:ties=fifo 8;"
         "a torch:max_split_size_mb:20,garbage_collection_threshold:0.5 8;"
@@ -188,16 +189,17 @@ static void parameters_go_to_those_who_have_them(void **state)
  * combination that has its parameters takes its place. */
 static void a_grid_has_the_plain_policy_once(void **state)
 {
-    const struct texts traces = TEXTS("a"), capacities = TEXTS("8B");
+    const struct texts traces = TEXTS("a");
+    const struct texts bounds[FRAG_BOUND_KINDS] = {TEXTS("8B")};
     const struct texts policies = TEXTS("best_fit");
     const struct texts with_default = TEXTS("segment=1MiB,20MiB");
 
     (void)state;
-    expect_cells(&(const struct grid_source){&traces, &policies, &capacities,
+    expect_cells(&(const struct grid_source){&traces, &policies, bounds,
                                              &with_default, NULL, NULL},
                  "a best_fit:segment=1MiB 8;a best_fit:segment=20MiB 8;");
-    expect_cells(&(const struct grid_source){&traces, &policies, &capacities,
-                                             &none, NULL, NULL},
+    expect_cells(&(const struct grid_source){&traces, &policies, bounds, &none,
+                                             NULL, NULL},
                  "a best_fit 8;");
 }
 
@@ -209,21 +211,21 @@ static void wrong_grids_are_refused(void **state)
     const struct texts fits = TEXTS("best_fit"), bad = TEXTS("segment=x");
 
     (void)state;
-    expect_words(
-        &(const struct grid_source){&none, &policies, &none, &none, NULL, NULL},
-        "expected a trace");
-    expect_words(&(const struct grid_source){&traces, &policies, &none,
+    expect_words(&(const struct grid_source){&none, &policies, no_bounds, &none,
+                                             NULL, NULL},
+                 "expected a trace");
+    expect_words(&(const struct grid_source){&traces, &policies, no_bounds,
                                              &misspelt, NULL, NULL},
                  "none of the policies");
-    expect_words(&(const struct grid_source){&traces, &policies, &none, &no_key,
-                                             NULL, NULL},
+    expect_words(&(const struct grid_source){&traces, &policies, no_bounds,
+                                             &no_key, NULL, NULL},
                  "expected [POLICY:]KEY=VALUE");
-    expect_words(&(const struct grid_source){&traces, &fits, &none, &bad_range,
-                                             NULL, NULL},
+    expect_words(&(const struct grid_source){&traces, &fits, no_bounds,
+                                             &bad_range, NULL, NULL},
                  "the smaller number first");
-    expect_words(
-        &(const struct grid_source){&traces, &fits, &none, &bad, NULL, NULL},
-        "segment");
+    expect_words(&(const struct grid_source){&traces, &fits, no_bounds, &bad,
+                                             NULL, NULL},
+                 "segment");
 }
 
 static void write_file(char *name, const char *text)
@@ -244,21 +246,21 @@ static void a_file_adds_to_the_options(void **state)
     write_file(good, "# a grid\n\n  trace b c#d  # the second\r\n"
                      "policy\tbest_fit\nparam segment=1MiB,2MiB\n"
                      "capacity 1KiB");
-    expect_cells(
-        &(const struct grid_source){&traces, &none, &none, &none, good, NULL},
-        "a best_fit:segment=1MiB 1024;a best_fit:segment=2MiB 1024;"
-        "a best_fit 1024;b c#d best_fit:segment=1MiB 1024;"
-        "b c#d best_fit:segment=2MiB 1024;b c#d best_fit 1024;");
+    expect_cells(&(const struct grid_source){&traces, &none, no_bounds, &none,
+                                             good, NULL},
+                 "a best_fit:segment=1MiB 1024;a best_fit:segment=2MiB 1024;"
+                 "a best_fit 1024;b c#d best_fit:segment=1MiB 1024;"
+                 "b c#d best_fit:segment=2MiB 1024;b c#d best_fit 1024;");
     unlink(good);
     write_file(memcpy(good, bad, sizeof(good)),
                "edit none\nedit pad:bytes=3\npolicy direct\ncapacity 8B");
-    expect_cells(
-        &(const struct grid_source){&traces, &none, &none, &none, good, NULL},
-        "a direct 8;a~pad:bytes=3 direct 8;");
+    expect_cells(&(const struct grid_source){&traces, &none, no_bounds, &none,
+                                             good, NULL},
+                 "a direct 8;a~pad:bytes=3 direct 8;");
     write_file(bad, "policy direct\npolicies direct\n");
-    expect_words(
-        &(const struct grid_source){&traces, &none, &none, &none, bad, NULL},
-        ":2: expected \"trace\", \"policy\", \"capacity\", ");
+    expect_words(&(const struct grid_source){&traces, &none, no_bounds, &none,
+                                             bad, NULL},
+                 ":2: expected \"trace\", \"policy\", \"capacity\", ");
     unlink(good);
     unlink(bad);
 }

@@ -376,7 +376,7 @@ static struct frag_loaded_run run(char *trace, char *policy, frag_size capacity,
     return (struct frag_loaded_run){
         .trace = trace,
         .policy = policy,
-        .capacity = capacity,
+        .bound = frag_capacity_bound(capacity),
         .run.summary = {.peak_reserved = reserved, .num_ooms = ooms}};
 }
 

@@ -444,7 +444,7 @@ static struct step_table table_of(const struct frag_trace *t,
         .trace = t,
         .device = t->devices,
         .settings = &settings,
-        .capacity = capacity,
+        .bound = frag_capacity_bound(capacity),
     };
 
     assert_int_equal(

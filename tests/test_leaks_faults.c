@@ -40,7 +40,7 @@ static enum frag_err tabulate(const struct frag_trace *t, struct frag_error *e)
         .trace = t,
         .device = t->devices,
         .settings = &settings,
-        .capacity = FRAG_UNLIMITED,
+        .bound = FRAG_NO_BOUND,
     };
     const uint64_t failure = calls_to_failure;
     struct frag_params *policy;

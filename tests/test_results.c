@@ -47,7 +47,7 @@ static const struct frag_run_identity identity = {
               .events = 4242},
     .policy = "first_fit:segment=20MiB,x=\"1\"",
     .policy_used = &policy,
-    .capacity = FRAG_UNLIMITED,
+    .bound = {FRAG_UNLIMITED, FRAG_BOUND_CAPACITY},
     .total = FRAG_GIB,
     .backend = "arena",
     .seed = 7,
@@ -162,7 +162,7 @@ static void a_file_reads_back_as_it_was_measured(void **state)
         assert_string_equal(r->policy, identity.policy);
         assert_string_equal(r->run.params, run.params);
         assert_int_equal(r->device, 3);
-        assert_true(r->capacity == FRAG_UNLIMITED);
+        assert_true(r->bound.bytes == FRAG_UNLIMITED);
         assert_true(r->checked && !r->stopped_at_oom);
         assert_string_equal(r->edit, "pad:bytes=3");
         assert_true(isnan(r->run.summary.fragmentation_mean));
@@ -192,14 +192,14 @@ static void an_optional_number_reads_back(void **state)
                                      .params = ""};
         struct frag_run_identity id = identity;
 
-        id.capacity = numbers[i];
+        id.bound.bytes = numbers[i];
         assert_int_equal(frag_results_add(r, &id, &run, &e), FRAG_OK);
     }
     assert_int_equal(frag_results_commit(r, 0, &e), FRAG_OK);
     assert_int_equal(frag_results_load(path, &loaded, &e), FRAG_OK);
     assert_int_equal(loaded.count, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
-        assert_true(loaded.runs[i].capacity == numbers[i]);
+        assert_true(loaded.runs[i].bound.bytes == numbers[i]);
         assert_true(loaded.runs[i].run.summary.first_oom_event == numbers[i]);
     }
     frag_results_unload(&loaded);

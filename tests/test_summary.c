@@ -168,7 +168,7 @@ static struct summary summary_of(const struct frag_trace *t, uint64_t event,
                                 .device = &t->devices[0],
                                 .event = event,
                                 .settings = &settings,
-                                .capacity = FRAG_UNLIMITED};
+                                .bound = FRAG_NO_BOUND};
     struct summary s;
 
     assert_int_equal(frag_params_read(policy, NULL, &params, &error), FRAG_OK);
@@ -247,7 +247,7 @@ static void faults_are_named(void **state)
     struct frag_trace *t = job_trace(&j);
     struct frag_device_trace *d = &t->devices[0];
     struct summary_spec spec = {
-        .trace = t, .device = d, .event = d->count, .limit = FRAG_UNLIMITED};
+        .trace = t, .device = d, .event = d->count, .bound = FRAG_NO_BOUND};
     struct summary s = {.event = 7};
 
     (void)state;

@@ -26,9 +26,8 @@ static void fail_everywhere(const struct frag_params *params)
                                       .device = &t->devices[0],
                                       .event = 9,
                                       .params = params,
-                                      .limit = FRAG_UNLIMITED,
                                       .settings = &settings,
-                                      .capacity = FRAG_UNLIMITED};
+                                      .bound = FRAG_NO_BOUND};
     enum frag_err err;
     bool met = true;
     struct summary s;

@@ -151,16 +151,16 @@ static int make_grid(void **state)
     const char *policy[] = {"direct", "best_fit:segment=3MiB"},
                *capacity[] = {"1GiB,inf"};
     const struct texts traces = {trace, 1}, policies = {policy, 2},
-                       capacities = {capacity, 1}, params = {NULL, 0};
+                       params = {NULL, 0};
+    const struct texts bounds[FRAG_BOUND_KINDS] = {{capacity, 1}};
     struct frag_error e = {""};
 
     (void)state;
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof(path), "%s/journal", folder);
-    return grid_read(&(const struct grid_source){&traces, &policies,
-                                                 &capacities, &params, NULL,
-                                                 NULL},
+    return grid_read(&(const struct grid_source){&traces, &policies, bounds,
+                                                 &params, NULL, NULL},
                      &grid, &e) == FRAG_OK
                ? 0
                : -1;

@@ -93,7 +93,7 @@ static enum frag_err add(void *user, const struct frag_run_identity *id,
     if (r->count == r->most)
         return frag_no_memory(e, "a row");
     snprintf(text, sizeof(text), "%s %s %llu %llu", id->trace.name, id->policy,
-             (unsigned long long)id->capacity,
+             (unsigned long long)id->bound.bytes,
              (unsigned long long)run->summary.events);
     r->names[r->count++] = strdup(text);
     return FRAG_OK;
@@ -265,7 +265,8 @@ static int make_grid(void **state)
     const char *trace[TRACES], *policy[] = {"direct", "best_fit"},
                                *capacity[] = {sizes};
     const struct texts traces = {trace, TRACES}, policies = {policy, 2},
-                       capacities = {capacity, 1}, none = {NULL, 0};
+                       none = {NULL, 0};
+    const struct texts bounds[FRAG_BOUND_KINDS] = {{capacity, 1}};
     struct frag_error e = {""};
 
     (void)state;
@@ -280,9 +281,8 @@ static int make_grid(void **state)
         if (symlink(FRAG_SOURCE_DIR "/tests/cli/small.csv", paths[i]) < 0)
             return -1;
     }
-    return grid_read(&(const struct grid_source){&traces, &policies,
-                                                 &capacities, &none, NULL,
-                                                 NULL},
+    return grid_read(&(const struct grid_source){&traces, &policies, bounds,
+                                                 &none, NULL, NULL},
                      &grid, &e) == FRAG_OK
                ? 0
                : -1;

@@ -223,6 +223,11 @@ struct frag_trace {
      * string lacks it. It may have the padding of traces/torch_sizes.h. */
     char *settings;
 
+    /* The memory limit of the recorded process, in bytes, as the user or the
+     * file of counters beside a snapshot states it; FRAG_UNLIMITED: it had
+     * none; 0: it is not known. No snapshot contains it. */
+    frag_size limit;
+
     /* The releases of PyTorch 2 whose snapshots have the keys of this one:
      * "2.10 to 2.11", "2.9" or "2.12 or later"; NULL if that is not known. */
     char *releases;

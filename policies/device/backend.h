@@ -88,29 +88,30 @@ struct frag_backend_ops {
 /* The first member of every backend's own struct. */
 struct frag_backend {
     const struct frag_backend_ops *ops;
-    frag_size capacity;    /* bytes that can be allocated in all, or
-                              FRAG_UNLIMITED; a policy reads it through
-                              frag_backend_capacity */
-    frag_size limit;       /* bytes that the program allows itself, of the
-                              capacity (set_per_process_memory_fraction of
-                              PyTorch); 0: no limit. It may change between two
-                              calls of the policy */
-    frag_size total;       /* bytes of the device as the device reports them
-                              (cudaDeviceProp.totalGlobalMem); a policy reads
-                              it through frag_backend_total */
+    frag_size capacity;      /* bytes that can be allocated in all, or
+                                FRAG_UNLIMITED; a policy reads it through
+                                frag_backend_capacity */
+    frag_size limit;         /* bytes that the program allows itself, of the
+                                capacity (FRAG_BOUND_LIMIT); 0: no limit. It may
+                                change between two calls of the policy */
+    frag_size limit_used;    /* the largest sum that the limit admitted */
+    frag_size limit_refused; /* the smallest that it refused; 0: none */
+    frag_size total;         /* bytes of the device as the device reports them
+                                (cudaDeviceProp.totalGlobalMem); a policy reads
+                                it through frag_backend_total */
     frag_size granularity; /* bytes; unit of va_reserve, phys_create and map */
     bool busy; /* true: the program may queue work on live blocks at any time,
                   so their memory must stay mapped during a request too */
-    unsigned asked; /* FRAG_ASKED_*: which of the two the policy has read */
+    unsigned asked; /* FRAG_ASKED_*: what the policy has read */
 };
 
-/* Device properties that influenced the policy's decisions. A policy that reads
- * neither learns about the capacity only from requests that the backend
- * refuses; its run is then valid for every device that refuses the same
- * requests. */
+/* Properties that influenced the policy's decisions. A policy that reads none
+ * learns about its bound only from requests that are refused; its run is then
+ * valid for every bound that refuses the same requests. */
 enum frag_asked {
     FRAG_ASKED_CAPACITY = 1 << 0,
     FRAG_ASKED_TOTAL = 1 << 1,
+    FRAG_ASKED_LIMIT = 1 << 2,
 };
 
 /* Reads the capacity and records that the policy did. */
@@ -118,6 +119,32 @@ static inline frag_size frag_backend_capacity(struct frag_backend *mem)
 {
     mem->asked |= FRAG_ASKED_CAPACITY;
     return mem->capacity;
+}
+
+/* Reads the limit, FRAG_UNLIMITED if there is none, and records that the policy
+ * did. A policy that only refuses what exceeds the limit calls
+ * frag_backend_admits instead. */
+static inline frag_size frag_backend_limit(struct frag_backend *mem)
+{
+    mem->asked |= FRAG_ASKED_LIMIT;
+    return mem->limit ? mem->limit : FRAG_UNLIMITED;
+}
+
+/* Whether the limit admits that `sum` bytes are held, and records the answer:
+ * the run is the same at all limits from limit_used up to, but not including,
+ * limit_refused. */
+static inline bool frag_backend_admits(struct frag_backend *mem, frag_size sum)
+{
+    if (!mem->limit)
+        return true;
+    if (sum <= mem->limit) {
+        if (sum > mem->limit_used)
+            mem->limit_used = sum;
+        return true;
+    }
+    if (!mem->limit_refused || sum < mem->limit_refused)
+        mem->limit_refused = sum;
+    return false;
 }
 
 /* Reads the total and records that the policy did. */

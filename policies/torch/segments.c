@@ -88,12 +88,22 @@ static frag_size sweep(struct frag_heap *heap, struct torch_space *space,
     return swept;
 }
 
+frag_size torch_limit_collected(const struct torch *t, struct frag_backend *mem)
+{
+    frag_size limit;
+
+    if (t->conf.gc_threshold <= 0)
+        return FRAG_UNLIMITED;
+    limit = frag_backend_limit(mem);
+    return t->limit < limit ? t->limit : limit;
+}
+
 /* Collects in the default large pool only, whatever pool the request is for.
  * Each round releases the blocks that are at least as old as the average. */
-static void collect_garbage(struct frag_heap *heap)
+static void collect_garbage(struct frag_heap *heap, frag_size limit)
 {
     struct torch *t = heap->state;
-    const frag_size keep = (frag_size)(t->conf.gc_threshold * (double)t->limit);
+    const frag_size keep = (frag_size)(t->conf.gc_threshold * (double)limit);
     const struct torch_pool *pool = t->pools;
     struct garbage g = {0};
     frag_size target, swept = 0, round;
@@ -225,13 +235,12 @@ static bool uses_pages(const struct torch *t, const struct torch_space *space)
 
 /* Whether a segment of that size would exceed the limit of the settings or that
  * of the program. */
-static bool exceeds_limit(const struct torch *t, const struct frag_backend *mem,
+static bool exceeds_limit(const struct torch *t, struct frag_backend *mem,
                           frag_size segment)
 {
     const frag_size sum = t->reserved + segment;
 
-    return (t->limit != FRAG_UNLIMITED && sum > t->limit) ||
-           (mem->limit && sum > mem->limit);
+    return sum > t->limit || !frag_backend_admits(mem, sum);
 }
 
 /* alloc_block. The limit test uses the ordinary segment's size, in expandable
@@ -283,11 +292,13 @@ enum frag_err torch_grow(struct frag_heap *heap, struct torch_space *space,
                          frag_size size, struct torch_block **out)
 {
     struct torch *t = heap->state;
+    const frag_size limit = torch_limit_collected(t, heap->mem);
     bool enough = false;
     enum frag_err err;
 
+    t->counts_searches = limit != FRAG_UNLIMITED;
     if (t->counts_searches)
-        collect_garbage(heap);
+        collect_garbage(heap, limit);
     err = new_memory(heap, space, size, out);
     if (err != FRAG_OOM)
         return err;

@@ -101,7 +101,7 @@ struct torch_lane {
 
 struct torch {
     struct torch_conf conf;
-    frag_size limit;      /* memory limit in bytes; FRAG_UNLIMITED: none */
+    frag_size limit;      /* of the settings, in bytes; FRAG_UNLIMITED: none */
     frag_size reserved;   /* bytes of ordinary segments and of mapped pages, of
                              all pools */
     bool counts_searches; /* a limit is set and garbage collection is on */
@@ -313,6 +313,11 @@ struct torch_block *torch_split_high(struct torch *t, struct torch_block *b,
                                      frag_size size);
 
 /* ---- segments.c ---- */
+
+/* The limit, of the settings or of the program, that starts garbage collection;
+ * FRAG_UNLIMITED: nothing is collected. */
+frag_size torch_limit_collected(const struct torch *t,
+                                struct frag_backend *mem);
 
 /* Obtains a block of at least `size` rounded bytes from new memory, by the
  * whole chain from garbage collection to the last retry. The block is in no

@@ -48,9 +48,9 @@ static enum frag_err torch_init(struct frag_heap *heap)
     if (t->conf.memory_fraction < 1)
         t->limit = (frag_size)(t->conf.memory_fraction *
                                (double)frag_backend_total(heap->mem));
+    t->counts_searches = torch_limit_collected(t, heap->mem) != FRAG_UNLIMITED;
     t->edge.use = TORCH_USED;
     t->unmaps = t->conf.expandable_segments;
-    t->counts_searches = t->limit != FRAG_UNLIMITED && t->conf.gc_threshold > 0;
     return FRAG_OK;
 }
 
@@ -415,7 +415,8 @@ static const struct frag_param torch_params[] = {
     {.name = "garbage_collection_threshold",
      .init = NULL,
      .help = "above this fraction of the memory limit, old free segments are "
-             "released before more memory is allocated (above 0, below 1)"},
+             "released before more memory is allocated (above 0, below 1); "
+             "no effect without a limit, even on a full device"},
     {.name = "per_process_memory_fraction",
      .init = "1",
      .help = "the memory limit, as a fraction of the device's total (0 to 1); "
@@ -444,6 +445,7 @@ const struct frag_policy frag_policy_torch = {
         "PyTorch's CUDA caching allocator, every setting, exact to the byte",
     .source = "PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as "
               "recorded on an H200",
+    .needs = FRAG_OWNS_LIMIT,
     .state_size = sizeof(struct torch),
     .params = torch_params,
     .configure = torch_configure,

@@ -545,7 +545,7 @@ enum frag_err device_report(struct device *d, int ordinal,
                   .device = (uint32_t)ordinal},
         .policy = settings->text,
         .policy_used = settings->policy,
-        .capacity = settings->capacity,
+        .bound = frag_capacity_bound(settings->capacity),
         .total = d->mem->total,
         .backend = "cuda",
     };

@@ -79,7 +79,7 @@ static enum frag_err replay(const struct asked *a,
     struct frag_run_identity id = {
         .policy = q->policies[a->policy].text,
         .policy_used = q->policies[a->policy].policy,
-        .capacity = q->capacity,
+        .bound = q->bound,
     };
     struct frag_run run;
 
@@ -205,7 +205,7 @@ static enum frag_err bracket(const struct asked *a, uint64_t *fits,
     for (;; *fits = batch, batch *= 2) {
         if (batch > most_batch)
             return frag_fail(a->e, FRAG_INVALID,
-                             "every batch size fits into the capacity: the "
+                             "every batch size fits: the "
                              "peak does not grow with the batch");
         FRAG_TRY(try_batch(a, batch, &fit));
         if (!fit)
@@ -270,10 +270,10 @@ enum frag_err batch_answer(const struct batch_question *q,
     struct asked a = {.q = q, .answer = out, .e = e};
 
     *out = (struct batch_answer){0};
-    if (!q->at_count && q->capacity == FRAG_UNLIMITED)
+    if (!q->at_count && q->bound.bytes == FRAG_UNLIMITED)
         return frag_fail(e, FRAG_INVALID,
                          "the largest batch size of an unlimited device is "
-                         "not finite: pass a capacity, such as -c 12GiB, or "
+                         "not finite: pass a bound, such as -c 12GiB, or "
                          "the batch sizes, such as --at 8,16");
     out->largest = calloc(q->policy_count + 1, sizeof(*out->largest));
     out->low_largest = calloc(q->policy_count + 1, sizeof(*out->low_largest));

@@ -14,7 +14,7 @@
 struct batch_question {
     const struct scaling *scaling;
     const struct cell_settings *settings;
-    frag_size capacity; /* bytes; FRAG_UNLIMITED */
+    struct frag_bound bound;
     const struct policy_choice *policies;
     struct frag_params *const *params; /* of each policy */
     size_t policy_count;
@@ -61,7 +61,7 @@ struct batch_answer {
  * from the largest of them that fits. */
 enum { BATCH_BEYOND = 4 };
 
-/* INVALID if a search has no finite capacity, or if no batch size is too large;
+/* INVALID if a search has no finite bound, or if no batch size is too large;
  * errors of scale_make and cell_run. The caller closes *out, on error too. */
 enum frag_err batch_answer(const struct batch_question *q,
                            struct batch_answer *out,

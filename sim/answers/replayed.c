@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "sim/experiments/choices.h"
+#include "sim/experiments/recording.h"
 #include "traces/steps/steps.h"
 
 const char *replayed_policy(const struct frag_trace *t, const char *asked)
@@ -14,7 +14,7 @@ const char *replayed_policy(const struct frag_trace *t, const char *asked)
 }
 
 static enum frag_err run(const struct replay_settings *s,
-                         const struct input *in, frag_size capacity,
+                         const struct input *in, struct frag_bound bound,
                          uint64_t points, const struct frag_params *params,
                          struct frag_run *out, struct frag_error *e)
 {
@@ -23,7 +23,7 @@ static enum frag_err run(const struct replay_settings *s,
         .trace = frag_trace_identify(in->trace, in->device, in->name),
         .policy = replayed_policy(in->trace, s->policy),
         .policy_used = params->policy,
-        .capacity = capacity,
+        .bound = bound,
     };
 
     cell.points = points;
@@ -45,7 +45,9 @@ enum frag_err replayed_run(const struct replay_settings *s,
     err = policy_choice_params(&policy, in->trace->settings, in->trace->path,
                                &params, e);
     if (err == FRAG_OK) {
-        err = run(s, in, capacity, points, params, out, e);
+        err = run(s, in,
+                  recording_bound_for(in->trace, in->device, &policy, capacity),
+                  points, params, out, e);
         free(params);
     }
     policy_choice_free(&policy);

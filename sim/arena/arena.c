@@ -193,6 +193,7 @@ struct frag_backend *frag_arena_open(const struct frag_arena_options *opts)
         return NULL;
     a->base = (struct frag_backend){.ops = &arena_ops,
                                     .capacity = opts->capacity,
+                                    .limit = opts->limit,
                                     .total = reported_total(opts),
                                     .granularity = GRANULE};
     a->opts = *opts;

@@ -49,6 +49,7 @@ struct frag_arena_options {
     frag_size total;    /* bytes that the device reports as its size. 0 selects
                            `capacity`, or FRAG_H200_TOTAL if `capacity` is
                            unlimited. At most FRAG_TOTAL_MOST is reported */
+    frag_size limit;    /* of the process (frag_backend.limit); 0: none */
     enum frag_address_rule rule;
     /* For FRAG_RULE_ANCHORED: bases[i] is the address of the i-th segment that
      * segment_alloc allocates. The driver's rule applies instead if there is no

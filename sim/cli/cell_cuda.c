@@ -29,16 +29,17 @@ static enum frag_err verify(void *user, frag_addr addr, frag_size size,
 }
 
 static enum frag_err open_parts(const struct cell_settings *s,
-                                frag_size capacity, struct parts *p,
+                                struct frag_bound bound, struct parts *p,
                                 struct frag_error *e)
 {
     const struct frag_cuda_options options = {.ordinal = s->gpu};
 
     FRAG_TRY(frag_cuda_open(&options, &p->device, e));
-    FRAG_TRY(cell_arena(s, capacity, s->total ? s->total : p->device->total,
+    FRAG_TRY(cell_arena(s, bound, s->total ? s->total : p->device->total,
                         &p->arena, e));
     if (frag_twin_open(p->device, p->arena, &p->twin) != FRAG_OK)
         return frag_no_memory(e, "the device's books");
+    p->twin->limit = p->arena->limit;
     if (s->check != CELL_CHECK_ALL)
         return FRAG_OK;
     FRAG_TRY(frag_pattern_open(p->device, &p->pattern, e));
@@ -58,7 +59,7 @@ static void cuda_close(struct cell_memory *m)
 }
 
 static enum frag_err cuda_open(const struct cell_settings *s,
-                               frag_size capacity, struct cell_memory *out,
+                               struct frag_bound bound, struct cell_memory *out,
                                struct frag_error *e)
 {
     struct parts *p = calloc(1, sizeof(*p));
@@ -66,7 +67,7 @@ static enum frag_err cuda_open(const struct cell_settings *s,
 
     if (!p)
         return frag_no_memory(e, "the device's books");
-    err = open_parts(s, capacity, p, e);
+    err = open_parts(s, bound, p, e);
     *out = (struct cell_memory){p->twin, p->pattern ? &p->checks : NULL, p};
     if (err != FRAG_OK)
         cuda_close(out);

@@ -12,7 +12,7 @@
 /* The values of the options below: the member `cell` of the values of a verb.
  * All fields are zero by default, except the device. */
 struct cell_values {
-    struct texts policies, capacities;
+    struct texts policies, bounds[FRAG_BOUND_KINDS];
     const char *costs;
     uint64_t device; /* INPUT_ANY_DEVICE: all */
     frag_size total, limit;
@@ -44,9 +44,19 @@ struct cell_values {
 #define CELL_GRID_OPTIONS(AT)                                                  \
     CELL_POLICY_OPTION(AT),                                                    \
     {"capacity", 'c', "SIZE,...",                                              \
-     "memory of the device: a size such as 24GiB, a share of the trace's peak "\
-     "requested such as 0.9x, or inf (default)",                               \
-     OPTION_LIST, AT(cell.capacities), NULL}
+     "memory of the device, beyond which the driver refuses: a size such as "  \
+     "24GiB, a share of the trace's peak requested such as 0.9x, or inf "      \
+     "(default)",                                                              \
+     OPTION_LIST, AT(cell.bounds[FRAG_BOUND_CAPACITY]), NULL},                 \
+    CELL_LIMIT_OPTION(AT)
+
+#define CELL_LIMIT_OPTION(AT)                                                  \
+    {"process-limit", 0, "SIZE,...",                                           \
+     "memory limit of the process, as PyTorch's "                              \
+     "set_per_process_memory_fraction sets it, beyond which the allocator "    \
+     "refuses before the driver is asked, on a device with memory enough; "    \
+     "written as a capacity",                                                  \
+     OPTION_LIST, AT(cell.bounds[FRAG_BOUND_LIMIT]), NULL}
 
 /* The model of the device, and the choice of a device of the trace. */
 #define CELL_MODEL_OPTIONS(AT)                                                 \

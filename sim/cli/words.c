@@ -21,10 +21,17 @@ const struct word words[] = {
      NULL},
     {"capacity",
      "bytes that the device can supply: an amount such as 80GiB, a share of "
-     "peak requested such as 0.9x, or inf",
+     "peak requested such as 0.9x, or inf; beyond it the driver refuses",
      NULL},
+    {"process limit",
+     "bytes that the allocator of a process may reserve, as PyTorch's "
+     "set_per_process_memory_fraction sets them; beyond it the allocator "
+     "refuses before the driver is asked, so at equal bytes a run may differ "
+     "from one on a full device",
+     NULL},
+    {"bound", "a capacity, or a process limit, which is then named so", NULL},
     {"unlimited",
-     "in the column capacity, a device that never runs out of memory; as a "
+     "in the column bound, a device that never runs out of memory; as a "
      "column of `fragsim fit', peak reserved on such a device",
      NULL},
     {"peak requested", "largest value of requested over all events", NULL},
@@ -71,18 +78,18 @@ const struct word words[] = {
      "sets the model",
      NULL},
 
-    {"fits from",
-     "the smallest capacity at which the policy meets every request; nowhere "
-     "if there is none",
+    {"need",
+     "the least bound from which on nothing fails: the policy meets every "
+     "request under it and under every larger one; nowhere if there is none",
      "fragsim fit"},
-    {"bytes", "the column fits from, in bytes", NULL},
+    {"bytes", "the column need, in bytes", NULL},
     {"headroom",
-     "fits from / peak allocated at that capacity - 1: memory that the policy "
-     "needs beyond its blocks",
+     "need / peak allocated there - 1: memory that the policy needs beyond its "
+     "blocks",
      NULL},
-    {"safe from",
-     "the smallest capacity at and above which no run fails, printed with "
-     "--frontier; a policy can fail at a capacity above fits from",
+    {"serves from",
+     "the least bound under which the policy meets every request at all; "
+     "between it and the need a policy can fail with more memory",
      NULL},
 
     {"saves",

@@ -11,13 +11,14 @@
 #include "sim/experiments/plugin.h"
 #include "sim/experiments/start.h"
 
-enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
+enum frag_err cell_arena(const struct cell_settings *s, struct frag_bound bound,
                          frag_size total, struct frag_backend **out,
                          struct frag_error *e)
 {
     struct frag_backend *arena =
         frag_arena_open(&(const struct frag_arena_options){
-            .capacity = capacity,
+            .capacity = frag_bound_of(bound, FRAG_BOUND_CAPACITY),
+            .limit = bound.kind == FRAG_BOUND_LIMIT ? bound.bytes : 0,
             .total = total,
             .rule = s->rule,
             .costs = &s->costs,
@@ -30,11 +31,11 @@ enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
 }
 
 static enum frag_err arena_open(const struct cell_settings *s,
-                                frag_size capacity, struct cell_memory *out,
-                                struct frag_error *e)
+                                struct frag_bound bound,
+                                struct cell_memory *out, struct frag_error *e)
 {
     *out = (struct cell_memory){0};
-    return cell_arena(s, capacity, s->total, &out->mem, e);
+    return cell_arena(s, bound, s->total, &out->mem, e);
 }
 
 static void arena_close(struct cell_memory *m)
@@ -178,7 +179,7 @@ static enum frag_err open_memory(const struct cell_settings *s,
                                  const struct frag_params *params,
                                  struct cell_memory *m, struct frag_error *e)
 {
-    FRAG_TRY(s->backend->open(s, id->capacity, m, e));
+    FRAG_TRY(s->backend->open(s, id->bound, m, e));
     id->backend = s->backend->name;
     id->total = m->mem->total;
     id->stopped_at_oom = s->stop_at_oom;
@@ -194,7 +195,7 @@ enum frag_err cell_run(const struct cell_settings *s,
                        void *user, struct frag_run *out, struct frag_error *e)
 {
     bool adopts = !s->from_requests &&
-                  start_is_adoptable(trace, params->policy, id->capacity);
+                  start_is_adoptable(trace, params->policy, id->bound);
     struct cell_memory m;
     enum frag_err err;
 
@@ -203,7 +204,7 @@ enum frag_err cell_run(const struct cell_settings *s,
     s->backend->close(&m);
     if (err != FRAG_UNSUPPORTED || !adopts)
         return err;
-    FRAG_TRY(s->backend->open(s, id->capacity, &m, e));
+    FRAG_TRY(s->backend->open(s, id->bound, &m, e));
     err = cell_replay(s, &m, trace, params, tick, user, out, e);
     s->backend->close(&m);
     return err;

@@ -1,5 +1,5 @@
 /* cell.h - runs one cell of a grid: the trace of a device, a policy, and a
- * capacity. replay, sweep, tune and compare run their cells here.
+ * bound. replay, sweep, tune and compare run their cells here.
  */
 #ifndef FRAG_SIM_EXPERIMENTS_CELL_H
 #define FRAG_SIM_EXPERIMENTS_CELL_H
@@ -26,9 +26,10 @@ struct cell_memory {
 /* Opens and closes the memory from which policies allocate. */
 struct cell_backend {
     const char *name; /* as in the results */
-    /* Opens unused memory of that capacity; NOMEM, DEVICE. */
-    enum frag_err (*open)(const struct cell_settings *s, frag_size capacity,
-                          struct cell_memory *out, struct frag_error *e);
+    /* Opens unused memory with that bound; NOMEM, DEVICE. */
+    enum frag_err (*open)(const struct cell_settings *s,
+                          struct frag_bound bound, struct cell_memory *out,
+                          struct frag_error *e);
     /* Why the device failed; "" if it did not fail. If it failed, no number of
      * the run is valid. NULL for a backend that cannot fail. */
     const char *(*fault)(const struct cell_memory *m);
@@ -68,7 +69,7 @@ struct cell_settings {
 
 /* The settings that make results comparable, as the text
  * "backend=arena,address_rule=driver,costs=h200,...". Two cells with the same
- * trace, policy, capacity and text have the same numbers. They contain how the
+ * trace, policy, bound and text have the same numbers. They contain how the
  * traces are read. The caller frees the text; NULL if the host has
  * no memory. */
 char *cell_settings_text(const struct cell_settings *s,
@@ -80,7 +81,7 @@ bool cell_is_checked(const struct cell_settings *s,
 
 /* Runs a cell on fresh memory, from the recorded layout if the policy and the
  * memory can hold it (start.h), else from the live blocks. *id contains the
- * policy and the capacity; cell_run sets its backend, total, stopped_at_oom and
+ * policy and the bound; cell_run sets its backend, total, stopped_at_oom and
  * checked. tick and user are frag_replay's progress. Errors of frag_replay and
  * of the backend's open; the caller frees *out. Cells share constant data only,
  * so several threads may run one cell each. */
@@ -125,7 +126,7 @@ void cell_feed_close(struct cell_feed *c);
 
 /* Opens an arena with the costs and the address rule of the settings;
  * frag_arena_close closes it. NOMEM. */
-enum frag_err cell_arena(const struct cell_settings *s, frag_size capacity,
+enum frag_err cell_arena(const struct cell_settings *s, struct frag_bound bound,
                          frag_size total, struct frag_backend **out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -276,63 +276,81 @@ enum frag_err size_choice_read(const char *option, const char *text,
     return FRAG_OK;
 }
 
-static enum frag_err capacity_read(const char *text,
-                                   struct capacity_choice *out,
-                                   struct frag_error *e)
+static enum frag_err bound_read(const char *text, enum frag_bound_kind kind,
+                                struct bound_choice *out, struct frag_error *e)
 {
-    struct capacity_choice c = {0};
+    static const char *const options[FRAG_BOUND_KINDS] = {
+        [FRAG_BOUND_CAPACITY] = "capacity",
+        [FRAG_BOUND_LIMIT] = "process-limit",
+    };
+    struct bound_choice c = {BOUND_FIXED, {0, kind}, 0};
     char *end;
-    double share = strtod(text, &end);
 
-    if (end != text && !strcmp(end, "x") && share > 0 && share < 0x1p20) {
-        *out = (struct capacity_choice){0, share};
-        return FRAG_OK;
-    }
-    FRAG_TRY(size_choice_read("capacity", text, true, &c.bytes, e));
+    c.share = strtod(text, &end);
+    if (!strcmp(text, "recorded"))
+        c.kind = BOUND_RECORDED;
+    else if (end != text && !strcmp(end, "x") && c.share > 0 &&
+             c.share < 0x1p20)
+        c.kind = BOUND_SHARE;
+    else
+        FRAG_TRY(
+            size_choice_read(options[kind], text, true, &c.fixed.bytes, e));
     *out = c;
     return FRAG_OK;
 }
 
-/* Adds the capacities of a text such as "24GiB,0.9x,inf" to the list. */
-static enum frag_err capacities_add(const char *text,
-                                    struct capacity_choice **list,
-                                    size_t *count, size_t *room,
-                                    struct frag_error *e)
+struct bound_list {
+    struct bound_choice **list;
+    size_t *count, room;
+};
+
+/* Adds the bounds of a text such as "24GiB,0.9x,inf" to the list. */
+static enum frag_err bounds_add(struct bound_list *l, const char *text,
+                                enum frag_bound_kind kind, struct frag_error *e)
 {
     char one[64];
 
     for (;;) {
         size_t n = strcspn(text, ",");
 
-        if (!GROW(*list, *room, *count + 1))
-            return frag_no_memory(e, "capacities");
+        if (!GROW(*l->list, l->room, *l->count + 1))
+            return frag_no_memory(e, "the bounds");
         snprintf(one, sizeof(one), "%.*s", (int)(n < 63 ? n : 63), text);
-        FRAG_TRY(capacity_read(one, &(*list)[*count], e));
-        ++*count;
+        FRAG_TRY(bound_read(one, kind, &(*l->list)[*l->count], e));
+        ++*l->count;
         if (!text[n])
             return FRAG_OK;
         text += n + 1;
     }
 }
 
-enum frag_err capacity_choices_read(const struct texts *given,
-                                    struct capacity_choice **list,
-                                    size_t *count, struct frag_error *e)
+enum frag_err bound_choices_read(const struct texts given[FRAG_BOUND_KINDS],
+                                 struct bound_choice **list, size_t *count,
+                                 struct frag_error *e)
 {
-    size_t room = 0;
+    struct bound_list l = {list, count, 0};
 
     *count = 0;
-    if (!given->count)
-        return capacities_add("inf", list, count, &room, e);
-    for (size_t i = 0; i < given->count; i++)
-        FRAG_TRY(capacities_add(given->items[i], list, count, &room, e));
+    for (enum frag_bound_kind k = 0; k < FRAG_BOUND_KINDS; k++)
+        for (size_t i = 0; i < given[k].count; i++)
+            FRAG_TRY(bounds_add(&l, given[k].items[i], k, e));
+    if (*count)
+        return FRAG_OK;
+    FRAG_TRY(bounds_add(&l, "inf", FRAG_BOUND_CAPACITY, e));
+    (*list)->kind = BOUND_DEFAULT;
     return FRAG_OK;
 }
 
-frag_size capacity_choice_bytes(const struct capacity_choice *c,
-                                frag_size peak_requested)
+struct frag_bound bound_choice_of(const struct bound_choice *c,
+                                  const struct policy_choice *policy,
+                                  const struct bound_facts *facts)
 {
-    if (c->share > 0)
-        return (frag_size)llround(c->share * (double)peak_requested);
-    return c->bytes;
+    struct frag_bound b = c->fixed;
+
+    if (c->kind == BOUND_RECORDED ||
+        (c->kind == BOUND_DEFAULT && policy->recorded))
+        return facts->recorded;
+    if (c->kind == BOUND_SHARE)
+        b.bytes = (frag_size)llround(c->share * (double)facts->peak_requested);
+    return b;
 }

@@ -1,8 +1,9 @@
-/* choices.h - reads the texts of the options -p (policies) and -c (capacities).
- */
+/* choices.h - reads the texts of the options -p (policies), -c (capacities) and
+ * --process-limit. */
 #ifndef FRAG_SIM_EXPERIMENTS_CHOICES_H
 #define FRAG_SIM_EXPERIMENTS_CHOICES_H
 
+#include "policies/device/bound.h"
 #include "policies/policy.h"
 #include "sim/experiments/texts.h"
 #include "traces/trace.h"
@@ -61,11 +62,27 @@ enum frag_err size_choice_read(const char *option, const char *text,
                                bool may_be_share, frag_size *out,
                                struct frag_error *e) FRAG_MUST_CHECK;
 
-/* A capacity: "24GiB", "inf", or "0.9x" (a share of the trace's peak
- * requested). */
-struct capacity_choice {
-    frag_size bytes;
-    double share; /* if > 0, it replaces `bytes` */
+/* A bound: "24GiB", "inf", or "0.9x" (a share of the trace's peak requested),
+ * of -c, a capacity, or of --process-limit; or "recorded", that of the recorded
+ * allocator. Without either option it is `recorded' for a policy with the
+ * recorded settings, and none for others. */
+enum bound_choice_kind {
+    BOUND_FIXED,
+    BOUND_SHARE,
+    BOUND_RECORDED,
+    BOUND_DEFAULT,
+};
+
+struct bound_choice {
+    enum bound_choice_kind kind;
+    struct frag_bound fixed; /* BOUND_SHARE: of that kind, any bytes */
+    double share;            /* BOUND_SHARE */
+};
+
+/* The facts of a trace on which a choice depends. */
+struct bound_facts {
+    frag_size peak_requested;
+    struct frag_bound recorded; /* recording_bound */
 };
 
 /* Reads all policies of -p; without any, the policy is torch. The caller frees
@@ -76,16 +93,17 @@ enum frag_err policy_choices_read(const struct texts *given,
 
 void policy_choices_free(struct policy_choice *list, size_t count);
 
-/* Reads all capacities of -c; each text is a list such as "24GiB,0.9x,inf".
- * Without any, the capacity is inf. *list is NULL before the call; the caller
- * frees it, on error too. INVALID, NOMEM. */
-enum frag_err capacity_choices_read(const struct texts *given,
-                                    struct capacity_choice **list,
-                                    size_t *count,
-                                    struct frag_error *e) FRAG_MUST_CHECK;
+/* Reads all capacities of -c, then all limits of --process-limit; each text is
+ * a list such as "24GiB,0.9x,inf". Without any, *list is one BOUND_DEFAULT.
+ * *list is NULL before the call; the caller frees it, on error too. INVALID,
+ * NOMEM. */
+enum frag_err bound_choices_read(const struct texts given[FRAG_BOUND_KINDS],
+                                 struct bound_choice **list, size_t *count,
+                                 struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The capacity in bytes, for a trace with this peak. */
-frag_size capacity_choice_bytes(const struct capacity_choice *c,
-                                frag_size peak_requested);
+/* The bound for a policy on a trace with these facts. */
+struct frag_bound bound_choice_of(const struct bound_choice *c,
+                                  const struct policy_choice *policy,
+                                  const struct bound_facts *facts);
 
 #endif

@@ -35,7 +35,7 @@ static bool differs(const struct cell_result *on, frag_size *recorded)
         s->peak_reserved_event >= d->count - d->added || !repeats_recorded(on))
         return false;
     *recorded = facts_peak_reserved(d);
-    return on->capacity >= *recorded && s->peak_reserved != *recorded;
+    return on->bound.bytes >= *recorded && s->peak_reserved != *recorded;
 }
 
 /* Why a run of a policy that can adopt a layout did not adopt it. */
@@ -44,7 +44,7 @@ static const char *why_not_adopted(const struct cell_result *on)
     if (on->settings->from_requests ||
         on->settings->backend != &cell_arena_backend)
         return "the device cannot hold memory at recorded addresses";
-    return start_held(on->device) > on->capacity
+    return start_held(on->device, on->bound.kind) > on->bound.bytes
                ? "they do not fit in the device"
                : "their addresses or their kind do not allow it";
 }
@@ -61,7 +61,7 @@ static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
     if (is_late)
         text_add(text, RELEASE_NOTE, "",
                  "the run does not start from the recorded segments (%s): %s",
-                 frag_size_format(start_held(on->device), a),
+                 frag_size_format(start_held(on->device, on->bound.kind), a),
                  why_not_adopted(on));
     if (differs(on, &recorded))
         text_add(text, RELEASE_NOTE, ": ",
@@ -88,13 +88,14 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
     return FRAG_OK;
 }
 
-const char *cell_place(const char *policy, frag_size capacity,
+const char *cell_place(const char *policy, struct frag_bound bound,
                        char text[CELL_PLACE])
 {
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
-    snprintf(text, CELL_PLACE, "%.100s, capacity %s", policy,
-             frag_size_format(capacity, size));
+    snprintf(text, CELL_PLACE, "%.100s, %s%s", policy,
+             bound.kind == FRAG_BOUND_CAPACITY ? "capacity " : "",
+             frag_bound_format(bound, size));
     return text;
 }
 
@@ -170,7 +171,7 @@ enum frag_err row_notes_make(const struct cell_result *on,
     for (; out->count < t->note_count; out->count++)
         out->items[out->count] = t->notes[out->count];
     FRAG_TRY(cell_notes(on, &found, e));
-    cell_place(on->policy->text, on->capacity, one.first);
+    cell_place(on->policy->text, on->bound, one.first);
     for (size_t i = 0; i < found.count; i++) {
         one.text = found.texts[i];
         out->items[out->count++] =

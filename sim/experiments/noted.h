@@ -8,7 +8,7 @@
 
 enum { CELL_NOTES = 3, CELL_PLACE = 192 };
 
-/* The notes of a cell; none names the policy or the capacity. */
+/* The notes of a cell; none names the policy or the bound. */
 struct cell_notes {
     char texts[CELL_NOTES][RELEASE_NOTE];
     size_t count;
@@ -20,7 +20,7 @@ struct cell_result {
     const struct policy_choice *policy;
     const struct frag_trace *trace;
     const struct frag_device_trace *device;
-    frag_size capacity;
+    struct frag_bound bound;
     const struct frag_summary *summary;
     const char *params; /* of the run */
 };
@@ -32,8 +32,9 @@ struct cell_result {
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Writes "POLICY, capacity SIZE" to text, and returns text. */
-const char *cell_place(const char *policy, frag_size capacity,
+/* Writes "POLICY, capacity SIZE" or "POLICY, process limit SIZE" to text, and
+ * returns text. */
+const char *cell_place(const char *policy, struct frag_bound bound,
                        char text[CELL_PLACE]);
 
 #define NOTED_TRACE UINT32_MAX

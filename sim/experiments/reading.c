@@ -76,6 +76,7 @@ reading_open(const struct trace_reading *reading, const char *path,
 
     FRAG_TRY(find_limit(reading, path, &options.limit, &note, e));
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
+    t->limit = options.limit;
     if (*note.text)
         err = frag_trace_note(t, note.text, e);
     if (err == FRAG_OK && reading->kind != READING_RAW)

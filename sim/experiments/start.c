@@ -1,16 +1,18 @@
-/* start.c - compares a recorded layout with what a run on a device can hold. */
+/* start.c - compares a recorded layout with what a run can hold. */
 #include "sim/experiments/start.h"
 
 /* The unit in which the device counts segments. */
 #define UNIT (2 * FRAG_MIB)
 
-frag_size start_held(const struct frag_device_trace *trace)
+frag_size start_held(const struct frag_device_trace *trace,
+                     enum frag_bound_kind kind)
 {
     const struct frag_layout *start = &trace->recorded.start;
+    const frag_size unit = kind == FRAG_BOUND_LIMIT ? 1 : UNIT;
     frag_size held = 0;
 
     for (uint64_t i = 0; i < start->segment_count; i++)
-        held += frag_round_up(start->segments[i].size, UNIT);
+        held += frag_round_up(start->segments[i].size, unit);
     return held;
 }
 
@@ -26,8 +28,10 @@ static bool has_all_blocks(const struct frag_device_trace *trace)
 }
 
 bool start_is_adoptable(const struct frag_device_trace *trace,
-                        const struct frag_policy *policy, frag_size capacity)
+                        const struct frag_policy *policy,
+                        struct frag_bound bound)
 {
     return policy->adopt && trace->recorded.start.segment_count &&
-           start_held(trace) <= capacity && has_all_blocks(trace);
+           start_held(trace, bound.kind) <= bound.bytes &&
+           has_all_blocks(trace);
 }

@@ -5,17 +5,22 @@
 #ifndef FRAG_SIM_EXPERIMENTS_START_H
 #define FRAG_SIM_EXPERIMENTS_START_H
 
+#include "policies/device/bound.h"
 #include "sim/replay/replay.h"
 
-/* Bytes of the device that the recorded layout uses; 0 if it is empty. */
-frag_size start_held(const struct frag_device_trace *trace);
+/* Bytes of a bound of that kind that the recorded layout uses; 0 if it is
+ * empty.
+ */
+frag_size start_held(const struct frag_device_trace *trace,
+                     enum frag_bound_kind kind);
 
-/* Whether frag_replay should try adopt_start on a device of this capacity: the
- * policy can adopt a layout, the layout fits, and it has every block of the
+/* Whether frag_replay should try adopt_start under this bound: the policy can
+ * adopt a layout, the layout fits, and it has every block of the
  * first `initial` events. frag_replay then still returns UNSUPPORTED for a
  * layout that the policy or the memory rejects; the caller repeats the run
  * without adopt_start, on fresh memory. */
 bool start_is_adoptable(const struct frag_device_trace *trace,
-                        const struct frag_policy *policy, frag_size capacity);
+                        const struct frag_policy *policy,
+                        struct frag_bound bound);
 
 #endif

@@ -32,15 +32,15 @@ static enum frag_err run_window(void *user,
 static enum frag_err check(const struct stream_plan *plan, const char *path,
                            struct frag_error *e)
 {
-    for (size_t i = 0; i < plan->capacity_count; i++)
-        if (plan->capacities[i].share > 0)
+    for (size_t i = 0; i < plan->bound_count; i++)
+        if (plan->bounds[i].kind == BOUND_SHARE)
             return frag_fail(e, FRAG_INVALID,
                              "%s: expected capacities such as 24GiB, found "
                              "%gx, a share of the peak requested, which a "
                              "stream shows only at its end",
-                             path, plan->capacities[i].share);
+                             path, plan->bounds[i].share);
     if (plan->settings->backend != &cell_arena_backend &&
-        plan->policy_count * plan->capacity_count > 1)
+        plan->policy_count * plan->bound_count > 1)
         return frag_fail(e, FRAG_INVALID,
                          "%s: expected one policy and one capacity, found "
                          "several: they would run at the same time and share "
@@ -52,13 +52,13 @@ static enum frag_err check(const struct stream_plan *plan, const char *path,
 static enum frag_err open_cell(const struct stream_plan *plan,
                                const struct stream *s,
                                const struct policy_choice *policy,
-                               const struct capacity_choice *capacity,
+                               const struct bound_choice *capacity,
                                struct stream_cell *c, struct frag_error *e)
 {
     c->policy = policy;
     c->id.policy = policy->text;
     c->id.policy_used = policy->policy;
-    c->id.capacity = capacity_choice_bytes(capacity, 0);
+    c->id.bound = capacity->fixed;
     FRAG_TRY(policy_choice_params(policy, NULL, s->path, &c->params, e));
     return cell_feed_open(plan->settings, &c->id, c->params, &c->feed, e);
 }
@@ -66,7 +66,7 @@ static enum frag_err open_cell(const struct stream_plan *plan,
 enum frag_err stream_open(const struct stream_plan *plan, struct stream *s,
                           struct frag_error *e)
 {
-    const size_t count = plan->policy_count * plan->capacity_count;
+    const size_t count = plan->policy_count * plan->bound_count;
 
     FRAG_TRY(check(plan, s->path, e));
     s->windows = (struct frag_windows){run_window, s};
@@ -75,8 +75,8 @@ enum frag_err stream_open(const struct stream_plan *plan, struct stream *s,
         return frag_no_memory(e, "the cells of a stream");
     for (; s->count < count; s->count++) /* stream_close skips a NULL feed */
         FRAG_TRY(open_cell(plan, s,
-                           &plan->policies[s->count / plan->capacity_count],
-                           &plan->capacities[s->count % plan->capacity_count],
+                           &plan->policies[s->count / plan->bound_count],
+                           &plan->bounds[s->count % plan->bound_count],
                            &s->cells[s->count], e));
     return FRAG_OK;
 }

@@ -29,8 +29,8 @@ struct stream_plan {
     const struct cell_settings *settings;
     const struct policy_choice *policies;
     size_t policy_count;
-    const struct capacity_choice *capacities;
-    size_t capacity_count;
+    const struct bound_choice *bounds;
+    size_t bound_count;
 };
 
 /* Fills *s, whose path and device are set, with one cell for each policy and

@@ -314,7 +314,10 @@ static void put_origin(struct chrome *c, const struct export_notes *notes)
     frag_json_text(j, "trace", c->job->name);
     frag_json_text(j, "sha256", c->job->trace->sha256);
     frag_json_number(j, "device", c->job->device->device);
-    frag_json_count(j, "capacity", c->job->capacity);
+    frag_json_count(j, "capacity",
+                    frag_bound_of(c->job->bound, FRAG_BOUND_CAPACITY));
+    frag_json_count(j, "process_limit",
+                    frag_bound_of(c->job->bound, FRAG_BOUND_LIMIT));
     frag_json_texts(j, "notes", (const char *const *)c->job->trace->notes,
                     c->job->trace->note_count);
     frag_json_texts(j, "export_notes", (const char *const *)notes->items,

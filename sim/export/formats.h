@@ -19,10 +19,10 @@ struct export_job {
     const struct cell_settings *cell;
     const struct policy_choice *policies;
     size_t policy_count;
-    frag_size capacity; /* of the device */
-    uint64_t points;    /* most samples of each counter; 0: one an event */
-    uint64_t repeat;    /* number of times to write the events; 0 counts as 1.
-                           More than 1 needs HOLDS_REPETITIONS */
+    struct frag_bound bound;
+    uint64_t points; /* most samples of each counter; 0: one an event */
+    uint64_t repeat; /* number of times to write the events; 0 counts as 1.
+                        More than 1 needs HOLDS_REPETITIONS */
     /* As in frag_replay. */
     bool (*tick)(void *user, uint64_t done, uint64_t total);
     void *user;

@@ -58,7 +58,7 @@ static enum frag_err run_in_arena(const struct export_job *job,
     struct tap tap;
     enum frag_err err;
 
-    FRAG_TRY(cell_arena(job->cell, job->capacity, job->cell->total, &arena, e));
+    FRAG_TRY(cell_arena(job->cell, job->bound, job->cell->total, &arena, e));
     err = tap_open(&tap, arena, job->device, listener);
     if (err == FRAG_OK)
         err = run(job, params, &tap, out, e);

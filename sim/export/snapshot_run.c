@@ -160,8 +160,8 @@ static void put_range(struct showing *w, const struct tap *t,
 
 static frag_size device_free(const struct showing *w, const struct tap *t)
 {
-    const frag_size capacity =
-        w->job->capacity == FRAG_UNLIMITED ? t->real->total : w->job->capacity;
+    const frag_size asked = frag_bound_of(w->job->bound, FRAG_BOUND_CAPACITY);
+    const frag_size capacity = asked == FRAG_UNLIMITED ? t->real->total : asked;
 
     return capacity > t->meter->reserved ? capacity - t->meter->reserved : 0;
 }

@@ -48,7 +48,10 @@ static enum frag_err segment_alloc(struct frag_backend *mem, frag_size size,
     enum frag_err err;
 
     meter_note_request(m);
-    METER_TIMED(m, err, segment_alloc(m->under, size, &at));
+    if (meter_refuses(m, size))
+        err = FRAG_OOM;
+    else
+        METER_TIMED(m, err, segment_alloc(m->under, size, &at));
     meter_note_answer(m, err);
     FRAG_TRY(err);
     meter_announce(m, m->reserved + size);
@@ -222,6 +225,8 @@ void meter_close(struct meter *m)
 {
     return_everything(m);
     m->under->asked |= m->base.asked;
+    m->under->limit_used = m->base.limit_used;
+    m->under->limit_refused = m->base.limit_refused;
     meter_index_close(m);
     free(m->segments);
 }

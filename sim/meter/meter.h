@@ -58,6 +58,8 @@ struct meter {
     struct frag_backend_ops ops; /* an op is NULL if it is NULL in `under` */
     struct frag_backend *under;  /* the backend that serves the calls */
     struct frag_ledger *ledger;  /* NULL: answers are not checked */
+    bool guards_limit; /* refuses what exceeds base.limit, for a policy without
+                          FRAG_OWNS_LIMIT */
 
     /* Called by synchronize before it returns; may be NULL. */
     void (*synchronized)(void *user);
@@ -104,7 +106,8 @@ struct meter {
 enum frag_err meter_open(struct meter *m, struct frag_backend *under,
                          struct frag_ledger *ledger);
 /* Returns all memory that is still held to `under`, adds the policy's
- * `asked` flags to those of `under`, and frees the books. */
+ * `asked` flags and the answers of its limit to those of `under`, and frees the
+ * books. */
 void meter_close(struct meter *m);
 
 /* Marks a segment as held before the first call, for frag_policy.adopt.

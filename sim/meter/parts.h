@@ -87,6 +87,15 @@ static inline void meter_note_answer(struct meter *m, enum frag_err err)
     m->refused |= err == FRAG_OOM;
 }
 
+/* Whether the limit of the process refuses memory before the device is asked.
+ */
+static inline bool meter_refuses(struct meter *m, frag_size size)
+{
+    return m->guards_limit &&
+           (size > FRAG_UNLIMITED - m->reserved ||
+            !frag_backend_admits(&m->base, m->reserved + size));
+}
+
 /* Index of a new entry of the table of segments; METER_NOWHERE if the host has
  * no memory. */
 uint32_t meter_new_segment(struct meter *m);

@@ -68,7 +68,10 @@ enum frag_err meter_phys_create(struct frag_backend *mem, frag_size size,
     if (!p)
         return FRAG_NOMEM;
     meter_note_request(m);
-    METER_TIMED(m, err, phys_create(m->under, size, &handle));
+    if (meter_refuses(m, size))
+        err = FRAG_OOM;
+    else
+        METER_TIMED(m, err, phys_create(m->under, size, &handle));
     meter_note_answer(m, err);
     if (err != FRAG_OK) {
         free(p);

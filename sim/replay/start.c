@@ -206,6 +206,7 @@ enum frag_err run_open(struct run *r)
                               "a run with up to %" PRIu32 " live blocks",
                               r->trace->slots);
     }
+    r->meter.guards_limit = !(r->policy->needs & FRAG_OWNS_LIMIT);
     r->meter.synchronized = run_synchronized;
     r->meter.user = r;
     r->meter.rearranges = rearranges;

@@ -40,7 +40,7 @@ struct frag_column {
 /* A row of /summary. All texts are borrowed. */
 struct frag_result_row {
     const char *trace, *policy, *params, *backend, *trace_sha256, *edit, *start;
-    uint64_t device, capacity, total, seed;
+    uint64_t device, capacity, limit, total, seed;
     struct frag_summary summary;
 };
 

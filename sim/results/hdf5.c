@@ -74,7 +74,12 @@ static bool put_identity(hid_t at, const struct frag_run_identity *id,
            put_text(at, "policy_name", id->policy_used->name) &&
            put_text(at, "policy_source", id->policy_used->source) &&
            put_text(at, "params", run->params) &&
-           put_real(at, "capacity_bytes", frag_optional_real(id->capacity)) &&
+           put_real(at, "capacity_bytes",
+                    frag_optional_real(
+                        frag_bound_of(id->bound, FRAG_BOUND_CAPACITY))) &&
+           put_real(at, "process_limit_bytes",
+                    frag_optional_real(
+                        frag_bound_of(id->bound, FRAG_BOUND_LIMIT))) &&
            put_count(at, "device_total_bytes", id->total) &&
            put_text(at, "backend", id->backend) &&
            put_count(at, "seed", id->seed) &&

@@ -1,6 +1,7 @@
 /* load.c - reads a result file, by the same tables of columns that wrote it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,18 @@ static hid_t memory_type(enum frag_column_kind kind)
     default:
         return H5T_NATIVE_INT64;
     }
+}
+
+/* Sets the optional counts, which a file of an earlier schema may lack, to the
+ * double that means none. */
+static void preset(const struct frag_column *columns, char *rows,
+                   size_t row_size, size_t count)
+{
+    const double none = NAN;
+
+    for (const struct frag_column *c = columns; c->kind != FRAG_COLUMN_END; c++)
+        for (size_t i = 0; c->kind == FRAG_COLUMN_OPTIONAL && i < count; i++)
+            memcpy(rows + i * row_size + c->offset, &none, sizeof(none));
 }
 
 /* Replaces the doubles that were read for optional counts by the counts. False
@@ -119,6 +132,9 @@ static enum frag_err get_summary(const struct input *in,
     if (data >= 0 && type >= 0 && hdf5_holds(data, H5T_COMPOUND)) {
         table = calloc((size_t)n + 1, sizeof(*table));
         err = table ? FRAG_CORRUPT : FRAG_NOMEM;
+        if (table)
+            preset(frag_summary_columns, (char *)table, sizeof(*table),
+                   (size_t)n);
         if (table &&
             H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, table) >= 0 &&
             settle(frag_summary_columns, (char *)table, sizeof(*table),
@@ -311,7 +327,9 @@ static enum frag_err get_run(const struct input *in, hid_t at,
 {
     struct frag_loaded_run r = {
         .device = row->device,
-        .capacity = row->capacity,
+        .bound = row->limit == FRAG_UNLIMITED
+                     ? (struct frag_bound){row->capacity, FRAG_BOUND_CAPACITY}
+                     : (struct frag_bound){row->limit, FRAG_BOUND_LIMIT},
         .total = row->total,
         .seed = row->seed,
         .run.summary = row->summary,

@@ -26,6 +26,7 @@
 
 #include <stdio.h>
 
+#include "policies/device/bound.h"
 #include "sim/replay/replay.h"
 #include "sim/results/json.h"
 #include "traces/identity.h"
@@ -38,11 +39,12 @@ FRAG_BEGIN_DECLS
  * Since 2.2 texts have a fixed length and everything has a checksum, because
  * libhdf5 1.10 crashes or loops on damaged texts of variable length.
  * JSON 1.2 adds `cell_notes' beside `results', and `notes' of rows hold those
- * of the run; `is_lower_bound' of the `stats' of validate. frag_results_load
+ * of the run; `is_lower_bound' of the `stats' of validate. 2.3 and JSON 1.3 add
+ * process_limit_bytes. frag_results_load
  * reads the files of version 2, and of version 1, in which capacity_bytes and
  * first_oom_event are signed numbers and -1 is none. */
-#define FRAG_RESULTS_SCHEMA "2.2"
-#define FRAG_JSON_SCHEMA    "1.2"
+#define FRAG_RESULTS_SCHEMA "2.3"
+#define FRAG_JSON_SCHEMA    "1.3"
 
 /* The inputs of a run. All texts are borrowed. */
 struct frag_run_identity {
@@ -50,7 +52,7 @@ struct frag_run_identity {
     const char *policy; /* as the user wrote it, for example
                            "torch:expandable_segments:True" */
     const struct frag_policy *policy_used;
-    frag_size capacity;  /* bytes, or FRAG_UNLIMITED */
+    struct frag_bound bound;
     frag_size total;     /* bytes that the device reports as its size */
     const char *backend; /* name of the backend, for example "arena" */
     uint64_t seed;
@@ -62,7 +64,7 @@ struct frag_run_identity {
 
 /* Compares two runs as strcmp does. The order is that of the runs in a merged
  * file: by trace (name, path, hash, edit, events), device, policy, parameters
- * (resolved), capacity, total, backend, seed, stopped_at_oom. 0 if both runs
+ * (resolved), bound, total, backend, seed, stopped_at_oom. 0 if both runs
  * have the same inputs. */
 int frag_results_order(const struct frag_run_identity *a, const char *params_a,
                        const struct frag_run_identity *b, const char *params_b);
@@ -126,7 +128,8 @@ struct frag_loaded_run {
     char **trace_notes; /* [note_count] */
     uint64_t note_count, trace_bytes, trace_events;
     uint64_t device; /* number of the device in the trace */
-    frag_size capacity, total;
+    struct frag_bound bound;
+    frag_size total;
     uint64_t seed;
     bool stopped_at_oom, bare; /* bare: no series, OOMs or segments */
     bool checked;              /* false if the file does not say so */

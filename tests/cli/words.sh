@@ -3,7 +3,7 @@
 fragsim help words | tee words
 fragsim help --man >page
 grep -c '^\.SH WORDS$' page
-grep -c '^\.B fits from$' page
+grep -c '^\.B need$' page
 
 bundled=$(dirname "$0")/../../traces/bundled
 trace=$bundled/leak.pickle.xz

@@ -73,7 +73,8 @@ enum frag_err poll_open(const struct replay_settings *s, const struct input *in,
     enum frag_err err;
 
     FRAG_TRY(check_times(in, e));
-    FRAG_TRY(replayed_run(s, in, capacity, in->device->count, &run, e));
+    FRAG_TRY(replayed_run(s, in, capacity == FRAG_UNLIMITED ? 0 : capacity,
+                          in->device->count, &run, e));
     err = keep(in->device, &run, &p, e);
     frag_run_free(&run);
     if (err == FRAG_OK)

@@ -151,7 +151,7 @@ enum frag_err
 conf_replay(const struct conf_answer *a, bool with_default,
             const struct cell_settings *settings,
             const struct frag_device_trace *trace, const char *recorded,
-            frag_size capacity,
+            struct frag_bound bound,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct conf_outcome *out, struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -9,13 +9,13 @@ enum frag_err
 conf_replay(const struct conf_answer *a, bool with_default,
             const struct cell_settings *settings,
             const struct frag_device_trace *trace, const char *recorded,
-            frag_size capacity,
+            struct frag_bound bound,
             bool (*tick)(void *user, uint64_t done, uint64_t total), void *user,
             struct conf_outcome *out, struct frag_error *e)
 {
     struct frag_run_identity id = {.policy = "torch",
                                    .policy_used = frag_policy_find("torch"),
-                                   .capacity = capacity};
+                                   .bound = bound};
     struct frag_params *params;
     struct frag_run run;
     enum frag_err err;

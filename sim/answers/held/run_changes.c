@@ -48,7 +48,7 @@ static int by_run(const struct frag_loaded_run *a,
 
     order = order ? order : by_number(a->device, b->device);
     order = order ? order : strcmp(a->policy, b->policy);
-    return order ? order : by_number(a->capacity, b->capacity);
+    return order ? order : frag_bound_order(a->bound, b->bound);
 }
 
 static int by_file(const void *a, const void *b)

@@ -42,7 +42,7 @@ static enum frag_err measure_free(const struct replay_settings *s,
 {
     struct frag_run run;
 
-    FRAG_TRY(replayed_run(s, in, FRAG_UNLIMITED, 0, &run, e));
+    FRAG_TRY(replayed_run(s, in, 0, 0, &run, e));
     out->events = run.summary.events;
     out->peak_requested = run.summary.peak_requested;
     out->peak_allocated = run.summary.peak_allocated;

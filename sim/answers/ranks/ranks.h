@@ -20,7 +20,8 @@ struct rank_death {
 struct rank {
     struct subject on; /* owned */
     uint64_t events;
-    /* Under the policy, at unlimited capacity. */
+    /* Under the policy, as recorded or without a bound
+     * (recording_bound_for). */
     frag_size peak_requested, peak_allocated, peak_reserved;
     double fragmentation; /* 1 - peak allocated / peak reserved */
     struct replayed_steps steps;

@@ -220,7 +220,7 @@ static enum frag_err measure(const struct step_spec *spec, bool adopts,
     struct frag_backend *arena;
     enum frag_err err;
 
-    FRAG_TRY(cell_arena(spec->settings, spec->capacity, spec->settings->total,
+    FRAG_TRY(cell_arena(spec->settings, spec->bound, spec->settings->total,
                         &arena, e));
     w.held = calloc((size_t)spec->device->slots + 1, sizeof(*w.held));
     err = w.held ? meter_open(&w.meter, arena, NULL) : FRAG_NOMEM;
@@ -241,8 +241,8 @@ enum frag_err step_table_make(const struct step_spec *spec,
     const struct frag_device_trace *d = spec->device;
     const uint64_t died = frag_fatal_request(d);
     const bool adopts =
-        start_is_adoptable(d, spec->policy->policy, spec->capacity);
-    struct step_table t = {0};
+        start_is_adoptable(d, spec->policy->policy, spec->bound);
+    struct step_table t = {.bound = spec->bound};
     enum frag_err err;
 
     FRAG_TRY(frag_steps_find(spec->trace, d, died < d->count ? died : d->count,

@@ -29,6 +29,7 @@ struct step_part {
 };
 
 struct step_table {
+    struct frag_bound bound; /* of the replay */
     struct frag_steps steps;
     uint64_t count;          /* of parts; parts without events are left out */
     struct step_part *items; /* in order */
@@ -42,7 +43,7 @@ struct step_spec {
     const char *mark; /* as for frag_steps_find */
     const struct frag_params *policy;
     const struct cell_settings *settings; /* of the arena */
-    frag_size capacity;
+    struct frag_bound bound;
     bool (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     void *user;
 };

@@ -299,7 +299,7 @@ static enum frag_err replay_recorded(struct watched *w, struct frag_run *run,
     const struct frag_validate recorded = {
         .trace = w->spec->trace,
         .device = w->spec->device,
-        .limit = w->spec->limit,
+        .limit = frag_bound_of(w->spec->bound, FRAG_BOUND_LIMIT),
         .total = w->spec->recorded_total,
     };
     struct frag_recorded_setup setup;
@@ -307,6 +307,7 @@ static enum frag_err replay_recorded(struct watched *w, struct frag_run *run,
     enum frag_err err;
 
     FRAG_TRY(frag_recorded_setup(&recorded, &setup, e));
+    setup.arena.capacity = frag_bound_of(w->spec->bound, FRAG_BOUND_CAPACITY);
     r.params = setup.params;
     r.mem = frag_arena_open(&setup.arena);
     err = replay(w, &r, run, e);
@@ -326,7 +327,7 @@ static enum frag_err replay_policy(struct watched *w, struct frag_run *run,
     };
     enum frag_err err;
 
-    FRAG_TRY(cell_arena(spec->settings, spec->capacity, spec->settings->total,
+    FRAG_TRY(cell_arena(spec->settings, spec->bound, spec->settings->total,
                         &r.mem, e));
     err = replay(w, &r, run, e);
     frag_arena_close(r.mem);

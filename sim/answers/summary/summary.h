@@ -27,12 +27,10 @@ struct summary_spec {
     uint64_t event;                   /* the moment is directly after it */
     const struct frag_params *params; /* the policy; NULL: the recorded
                                          allocator */
-    /* Of the recorded allocator, in bytes. */
-    frag_size limit;          /* FRAG_UNLIMITED: none */
-    frag_size recorded_total; /* of the device; 0: FRAG_H200_TOTAL */
-    /* Of a policy. */
-    const struct cell_settings *settings;
-    frag_size capacity;
+    struct frag_bound bound;
+    frag_size recorded_total; /* of the recorded allocator's device, in bytes;
+                                 0: FRAG_H200_TOTAL */
+    const struct cell_settings *settings; /* of a policy */
     /* As in struct frag_replay; may be NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;

@@ -29,7 +29,7 @@ struct command {
     struct policy_choice *policies;
     struct frag_params **params; /* of each policy */
     size_t policy_count;
-    frag_size capacity;
+    struct frag_bound bound;
     struct cell_settings settings;
     struct progress progress;
     struct scaling scaling;
@@ -166,20 +166,23 @@ static enum frag_err add_at(struct command *c, const char *list,
     }
 }
 
-static enum frag_err read_capacity(struct command *c, struct frag_error *e)
+static enum frag_err read_bound(struct command *c, struct frag_error *e)
 {
-    struct capacity_choice *list = NULL;
+    struct bound_choice *list = NULL;
     size_t count;
     enum frag_err err =
-        capacity_choices_read(&c->values->cell.capacities, &list, &count, e);
+        bound_choices_read(c->values->cell.bounds, &list, &count, e);
 
-    if (err == FRAG_OK && (count != 1 || list[0].share > 0))
-        err = frag_fail(e, FRAG_INVALID,
-                        "-c: expected one capacity in bytes, such as 12GiB; a "
-                        "list or a share of a peak has no meaning for a batch "
-                        "size");
+    if (err == FRAG_OK && (count != 1 || list[0].kind == BOUND_SHARE ||
+                           list[0].kind == BOUND_RECORDED))
+        err =
+            frag_fail(e, FRAG_INVALID,
+                      "-c, --process-limit: expected one bound in bytes, such "
+                      "as 12GiB; a "
+                      "list or a share of a peak has no meaning for a batch "
+                      "size");
     if (err == FRAG_OK)
-        c->capacity = list[0].bytes;
+        c->bound = list[0].fixed;
     free(list);
     return err;
 }
@@ -212,7 +215,7 @@ static enum frag_err read_options(struct command *c, struct frag_error *e)
 
     for (size_t i = 0; i < v->at.count; i++)
         FRAG_TRY(add_at(c, v->at.items[i], e));
-    FRAG_TRY(read_capacity(c, e));
+    FRAG_TRY(read_bound(c, e));
     FRAG_TRY(policy_choices_read(&v->cell.policies, &c->policies,
                                  &c->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &c->settings, e));
@@ -245,7 +248,7 @@ static enum frag_err answer(const struct call *call, struct command *c,
     const struct batch_question q = {
         .scaling = &c->scaling,
         .settings = &c->settings,
-        .capacity = c->capacity,
+        .bound = c->bound,
         .policies = c->policies,
         .params = c->params,
         .policy_count = c->policy_count,
@@ -316,7 +319,8 @@ static const struct option_row options[] = {
     CELL_POLICY_OPTION(AT),
     {"capacity", 'c', "SIZE",
      "memory of the device, such as 24GiB, or inf (default)", OPTION_LIST,
-     AT(cell.capacities), NULL},
+     AT(cell.bounds[FRAG_BOUND_CAPACITY]), NULL},
+    CELL_LIMIT_OPTION(AT),
     OUTPUT_JSON_OPTION(AT, "the same as JSON, with the largest batch size of "
                            "each policy; - is stdout"),
     OUTPUT_FORCE_OPTION(AT, OUTPUT_FORCE_ALL),

@@ -8,8 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
-#include "sim/experiments/choices.h"
-#include "traces/facts.h"
+#include "sim/experiments/recording.h"
 #include "traces/grow.h"
 
 struct values {
@@ -25,7 +24,7 @@ struct judging {
     const char *source; /* variable that held the text; NULL: an argument */
     struct conf_answer answer;
     struct cell_settings settings;
-    struct capacity_choice *capacity;
+    struct bound_choice *capacity;
     struct progress progress;
     struct conf_effect *effects;
     size_t effect_count, effect_room;
@@ -57,16 +56,17 @@ static enum frag_err replay_device(void *user, const struct input *in,
 {
     struct judging *g = user;
     struct conf_effect *effect;
-    struct facts facts;
+    static const struct policy_choice none = {.text = ""};
+    struct bound_facts facts;
 
     FRAG_TRY(input_has_history(in, e));
-    FRAG_TRY(facts_gather(in->device, &facts));
+    FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     if (!GROW(g->effects, g->effect_room, g->effect_count + 1))
         return frag_no_memory(e, "the results");
     effect = &g->effects[g->effect_count++];
     *effect = (struct conf_effect){
         .device = in->device->device,
-        .capacity = capacity_choice_bytes(g->capacity, facts.peak_requested),
+        .bound = bound_choice_of(g->capacity, &none, &facts),
     };
     if (!keep_trace(effect, in))
         return frag_no_memory(e, "the results");
@@ -75,7 +75,7 @@ static enum frag_err replay_device(void *user, const struct input *in,
                       with_default ? "default" : "settings");
         FRAG_TRY(conf_replay(
             &g->answer, with_default, &g->settings, in->device,
-            in->trace->settings, effect->capacity, progress_tick, &g->progress,
+            in->trace->settings, effect->bound, progress_tick, &g->progress,
             with_default ? &effect->with_default : &effect->with_settings, e));
     }
     return FRAG_OK;
@@ -85,11 +85,12 @@ static enum frag_err replay_trace(struct judging *g, struct frag_error *e)
 {
     const struct values *v = g->values;
     const char *capacity[] = {v->capacity}, *path[] = {v->trace};
-    const struct texts capacities = {capacity, v->capacity ? 1 : 0};
+    const struct texts bounds[FRAG_BOUND_KINDS] = {
+        [FRAG_BOUND_CAPACITY] = {capacity, v->capacity ? 1 : 0}};
     const struct texts paths = {path, 1};
     size_t count;
 
-    FRAG_TRY(capacity_choices_read(&capacities, &g->capacity, &count, e));
+    FRAG_TRY(bound_choices_read(bounds, &g->capacity, &count, e));
     if (count != 1)
         return frag_fail(e, FRAG_INVALID,
                          "--capacity: expected one capacity, found %zu", count);

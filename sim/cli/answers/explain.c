@@ -92,7 +92,7 @@ static enum frag_err draw_map(const struct values *v, const struct explain *x,
     const struct frag_device_trace cut = cut_at(x);
     struct trace_view view = {
         .device = &cut,
-        .capacity = x->limit,
+        .bound = frag_capacity_bound(x->limit),
         .color = FIGURE_SIZE,
         .progress = progress,
     };

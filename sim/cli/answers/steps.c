@@ -19,12 +19,13 @@ static enum frag_err show(struct step_command *c,
 static enum frag_err answer(struct step_command *c, const struct input *in,
                             struct frag_error *e)
 {
-    struct steps_subject on = {
-        in, NULL, c->values->capacity ? c->values->capacity : FRAG_UNLIMITED};
+    struct steps_subject on = {in, NULL, FRAG_NO_BOUND};
     struct step_table table;
     enum frag_err err;
 
-    FRAG_TRY(step_command_table(c, in, on.capacity, &table, &on.policy, e));
+    FRAG_TRY(
+        step_command_table(c, in, c->values->capacity, &table, &on.policy, e));
+    on.bound = table.bound;
     err = show(c, &on, &table, e);
     step_table_close(&table);
     return err;
@@ -36,8 +37,10 @@ static int steps_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    STEP_OPTIONS("memory of the device (default: inf)",
-                 "the peaks of each step and what is live where it begins"),
+    STEP_OPTIONS(
+        "memory of the device (default: as the recorded allocator ran, for its "
+        "settings, else inf)",
+        "the peaks of each step and what is live where it begins"),
     {0},
 };
 

@@ -10,13 +10,12 @@
 #include "sim/cli/output/answer.h"
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/experiments/choices.h"
+#include "sim/experiments/recording.h"
 #include "sim/validate/stats_file.h"
-#include "traces/facts.h"
 
 struct values {
     struct common common;
-    struct texts policies, capacities;
+    struct texts policies, bounds[FRAG_BOUND_KINDS];
     const char *at, *stats, *json;
     uint64_t device;
     frag_size limit, total;
@@ -27,8 +26,8 @@ struct work {
     const struct values *values;
     struct policy_choice *policies;
     size_t policy_count;
-    struct capacity_choice *capacities;
-    size_t capacity_count;
+    struct bound_choice *bounds;
+    size_t bound_count;
     struct cell_settings settings;
     frag_size limit; /* of the recorded allocator; 0: not known */
     frag_size total; /* of the recorded device; 0: not known */
@@ -66,17 +65,16 @@ static void show(struct work *w, const struct input *in,
 
 static enum frag_err make(struct work *w, const struct input *in,
                           uint64_t event, const struct frag_params *params,
-                          frag_size capacity, struct frag_error *e)
+                          struct frag_bound bound, struct frag_error *e)
 {
     const struct summary_spec spec = {
         .trace = in->trace,
         .device = in->device,
         .event = event,
         .params = params,
-        .limit = w->limit ? w->limit : FRAG_UNLIMITED,
         .recorded_total = w->total,
         .settings = &w->settings,
-        .capacity = capacity,
+        .bound = bound,
         .progress = progress_tick,
         .user = &w->progress,
     };
@@ -95,7 +93,9 @@ static enum frag_err make(struct work *w, const struct input *in,
 static bool is_recorded(const struct work *w, const struct policy_choice *p,
                         const struct frag_device_trace *d)
 {
-    return p->recorded && !*p->given && !w->values->capacities.count &&
+    return p->recorded && !*p->given &&
+           !w->values->bounds[FRAG_BOUND_CAPACITY].count &&
+           !w->values->bounds[FRAG_BOUND_LIMIT].count &&
            summary_has_recorded(d);
 }
 
@@ -105,19 +105,18 @@ static enum frag_err make_policy(struct work *w, const struct input *in,
 {
     enum frag_err err = FRAG_OK;
     struct frag_params *params;
-    struct facts facts;
+    struct bound_facts facts;
 
     if (is_recorded(w, p, in->device))
-        return make(w, in, event, NULL, FRAG_UNLIMITED, e);
+        return make(w, in, event, NULL, recording_bound(in->trace, in->device),
+                    e);
     FRAG_TRY(input_has_history(in, e));
-    if (facts_gather(in->device, &facts) != FRAG_OK)
-        return frag_no_memory(e, "the facts of the trace");
+    FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     FRAG_TRY(policy_choice_params(p, in->trace->settings, in->trace->path,
                                   &params, e));
-    for (size_t i = 0; err == FRAG_OK && i < w->capacity_count; i++)
-        err = make(
-            w, in, event, params,
-            capacity_choice_bytes(&w->capacities[i], facts.peak_requested), e);
+    for (size_t i = 0; err == FRAG_OK && i < w->bound_count; i++)
+        err = make(w, in, event, params,
+                   bound_choice_of(&w->bounds[i], p, &facts), e);
     free(params);
     return err;
 }
@@ -183,8 +182,7 @@ static enum frag_err summarize(struct work *w, struct frag_error *e)
 
     FRAG_TRY(
         policy_choices_read(&v->policies, &w->policies, &w->policy_count, e));
-    FRAG_TRY(capacity_choices_read(&v->capacities, &w->capacities,
-                                   &w->capacity_count, e));
+    FRAG_TRY(bound_choices_read(v->bounds, &w->bounds, &w->bound_count, e));
     FRAG_TRY(cell_settings_read(&cell, &w->settings, e));
     FRAG_TRY(find_limits(w, e));
     inputs.reading = (struct trace_reading){READING_RECORDED, .limit = w->limit,
@@ -219,7 +217,7 @@ static int summary_run(const struct call *call, const void *values)
     err = answer_write(call, &(const struct answer){put, NULL, &w},
                        w.values->json, &e);
     policy_choices_free(w.policies, w.policy_count);
-    free(w.capacities);
+    free(w.bounds);
     return cli_fail(call, err, &e);
 }
 
@@ -239,7 +237,7 @@ static const struct option_row options[] = {
      "memory of the device: a size such as 24GiB, a share of the trace's peak "
      "requested such as 0.9x, or inf (default: that of the recorded device for "
      "torch@recorded, else inf)",
-     OPTION_LIST, AT(capacities), NULL},
+     OPTION_LIST, AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
     {"device", 0, "N", "only this device of the trace (default: all)",
      OPTION_NUMBER, AT(device), NULL},
     {"abbreviated", 0, NULL,

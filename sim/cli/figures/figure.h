@@ -20,7 +20,7 @@ struct trace_view {
     const char *name; /* of the trace */
     const struct policy_choice *policy;
     const struct frag_params *params; /* of the policy */
-    frag_size capacity;
+    struct frag_bound bound;
     unsigned color; /* index in FIGURE_COLORS */
     struct progress *progress;
 };

@@ -76,13 +76,13 @@ static enum frag_err check_names(const struct selection *s,
     return FRAG_OK;
 }
 
-/* -- capacities ---------------------------------------------------------- */
+/* -- bounds -------------------------------------------------------------- */
 
 /* The runs in the order of the selection with their subjects, and the wanted
- * capacities. */
-struct capacities {
+ * bounds. */
+struct bounds {
     struct ranking ranking;
-    struct capacity_choice *list;
+    struct bound_choice *list;
     size_t count;
 };
 
@@ -91,18 +91,20 @@ static uint64_t thousandths(double x)
     return (uint64_t)(1000 * x + 0.5);
 }
 
-static bool has_capacity(const struct capacities *c, const struct entry *entry)
+static bool has_bound(const struct bounds *c, const struct entry *entry)
 {
     frag_size asked = c->ranking.subjects[entry->subject].asked;
-    frag_size capacity = entry->run->capacity;
+    const struct frag_bound bound = entry->run->bound;
 
     for (size_t i = 0; i < c->count; i++) {
-        const struct capacity_choice *k = &c->list[i];
-        bool is_share = k->share > 0 && capacity != FRAG_UNLIMITED && asked;
+        const struct bound_choice *k = &c->list[i];
+        bool is_share = k->kind == BOUND_SHARE && bound.kind == k->fixed.kind &&
+                        bound.bytes != FRAG_UNLIMITED && asked;
 
-        if (is_share ? thousandths((double)capacity / (double)asked) ==
-                           thousandths(k->share)
-                     : k->share <= 0 && k->bytes == capacity)
+        if (is_share
+                ? thousandths((double)bound.bytes / (double)asked) ==
+                      thousandths(k->share)
+                : k->kind == BOUND_FIXED && !frag_bound_order(k->fixed, bound))
             return true;
     }
     return !c->count;
@@ -118,11 +120,11 @@ static int by_order(const void *left, const void *right)
 }
 
 static enum frag_err keep(const struct selection *s, const struct names *names,
-                          const struct capacities *c, struct selection *out)
+                          const struct bounds *c, struct selection *out)
 {
     for (size_t i = 0; i < s->count; i++)
         if (matches(&names[0], s->runs[i]) && matches(&names[1], s->runs[i]) &&
-            has_capacity(c, &c->ranking.entries[i]))
+            has_bound(c, &c->ranking.entries[i]))
             FRAG_TRY(selection_add(out, s->runs[i]));
     return FRAG_OK;
 }
@@ -131,27 +133,28 @@ static enum frag_err nothing_left(const struct selection *s,
                                   struct frag_error *e)
 {
     const struct frag_loaded_run *r = s->runs[0];
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
     return frag_fail(e, FRAG_INVALID,
-                     "no run has the wanted trace, policy and capacity "
+                     "no run has the wanted trace, policy and bound "
                      "together; the first of the %zu runs is %s with %s on %s",
                      s->count, r->trace, r->policy,
-                     frag_size_format(r->capacity, size));
+                     frag_bound_format(r->bound, size));
 }
 
 static enum frag_err filter(const struct selection *s,
                             const struct names *names, const struct wanted *w,
                             struct selection *out, struct frag_error *e)
 {
-    struct capacities c = {.list = NULL};
+    struct bounds c = {.list = NULL};
     enum frag_err err;
 
     FRAG_TRY(ranking_make(s, &c.ranking));
     qsort(c.ranking.entries, c.ranking.run_count, sizeof(*c.ranking.entries),
           by_order);
-    err = w->capacities.count
-              ? capacity_choices_read(&w->capacities, &c.list, &c.count, e)
+    err = w->bounds[FRAG_BOUND_CAPACITY].count ||
+                  w->bounds[FRAG_BOUND_LIMIT].count
+              ? bound_choices_read(w->bounds, &c.list, &c.count, e)
               : FRAG_OK;
     if (err == FRAG_OK)
         err = keep(s, names, &c, out);

@@ -23,8 +23,9 @@ struct tile {
 
 struct frontier {
     struct ranking ranking;
-    bool in_bytes;  /* a column is a capacity in bytes, not a share */
-    uint64_t *keys; /* of the columns, ascending; FRAG_UNLIMITED last */
+    bool in_bytes;           /* a column is a bound in bytes, not a share */
+    struct frag_bound *keys; /* of the columns, ascending; a share is in
+                                thousandths */
     size_t count;
     struct tile *tiles; /* [policies][columns] */
 };
@@ -33,21 +34,23 @@ static double share(const struct frontier *f, const struct entry *e)
 {
     frag_size asked = f->ranking.subjects[e->subject].asked;
 
-    return asked ? (double)e->run->capacity / (double)asked : 1.0;
+    return asked ? (double)e->run->bound.bytes / (double)asked : 1.0;
 }
 
-static uint64_t key_of(const struct frontier *f, const struct entry *e)
+static struct frag_bound key_of(const struct frontier *f, const struct entry *e)
 {
-    if (e->run->capacity == FRAG_UNLIMITED || f->in_bytes)
-        return e->run->capacity;
-    return (uint64_t)(1000 * share(f, e) + 0.5);
+    struct frag_bound key = e->run->bound;
+
+    if (key.bytes != FRAG_UNLIMITED && !f->in_bytes)
+        key.bytes = (frag_size)(1000 * share(f, e) + 0.5);
+    return key;
 }
 
 static int by_key(const void *left, const void *right)
 {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    const struct frag_bound *a = left, *b = right;
 
-    return a < b ? -1 : a > b;
+    return frag_bound_order(*a, *b);
 }
 
 static void find_keys(struct frontier *f, bool in_bytes)
@@ -60,7 +63,7 @@ static void find_keys(struct frontier *f, bool in_bytes)
         f->keys[i] = key_of(f, &r->entries[i]);
     qsort(f->keys, r->run_count, sizeof(*f->keys), by_key);
     for (size_t i = 0; i < r->run_count; i++)
-        if (!i || f->keys[i] != f->keys[f->count - 1])
+        if (!i || by_key(&f->keys[i], &f->keys[f->count - 1]))
             f->keys[f->count++] = f->keys[i];
 }
 
@@ -78,8 +81,9 @@ static void find_columns(struct frontier *f)
 static void add(struct frontier *f, const struct entry *e)
 {
     const struct frag_summary *m = &e->run->run.summary;
-    uint64_t key = key_of(f, e);
-    const uint64_t *at = bsearch(&key, f->keys, f->count, sizeof(key), by_key);
+    const struct frag_bound key = key_of(f, e);
+    const struct frag_bound *at =
+        bsearch(&key, f->keys, f->count, sizeof(key), by_key);
     struct tile *t = &f->tiles[e->policy * f->count + (size_t)(at - f->keys)];
 
     t->runs++;
@@ -150,19 +154,21 @@ static struct place place(const struct frontier *f, size_t policy)
 /* "8.477 GiB" and "1.05x", or "unlimited" and nothing. */
 static void put_column(FILE *out, const struct frontier *f, size_t column)
 {
-    uint64_t key = f->keys[column];
+    const struct frag_bound key = f->keys[column];
     frag_size asked = f->ranking.subjects[0].asked;
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
-    if (key == FRAG_UNLIMITED)
+    if (key.bytes == FRAG_UNLIMITED)
         fputs("unlimited\t", out);
     else if (!f->in_bytes)
-        fprintf(out, "%.4gx\t", (double)key / 1000);
+        fprintf(out, "%s%.4gx\t",
+                key.kind == FRAG_BOUND_LIMIT ? "process limit " : "",
+                (double)key.bytes / 1000);
     else if (f->ranking.subject_count > 1)
-        fprintf(out, "%s\t", frag_size_format(key, size));
+        fprintf(out, "%s\t", frag_bound_format(key, size));
     else
-        fprintf(out, "%s\t%.4gx", frag_size_format(key, size),
-                asked ? (double)key / (double)asked : 0.0);
+        fprintf(out, "%s\t%.4gx", frag_bound_format(key, size),
+                asked ? (double)key.bytes / (double)asked : 0.0);
 }
 
 /* The column that is shown at place i of n: the places are evenly spaced from
@@ -261,7 +267,7 @@ static enum frag_err count_columns(const struct selection *s, size_t *out)
 static const char *lacks(const struct selection *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (s->runs[i]->capacity != FRAG_UNLIMITED)
+        if (s->runs[i]->bound.bytes != FRAG_UNLIMITED)
             return NULL;
     return "it needs runs on a limited device, such as those of fragsim "
            "replay -c 1.05x,1.1x,1.2x";

@@ -276,7 +276,7 @@ static enum frag_err facts(FILE *out, const struct trace_view *v,
 {
     static const char *const colors[] = {"lifetime", "size", "stream"};
     const struct map *m = found;
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
     (void)e;
     fputs("trace\tpolicy\tcolor\tevents\tbytes\tpeak\tooms\tfirst_oom\t"
@@ -285,8 +285,8 @@ static enum frag_err facts(FILE *out, const struct trace_view *v,
     put_short(out, v->name, 28);
     fputc('\t', out);
     put_short(out, v->policy->text, 40);
-    if (v->capacity != FRAG_UNLIMITED)
-        fprintf(out, " on %s", frag_size_format(v->capacity, size));
+    if (v->bound.bytes != FRAG_UNLIMITED)
+        fprintf(out, " on %s", frag_bound_format(v->bound, size));
     fprintf(out, "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
             colors[v->color], m->events, m->bytes,
             m->track.run.summary.peak_reserved, m->track.run.summary.num_ooms);

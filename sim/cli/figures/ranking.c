@@ -45,7 +45,7 @@ static void learn_need(struct subject *s, const struct frag_summary *m)
 
 bool is_impossible(const struct ranking *g, const struct entry *e)
 {
-    return e->run->capacity < g->subjects[e->subject].bound;
+    return e->run->bound.bytes < g->subjects[e->subject].bound;
 }
 
 static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
@@ -60,7 +60,7 @@ static size_t subject_of(struct ranking *g, const struct frag_loaded_run *r)
     return i;
 }
 
-/* Groups the runs by policy and subject, the largest capacity first. */
+/* Groups the runs by policy and subject, the largest bound first. */
 static int by_kind(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
@@ -69,8 +69,8 @@ static int by_kind(const void *left, const void *right)
         return a->policy < b->policy ? -1 : 1;
     if (a->subject != b->subject)
         return a->subject < b->subject ? -1 : 1;
-    if (a->run->capacity != b->run->capacity)
-        return a->run->capacity > b->run->capacity ? -1 : 1;
+    if (frag_bound_order(a->run->bound, b->run->bound))
+        return -frag_bound_order(a->run->bound, b->run->bound);
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
@@ -104,7 +104,7 @@ static void add(struct ranking *r, size_t i)
     const struct entry *e = &r->entries[i];
     struct standing *s = &r->rows[e->policy];
 
-    if (e->run->capacity != FRAG_UNLIMITED && !is_impossible(r, e)) {
+    if (e->run->bound.bytes != FRAG_UNLIMITED && !is_impossible(r, e)) {
         s->limited++;
         s->survived += e->run->run.summary.num_ooms == 0;
     }

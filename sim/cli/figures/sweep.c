@@ -193,7 +193,7 @@ static bool on_one_line(const struct sweep *w, const struct point *a,
     const struct frag_loaded_run *x = a->entry->run, *y = b->entry->run;
 
     return a->entry->subject == b->entry->subject &&
-           x->capacity == y->capacity && same_but(x, y, w->key) &&
+           !frag_bound_order(x->bound, y->bound) && same_but(x, y, w->key) &&
            same_but(y, x, w->key);
 }
 
@@ -343,7 +343,7 @@ static void put_part(FILE *out, struct part p)
 static bool is_limited(const struct sweep *w)
 {
     for (size_t i = 0; i < w->count; i++)
-        if (w->points[i].entry->run->capacity != FRAG_UNLIMITED)
+        if (w->points[i].entry->run->bound.bytes != FRAG_UNLIMITED)
             return true;
     return false;
 }
@@ -354,7 +354,7 @@ static void put_line(FILE *out, const struct sweep *w,
                      const struct selection *s, const struct frag_loaded_run *r)
 {
     const struct frag_loaded_run *first = w->points[0].entry->run;
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
     const char *at = r->run.params, *gap = "";
     struct part key, value;
 
@@ -364,8 +364,8 @@ static void put_line(FILE *out, const struct sweep *w,
             fprintf(out, ", device %" PRIu64, r->device);
         gap = ", ";
     }
-    if (r->capacity != FRAG_UNLIMITED) {
-        fprintf(out, "%son %s", gap, frag_size_format(r->capacity, size));
+    if (r->bound.bytes != FRAG_UNLIMITED) {
+        fprintf(out, "%son %s", gap, frag_bound_format(r->bound, size));
         gap = ", ";
     } else if (is_limited(w)) {
         fprintf(out, "%sunlimited", gap);

@@ -86,7 +86,7 @@ static enum frag_err runs(FILE *out, const struct selection *s)
         put_setting(out, s, r);
         fputc('\t', out);
         put_trace(out, s);
-        fprintf(out, "\t%" PRId64 "\t%" PRIu64 "\t", (int64_t)r->capacity,
+        fprintf(out, "\t%" PRId64 "\t%" PRIu64 "\t", (int64_t)r->bound.bytes,
                 m->events);
         put_cell(out, s->one_trace ? "" : selection_trace(s, r));
         fputs("\tpeak ", out);

@@ -146,8 +146,10 @@ enum frag_err track_make(const struct trace_view *v, struct track *out,
         .view = v,
         .open = calloc((size_t)v->device->slots + 1, sizeof(*r.open))};
     const struct tap_listener listener = {.user = &r, .placed = on_placed};
-    struct frag_backend *arena = frag_arena_open(
-        &(const struct frag_arena_options){.capacity = v->capacity});
+    struct frag_backend *arena =
+        frag_arena_open(&(const struct frag_arena_options){
+            .capacity = frag_bound_of(v->bound, FRAG_BOUND_CAPACITY),
+            .limit = v->bound.kind == FRAG_BOUND_LIMIT ? v->bound.bytes : 0});
     struct track t = {0};
     struct tap tap = {0};
     enum frag_err err = FRAG_NOMEM;

@@ -10,7 +10,7 @@
 /* A row as the table of columns reads it; NAN and UINT64_MAX: no value. */
 struct row {
     const char *trace, *policy, *difference, *costs;
-    uint64_t device, capacity, same, runs;
+    uint64_t device, capacity, limit, same, runs;
     uint64_t reserved, reserved_real, ooms, ooms_real, first, first_real;
     uint64_t calls, calls_real, leaked;
     double modelled, measured, ratio, pace, paced, event, event_real;
@@ -26,6 +26,7 @@ static const struct frag_column row_columns[] = {
     COUNT("device", device, "1", ""),
     {"policy", FRAG_COLUMN_TEXT, offsetof(struct row, policy), "", "", NULL},
     COUNT("capacity_bytes", capacity, "bytes", "none: unlimited"),
+    COUNT("process_limit_bytes", limit, "bytes", "none: no limit"),
     COUNT("same", same, "1", "1: every number of every run on the device"),
     {"difference", FRAG_COLUMN_TEXT, offsetof(struct row, difference), "",
      "the first", NULL},
@@ -56,7 +57,7 @@ static const struct frag_column row_columns[] = {
 /* clang-format on */
 
 static const char *const heads[] = {
-    "trace", "device", "policy",   "capacity", "peak reserved", "first OOM",
+    "trace", "device", "policy",   "bound",    "peak reserved", "first OOM",
     "calls", "same",   "modelled", "measured", "ratio",         "paced",
 };
 
@@ -91,7 +92,8 @@ static struct row make_row(const struct compared *c, const char *costs)
         .difference = c->difference,
         .costs = costs,
         .device = c->id.trace.device,
-        .capacity = c->id.capacity,
+        .capacity = frag_bound_of(c->id.bound, FRAG_BOUND_CAPACITY),
+        .limit = frag_bound_of(c->id.bound, FRAG_BOUND_LIMIT),
         .same = !c->differs,
         .runs = c->runs,
         .reserved = s->peak_reserved,

@@ -10,9 +10,9 @@
 
 /* A policy's row; UINT64_MAX and NAN: no value. */
 struct row {
-    const char *trace, *policy, *start;
+    const char *trace, *policy, *bound, *start;
     uint64_t device, events, total, lower_bound, peak_allocated, peak_reserved;
-    uint64_t fit, step, headroom, fit_reserved, retries, fails_above, safe;
+    uint64_t need, fit, step, headroom, need_reserved, retries, fails_above;
     double headroom_ratio, seconds;
 };
 
@@ -23,33 +23,36 @@ static const struct frag_column row_columns[] = {
     {"trace", FRAG_COLUMN_TEXT, offsetof(struct row, trace), "", "", NULL},
     COUNT("device", device, "1", ""),
     {"policy", FRAG_COLUMN_TEXT, offsetof(struct row, policy), "", "", NULL},
+    {"bound", FRAG_COLUMN_TEXT, offsetof(struct row, bound), "",
+     "what need_bytes and fit_bytes bound: capacity or process limit", NULL},
     COUNT("events", events, "1", ""),
     COUNT("total_bytes", total, "bytes",
           "what the device reports; none: its capacity"),
     COUNT("lower_bound_bytes", lower_bound, "bytes",
           "no policy can reserve less"),
     COUNT("peak_allocated_bytes", peak_allocated, "bytes",
-          "at unlimited capacity"),
+          "without a bound"),
     COUNT("peak_reserved_bytes", peak_reserved, "bytes",
-          "at unlimited capacity"),
+          "without a bound"),
+    COUNT("need_bytes", need, "bytes",
+          "the least bound from which on nothing fails; none if there is none"),
     COUNT("fit_bytes", fit, "bytes",
-          "the smallest capacity without an OOM; none if there is none"),
+          "the least bound that serves the trace at all: between it and "
+          "need_bytes a larger bound may fail; none if there is none"),
     COUNT("step_bytes", step, "bytes",
           "1: exact; else only multiples of it were tried"),
     COUNT("headroom_bytes", headroom, "bytes",
-          "fit_bytes - peak allocated there"),
+          "need_bytes - peak allocated there"),
     {"headroom_ratio", FRAG_COLUMN_REAL, offsetof(struct row, headroom_ratio),
-     "1", "fit_bytes / peak allocated there - 1", NULL},
-    COUNT("fit_peak_reserved_bytes", fit_reserved, "bytes", "at fit_bytes"),
-    COUNT("fit_num_alloc_retries", retries, "1", "at fit_bytes"),
-    {"fit_modelled_device_seconds", FRAG_COLUMN_REAL,
-     offsetof(struct row, seconds), "s", "at fit_bytes", NULL},
+     "1", "need_bytes / peak allocated there - 1", NULL},
+    COUNT("need_peak_reserved_bytes", need_reserved, "bytes", "at need_bytes"),
+    COUNT("need_num_alloc_retries", retries, "1", "at need_bytes"),
+    {"need_modelled_device_seconds", FRAG_COLUMN_REAL,
+     offsetof(struct row, seconds), "s", "at need_bytes", NULL},
     COUNT("fails_above", fails_above, "1",
           "spans above fit_bytes that fail; none without --frontier"),
-    COUNT("safe_bytes", safe, "bytes",
-          "no capacity from here on fails; none without --frontier"),
     {"start", FRAG_COLUMN_TEXT, offsetof(struct row, start), "",
-     "how the run at fit_bytes began, at unlimited capacity if there is none",
+     "how the run at need_bytes began, without a bound if there is none",
      NULL},
     {NULL, FRAG_COLUMN_END, 0, NULL, NULL, NULL},
 };
@@ -80,8 +83,8 @@ static const struct frag_column step_columns[] = {
 /* clang-format on */
 
 static const char *const heads[] = {
-    "trace",    "device",         "policy",  "start",     "fits from", "bytes",
-    "headroom", "peak allocated", "retries", "unlimited", "safe from"};
+    "trace",    "device",         "policy",  "start",     "need",       "bytes",
+    "headroom", "peak allocated", "retries", "unlimited", "serves from"};
 
 enum { HEADS = sizeof(heads) / sizeof(*heads) };
 
@@ -94,73 +97,69 @@ first_survivor(const struct frag_capacity_spans *spans)
     return NULL;
 }
 
-static void describe_fit(const struct frag_capacity_span *fit, struct row *row)
+static void describe_need(const struct frag_capacity_span *need,
+                          struct row *row)
 {
-    row->fit = fit->from;
-    row->step = fit->exact ? 1 : FRAG_CAPACITY_STEP;
-    row->headroom = fit->from - fit->run.peak_allocated;
+    row->need = need->from;
+    row->step = need->exact ? 1 : FRAG_CAPACITY_STEP;
+    row->headroom = need->from - need->run.peak_allocated;
     row->headroom_ratio =
-        (double)fit->from / (double)fit->run.peak_allocated - 1;
-    row->fit_reserved = fit->run.peak_reserved;
-    row->retries = fit->run.num_alloc_retries;
-    row->seconds = fit->run.modelled_device_seconds;
-    row->start = frag_start_names[fit->run.start];
+        (double)need->from / (double)need->run.peak_allocated - 1;
+    row->need_reserved = need->run.peak_reserved;
+    row->retries = need->run.num_alloc_retries;
+    row->seconds = need->run.modelled_device_seconds;
+    row->start = frag_start_names[need->run.start];
 }
 
-static void describe_above(const struct frag_capacity_spans *spans,
-                           const struct frag_capacity_span *fit,
-                           struct row *row)
+static uint64_t count_fails(const struct frag_capacity_spans *spans,
+                            const struct frag_capacity_span *fit)
 {
-    row->fails_above = 0;
-    row->safe = fit->from;
-    for (const struct frag_capacity_span *s = fit;
-         s < spans->items + spans->count; s++)
-        if (!frag_capacity_survives(s)) {
-            row->fails_above++;
-            row->safe = s->to;
-        }
-    if (!frag_capacity_survives(&spans->items[spans->count - 1]))
-        row->safe = UINT64_MAX;
+    uint64_t fails = 0;
+
+    for (; fit < spans->items + spans->count; fit++)
+        fails += !frag_capacity_survives(fit);
+    return fails;
 }
 
 static struct row make_row(const struct fit_report *r,
                            const struct fit_subject *on,
-                           const struct frag_capacity_span *unlimited,
-                           const struct frag_capacity_spans *spans)
+                           const struct fit_found *found)
 {
-    const struct frag_capacity_span *fit = first_survivor(spans);
+    const struct frag_capacity_span *fit = first_survivor(&found->spans);
+    const struct frag_summary *unlimited = &found->unlimited.run;
     struct row row = {
         .trace = on->name,
         .device = on->device->device,
         .policy = on->policy->text,
-        .start = frag_start_names[unlimited->run.start],
-        .events = unlimited->run.events,
+        .bound = frag_bound_words[on->kind],
+        .start = frag_start_names[unlimited->start],
+        .events = unlimited->events,
         .total = on->settings->total ? on->settings->total : UINT64_MAX,
-        .lower_bound = unlimited->run.lower_bound,
-        .peak_allocated = unlimited->run.peak_allocated,
-        .peak_reserved = unlimited->run.peak_reserved,
-        .fit = UINT64_MAX,
-        .step = unlimited->exact ? 1 : FRAG_CAPACITY_STEP,
+        .lower_bound = unlimited->lower_bound,
+        .peak_allocated = unlimited->peak_allocated,
+        .peak_reserved = unlimited->peak_reserved,
+        .need = UINT64_MAX,
+        .fit = fit ? fit->from : UINT64_MAX,
+        .step = found->unlimited.exact ? 1 : FRAG_CAPACITY_STEP,
         .headroom = UINT64_MAX,
         .headroom_ratio = NAN,
-        .fit_reserved = UINT64_MAX,
+        .need_reserved = UINT64_MAX,
         .retries = UINT64_MAX,
         .seconds = NAN,
         .fails_above = UINT64_MAX,
-        .safe = UINT64_MAX,
     };
 
-    if (fit)
-        describe_fit(fit, &row);
+    if (frag_capacity_survives(&found->need))
+        describe_need(&found->need, &row);
     if (fit && r->frontier_wanted)
-        describe_above(spans, fit, &row);
+        row.fails_above = count_fails(&found->spans, fit);
     return row;
 }
 
-static void size_or_none(struct table *t, uint64_t size)
+static void size_or(struct table *t, uint64_t size, const char *none)
 {
     if (size == UINT64_MAX)
-        table_cell(t, false, "-");
+        table_cell(t, true, "%s", none);
     else
         table_size(t, size);
 }
@@ -175,20 +174,15 @@ static void count_or_none(struct table *t, uint64_t count)
 
 static void add_to_table(struct table *t, const struct row *row)
 {
-    bool fits = row->fit != UINT64_MAX;
+    const bool is_empty =
+        !strcmp(row->start, frag_start_names[FRAG_START_EMPTY]);
 
     table_cell(t, false, "%s", row->trace);
     table_cell(t, false, "%" PRIu64, row->device);
     table_cell(t, false, "%s", row->policy);
-    table_cell(t, false, "%s",
-               strcmp(row->start, frag_start_names[FRAG_START_EMPTY]) != 0
-                   ? row->start
-                   : "");
-    if (fits)
-        table_size(t, row->fit);
-    else
-        table_cell(t, true, "nowhere");
-    count_or_none(t, row->fit);
+    table_cell(t, false, "%s", is_empty ? "" : row->start);
+    size_or(t, row->need, "nowhere");
+    count_or_none(t, row->need);
     if (isfinite(row->headroom_ratio))
         table_cell(t, false, "%.1f %%", 100 * row->headroom_ratio);
     else
@@ -196,8 +190,7 @@ static void add_to_table(struct table *t, const struct row *row)
     table_size(t, row->peak_allocated);
     count_or_none(t, row->retries);
     table_size(t, row->peak_reserved);
-    if (t->columns == HEADS)
-        size_or_none(t, row->safe);
+    size_or(t, row->fit, "nowhere");
 }
 
 static struct step make_step(const struct row *row,
@@ -249,19 +242,18 @@ static void add_to_json(struct fit_report *r, const struct row_notes *notes,
 }
 
 static enum frag_err note(const struct fit_subject *on,
-                          const struct frag_capacity_span *unlimited,
-                          const struct frag_capacity_spans *spans,
+                          const struct fit_found *found,
                           struct noted_list *list, struct row_notes *out,
                           struct frag_error *e)
 {
-    const struct frag_capacity_span *fit = first_survivor(spans);
+    const bool fits = frag_capacity_survives(&found->need);
     const struct cell_result result = {
         .settings = on->settings,
         .policy = on->policy,
         .trace = on->trace,
         .device = on->device,
-        .capacity = fit ? fit->from : FRAG_UNLIMITED,
-        .summary = fit ? &fit->run : &unlimited->run,
+        .bound = {fits ? found->need.from : FRAG_UNLIMITED, on->kind},
+        .summary = &found->need.run,
         .params = on->params,
     };
 
@@ -286,16 +278,15 @@ static void add_row(struct fit_report *r, const struct row *row,
 }
 
 enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
-                             const struct frag_capacity_span *unlimited,
-                             const struct frag_capacity_spans *spans,
+                             const struct fit_found *found,
                              struct noted_list *notes, struct frag_error *e)
 {
-    const struct row row = make_row(r, on, unlimited, spans);
+    const struct row row = make_row(r, on, found);
     struct row_notes own;
-    enum frag_err err = note(on, unlimited, spans, notes, &own, e);
+    enum frag_err err = note(on, found, notes, &own, e);
 
     if (err == FRAG_OK)
-        add_row(r, &row, &own, spans);
+        add_row(r, &row, &own, &found->spans);
     row_notes_free(&own);
     return err;
 }
@@ -310,9 +301,7 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
         .has_table = !sink_is_stdout(json) && !sink_is_stdout(csv) &&
                      !sink_is_stdout(frontier),
         .frontier_wanted = frontier != NULL,
-        .table = {.columns = frontier ? HEADS : HEADS - 1,
-                  .right = "nrporrrrrrr",
-                  .optional = 2},
+        .table = {.columns = HEADS, .right = "nrporrrrrrr", .optional = 2},
     };
     if (json)
         err = sink_open(&r->json, json, e);

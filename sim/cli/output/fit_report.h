@@ -29,6 +29,16 @@ struct fit_subject {
     const struct policy_choice *policy;
     const char *params; /* all parameters of the policy */
     const struct cell_settings *settings;
+    enum frag_bound_kind kind; /* of the bounds */
+};
+
+/* What the search of one policy found. */
+struct fit_found {
+    struct frag_capacity_span unlimited;
+    struct frag_capacity_span need;   /* as by frag_capacity_need */
+    struct frag_capacity_spans spans; /* ascending; they reach at least to the
+                                         first span that survives, and if none
+                                         survives, the policy fits nowhere */
 };
 
 /* json, csv and frontier are paths, "-" for stdout, or NULL for no such output.
@@ -38,14 +48,10 @@ enum frag_err fit_report_open(struct fit_report *r, const struct call *call,
                               const char *json, const char *csv,
                               const char *frontier,
                               struct frag_error *e) FRAG_MUST_CHECK;
-/* Adds one policy, and the notes of its run at the smallest capacity that
- * survives, or else at unlimited capacity, to `notes`. `unlimited` is the span
- * of unlimited capacity. `spans` are in ascending order and reach at least to
- * the first span that survives; if none survives, the policy fits nowhere.
- * NOMEM. */
+/* Adds one policy, and the notes of its run at the need, or else without a
+ * bound, to `notes`. NOMEM. */
 enum frag_err fit_report_add(struct fit_report *r, const struct fit_subject *on,
-                             const struct frag_capacity_span *unlimited,
-                             const struct frag_capacity_spans *spans,
+                             const struct fit_found *found,
                              struct noted_list *notes,
                              struct frag_error *e) FRAG_MUST_CHECK;
 /* Writes all outputs. The report is closed on success and on error. IO, NOMEM.

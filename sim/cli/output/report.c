@@ -7,7 +7,7 @@
 #include "sim/cli/cli.h"
 
 static const char *const heads[] = {"trace",          "device", "policy",
-                                    "capacity",       "start",  "peak reserved",
+                                    "bound",          "start",  "peak reserved",
                                     "peak allocated", "gap",    "overhead",
                                     "fragmentation",  "OOMs",   "first OOM"};
 
@@ -63,7 +63,7 @@ static void add_row(struct table *t, const struct frag_run_identity *id,
     table_cell(t, false, "%s", id->trace.name);
     table_cell(t, false, "%" PRIu32, id->trace.device);
     table_cell(t, false, "%s", id->policy);
-    table_size(t, id->capacity);
+    table_bound(t, id->bound);
     table_cell(t, false, "%s", start_cell(s));
     table_size(t, s->peak_reserved);
     table_size(t, s->peak_allocated);

@@ -130,7 +130,7 @@ static enum frag_err gather(struct report *r,
 {
     char place[CELL_PLACE];
 
-    cell_place(id->policy, id->capacity, place);
+    cell_place(id->policy, id->bound, place);
     return noted_add(r->notes, id->trace.path, device, text, place)
                ? FRAG_OK
                : frag_no_memory(e, "the notes");

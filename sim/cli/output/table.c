@@ -33,6 +33,13 @@ void table_size(struct table *t, frag_size size)
     table_cell(t, false, "%s", frag_size_format(size, text));
 }
 
+void table_bound(struct table *t, struct frag_bound bound)
+{
+    char text[FRAG_BOUND_TEXT];
+
+    table_cell(t, false, "%s", frag_bound_format(bound, text));
+}
+
 static const char *shown(const struct table_cell *cell)
 {
     return cell->brief ? cell->brief : cell->text;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "traces/base.h"
+#include "policies/device/bound.h"
 
 struct table {
     size_t columns;
@@ -33,6 +33,7 @@ struct table {
 void table_cell(struct table *t, bool alarm, const char *format, ...)
     FRAG_PRINTF(3, 4);
 void table_size(struct table *t, frag_size size); /* in IEC units */
+void table_bound(struct table *t, struct frag_bound bound);
 
 /* Shortens the names and prints the table; the first row is the heading, bold
  * if coloured. NOMEM if a cell could not be added; then nothing is printed. */

@@ -86,9 +86,9 @@ void page_trace_notes(struct page *p, size_t subject)
     fputs("</ul></div>\n", p->out);
 }
 
-/* -- impossible capacities ----------------------------------------------- */
+/* -- impossible bounds --------------------------------------------------- */
 
-/* Whether entry k is the first impossible run of its subject at its capacity.
+/* Whether entry k is the first impossible run of its subject under its bound.
  */
 static bool is_new_limit(const struct ranking *g, size_t k)
 {
@@ -96,19 +96,20 @@ static bool is_new_limit(const struct ranking *g, size_t k)
         return false;
     for (size_t i = 0; i < k; i++)
         if (g->entries[i].subject == g->entries[k].subject &&
-            g->entries[i].run->capacity == g->entries[k].run->capacity)
+            !frag_bound_order(g->entries[i].run->bound,
+                              g->entries[k].run->bound))
             return false;
     return true;
 }
 
 static void put_limit(FILE *out, const struct review *r, const struct entry *e)
 {
-    char size[FRAG_SIZE_TEXT], need[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT], need[FRAG_SIZE_TEXT];
 
     fputs("<li>", out);
     page_trace_link(out, r, e->subject);
     fprintf(out, " at %s: the job asks for %s</li>\n",
-            frag_size_format(e->run->capacity, size),
+            frag_bound_format(e->run->bound, size),
             frag_size_format(r->ranking.subjects[e->subject].bound, need));
 }
 
@@ -130,7 +131,7 @@ void page_impossible(struct page *p)
         return;
     open_box(p->out, "impossible", count_limits(g));
     fprintf(p->out,
-            "%zu of %zu runs are at a capacity that no policy can survive, "
+            "%zu of %zu runs are under a bound that no policy can survive, "
             "because the job itself asks for more. They are not counted as "
             "survived or failed.</summary>\n<ul>\n",
             r->impossible, r->runs.count);

@@ -10,7 +10,7 @@
 enum { BARS = 14 }; /* policies in a breakdown: the first of the ranking */
 
 /* Calls `use` with each run of a subject: policies in the order of the ranking,
- * the runs of a policy by capacity, the largest first. */
+ * the runs of a policy by bound, the largest first. */
 static void for_runs(struct page *p, size_t subject,
                      void (*use)(struct page *p, const struct entry *e))
 {
@@ -29,15 +29,15 @@ roomiest(const struct review *r, const struct standing *s, size_t subject)
     return r->ranking.cells[s->row * r->ranking.subject_count + subject];
 }
 
-static void put_capacity(FILE *out, const struct frag_loaded_run *r)
+static void put_bound(FILE *out, const struct frag_loaded_run *r)
 {
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
-    if (r->capacity == FRAG_UNLIMITED)
+    if (r->bound.bytes == FRAG_UNLIMITED)
         fputs("<td data-v=\"\">unlimited</td>", out);
     else
-        fprintf(out, "<td data-v=\"%" PRIu64 "\">%s</td>", r->capacity,
-                frag_size_format(r->capacity, size));
+        fprintf(out, "<td data-v=\"%" PRIu64 "\">%s</td>", r->bound.bytes,
+                frag_bound_format(r->bound, size));
 }
 
 /* -- the table of traces ------------------------------------------------- */
@@ -51,7 +51,8 @@ static void count_fits(FILE *out, const struct review *r,
         const struct entry *e = &r->ranking.entries[k];
 
         if (e->subject != subject || e->policy != s->row ||
-            e->run->capacity == FRAG_UNLIMITED || is_impossible(&r->ranking, e))
+            e->run->bound.bytes == FRAG_UNLIMITED ||
+            is_impossible(&r->ranking, e))
             continue;
         runs++;
         survived += e->run->run.summary.num_ooms == 0;
@@ -133,7 +134,7 @@ static void run_row(struct page *p, const struct entry *e)
 
     fputs("<tr>", out);
     html_code(out, r->policy);
-    put_capacity(out, r);
+    put_bound(out, r);
     fprintf(out, "<td class=\"l\">%s</td>", frag_start_names[m->start]);
     html_size(out, m->peak_reserved);
     html_ratio(out, peak_over_bound(r));
@@ -148,7 +149,7 @@ static void put_runs(struct page *p, size_t subject)
     fputs("<details class=\"screen\"><summary>All runs</summary><div "
           "class=\"wide\">"
           "<table class=\"sort runs\"><thead><tr><th class=\"l\">policy</th>"
-          "<th>capacity</th><th class=\"l\">start</th>"
+          "<th>bound</th><th class=\"l\">start</th>"
           "<th>peak reserved</th><th>over bound</th>"
           "<th>OOMs</th><th>driver calls</th><th>moved</th></tr></thead>"
           "<tbody>\n",
@@ -192,7 +193,7 @@ static void oom_row(struct page *p, const struct entry *e)
     fprintf(out, "<tr%s>",
             is_compared(p->review, r) ? "" : " class=\"screen\"");
     html_code(out, r->policy);
-    put_capacity(out, r);
+    put_bound(out, r);
     html_count(out, r->run.summary.num_ooms);
     html_count(out, o->event);
     fprintf(out, "<td data-v=\"%.17g\">%.0f %%</td>",
@@ -218,7 +219,7 @@ static void put_ooms_of(struct page *p, size_t subject)
         return;
     fputs("<details><summary>First out-of-memory of each run</summary>"
           "<div class=\"wide\"><table class=\"sort ooms\"><thead><tr>"
-          "<th class=\"l\">policy</th><th>capacity</th><th>OOMs</th>"
+          "<th class=\"l\">policy</th><th>bound</th><th>OOMs</th>"
           "<th>first at event</th><th>of the run</th><th>request</th>"
           "<th>reserved</th><th>allocated</th><th>largest free</th>"
           "<th class=\"l\">remedy</th></tr>"
@@ -230,22 +231,23 @@ static void put_ooms_of(struct page *p, size_t subject)
 
 /* -- figures ------------------------------------------------------------- */
 
-/* The run of s on the subject at this capacity; NULL if there is none. */
+/* The run of s on the subject under this bound; NULL if there is none. */
 static const struct frag_loaded_run *run_on(const struct ranking *g,
                                             const struct standing *s,
-                                            size_t subject, frag_size capacity)
+                                            size_t subject,
+                                            struct frag_bound bound)
 {
     for (size_t k = 0; k < g->run_count; k++)
         if (g->entries[k].subject == subject &&
             g->entries[k].policy == s->row &&
-            g->entries[k].run->capacity == capacity)
+            !frag_bound_order(g->entries[k].run->bound, bound))
             return g->entries[k].run;
     return NULL;
 }
 
-/* The largest capacity at which the choice fits and the baseline does not; if
- * there is none, the largest capacity of the baseline. */
-static frag_size telling_capacity(const struct review *r, size_t subject)
+/* The largest bound under which the choice fits and the baseline does not; if
+ * there is none, the largest bound of the baseline. */
+static struct frag_bound telling_bound(const struct review *r, size_t subject)
 {
     const struct ranking *g = &r->ranking;
     const struct frag_loaded_run *most = roomiest(r, r->baseline, subject);
@@ -257,11 +259,11 @@ static frag_size telling_capacity(const struct review *r, size_t subject)
         if (e->subject != subject || e->policy != r->baseline->row ||
             !e->run->run.summary.num_ooms)
             continue;
-        rival = run_on(g, r->choice, subject, e->run->capacity);
+        rival = run_on(g, r->choice, subject, e->run->bound);
         if (rival && !rival->run.summary.num_ooms)
-            return e->run->capacity;
+            return e->run->bound;
     }
-    return most ? most->capacity : FRAG_UNLIMITED;
+    return most ? most->bound : FRAG_NO_BOUND;
 }
 
 static enum frag_err add_run(struct selection *s,
@@ -276,13 +278,13 @@ static enum frag_err timelines(struct page *p, size_t subject,
     const struct review *r = p->review;
     const struct standing *rival =
         r->choice != r->baseline ? r->choice : r->ceiling;
-    frag_size capacity = telling_capacity(r, subject);
+    const struct frag_bound bound = telling_bound(r, subject);
     struct selection s = {0};
     enum frag_err err =
-        add_run(&s, run_on(&r->ranking, r->baseline, subject, capacity));
+        add_run(&s, run_on(&r->ranking, r->baseline, subject, bound));
 
     if (err == FRAG_OK && rival && rival != r->baseline)
-        err = add_run(&s, run_on(&r->ranking, rival, subject, capacity));
+        err = add_run(&s, run_on(&r->ranking, rival, subject, bound));
     if (err == FRAG_OK && s.count)
         err = page_figure(p, &figure_timeline, &s, "Memory over events", e);
     selection_free(&s);

@@ -13,10 +13,9 @@
 #include "sim/cli/output/inputs.h"
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
-#include "sim/experiments/choices.h"
+#include "sim/experiments/recording.h"
 #include "sim/results/columns.h"
 #include "sim/twin.h"
-#include "traces/facts.h"
 
 struct values {
     struct common common;
@@ -29,8 +28,8 @@ struct comparison {
     const struct call *call;
     const struct values *values;
     struct policy_choice *policies;
-    struct capacity_choice *capacities;
-    size_t policy_count, capacity_count;
+    struct bound_choice *bounds;
+    size_t policy_count, bound_count;
     struct cell_settings simulated, real;
     struct frag_backend *device; /* open during the whole command, so that its
                                     context is created once */
@@ -189,7 +188,7 @@ static enum frag_err run_real(struct comparison *s, struct compared *c,
     settings.check = check ? CELL_CHECK_ALL : CELL_CHECK_NONE;
     wait_until_clear(s);
     FRAG_TRY(frag_cuda_free_bytes(s->device, &before));
-    FRAG_TRY(settings.backend->open(&settings, c->id.capacity, &m, e));
+    FRAG_TRY(settings.backend->open(&settings, c->id.bound, &m, e));
     err = run_and_time(s, c, &settings, &m, params, before / 2, e);
     settings.backend->close(&m);
     FRAG_TRY(err);
@@ -217,7 +216,7 @@ static enum frag_err run_simulated(struct comparison *s, struct compared *c,
 static struct compared *cell_at(struct comparison *s, size_t policy,
                                 size_t capacity)
 {
-    return &s->cells[policy * s->capacity_count + capacity];
+    return &s->cells[policy * s->bound_count + capacity];
 }
 
 /* Round 0 is the simulation. With --check, round 1 checks contents and the
@@ -229,14 +228,14 @@ static enum frag_err run_round(struct comparison *s, uint64_t round,
     const bool check = s->values->cell.check && round == 1;
 
     for (size_t p = 0; p < s->policy_count; p++)
-        for (size_t i = 0; i < s->capacity_count; i++) {
+        for (size_t i = 0; i < s->bound_count; i++) {
             struct compared *c = cell_at(s, p, i);
             char label[64];
 
             snprintf(label, sizeof(label), "%.24s %.24s", c->id.trace.name,
                      c->id.policy);
-            progress_step(&s->progress, p * s->capacity_count + i + 1,
-                          s->policy_count * s->capacity_count, " events", 1,
+            progress_step(&s->progress, p * s->bound_count + i + 1,
+                          s->policy_count * s->bound_count, " events", 1,
                           label);
             if (round == 0)
                 FRAG_TRY(run_simulated(s, c, s->params[p], e));
@@ -251,21 +250,21 @@ static enum frag_err run_round(struct comparison *s, uint64_t round,
 static enum frag_err begin(struct comparison *s, const struct input *in,
                            struct frag_error *e)
 {
-    struct facts facts;
+    struct bound_facts facts;
 
     s->trace = in->device;
-    FRAG_TRY(facts_gather(in->device, &facts));
+    FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     for (size_t p = 0; p < s->policy_count; p++) {
         FRAG_TRY(policy_choice_params(&s->policies[p], in->trace->settings,
                                       in->trace->path, &s->params[p], e));
-        for (size_t i = 0; i < s->capacity_count; i++)
+        for (size_t i = 0; i < s->bound_count; i++)
             *cell_at(s, p, i) = (struct compared){
                 .id = {.trace =
                            frag_trace_identify(in->trace, in->device, in->name),
                        .policy = s->policies[p].text,
                        .policy_used = s->policies[p].policy,
-                       .capacity = capacity_choice_bytes(&s->capacities[i],
-                                                         facts.peak_requested)},
+                       .bound = bound_choice_of(&s->bounds[i], &s->policies[p],
+                                                &facts)},
                 .measured = UINT64_MAX};
     }
     return FRAG_OK;
@@ -280,8 +279,8 @@ static enum frag_err compare_device(void *user, const struct input *in,
 
     for (uint64_t r = 0; err == FRAG_OK && r <= rounds; r++)
         err = run_round(s, r, e);
-    for (size_t i = 0;
-         err == FRAG_OK && i < s->policy_count * s->capacity_count; i++)
+    for (size_t i = 0; err == FRAG_OK && i < s->policy_count * s->bound_count;
+         i++)
         compare_report_add(&s->report, &s->cells[i]);
     for (size_t p = 0; p < s->policy_count; p++) {
         free(s->params[p]);
@@ -327,8 +326,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
 
     FRAG_TRY(
         policy_choices_read(&v->policies, &s->policies, &s->policy_count, e));
-    FRAG_TRY(capacity_choices_read(&v->capacities, &s->capacities,
-                                   &s->capacity_count, e));
+    FRAG_TRY(bound_choices_read(v->bounds, &s->bounds, &s->bound_count, e));
     FRAG_TRY(cell_settings_read(v, &s->real, e));
     options = (struct frag_cuda_options){.ordinal = s->real.gpu};
     FRAG_TRY(frag_cuda_open(&options, &s->device, e));
@@ -339,7 +337,7 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
     s->simulated = s->real;
     s->simulated.from_requests = true; /* as the GPU's runs start */
     s->real.backend = &cell_cuda_backend;
-    s->cells = calloc(s->policy_count * s->capacity_count, sizeof(*s->cells));
+    s->cells = calloc(s->policy_count * s->bound_count, sizeof(*s->cells));
     s->params = calloc(s->policy_count, sizeof(*s->params));
     if (!s->cells || !s->params)
         return frag_no_memory(e, "the cells");
@@ -413,7 +411,7 @@ static int compare_run(const struct call *call, const void *values)
     free(s.cells);
     free(s.params);
     policy_choices_free(s.policies, s.policy_count);
-    free(s.capacities);
+    free(s.bounds);
     return err == FRAG_OK ? say_wrong(&s) : cli_fail(call, err, &e);
 }
 

@@ -7,7 +7,7 @@
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
-#include "traces/facts.h"
+#include "sim/experiments/recording.h"
 #include "traces/name.h"
 #include "traces/printable.h"
 
@@ -26,8 +26,8 @@ struct plan {
     const struct values *values;
     struct export_job job;
     struct policy_choice *policies;
-    struct capacity_choice *capacities;
-    size_t capacity_count;
+    struct bound_choice *bounds;
+    size_t bound_count;
     struct cell_settings settings;
     struct progress progress;
     struct export_notes notes;
@@ -40,17 +40,20 @@ static void say_notes(const struct plan *p)
                        p->notes.items[i]);
 }
 
-static enum frag_err set_capacity(struct plan *p, struct frag_error *e)
+static enum frag_err set_bound(struct plan *p, struct frag_error *e)
 {
-    struct facts facts;
+    static const struct policy_choice none = {.text = ""};
+    struct bound_facts facts;
 
-    if (p->capacity_count != 1)
-        return frag_fail(e, FRAG_INVALID,
-                         "--capacity: expected one capacity, found %zu",
-                         p->capacity_count);
-    FRAG_TRY(facts_gather(p->job.device, &facts));
-    p->job.capacity =
-        capacity_choice_bytes(&p->capacities[0], facts.peak_requested);
+    if (p->bound_count != 1)
+        return frag_fail(
+            e, FRAG_INVALID,
+            "--capacity, --process-limit: expected one bound, found "
+            "%zu",
+            p->bound_count);
+    FRAG_TRY(recording_facts(p->job.trace, p->job.device, &facts, e));
+    p->job.bound = bound_choice_of(&p->bounds[0],
+                                   p->policies ? p->policies : &none, &facts);
     return FRAG_OK;
 }
 
@@ -74,7 +77,7 @@ static enum frag_err convert(struct plan *p, const struct frag_trace *t,
     if (err == FRAG_OK)
         err = input_device(t, v->cell.device, &p->job.device, e);
     if (err == FRAG_OK)
-        err = set_capacity(p, e);
+        err = set_bound(p, e);
     if (err == FRAG_OK)
         err = note_start(p);
     if (err == FRAG_OK)
@@ -87,20 +90,27 @@ static enum frag_err convert(struct plan *p, const struct frag_trace *t,
     return err;
 }
 
+static bool has_bounds(const struct values *v)
+{
+    return v->cell.bounds[FRAG_BOUND_CAPACITY].count ||
+           v->cell.bounds[FRAG_BOUND_LIMIT].count;
+}
+
 /* Reads all options before the trace is read. */
 static enum frag_err prepare(struct plan *p, struct frag_error *e)
 {
     const struct values *v = p->values;
 
-    if (v->cell.capacities.count && !v->cell.policies.count)
-        return frag_fail(e, FRAG_INVALID,
-                         "--capacity: it limits a replay, but no policy is "
-                         "named; for example -p torch");
+    if (has_bounds(v) && !v->cell.policies.count)
+        return frag_fail(
+            e, FRAG_INVALID,
+            "--capacity, --process-limit: it limits a replay, but no policy is "
+            "named; for example -p torch");
     if (v->cell.policies.count)
         FRAG_TRY(policy_choices_read(&v->cell.policies, &p->policies,
                                      &p->job.policy_count, e));
-    FRAG_TRY(capacity_choices_read(&v->cell.capacities, &p->capacities,
-                                   &p->capacity_count, e));
+    FRAG_TRY(
+        bound_choices_read(v->cell.bounds, &p->bounds, &p->bound_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &p->settings, e));
     p->settings.preparing = progress_prepare;
     p->job.cell = &p->settings;
@@ -143,7 +153,7 @@ static int export_run(const struct call *call, const void *values)
     cli_catch_signals();
     err = run(&p, &e);
     policy_choices_free(p.policies, p.job.policy_count);
-    free(p.capacities);
+    free(p.bounds);
     export_notes_free(&p.notes);
     return cli_fail(call, err, &e);
 }
@@ -169,7 +179,7 @@ static const struct option_row options[] = {
     {"capacity", 'c', "SIZE",
      "memory of the device: a size such as 24GiB, a share of the trace's peak "
      "requested such as 0.9x, or inf (default)",
-     OPTION_LIST, AT(cell.capacities), NULL},
+     OPTION_LIST, AT(cell.bounds), NULL},
     {"total", 0, "SIZE",
      "memory that the device reports (default: the capacity; for inf, an "
      "H200's memory)",

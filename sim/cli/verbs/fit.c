@@ -1,5 +1,5 @@
-/* fit.c - the command fit: finds the smallest capacity at which each policy
- * survives a trace. The search itself is in sim/experiments/capacity/. */
+/* fit.c - the command fit: finds what each policy needs to survive a trace. The
+ * search itself is in sim/experiments/capacity/. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "sim/cli/threads.h"
 #include "sim/experiments/capacity/search.h"
 #include "sim/experiments/choices.h"
+#include "sim/experiments/recording.h"
 #include "traces/grow.h"
 #include "traces/printable.h"
 
@@ -21,6 +22,7 @@ struct values {
     struct cell_values cell;
     struct outputs outputs;
     const char *frontier;
+    unsigned bound; /* enum frag_bound_kind + 1; 0: as recorded */
     uint64_t jobs;
 };
 
@@ -38,10 +40,10 @@ struct search {
 
 /* -- the search ---------------------------------------------------------- */
 
-/* Searches upward from the lower bound of all policies to the first capacity at
- * which the policy survives. If the outcome depends on the capacity's value,
- * the search ends at the total of an H200 or at the memory of the unlimited
- * run, whichever is larger: an unlimited run reports an H200's total. */
+/* Searches upward from the lower bound to the first bound at which the policy
+ * survives. If the outcome depends on the bound's value, the search ends at the
+ * total of an H200 or at the memory of the unlimited run, whichever is larger:
+ * an unlimited run reports an H200's total. */
 static enum frag_err find_first(const struct search *s,
                                 const struct frag_capacity_spec *spec,
                                 const struct frag_capacity_span *unlimited,
@@ -115,16 +117,25 @@ static enum frag_err fit_policy(struct search *s,
                                 const struct fit_subject *on,
                                 struct frag_error *e)
 {
-    struct frag_capacity_spans spans = {0};
-    struct frag_capacity_span unlimited;
+    struct fit_found found = {.spans = {0}};
     enum frag_err err;
 
-    FRAG_TRY(frag_capacity_at(spec, FRAG_UNLIMITED, &unlimited, e));
-    err = find_spans(s, spec, &unlimited, &spans, e);
+    FRAG_TRY(frag_capacity_at(spec, FRAG_UNLIMITED, &found.unlimited, e));
+    FRAG_TRY(frag_capacity_need(spec, &found.unlimited, &found.need, e));
+    err = find_spans(s, spec, &found.unlimited, &found.spans, e);
     if (err == FRAG_OK)
-        err = fit_report_add(&s->report, on, &unlimited, &spans, &s->notes, e);
-    free(spans.items);
+        err = fit_report_add(&s->report, on, &found, &s->notes, e);
+    free(found.spans.items);
     return err;
+}
+
+/* The kind that the user asked for, else that of which the job died. */
+static enum frag_bound_kind kind_for(const struct search *s,
+                                     const struct input *in)
+{
+    if (s->values->bound)
+        return (enum frag_bound_kind)(s->values->bound - 1);
+    return recording_bound(in->trace, in->device).kind;
 }
 
 static void announce(struct search *s, const struct fit_subject *on, size_t i)
@@ -139,6 +150,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
                                 struct frag_error *e)
 {
     struct search *s = user;
+    const enum frag_bound_kind kind = kind_for(s, in);
 
     FRAG_TRY(input_has_history(in, e));
     for (size_t i = 0; i < s->policy_count; i++) {
@@ -147,12 +159,14 @@ static enum frag_err fit_device(void *user, const struct input *in,
                                  .trace = in->trace,
                                  .device = in->device,
                                  .policy = policy,
-                                 .settings = &s->settings};
+                                 .settings = &s->settings,
+                                 .kind = kind};
         struct frag_memo memo = {0};
         struct frag_capacity_spec spec = {
             .trace = in->device,
             .costs = &s->settings.costs,
             .rule = s->settings.rule,
+            .kind = kind,
             .total = s->settings.total,
             .check = cell_is_checked(&s->settings, policy->policy),
             .progress = progress_tick,
@@ -230,11 +244,16 @@ static int fit_run(const struct call *call, const void *values)
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
     CELL_POLICY_OPTION(AT),
+    {"bound", 0, "KIND",
+     "what to search: capacity, of the device, which the driver counts in "
+     "units of 2 MiB; limit, of the process, as PyTorch's "
+     "set_per_process_memory_fraction sets it; or recorded, the kind of which "
+     "the recorded job died, and capacity if it did not die (default)",
+     OPTION_CHOICE, AT(bound), "recorded|capacity|limit"},
     {"frontier", 0, "FILE",
-     "continue to the memory that the policy uses at unlimited capacity, and "
-     "write the outcome at every capacity as CSV: a row is from_bytes to "
-     "to_bytes - 1 and its first OOM; - is stdout. The table then also states "
-     "from which capacity on nothing fails",
+     "continue to the memory that the policy uses without a bound, and write "
+     "the outcome under every bound as CSV: a row is from_bytes to "
+     "to_bytes - 1 and its first OOM; - is stdout",
      OPTION_TEXT, AT(frontier), NULL},
     OUTPUT_JSON_OPTION(AT, "rows as JSON, with the frontier if it was "
                            "searched; - is stdout"),
@@ -252,28 +271,33 @@ static const struct option_row options[] = {
 const struct verb verb_fit = {
     .name = "fit",
     .args = "TRACE...",
-    .summary = "find the smallest capacity at which each policy survives a "
-               "trace",
+    .summary = "find what each policy needs to survive a trace",
     .about =
-        "A policy survives a trace if it meets every request. One run shows "
-        "the outcome at all capacities at which the device would refuse the "
-        "same requests. The search goes from each such span of capacities to "
-        "the next, so it finds the smallest capacity to the byte. It does not "
-        "assume that more memory is better: a policy may fail with more "
-        "memory where it survives with less. --frontier shows all such "
-        "capacities.\n\n"
+        "The need is the least capacity from which on nothing fails: with it, "
+        "and with any more, the policy meets every request. The column `serves "
+        "from' is the least capacity that meets every request at all. It is "
+        "less than the need where more memory can be worse: PyTorch's default "
+        "allocator may fail with more memory where it survived with less, and "
+        "a job that is sized by `serves from' then dies on a slightly larger "
+        "device. --frontier shows all such capacities.\n\n"
+        "One run shows the outcome at all capacities at which the device would "
+        "refuse the same requests. The search goes from each such span of "
+        "capacities to the next, so it finds both to the byte.\n\n"
         "Some policies read the value of the capacity or of the device's "
         "total and decide by it, for example PyTorch's memory fraction and "
         "expandable segments. Such a policy is run at every 2 MiB instead, "
         "and the output's `step_bytes' is 2 MiB. With --total, the device "
         "reports the same total at every capacity; a policy that reads only "
         "the total is then searched to the byte.\n\n"
+        "With --bound limit, the same is found for the memory limit of the "
+        "process. The two differ: a limit refuses before the driver is asked, "
+        "and counts what the allocator requests.\n\n"
         "For a program on RAPIDS, write a log with RMM's "
         "LoggingResourceAdaptor above its memory resource, for example with "
         "rmm.reinitialize(logging=True, log_file_name=\"rmm.csv\"). Then "
         "`fragsim fit rmm.dev0.csv -p rmm_pool -p rmm_arena:fraction=1 "
-        "-p rmm_binning -p cuda_async' shows the smallest device on which "
-        "each resource of RMM would have served the program, and `fragsim "
+        "-p rmm_binning -p cuda_async' shows the device that each "
+        "resource of RMM needs to serve the program, and `fragsim "
         "replay' with the same policies shows what they reserve. RMM writes a "
         "log for each device, rmm.dev0.csv, rmm.dev1.csv and so on: each is a "
         "trace of its own.\n\n"

@@ -10,7 +10,7 @@
 #include "sim/cli/figures/filter.h"
 #include "sim/cli/gnuplot/gnuplot.h"
 #include "sim/cli/output/inputs.h"
-#include "traces/facts.h"
+#include "sim/experiments/recording.h"
 #include "traces/name.h"
 #include "traces/nearest.h"
 
@@ -56,24 +56,25 @@ static enum frag_err plot(const struct figure *f, const struct values *v,
 
 /* -- figures of a trace -------------------------------------------------- */
 
-/* Reads a capacity such as "24GiB" or "0.9x". */
-static enum frag_err find_capacity(const struct texts *texts,
-                                   const struct frag_device_trace *d,
-                                   frag_size *out, struct frag_error *e)
+/* Reads a bound such as "24GiB" or "0.9x". */
+static enum frag_err find_bound(const struct texts *texts,
+                                const struct frag_trace *t,
+                                const struct trace_view *view,
+                                struct frag_bound *out, struct frag_error *e)
 {
-    struct capacity_choice *list = NULL;
+    struct bound_choice *list = NULL;
     size_t count = 0;
-    struct facts facts;
-    enum frag_err err = capacity_choices_read(texts, &list, &count, e);
+    struct bound_facts facts;
+    enum frag_err err = bound_choices_read(texts, &list, &count, e);
 
     if (err == FRAG_OK && count != 1)
         err = frag_fail(e, FRAG_INVALID,
-                        "--capacity: expected one capacity, "
-                        "found a list");
+                        "--capacity, --process-limit: expected one bound, "
+                        "found several");
     if (err == FRAG_OK)
-        err = facts_gather(d, &facts);
+        err = recording_facts(t, view->device, &facts, e);
     if (err == FRAG_OK)
-        *out = capacity_choice_bytes(&list[0], facts.peak_requested);
+        *out = bound_choice_of(&list[0], view->policy, &facts);
     free(list);
     return err;
 }
@@ -114,8 +115,7 @@ static enum frag_err view_trace(const struct figure *f, const struct values *v,
     view->policy = &policy;
     err = input_device(t, v->device, &view->device, e);
     if (err == FRAG_OK)
-        err = find_capacity(&v->wanted.capacities, view->device,
-                            &view->capacity, e);
+        err = find_bound(v->wanted.bounds, t, view, &view->bound, e);
     if (err == FRAG_OK)
         err = draw_view(f, v, t, view, e);
     progress_clear(view->progress);
@@ -219,7 +219,7 @@ static const struct option_row options[] = {
     {"capacity", 'c', "SIZE,...",
      "draw only the runs on a device of this capacity, such as 24GiB, 0.9x or "
      "inf. For a figure of a trace: memory of the device (default: inf)",
-     OPTION_LIST, AT(wanted.capacities), NULL},
+     OPTION_LIST, AT(wanted.bounds[FRAG_BOUND_CAPACITY]), NULL},
     {"limit", 0, "N",
      "draw at most N runs, policies or lines; the figure says what it leaves "
      "out and by which rule (default: by the figure, such as 12 runs of a "

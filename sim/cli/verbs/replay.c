@@ -10,10 +10,9 @@
 #include "sim/cli/output/outputs.h"
 #include "sim/cli/output/progress.h"
 #include "sim/cli/output/report.h"
-#include "sim/experiments/choices.h"
+#include "sim/experiments/recording.h"
 #include "sim/experiments/stream.h"
 #include "sim/version.h"
-#include "traces/facts.h"
 #include "traces/printable.h"
 
 struct values {
@@ -30,8 +29,8 @@ struct plan {
     const struct call *call;
     const struct values *values;
     struct policy_choice *policies;
-    struct capacity_choice *capacities;
-    size_t policy_count, capacity_count;
+    struct bound_choice *bounds;
+    size_t policy_count, bound_count;
     struct cell_settings settings;
     struct stream stream; /* zeroed without --stream */
     struct progress progress;
@@ -50,7 +49,7 @@ static enum frag_err report_run(struct plan *plan, const struct input *in,
 {
     const struct cell_result result = {
         &plan->settings, policy,        in->trace,  in->device,
-        id->capacity,    &run->summary, run->params};
+        id->bound,       &run->summary, run->params};
     struct row_notes notes;
     struct frag_run_identity said = *id;
     enum frag_err err;
@@ -83,17 +82,16 @@ static enum frag_err measure(struct plan *plan, const struct input *in,
 static void announce(struct plan *plan, const struct frag_run_identity *id,
                      size_t step)
 {
-    char label[96], size[FRAG_SIZE_TEXT];
+    char label[112], size[FRAG_BOUND_TEXT];
 
     snprintf(label, sizeof(label), "%.24s %.20s %s", id->trace.name, id->policy,
-             frag_size_format(id->capacity, size));
+             frag_bound_format(id->bound, size));
     progress_step(&plan->progress, step + 1,
-                  plan->policy_count * plan->capacity_count, " events", 1,
-                  label);
+                  plan->policy_count * plan->bound_count, " events", 1, label);
 }
 
 static enum frag_err run_policy(struct plan *plan, const struct input *in,
-                                const struct facts *facts,
+                                const struct bound_facts *facts,
                                 struct frag_run_identity *id, size_t p,
                                 struct frag_error *e)
 {
@@ -105,10 +103,9 @@ static enum frag_err run_policy(struct plan *plan, const struct input *in,
                                   &params, e));
     id->policy = policy->text;
     id->policy_used = policy->policy;
-    for (size_t c = 0; err == FRAG_OK && c < plan->capacity_count; c++) {
-        id->capacity =
-            capacity_choice_bytes(&plan->capacities[c], facts->peak_requested);
-        announce(plan, id, p * plan->capacity_count + c);
+    for (size_t c = 0; err == FRAG_OK && c < plan->bound_count; c++) {
+        id->bound = bound_choice_of(&plan->bounds[c], policy, facts);
+        announce(plan, id, p * plan->bound_count + c);
         err = measure(plan, in, policy, id, params, e);
         if (err == FRAG_OK && cli_interrupted())
             err = FRAG_CANCELLED;
@@ -142,14 +139,14 @@ static enum frag_err run_device(void *user, const struct input *in,
     struct frag_run_identity id = {
         .trace = frag_trace_identify(in->trace, in->device, in->name),
     };
-    struct facts facts;
+    struct bound_facts facts;
 
     if (!input_replays(in, plan->values->cell.device))
         return FRAG_OK;
     FRAG_TRY(input_has_history(in, e));
     if (plan->stream.cells)
         return end_stream(plan, in, e);
-    FRAG_TRY(facts_gather(in->device, &facts));
+    FRAG_TRY(recording_facts(in->trace, in->device, &facts, e));
     for (size_t p = 0; p < plan->policy_count; p++)
         FRAG_TRY(run_policy(plan, in, &facts, &id, p, e));
     return FRAG_OK;
@@ -211,8 +208,8 @@ static enum frag_err open_stream(struct plan *plan, struct frag_error *e)
 {
     const struct values *v = plan->values;
     const struct stream_plan cells = {&plan->settings, plan->policies,
-                                      plan->policy_count, plan->capacities,
-                                      plan->capacity_count};
+                                      plan->policy_count, plan->bounds,
+                                      plan->bound_count};
 
     if (v->common.args.count != 1)
         return frag_fail(e, FRAG_INVALID,
@@ -236,8 +233,8 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
 
     FRAG_TRY(policy_choices_read(&v->cell.policies, &plan->policies,
                                  &plan->policy_count, e));
-    FRAG_TRY(capacity_choices_read(&v->cell.capacities, &plan->capacities,
-                                   &plan->capacity_count, e));
+    FRAG_TRY(bound_choices_read(v->cell.bounds, &plan->bounds,
+                                &plan->bound_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
     plan->settings.preparing = progress_prepare;
     plan->settings.points =
@@ -263,7 +260,7 @@ static int replay_run(const struct call *call, const void *values)
     stream_close(&plan.stream);
     noted_free(&plan.notes);
     policy_choices_free(plan.policies, plan.policy_count);
-    free(plan.capacities);
+    free(plan.bounds);
     return cli_fail(call, err, &e);
 }
 

@@ -79,7 +79,8 @@ static char *make_command(const struct values *v)
     put_words(out, "-p ", &c->policies);
     put_words(out, "--edit ", &v->edits);
     put_words(out, "--param ", &v->params);
-    put_words(out, "-c ", &c->capacities);
+    put_words(out, "-c ", &c->bounds[FRAG_BOUND_CAPACITY]);
+    put_words(out, "--process-limit ", &c->bounds[FRAG_BOUND_LIMIT]);
     put_word(out, "--grid ", v->grid);
     put_word(out, "--costs ", c->costs);
     if (c->device != INPUT_ANY_DEVICE)
@@ -116,25 +117,31 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     plan->settings.timed = false; /* times differ between equal runs */
     plan->settings.points = v->details ? v->points : 0;
     plan->settings.ooms = v->details ? CELL_OOMS : 0;
-    return grid_read(
-        &(const struct grid_source){&v->common.args, &v->cell.policies,
-                                    &v->cell.capacities, &v->params, v->grid,
-                                    &v->edits},
-        &plan->grid, e);
+    return grid_read(&(const struct grid_source){&v->common.args,
+                                                 &v->cell.policies,
+                                                 v->cell.bounds, &v->params,
+                                                 v->grid, &v->edits},
+                     &plan->grid, e);
 }
 
 /* -- --list -------------------------------------------------------------- */
 
-static void list_capacity(const struct capacity_choice *c, const char *edit)
+static void list_bound(const struct bound_choice *c,
+                       const struct policy_choice *policy, const char *edit)
 {
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
-    if (c->share > 0)
-        printf("%gx", c->share);
+    if (c->kind == BOUND_SHARE)
+        printf("%s%gx",
+               c->fixed.kind == FRAG_BOUND_LIMIT ? "process limit " : "",
+               c->share);
+    else if (c->kind == BOUND_RECORDED ||
+             (c->kind == BOUND_DEFAULT && policy->recorded))
+        fputs("recorded", stdout);
     else
-        printf("%s", c->bytes == FRAG_UNLIMITED
+        printf("%s", c->fixed.bytes == FRAG_UNLIMITED
                          ? "inf"
-                         : frag_size_format(c->bytes, size));
+                         : frag_bound_format(c->fixed, size));
     if (edit) {
         putchar('\t');
         printable_put(stdout, edit);
@@ -155,7 +162,8 @@ static void list_cells(const struct plan *plan)
         putchar('\t');
         printable_put(stdout, g->policies[c.policy].text);
         putchar('\t');
-        list_capacity(&g->capacities[c.capacity], g->edits[c.edit].text);
+        list_bound(&g->bounds[c.bound], &g->policies[c.policy],
+                   g->edits[c.edit].text);
     }
 }
 

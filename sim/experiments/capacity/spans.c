@@ -6,24 +6,31 @@
 #include "sim/experiments/start.h"
 #include "traces/grow.h"
 
-/* Whether the policy read a value that changes with the capacity. */
-static bool depends_on_capacity(const struct frag_capacity_spec *spec,
-                                unsigned asked)
+/* Whether the policy read a value that changes with the bound. */
+static bool depends_on_bound(const struct frag_capacity_spec *spec,
+                             unsigned asked)
 {
+    if (spec->kind == FRAG_BOUND_LIMIT)
+        return asked & FRAG_ASKED_LIMIT;
     return asked & FRAG_ASKED_CAPACITY ||
            (asked & FRAG_ASKED_TOTAL && spec->total == 0);
 }
 
 static void find_span(const struct frag_capacity_spec *spec,
-                      const struct frag_backend *arena,
+                      const struct frag_backend *arena, frag_size bytes,
                       struct frag_capacity_span *out)
 {
-    frag_arena_same_for(arena, &out->used, &out->to);
+    if (spec->kind == FRAG_BOUND_LIMIT) {
+        out->used = arena->limit_used;
+        out->to = arena->limit_refused ? arena->limit_refused : FRAG_UNLIMITED;
+    } else {
+        frag_arena_same_for(arena, &out->used, &out->to);
+    }
     out->from = out->used;
-    out->exact = !depends_on_capacity(spec, arena->asked);
+    out->exact = !depends_on_bound(spec, arena->asked);
     if (out->exact)
         return;
-    out->from = out->to = arena->capacity;
+    out->from = out->to = bytes;
     if (out->to != FRAG_UNLIMITED)
         out->to = (out->to / FRAG_CAPACITY_STEP + 1) * FRAG_CAPACITY_STEP;
 }
@@ -55,13 +62,15 @@ static enum frag_err replay(const struct frag_capacity_spec *spec,
 }
 
 static enum frag_err run_at(const struct frag_capacity_spec *spec,
-                            frag_size capacity, bool adopt_start,
+                            frag_size bytes, bool adopt_start,
                             struct frag_capacity_span *out,
                             struct frag_error *e)
 {
+    const struct frag_bound bound = {bytes, spec->kind};
     struct frag_backend *arena =
         frag_arena_open(&(const struct frag_arena_options){
-            .capacity = capacity,
+            .capacity = frag_bound_of(bound, FRAG_BOUND_CAPACITY),
+            .limit = spec->kind == FRAG_BOUND_LIMIT ? bytes : 0,
             .total = spec->total,
             .rule = spec->rule,
             .costs = spec->costs,
@@ -73,7 +82,7 @@ static enum frag_err run_at(const struct frag_capacity_spec *spec,
         return frag_no_memory(e, "the arena");
     err = replay(spec, arena, adopt_start, &span.run, e);
     if (err == FRAG_OK) {
-        find_span(spec, arena, &span);
+        find_span(spec, arena, bytes, &span);
         *out = span;
     }
     frag_arena_close(arena);
@@ -86,30 +95,31 @@ policy_of(const struct frag_capacity_spec *spec)
     return spec->prepared ? spec->prepared->policy : spec->policy;
 }
 
-/* A run that would adopt the recorded layout on a larger device is another run
- * there. */
+/* A run that would adopt the recorded layout under a larger bound is another
+ * run there. */
 static void end_below_start(const struct frag_capacity_spec *spec,
-                            frag_size capacity, struct frag_capacity_span *span)
+                            frag_size bytes, struct frag_capacity_span *span)
 {
-    const frag_size held = start_held(spec->trace);
+    const frag_size held = start_held(spec->trace, spec->kind);
+    const struct frag_bound enough = {held, spec->kind};
 
-    if (capacity < held && held < span->to &&
-        start_is_adoptable(spec->trace, policy_of(spec), held))
+    if (bytes < held && held < span->to &&
+        start_is_adoptable(spec->trace, policy_of(spec), enough))
         span->to = held;
 }
 
 enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
-                               frag_size capacity,
-                               struct frag_capacity_span *out,
+                               frag_size bytes, struct frag_capacity_span *out,
                                struct frag_error *e)
 {
-    bool adopts = start_is_adoptable(spec->trace, policy_of(spec), capacity);
-    enum frag_err err = run_at(spec, capacity, adopts, out, e);
+    const struct frag_bound bound = {bytes, spec->kind};
+    bool adopts = start_is_adoptable(spec->trace, policy_of(spec), bound);
+    enum frag_err err = run_at(spec, bytes, adopts, out, e);
 
     if (adopts && err == FRAG_UNSUPPORTED)
-        err = run_at(spec, capacity, false, out, e);
+        err = run_at(spec, bytes, false, out, e);
     if (err == FRAG_OK)
-        end_below_start(spec, capacity, out);
+        end_below_start(spec, bytes, out);
     return err;
 }
 
@@ -136,5 +146,47 @@ enum frag_err frag_capacity_walk(const struct frag_capacity_spec *spec,
             break;
         from = span->to;
     }
+    return FRAG_OK;
+}
+
+/* The bound at which the walk down begins: that of `above`, or, if the outcome
+ * must be found one bound at a time, the first survivor from there on. */
+static enum frag_err find_top(const struct frag_capacity_spec *spec,
+                              struct frag_capacity_span *above,
+                              struct frag_error *e)
+{
+    frag_size at, end;
+
+    if (above->exact)
+        return FRAG_OK;
+    at = frag_round_up(above->used, FRAG_CAPACITY_STEP);
+    end = at > FRAG_H200_TOTAL ? at : FRAG_H200_TOTAL;
+    for (; at <= end; at += FRAG_CAPACITY_STEP) {
+        FRAG_TRY(frag_capacity_at(spec, at, above, e));
+        if (frag_capacity_survives(above))
+            break;
+    }
+    return FRAG_OK;
+}
+
+enum frag_err frag_capacity_need(const struct frag_capacity_spec *spec,
+                                 const struct frag_capacity_span *unlimited,
+                                 struct frag_capacity_span *out,
+                                 struct frag_error *e)
+{
+    struct frag_capacity_span need = *unlimited, below;
+
+    if (frag_capacity_survives(&need))
+        FRAG_TRY(find_top(spec, &need, e));
+    while (frag_capacity_survives(&need) && need.from > 1) {
+        const frag_size down = need.exact ? 1 : FRAG_CAPACITY_STEP;
+
+        FRAG_TRY(frag_capacity_at(spec, need.from > down ? need.from - down : 1,
+                                  &below, e));
+        if (!frag_capacity_survives(&below))
+            break;
+        need = below;
+    }
+    *out = need;
     return FRAG_OK;
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/experiments/recording.h"
 #include "sim/experiments/sweep/pack.h"
-#include "traces/facts.h"
 #include "traces/name.h"
 
 /* -- making a header ----------------------------------------------------- */
@@ -74,14 +74,13 @@ static bool has_devices(struct trace_header *s, uint32_t count)
 static enum frag_err copy_devices(struct trace_header *s,
                                   const struct frag_trace *t)
 {
-    struct facts facts;
-
     if (!has_devices(s, t->device_count))
         return FRAG_NOMEM;
     for (uint32_t i = 0; i < t->device_count; i++) {
-        FRAG_TRY(facts_gather(&t->devices[i], &facts));
-        s->devices[i] = (struct trace_header_device){
-            t->devices[i].device, t->devices[i].count, facts.peak_requested};
+        const struct frag_device_trace *d = &t->devices[i];
+
+        s->devices[i] = (struct trace_header_device){d->device, d->count, {0}};
+        FRAG_TRY(recording_facts(t, d, &s->devices[i].facts, NULL));
     }
     return FRAG_OK;
 }
@@ -125,7 +124,9 @@ void *trace_header_pack(const struct trace_header *s, size_t *size)
     for (uint32_t i = 0; i < s->device_count; i++) {
         pack_number(&p, s->devices[i].device);
         pack_number(&p, s->devices[i].events);
-        pack_number(&p, s->devices[i].peak_requested);
+        pack_number(&p, s->devices[i].facts.peak_requested);
+        pack_number(&p, s->devices[i].facts.recorded.bytes);
+        pack_number(&p, s->devices[i].facts.recorded.kind);
     }
     return pack_done(&p, size);
 }
@@ -152,7 +153,7 @@ static uint32_t unpack_count(struct unpack *u, size_t least)
 
 static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
 {
-    uint32_t count = unpack_count(u, 3 * sizeof(uint64_t));
+    uint32_t count = unpack_count(u, 5 * sizeof(uint64_t));
 
     if (!has_devices(s, count)) {
         *good = false;
@@ -161,7 +162,10 @@ static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
     for (uint32_t i = 0; i < count; i++) {
         s->devices[i].device = (uint32_t)unpack_number(u);
         s->devices[i].events = unpack_number(u);
-        s->devices[i].peak_requested = unpack_number(u);
+        s->devices[i].facts.peak_requested = unpack_number(u);
+        s->devices[i].facts.recorded.bytes = unpack_number(u);
+        s->devices[i].facts.recorded.kind =
+            unpack_number(u) ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
     }
 }
 

@@ -6,12 +6,13 @@
 #ifndef FRAG_SIM_EXPERIMENTS_SWEEP_ENTRIES_H
 #define FRAG_SIM_EXPERIMENTS_SWEEP_ENTRIES_H
 
+#include "sim/experiments/choices.h"
 #include "sim/experiments/noted.h"
 
 struct trace_header_device {
     uint32_t device; /* its number */
     uint64_t events;
-    frag_size peak_requested;
+    struct bound_facts facts;
 };
 
 struct trace_header {

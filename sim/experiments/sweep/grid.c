@@ -22,7 +22,7 @@ struct axis {
 /* A grid while it is read. */
 struct reading {
     struct grid grid;
-    struct texts policies, capacities, params, edits;
+    struct texts policies, bounds[FRAG_BOUND_KINDS], params, edits;
     struct axis *axes;
 };
 
@@ -94,7 +94,8 @@ static enum frag_err read_line(struct reading *r, char *line, const char *path,
         struct texts *list;
     } words[] = {{"trace", &r->grid.traces},
                  {"policy", &r->policies},
-                 {"capacity", &r->capacities},
+                 {"capacity", &r->bounds[FRAG_BOUND_CAPACITY]},
+                 {"process_limit", &r->bounds[FRAG_BOUND_LIMIT]},
                  {"param", &r->params},
                  {"edit", &r->edits}};
     size_t n = strcspn(line, " \t");
@@ -106,7 +107,8 @@ static enum frag_err read_line(struct reading *r, char *line, const char *path,
             return append(words[i].list, rest, e);
     return frag_fail(e, FRAG_INVALID,
                      "%s:%zu: expected \"trace\", \"policy\", \"capacity\", "
-                     "\"param\" or \"edit\" and its value, found \"%.60s\"",
+                     "\"process_limit\", \"param\" or \"edit\" and its value, "
+                     "found \"%.60s\"",
                      path, number, line);
 }
 
@@ -341,7 +343,8 @@ static enum frag_err read_all(struct reading *r, const struct grid_source *s,
 {
     FRAG_TRY(append_all(&r->grid.traces, s->traces, e));
     FRAG_TRY(append_all(&r->policies, s->policies, e));
-    FRAG_TRY(append_all(&r->capacities, s->capacities, e));
+    for (int k = 0; k < FRAG_BOUND_KINDS; k++)
+        FRAG_TRY(append_all(&r->bounds[k], &s->bounds[k], e));
     FRAG_TRY(append_all(&r->params, s->params, e));
     if (s->edits)
         FRAG_TRY(append_all(&r->edits, s->edits, e));
@@ -353,13 +356,13 @@ static enum frag_err read_all(struct reading *r, const struct grid_source *s,
                          "in the --grid file, found none");
     FRAG_TRY(read_edits(r, e));
     FRAG_TRY(expand_all(r, e));
-    FRAG_TRY(capacity_choices_read(&r->capacities, &r->grid.capacities,
-                                   &r->grid.capacity_count, e));
+    FRAG_TRY(bound_choices_read(r->bounds, &r->grid.bounds,
+                                &r->grid.bound_count, e));
     if (grid_cells(&r->grid) > GRID_CELLS_MAX)
         return frag_fail(e, FRAG_INVALID,
                          "the grid has more than %llu cells; "
                          "name fewer policies, values or "
-                         "capacities",
+                         "bounds",
                          (unsigned long long)GRID_CELLS_MAX);
     return FRAG_OK;
 }
@@ -374,7 +377,8 @@ enum frag_err grid_read(const struct grid_source *source, struct grid *out,
         values_free(&r.axes[i].values);
     free(r.axes);
     free(r.policies.items);
-    free(r.capacities.items);
+    for (int k = 0; k < FRAG_BOUND_KINDS; k++)
+        free(r.bounds[k].items);
     free(r.params.items);
     free(r.edits.items);
     *out = r.grid;
@@ -387,7 +391,7 @@ void grid_free(struct grid *grid)
         free(grid->policy_texts[i]);
     free(grid->policy_texts);
     policy_choices_free(grid->policies, grid->policy_count);
-    free(grid->capacities);
+    free(grid->bounds);
     for (size_t i = 0; i < grid->edit_count; i++)
         frag_edits_free(grid->edits[i].edits);
     free(grid->edits);
@@ -399,18 +403,18 @@ void grid_free(struct grid *grid)
 uint64_t grid_cells(const struct grid *grid)
 {
     return (uint64_t)grid->traces.count * grid->edit_count *
-           grid->policy_count * grid->capacity_count;
+           grid->policy_count * grid->bound_count;
 }
 
 struct grid_cell grid_cell(const struct grid *grid, uint64_t index)
 {
-    const uint64_t pair = index / grid->capacity_count / grid->policy_count;
+    const uint64_t pair = index / grid->bound_count / grid->policy_count;
 
     return (struct grid_cell){
         .trace = pair / grid->edit_count,
         .edit = pair % grid->edit_count,
-        .policy = index / grid->capacity_count % grid->policy_count,
-        .capacity = index % grid->capacity_count,
+        .policy = index / grid->bound_count % grid->policy_count,
+        .bound = index % grid->bound_count,
     };
 }
 

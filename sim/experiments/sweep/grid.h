@@ -11,7 +11,8 @@
 
 /* The texts that define a grid; borrowed. */
 struct grid_source {
-    const struct texts *traces, *policies, *capacities;
+    const struct texts *traces, *policies;
+    const struct texts *bounds; /* [FRAG_BOUND_KINDS] */
     const struct texts *params; /* "[POLICY:]KEY=VALUES", see values.h */
     const char *file; /* a file that adds to the lists above; NULL: none */
     const struct texts *edits; /* "none" is the trace as it is */
@@ -29,16 +30,16 @@ struct grid {
     size_t edit_count; /* at least 1: without edits, none */
     struct policy_choice *policies;
     char **policy_texts; /* borrowed by the policies */
-    struct capacity_choice *capacities;
-    size_t policy_count, capacity_count;
+    struct bound_choice *bounds;
+    size_t policy_count, bound_count;
     size_t policy_room, text_room; /* of policies and policy_texts */
     char *storage;                 /* the lines of the file */
 };
 
 /* A cell, for all devices of its trace. In the order of the cells the trace
- * changes slowest, then the edit, and the capacity fastest. */
+ * changes slowest, then the edit, and the bound fastest. */
 struct grid_cell {
-    size_t trace, edit, policy, capacity; /* indices in the grid */
+    size_t trace, edit, policy, bound; /* indices in the grid */
 };
 
 /* Part `index` (from 1) of `count`. */
@@ -51,10 +52,10 @@ struct shard {
 /* Reads a grid. Each policy gets every combination of the values of the
  * parameters that it has, and is also taken without them, unless a combination
  * equals that; a parameter that no policy has is an error. A line of the file
- * is "trace PATH", "policy TEXT", "capacity LIST", "param TEXT" or "edit TEXT";
- * it may be empty, and # begins a comment. INVALID names the text, and the file
- * and line if the text is in the file; IO; NOMEM. The caller frees *out, on
- * error too.
+ * is "trace PATH", "policy TEXT", "capacity LIST", "process_limit LIST", "param
+ * TEXT" or "edit TEXT"; it may be empty, and # begins a comment. INVALID names
+ * the text, and the file and line if the text is in the file; IO; NOMEM. The
+ * caller frees *out, on error too.
  */
 enum frag_err grid_read(const struct grid_source *source, struct grid *out,
                         struct frag_error *e) FRAG_MUST_CHECK;

@@ -49,7 +49,7 @@ static enum frag_err find_notes(const struct sweep *s, const struct job *job,
         .policy = &s->spec->grid->policies[job->cell->policy],
         .trace = t,
         .device = &t->devices[job->cell->device],
-        .capacity = job->cell->capacity,
+        .bound = job->cell->bound,
         .summary = &run->summary,
         .params = run->params,
     };

@@ -35,7 +35,7 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
         .trace = identity,
         .policy = policy->text,
         .policy_used = policy->policy,
-        .capacity = cell->capacity,
+        .bound = cell->bound,
         .backend = s->spec->settings->backend->name,
         .stopped_at_oom = s->spec->settings->stop_at_oom,
         .bare = !s->spec->settings->points,
@@ -43,7 +43,7 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
     };
 }
 
-/* The key of a cell: the hash of the file, the device, the capacity and the
+/* The key of a cell: the hash of the file, the device, the bound and the
  * policy, separated by blanks; then the digest of the policy and its
  * parameters, each after a tab. NULL if the host has no memory. */
 static char *make_key(const struct sweep *s, const struct sweep_trace *trace,
@@ -56,10 +56,11 @@ static char *make_key(const struct sweep *s, const struct sweep_trace *trace,
 
     if (!out)
         return NULL;
-    fprintf(out, "%s %" PRIu32 " %" PRIu64 " %s\t%s\t%s",
+    fprintf(out, "%s %" PRIu32 " %" PRIu64 "%s %s\t%s\t%s",
             trace->header->file_sha256,
-            trace->header->devices[cell->device].device, cell->capacity,
-            policy->text, policy->digest, cell_params(cell));
+            trace->header->devices[cell->device].device, cell->bound.bytes,
+            cell->bound.kind == FRAG_BOUND_LIMIT ? "l" : "", policy->text,
+            policy->digest, cell_params(cell));
     if (fclose(out) == 0)
         return key;
     free(key);
@@ -87,9 +88,8 @@ static enum frag_err make_cell(const struct sweep *s,
     *out = (struct sweep_cell){
         .device = device,
         .policy = (uint32_t)at->policy,
-        .capacity = capacity_choice_bytes(
-            &grid->capacities[at->capacity],
-            trace->header->devices[device].peak_requested),
+        .bound = bound_choice_of(&grid->bounds[at->bound], policy,
+                                 &trace->header->devices[device].facts),
     };
     out->err = policy_choice_params(policy, trace->header->trace.settings,
                                     trace->path, &out->params, &e);

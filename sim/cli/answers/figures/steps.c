@@ -47,7 +47,7 @@ static int64_t steps_left(const struct plotted *p)
 {
     frag_size peak = 0;
 
-    if (p->on->capacity == FRAG_UNLIMITED || !p->growth.grows)
+    if (p->on->bound.bytes == FRAG_UNLIMITED || !p->growth.grows)
         return -1;
     for (uint64_t i = 0; i < p->table->count; i++) {
         const struct step_part *s = &p->table->items[i];
@@ -56,15 +56,16 @@ static int64_t steps_left(const struct plotted *p)
             s->peak_requested > peak)
             peak = s->peak_requested;
     }
-    return peak >= p->on->capacity
+    return peak >= p->on->bound.bytes
                ? 0
-               : (int64_t)((double)(p->on->capacity - peak) / p->growth.slope);
+               : (int64_t)((double)(p->on->bound.bytes - peak) /
+                           p->growth.slope);
 }
 
 static void facts(FILE *out, const void *user)
 {
     const struct plotted *p = user;
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
     fputs("trace\tpolicy\tsteps\tstride\tcapacity\tslope\tbase\tfrom\t"
           "left\n",
@@ -72,11 +73,12 @@ static void facts(FILE *out, const void *user)
     put_short(out, p->on->in->name, 40);
     fputc('\t', out);
     put_short(out, p->on->policy, 56);
-    if (p->on->capacity != FRAG_UNLIMITED)
-        fprintf(out, " on %s", frag_size_format(p->on->capacity, size));
+    if (p->on->bound.bytes != FRAG_UNLIMITED)
+        fprintf(out, " on %s", frag_bound_format(p->on->bound, size));
     fprintf(out, "\t%" PRIu64 "\t%" PRIu64, p->count, p->stride);
     fprintf(out, "\t%.0f\t%.17g\t%.17g\t%" PRIu64 "\t%" PRId64 "\n",
-            p->on->capacity == FRAG_UNLIMITED ? -1.0 : (double)p->on->capacity,
+            p->on->bound.bytes == FRAG_UNLIMITED ? -1.0
+                                                 : (double)p->on->bound.bytes,
             p->growth.grows ? p->growth.slope : 0.0,
             p->growth.grows ? plot_base(p->live + p->from, p->count - p->from,
                                         p->from + 1, p->growth.slope)

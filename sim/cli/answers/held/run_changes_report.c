@@ -84,7 +84,7 @@ static void put_run(struct table *t, const struct run_change *c,
     table_cell(t, false, "%s", any(c)->trace);
     table_cell(t, false, "%" PRIu64, any(c)->device);
     table_cell(t, false, "%s", any(c)->policy);
-    table_size(t, any(c)->capacity);
+    table_bound(t, any(c)->bound);
     put_growth(t, c, v);
     for (size_t i = 0; i < NUMBERS; i++)
         put_number(t, &numbers[i], c);
@@ -93,7 +93,7 @@ static void put_run(struct table *t, const struct run_change *c,
 enum frag_err run_changes_print(const struct run_changes *r,
                                 const struct difference_view *v, FILE *out)
 {
-    const char *const heads[] = {"trace", "device", "policy", "capacity",
+    const char *const heads[] = {"trace", "device", "policy", "bound",
                                  "change"};
     struct table t = {.columns = 5 + NUMBERS, .right = "nrprrrrr"};
     enum frag_err err;
@@ -133,7 +133,10 @@ static void json_run(struct frag_json *j, const struct run_change *c,
     frag_json_text(j, "trace", any(c)->trace);
     frag_json_number(j, "device", any(c)->device);
     frag_json_text(j, "policy", any(c)->policy);
-    frag_json_count(j, "capacity_bytes", any(c)->capacity);
+    frag_json_count(j, "capacity_bytes",
+                    frag_bound_of(any(c)->bound, FRAG_BOUND_CAPACITY));
+    frag_json_count(j, "process_limit_bytes",
+                    frag_bound_of(any(c)->bound, FRAG_BOUND_LIMIT));
     for (size_t i = 0; i < NUMBERS; i++) {
         json_number(j, &numbers[i], c->before, "before");
         json_number(j, &numbers[i], c->after, "after");

@@ -182,22 +182,22 @@ static void say_largest(const struct batch_report *r, FILE *out)
 {
     const struct batch_question *q = r->question;
     const char *of = q->at_count ? " of these" : "";
-    char capacity[FRAG_SIZE_TEXT], range[96];
+    char bound[FRAG_BOUND_TEXT], range[96];
 
-    if (q->capacity == FRAG_UNLIMITED)
+    if (q->bound.bytes == FRAG_UNLIMITED)
         return;
-    frag_size_format(q->capacity, capacity);
+    frag_bound_format(q->bound, bound);
     for (size_t p = 0; p < q->policy_count; p++) {
         format_range(r->answer, p, range, sizeof(range));
         if (r->answer->largest[p])
             printable_line(out,
                            "%s: the largest batch%s that fits into %s is "
                            "%" PRIu64 "%s",
-                           q->policies[p].text, of, capacity,
+                           q->policies[p].text, of, bound,
                            r->answer->largest[p], range);
         else
             printable_line(out, "%s: no batch%s fits into %s%s",
-                           q->policies[p].text, of, capacity, range);
+                           q->policies[p].text, of, bound, range);
     }
 }
 
@@ -320,7 +320,10 @@ void batch_json(const struct batch_report *r, const struct call *call,
     frag_json_line(&j, 1);
     frag_json_end(&j);
     frag_json_line(&j, 1);
-    frag_json_count(&j, "capacity_bytes", r->question->capacity);
+    frag_json_count(&j, "capacity_bytes",
+                    frag_bound_of(r->question->bound, FRAG_BOUND_CAPACITY));
+    frag_json_count(&j, "process_limit_bytes",
+                    frag_bound_of(r->question->bound, FRAG_BOUND_LIMIT));
     json_largest(&j, r, "largest", r->answer->largest);
     json_largest(&j, r, "low_largest", r->answer->low_largest);
     json_largest(&j, r, "high_largest", r->answer->high_largest);

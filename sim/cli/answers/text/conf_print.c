@@ -142,14 +142,14 @@ void conf_put_effect(FILE *out, const struct conf_effect *effect)
 {
     const struct conf_outcome *before = &effect->with_default;
     const struct conf_outcome *now = &effect->with_settings;
-    const bool limited = effect->capacity != FRAG_UNLIMITED;
-    char reserved[2][FRAG_SIZE_TEXT], capacity[FRAG_SIZE_TEXT];
+    const bool limited = effect->bound.bytes != FRAG_UNLIMITED;
+    char reserved[2][FRAG_SIZE_TEXT], bound[FRAG_BOUND_TEXT];
 
     fputc('\n', out);
     printable_line(out, "on the recording %s, device %" PRIu32 ", with %s%s",
                    effect->trace, effect->device,
                    limited ? "a capacity of " : "unlimited memory",
-                   limited ? frag_size_format(effect->capacity, capacity) : "");
+                   limited ? frag_bound_format(effect->bound, bound) : "");
     put_sentence(
         out,
         "Peak reserved is %s, and %s with the default settings: %.3g "
@@ -235,7 +235,8 @@ static void json_effect(struct frag_json *j, const struct conf_effect *effect)
     frag_json_object(j, NULL);
     frag_json_text(j, "trace", effect->trace);
     frag_json_number(j, "device", effect->device);
-    frag_json_count(j, "capacity_bytes", effect->capacity);
+    frag_json_count(j, "capacity_bytes",
+                    frag_bound_of(effect->bound, FRAG_BOUND_CAPACITY));
     frag_json_texts(j, "notes", (const char *const *)effect->notes,
                     effect->note_count);
     json_outcome(j, "with_default", &effect->with_default);

@@ -13,7 +13,7 @@ struct conf_effect {
     char **notes; /* of the trace: what its reader assumed */
     size_t note_count;
     uint32_t device;
-    frag_size capacity;
+    struct frag_bound bound;
     struct conf_outcome with_default, with_settings;
 };
 

@@ -32,7 +32,8 @@ enum frag_err step_command_table(struct step_command *c, const struct input *in,
             .mark = c->values->cell.mark,
             .policy = params,
             .settings = &c->settings,
-            .capacity = capacity,
+            .bound =
+                recording_bound_for(in->trace, in->device, &choice, capacity),
             .progress = progress_tick,
             .user = &c->progress,
         };

@@ -7,14 +7,14 @@
 #include "sim/cli/cell_options.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/output/inputs.h"
-#include "sim/experiments/choices.h"
+#include "sim/experiments/recording.h"
 
 /* The values of the options. */
 struct step_values {
     struct common common;
     struct cell_values cell; /* device, limit, mark */
     const char *policy;      /* NULL: torch, with the recorded settings */
-    frag_size capacity;      /* 0: unlimited */
+    frag_size capacity;      /* 0: as recorded */
     const char *json;
     const char *picture, *keep;
     bool force;
@@ -75,7 +75,8 @@ int step_command_run(const struct call *call, const struct step_values *values,
                                              const struct input *in,
                                              struct frag_error *e));
 
-/* Makes the table of a device's steps under the policy of the options. *policy
+/* Makes the table of a device's steps under the policy of the options and the
+ * bound of recording_bound_for. *policy
  * is the text that names it; it lives as long as the options. Errors of
  * step_table_make and of the choice of the policy. */
 enum frag_err step_command_table(struct step_command *c, const struct input *in,

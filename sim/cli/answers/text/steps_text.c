@@ -39,13 +39,13 @@ static void add_row(struct table *t, const struct step_part *p)
 static void put_head(const struct steps_subject *on, const struct step_table *t,
                      FILE *out)
 {
-    char size[FRAG_SIZE_TEXT];
+    char size[FRAG_BOUND_TEXT];
 
     printable_line(out,
-                   "%s, device %" PRIu32 ", policy %s, capacity %s: %" PRIu64
+                   "%s, device %" PRIu32 ", policy %s, bound %s: %" PRIu64
                    " complete steps",
                    on->in->name, on->in->device->device, on->policy,
-                   frag_size_format(on->capacity, size), t->steps.count);
+                   frag_bound_format(on->bound, size), t->steps.count);
     fputs("steps found by: ", out);
     step_source_put(out, &t->steps);
     if (!isnan(t->steps.likeness))
@@ -104,7 +104,10 @@ void steps_json_put(const struct steps_subject *on, const struct step_table *t,
     frag_json_text(j, "trace", on->in->name);
     frag_json_number(j, "device", on->in->device->device);
     frag_json_text(j, "policy", on->policy);
-    frag_json_count(j, "capacity_bytes", on->capacity);
+    frag_json_count(j, "capacity_bytes",
+                    frag_bound_of(on->bound, FRAG_BOUND_CAPACITY));
+    frag_json_count(j, "process_limit_bytes",
+                    frag_bound_of(on->bound, FRAG_BOUND_LIMIT));
     step_source_json(j, &t->steps);
     frag_json_number(j, "peak_requested_bytes", t->summary.peak_requested);
     frag_json_number(j, "peak_reserved_bytes", t->summary.peak_reserved);

@@ -9,7 +9,7 @@
 struct steps_subject {
     const struct input *in;
     const char *policy;
-    frag_size capacity;
+    struct frag_bound bound;
 };
 
 /* Prints how the steps were found, and the table. NOMEM. */

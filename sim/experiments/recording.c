@@ -1,0 +1,76 @@
+/* recording.c - finds the bound of a recorded allocator. */
+#include "sim/experiments/recording.h"
+
+#include <stdio.h>
+
+#include "traces/facts.h"
+
+/* An OOM shows that the limit was at most `most'; a larger stated limit
+ * explains none of them. */
+static bool explains(frag_size stated, const struct frag_recorded_limit *l)
+{
+    if (stated == FRAG_UNLIMITED)
+        return l->source == FRAG_LIMIT_NONE;
+    return stated && stated <= l->most;
+}
+
+struct recording_bound recording_find_bound(const struct frag_trace *t,
+                                            const struct frag_device_trace *d)
+{
+    struct recording_bound r = {
+        .found = frag_recorded_limit(d, t->settings),
+        .bound = FRAG_NO_BOUND,
+    };
+
+    if (explains(t->limit, &r.found)) {
+        r.found.source = FRAG_LIMIT_GIVEN;
+        r.found.limit = t->limit;
+    }
+    r.bound.bytes = r.found.limit;
+    if (r.bound.bytes != FRAG_UNLIMITED && r.found.source != FRAG_LIMIT_DEVICE)
+        r.bound.kind = FRAG_BOUND_LIMIT;
+    return r;
+}
+
+struct frag_bound recording_bound(const struct frag_trace *t,
+                                  const struct frag_device_trace *d)
+{
+    return recording_find_bound(t, d).bound;
+}
+
+struct frag_bound recording_bound_for(const struct frag_trace *t,
+                                      const struct frag_device_trace *d,
+                                      const struct policy_choice *policy,
+                                      frag_size capacity)
+{
+    if (capacity)
+        return frag_capacity_bound(capacity);
+    return policy->recorded ? recording_bound(t, d) : FRAG_NO_BOUND;
+}
+
+enum frag_err recording_facts(const struct frag_trace *t,
+                              const struct frag_device_trace *d,
+                              struct bound_facts *out, struct frag_error *e)
+{
+    struct facts facts;
+
+    if (facts_gather(d, &facts) != FRAG_OK)
+        return frag_no_memory(e, "the facts of the trace");
+    *out = (struct bound_facts){facts.peak_requested, recording_bound(t, d)};
+    return FRAG_OK;
+}
+
+const char *recording_bound_format(const struct recording_bound *r,
+                                   char text[RECORDING_BOUND_TEXT])
+{
+    char least[FRAG_SIZE_TEXT], most[FRAG_SIZE_TEXT];
+
+    if (r->found.source == FRAG_LIMIT_INFERRED)
+        snprintf(text, RECORDING_BOUND_TEXT, "%s of %s to %s",
+                 frag_bound_words[r->bound.kind],
+                 frag_size_format(r->found.least, least),
+                 frag_size_format(r->found.most, most));
+    else
+        frag_bound_format(r->bound, text);
+    return text;
+}

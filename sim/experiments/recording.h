@@ -1,0 +1,49 @@
+/* recording.h - the bound under which a recorded allocator ran. Every command
+ * takes it from here, so that all answers about a file and a device rest on one
+ * reading. */
+#ifndef FRAG_SIM_EXPERIMENTS_RECORDING_H
+#define FRAG_SIM_EXPERIMENTS_RECORDING_H
+
+#include "policies/device/bound.h"
+#include "sim/experiments/choices.h"
+#include "sim/validate/limit.h"
+
+struct recording_bound {
+    struct frag_recorded_limit found; /* the source and the possible values */
+    struct frag_bound bound;          /* FRAG_NO_BOUND: none is known */
+};
+
+/* Finds the bound of a device: the limit of the process that the trace states
+ * (frag_trace.limit), if it explains the recorded OOMs; else what the OOMs
+ * show. If the device refused, it is a capacity, and otherwise a limit: `found'
+ * then has the interval in which it lies, and `bound' is its middle. */
+struct recording_bound recording_find_bound(const struct frag_trace *t,
+                                            const struct frag_device_trace *d);
+
+/* The same without the source. */
+struct frag_bound recording_bound(const struct frag_trace *t,
+                                  const struct frag_device_trace *d);
+
+/* The bound of a replay for an answer: a device of that capacity; without one
+ * (0), that of the recorded allocator for a policy with the recorded settings,
+ * and none for others. */
+struct frag_bound recording_bound_for(const struct frag_trace *t,
+                                      const struct frag_device_trace *d,
+                                      const struct policy_choice *policy,
+                                      frag_size capacity);
+
+/* The facts on which the bounds of runs depend (choices.h). NOMEM. */
+enum frag_err recording_facts(const struct frag_trace *t,
+                              const struct frag_device_trace *d,
+                              struct bound_facts *out,
+                              struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Enough for two sizes and words. */
+enum { RECORDING_BOUND_TEXT = 2 * FRAG_SIZE_TEXT + 48 };
+
+/* Writes the bound as "process limit 4.5 GiB", or for an interval "process
+ * limit of 4.5 to 5.1 GiB", or "unlimited", and returns text. */
+const char *recording_bound_format(const struct recording_bound *r,
+                                   char text[RECORDING_BOUND_TEXT]);
+
+#endif
