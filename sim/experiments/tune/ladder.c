@@ -155,7 +155,7 @@ static enum frag_err run_policy(const struct tune_ladder *l,
 {
     struct frag_run_identity id = {.policy = policy->text,
                                    .policy_used = policy->policy,
-                                   .capacity = capacity};
+                                   .bound = frag_capacity_bound(capacity)};
     struct stop asked = l->on.stop; /* frag_replay's user is not const */
     struct frag_params *params;
     enum frag_err err;
@@ -217,7 +217,7 @@ enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
             .policy = &policy,
             .trace = l->cases[i].trace,
             .device = l->cases[i].device,
-            .capacity = l->goal.capacity,
+            .bound = frag_capacity_bound(l->goal.capacity),
             .summary = &run.summary,
             .params = run.params,
         };
