@@ -153,7 +153,7 @@ class Sweeps:
                          DONE).stdout for i in range(1, 8)]
         whole = expect(tool(*self.args("x", "--list")), DONE).stdout
         assert "".join(listed) == whole and whole.count("\n") == 60
-        first = None
+        first, numbered = None, list(parts)
         for _ in range(3):
             rng.shuffle(parts)
             out = self.out()
@@ -168,6 +168,31 @@ class Sweeps:
         expect(tool("merge", "-f", out, out, *parts[:3]), DONE)
         self.same(out)
         self.parts = parts
+        self.some_shards(numbered)
+
+    def some_shards(self, parts):
+        """A file of some shards says so, and is not the whole sweep, until the
+        others are merged into it. Shards of another number count for
+        themselves."""
+        half, out = self.out(), self.out()
+        expect(tool(*self.args(half, "--shard", "1/2")), DONE)
+        expect(tool("merge", out, *parts[:6]), NO,
+               "only part 1, 2, 3, 4, 5, 6 of 7 of fragsim sweep ")
+        expect(tool(*self.args(out, "--resume")), FILES, "part of this one")
+        expect(tool("merge", "-f", out, out, half), NO, "only part 1 of 2 of",
+               "only part 1, 2, 3, 4, 5, 6 of 7 of")
+        expect(tool(*self.args(parts[0], "--resume", "--shard", "1/7")), DONE,
+               "is complete")
+        expect(tool(*self.args(parts[0], "--resume")), FILES)
+        expect(tool("merge", "-f", out, parts[6], out), DONE)
+        self.same(out)
+        expect(tool(*self.args(out, "--resume")), DONE, "is complete")
+        # The parts of another sweep do not complete this one.
+        other = self.out()
+        expect(tool("sweep", self.traces[0], "-c", "inf,0.5x", "-o", other,
+                    "--shard", "2/2"), DONE)
+        expect(tool("merge", "-f", out, half, other), NO, "part 1 of 2 of",
+               "part 2 of 2 of")
 
     def details(self):
         """Series, OOMs and segments also pass through journal and merge."""

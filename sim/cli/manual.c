@@ -71,7 +71,9 @@ static const char results_text[] =
     "and the groups series, oom and segments with one dataset for each column. "
     "Every column has the attributes units and long_name; a computed column "
     "also has the attribute formula. Texts have a fixed length (from schema "
-    "2.2 on), which h5py reads as bytes.";
+    "2.2 on), which h5py reads as bytes. A sweep's file has the attributes "
+    "shards, the parts of the sweep that it has (--shard 1/1: all), and "
+    "missing, the cells that failed, if there are any.";
 
 /* README.md has the same lines; tests/check_pandas.py runs them. */
 static const char python_text[] =

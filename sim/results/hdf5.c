@@ -208,6 +208,7 @@ static bool put_root(struct frag_results *r)
            put_text(r->file, "command", p->command) &&
            put_optional(r, "settings", p->settings) &&
            put_optional(r, "missing", p->missing) &&
+           put_optional(r, "shards", p->shards) &&
            put_time(r, "started", p->started);
     if (done)
         runs = put_group(&r->put, r->file, "runs");

@@ -432,6 +432,7 @@ static bool get_provenance(const struct input *in, struct frag_loaded *l)
     l->ended = get_text_or_none(in, in->file, "ended");
     l->settings = get_text(in, in->file, "settings");
     l->missing = get_text(in, in->file, "missing");
+    l->shards = get_text(in, in->file, "shards");
     return l->version && l->commit && l->command && l->started && l->ended;
 }
 
@@ -599,5 +600,6 @@ void frag_results_unload(struct frag_loaded *loaded)
     free(loaded->ended);
     free(loaded->settings);
     free(loaded->missing);
+    free(loaded->shards);
     *loaded = (struct frag_loaded){0};
 }

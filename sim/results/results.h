@@ -81,6 +81,9 @@ struct frag_provenance {
     const char *settings; /* settings that all runs share; NULL: no attribute */
     const char *missing;  /* what the file lacks, one line for each item;
                              NULL if it lacks nothing */
+    const char *shards;   /* the parts of sweeps that the file has, one line
+                             each: the command of the sweep and " --shard I/N",
+                             1/1 for a whole sweep; NULL: no sweep */
 };
 
 struct frag_results; /* a result file that is being written */
@@ -138,8 +141,9 @@ struct frag_loaded_run {
 
 struct frag_loaded {
     char *version, *commit, *command; /* of the program that made the file */
-    char *started, *ended;    /* UTC, ISO 8601; "" if the file has no time */
-    char *settings, *missing; /* NULL if the file has no such attribute */
+    char *started, *ended; /* UTC, ISO 8601; "" if the file has no time */
+    char *settings, *missing, *shards; /* NULL if the file has no such
+                                          attribute */
     uint64_t count;
     struct frag_loaded_run *runs; /* [count] */
 };

@@ -2,6 +2,7 @@
  * opens its journal and writes its results. */
 #include "sim/cli/output/sweep_output.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,8 +36,12 @@ static char *identity_of(const char *settings)
 enum frag_err sweep_output_name(struct sweep_output *out,
                                 const struct outputs *to, bool resume,
                                 char *command, char *settings,
-                                struct frag_error *e)
+                                const struct shard *shard, struct frag_error *e)
 {
+    char option[64];
+
+    snprintf(option, sizeof(option), " --shard %" PRIu64 "/%" PRIu64,
+             shard->index, shard->count);
     *out = (struct sweep_output){
         .to = to,
         .resume = resume,
@@ -46,7 +51,9 @@ enum frag_err sweep_output_name(struct sweep_output *out,
     };
     if (settings)
         out->identity = identity_of(settings);
-    if (out->command && out->journal_path && out->identity)
+    if (command)
+        out->shards = join(command, option);
+    if (out->shards && out->journal_path && out->identity)
         return FRAG_OK;
     return frag_no_memory(e, "a sweep");
 }
@@ -62,6 +69,7 @@ void sweep_output_free(struct sweep_output *out)
 {
     close_report(out);
     free(out->command);
+    free(out->shards);
     free(out->settings);
     free(out->identity);
     free(out->journal_path);
@@ -85,16 +93,17 @@ enum frag_err sweep_output_is_complete(const struct sweep_output *out,
         return FRAG_OK;
     FRAG_TRY(frag_results_load(path, &found, e));
     *complete = !found.missing && found.settings &&
-                !strcmp(found.settings, out->settings) &&
-                !strcmp(found.command, out->command) &&
+                !strcmp(found.settings, out->settings) && found.shards &&
+                !strcmp(found.shards, out->shards) &&
                 !strcmp(found.version, frag_version) &&
                 !strcmp(found.commit, frag_commit);
     frag_results_unload(&found);
     if (*complete)
         return FRAG_OK;
     return frag_fail(e, FRAG_IO,
-                     "%s is the result of another command, and there is no %s "
-                     "to resume from; -f overwrites it",
+                     "%s is the result of another command, or of a part of "
+                     "this one, and there is no %s to resume from; -f "
+                     "overwrites it",
                      path, out->journal_path);
 }
 
@@ -160,6 +169,7 @@ static struct frag_provenance provenance_of(const struct sweep_output *out)
         .command = out->command,
         .started = FRAG_NO_TIME,
         .settings = out->settings,
+        .shards = out->shards,
     };
 }
 

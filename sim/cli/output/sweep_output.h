@@ -13,6 +13,7 @@ struct sweep_output {
     const struct outputs *to; /* borrowed; hdf5 is not NULL */
     bool resume;              /* an unfinished sweep may be continued */
     char *command;            /* command line that the results store; owned */
+    char *shards;             /* the same with --shard; owned */
     char *settings;           /* cell_settings_text; owned */
     char *identity;           /* of the journal: version, commit and settings */
     char *journal_path;
@@ -29,6 +30,7 @@ struct sweep_output {
 enum frag_err sweep_output_name(struct sweep_output *out,
                                 const struct outputs *to, bool resume,
                                 char *command, char *settings,
+                                const struct shard *shard,
                                 struct frag_error *e) FRAG_MUST_CHECK;
 void sweep_output_free(struct sweep_output *out); /* a zeroed struct is valid */
 

@@ -6,6 +6,7 @@
 
 #include "sim/cli/cli.h"
 #include "traces/printable.h"
+#include "traces/text.h"
 
 struct values {
     struct common common;
@@ -27,6 +28,7 @@ struct merge {
     size_t loaded_count;
     struct row *rows;
     size_t row_count;
+    size_t partial; /* number of sweeps of which the inputs lack parts */
 };
 
 /* -- reading ------------------------------------------------------------- */
@@ -190,9 +192,87 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* A line of frag_loaded.shards. */
+struct part {
+    size_t command; /* length of the command before " --shard I/N" */
+    unsigned index, count;
+};
+
+static struct part part_of(const char *line)
+{
+    struct part p = {0, 0, 0};
+
+    for (const char *at = line; (at = strstr(at, " --shard ")); at++)
+        p.command = (size_t)(at - line);
+    (void)sscanf(line + p.command, " --shard %6u/%6u", &p.index, &p.count);
+    return p;
+}
+
+static bool same_sweep(const char *a, const char *b)
+{
+    const size_t length = part_of(a).command;
+
+    return length == part_of(b).command && !memcmp(a, b, length);
+}
+
+/* Makes the line "--shard 1/1" if all N parts of the sweep in N are there. */
+static void join_parts(char **lines, size_t count, size_t i)
+{
+    const struct part p = part_of(lines[i]);
+    unsigned parts = 0;
+
+    for (size_t k = 0; k < count; k++)
+        parts += part_of(lines[k]).count == p.count &&
+                 same_sweep(lines[i], lines[k]);
+    if (parts == p.count)
+        memcpy(lines[i] + p.command, " --shard 1/1", sizeof(" --shard 1/1"));
+}
+
+/* Whether line i stays: not if the whole sweep is another line. Counts and
+ * names the sweeps of which a part is not among the lines. */
+static bool keep_part(struct merge *m, char *const *lines, size_t count,
+                      size_t i)
+{
+    const struct part p = part_of(lines[i]);
+    char found[200] = "";
+    bool first = true;
+
+    for (size_t k = 0; k < count; k++) {
+        const struct part q = part_of(lines[k]);
+
+        if (!same_sweep(lines[i], lines[k]))
+            continue;
+        if (q.count == 1)
+            return k == i;
+        if (q.count == p.count) {
+            first = first && k >= i;
+            text_add(found, sizeof(found), ", ", "%u", q.index);
+        }
+    }
+    if (first) {
+        m->partial++;
+        printable_line(stderr, "%s has only part %s of %u of %.*s",
+                       m->paths->items[0], found, p.count, (int)p.command,
+                       lines[i]);
+    }
+    return true;
+}
+
+/* Sorts the lines and keeps each once; returns their number. */
+static size_t sort_lines(char **lines, size_t count)
+{
+    size_t kept = 0;
+
+    qsort(lines, count, sizeof(*lines), by_text);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || strcmp(lines[i], lines[kept - 1]) != 0)
+            lines[kept++] = lines[i];
+    return kept;
+}
+
 /* Joins the lines of all texts, each line once, sorted; the caller frees the
  * text. "" if there are no lines; NULL if the host has no memory. */
-static char *unite(const struct merge *m, size_t offset)
+static char *unite(struct merge *m, size_t offset, bool has_parts)
 {
     char *all = NULL, **lines = NULL, *text = NULL;
     size_t size, count = 0;
@@ -211,11 +291,12 @@ static char *unite(const struct merge *m, size_t offset)
         lines[count++] = at;
         at[strcspn(at, "\n")] = '\0';
     }
-    if (lines)
-        qsort(lines, count, sizeof(*lines), by_text);
+    count = lines ? sort_lines(lines, count) : 0;
     text = lines ? calloc(1, size + 1) : NULL;
+    for (size_t i = 0; has_parts && i < count; i++)
+        join_parts(lines, count, i);
     for (size_t i = 0, used = 0; text && i < count; i++)
-        if (!i || strcmp(lines[i], lines[i - 1]) != 0)
+        if (!has_parts || keep_part(m, lines, count, i))
             used += (size_t)sprintf(text + used, "%s%s", used ? "\n" : "",
                                     lines[i]);
     free(lines);
@@ -250,13 +331,14 @@ static enum frag_err write_sorted(const struct merge *m,
     return err;
 }
 
-static enum frag_err write_all(const struct merge *m, struct frag_error *e)
+static enum frag_err write_all(struct merge *m, struct frag_error *e)
 {
-    char *command = unite(m, offsetof(struct frag_loaded, command));
-    char *missing = unite(m, offsetof(struct frag_loaded, missing));
+    char *command = unite(m, offsetof(struct frag_loaded, command), false);
+    char *missing = unite(m, offsetof(struct frag_loaded, missing), false);
+    char *shards = unite(m, offsetof(struct frag_loaded, shards), true);
     enum frag_err err = no_memory(e);
 
-    if (command && missing)
+    if (command && missing && shards)
         err = write_sorted(m,
                            &(const struct frag_provenance){
                                .version = m->loaded[0].version,
@@ -265,10 +347,12 @@ static enum frag_err write_all(const struct merge *m, struct frag_error *e)
                                .started = FRAG_NO_TIME,
                                .settings = m->loaded[0].settings,
                                .missing = *missing ? missing : NULL,
+                               .shards = *shards ? shards : NULL,
                            },
                            e);
     free(command);
     free(missing);
+    free(shards);
     return err;
 }
 
@@ -295,7 +379,7 @@ static int merge_run(const struct call *call, const void *values)
     for (size_t i = 0; i < m.loaded_count; i++)
         frag_results_unload(&m.loaded[i]);
     free(m.loaded);
-    return cli_fail(call, err, &e);
+    return err == FRAG_OK && m.partial ? EXIT_NO : cli_fail(call, err, &e);
 }
 
 /* clang-format off */
@@ -314,7 +398,9 @@ const struct verb verb_merge = {
         "The command writes every run of the inputs to OUT once, sorted by "
         "trace, device, policy, parameters and capacity. The order of the "
         "inputs does not change the output, and merging a file twice does not "
-        "either. The shards of a sweep make the same file as the whole sweep. "
+        "either. The shards of a sweep make the same file as the whole sweep; "
+        "if some are not among the inputs, the command names those that are, "
+        "and the exit code is 1. "
         "All inputs must have one version and the same settings, and two "
         "inputs with different results for the same run are an error. The "
         "command needs memory for all inputs and for twice the output.",

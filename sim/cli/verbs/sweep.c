@@ -329,7 +329,8 @@ static int prepare_and_run(struct plan *plan)
     if (err == FRAG_OK)
         err = sweep_output_name(
             &plan->output, &v->outputs, v->resume, make_command(v),
-            cell_settings_text(&plan->settings, &plan->reading), &e);
+            cell_settings_text(&plan->settings, &plan->reading), &plan->shard,
+            &e);
     if (err == FRAG_OK)
         err = sweep_output_is_complete(&plan->output, &complete, &e);
     if (err != FRAG_OK)
