@@ -299,8 +299,7 @@ def check_errors(name, trace):
         run(name, verb, missing, codes=(4,))
         run(name, verb, folder, codes=(3, 4))
     run(name, "sweep", missing, "-o", "no.h5", codes=(4,))
-    os.unlink("no.h5")
-    os.unlink("no.h5.journal")
+    assert not os.path.exists("no.h5") and not os.path.exists("no.h5.journal")
     for verb, *more in (("import", "-o", "x.h5"), ("export", "-o", "x.csv")):
         run(name, verb, missing, *more, codes=(4,))
     run(name, "merge", "x.h5", missing, codes=(3, 4))

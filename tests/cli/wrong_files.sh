@@ -25,3 +25,11 @@ cp small.csv best_fit
 fragsim info best_fit | head -1
 fragsim sweep small.csv nothing.csv -o r.h5 >table
 echo "$?"
+# A sweep without a result leaves no file.
+for name in 'no*/*.csv' nothing.csv 24GiB; do
+    fragsim sweep "$name" -o none.h5
+    echo "$?"
+    fragsim sweep small.csv "$name" -p best_fit -q -o some.h5 2>/dev/null
+    echo "$?"
+done
+ls none.h5* some.h5* 2>/dev/null || :

@@ -53,17 +53,17 @@ static enum frag_err not_found(const char *path, struct frag_error *e)
     DIR *dir;
 
     snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
+    if (strpbrk(path, "*?"))
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a file, found a pattern that no file "
+                         "matches; `ls %s' lists the files that are there",
+                         path, *folder ? folder : ".");
     dir = opendir(*folder ? folder : ".");
     if (!dir)
         return frag_fail(e, FRAG_IO, "%s: the folder %s cannot be opened: %s",
                          path, folder, strerror(errno));
     find_near(dir, name, found);
     closedir(dir);
-    if (strpbrk(name, "*?["))
-        return frag_fail(e, FRAG_IO,
-                         "%s: no file matches this pattern; `ls %s' lists the "
-                         "files that are there",
-                         path, *folder ? folder : ".");
     if (*found)
         return frag_fail(
             e, FRAG_IO, "%s: No such file or directory; did you mean \"%s%s\"?",

@@ -9,8 +9,9 @@
 bool missing_exists(const char *path);
 
 /* Returns OK if `path` is "-" or names something that can hold a trace. Else
- * returns IO: the name is a pattern that matched no file, a folder, or missing;
- * the message has the nearest name in the same folder if there is one. */
+ * returns INVALID: the name is a pattern that matched no file; or IO: the name
+ * is a folder, or missing; the message has the nearest name in the same folder
+ * if there is one. */
 enum frag_err missing_check(const char *path,
                             struct frag_error *e) FRAG_MUST_CHECK;
 

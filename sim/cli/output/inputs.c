@@ -33,8 +33,7 @@ static enum frag_err check_meaning(const char *path, struct frag_error *e)
     return FRAG_OK;
 }
 
-/* Finds a wrong name before anything is read. */
-static enum frag_err check_name(const char *path, struct frag_error *e)
+enum frag_err input_check_name(const char *path, struct frag_error *e)
 {
     if (!missing_exists(path))
         FRAG_TRY(check_meaning(path, e));
@@ -48,7 +47,7 @@ static enum frag_err check_names(const struct texts *paths,
     size_t stdins = 0;
 
     for (size_t i = 0; i < paths->count; i++) {
-        FRAG_TRY(check_name(paths->items[i], e));
+        FRAG_TRY(input_check_name(paths->items[i], e));
         stdins += !strcmp(paths->items[i], "-");
     }
     return stdins <= 1 ? FRAG_OK
@@ -63,7 +62,7 @@ enum frag_err input_open(const char *path, const struct trace_reading *reading,
 {
     enum frag_err err;
 
-    FRAG_TRY(check_name(path, e));
+    FRAG_TRY(input_check_name(path, e));
     progress_step(progress, 0, 0, "B", 1, path);
     err = reading_open(reading, path, progress_tick, progress, out, e);
     progress_clear(progress);

@@ -9,9 +9,13 @@
 #include "sim/experiments/reading.h"
 #include "traces/trace.h"
 
+/* Finds a wrong name before anything is read. INVALID if no file has that name
+ * but a policy has, or it is a size or a pattern; IO if no file has it. */
+enum frag_err input_check_name(const char *path,
+                               struct frag_error *e) FRAG_MUST_CHECK;
+
 /* Opens one trace with a progress bar, which is cleared afterwards. Errors of
- * reading_open; INVALID if no file has that name but a policy has, or it is a
- * size. */
+ * input_check_name and reading_open. */
 enum frag_err input_open(const char *path, const struct trace_reading *reading,
                          struct progress *progress, struct frag_trace **out,
                          struct frag_error *e) FRAG_MUST_CHECK;

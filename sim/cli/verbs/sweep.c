@@ -105,6 +105,16 @@ static char *make_command(const struct values *v)
     return NULL;
 }
 
+/* A trace that does not exist is a fault of its cells; a name that cannot be
+ * that of a trace is one of the command. */
+static enum frag_err check_names(const struct grid *grid, struct frag_error *e)
+{
+    for (size_t i = 0; i < grid->traces.count; i++)
+        if (input_check_name(grid->traces.items[i], e) == FRAG_INVALID)
+            return FRAG_INVALID;
+    return FRAG_OK;
+}
+
 static enum frag_err read_options(struct plan *plan, struct frag_error *e)
 {
     const struct values *v = plan->values;
@@ -117,11 +127,12 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     plan->settings.timed = false; /* times differ between equal runs */
     plan->settings.points = v->details ? v->points : 0;
     plan->settings.ooms = v->details ? CELL_OOMS : 0;
-    return grid_read(&(const struct grid_source){&v->common.args,
-                                                 &v->cell.policies,
-                                                 v->cell.bounds, &v->params,
-                                                 v->grid, &v->edits},
-                     &plan->grid, e);
+    FRAG_TRY(
+        grid_read(&(const struct grid_source){&v->common.args,
+                                              &v->cell.policies, v->cell.bounds,
+                                              &v->params, v->grid, &v->edits},
+                  &plan->grid, e));
+    return check_names(&plan->grid, e);
 }
 
 /* -- --list -------------------------------------------------------------- */
@@ -199,11 +210,19 @@ static void say_totals(const struct plan *plan, uint64_t started)
         (double)n.events / 1e6, seconds, plan->values->outputs.hdf5);
 }
 
+static bool has_results(const struct plan *plan)
+{
+    const struct sweep_counts n = sweep_counts(plan->sweep);
+
+    return n.done + n.recalled > 0;
+}
+
 /* Prints the errors; returns the exit code of the first one. */
 static int say_faults(const struct plan *plan, const char *faults,
                       enum frag_err first)
 {
     const struct sweep_counts n = sweep_counts(plan->sweep);
+    char kept[512] = "no cell has a result, so nothing is written";
     struct frag_error e;
     const char *at = faults;
 
@@ -212,12 +231,14 @@ static int say_faults(const struct plan *plan, const char *faults,
         at = strchr(at, '\n');
         at += at != NULL;
     }
+    if (has_results(plan))
+        snprintf(kept, sizeof(kept),
+                 "the others are in %s; --resume tries the failed ones again",
+                 plan->values->outputs.hdf5);
     snprintf(e.text, sizeof(e.text),
-             "%" PRIu64 " trace%s or cell%s failed%s; the others are in %s; "
-             "--resume tries the failed ones again%s",
-             n.faults, n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
-             n.faults > FAULTS_SHOWN ? " (the first ones are above)" : "",
-             plan->values->outputs.hdf5,
+             "%" PRIu64 " trace%s or cell%s failed%s; %s%s", n.faults,
+             n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
+             n.faults > FAULTS_SHOWN ? " (the first ones are above)" : "", kept,
              first == FRAG_NOMEM ? ", best with more memory or fewer threads "
                                    "(-j)"
                                  : "");
@@ -252,6 +273,7 @@ static int run_cells(struct plan *plan)
     const uint64_t started = progress_clock();
     enum frag_err first, err;
     char *faults;
+    bool keeps;
     int code;
 
     progress_step(&plan->progress, 0, 0, " events", 1, "sweep");
@@ -260,8 +282,10 @@ static int run_cells(struct plan *plan)
     if (err != FRAG_OK)
         return stopped(plan, err, &e);
     faults = sweep_faults(plan->sweep, &first);
-    err = sweep_output_write(&plan->output, plan->sweep, plan->journal, faults,
-                             &e);
+    keeps = first == FRAG_OK || has_results(plan);
+    if (keeps)
+        err = sweep_output_write(&plan->output, plan->sweep, plan->journal,
+                                 faults, &e);
     if (err == FRAG_OK && !plan->values->common.quiet)
         input_say_cells(&plan->notes);
     if (err != FRAG_OK) {
@@ -270,9 +294,11 @@ static int run_cells(struct plan *plan)
         code = say_faults(plan, faults, first);
     } else {
         say_totals(plan, started);
+        code = EXIT_DONE;
+    }
+    if (err == FRAG_OK && (first == FRAG_OK || !keeps)) {
         journal_remove(plan->journal);
         plan->journal = NULL;
-        code = EXIT_DONE;
     }
     free(faults);
     return code;
@@ -452,7 +478,8 @@ const struct verb verb_sweep = {
         "sweep. The other cells are written. The missing ones are listed at "
         "the end and in the attribute `missing' of the file, and the exit "
         "code is that of the first error (3 for a malformed trace, 4 for a "
-        "trace that does not exist).\n\n"
+        "trace that does not exist). If no cell has a result, nothing is "
+        "written.\n\n"
         "Each distinct note of the cells is printed once, with the number of "
         "its cells; JSON has these notes in `cell_notes'.\n\n"
         "The memory is at most 32 MiB, plus that of the open traces and of "
