@@ -9,6 +9,8 @@ many places. For each of them:
     does not, in the JSON and on stderr;
   - best_fit starts from the same live blocks, so both rows have one lower
     bound, unless a block was pending;
+  - torch with the other setting of expandable_segments starts from the live
+    blocks, a note says so, and it needs no more than for the whole recording;
   - on a device that cannot hold the recorded segments, torch starts from the
     live blocks, and a note says so;
   - `steps` reserves and allocates at most what `replay` does;
@@ -145,6 +147,28 @@ def check_steps(path, counts):
     counts["steps"] += 1
 
 
+def check_kind(name, counts):
+    """Settings that make segments of another kind start from the live blocks:
+    an adopted layout would hold memory that they cannot use. The run then needs
+    about what the same settings need for the whole recording."""
+    with lzma.open(os.path.join(BUNDLED, f"{name}.pickle.xz")) as file:
+        snapshot = pickle.load(file)
+    cut(snapshot, 0, "whole.pickle")
+    cut(snapshot, 0.3, "cut.pickle")
+    kinds = ("torch", "torch:expandable_segments:True")
+    options = ("--as-recorded", "-p", kinds[0], "-p", kinds[1])
+    whole = rows("whole.pickle", *options)[0]
+    expandable = any(s["is_expandable"] for s in snapshot["segments"])
+    for i, row in enumerate(rows("cut.pickle", *options)[0]):
+        own = (i == 1) == expandable
+        assert row["start"] == ("adopted" if own else "live blocks"), row
+        said = any("segments of the other kind" in n for n in row["notes"])
+        assert said == (not own), row
+        peak = whole[i]["peak_reserved_bytes"]
+        assert row["peak_reserved_bytes"] <= 1.05 * peak, (name, row, peak)
+        counts["kinds"] += 1
+
+
 def held_bytes(path):
     """What the recorded allocator held at the start of the cut."""
     with open(path, "rb") as stream:
@@ -264,7 +288,7 @@ def main():
     if not os.access(FRAGSIM, os.X_OK):
         print(f"check_start: no tool at {FRAGSIM}; skipped")
         return 77
-    counts = {"cuts": 0, "adopted": 0, "equal": 0, "steps": 0}
+    counts = {"cuts": 0, "adopted": 0, "equal": 0, "steps": 0, "kinds": 0}
     starts = set()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -284,11 +308,13 @@ def main():
                 check_outputs("cut.pickle")
                 check_inputs(snapshot)
                 check_no_history(snapshot)
+        for name in "gpt2_train", "lstm_varlen__cap_tight_exp":
+            check_kind(name, counts)
         os.chdir(ROOT)
     assert starts == {"adopted", "live blocks"}, starts
     print(f"start: {counts['cuts']} cuts, {counts['adopted']} adopted, "
           f"{counts['equal']} with the recorded peak reserved; "
-          f"{counts['steps']} tables of steps")
+          f"{counts['steps']} tables of steps; {counts['kinds']} kinds")
     return 0 if counts["adopted"] else 1
 
 

@@ -194,8 +194,9 @@ enum frag_err cell_run(const struct cell_settings *s,
                        bool (*tick)(void *user, uint64_t done, uint64_t total),
                        void *user, struct frag_run *out, struct frag_error *e)
 {
-    bool adopts = !s->from_requests &&
-                  start_is_adoptable(trace, params->policy, id->bound);
+    bool adopts =
+        !s->from_requests &&
+        start_is_adoptable(trace, params->policy, params->text, id->bound);
     struct cell_memory m;
     enum frag_err err;
 

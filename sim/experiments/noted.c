@@ -41,9 +41,13 @@ static bool differs(const struct cell_result *on, frag_size *recorded)
 /* Why a run of a policy that can adopt a layout did not adopt it. */
 static const char *why_not_adopted(const struct cell_result *on)
 {
-    if (on->settings->from_requests ||
-        on->settings->backend != &cell_arena_backend)
+    if (on->settings->backend != &cell_arena_backend)
         return "the device cannot hold memory at recorded addresses";
+    if (on->settings->from_requests)
+        return "all runs that are compared start from the live blocks";
+    if (!start_has_kind(on->device, on->policy->policy, on->params))
+        return "these settings make segments of the other kind "
+               "(expandable_segments)";
     return start_held(on->device, on->bound.kind) > on->bound.bytes
                ? "they do not fit in the device"
                : "their addresses or their kind do not allow it";

@@ -14,13 +14,20 @@
 frag_size start_held(const struct frag_device_trace *trace,
                      enum frag_bound_kind kind);
 
+/* Whether a run with these parameters, which may be NULL, makes segments of the
+ * kind that the recorded layout has. A layout of the other kind is no start:
+ * without expandable_segments, PyTorch serves nothing from an expandable
+ * segment, and with it no job begins with ordinary ones only. */
+bool start_has_kind(const struct frag_device_trace *trace,
+                    const struct frag_policy *policy, const char *params);
+
 /* Whether frag_replay should try adopt_start under this bound: the policy can
- * adopt a layout, the layout fits, and it has every block of the
- * first `initial` events. frag_replay then still returns UNSUPPORTED for a
+ * adopt a layout, the layout has the kind and fits, and it has every block of
+ * the first `initial` events. frag_replay then still returns UNSUPPORTED for a
  * layout that the policy or the memory rejects; the caller repeats the run
  * without adopt_start, on fresh memory. */
 bool start_is_adoptable(const struct frag_device_trace *trace,
-                        const struct frag_policy *policy,
+                        const struct frag_policy *policy, const char *params,
                         struct frag_bound bound);
 
 #endif

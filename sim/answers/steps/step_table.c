@@ -240,8 +240,8 @@ enum frag_err step_table_make(const struct step_spec *spec,
 {
     const struct frag_device_trace *d = spec->device;
     const uint64_t died = frag_fatal_request(d);
-    const bool adopts =
-        start_is_adoptable(d, spec->policy->policy, spec->bound);
+    const bool adopts = start_is_adoptable(d, spec->policy->policy,
+                                           spec->policy->text, spec->bound);
     struct step_table t = {.bound = spec->bound};
     enum frag_err err;
 

@@ -95,6 +95,7 @@ static enum frag_err replay_trace(struct judging *g, struct frag_error *e)
         return frag_fail(e, FRAG_INVALID,
                          "--capacity: expected one capacity, found %zu", count);
     FRAG_TRY(cell_settings_read(&v->cell, &g->settings, e));
+    g->settings.from_requests = true; /* as all that are compared */
     g->settings.points = g->settings.ooms = 0;
     const struct inputs inputs = {
         .paths = &paths,

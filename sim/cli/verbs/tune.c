@@ -140,6 +140,8 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
     struct tune_goal *goal = &t->ladder.goal;
 
     FRAG_TRY(cell_settings_read(&v->cell, &t->settings, e));
+    t->settings.from_requests = true; /* or only some settings would be charged
+                                         for what the recorded job held */
     t->settings.stop_at_oom = true;
     t->ladder = (struct tune_ladder){
         .settings = &t->settings,

@@ -95,6 +95,11 @@ policy_of(const struct frag_capacity_spec *spec)
     return spec->prepared ? spec->prepared->policy : spec->policy;
 }
 
+static const char *params_of(const struct frag_capacity_spec *spec)
+{
+    return spec->prepared ? spec->prepared->text : spec->params;
+}
+
 /* A run that would adopt the recorded layout under a larger bound is another
  * run there. */
 static void end_below_start(const struct frag_capacity_spec *spec,
@@ -104,7 +109,8 @@ static void end_below_start(const struct frag_capacity_spec *spec,
     const struct frag_bound enough = {held, spec->kind};
 
     if (bytes < held && held < span->to &&
-        start_is_adoptable(spec->trace, policy_of(spec), enough))
+        start_is_adoptable(spec->trace, policy_of(spec), params_of(spec),
+                           enough))
         span->to = held;
 }
 
@@ -113,7 +119,8 @@ enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
                                struct frag_error *e)
 {
     const struct frag_bound bound = {bytes, spec->kind};
-    bool adopts = start_is_adoptable(spec->trace, policy_of(spec), bound);
+    bool adopts = start_is_adoptable(spec->trace, policy_of(spec),
+                                     params_of(spec), bound);
     enum frag_err err = run_at(spec, bytes, adopts, out, e);
 
     if (adopts && err == FRAG_UNSUPPORTED)
