@@ -60,7 +60,7 @@ COUNTS = {
     "frees": lambda d: d["requests"]["free"] - d["failed_requests"],
     "failures": lambda d: d["failed_requests"],
     "unmatched_frees": lambda d: d["initial_blocks"],
-    "peak_live_bytes": lambda d: d["peak_served_bytes"],
+    "peak_live_bytes": lambda d: d["peak_requested_bytes"],
     "end_live_bytes": lambda d: d["end_live_bytes"],
 }
 

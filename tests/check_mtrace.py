@@ -79,7 +79,7 @@ def read(path):
     return {"alloc": device["requests"]["alloc"],
             "free": device["requests"]["free"],
             "failed": device["failed_requests"],
-            "peak": device["peak_served_bytes"],
+            "peak": device["peak_requested_bytes"],
             "end": device["end_live_bytes"],
             "unknown": int(unknown.group(1)) if unknown else 0}
 

@@ -41,7 +41,7 @@ def check_counts(log, counts):
     device, = results("info", log)[0]["devices"]
     found = {
         "total_count": device["requests"]["alloc"] - device["failed_requests"],
-        "peak_bytes": device["peak_served_bytes"],
+        "peak_bytes": device["peak_requested_bytes"],
         "current_bytes": device["end_live_bytes"],
         "current_count": device["end_live_blocks"],
     }

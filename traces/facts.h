@@ -16,7 +16,8 @@ struct facts {
     uint64_t actions[FRAG_ACTION_COUNT]; /* by enum frag_action */
     /* A block is live from its ALLOC until its FREE_REQUESTED or FREE. */
     frag_size peak_requested; /* maximum of the bytes that live blocks
-                                 requested */
+                                 requested; a share of a capacity is one of
+                                 it */
     uint64_t peak_live;       /* maximum number of live blocks */
     /* The same without the requests that failed in the recording. They fail
      * at once, so they count in peak_requested and peak_live for one event. */

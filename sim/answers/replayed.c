@@ -14,7 +14,8 @@ const char *replayed_policy(const struct frag_trace *t, const char *asked)
 }
 
 static enum frag_err run(const struct replay_settings *s,
-                         const struct input *in, struct frag_bound bound,
+                         const struct input *in,
+                         const struct policy_choice *policy, frag_size capacity,
                          uint64_t points, const struct frag_params *params,
                          struct frag_run *out, struct frag_error *e)
 {
@@ -23,8 +24,11 @@ static enum frag_err run(const struct replay_settings *s,
         .trace = frag_trace_identify(in->trace, in->device, in->name),
         .policy = replayed_policy(in->trace, s->policy),
         .policy_used = params->policy,
-        .bound = bound,
+        .bound = recording_bound_for(in->trace, in->device, policy, capacity),
     };
+
+    id.repeats =
+        bound_repeats(policy, id.bound, recording_bound(in->trace, in->device));
 
     cell.points = points;
     return cell_run(&cell, in->device, &id, params, s->tick, s->user, out, e);
@@ -45,9 +49,7 @@ enum frag_err replayed_run(const struct replay_settings *s,
     err = policy_choice_params(&policy, in->trace->settings, in->trace->path,
                                &params, e);
     if (err == FRAG_OK) {
-        err = run(s, in,
-                  recording_bound_for(in->trace, in->device, &policy, capacity),
-                  points, params, out, e);
+        err = run(s, in, &policy, capacity, points, params, out, e);
         free(params);
     }
     policy_choice_free(&policy);

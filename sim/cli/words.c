@@ -274,9 +274,10 @@ const struct word words[] = {
      NULL},
     {"peak live blocks", "largest number of blocks live at once", NULL},
     {"failed requests", "requests that failed in the recording", NULL},
-    {"peak without failed ones",
-     "largest number of bytes that live blocks requested at once, without the "
-     "requests that failed in the recording",
+    {"peak with failed ones",
+     "peak requested if the requests that failed in the recording had been "
+     "served until they were freed, at least for one event; a share such as "
+     "0.9x of -c is a share of it",
      NULL},
     {"live at the end",
      "bytes that the blocks requested that are live after the last event",

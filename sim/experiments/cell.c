@@ -10,6 +10,8 @@
 #include "sim/arena/arena.h"
 #include "sim/experiments/plugin.h"
 #include "sim/experiments/start.h"
+#include "sim/validate/anchors.h"
+#include "sim/validate/recorded.h"
 
 enum frag_err cell_arena(const struct cell_settings *s, struct frag_bound bound,
                          frag_size total, struct frag_backend **out,
@@ -38,15 +40,62 @@ static enum frag_err arena_open(const struct cell_settings *s,
     return cell_arena(s, bound, s->total, &out->mem, e);
 }
 
-static void arena_close(struct cell_memory *m)
+void cell_close_arena(struct cell_memory *m)
 {
     frag_arena_close(m->mem);
+    if (m->parts)
+        frag_anchors_free(m->parts);
+    free(m->parts);
+}
+
+/* The arena borrows the addresses, so they stay in m->parts. */
+static enum frag_err open_anchored(const struct cell_settings *s,
+                                   const struct frag_device_trace *trace,
+                                   struct frag_bound bound,
+                                   struct cell_memory *m, struct frag_error *e)
+{
+    struct frag_arena_options *o = m->parts;
+
+    FRAG_TRY(frag_recorded_arena(&trace->recorded, s->total, o, e));
+    o->capacity = frag_bound_of(bound, FRAG_BOUND_CAPACITY);
+    o->limit = bound.kind == FRAG_BOUND_LIMIT ? bound.bytes : 0;
+    o->costs = &s->costs;
+    m->mem = frag_arena_open(o);
+    return m->mem ? FRAG_OK : frag_no_memory(e, "the arena");
+}
+
+static bool has_addresses(const struct cell_settings *s,
+                          const struct frag_device_trace *trace)
+{
+    return s->rule == FRAG_RULE_DRIVER && trace->recorded.addr &&
+           trace->recorded.has_actions;
+}
+
+enum frag_err cell_open_arena(const struct cell_settings *s,
+                              const struct frag_device_trace *trace,
+                              struct frag_bound bound, bool repeats,
+                              struct cell_memory *out, struct frag_error *e)
+{
+    struct cell_memory m = {0};
+    enum frag_err err;
+
+    if (!repeats || !has_addresses(s, trace))
+        return arena_open(s, bound, out, e);
+    m.parts = calloc(1, sizeof(struct frag_arena_options));
+    if (!m.parts)
+        return frag_no_memory(e, "the arena");
+    err = open_anchored(s, trace, bound, &m, e);
+    if (err == FRAG_OK)
+        *out = m;
+    else
+        cell_close_arena(&m);
+    return err;
 }
 
 const struct cell_backend cell_arena_backend = {
     .name = "arena",
     .open = arena_open,
-    .close = arena_close,
+    .close = cell_close_arena,
 };
 
 /* The name of measured costs, or a checksum of others. */
@@ -175,11 +224,15 @@ cell_replay(const struct cell_settings *s, const struct cell_memory *m,
 
 /* Opens the memory of a cell and completes its identity. */
 static enum frag_err open_memory(const struct cell_settings *s,
+                                 const struct frag_device_trace *trace,
                                  struct frag_run_identity *id,
                                  const struct frag_params *params,
                                  struct cell_memory *m, struct frag_error *e)
 {
-    FRAG_TRY(s->backend->open(s, id->bound, m, e));
+    if (id->repeats && s->backend == &cell_arena_backend)
+        FRAG_TRY(cell_open_arena(s, trace, id->bound, true, m, e));
+    else
+        FRAG_TRY(s->backend->open(s, id->bound, m, e));
     id->backend = s->backend->name;
     id->total = m->mem->total;
     id->stopped_at_oom = s->stop_at_oom;
@@ -200,12 +253,12 @@ enum frag_err cell_run(const struct cell_settings *s,
     struct cell_memory m;
     enum frag_err err;
 
-    FRAG_TRY(open_memory(s, id, params, &m, e));
+    FRAG_TRY(open_memory(s, trace, id, params, &m, e));
     err = replay(s, &m, trace, params, adopts, tick, user, out, e);
     s->backend->close(&m);
     if (err != FRAG_UNSUPPORTED || !adopts)
         return err;
-    FRAG_TRY(s->backend->open(s, id->bound, &m, e));
+    FRAG_TRY(open_memory(s, trace, id, params, &m, e));
     err = cell_replay(s, &m, trace, params, tick, user, out, e);
     s->backend->close(&m);
     return err;
@@ -220,7 +273,7 @@ enum frag_err cell_feed_open(const struct cell_settings *s,
     struct frag_replay spec;
     enum frag_err err;
 
-    FRAG_TRY(open_memory(s, id, params, &c.memory, e));
+    FRAG_TRY(open_memory(s, NULL, id, params, &c.memory, e));
     spec = spec_of(s, &c.memory, params);
     err = frag_feed_open(&spec, &c.feed, e);
     if (err == FRAG_OK)

@@ -124,6 +124,17 @@ enum frag_err cell_feed_end(struct cell_feed *c, struct frag_run *out,
 /* Closes a cell without an end of its run; zeroed is fine. */
 void cell_feed_close(struct cell_feed *c);
 
+/* Opens an arena for the runs of a trace. If `repeats` is set
+ * (frag_run_identity), the trace has recorded addresses and the rule is the
+ * driver's, segments get their recorded addresses. cell_close_arena closes it.
+ * NOMEM. */
+enum frag_err cell_open_arena(const struct cell_settings *s,
+                              const struct frag_device_trace *trace,
+                              struct frag_bound bound, bool repeats,
+                              struct cell_memory *out,
+                              struct frag_error *e) FRAG_MUST_CHECK;
+void cell_close_arena(struct cell_memory *m);
+
 /* Opens an arena with the costs and the address rule of the settings;
  * frag_arena_close closes it. NOMEM. */
 enum frag_err cell_arena(const struct cell_settings *s, struct frag_bound bound,

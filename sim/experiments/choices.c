@@ -354,3 +354,10 @@ struct frag_bound bound_choice_of(const struct bound_choice *c,
         b.bytes = (frag_size)llround(c->share * (double)facts->peak_requested);
     return b;
 }
+
+bool bound_repeats(const struct policy_choice *policy, struct frag_bound bound,
+                   struct frag_bound recorded)
+{
+    return policy->recorded && !*policy->given &&
+           !frag_bound_order(bound, recorded);
+}

@@ -101,6 +101,11 @@ enum frag_err bound_choices_read(const struct texts given[FRAG_BOUND_KINDS],
                                  struct bound_choice **list, size_t *count,
                                  struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Whether a run repeats the recorded allocator (frag_run_identity.repeats): the
+ * policy is torch@recorded, without more, under the recorded bound. */
+bool bound_repeats(const struct policy_choice *policy, struct frag_bound bound,
+                   struct frag_bound recorded);
+
 /* The bound for a policy on a trace with these facts. */
 struct frag_bound bound_choice_of(const struct bound_choice *c,
                                   const struct policy_choice *policy,

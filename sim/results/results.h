@@ -53,6 +53,9 @@ struct frag_run_identity {
                            "torch:expandable_segments:True" */
     const struct frag_policy *policy_used;
     struct frag_bound bound;
+    bool repeats;        /* the run repeats the recorded allocator under its
+                            recorded bound: its segments get their recorded
+                            addresses */
     frag_size total;     /* bytes that the device reports as its size */
     const char *backend; /* name of the backend, for example "arena" */
     uint64_t seed;

@@ -21,35 +21,48 @@ static enum frag_err fit_total(const struct frag_recorded *recorded,
     return FRAG_OK;
 }
 
+enum frag_err frag_recorded_arena(const struct frag_recorded *r,
+                                  frag_size total,
+                                  struct frag_arena_options *out,
+                                  struct frag_error *e)
+{
+    struct frag_arena_options arena = {
+        .capacity = FRAG_UNLIMITED,
+        .total = total ? total : FRAG_H200_TOTAL,
+        .rule = FRAG_RULE_ANCHORED,
+    };
+    enum frag_err err = total ? FRAG_OK : fit_total(r, &arena.total, e);
+
+    if (err == FRAG_OK)
+        err = frag_anchors_make(r, &arena, e);
+    if (err == FRAG_OK)
+        *out = arena;
+    else
+        frag_anchors_free(&arena);
+    return err;
+}
+
 enum frag_err frag_recorded_setup(const struct frag_validate *spec,
                                   struct frag_recorded_setup *out,
                                   struct frag_error *e)
 {
-    const struct frag_recorded *recorded = &spec->device->recorded;
-    struct frag_recorded_setup s = {
-        .arena = {
-            .capacity = FRAG_UNLIMITED,
-            .total = spec->total ? spec->total : FRAG_H200_TOTAL,
-            .rule = spec->predicted ? FRAG_RULE_DRIVER : FRAG_RULE_ANCHORED,
-            .hidden = spec->predicted ? spec->hidden : NULL,
-        }};
-    enum frag_err err;
+    struct frag_recorded_setup s;
 
-    err = spec->total ? FRAG_OK : fit_total(recorded, &s.arena.total, e);
-    if (err == FRAG_OK)
-        err = frag_anchors_make(recorded, &s.arena, e);
-    if (err == FRAG_OK) {
-        s.params = torch_settings_limited(
-            spec->settings ? spec->settings : spec->trace->settings,
-            spec->limit, s.arena.total);
-        err = s.params ? FRAG_OK : frag_no_memory(e, "the settings");
+    FRAG_TRY(
+        frag_recorded_arena(&spec->device->recorded, spec->total, &s.arena, e));
+    if (spec->predicted) {
+        s.arena.rule = FRAG_RULE_DRIVER;
+        s.arena.hidden = spec->hidden;
     }
-    if (err != FRAG_OK) {
-        frag_recorded_setup_free(&s);
-        return err;
+    s.params = torch_settings_limited(spec->settings ? spec->settings
+                                                     : spec->trace->settings,
+                                      spec->limit, s.arena.total);
+    if (s.params) {
+        *out = s;
+        return FRAG_OK;
     }
-    *out = s;
-    return FRAG_OK;
+    frag_recorded_setup_free(&s);
+    return frag_no_memory(e, "the settings");
 }
 
 void frag_recorded_setup_free(struct frag_recorded_setup *s)

@@ -217,13 +217,13 @@ static enum frag_err measure(const struct step_spec *spec, bool adopts,
                              struct step_table *t, struct frag_error *e)
 {
     struct watcher w = {.d = spec->device, .table = t, .adopts = adopts};
-    struct frag_backend *arena;
+    struct cell_memory memory;
     enum frag_err err;
 
-    FRAG_TRY(cell_arena(spec->settings, spec->bound, spec->settings->total,
-                        &arena, e));
+    FRAG_TRY(cell_open_arena(spec->settings, spec->device, spec->bound,
+                             spec->repeats, &memory, e));
     w.held = calloc((size_t)spec->device->slots + 1, sizeof(*w.held));
-    err = w.held ? meter_open(&w.meter, arena, NULL) : FRAG_NOMEM;
+    err = w.held ? meter_open(&w.meter, memory.mem, NULL) : FRAG_NOMEM;
     if (err == FRAG_OK) {
         err = replay(spec, &w, e);
         meter_close(&w.meter);
@@ -231,7 +231,7 @@ static enum frag_err measure(const struct step_spec *spec, bool adopts,
         err = frag_no_memory(e, "the meter");
     }
     free(w.held);
-    frag_arena_close(arena);
+    cell_close_arena(&memory);
     return err;
 }
 

@@ -36,6 +36,7 @@ struct frag_run_identity sweep_cell_identity(const struct sweep *s,
         .policy = policy->text,
         .policy_used = policy->policy,
         .bound = cell->bound,
+        .repeats = cell->repeats,
         .backend = s->spec->settings->backend->name,
         .stopped_at_oom = s->spec->settings->stop_at_oom,
         .bare = !s->spec->settings->points,
@@ -91,6 +92,8 @@ static enum frag_err make_cell(const struct sweep *s,
         .bound = bound_choice_of(&grid->bounds[at->bound], policy,
                                  &trace->header->devices[device].facts),
     };
+    out->repeats = bound_repeats(policy, out->bound,
+                                 trace->header->devices[device].facts.recorded);
     out->err = policy_choice_params(policy, trace->header->trace.settings,
                                     trace->path, &out->params, &e);
     out->key = make_key(s, trace, out);

@@ -26,14 +26,18 @@ enum frag_err step_command_table(struct step_command *c, const struct input *in,
     err = policy_choice_params(&choice, in->trace->settings, in->trace->path,
                                &params, e);
     if (err == FRAG_OK) {
+        const struct frag_bound bound =
+            recording_bound_for(in->trace, in->device, &choice, capacity);
+        const bool repeats = bound_repeats(
+            &choice, bound, recording_bound(in->trace, in->device));
         const struct step_spec spec = {
             .trace = in->trace,
             .device = in->device,
             .mark = c->values->cell.mark,
             .policy = params,
             .settings = &c->settings,
-            .bound =
-                recording_bound_for(in->trace, in->device, &choice, capacity),
+            .bound = bound,
+            .repeats = repeats,
             .progress = progress_tick,
             .user = &c->progress,
         };
