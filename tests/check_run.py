@@ -52,10 +52,17 @@ def run(*words, tool=(FRAGSIM, "run"), env=None, **options):
                           timeout=60, **options)
 
 
-def is_done(done, out=None, code=0, err=""):
-    """The exit code, stdout, and words of stderr ("" for none)."""
+UNUSED = "fragsim run: no process of the program used a GPU through PyTorch: " \
+    "the policy served nothing, and there are no results\n"
+
+
+def is_done(done, out=None, code=0, err="", unused=False):
+    """The exit code, stdout, words of stderr ("" for none), and whether stderr
+    ends with the line that the policy was not used."""
+    said = done.stderr.removesuffix(UNUSED)
     assert done.returncode == code and (out is None or done.stdout == out) \
-        and (err in done.stderr if err else not done.stderr), \
+        and (err in said if err else not said) \
+        and (said != done.stderr) == unused, \
         (done.args, done.returncode, done.stdout, done.stderr)
 
 
@@ -143,7 +150,7 @@ def check_results():
     assert "remap on 3 GiB" in settings_in("out.h5")
     is_done(python(code, "-o", "out.h5", "-f"), "best_fit\n")
     assert "best_fit" in settings_in("out.h5")
-    is_done(python("import torch", "-o", "unused.h5"), "")
+    is_done(python("import torch", "-o", "unused.h5"), "", unused=True)
     assert not os.path.exists("unused.h5"), "results of a device never used"
     is_done(python(SERVED, "-o", "none/out.h5"), "", 4, "none/out.h5: No such file")
     write("file", "")
@@ -152,23 +159,25 @@ def check_results():
 
 def check_settings():
     """The options are the whole settings, also of a run inside of a run."""
-    inner = f"{FRAGSIM} run -p tlsf -- {PYTHON} -c 'import os; print(*sorted(" \
+    inner = f"{FRAGSIM} run -q -p tlsf -- {PYTHON} -c 'import os; print(*sorted(" \
         "name for name in os.environ if name[:8] == \"FRAGSIM_\"))'"
     wanted = "FRAGSIM_CAPACITY FRAGSIM_POLICY FRAGSIM_STARTED " \
         "FRAGSIM_TORCH_CACHE FRAGSIM_TORCH_LIBRARY\n"
     is_done(run("-p", "remap", "-o", "x.h5", "-f", "--", "sh", "-c", inner),
-            wanted)
+            wanted, unused=True)
     is_done(run("-p", "plan:online,rest=expandable", "--", "sh", "-c",
-                "echo $FRAGSIM_POLICY"), "plan_online:rest=expandable\n")
+                "echo $FRAGSIM_POLICY"), "plan_online:rest=expandable\n",
+            unused=True)
     is_done(run("-p", "torch@2.6:expandable_segments:True", "--", "sh", "-c",
                 "echo $FRAGSIM_POLICY"),
-            "torch:torch_version:2.6,expandable_segments:True\n")
+            "torch:torch_version:2.6,expandable_segments:True\n", unused=True)
     for first in "", "import torch; torch.empty(9)\n":
         is_done(python(first + "import fragsim_torch\n"
                        "print(fragsim_torch.use('best_fit'))" + SERVED),
                 "pluggable\nbest_fit\n")
     is_done(python("import torch, fragsim_torch\nfragsim_torch.use('remap')"),
-            "", 1, "comes too late: this process runs on the policy 'best_fit'")
+            "", 1, "comes too late: this process runs on the policy 'best_fit'",
+            unused=True)
     late = "import torch; torch.empty(9); import fragsim_torch\n" \
         "fragsim_torch.use('remap')"
     is_done(run("-c", late, tool=(PYTHON,), env={
@@ -197,7 +206,7 @@ def check_nothing_else():
     is_done(python("import inspect, torch\nprint(type(torch.__loader__)"
                    ".__name__, len(inspect.getsource(torch)) > 100,\n"
                    "'exec_module' in vars(torch.__loader__))"),
-            "SourceFileLoader True False\n")
+            "SourceFileLoader True False\n", unused=True)
 
 
 def check_sitecustomize():
@@ -218,7 +227,7 @@ def check_sitecustomize():
     inner = f"{FRAGSIM} run -p tlsf -- {PYTHON} -c '{SERVED}'"
     write("site/sitecustomize.py", "print('own')\n")
     is_done(run("-p", "remap", "--", "sh", "-c", inner, env=env),
-            "own\ntlsf\n")
+            "own\ntlsf\n", unused=True)  # of the outer policy
 
 
 def check_imports():
@@ -232,13 +241,14 @@ def check_imports():
                    env=env), "broken\nbest_fit\n")
     os.makedirs("space/torch")
     is_done(python("import torch; print(torch.__path__ is not None)",
-                   env={"PYTHONPATH": os.path.abspath("space")}), "True\n")
+                   env={"PYTHONPATH": os.path.abspath("space")}), "True\n",
+            unused=True)
 
 
 def check_ends():
     """Exit codes and signals are those of the program, which has the tool's
     process number."""
-    is_done(python("import torch, sys; sys.exit(7)"), "", 7)
+    is_done(python("import torch, sys; sys.exit(7)"), "", 7, unused=True)
     code = "import os, signal, sys, torch\n" \
         "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(9))\n" \
         "print(os.getpid(), flush=True)\nsignal.pause()"
@@ -276,11 +286,34 @@ def check_without_cuda():
         "2.11.0+cu130 was built without CUDA"
     for code in (SERVED, "try:\n    import torch\nexcept Exception:\n    pass"):
         done = python(code, env={"STANDIN_CUDA": ""})
-        is_done(done, "", 5, words)
-        assert done.stderr.count("\n") == 1, done.stderr
+        is_done(done, "", 5, words, unused=True)
+        assert done.stderr.count("\n") == 2, done.stderr
     thread = "import threading\ndef load():\n    import torch\n" \
         "t = threading.Thread(target=load); t.start(); t.join()"
-    is_done(python(thread, env={"STANDIN_CUDA": ""}), "", err=words)
+    is_done(python(thread, env={"STANDIN_CUDA": ""}), "", err=words,
+            unused=True)
+
+
+def check_unused():
+    """A program that leaves the policy unused is told so, whatever it is; its
+    exit code stays. One process that uses it is enough. No file stays."""
+    env = {"TMPDIR": os.getcwd()}
+    is_done(python("print(1)", env=env), "1\n", unused=True)
+    is_done(run("-p", "best_fit", "--", "sh", "-c", "exit 3", env=env), "", 3,
+            unused=True)
+    is_done(run("-p", "best_fit", "--", "sh", "-c", "kill -9 $$", env=env), "",
+            -9, unused=True)
+    is_done(run("-q", "-p", "best_fit", "--", "true", env=env), "")
+    write("train.py", SERVED)
+    is_done(run("-p", "best_fit", "--", "sh", "-c",
+                f"true; {PYTHON} train.py; true", env=env), "best_fit\n")
+    is_done(python("import subprocess, sys\nsubprocess.run([sys.executable, "
+                   "'train.py'])", env=env), "best_fit\n")
+    is_done(run("-p", "best_fit", "--", "no_such_program", env=env), "", 4,
+            "cannot be run")
+    is_done(run("-p", "best_fit", "--", "sh", "-c", "exit 2",
+                env={"TMPDIR": "/nowhere"}), "", 2, "is not watched: No such")
+    assert os.listdir() == ["train.py"], os.listdir()
 
 
 def check_refusals():

@@ -12,6 +12,8 @@
  *   FRAGSIM_STARTED   set by `fragsim run`: when the run began, in seconds. A
  *                     process does not overwrite a result file that is newer:
  *                     another process of the run wrote it
+ *   FRAGSIM_UNUSED    set by `fragsim run`: a file that the first process on
+ *                     the policy removes
  *
  * Every function may be called from any thread. If a stream gets memory that
  * another stream freed, it waits for the work of that other stream first

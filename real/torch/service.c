@@ -151,6 +151,7 @@ static enum frag_err own(struct frag_error *e)
                          "this process was forked from one that uses the GPU; "
                          "start it by spawn");
     owner = process;
+    settings_use();
     started = time(NULL);
     atexit(frag_torch_finish);
     return FRAG_OK;

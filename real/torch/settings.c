@@ -1,5 +1,6 @@
 /* settings.c - reads the variables FRAGSIM_POLICY, FRAGSIM_CAPACITY,
- * FRAGSIM_OUTPUT, FRAGSIM_REPLACE and FRAGSIM_STARTED of the environment. */
+ * FRAGSIM_OUTPUT, FRAGSIM_REPLACE, FRAGSIM_STARTED and FRAGSIM_UNUSED of the
+ * environment. */
 #include "real/torch/settings.h"
 
 #include <stdio.h>
@@ -88,6 +89,11 @@ static bool is_of_this_run(const struct stat *file)
         return false;
     return file->st_mtim.tv_sec != seconds ? file->st_mtim.tv_sec > seconds
                                            : file->st_mtim.tv_nsec >= ns;
+}
+
+void settings_use(void)
+{
+    unlink(variable("FRAGSIM_UNUSED", ""));
 }
 
 void settings_keep_results(struct settings *s)

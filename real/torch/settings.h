@@ -20,6 +20,9 @@ struct settings {
 enum frag_err settings_read(struct settings *out,
                             struct frag_error *e) FRAG_MUST_CHECK;
 
+/* Notes that the policy serves a process: removes the file FRAGSIM_UNUSED. */
+void settings_use(void);
+
 /* Before the results are written: if a file has the name by now and may not be
  * overwritten, inserts the number of this process before the suffix of
  * s->output, and prints this. A file that was written since FRAGSIM_STARTED is

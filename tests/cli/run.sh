@@ -4,9 +4,9 @@ try() {
     fragsim run "$@"
     echo "$?"
 }
-try -p torch:expandable_segments:True -c 3GiB -- sh -c \
+try -q -p torch:expandable_segments:True -c 3GiB -- sh -c \
     'echo "$FRAGSIM_POLICY $FRAGSIM_CAPACITY ${FRAGSIM_OUTPUT-none}"; exit 7'
-try -p remap -o folder-%p/out.h5 -- sh -c 'echo "${FRAGSIM_OUTPUT##*/folder-}"'
+try -q -p remap -o folder-%p/out.h5 -- sh -c 'echo "${FRAGSIM_OUTPUT##*/folder-}"'
 try -p compact -- echo ran
 try -p best_fit:segment=x -- echo ran
 try -p torch@recorded -- echo ran

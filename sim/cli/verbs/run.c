@@ -2,11 +2,15 @@
  * PyTorch on a policy of fragsim. The policy itself runs in real/torch/; the
  * programs of Python load it through real/torch/start/. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +19,7 @@
 #include "sim/cli/program.h"
 #include "sim/experiments/choices.h"
 #include "sim/replay/serve.h"
+#include "traces/printable.h"
 
 enum { LINE = 512 }; /* bytes of the first line of a script */
 
@@ -29,7 +34,8 @@ struct values {
 struct texts_of_run {
     char policy[PATH_MAX], capacity[32], output[2 * PATH_MAX], started[32];
     char library[PATH_MAX];
-    char *path; /* PYTHONPATH; owned */
+    char unused[PATH_MAX]; /* see watch */
+    char *path;            /* PYTHONPATH; owned */
 };
 
 /* ---- the policy ---- */
@@ -262,6 +268,51 @@ static enum frag_err prepare(const struct values *v, struct texts_of_run *t,
     return name_path(t, e);
 }
 
+/* ---- the end ---- */
+
+/* Waits for the end of the program, and says so if nobody removed the file. */
+static void tell_unused(int program, const char *unused)
+{
+    struct pollfd end = {.fd = program, .events = POLLIN};
+    const int nowhere = open("/dev/null", O_RDWR);
+
+    setsid(); /* a signal of the terminal is for the program */
+    dup2(nowhere, STDIN_FILENO);
+    dup2(nowhere, STDOUT_FILENO);
+    while (poll(&end, 1, -1) < 0 && errno == EINTR)
+        continue;
+    if (unlink(unused) == 0)
+        fputs("fragsim run: no process of the program used a GPU through "
+              "PyTorch: the policy served nothing, and there are no results\n",
+              stderr);
+}
+
+/* Starts a process that outlives the program, to which it is no child, and
+ * makes a file that the first process on the policy removes. */
+static bool watch(char unused[PATH_MAX])
+{
+    const char *folder = getenv("TMPDIR");
+    int program, file, status;
+    pid_t parent;
+
+    snprintf(unused, PATH_MAX, "%s/fragsim-run-XXXXXX",
+             folder && *folder ? folder : "/tmp");
+    file = mkstemp(unused);
+    if (file < 0)
+        return false;
+    close(file);
+    program = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    parent = program < 0 ? -1 : fork();
+    if (parent == 0) {
+        const pid_t watcher = fork();
+
+        if (watcher == 0)
+            tell_unused(program, unused);
+        _exit(watcher < 0);
+    }
+    return parent > 0 && waitpid(parent, &status, 0) == parent && !status;
+}
+
 /* Returns only if the program cannot be executed. */
 static enum frag_err execute(const struct values *v,
                              const struct texts_of_run *t, struct frag_error *e)
@@ -273,6 +324,7 @@ static enum frag_err execute(const struct values *v,
         {"FRAGSIM_REPLACE", v->force ? "1" : NULL},
         {"FRAGSIM_STARTED", t->started},
         {"FRAGSIM_TORCH_LIBRARY", t->library},
+        {"FRAGSIM_UNUSED", *t->unused ? t->unused : NULL},
         {"PYTHONPATH", t->path},
         {NULL, NULL}};
     const size_t count = v->common.args.count;
@@ -307,8 +359,17 @@ static int run_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     err = prepare(v, &t, &e);
+    if (err == FRAG_OK && !v->common.quiet && !watch(t.unused)) {
+        printable_line(stderr,
+                       "fragsim run: whether the program uses the policy is "
+                       "not watched: %s",
+                       strerror(errno));
+        unlink(t.unused);
+        *t.unused = '\0';
+    }
     if (err == FRAG_OK)
         err = execute(v, &t, &e);
+    unlink(t.unused);
     free(t.path);
     code = cli_fail(call, err, &e);
     if (err == FRAG_IO && access(v->common.args.items[0], F_OK) == 0)
@@ -361,7 +422,9 @@ const struct verb verb_run = {
         "every command that reads results reads them. Without %p in the name, "
         "a process does not overwrite the results of another process of the "
         "same run: it inserts its own number before the suffix, and says "
-        "so.\n\n"
+        "so. If no process has used a GPU through PyTorch when the program "
+        "ends, a line on stderr says that the policy served nothing (not with "
+        "-q).\n\n"
         "The program takes the place of this command: it has the same process "
         "number, receives all signals, and its exit code is that of the "
         "command. The settings reach the program as environment variables "
