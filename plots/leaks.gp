@@ -1,14 +1,17 @@
-# leaks.gp - draws what each leak holds where each step begins, with the line of
-#            its growth, and below it the peaks of the steps.
+# leaks.gp - draws what each leak holds at the places of the recording's windows,
+#            with the line of its growth, and below it what is live there and
+#            the peaks of the windows.
 # in:  PREFIX.facts.tsv  one row: trace, policy (empty: no capacity), verdict,
-#                        steps, from (the first examined step), leaks, shown,
-#                        rate (bytes a step, of all), capacity (bytes; -1: none),
-#                        least, most (steps until it is full; -1: not known)
-#      PREFIX.sites.tsv  label, slope (bytes a step), base (bytes of the
-#                        growth's line at step 0), last (step): one row for each
-#                        leak that is shown, the fastest first
-#      PREFIX.tsv        step, held (bytes): one block for each leak
-#      PREFIX.steps.tsv  step, live_at_begin, peak_requested (bytes)
+#                        reason (of the verdict unknown), unit (of the axis),
+#                        begin, end (units), from (the first examined place,
+#                        units), leaks, shown, rate (bytes a unit, of all),
+#                        capacity (bytes; -1: none), least, most (units until
+#                        it is full; -1: not known)
+#      PREFIX.sites.tsv  label, rate (bytes a unit), from (units), base (bytes
+#                        of the growth's line there), last (units): one row for
+#                        each leak that is shown, the fastest first
+#      PREFIX.tsv        unit, held (bytes): one block for each leak
+#      PREFIX.windows.tsv  unit, to, live_at_begin, peak_requested (bytes)
 # out: SVG, PNG or PDF, by its suffix
 # usage: gnuplot -e "in='leaks'; out='leaks.svg'" leaks.gp
 set datafile separator tab
@@ -16,12 +19,14 @@ set encoding utf8
 # A name may begin with #.
 set datafile commentschars ""
 
-trace = ""; policy = ""; verdict = ""
-array f[11]
+trace = ""; policy = ""; verdict = ""; reason = ""; unit = ""
+array f[14]
 stats in.".facts.tsv" skip 1 using (trace = strcol(1), policy = strcol(2), \
-    verdict = strcol(3), sum [k=4:11] (f[k] = column(k), 0), 0) nooutput
-steps = f[4]; from = f[5]; leaks = f[6]; n = int(f[7]); rate = f[8]
-capacity = f[9]; least = f[10]; most_left = f[11]
+    verdict = strcol(3), reason = strcol(4), unit = strcol(5), \
+    sum [k=6:14] (f[k] = column(k), 0), 0) nooutput
+begin = f[6]; end = f[7]; from = f[8]; leaks = f[9]; n = int(f[10])
+rate = f[11]; capacity = f[12]; least = f[13]; most_left = f[14]
+a_unit = unit eq "step" ? " a step" : " in 1000 events"
 size(b) = b >= 2**30 ? sprintf("%.2f GiB", b/2.0**30) : \
     b >= 2**20 ? sprintf("%.2f MiB", b/2.0**20) : \
     b >= 1024 ? sprintf("%.1f KiB", b/1024.0) : sprintf("%.0f B", b)
@@ -29,18 +34,20 @@ unit_of(b) = b < 2**20 ? 2.0**10 : b < 2**30 ? 2.0**20 : 2.0**30
 word_of(u) = u < 2**20 ? "KiB" : u < 2**30 ? "MiB" : "GiB"
 
 array labels[n > 0 ? n : 1]; array slopes[n > 0 ? n : 1]
+array starts[n > 0 ? n : 1]
 array bases[n > 0 ? n : 1]; array lasts[n > 0 ? n : 1]
-label = ""; slope = 0.0; base = 0.0
+label = ""; slope = 0.0; base = 0.0; start = 0.0
 held = 1.0
 do for [i=1:n] {
     stats in.".sites.tsv" skip 1 every ::i-1::i-1 using (label = strcol(1), \
-        slope = $2, base = $3, $4) nooutput
+        slope = $2, start = $3, base = $4, $5) nooutput
     labels[i] = label
     slopes[i] = slope
+    starts[i] = start
     bases[i] = base
     lasts[i] = STATS_max
-    end = base + slope*lasts[i]
-    held = end > held ? end : held
+    top = base + slope*(lasts[i] - start)
+    held = top > held ? top : held
 }
 set datafile commentschars "#"
 if (n > 0) {
@@ -48,8 +55,8 @@ if (n > 0) {
     held = STATS_max > held ? STATS_max : held
 }
 peak = 1.0
-if (steps > 0) {
-    stats in.".steps.tsv" skip 1 using 3 nooutput
+if (end > begin) {
+    stats in.".windows.tsv" skip 1 using 4 nooutput
     peak = STATS_max > 0 ? STATS_max : 1.0
 }
 up = unit_of(held)
@@ -92,24 +99,22 @@ set grid ytics linecolor "#dddddd" linetype 1 linewidth 1
 set style fill solid 1.0 noborder
 set lmargin at screen left/wide
 set rmargin at screen 1 - right/wide
-set xrange [0.4:(steps > 0 ? steps : 1) + 0.6]
-set boxwidth 0.84
+set xrange [begin:(end > begin ? end : begin + 1)]
 unset key
 
 title = "Leaks of ".trace
 set label 1 title noenhanced at screen 24.0/wide, screen 1 - 24.0/high left \
     font (strlen(title) > 62 ? ",12" : ",18") textcolor "#111111"
 words = verdict eq "leak" ? sprintf("%.0f leak%s of ", leaks, leaks > 1 ? \
-    "s" : "").size(rate)." a step together".(leaks > n ? sprintf("; the %d " \
-    ."fastest are shown", n) : "").". Dashed: the growth from step ". \
-    sprintf("%.0f", from)." on." : verdict eq "none" ? sprintf("No site " \
-    ."keeps more memory from step to step, from step %.0f on.", from) : \
-    sprintf("Unknown: %.0f complete steps are too few to show growth.", steps)
+    "s" : "").size(rate).a_unit." together".(leaks > n ? sprintf("; the %d " \
+    ."fastest are shown", n) : "").". Dashed: the growth." : \
+    verdict eq "none" ? "No site keeps more and more memory." : \
+    "Not known: ".reason.".".(n > 0 ? " What grows is shown." : "")
 set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left font ",12" \
     textcolor "#555555"
 set label 3 (least < 0 ? "" : policy." fills ".size(capacity). \
-    sprintf(" between %.0f and %.0f steps after the last one.", least, \
-    most_left)) noenhanced at screen 24.0/wide, screen 1 - 66.0/high left \
+    sprintf(" between %.0f and %.0f ", least, most_left). \
+    (unit eq "step" ? "steps" : "thousand events")." after the end.") noenhanced at screen 24.0/wide, screen 1 - 66.0/high left \
     font ",12" textcolor "#555555"
 if (n > 0) {
     do for [i=1:n] {
@@ -125,12 +130,12 @@ if (n > 0) {
     set yrange [0:1.06*held/up]
     set ylabel "held, ".word_of(up) textcolor "#333333"
     set format x ""
-    every_n = steps > 40 ? int(ceil(steps/20.0)) : 1
     set samples 2
     plot for [i=1:n] in.".tsv" index i-1 using 1:($2/up) with linespoints \
              linecolor rgb ink[i] linewidth 2 pointtype shape[i] \
-             pointsize marks pointinterval every_n, \
-         for [i=1:n] [from:lasts[i]] (bases[i] + slopes[i]*x)/up with lines \
+             pointsize marks, \
+         for [i=1:n] [starts[i]:lasts[i]] \
+             (bases[i] + slopes[i]*(x - starts[i]))/up with lines \
              linecolor rgb "#333333" linewidth 1.5 dashtype 2
     do for [i=1:n] { unset label 10+i; unset label 20+i }
     unset label 1; unset label 2; unset label 3
@@ -141,13 +146,14 @@ set yrange [0:1.1*peak/down]
 set ytics distance(1.1*peak/down)
 set ylabel word_of(down) textcolor "#333333"
 set format x "%g"
-set xlabel "step" textcolor "#333333"
+set xlabel (unit eq "step" ? "step" : "1000 events") textcolor "#333333"
 set key at screen 1 - right/wide, screen (foot + below + 30)/high right top \
     horizontal maxrows 1 samplen 2 width -1 textcolor "#333333"
-if (steps > 0) {
-    plot in.".steps.tsv" skip 1 using 1:($3/down) with boxes \
+if (end > begin) {
+    plot in.".windows.tsv" skip 1 using (($1 + $2)/2):($4/down):(0.84*($2 - $1)) \
+             with boxes \
              linecolor rgb "#56B4E9" title "peak requested", \
-         "" skip 1 using 1:($2/down) with lines linecolor rgb "#00436B" \
+         "" skip 1 using 1:($3/down) with lines linecolor rgb "#00436B" \
              linewidth 2 title "live at begin"
 } else {
     plot NaN notitle

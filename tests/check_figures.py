@@ -552,25 +552,31 @@ def check_leaks(folder):
         with open(os.path.join(kept, "leaks.tsv"), encoding="utf-8") as file:
             blocks = file.read().split("\n\n\n")[:-1]
         assert len(blocks) == len(sites)
-        first = int(facts["from"]) - 1
+        rows = cells(os.path.join(kept, "leaks.windows.tsv"))
+        begin = [float(row["unit"]) for row in rows]
+        assert len(rows) == answer["num_windows"], rows
+        assert [row["to"] for row in rows[:-1]] == \
+            [row["unit"] for row in rows[1:]], rows
         for block, site, leak in zip(blocks, sites, answer["leaks"]):
-            held = [int(line.split("\t")[1]) for line in block.splitlines()
-                    if line[0] != "#"]
-            late = held[first:]
-            assert near(slope(late), leak["growth_bytes_per_step"]), site
+            held = [[float(cell) for cell in line.split("\t")]
+                    for line in block.splitlines() if line[0] != "#"]
+            assert [at for at, _ in held][:len(begin)] == begin, site
+            assert near(site["last"], held[-1][0]), site
+            late = [value for at, value in held if at >= float(site["from"])]
+            span = (float(rows[-1]["to"]) - float(site["from"])) / \
+                sum(at >= float(site["from"]) for at in begin)
+            assert near(slope(late), leak["growth_bytes_per_step"] * span), site
             assert sum(b > a for a, b in zip(late, late[1:])) == \
-                leak["num_steps_growing"], site
+                leak["num_windows_growing"], site
+            assert len(late) - 1 == leak["num_windows_examined"], site
             assert near(site["base"], median(
-                [v - slope(late) * (first + 1 + i)
-                 for i, v in enumerate(late)])), site
-            assert int(site["last"]) == len(held), site
+                [v - slope(late) * i for i, v in enumerate(late)])), site
             assert (leak["function"] or "blocks of") in site["label"], site
         reach = answer["least_steps_to_oom"]
         assert float(facts["least"]) == (-1 if reach is None else reach), facts
-        steps = cells(os.path.join(kept, "leaks.steps.tsv"))
-        assert len(steps) == answer["num_steps"], steps
-        assert verdict == "unknown" or answer["peak_requested_bytes"] == \
-            max(int(s["peak_requested"]) for s in steps[first:]), steps
+        assert not rows or answer["peak_requested_bytes"] == max(
+            int(row["peak_requested"]) for row in rows
+            if float(row["unit"]) >= float(facts["from"])), rows
         texts = texts_of(os.path.join(folder, "leaks-a.svg"))
         assert not texts or any(s["label"] in t.replace("\xa0", " ")
                                 for s in sites for t in texts) or not sites

@@ -27,7 +27,7 @@ static enum frag_err find(const struct frag_trace *t, struct frag_error *e)
 {
     struct leaks l;
 
-    FRAG_TRY(leaks_find(t, t->devices, NULL, &l, e));
+    FRAG_TRY(leaks_find(t, t->devices, t->devices->count, NULL, &l, e));
     assert_int_equal(l.verdict, LEAKS_FOUND);
     leaks_close(&l);
     return FRAG_OK;

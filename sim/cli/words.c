@@ -121,24 +121,24 @@ const struct word words[] = {
      NULL},
     {"leaks at",
      "the site of a leak: the innermost line of the user's own code in the "
-     "stack of the allocations",
+     "stack of the allocations; grows at: of what may be a leak",
      NULL},
     {"stream", "handle of the CUDA stream of the allocations", NULL},
     {"bytes a step",
-     "median growth a step of what the site holds: the slopes between steps "
-     "that lie half of the examined steps apart",
+     "median growth a step of what the site holds: the slopes between windows "
+     "that lie half of the examined ones apart; without marked steps, in 1000 "
+     "events",
      NULL},
     {"block sizes", "smallest and largest size of the blocks of a leak", NULL},
-    {"left live", "bytes that a leak holds after the last complete step", NULL},
-    {"grows in",
-     "steps in which what the site holds rises, of all that were examined",
+    {"left live", "bytes that a leak holds at the end of the last window",
      NULL},
-    {"confidence",
-     "lower bound of the share of steps that grow: Wilson's 95 % interval",
+    {"grows in",
+     "windows in which what the site holds rises, of all that were examined: a "
+     "window is a step, or several of them",
      NULL},
     {"kind",
-     "kept: the blocks stay live; replaced: each step replaces its block by a "
-     "larger one",
+     "kept: the blocks stay live; replaced: a larger block replaces the block "
+     "again and again",
      NULL},
     {"batch", "batch size: samples that the program handles in one step",
      "fragsim batch"},

@@ -6,52 +6,67 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double normal_95 = 1.959963984540054; /* two-sided quantile */
-static const double least_share = 0.5;             /* of the steps rise */
-static const double most_fallen = 0.5;             /* of what the rises add */
-static const double stopped_level = 0.01;
+static const double most_fallen = 0.25; /* of what the rises add */
+static const double stopped_level = 0.05;
+static const double slow = 1.0 / 3; /* of what the earlier half adds */
 
-/* The lower bound of Wilson's interval for `hits` of `n`. */
-static double wilson(uint64_t hits, uint64_t n)
+/* What a quantity gains and loses in some steps. */
+struct change {
+    double risen, fallen, most; /* most: of one step */
+    uint64_t rises, at_rest;    /* steps without a rise at the end */
+};
+
+static struct change change_of(const frag_size *values, uint64_t count)
 {
-    const double z2 = normal_95 * normal_95, size = (double)n;
-    const double share = n ? (double)hits / size : 0;
+    struct change c = {0};
 
-    if (!n)
-        return 0;
-    return (share + z2 / (2 * size) -
-            normal_95 *
-                sqrt(share * (1 - share) / size + z2 / (4 * size * size))) /
-           (1 + z2 / size);
+    for (uint64_t i = 1; i < count; i++) {
+        const double step = (double)values[i] - (double)values[i - 1];
+
+        *(step > 0 ? &c.risen : &c.fallen) += fabs(step);
+        c.most = step > c.most ? step : c.most;
+        c.rises += step > 0;
+        c.at_rest = step > 0 ? 0 : c.at_rest + 1;
+    }
+    return c;
 }
 
 /* Whether so many steps at the end without a rise are too many for a quantity
  * that rises in this share of the steps. The share is estimated by Laplace's
  * rule, since it is never quite 1. */
-static bool has_stopped(const struct growth *g, uint64_t at_rest)
+static bool has_stopped(const struct change *c, uint64_t steps)
 {
-    const double share = ((double)g->rises + 1) / ((double)g->steps + 2);
+    const double share = ((double)c->rises + 1) / ((double)steps + 2);
 
-    return pow(1 - share, (double)at_rest) < stopped_level;
+    return pow(1 - share, (double)c->at_rest) < stopped_level;
 }
 
-static void count_steps(const frag_size *values, uint64_t count,
-                        struct growth *g)
+static bool comes_back(const struct change *c)
 {
-    double risen = 0, fallen = 0;
-    uint64_t at_rest = 0;
+    return c->fallen > most_fallen * c->risen;
+}
 
-    for (uint64_t i = 1; i < count; i++) {
-        const double change = (double)values[i] - (double)values[i - 1];
+/* Whether the later half of the steps adds little, with the largest rise of
+ * each half and without: one large rise is no trend. */
+static bool slows_down(const frag_size *values, uint64_t steps)
+{
+    const uint64_t half = steps / 2;
+    const struct change a = change_of(values, half + 1),
+                        b = change_of(values + steps - half, half + 1);
 
-        *(change > 0 ? &risen : &fallen) += fabs(change);
-        g->rises += change > 0;
-        at_rest = change > 0 ? 0 : at_rest + 1;
+    return b.risen < slow * a.risen &&
+           b.risen - b.most < slow * (a.risen - a.most);
+}
+
+static bool rises_throughout(const frag_size *values, uint64_t steps)
+{
+    for (uint64_t q = 0; q < 4; q++) {
+        const uint64_t from = q * steps / 4, to = (q + 1) * steps / 4;
+
+        if (!change_of(values + from, to - from + 1).rises)
+            return false;
     }
-    g->steps = count ? count - 1 : 0;
-    g->confidence = wilson(g->rises, g->steps);
-    g->grows = g->confidence > least_share && fallen < most_fallen * risen &&
-               !has_stopped(g, at_rest);
+    return true;
 }
 
 static enum frag_err find_slope(const frag_size *values, uint64_t count,
@@ -72,13 +87,19 @@ static enum frag_err find_slope(const frag_size *values, uint64_t count,
 }
 
 enum frag_err growth_judge(const frag_size *values, uint64_t count,
-                           struct growth *out, struct frag_error *e)
+                           uint64_t from, struct growth *out,
+                           struct frag_error *e)
 {
-    struct growth g = {0};
+    const uint64_t setup = from < GROWTH_SETUP ? from : GROWTH_SETUP;
+    const struct change all = change_of(values + setup, count - setup);
+    const struct change examined = change_of(values + from, count - from);
+    struct growth g = {.rises = examined.rises, .steps = count - from - 1};
 
-    FRAG_TRY(find_slope(values, count, &g.slope, e));
-    count_steps(values, count, &g);
-    g.grows = g.grows && g.slope > 0;
+    FRAG_TRY(find_slope(values + from, count - from, &g.slope, e));
+    g.grows = g.steps >= GROWTH_LEAST_STEPS &&
+              rises_throughout(values + from, g.steps) && !comes_back(&all) &&
+              !comes_back(&examined) && !has_stopped(&examined, g.steps);
+    g.slows = slows_down(values + from, g.steps);
     *out = g;
     return FRAG_OK;
 }

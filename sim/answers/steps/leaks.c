@@ -1,40 +1,59 @@
-/* leaks.c - groups the blocks that cross boundaries of steps, and judges the
- * growth of each group. */
+/* leaks.c - groups the blocks that live at places of the recording's windows,
+ * and judges the growth of each group. */
 #include "sim/answers/steps/leaks.h"
 
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies/policy.h"
 #include "sim/answers/sites.h"
+#include "sim/answers/steps/calls.h"
 #include "traces/grow.h"
-#include "traces/steps/blocks.h"
-#include "traces/steps/complete.h"
 
 const char *const leaks_verdict_names[] = {"none", "leak", "unknown"};
 
-/* A block that is live at one boundary of steps or more. */
+const char *const leaks_reason_words[] = {
+#define X(name, word, text) word,
+    LEAKS_REASONS(X)
+#undef X
+};
+const char *const leaks_reason_texts[] = {
+#define X(name, word, text) text,
+    LEAKS_REASONS(X)
+#undef X
+};
+
+/* Memory piles up if less than this, relative to the rise of the live bytes, is
+ * freed meanwhile. */
+static const double least_freed = 4;
+
+/* The share of the growth of the leaks that the whole program shows. */
+static const double least_shown = 0.5;
+
+/* The share of the kept blocks that is freed again if a larger one replaces
+ * each. */
+static const double most_freed = 0.25;
+
+/* The growth of the work, relative to that of a block that is replaced, from
+ * which on the block grows with the work. Less is the copy of the block. */
+static const double most_work = 2;
+
+/* A block that is live at one place or more. */
 struct crossing {
     uint64_t key[3];      /* of its group */
-    uint64_t first, last; /* boundaries at which it is live */
+    uint64_t first, last; /* places at which it is live */
     uint64_t alloc;       /* event */
     frag_size bytes;
-    bool found; /* its group leaks */
+    bool found; /* its group grows */
 };
 
 struct hunt {
     const struct frag_trace *t;
     const struct frag_device_trace *d;
     struct leaks *out;
-    uint64_t *at;    /* boundaries: out->steps.count + 1 events */
-    uint64_t bounds; /* their number */
-    uint64_t from;   /* the first boundary that is examined */
+    const struct windows *w;
     struct crossing *items;
     uint64_t count, room;
-    frag_size *all, *kept; /* of a group, at each boundary */
     struct frag_error *e;
 };
 
@@ -49,20 +68,14 @@ static void end_pending(const struct frag_device_trace *d, struct blocks *b)
             b->lives[b->of[i]].free = i;
 }
 
-/* The number of boundaries before the event, or, with `too`, at it. */
-static uint64_t bounds_until(const struct hunt *h, uint64_t event, bool too)
+/* The number of places before the event or at it. */
+static uint64_t places_until(const struct windows *w, uint64_t event)
 {
-    uint64_t low = 0, high = h->bounds;
+    uint64_t n = 0;
 
-    while (low < high) {
-        const uint64_t mid = low + (high - low) / 2;
-
-        if (h->at[mid] < event || (too && h->at[mid] == event))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    while (n < w->count && w->at[n].event <= event)
+        n++;
+    return n;
 }
 
 static void set_key(const struct hunt *h, struct crossing *c)
@@ -81,36 +94,24 @@ static void set_key(const struct hunt *h, struct crossing *c)
     }
 }
 
-static enum frag_err add_crossing(struct hunt *h, const struct block_life *b)
+static enum frag_err list_crossings(struct hunt *h, const struct blocks *b)
 {
-    struct crossing c = {
-        .first = bounds_until(h, b->alloc, true),
-        .alloc = b->alloc,
-        .bytes = frag_round_up(h->d->bytes[b->alloc], FRAG_QUANTUM),
-    };
-    const uint64_t end = bounds_until(h, b->free, true);
+    for (uint64_t k = 0; k < b->count; k++) {
+        struct crossing c = {
+            .first = places_until(h->w, b->lives[k].alloc),
+            .last = places_until(h->w, b->lives[k].free) - 1,
+            .alloc = b->lives[k].alloc,
+            .bytes = h->d->bytes[b->lives[k].alloc],
+        };
 
-    if (c.first >= end)
-        return FRAG_OK;
-    c.last = end - 1;
-    set_key(h, &c);
-    if (!GROW(h->items, h->room, h->count + 1))
-        return frag_no_memory(h->e, "the blocks that outlive a step");
-    h->items[h->count++] = c;
+        if (c.first > c.last || c.last == UINT64_MAX)
+            continue;
+        set_key(h, &c);
+        if (!GROW(h->items, h->room, h->count + 1))
+            return frag_no_memory(h->e, "the blocks that outlive a step");
+        h->items[h->count++] = c;
+    }
     return FRAG_OK;
-}
-
-static enum frag_err list_crossings(struct hunt *h)
-{
-    enum frag_err err = FRAG_OK;
-    struct blocks b;
-
-    FRAG_TRY(blocks_open(h->d, h->at[h->bounds - 1], &b, h->e));
-    end_pending(h->d, &b);
-    for (uint64_t k = 0; err == FRAG_OK && k < b.count; k++)
-        err = add_crossing(h, &b.lives[k]);
-    blocks_close(&b);
-    return err;
 }
 
 /* ---- a group ---- */
@@ -123,45 +124,102 @@ static int by_key(const void *a, const void *b)
     return order ? order : x->alloc < y->alloc ? -1 : x->alloc > y->alloc;
 }
 
-/* Whether it lives on through a whole step after its own. Of a block that was
- * allocated in the last step this is not known: it does not count. */
-static bool is_kept(const struct crossing *c)
+/* Whether the block is one of those that grow: one that is replaced is live at
+ * one place, one that is kept at two or more. */
+static bool counts(const struct crossing *c, bool replaced)
 {
-    return c->last > c->first;
+    return replaced || c->last > c->first;
 }
 
-/* The boundaries at which a quantity is known: what the last step keeps is not.
- */
-static uint64_t count_known(const struct hunt *h, bool replaced)
+/* What is live at each place. */
+static void sum_up(const struct crossing *c, uint64_t n, bool replaced,
+                   frag_size *values)
 {
-    return replaced ? h->bounds : h->bounds - 1;
-}
-
-static void sum_group(struct hunt *h, const struct crossing *c, uint64_t n)
-{
-    memset(h->all, 0, h->bounds * sizeof(*h->all));
-    memset(h->kept, 0, h->bounds * sizeof(*h->kept));
+    memset(values, 0, (WINDOWS_MOST + 1) * sizeof(*values));
     for (uint64_t i = 0; i < n; i++)
-        for (uint64_t k = c[i].first; k <= c[i].last; k++) {
-            h->all[k] += c[i].bytes;
-            h->kept[k] += is_kept(&c[i]) ? c[i].bytes : 0;
-        }
+        for (uint64_t k = c[i].first; counts(&c[i], replaced) && k <= c[i].last;
+             k++)
+            values[k] += c[i].bytes;
 }
 
-/* Whether the block is one of those that leak. */
-static bool is_leaked(const struct crossing *c, const struct leak *leak)
+/* Whether larger blocks replace the kept ones. */
+static bool are_freed(const struct hunt *h, const struct crossing *c,
+                      uint64_t n)
 {
-    return leak->replaced || is_kept(c);
+    const uint64_t known = windows_known(h->w);
+    double made = 0, freed = 0;
+
+    for (uint64_t i = 0; i < n; i++)
+        if (c[i].first >= GROWTH_SETUP && counts(&c[i], false)) {
+            made += (double)c[i].bytes;
+            freed += c[i].last + 1 < known ? (double)c[i].bytes : 0;
+        }
+    return freed > most_freed * made;
 }
 
-/* Sets the sizes and the place, by the blocks of the examined steps. */
+/* What the work itself needs more from window to window. */
+static enum frag_err judge_work(const struct hunt *h, uint64_t from,
+                                struct growth *out)
+{
+    frag_size work[WINDOWS_MOST + 1];
+    const uint64_t n = windows_known(h->w);
+
+    for (uint64_t k = 0; k < n; k++)
+        work[k] = h->w->at[k].peak - h->w->at[k].live;
+    return growth_judge(work, n, from, out, h->e);
+}
+
+/* Judges what is kept, or else all that the group holds, from a place on. A
+ * block that each step hands over to the next one grows with the work. */
+static enum frag_err judge_from(const struct hunt *h, const struct crossing *c,
+                                uint64_t n, struct leak *leak)
+{
+    struct growth work;
+
+    leak->replaced = false;
+    leak->value_count = windows_known(h->w);
+    sum_up(c, n, false, leak->values);
+    FRAG_TRY(growth_judge(leak->values, leak->value_count, leak->from,
+                          &leak->growth, h->e));
+    if (leak->growth.grows && !are_freed(h, c, n))
+        return FRAG_OK;
+    leak->replaced = true;
+    leak->value_count += h->w->by_steps;
+    sum_up(c, n, true, leak->values);
+    FRAG_TRY(growth_judge(leak->values, leak->value_count, leak->from,
+                          &leak->growth, h->e));
+    FRAG_TRY(judge_work(h, leak->from, &work));
+    leak->growth.grows =
+        leak->growth.grows && work.slope < most_work * leak->growth.slope;
+    return FRAG_OK;
+}
+
+static enum frag_err judge(const struct hunt *h, const struct crossing *c,
+                           uint64_t n, struct leak *leak)
+{
+    leak->from = h->w->from;
+    FRAG_TRY(judge_from(h, c, n, leak));
+    if (leak->growth.grows || h->w->count < WINDOWS_MOST)
+        return FRAG_OK;
+    leak->from = 3 * windows_known(h->w) / 4;
+    return judge_from(h, c, n, leak);
+}
+
+/* Sets the sizes and the site, by the examined blocks, and counts those that
+ * are live at the last place. The blocks of the setup are none of the leak. */
 static void describe(const struct hunt *h, const struct crossing *c, uint64_t n,
                      struct leak *leak)
 {
     leak->first = c->alloc;
     leak->least = UINT64_MAX;
     for (uint64_t i = 0; i < n; i++) {
-        if (c[i].first < h->from || !is_leaked(&c[i], leak))
+        if (!c[i].first || !counts(&c[i], leak->replaced))
+            continue;
+        if (c[i].last + 1 == h->w->count) {
+            leak->blocks++;
+            leak->held += c[i].bytes;
+        }
+        if (c[i].first < leak->from)
             continue;
         leak->stack = h->d->stack ? h->d->stack[c[i].alloc] : 0;
         leak->stream = h->d->stream[c[i].alloc];
@@ -170,62 +228,69 @@ static void describe(const struct hunt *h, const struct crossing *c, uint64_t n,
     }
 }
 
-/* Counts the blocks of all complete steps that are live after the last one. The
- * blocks of the setup are none of the leak. */
-static void count_left(const struct hunt *h, const struct crossing *c,
-                       uint64_t n, struct leak *leak)
+/* ---- what stands against a leak ---- */
+
+/* Whether memory piles up, rather than come and go, in the examined windows. */
+static bool piles_up(const struct hunt *h, uint64_t from)
 {
+    const uint64_t last = windows_known(h->w) - 1;
+    const double live = (double)h->w->at[last].live,
+                 before = (double)h->w->at[from].live;
+    double freed = before - live;
+
+    for (uint64_t i = h->w->at[from].event; i < h->w->at[last].event; i++)
+        freed += (double)h->d->bytes[i]; /* of an ALLOC */
+    return freed < least_freed * (live - before);
+}
+
+static enum leaks_reason by_calls(const struct hunt *h,
+                                  const struct crossing *c, uint64_t n,
+                                  uint64_t from)
+{
+    struct calls calls = {.trace = h->t, .device = h->d};
+
     for (uint64_t i = 0; i < n; i++)
-        if (c[i].first && c[i].last + 1 == h->bounds &&
-            is_leaked(&c[i], leak)) {
-            leak->blocks++;
-            leak->held += c[i].bytes;
-        }
+        if (c[i].first > from && counts(&c[i], false))
+            calls_next(&calls, c[i].alloc);
+    return !calls.between && !calls.within ? LEAKS_NO_STACKS
+           : calls.within >= calls.between ? LEAKS_ONE_CALL
+                                           : LEAKS_SURE;
 }
 
-/* Keeps what the group holds where each step begins. */
-static bool copy_values(const struct hunt *h, struct leak *leak)
+static enum leaks_reason reason_of(const struct hunt *h,
+                                   const struct crossing *c, uint64_t n,
+                                   const struct leak *leak)
 {
-    const frag_size *values = leak->replaced ? h->all : h->kept;
-
-    leak->value_count = count_known(h, leak->replaced);
-    leak->values = malloc(leak->value_count * sizeof(*values));
-    if (leak->values)
-        memcpy(leak->values, values, leak->value_count * sizeof(*values));
-    return leak->values != NULL;
+    if (leak->growth.slows)
+        return LEAKS_SLOWS;
+    if (h->w->by_steps)
+        return LEAKS_SURE;
+    if (leak->replaced)
+        return LEAKS_REPLACED;
+    if (leak->from != h->w->from)
+        return LEAKS_LATE;
+    return piles_up(h, leak->from) ? LEAKS_PILES_UP
+                                   : by_calls(h, c, n, leak->from);
 }
 
-static enum frag_err add_leak(struct hunt *h, const struct crossing *c,
-                              uint64_t n, struct leak *leak)
-{
-    struct leaks *out = h->out;
+/* ---- all groups ---- */
 
-    describe(h, c, n, leak);
-    count_left(h, c, n, leak);
-    if (!GROW(out->items, out->room, out->count + 1) || !copy_values(h, leak))
-        return frag_no_memory(h->e, "the leaks");
-    out->items[out->count++] = *leak;
-    return FRAG_OK;
-}
-
-/* Judges the group, and marks its blocks if it leaks. */
 static enum frag_err judge_group(struct hunt *h, struct crossing *c, uint64_t n)
 {
-    struct leak leak = {0};
+    struct leaks *out = h->out;
+    struct leak leak = {.reason = LEAKS_SURE};
 
-    sum_group(h, c, n);
-    FRAG_TRY(growth_judge(h->kept + h->from, count_known(h, false) - h->from,
-                          &leak.growth, h->e));
-    if (!leak.growth.grows) {
-        leak.replaced = true;
-        FRAG_TRY(growth_judge(h->all + h->from, count_known(h, true) - h->from,
-                              &leak.growth, h->e));
-    }
+    FRAG_TRY(judge(h, c, n, &leak));
     if (!leak.growth.grows)
         return FRAG_OK;
     for (uint64_t i = 0; i < n; i++)
         c[i].found = true;
-    return add_leak(h, c, n, &leak);
+    describe(h, c, n, &leak);
+    leak.reason = reason_of(h, c, n, &leak);
+    if (!GROW(out->items, out->room, out->count + 1))
+        return frag_no_memory(h->e, "the leaks");
+    out->items[out->count++] = leak;
+    return FRAG_OK;
 }
 
 static enum frag_err judge_groups(struct hunt *h)
@@ -241,7 +306,7 @@ static enum frag_err judge_groups(struct hunt *h)
     return FRAG_OK;
 }
 
-/* Joins the blocks without stacks whose groups do not leak: their sizes may
+/* Joins the blocks without stacks whose groups do not grow: their sizes may
  * vary. The blocks with stacks have been judged. */
 static void join_sizes(struct hunt *h)
 {
@@ -255,7 +320,54 @@ static void join_sizes(struct hunt *h)
     h->count = left;
 }
 
-/* ---- the answer ---- */
+/* ---- the verdict ---- */
+
+static uint64_t least_of(const frag_size *values, uint64_t from, uint64_t to)
+{
+    uint64_t least = from;
+
+    for (uint64_t k = from; k < to; k++)
+        least = values[k] < values[least] ? k : least;
+    return least;
+}
+
+/* Whether what the program keeps rises as the leaks do, from where it keeps
+ * least in the first third of the examined windows to where it does in the last
+ * third. Blocks that move from one site to another are no leak. */
+static bool is_shown(const struct leaks *l, const frag_size *kept)
+{
+    const uint64_t known = windows_known(&l->windows);
+    const uint64_t third = (known - l->from) / 3;
+    const uint64_t a = least_of(kept, l->from, l->from + third);
+    const uint64_t b = least_of(kept, known - third, known);
+    double shown = (double)kept[b] - (double)kept[a], grown = 0;
+
+    for (uint64_t i = 0; i < l->count; i++) {
+        const frag_size *values = l->items[i].values;
+        const double more = (double)values[b] - (double)values[a];
+
+        grown += more;
+        shown += l->items[i].replaced ? more : 0;
+    }
+    return shown >= least_shown * grown;
+}
+
+/* Drops the groups that may be innocent if one surely leaks, and all if what
+ * the program keeps does not rise. */
+static void weigh(struct leaks *l, const frag_size *kept)
+{
+    uint64_t sure = 0;
+
+    for (uint64_t i = 0; i < l->count; i++)
+        if (l->items[i].reason == LEAKS_SURE)
+            l->items[sure++] = l->items[i];
+    l->count = sure ? sure : l->count;
+    for (uint64_t i = 0; i < l->count; i++)
+        l->from = !i || l->items[i].from < l->from ? l->items[i].from : l->from;
+    if (l->count && !is_shown(l, kept))
+        l->count = 0;
+    l->verdict = !l->count ? LEAKS_NONE : sure ? LEAKS_FOUND : LEAKS_UNKNOWN;
+}
 
 static int by_slope(const void *a, const void *b)
 {
@@ -268,127 +380,73 @@ static int by_slope(const void *a, const void *b)
 
 static void add_up(struct leaks *l)
 {
+    const struct windows *w = &l->windows;
+    const uint64_t last = w->count - 1;
+    const double units = w->at[last].units - w->at[l->from].units;
+
     if (l->count)
         qsort(l->items, l->count, sizeof(*l->items), by_slope);
     for (uint64_t i = 0; i < l->count; i++) {
-        l->bytes_per_step += l->items[i].growth.slope;
+        l->items[i].rate =
+            l->items[i].growth.slope * (double)(last - l->from) / units;
+        l->rate += l->items[i].rate;
         l->held += l->items[i].held;
     }
-    l->verdict = l->count ? LEAKS_FOUND : LEAKS_NONE;
+    for (uint64_t k = l->from; k < w->count; k++)
+        l->peak = w->at[k].peak > l->peak ? w->at[k].peak : l->peak;
+    l->reason = l->verdict != LEAKS_UNKNOWN ? LEAKS_SURE
+                : l->count                  ? l->items[0].reason
+                                            : LEAKS_FEW;
 }
 
-/* Compares what the job needed when it died with what it had had before. */
-static enum frag_err explain_death(const struct hunt *h)
+static void time_units(const struct frag_device_trace *d, struct leaks *l)
 {
+    const struct windows *w = &l->windows;
+    const uint64_t last = w->count - 1;
+
+    if (d->time)
+        l->seconds_per_unit = (double)(d->time[w->at[last].event - 1] -
+                                       d->time[w->at[l->from].event]) *
+                              1e-9 / (w->at[last].units - w->at[l->from].units);
+}
+
+static enum frag_err examine(struct hunt *h, struct blocks *b)
+{
+    frag_size kept[WINDOWS_MOST + 1];
     struct leaks *l = h->out;
-    frag_size live;
-    struct blocks b;
 
-    if (l->died == FRAG_NEVER)
-        return FRAG_OK;
-    FRAG_TRY(blocks_open(h->d, l->died, &b, h->e));
-    live = b.live[b.events] + l->request;
-    blocks_close(&b);
-    l->needed = live > l->held ? live - l->held : 0;
-    for (uint64_t i = 0; i < l->steps.count; i++)
-        if (l->steps.items[i].peak > l->served)
-            l->served = l->steps.items[i].peak;
-    l->by_growth = l->count && l->needed <= l->served;
-    return FRAG_OK;
-}
-
-static enum frag_err time_steps(const struct hunt *h)
-{
-    struct leaks *out = h->out;
-    const uint64_t n = out->steps.count - out->from;
-    double *seconds = malloc((size_t)(n + 1) * sizeof(*seconds));
-
-    if (!seconds)
-        return frag_no_memory(h->e, "the times of the steps");
-    for (uint64_t i = 0; i < n; i++) {
-        const struct frag_step *s = &out->steps.items[out->from + i];
-
-        seconds[i] =
-            (double)(h->d->time[s->to - 1] - h->d->time[s->from]) * 1e-9;
-    }
-    gsl_sort(seconds, 1, n);
-    out->seconds_per_step = gsl_stats_median_from_sorted_data(seconds, 1, n);
-    free(seconds);
-    return FRAG_OK;
-}
-
-static enum frag_err hunt_open(struct hunt *h)
-{
-    const struct frag_steps *s = &h->out->steps;
-
-    h->bounds = s->count + 1;
-    h->at = calloc(h->bounds, sizeof(*h->at));
-    h->all = calloc(h->bounds, sizeof(*h->all));
-    h->kept = calloc(h->bounds, sizeof(*h->kept));
-    if (!h->at || !h->all || !h->kept)
-        return frag_no_memory(h->e, "the steps");
-    for (uint64_t i = 0; i < s->count; i++)
-        h->at[i] = s->items[i].from;
-    h->at[s->count] = s->items[s->count - 1].to;
-    return FRAG_OK;
-}
-
-static void hunt_close(struct hunt *h)
-{
-    free(h->at);
-    free(h->all);
-    free(h->kept);
-    free(h->items);
-}
-
-static enum frag_err examine(struct hunt *h)
-{
-    FRAG_TRY(hunt_open(h));
-    FRAG_TRY(list_crossings(h));
+    end_pending(h->d, b);
+    FRAG_TRY(list_crossings(h, b));
+    sum_up(h->items, h->count, false, kept);
     FRAG_TRY(judge_groups(h));
     join_sizes(h);
     FRAG_TRY(judge_groups(h));
-    if (h->d->time)
-        FRAG_TRY(time_steps(h));
-    add_up(h->out);
-    return explain_death(h);
-}
-
-/* Sets the first step to examine: the second half of the steps, or the last
- * ones that can show growth, but not the first two steps. What the last step
- * keeps is not known. False if there are too few. */
-static bool choose_steps(struct leaks *out)
-{
-    const uint64_t n = out->steps.count;
-    const uint64_t needed = GROWTH_LEAST_STEPS + 1;
-
-    if (n < LEAKS_LEAST_STEPS)
-        return false;
-    out->from = n / 2 < n - needed ? n / 2 : n - needed;
-    for (uint64_t i = out->from; i < n; i++)
-        if (out->steps.items[i].peak > out->peak)
-            out->peak = out->steps.items[i].peak;
-    return true;
+    l->from = h->w->from;
+    weigh(l, kept);
+    if (!l->count && !h->w->repeats)
+        l->verdict = LEAKS_UNKNOWN;
+    add_up(l);
+    time_units(h->d, l);
+    return FRAG_OK;
 }
 
 enum frag_err leaks_find(const struct frag_trace *t,
-                         const struct frag_device_trace *d, const char *mark,
-                         struct leaks *out, struct frag_error *e)
+                         const struct frag_device_trace *d, uint64_t end,
+                         const char *mark, struct leaks *out,
+                         struct frag_error *e)
 {
-    struct leaks l = {.verdict = LEAKS_UNKNOWN,
-                      .seconds_per_step = NAN,
-                      .died = frag_fatal_request(d)};
-    struct hunt h = {.t = t, .d = d, .out = &l, .e = e};
-    const uint64_t end = l.died == FRAG_NEVER ? d->count : l.died;
-    enum frag_err err = FRAG_OK;
+    struct leaks l = {
+        .verdict = LEAKS_UNKNOWN, .reason = LEAKS_FEW, .seconds_per_unit = NAN};
+    struct hunt h = {.t = t, .d = d, .out = &l, .w = &l.windows, .e = e};
+    struct blocks blocks;
+    enum frag_err err;
 
-    l.request = l.died == FRAG_NEVER ? 0 : d->bytes[l.died];
-    FRAG_TRY(frag_steps_find(t, d, end, mark, &l.steps, e));
-    if (choose_steps(&l)) {
-        h.from = l.from;
-        err = examine(&h);
-        hunt_close(&h);
-    }
+    FRAG_TRY(blocks_open(d, end, &blocks, e));
+    err = windows_open(t, d, &blocks, mark, &l.windows, e);
+    if (err == FRAG_OK && l.windows.count)
+        err = examine(&h, &blocks);
+    blocks_close(&blocks);
+    free(h.items);
     if (err == FRAG_OK)
         *out = l;
     else
@@ -398,19 +456,17 @@ enum frag_err leaks_find(const struct frag_trace *t,
 
 void leaks_close(struct leaks *l)
 {
-    frag_steps_close(&l->steps);
-    for (uint64_t i = 0; i < l->count; i++)
-        free(l->items[i].values);
+    windows_close(&l->windows);
     free(l->items);
     *l = (struct leaks){0};
 }
 
-uint64_t leaks_steps_left(const struct leaks *l, frag_size used,
+uint64_t leaks_units_left(const struct leaks *l, frag_size used,
                           frag_size capacity)
 {
     if (l->verdict != LEAKS_FOUND)
         return UINT64_MAX;
     if (used >= capacity)
         return 0;
-    return (uint64_t)((double)(capacity - used) / l->bytes_per_step);
+    return (uint64_t)((double)(capacity - used) / l->rate);
 }

@@ -1,90 +1,115 @@
-/* leaks.h - the places in a program that keep more memory from step to step.
+/* leaks.h - the places in a program that keep more and more memory.
  *
  * The blocks of a trace are grouped by the site of their ALLOC (sites.h); of a
  * recording without stacks, by size and stream, and the blocks of all groups
  * that do not grow once more by stream alone, for sizes that vary. Of each
- * group two quantities are known where each step begins:
- *   - the bytes of its blocks that are kept: those that live on through at
- * least one whole step after the one in which they were allocated. Blocks that
- * a step hands over to the next one do not count;
- *   - the bytes of all its blocks, which also shows a block that each step
- *     replaces by a larger one.
- * A group leaks if one of them grows (growth.h) in the second half of the
- * steps: by then a program has set itself up, its optimizer has its state, and
- * its caches are full or almost full. The blocks of the step in which the
- * recording ends do not count, and a block that waits for another stream counts
- * as freed.
+ * group two quantities are known at the places of the recording's windows
+ * (windows.h): the bytes of its blocks that are kept, which live at two places
+ * or more, and the bytes of all its blocks, which also shows a block that is
+ * replaced by a larger one again and again. A group grows if one of them does
+ * (growth.h) in the second half, or else in the last quarter; and the groups
+ * that grow leak only if what the whole program keeps rises with them.
  *
- * All bytes are requests rounded up to FRAG_QUANTUM, as an allocator must.
+ * Marked steps are enough evidence. Without them the same picture has innocent
+ * causes: the layers of a pass, the load of a model, the cache of one
+ * generation. A group is then judged only if none of the reasons below stands
+ * against it. A block that waits for another stream counts as freed.
+ *
+ * All bytes are as requested.
  */
 #ifndef FRAG_SIM_ANSWERS_STEPS_LEAKS_H
 #define FRAG_SIM_ANSWERS_STEPS_LEAKS_H
 
 #include "sim/answers/steps/growth.h"
-#include "traces/steps/steps.h"
+#include "sim/answers/steps/windows.h"
 
 enum leaks_verdict {
-    LEAKS_NONE, /* no group grows */
+    LEAKS_NONE, /* no group grows, and repetitions were seen */
     LEAKS_FOUND,
-    LEAKS_UNKNOWN, /* too few steps, or none were found */
+    LEAKS_UNKNOWN, /* the recording cannot tell */
 };
-
-/* The least number of steps that is examined, and two steps before them. */
-enum { LEAKS_LEAST_STEPS = GROWTH_LEAST_STEPS + 3 };
 
 extern const char *const leaks_verdict_names[]; /* "none", "leak", "unknown" */
 
+/* Why the growth of a group may be no leak: the word, and the sentence. SURE:
+ * nothing stands against it. */
+#define LEAKS_REASONS(X)                                                       \
+    X(SURE, NULL, NULL)                                                        \
+    X(FEW, "few repetitions",                                                  \
+      "The work repeats too seldom in the recording: growth shows in seven "   \
+      "marked steps or, without marks, where the live memory comes back four " \
+      "times in the second half")                                              \
+    X(SLOWS, "slows down",                                                     \
+      "What grows slows down, like a cache that fills up: record longer")      \
+    X(LATE, "begins late",                                                     \
+      "What grows began in the second half, like one more phase of a "         \
+      "program: record longer")                                                \
+    X(REPLACED, "is extended",                                                 \
+      "What grows is replaced by a larger block again and again, like the "    \
+      "cache of one generation; no marked step shows where the work ends")     \
+    X(PILES_UP, "piles up",                                                    \
+      "Most of what is allocated stays, as in the load of a model or a "       \
+      "forward pass; no marked step shows where the work ends")                \
+    X(NO_STACKS, "no stacks",                                                  \
+      "Without marked steps and without Python stacks a loop of the program "  \
+      "looks like the layers of one pass: record with stacks")                 \
+    X(ONE_CALL, "one call",                                                    \
+      "What grows was allocated in single calls of a module, an optimizer or " \
+      "a loader: each may free it when it returns")
+
+enum leaks_reason {
+#define X(name, word, text) LEAKS_##name,
+    LEAKS_REASONS(X)
+#undef X
+};
+
+extern const char *const leaks_reason_words[], *const leaks_reason_texts[];
+
 /* A group that grows. */
 struct leak {
-    uint64_t first;        /* ALLOC of its first block that outlives a step */
-    uint32_t stack;        /* of its newest kept block; 0 if not recorded */
-    frag_stream stream;    /* of that block */
-    frag_size least, most; /* bytes of its kept blocks of the examined steps */
-    uint64_t blocks;       /* its blocks of all complete steps that are live
-                              after the last one */
-    frag_size held;        /* bytes of these */
-    struct growth growth;  /* of the second half of the steps */
-    frag_size *values;     /* [value_count] bytes of its blocks where step i
-                              begins, from 0; growth judges those from
-                              leaks.from on */
+    enum leaks_reason reason; /* against a leak */
+    uint64_t from;            /* the place from which its growth was judged */
+    uint64_t first;           /* ALLOC of its first block that counts */
+    uint32_t stack;           /* of its newest such block; 0 if not recorded */
+    frag_stream stream;       /* of that block */
+    frag_size least, most;    /* bytes of its blocks that were examined */
+    uint64_t blocks;          /* its blocks that are live at the last place */
+    frag_size held;           /* bytes of these */
+    struct growth growth;     /* a window; of the examined places */
+    double rate;              /* bytes a unit: a step or 1,000 events */
     uint64_t value_count;
-    bool replaced; /* each step replaces its block by a larger one */
+    frag_size values[WINDOWS_MOST + 1]; /* bytes of its blocks at each place */
+    bool replaced; /* its block is replaced by a larger one again and again */
 };
 
 struct leaks {
     enum leaks_verdict verdict;
-    struct frag_steps steps;
-    uint64_t from; /* the first step that was examined, from 0 */
+    enum leaks_reason reason; /* SURE unless the verdict is unknown */
+    struct windows windows;
+    uint64_t from; /* the first place that was examined */
     uint64_t count, room;
-    struct leak *items;    /* by bytes a step, the largest first; of equal ones
-                              the one that began last, since its blocks often
-                              keep those of the others */
-    double bytes_per_step; /* of all */
-    frag_size held;        /* by them, after the last complete step */
-    frag_size peak;        /* most bytes requested in an examined step */
-    double seconds_per_step; /* median of the examined steps; NAN: no times */
-
-    /* Of a job that died of a failed request. */
-    uint64_t died;     /* its event; FRAG_NEVER: the job did not die */
-    frag_size request; /* its bytes */
-    frag_size needed;  /* they and the bytes requested by the blocks that were
-                          live then, without what the leaks held */
-    frag_size served;  /* most bytes requested in a complete step */
-    bool by_growth;    /* needed is at most served: without the leaks the job
-                          needed no more than it had had before */
+    struct leak *items; /* if the verdict is unknown, what may leak. By growth,
+                           the fastest first; of equal ones the one that began
+                           last, since its blocks often keep those of the
+                           others */
+    double rate;        /* bytes a unit, of all */
+    frag_size held;     /* by them, at the last place */
+    frag_size peak;     /* most bytes requested in the examined windows */
+    double seconds_per_unit; /* of the examined windows; NAN: no times */
 };
 
-/* Examines a device. `mark` is as for frag_steps_find. The caller closes *out.
- * INVALID as frag_steps_find; NOMEM; on error *out need not be closed. */
+/* Examines the events of a device before `end`, which is at most their number.
+ * `mark` is as for frag_steps_find. The caller closes *out. INVALID as
+ * frag_steps_find; NOMEM; on error *out need not be closed. */
 enum frag_err leaks_find(const struct frag_trace *t,
-                         const struct frag_device_trace *d, const char *mark,
-                         struct leaks *out,
+                         const struct frag_device_trace *d, uint64_t end,
+                         const char *mark, struct leaks *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 void leaks_close(struct leaks *l);
 
-/* The steps, after the last complete one, until memory that is `used` now does
- * not fit `capacity` any more; UINT64_MAX if nothing leaks. */
-uint64_t leaks_steps_left(const struct leaks *l, frag_size used,
+/* The units, after the last place, until memory that is `used` now does not fit
+ * `capacity` any more; UINT64_MAX if nothing leaks. */
+uint64_t leaks_units_left(const struct leaks *l, frag_size used,
                           frag_size capacity);
 
 #endif

@@ -2,9 +2,10 @@
 #include "sim/cli/answers/figures/draw.h"
 #include "sim/cli/answers/text/leaks_text.h"
 #include "sim/cli/answers/text/step_options.h"
+#include "traces/steps/complete.h"
 
-/* The largest value of reserved, under the policy, from the first examined step
- * on. */
+/* The largest value of reserved, under the policy, in the parts of the trace
+ * that reach beyond the first examined place. */
 static enum frag_err find_reserved(struct step_command *c,
                                    const struct input *in,
                                    const struct leaks *l,
@@ -17,7 +18,7 @@ static enum frag_err find_reserved(struct step_command *c,
     FRAG_TRY(
         step_command_table(c, in, FRAG_UNLIMITED, &table, &reach->policy, e));
     for (uint64_t i = 0; i < table.count; i++)
-        if (table.items[i].step > l->from &&
+        if (table.items[i].to > l->windows.at[l->from].event &&
             table.items[i].peak_reserved > reserved)
             reserved = table.items[i].peak_reserved;
     step_table_close(&table);
@@ -44,10 +45,13 @@ static enum frag_err show(struct step_command *c, const struct input *in,
 static enum frag_err answer(struct step_command *c, const struct input *in,
                             struct frag_error *e)
 {
+    const uint64_t died = frag_fatal_request(in->device);
     struct leaks l;
     enum frag_err err;
 
-    FRAG_TRY(leaks_find(in->trace, in->device, c->values->cell.mark, &l, e));
+    FRAG_TRY(leaks_find(in->trace, in->device,
+                        died == FRAG_NEVER ? in->device->count : died,
+                        c->values->cell.mark, &l, e));
     err = show(c, in, &l, e);
     leaks_close(&l);
     return err;
@@ -67,33 +71,37 @@ static const struct option_row options[] = {
 const struct verb verb_leaks = {
     .name = "leaks",
     .args = "TRACE...",
-    .summary = "find the places that keep more memory from step to step",
+    .summary = "find the places that keep more and more memory",
     .about =
-        "The command finds the steps of a recording, as `fragsim steps' does, "
-        "and groups the blocks that outlive the step of their allocation by "
+        "A leak outlives the work that made it, and the live memory after that "
+        "work rises. The command groups the blocks that outlive a step by "
         "site: the innermost line of the user's own code in the stack of the "
-        "allocation. In a recording without stacks they are grouped by size "
-        "and stream. A group leaks if, in the second half of the steps, what "
-        "it holds rises in most steps, falls back by less than half of what it "
-        "gains, and has not stopped to rise at the end. So the setup of a "
-        "program, the state of an optimizer, a cache that is full and the step "
-        "that the recording cuts off are no leaks. A cache that still fills "
-        "when the recording ends looks like a leak.\n\n"
-        "The kind of a leak is `kept' if its blocks stay live, and `replaced' "
-        "if each step replaces its block by a larger one. The confidence is "
-        "the lower bound of the share of steps that grow (Wilson's 95 % "
-        "interval): it is higher for a longer recording. Bytes are rounded up "
-        "to 512 a block.\n\n"
-        "The verdict is leak, none, or unknown: seven complete steps are "
-        "needed. The exit code is 0 for each of them. A leak that adds memory "
-        "in less than half of the steps is not found. If the job died of a "
-        "failed request, the command says whether it died of growth: whether "
-        "it would have needed no more than an earlier step if it had not "
-        "leaked.\n\n"
+        "allocation; in a recording without stacks by size and stream. A group "
+        "grows if, in the second half or in the last quarter of the recording, "
+        "what it holds rises throughout, falls back by at most a quarter of "
+        "what it gains, and has not stopped to rise at the end. So the setup "
+        "of a program, the state of an optimizer, a cache that is full and the "
+        "step that the recording cuts off are no leaks. Nor is a group that "
+        "grows while the memory of the whole program does not.\n\n"
+        "Marked steps (Optimizer.step, ProfilerStep, or --step-mark) prove "
+        "where work ends; seven complete ones are needed. Without them, as in "
+        "a server, the recording is cut into 32 windows, and what is live is "
+        "compared where least is live in each. Then nothing is called a leak "
+        "that looks like the layers of one pass, the load of a model or the "
+        "cache of one generation: most of what is allocated must be freed, and "
+        "between the blocks of a site the program must have allocated by its "
+        "own lines, outside of one call of a module.\n\n"
+        "The verdict is leak, none, or unknown, with the reason why the "
+        "recording cannot tell, and what grows in it. The exit code is 0 for "
+        "each. The evidence is printed with it. The kind of a leak is `kept' "
+        "if its blocks stay live, and `replaced' if its block is replaced by a "
+        "larger one again and again. A cache that still fills when the "
+        "recording ends looks like a leak. Whether a job died of a leak is "
+        "said by `fragsim explain'.\n\n"
         "In the example, a recording of the source tree, the program keeps the "
         "loss and a hidden layer of each step in a list, and with them the "
         "input of the step: three lines of the function w_leak are named, with "
-        "2 MiB, 1 MiB and 340 KiB a step.",
+        "2 MiB, 1 MiB and 341 KiB a step.",
     .example = "fragsim leaks traces/bundled/leak_frames.pickle.xz -c 80GiB "
                "-o leaks.svg",
     .options = options,

@@ -413,10 +413,10 @@ static void put_leak(const char *text, FILE *out)
 {
     size_t length;
     const char *leak = line_after(text, "verdict: leak of", &length);
-    const char *end = length ? strstr(leak, " a step") : NULL;
+    const char *end = length ? strstr(leak, ". ") : NULL;
 
     if (end)
-        fprintf(out, " It leaks %.*s a step, which no setting stops.",
+        fprintf(out, " It leaks %.*s, which no setting stops.",
                 (int)(end - leak), leak);
 }
 

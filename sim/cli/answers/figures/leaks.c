@@ -20,22 +20,35 @@ static uint64_t shown(const struct leaks *l)
     return l->count < LINES ? l->count : LINES;
 }
 
+/* The place on the axis: steps or thousands of events before it. */
+static double unit_at(const struct windows *w, uint64_t place)
+{
+    if (!w->count)
+        return 0;
+    return w->at[place < w->count ? place : w->count - 1].units;
+}
+
 static void facts(FILE *out, const void *user)
 {
     const struct plotted *p = user;
     const struct leaks *l = p->leaks;
+    const struct windows *w = &l->windows;
     const bool has_reach = p->reach->policy && l->verdict == LEAKS_FOUND;
 
-    fputs("trace\tpolicy\tverdict\tsteps\tfrom\tleaks\tshown\trate\tcapacity\t"
-          "least\tmost\n",
-          out);
+    fputs(
+        "trace\tpolicy\tverdict\treason\tunit\tbegin\tend\tfrom\tleaks\tshown\t"
+        "rate\tcapacity\tleast\tmost\n",
+        out);
     put_short(out, p->in->name, 40);
     fputc('\t', out);
     put_short(out, has_reach ? p->reach->policy : "", 40);
-    fprintf(out,
-            "\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.17g",
-            leaks_verdict_names[l->verdict], l->steps.count, l->from + 1,
-            l->count, shown(l), l->bytes_per_step);
+    fprintf(out, "\t%s\t%s\t%s\t%.17g\t%.17g\t%.17g",
+            leaks_verdict_names[l->verdict],
+            l->reason ? leaks_reason_words[l->reason] : "",
+            w->by_steps ? "step" : "1000 events", unit_at(w, 0),
+            unit_at(w, w->count), unit_at(w, l->from));
+    fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%.17g", l->count, shown(l),
+            l->rate);
     fprintf(out, "\t%.0f\t%.0f\t%.0f\n",
             has_reach ? (double)p->reach->capacity : -1.0,
             has_reach ? (double)p->reach->least : -1.0,
@@ -61,24 +74,27 @@ static void put_name(FILE *out, const struct plotted *p,
     fprintf(out, ", stream 0x%" PRIx64, p->in->device->streams[leak->stream]);
 }
 
+/* The line of the growth goes through the examined places. */
 static void sites(FILE *out, const void *user)
 {
     const struct plotted *p = user;
-    const uint64_t from = p->leaks->from;
+    const struct windows *w = &p->leaks->windows;
 
-    fputs("label\tslope\tbase\tlast\n", out);
+    fputs("label\trate\tfrom\tbase\tlast\n", out);
     for (uint64_t i = 0; i < shown(p->leaks); i++) {
         const struct leak *leak = &p->leaks->items[i];
         const double base =
-            plot_base(leak->values + from, leak->value_count - from, from + 1,
-                      leak->growth.slope);
-        char slope[FRAG_SIZE_TEXT];
+            plot_base(leak->values + leak->from, leak->value_count - leak->from,
+                      0, leak->growth.slope);
+        char rate[FRAG_SIZE_TEXT];
 
         put_name(out, p, leak);
-        fprintf(out, ": %s a step, %s\t%.17g\t%.17g\t%" PRIu64 "\n",
-                frag_size_format((frag_size)leak->growth.slope, slope),
-                leak->replaced ? "replaced" : "kept", leak->growth.slope, base,
-                leak->value_count);
+        fprintf(out, ": %s %s, %s\t%.17g\t%.17g\t%.17g\t%.17g\n",
+                frag_size_format((frag_size)leak->rate, rate),
+                w->by_steps ? "a step" : "in 1000 events",
+                leak->replaced ? "replaced" : "kept", leak->rate,
+                unit_at(w, leak->from), base,
+                unit_at(w, leak->value_count - 1));
     }
 }
 
@@ -86,25 +102,25 @@ static void sites(FILE *out, const void *user)
 static void values(FILE *out, const void *user)
 {
     const struct plotted *p = user;
+    const struct leaks *l = p->leaks;
 
-    fputs("# step\theld\n", out);
-    for (uint64_t i = 0; i < shown(p->leaks); i++) {
-        const struct leak *leak = &p->leaks->items[i];
-
-        for (uint64_t k = 0; k < leak->value_count; k++)
-            fprintf(out, "%" PRIu64 "\t%" PRIu64 "\n", k + 1, leak->values[k]);
+    fputs("# unit\theld\n", out);
+    for (uint64_t i = 0; i < shown(l); i++) {
+        for (uint64_t k = 0; k < l->items[i].value_count; k++)
+            fprintf(out, "%.17g\t%" PRIu64 "\n", unit_at(&l->windows, k),
+                    l->items[i].values[k]);
         fputs("\n\n", out);
     }
 }
 
 static void peaks(FILE *out, const void *user)
 {
-    const struct frag_steps *s = &((const struct plotted *)user)->leaks->steps;
+    const struct windows *w = &((const struct plotted *)user)->leaks->windows;
 
-    fputs("step\tlive_at_begin\tpeak_requested\n", out);
-    for (uint64_t i = 0; i < s->count; i++)
-        fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", i + 1,
-                s->items[i].live, s->items[i].peak);
+    fputs("unit\tto\tlive_at_begin\tpeak_requested\n", out);
+    for (uint64_t k = 0; k + 1 < w->count; k++)
+        fprintf(out, "%.17g\t%.17g\t%" PRIu64 "\t%" PRIu64 "\n", unit_at(w, k),
+                unit_at(w, k + 1), w->at[k].live, w->at[k].peak);
 }
 
 enum frag_err draw_leaks(const struct input *in, const struct leaks *l,
@@ -114,7 +130,7 @@ enum frag_err draw_leaks(const struct input *in, const struct leaks *l,
     static const struct plot_file files[] = {{".facts.tsv", facts},
                                              {".sites.tsv", sites},
                                              {".tsv", values},
-                                             {".steps.tsv", peaks},
+                                             {".windows.tsv", peaks},
                                              {NULL, NULL}};
 
     return plot_draw("leaks", files, &(const struct plotted){in, l, reach}, out,

@@ -37,7 +37,7 @@ static enum frag_err find_growth(struct plotted *p, struct frag_error *e)
     p->from = p->count / 2;
     if (p->count - p->from <= GROWTH_LEAST_STEPS)
         return FRAG_OK;
-    return growth_judge(p->live + p->from, p->count - p->from, &p->growth, e);
+    return growth_judge(p->live, p->count, p->from, &p->growth, e);
 }
 
 /* The steps after the last complete one until the largest examined peak of the

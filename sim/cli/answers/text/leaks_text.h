@@ -6,14 +6,14 @@
 #include "sim/experiments/devices.h"
 #include "sim/results/json.h"
 
-/* When the leaks will have filled a device; for leaks_steps_left. */
+/* When the leaks will have filled a device; for leaks_units_left. */
 struct leaks_reach {
     const char *policy; /* NULL: no capacity was given */
     frag_size capacity;
-    uint64_t least, most; /* steps; see leaks_reach_find */
+    uint64_t least, most; /* units; see leaks_reach_find */
 };
 
-/* Fills the steps that are left. They are least if every leaked block needs new
+/* Fills the units that are left. They are least if every leaked block needs new
  * memory beyond what the policy holds, `reserved`, and most if the policy
  * wastes none. Nothing happens if reach->policy is NULL. */
 void leaks_reach_find(const struct leaks *l, frag_size reserved,
