@@ -10,10 +10,13 @@ did not (../shared; a bundled one without it):
     the job died;
   - every setting that is promised and fails on the complete run comes with a
     note that says why it may;
+  - `check` fails a recording that died, whatever its rules are, unless they
+    allow a death, and no other one;
   - `info` says how far a recording reaches, and `import --complete` writes the
     completed trace.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
+import glob
 import json
 import os
 import subprocess
@@ -130,9 +133,31 @@ def check_promises():
             (name, answer["chosen"], run["num_ooms"], notes)
 
 
+def check_gates(folder):
+    """The counters beside a recording say whether the job died."""
+    strict, mild = (os.path.join(folder, name) for name in ("strict", "mild"))
+    with open(strict, "w", encoding="ascii") as out:
+        out.write("peak_reserved <= 4TiB\n")
+    with open(mild, "w", encoding="ascii") as out:
+        out.write("peak_reserved <= 4TiB\ndeaths <= 1\n")
+    paths = glob.glob(os.path.join(SHARED, "recorded", "*", "*.pickle.xz"))
+    found = set()
+    for path in [BUNDLED] + [p for p in paths if os.path.getsize(p) < 1e6]:
+        beside = path.replace(".pickle.xz", ".json")
+        if not os.path.exists(beside):
+            continue
+        with open(beside, encoding="utf-8") as file:
+            died = bool(json.load(file).get("oom"))
+        fragsim("check", "-q", path, "-r", strict, codes=(int(died),))
+        fragsim("check", "-q", path, "-r", mild)
+        found.add(died)
+    assert True in found and (False in found or not paths), found
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         check_commands(folder)
+        check_gates(folder)
     if not os.path.isdir(RECORDED):
         print(f"check_dead: no folder {RECORDED}; the bundled recording only")
         return

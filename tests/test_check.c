@@ -47,7 +47,7 @@ static void rules_are_read(void **state)
         FRAG_OK);
     assert_string_equal(g.policy, "torch:max_split_size_mb:64");
     assert_int_equal(g.capacity, 80 * FRAG_GIB);
-    assert_int_equal(g.count, 5);
+    assert_int_equal(g.count, 6);
     assert_true(g.items[0].limit == 20.0 * FRAG_GIB);
     assert_int_equal(g.items[0].line, 5);
     assert_true(g.items[1].at_least && g.items[1].limit == 0.25);
@@ -55,6 +55,8 @@ static void rules_are_read(void **state)
     assert_string_equal(gate_text(&g.items[4], text), "retries <= 3");
     assert_string_equal(gate_text(&g.items[0], text),
                         "peak_reserved <= 20 GiB");
+    assert_string_equal(gate_text(&g.items[5], text), "deaths <= 0");
+    assert_int_equal(g.items[5].line, 0);
     gates_free(&g);
 }
 
@@ -101,9 +103,10 @@ static void a_value_that_is_not_known_keeps_no_rule(void **state)
     (void)state;
     assert_int_equal(read_text("growth_per_step <= 1GiB\n"
                                "growth_per_step >= 0\nooms <= 2\nooms >= 2\n"
-                               "retries <= 2\nretries >= 4\n",
+                               "retries <= 2\nretries >= 4\ndeaths >= 1\n",
                                &g),
                      FRAG_OK);
+    assert_int_equal(g.count, 7); /* the rule about deaths is the file's */
     for (size_t i = 0; i < g.count; i++)
         assert_int_equal(gate_holds(&g.items[i], &f), i == 2 || i == 3);
     assert_string_equal(gate_value_text(g.items[0].measure, NAN, text),

@@ -34,3 +34,10 @@ echo $?
 echo 'peak_reservd <= 1GiB' >wrong.rules
 fragsim check small.csv -r wrong.rules
 echo $?
+# A job that died fails by any rules but those that allow a death.
+echo 'peak_reserved <= 200GiB' >any.rules
+fragsim check -q lstm_varlen__cap_below.pickle.xz -r any.rules
+echo $?
+echo 'deaths <= 1' >>any.rules
+fragsim check -q lstm_varlen__cap_below.pickle.xz -r any.rules
+echo $?

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "traces/steps/complete.h"
+
 #define AT(field) offsetof(struct gate_facts, field)
 /* clang-format off */
 const struct gate_measure gate_measures[] = {
@@ -23,6 +25,8 @@ const struct gate_measure gate_measures[] = {
      "for fewer than two steps"},
     {"steps", GATE_COUNT, AT(steps), "complete steps that were found"},
     {"events", GATE_COUNT, AT(events), "events of the trace"},
+    {"deaths", GATE_COUNT, AT(deaths),
+     "1 if the recorded job died of a request that was not met, else 0"},
     {"ooms", GATE_COUNT, AT(ooms),
      "requests that failed; without a capacity, those of the recording"},
     {"retries", GATE_COUNT, AT(retries),
@@ -85,6 +89,7 @@ enum frag_err gates_measure(const struct replay_settings *s,
         .growth = steps.count > 1 ? (double)steps.growth : NAN,
         .steps = (double)steps.count,
         .events = (double)run.summary.events,
+        .deaths = frag_fatal_request(in->device) != FRAG_NEVER,
         .ooms = (double)run.summary.num_ooms,
         .retries = (double)run.summary.num_alloc_retries,
         .calls = (double)replayed_calls(&run.summary),

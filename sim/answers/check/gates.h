@@ -10,7 +10,8 @@
  *
  * A rule is a measure, <= or >=, and a limit: a size with a unit (0 needs
  * none), a share such as 25% or 0.25, or a number. gate_measures lists the
- * measures.
+ * measures. A file without a rule about deaths has the rule `deaths <= 0', so
+ * that no job that died passes unless `deaths <= 1' allows it.
  */
 #ifndef FRAG_SIM_ANSWERS_CHECK_GATES_H
 #define FRAG_SIM_ANSWERS_CHECK_GATES_H
@@ -23,7 +24,7 @@ enum gate_unit { GATE_BYTES, GATE_SHARE, GATE_COUNT };
 /* What the rules judge. NAN: not known. */
 struct gate_facts {
     double peak_requested, peak_allocated, peak_reserved, end_reserved;
-    double fragmentation, growth, steps, events, ooms, retries, calls;
+    double fragmentation, growth, steps, events, deaths, ooms, retries, calls;
 };
 
 struct gate_measure {
@@ -39,7 +40,7 @@ struct gate {
     const struct gate_measure *measure;
     bool at_least; /* >=; otherwise <= */
     double limit;
-    size_t line;
+    size_t line; /* 0: not in the file */
 };
 
 struct gates {

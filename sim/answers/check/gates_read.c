@@ -143,6 +143,15 @@ static enum frag_err no_measure(const struct place *at, const char *name,
                      nearest_names(&near, "measures", names));
 }
 
+static enum frag_err add_gate(struct gates *g, const struct gate *gate,
+                              struct frag_error *e)
+{
+    if (!GROW(g->items, g->room, g->count + 1))
+        return frag_no_memory(e, "the rules");
+    g->items[g->count++] = *gate;
+    return FRAG_OK;
+}
+
 static enum frag_err read_limit(struct gates *g, const struct place *at,
                                 struct gate *gate, const char *text,
                                 struct frag_error *e)
@@ -154,10 +163,7 @@ static enum frag_err read_limit(struct gates *g, const struct place *at,
                          "%s:%zu: %s: expected %s, found \"%.60s\"", at->path,
                          at->line, gate->measure->name, readers[unit].expected,
                          text);
-    if (!GROW(g->items, g->room, g->count + 1))
-        return frag_no_memory(e, "the rules");
-    g->items[g->count++] = *gate;
-    return FRAG_OK;
+    return add_gate(g, gate, e);
 }
 
 static const struct gate_measure *find_measure(const char *name)
@@ -231,6 +237,17 @@ static enum frag_err read_lines(struct gates *g, FILE *in, struct frag_error *e)
     return err;
 }
 
+/* Adds `deaths <= 0', unless the file has a rule about deaths. */
+static enum frag_err forbid_deaths(struct gates *g, struct frag_error *e)
+{
+    const struct gate gate = {.measure = find_measure("deaths")};
+
+    for (size_t i = 0; i < g->count; i++)
+        if (g->items[i].measure == gate.measure)
+            return FRAG_OK;
+    return add_gate(g, &gate, e);
+}
+
 enum frag_err gates_read(const char *path, struct gates *out,
                          struct frag_error *e)
 {
@@ -245,7 +262,7 @@ enum frag_err gates_read(const char *path, struct gates *out,
         return frag_fail(e, FRAG_IO, "%s: %s", path, strerror(errno));
     err = read_lines(out, in, e);
     fclose(in);
-    return err;
+    return err == FRAG_OK ? forbid_deaths(out, e) : err;
 }
 
 void gates_free(struct gates *g)
