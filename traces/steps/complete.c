@@ -291,6 +291,35 @@ enum frag_err frag_trace_complete(struct frag_trace *t,
     return FRAG_OK;
 }
 
+enum frag_err frag_device_complete(const struct frag_trace *t,
+                                   const struct frag_device_trace *d,
+                                   struct frag_trace **out,
+                                   struct frag_completion *c,
+                                   struct frag_error *e)
+{
+    struct frag_trace *own = storage_trace(t->path, t->format);
+    struct frag_trace copy = *t;
+    enum frag_err err;
+
+    if (!own)
+        return frag_no_memory(e, "the completed trace");
+    copy.path = own->path;
+    copy.owner = own->owner;
+    *own = copy;
+    own->note_count = 0;
+    own->device_count = 1;
+    own->devices = storage_array(own, 1, sizeof(*d));
+    if (own->devices)
+        own->devices[0] = *d;
+    err = own->devices ? frag_trace_complete(own, NULL, c, e)
+                       : frag_no_memory(e, "the completed trace");
+    if (err == FRAG_OK)
+        *out = own;
+    else
+        frag_trace_close(own);
+    return err;
+}
+
 enum frag_err frag_trace_reach(struct frag_trace *t, const char *mark,
                                struct frag_completion *out,
                                struct frag_error *e)

@@ -83,8 +83,19 @@ enum frag_err frag_trace_complete(struct frag_trace *t,
                                   struct frag_completion *out,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 
-/* The same without completing anything: *out says how far the recording of each
- * device reaches, and the notes say that the trace ends where the job died. */
+/* Completes one device and leaves the trace unchanged: *out is a trace that has
+ * this device only, and only the notes that frag_trace_complete adds. It
+ * borrows all but the added columns from `t`; frag_trace_close closes it first.
+ * Errors of frag_trace_complete; on error *out is untouched. */
+enum frag_err frag_device_complete(const struct frag_trace *t,
+                                   const struct frag_device_trace *d,
+                                   struct frag_trace **out,
+                                   struct frag_completion *c,
+                                   struct frag_error *e) FRAG_MUST_CHECK;
+
+/* As frag_trace_complete, without completing anything: *out says how far the
+ * recording of each device reaches, and the notes say that the trace ends where
+ * the job died. */
 enum frag_err frag_trace_reach(struct frag_trace *t, const char *mark,
                                struct frag_completion *out,
                                struct frag_error *e) FRAG_MUST_CHECK;
