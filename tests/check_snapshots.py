@@ -73,7 +73,7 @@ def check_late():
     expect(run("validate", "half.pickle", code=2),
            "device 0: cannot start from the memory that was held before",
            "whole pages")
-    expect(run("explain", "late.pickle", "-c", "30MiB"), "cause: ")
+    expect(run("explain", "late.pickle", "-c", "30MiB"), " because ")
 
 
 def check_without_history():

@@ -112,7 +112,8 @@ def check_lines(folder):
 def check_dead(folder):
     page = page_of(DEAD, "6GiB", folder)
     said = verdict(page)
-    assert said.startswith("The job died of fragmentation: live blocks"), said
+    assert said.startswith("The job died because the free memory was fragmented "
+                           "(fragmentation): live blocks"), said
     assert "PyTorch's default settings survive at 6 GiB, by the replay of " \
         "what was recorded and of steps like the recorded ones; with " in said
     setting = re.search(r"PYTORCH_CUDA_ALLOC_CONF='([^']+)' the job reserves "
@@ -183,6 +184,10 @@ def check_misuse(folder):
     out = os.path.join(folder, "none.html")
     run("triage", "-q", DEAD, "-o", out, code=2)
     run("triage", "-q", DEAD, "-c", "6GiB", code=2)
+    assert "finite" in run("triage", DEAD, "-c", "inf", "-o", out,
+                           code=2).stderr
+    assert "name of a file" in run("triage", "-", "-c", "6GiB", "-o", out,
+                                   code=2).stderr
     run("triage", "-q", os.path.join(folder, "absent"), "-c", "6GiB", "-o", out,
         code=4)
     assert not os.path.exists(out)

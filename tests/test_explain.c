@@ -54,7 +54,9 @@ static void explained(const struct frag_trace *t, struct explain_options o,
 static void explained_at(const struct frag_trace *t, frag_size mib,
                          struct explain *x)
 {
-    explained(t, (struct explain_options){.capacity = mib << 20}, x);
+    explained(t,
+              (struct explain_options){.bound = frag_capacity_bound(mib << 20)},
+              x);
 }
 
 static const struct explain_change *change(const struct explain *x,
@@ -86,8 +88,8 @@ static void live_blocks_that_do_not_fit_are_demand(void **state)
     assert_non_null(strstr(x.evidence, "600 MiB"));
     /* More memory serves it, no setting does. */
     assert_false(change(&x, "expandable_segments:True")->served);
-    assert_int_equal(x.smallest->kind, EXPLAIN_CAPACITY);
-    assert_in_range(x.smallest->bytes, 200 * FRAG_MIB, 202 * FRAG_MIB);
+    assert_int_equal(x.advice->kind, EXPLAIN_CAPACITY);
+    assert_in_range(x.advice->bytes, 200 * FRAG_MIB, 202 * FRAG_MIB);
     explain_close(&x);
     frag_trace_close(t);
 }
@@ -117,13 +119,73 @@ static void small_holes_are_fragmentation(void **state)
     assert_int_equal(x.space_count, 1);
     assert_int_equal(x.spaces[0].segments, 1);
     assert_int_equal(x.pin_count, 0);
-    assert_string_equal(x.smallest->text, "expandable_segments:True");
+    assert_string_equal(x.advice->text, "expandable_segments:True");
     assert_false(change(&x, "directly before the request")->served);
     freed = change(&x, "free the block");
     assert_true(freed->served);
     assert_int_equal(freed->bytes, 100 * FRAG_MIB);
-    assert_in_range(change(&x, "a limit of")->bytes, 50 * FRAG_MIB,
+    assert_in_range(change(&x, "a capacity of")->bytes, 50 * FRAG_MIB,
                     52 * FRAG_MIB);
+    explain_close(&x);
+    frag_trace_close(t);
+}
+
+/* A hole of 6 MiB is pinned: the request fails although it would fit. */
+static void a_full_limit_is_demand(void **state)
+{
+    const struct {
+        frag_size request;
+        enum explain_cause cause;
+    } rows[] = {{990, EXPLAIN_DEMAND}, {200, EXPLAIN_FRAGMENTATION}};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const struct line lines[] = {
+            {'+', 1, 12, 0}, {'-', 1, 0, 0}, {'+', 2, 6, 0},
+            {'+', 3, 6, 0},  {'-', 2, 0, 0}, {'+', 4, rows[i].request, 0}};
+        const frag_size limit = rows[i].request + 10;
+        struct frag_trace *t = SCRIPT(lines);
+        struct explain x;
+
+        explained(
+            t,
+            (struct explain_options){.bound = {limit << 20, FRAG_BOUND_LIMIT}},
+            &x);
+        assert_true(x.failed);
+        assert_int_equal(x.limit_source, EXPLAIN_LIMIT_PROCESS);
+        assert_int_equal(x.need, (rows[i].request + 6) * FRAG_MIB);
+        assert_int_equal(x.cause, rows[i].cause);
+        explain_close(&x);
+        frag_trace_close(t);
+    }
+}
+
+/* The combed trace goes on: a larger request follows the one that fails. */
+static void a_served_request_is_no_promise(void **state)
+{
+    struct line lines[sizeof(combed) / sizeof(*combed) + 2];
+    const size_t n = sizeof(combed) / sizeof(*combed);
+    const struct explain_change *c;
+    struct frag_trace *t;
+    struct explain x;
+
+    (void)state;
+    memcpy(lines, combed, sizeof(combed));
+    lines[n] = (struct line){'-', 2, 0, 0};
+    lines[n + 1] = (struct line){'+', 3, 520, 0};
+    t = SCRIPT(lines);
+    explained_at(t, 900, &x);
+    assert_int_equal(x.event, n - 1);
+    c = change(&x, "expandable_segments:True");
+    assert_true(c->served);
+    assert_int_equal(c->result, EXPLAIN_FAILS);
+    assert_int_equal(c->fails_at, n + 1);
+    c = change(&x, "a capacity of");
+    assert_int_equal(c->result, EXPLAIN_SURVIVES);
+    assert_int_equal(c->fails_at, UINT64_MAX);
+    assert_int_equal(x.need, 920 * FRAG_MIB);
+    assert_int_equal(x.cause, EXPLAIN_DEMAND);
+    assert_in_range(c->limit, 1320 * FRAG_MIB, 1322 * FRAG_MIB);
     explain_close(&x);
     frag_trace_close(t);
 }
@@ -178,7 +240,7 @@ static void a_leak_is_growth(void **state)
     assert_int_equal(x.cause, EXPLAIN_GROWTH);
     assert_true(x.steps > 10);
     assert_int_equal(x.grown % (20 * FRAG_MIB), 0);
-    assert_int_equal(x.smallest->kind, EXPLAIN_STEP_FREE);
+    assert_int_equal(x.advice->kind, EXPLAIN_STEP_FREE);
     explain_close(&x);
     frag_trace_close(t);
 }
@@ -222,8 +284,8 @@ static void memory_outside_is_told_from_demand(void **state)
     explained(t, (struct explain_options){.total = 80 * FRAG_GIB}, &x);
     assert_true(x.reproduced);
     assert_int_equal(x.limit_source, EXPLAIN_LIMIT_DEVICE);
-    assert_int_equal(x.limit, (100 + FREE) * FRAG_MIB);
-    assert_int_equal(x.outside, 80 * FRAG_GIB - x.limit);
+    assert_int_equal(x.bound.bytes, (100 + FREE) * FRAG_MIB);
+    assert_int_equal(x.outside, 80 * FRAG_GIB - x.bound.bytes);
     assert_int_equal(x.cause, EXPLAIN_OUTSIDE);
     explain_close(&x);
     /* Without the size of the device nothing is known about it. */
@@ -260,12 +322,12 @@ static void memory_that_others_took_is_outside(void **state)
 
     (void)state;
     explained(t, (struct explain_options){.total = 80 * FRAG_GIB}, &x);
-    assert_int_equal(x.limit, FREE * FRAG_MIB);
+    assert_int_equal(x.bound.bytes, FREE * FRAG_MIB);
     assert_false(x.reproduced);
     assert_int_equal(x.reserved, 0);
     assert_int_equal(x.cause, EXPLAIN_OUTSIDE);
-    assert_int_equal(x.smallest->kind, EXPLAIN_CAPACITY);
-    assert_in_range(x.smallest->limit, 400 * FRAG_MIB, 402 * FRAG_MIB);
+    assert_int_equal(x.advice->kind, EXPLAIN_CAPACITY);
+    assert_in_range(x.advice->limit, 400 * FRAG_MIB, 402 * FRAG_MIB);
     explain_close(&x);
     frag_trace_close(t);
 }
@@ -280,13 +342,15 @@ static void a_limit_is_given_or_inferred(void **state)
     assert_int_equal(x.limit_source, EXPLAIN_LIMIT_INFERRED);
     assert_int_equal(x.limit_least, 100 * FRAG_MIB);
     assert_int_equal(x.limit_most, 300 * FRAG_MIB - 1);
-    assert_in_range(x.limit, 199 * FRAG_MIB, 201 * FRAG_MIB);
+    assert_non_null(strstr(x.evidence, "the limit of 100 MiB to 300 MiB"));
+    assert_in_range(x.bound.bytes, 199 * FRAG_MIB, 201 * FRAG_MIB);
     assert_true(x.reproduced);
     assert_int_equal(x.outside, 0);
     explain_close(&x);
-    explained(t, (struct explain_options){.limit = 256 * FRAG_MIB}, &x);
+    t->limit = 256 * FRAG_MIB;
+    explained(t, (struct explain_options){0}, &x);
     assert_int_equal(x.limit_source, EXPLAIN_LIMIT_GIVEN);
-    assert_int_equal(x.limit, 256 * FRAG_MIB);
+    assert_int_equal(x.bound.bytes, 256 * FRAG_MIB);
     assert_int_equal(x.cause, EXPLAIN_DEMAND);
     explain_close(&x);
     frag_trace_close(t);
@@ -388,6 +452,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(live_blocks_that_do_not_fit_are_demand),
         cmocka_unit_test(small_holes_are_fragmentation),
+        cmocka_unit_test(a_full_limit_is_demand),
+        cmocka_unit_test(a_served_request_is_no_promise),
         cmocka_unit_test(memory_of_another_stream_is_cache),
         cmocka_unit_test(a_leak_is_growth),
         cmocka_unit_test(memory_outside_is_told_from_demand),

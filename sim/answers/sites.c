@@ -78,19 +78,26 @@ static bool has_file(const struct frag_trace *t, const struct frag_frame *f)
     return *file && strcmp(file, "??") != 0;
 }
 
+const char *site_frame_text(const struct frag_trace *t,
+                            const struct frag_frame *f, char text[SITE_TEXT])
+{
+    if (!has_file(t, f))
+        snprintf(text, SITE_TEXT, "%.120s", string_of(t, f->function));
+    else
+        snprintf(text, SITE_TEXT, "%.120s (%.100s:%" PRIu32 ")",
+                 string_of(t, f->function), last_part(string_of(t, f->file)),
+                 f->line);
+    return text;
+}
+
 const char *site_text(const struct frag_trace *t, uint32_t stack,
                       char text[SITE_TEXT])
 {
     const struct frag_frame *f = site_of(t, stack);
 
-    if (f && !has_file(t, f))
-        snprintf(text, SITE_TEXT, "%.120s", string_of(t, f->function));
-    else if (f)
-        snprintf(text, SITE_TEXT, "%.120s (%.100s:%" PRIu32 ")",
-                 string_of(t, f->function), last_part(string_of(t, f->file)),
-                 f->line);
-    else
-        snprintf(text, SITE_TEXT, "unknown");
+    if (f)
+        return site_frame_text(t, f, text);
+    snprintf(text, SITE_TEXT, "unknown");
     return text;
 }
 

@@ -28,6 +28,10 @@ enum { SITE_TEXT = 256 }; /* enough for every text of a site */
 const char *site_text(const struct frag_trace *t, uint32_t stack,
                       char text[SITE_TEXT]);
 
+/* The same for a frame. */
+const char *site_frame_text(const struct frag_trace *t,
+                            const struct frag_frame *f, char text[SITE_TEXT]);
+
 /* Whether two stacks have the same site. */
 bool site_is_same(const struct frag_trace *t, uint32_t a, uint32_t b);
 

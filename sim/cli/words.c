@@ -111,6 +111,13 @@ const struct word words[] = {
      "chosen without it",
      NULL},
 
+    {"result",
+     "survives: no request of a complete run fails with the change; serves "
+     "what was recorded: no recorded or predicted request of a job that died "
+     "fails, which is no promise; fails: a request fails; not known: that "
+     "depends on what was not recorded",
+     "fragsim explain"},
+
     {"step",
      "an iteration of the program's loop, counted from 1; before and after are "
      "the events before the first complete step and after the last one",

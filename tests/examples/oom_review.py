@@ -15,10 +15,10 @@ results = os.path.join(folder, "review.h5")
 
 # %% Why did it die?
 for device in fragsim.explain(snapshot):
-    print(f"device {device['device']}: {device['cause']}: {device['evidence']}")
+    print(f"device {device['device']}: {device['cause_text']}: {device['evidence']}")
     for change in device["changes"]:
-        if change["served"]:
-            print("  would have served the request:", change["change"])
+        print(f"  {change['result']}: {change['change']}")
+    print("  not known:", *device["unknown"], sep="\n    ")
 
 # %% What would other settings and allocators have reserved, and which fit?
 runs = fragsim.replay(

@@ -13,47 +13,14 @@
 const char *const explain_change_words[EXPLAIN_CHANGE_KINDS] = {
     [EXPLAIN_SETTING] = "setting",     [EXPLAIN_EMPTY_CACHE] = "empty_cache",
     [EXPLAIN_FREE] = "free",           [EXPLAIN_STEP_FREE] = "step_free",
-    [EXPLAIN_ONE_SPACE] = "one_space", [EXPLAIN_CAPACITY] = "capacity",
+    [EXPLAIN_ONE_SPACE] = "one_space", [EXPLAIN_BATCH] = "batch",
+    [EXPLAIN_RECOMPUTE] = "recompute", [EXPLAIN_EARLY_FREE] = "early_free",
+    [EXPLAIN_CAPACITY] = "capacity",
 };
 
-struct trial {
-    struct explain *x;
-    const struct attempt *base;
-    uint64_t ooms; /* of the base */
-    uint64_t room; /* of x->changes */
-    struct frag_error *e;
-};
-
-/* Replays a changed attempt and adds it to the answer. */
-static enum frag_err try_change(struct trial *t, const struct attempt *a,
-                                const struct explain_change *change)
+static struct explain_change *last_change(const struct trial *t)
 {
-    struct explain *x = t->x;
-    struct explain_change c = *change;
-    struct outcome out;
-
-    FRAG_TRY(attempt_run(a, &out, NULL, t->e));
-    c.served = out.served && out.ooms < t->ooms;
-    c.peak = out.peak;
-    c.limit = a->limit;
-    if (!GROW(x->changes, t->room, x->change_count + 1))
-        return frag_no_memory(t->e, "the changes");
-    x->changes[x->change_count++] = c;
-    return FRAG_OK;
-}
-
-static bool last_served(const struct trial *t)
-{
-    return t->x->change_count && t->x->changes[t->x->change_count - 1].served;
-}
-
-/* The base with its segments at the addresses that the driver would choose. */
-static struct attempt again(const struct trial *t)
-{
-    struct attempt a = *t->base;
-
-    a.anchored = false;
-    return a;
+    return &t->x->changes[t->x->change_count - 1];
 }
 
 /* ---- settings ---- */
@@ -107,14 +74,39 @@ static bool same_settings(const char *a, const char *b)
     return same;
 }
 
+/* By how much the limit could be lower with the first setting that serves. */
+static enum frag_err find_spare(const struct trial *t, const struct attempt *a)
+{
+    struct explain *x = t->x;
+    frag_size high = x->limit_least;
+
+    if (x->spare || !trial_serves(last_change(t)) || t->requested > high)
+        return FRAG_OK;
+    FRAG_TRY(trial_bisect(t, a, t->requested, &high));
+    x->spare = x->limit_least - high;
+    return FRAG_OK;
+}
+
+/* If the blocks of the start, placed afresh, alone serve the request, a setting
+ * has shown nothing. */
+static enum frag_err try_text(struct trial *t, const struct attempt *a,
+                              bool is_fresh_enough,
+                              const struct explain_change *change)
+{
+    FRAG_TRY(trial_add(t, a, change));
+    if (is_fresh_enough && trial_serves(last_change(t)))
+        last_change(t)->result = EXPLAIN_OPEN;
+    return find_spare(t, a);
+}
+
 /* The recorded start was laid out under the recorded settings, so a replay with
  * other settings allocates its blocks afresh. */
-static enum frag_err try_setting(struct trial *t,
+static enum frag_err try_setting(struct trial *t, bool is_fresh_enough,
                                  const struct setting_change *row)
 {
     struct explain_change change = {.kind = EXPLAIN_SETTING,
                                     .event = UINT64_MAX};
-    struct attempt a = again(t);
+    struct attempt a = trial_attempt(t);
     char *text = with_value(t->base->settings, row->key, row->value);
     char *shown = text ? with_value(text, TORCH_PADDING_KEY, NULL) : NULL;
     enum frag_err err = FRAG_OK;
@@ -127,7 +119,7 @@ static enum frag_err try_setting(struct trial *t,
         snprintf(change.text, sizeof(change.text), "%.240s%s",
                  *shown ? shown : "PyTorch's default settings",
                  strlen(shown) > 240 ? "..." : "");
-        err = try_change(t, &a, &change);
+        err = try_text(t, &a, is_fresh_enough, &change);
     }
     free(shown);
     free(text);
@@ -136,9 +128,19 @@ static enum frag_err try_setting(struct trial *t,
 
 static enum frag_err try_settings(struct trial *t)
 {
+    struct attempt fresh = trial_attempt(t);
+    bool fails = true;
+
+    fresh.starts_there = false;
+    if (t->base->starts_there && fresh.device->recorded.start.segment_count)
+        FRAG_TRY(trial_fails(t, &fresh, t->x->limit_least, &fails));
+    if (!fails)
+        explain_add_unknown(
+            t->x, "the recording began late: under another setting its first "
+                  "blocks are placed afresh, which alone serves the request");
     for (size_t i = 0; i < sizeof(setting_changes) / sizeof(*setting_changes);
          i++)
-        FRAG_TRY(try_setting(t, &setting_changes[i]));
+        FRAG_TRY(try_setting(t, !fails, &setting_changes[i]));
     return FRAG_OK;
 }
 
@@ -149,13 +151,13 @@ static enum frag_err try_empty(struct trial *t, const struct edit *edits,
 {
     struct explain_change change = {.kind = EXPLAIN_EMPTY_CACHE,
                                     .event = UINT64_MAX};
-    struct attempt a = again(t);
+    struct attempt a = trial_attempt(t);
 
     a.edits = edits;
     a.edit_count = count;
     snprintf(change.text, sizeof(change.text), "torch.cuda.empty_cache() %s",
              where);
-    return try_change(t, &a, &change);
+    return trial_add(t, &a, &change);
 }
 
 static enum frag_err try_empty_before(struct trial *t)
@@ -165,8 +167,7 @@ static enum frag_err try_empty_before(struct trial *t)
     return try_empty(t, &edit, 1, "directly before the request");
 }
 
-static enum frag_err try_empty_steps(struct trial *t,
-                                     const struct frag_steps *steps)
+static enum frag_err empty_at(struct trial *t, const struct frag_steps *steps)
 {
     struct edit *edits = calloc(steps->count + 1, sizeof(*edits));
     enum frag_err err;
@@ -185,6 +186,19 @@ static enum frag_err try_empty_steps(struct trial *t,
              count);
     err = try_empty(t, edits, count, where);
     free(edits);
+    return err;
+}
+
+static enum frag_err try_empty_steps(struct trial *t)
+{
+    struct frag_steps steps;
+    enum frag_err err = FRAG_OK;
+
+    FRAG_TRY(frag_steps_find(t->x->trace, t->x->device, t->x->event, NULL,
+                             &steps, t->e));
+    if (steps.count)
+        err = empty_at(t, &steps);
+    frag_steps_close(&steps);
     return err;
 }
 
@@ -231,7 +245,7 @@ static bool may_serve(const struct explain *x, const struct state *s,
     const bool returned = b->is_expandable || hole == segment_size(s, i);
 
     return fits || (returned && b->pool == 0 &&
-                    x->reserved + x->segment <= x->limit + hole);
+                    x->reserved + x->segment <= x->bound.bytes + hole);
 }
 
 static int blocks_by_size(const void *left, const void *right)
@@ -248,10 +262,10 @@ static enum frag_err try_free(struct trial *t, const struct explain_block *b)
 {
     const struct explain *x = t->x;
     const struct edit edit = {
-        .before = x->event, .op = FRAG_FREE, .slot = b->slot};
+        .before = x->event, .op = FRAG_FREE, .block = b->event};
     struct explain_change change = {
         .kind = EXPLAIN_FREE, .event = b->event, .bytes = b->size};
-    struct attempt a = again(t);
+    struct attempt a = trial_attempt(t);
     char size[FRAG_SIZE_TEXT], site[SITE_TEXT] = "";
     const uint32_t stack = x->device->stack ? x->device->stack[b->event] : 0;
 
@@ -261,16 +275,18 @@ static enum frag_err try_free(struct trial *t, const struct explain_block *b)
              "free the block of %s that event %" PRIu64 " allocated%s%.120s",
              frag_size_format(b->size, size), b->event, stack ? ", " : "",
              stack ? site_text(x->trace, stack, site) : "");
-    return try_change(t, &a, &change);
+    return trial_add(t, &a, &change);
 }
 
+/* Keeps the first that is enough: that a block is not says nothing. */
 static enum frag_err
 try_blocks(struct trial *t, const struct explain_block **list, uint64_t count)
 {
     for (uint64_t i = 0; i < count && i < FREE_TRIES; i++) {
         FRAG_TRY(try_free(t, list[i]));
-        if (last_served(t))
+        if (trial_serves(last_change(t)))
             break;
+        t->x->change_count--;
     }
     return FRAG_OK;
 }
@@ -294,64 +310,6 @@ static enum frag_err try_frees(struct trial *t, const struct state *s)
     return err;
 }
 
-/* ---- what steps leave behind ---- */
-
-static int edits_by_event(const void *left, const void *right)
-{
-    const struct edit *a = left, *b = right;
-
-    if (a->before != b->before)
-        return a->before < b->before ? -1 : 1;
-    return a->slot < b->slot ? -1 : a->slot > b->slot;
-}
-
-/* Frees each block that a step left behind at the end of the next step. */
-static enum frag_err try_step_frees(struct trial *t, const struct state *s,
-                                    const struct frag_steps *steps)
-{
-    struct explain_change change = {.kind = EXPLAIN_STEP_FREE,
-                                    .event = UINT64_MAX};
-    struct edit *edits = calloc(s->count + 1, sizeof(*edits));
-    struct attempt a = again(t);
-    enum frag_err err;
-
-    if (!edits)
-        return frag_no_memory(t->e, "the steps");
-    for (uint64_t i = 0; i < s->count; i++) {
-        const struct explain_block *b = &s->blocks[i];
-        uint64_t step;
-
-        if (cause_is_left(steps, b, &step))
-            edits[a.edit_count++] =
-                (struct edit){.before = steps->items[step + 1].to,
-                              .op = FRAG_FREE,
-                              .slot = b->slot};
-    }
-    qsort(edits, a.edit_count, sizeof(*edits), edits_by_event);
-    a.edits = edits;
-    snprintf(change.text, sizeof(change.text),
-             "free the %zu blocks that steps leave behind, one step later",
-             a.edit_count);
-    err = a.edit_count ? try_change(t, &a, &change) : FRAG_OK;
-    free(edits);
-    return err;
-}
-
-static enum frag_err try_steps(struct trial *t, const struct state *s)
-{
-    struct frag_steps steps;
-    enum frag_err err = FRAG_OK;
-
-    FRAG_TRY(frag_steps_find(t->x->trace, t->x->device, t->x->event, NULL,
-                             &steps, t->e));
-    if (steps.count)
-        err = try_empty_steps(t, &steps);
-    if (err == FRAG_OK && t->x->cause == EXPLAIN_GROWTH)
-        err = try_step_frees(t, s, &steps);
-    frag_steps_close(&steps);
-    return err;
-}
-
 /* ---- one stream and pool ---- */
 
 static enum frag_err try_one_space(struct trial *t)
@@ -361,114 +319,82 @@ static enum frag_err try_one_space(struct trial *t)
         .text = "make all requests on the stream and in the pool of this one",
         .event = UINT64_MAX,
     };
-    struct attempt a = again(t);
+    struct attempt a = trial_attempt(t);
 
     if (t->x->cause != EXPLAIN_CACHE)
         return FRAG_OK;
     a.one_space = true;
     a.starts_there = false;
-    return try_change(t, &a, &change);
+    return trial_add(t, &a, &change);
 }
 
 /* ---- capacity ---- */
 
 enum { DOUBLINGS = 12 };
 
-static enum frag_err serves_at(struct trial *t, frag_size limit, bool *served)
-{
-    struct attempt a = again(t);
-    struct outcome out;
-
-    a.limit = limit;
-    FRAG_TRY(attempt_run(&a, &out, NULL, t->e));
-    *served = out.served && out.ooms < t->ooms;
-    return FRAG_OK;
-}
-
-/* Finds a limit that serves the request, by doubling what is added. */
-static enum frag_err find_high(struct trial *t, frag_size *low, frag_size *high)
+/* Finds a limit that is enough, by doubling what is added. */
+static enum frag_err find_high(struct trial *t, const struct attempt *a,
+                               frag_size *low, frag_size *high)
 {
     frag_size more = t->x->segment;
-    bool served = false;
+    bool fails = true;
 
-    for (unsigned i = 0; i < DOUBLINGS && !served; i++, more *= 2) {
-        *high = t->x->limit + more;
-        FRAG_TRY(serves_at(t, *high, &served));
-        if (!served)
+    for (unsigned i = 0; i < DOUBLINGS && fails; i++, more *= 2) {
+        *high = t->x->limit_least + more;
+        FRAG_TRY(trial_fails(t, a, *high, &fails));
+        if (fails)
             *low = *high;
     }
-    if (!served)
+    if (fails)
         *high = FRAG_UNLIMITED;
     return FRAG_OK;
 }
 
-/* Bisects to TORCH_ROUND_LARGE, the unit of segments. */
 static enum frag_err try_capacity(struct trial *t)
 {
+    const struct explain *x = t->x;
     struct explain_change change = {.kind = EXPLAIN_CAPACITY,
                                     .event = UINT64_MAX};
-    struct attempt a = again(t);
-    frag_size low = t->x->limit, high;
+    const struct attempt a = trial_attempt(t);
+    frag_size low = x->limit_least, high;
     char limit[FRAG_SIZE_TEXT], more[FRAG_SIZE_TEXT];
 
-    FRAG_TRY(find_high(t, &low, &high));
+    FRAG_TRY(find_high(t, &a, &low, &high));
     if (high == FRAG_UNLIMITED)
         return FRAG_OK;
-    while (high - low > 2 * FRAG_MIB) {
-        const frag_size middle = low + (high - low) / 2;
-        bool served;
-
-        FRAG_TRY(serves_at(t, middle, &served));
-        *(served ? &high : &low) = middle;
-    }
-    a.limit = high;
-    change.bytes = high - t->x->limit;
-    snprintf(change.text, sizeof(change.text), "a limit of %s, %s more",
+    FRAG_TRY(trial_bisect(t, &a, low, &high));
+    change.limit = high;
+    change.bytes = high - x->limit_least;
+    snprintf(change.text, sizeof(change.text), "a %s of %s, %s%s more",
+             x->bound.kind == FRAG_BOUND_LIMIT ? "limit" : "capacity",
              frag_size_format(high, limit),
-             frag_size_format(high - t->x->limit, more));
-    return try_change(t, &a, &change);
+             x->limit_least < x->limit_most ? "at most " : "",
+             frag_size_format(change.bytes, more));
+    return trial_add(t, &a, &change);
 }
 
 /* ---- all ---- */
-
-/* The smallest change is of the first kind of this order that serves the
- * request: a mistake of the program that is mended, a setting, calls, memory.
- * Of memory, fewer bytes win, whether they are freed or added. */
-static const unsigned ranks[EXPLAIN_CHANGE_KINDS] = {
-    [EXPLAIN_STEP_FREE] = 0, [EXPLAIN_SETTING] = 1, [EXPLAIN_EMPTY_CACHE] = 2,
-    [EXPLAIN_ONE_SPACE] = 3, [EXPLAIN_FREE] = 4,    [EXPLAIN_CAPACITY] = 4,
-};
-
-static bool is_smaller(const struct explain_change *a,
-                       const struct explain_change *b)
-{
-    if (ranks[a->kind] != ranks[b->kind])
-        return ranks[a->kind] < ranks[b->kind];
-    return a->bytes < b->bytes;
-}
-
-static const struct explain_change *find_smallest(const struct explain *x)
-{
-    const struct explain_change *best = NULL;
-
-    for (uint64_t i = 0; i < x->change_count; i++)
-        if (x->changes[i].served && (!best || is_smaller(&x->changes[i], best)))
-            best = &x->changes[i];
-    return best;
-}
 
 enum frag_err changes_try(struct explain *x, const struct attempt *base,
                           uint64_t base_ooms, const struct state *s,
                           struct frag_error *e)
 {
     struct trial t = {.x = x, .base = base, .ooms = base_ooms, .e = e};
+    const struct attempt unchanged = trial_attempt(&t);
 
+    FRAG_TRY(trial_requested(&t, &unchanged, &t.requested));
+    x->need = x->requested + x->request;
+    if (x->completion.reach == FRAG_REACH_WHOLE && t.requested > x->need)
+        x->need = t.requested;
     FRAG_TRY(try_settings(&t));
+    cause_decide(x);
+    FRAG_TRY(program_try(&t));
     FRAG_TRY(try_empty_before(&t));
-    FRAG_TRY(try_steps(&t, s));
-    FRAG_TRY(try_frees(&t, s));
+    FRAG_TRY(try_empty_steps(&t));
+    if (x->cause != EXPLAIN_DEMAND)
+        FRAG_TRY(try_frees(&t, s));
     FRAG_TRY(try_one_space(&t));
     FRAG_TRY(try_capacity(&t));
-    x->smallest = find_smallest(x);
+    x->advice = trial_advice(x);
     return FRAG_OK;
 }

@@ -6,6 +6,8 @@
 
 #include "sim/answers/explain/parts.h"
 #include "sim/answers/moment.h"
+#include "sim/experiments/recording.h"
+#include "sim/experiments/start.h"
 #include "sim/validate/limit.h"
 #include "sim/validate/recorded.h"
 #include "traces/torch_sizes.h"
@@ -80,39 +82,48 @@ static void sum_recorded(struct work *w,
 
 /* ---- the limit ---- */
 
-static void set_limit(struct work *w, enum explain_limit source,
-                      frag_size limit)
-{
-    w->x->limit_source = source;
-    w->x->limit = limit;
-    w->base.limit = limit;
-    w->base.is_device =
-        source == EXPLAIN_LIMIT_DEVICE || source == EXPLAIN_LIMIT_CAPACITY;
-}
-
-/* The limit that was in force: that of the process if it refused the request,
- * else what the device had. If neither explains the failure, the process had a
- * limit that is not known: it allowed what was reserved before, and refused a
- * segment for the request. */
-static void find_limit(struct work *w, const struct frag_recorded_action *oom)
+static void set_bound(struct work *w, enum explain_limit source,
+                      struct frag_bound bound)
 {
     struct explain *x = w->x;
 
-    if (w->o->limit && w->o->limit != FRAG_UNLIMITED &&
-        w->recorded + x->segment > w->o->limit) {
-        set_limit(w, EXPLAIN_LIMIT_GIVEN, w->o->limit);
+    x->limit_source = source;
+    if (source != EXPLAIN_LIMIT_INFERRED)
+        x->limit_least = x->limit_most = bound.bytes;
+    x->bound = w->base.bound = bound;
+}
+
+/* The bound that was in force: the limit of the process that the trace states,
+ * if it refused the request, else what the device had. If neither explains the
+ * failure, the process had a limit that is not known. If no limit explains all
+ * failures, at least this one shows its own. */
+static void find_bound(struct work *w, const struct frag_recorded_action *oom)
+{
+    const struct recording_bound r =
+        recording_find_bound(w->o->trace, w->o->device);
+    struct explain *x = w->x;
+
+    if (r.found.source == FRAG_LIMIT_GIVEN) {
+        set_bound(w, EXPLAIN_LIMIT_GIVEN, r.bound);
         return;
     }
     if (oom->device_free < x->segment) {
-        set_limit(w, EXPLAIN_LIMIT_DEVICE, w->recorded + oom->device_free);
-        if (x->total > x->limit)
-            x->outside = x->total - x->limit;
+        set_bound(w, EXPLAIN_LIMIT_DEVICE,
+                  frag_capacity_bound(w->recorded + oom->device_free));
+        if (x->total > x->bound.bytes)
+            x->outside = x->total - x->bound.bytes;
         return;
     }
-    x->limit_least = w->recorded_peak;
-    x->limit_most = w->recorded + x->segment - 1;
-    set_limit(w, EXPLAIN_LIMIT_INFERRED,
-              x->limit_least / 2 + x->limit_most / 2);
+    x->limit_least = r.found.least;
+    x->limit_most = r.found.most;
+    if (x->limit_least > x->limit_most) {
+        x->limit_least = w->recorded;
+        x->limit_most = w->recorded + x->segment - 1;
+    }
+    set_bound(w, EXPLAIN_LIMIT_INFERRED,
+              (struct frag_bound){x->limit_least +
+                                      (x->limit_most - x->limit_least) / 2,
+                                  FRAG_BOUND_LIMIT});
 }
 
 /* ---- the state ---- */
@@ -126,8 +137,7 @@ static enum frag_err run_without_limit(struct work *w)
     struct attempt a = w->base;
     struct outcome out;
 
-    a.limit = FRAG_UNLIMITED;
-    a.is_device = false;
+    a.bound = FRAG_NO_BOUND;
     a.without_last = true;
     a.edits = &edit;
     a.edit_count = 1;
@@ -160,7 +170,8 @@ static enum frag_err try_limit(struct work *w, frag_size limit)
     if (w->x->reproduced)
         return FRAG_OK;
     state_close(&w->state);
-    set_limit(w, EXPLAIN_LIMIT_INFERRED, limit);
+    set_bound(w, EXPLAIN_LIMIT_INFERRED,
+              (struct frag_bound){limit, FRAG_BOUND_LIMIT});
     return run_base(w);
 }
 
@@ -170,7 +181,7 @@ static enum frag_err try_limit(struct work *w, frag_size limit)
  * expandable segments the policy asks for more than it takes. */
 static enum frag_err reproduce(struct work *w)
 {
-    if (w->x->limit >= w->recorded_peak)
+    if (w->x->bound.bytes >= w->recorded_peak)
         FRAG_TRY(run_base(w));
     if (w->x->limit_source == EXPLAIN_LIMIT_INFERRED) {
         FRAG_TRY(try_limit(w, w->x->limit_least));
@@ -195,33 +206,45 @@ static enum frag_err explain_recorded(struct work *w,
     x->device_free = oom->device_free;
     sum_recorded(w, oom);
     x->ooms = w->recorded_ooms;
-    find_limit(w, oom);
+    find_bound(w, oom);
     w->base.event = oom->event;
     return reproduce(w);
 }
 
-/* The state after the last event. Without --capacity no limit is known. */
+/* The state after the last event. Without a bound no limit is known. */
 static enum frag_err explain_end(struct work *w)
 {
     w->x->event = w->o->device->count - 1;
     w->base.event = w->x->event;
-    if (!w->o->capacity) {
-        w->base.limit = FRAG_UNLIMITED;
-        w->base.is_device = false;
-    }
     return attempt_run(&w->base, &w->outcome, &w->state, w->e);
 }
 
-/* The first request that fails in a replay at the capacity. */
-static enum frag_err explain_capacity(struct work *w)
+/* Replays all events from the recorded layout if that fits the bound, else from
+ * its blocks. */
+static enum frag_err run_to_end(struct work *w)
 {
-    const frag_size capacity = w->o->capacity;
+    const struct frag_device_trace *d = w->o->device;
+    enum frag_err err;
 
-    set_limit(w, EXPLAIN_LIMIT_CAPACITY, capacity);
+    w->base.event = d->count - 1;
+    w->base.starts_there = start_is_adoptable(d, &frag_policy_torch,
+                                              w->base.settings, w->o->bound);
+    err = attempt_run(&w->base, &w->outcome, NULL, w->e);
+    if (err != FRAG_UNSUPPORTED || !w->base.starts_there)
+        return err;
+    w->base.starts_there = false;
+    return attempt_run(&w->base, &w->outcome, NULL, w->e);
+}
+
+/* The first request that fails in a replay at the bound. */
+static enum frag_err explain_bound(struct work *w)
+{
+    set_bound(w,
+              w->o->bound.kind == FRAG_BOUND_LIMIT ? EXPLAIN_LIMIT_PROCESS
+                                                   : EXPLAIN_LIMIT_CAPACITY,
+              w->o->bound);
     w->base.anchored = false;
-    w->base.starts_there = false; /* it may be larger than the capacity */
-    w->base.event = w->o->device->count - 1;
-    FRAG_TRY(attempt_run(&w->base, &w->outcome, NULL, w->e));
+    FRAG_TRY(run_to_end(w));
     if (!w->outcome.ooms)
         return explain_end(w);
     w->base.event = w->outcome.first_oom;
@@ -276,8 +299,8 @@ static enum frag_err find_state(struct work *w)
 
     if (w->o->device->count <= w->o->device->initial)
         return explain_snapshot(w);
-    if (w->o->capacity)
-        return explain_capacity(w);
+    if (w->o->bound.bytes)
+        return explain_bound(w);
     FRAG_TRY(at_failure(w, &oom));
     return oom ? explain_recorded(w, oom) : explain_end(w);
 }
@@ -291,9 +314,10 @@ static enum frag_err conclude(struct work *w)
     FRAG_TRY(cause_sum(x, &w->state, w->e));
     if (x->replayed)
         FRAG_TRY(cause_growth(x, &w->state, w->e));
-    cause_decide(x);
     if (!x->failed)
         return FRAG_OK;
+    FRAG_TRY(frag_device_complete(x->trace, x->device, &x->future,
+                                  &x->completion, w->e));
     return changes_try(x, &w->base, w->outcome.ooms ? w->outcome.ooms : 1,
                        &w->state, w->e);
 }
@@ -338,7 +362,9 @@ enum frag_err explain_make(const struct explain_options *options,
         .device = options->device,
         .replayed = true,
         .device_free = FRAG_UNLIMITED,
-        .limit = FRAG_UNLIMITED,
+        .bound = FRAG_NO_BOUND,
+        .limit_least = FRAG_UNLIMITED,
+        .limit_most = FRAG_UNLIMITED,
         .total = options->total,
         .settings = settings ? settings : "",
     };
@@ -347,6 +373,7 @@ enum frag_err explain_make(const struct explain_options *options,
         .x = &x,
         .base = {.device = options->device,
                  .settings = x.settings,
+                 .bound = FRAG_NO_BOUND,
                  .total = options->total,
                  .starts_there = true,
                  .anchored = has_anchors(options->device),
@@ -373,6 +400,7 @@ enum frag_err explain_make(const struct explain_options *options,
 
 void explain_close(struct explain *x)
 {
+    frag_trace_close(x->future);
     free(x->spaces);
     free(x->pins);
     free(x->blocks);

@@ -4,43 +4,48 @@
  *
  * The state comes from an exact replay of PyTorch's allocator with the recorded
  * settings at the memory limit of the recorded process. Each change is replayed
- * from the first event up to the failed request: nothing is estimated.
+ * from the first event to the last; the recording of a job that died is first
+ * completed (traces/steps/complete.h), if it has a complete step.
  */
 #ifndef FRAG_SIM_ANSWERS_EXPLAIN_EXPLAIN_H
 #define FRAG_SIM_ANSWERS_EXPLAIN_EXPLAIN_H
 
 #include <stdio.h>
 
+#include "policies/device/bound.h"
 #include "sim/experiments/release.h"
 #include "sim/results/json.h"
-#include "traces/trace.h"
+#include "traces/steps/complete.h"
 
-/* The word, and what it means. */
-#define EXPLAIN_CAUSES(X)                                                    \
-    X(NONE, "none", "no request failed")                                     \
-    X(DEMAND, "demand",                                                      \
-      "the live blocks and the request are larger than the limit: no "       \
-      "allocator can serve it")                                              \
-    X(GROWTH, "growth",                                                      \
-      "the live bytes grow from step to step, and without that growth the "  \
-      "request would have fitted")                                           \
-    X(FRAGMENTATION, "fragmentation",                                        \
-      "enough bytes are free, but no hole of the request's stream and pool " \
-      "is large enough")                                                     \
-    X(CACHE, "cache",                                                        \
-      "the free bytes are cached for another stream or pool, which the "     \
-      "request cannot use")                                                  \
-    X(OUTSIDE, "outside", "memory outside PyTorch fills the device")
+/* The word, how it ends the sentence "the job died because", and when it holds.
+ */
+#define EXPLAIN_CAUSES(X)                                                      \
+    X(NONE, "none", "no request failed", "no request failed")                  \
+    X(DEMAND, "demand", "the program itself needed too much memory",           \
+      "the live blocks and the request, or the peak of a complete run, need "  \
+      "more than 63/64 of the limit, a share at which no recorded job "        \
+      "survived, and no setting survives")                                     \
+    X(GROWTH, "growth", "its live memory grew from step to step",              \
+      "the live bytes grow from step to step, and without that growth the "    \
+      "request would have fitted")                                             \
+    X(FRAGMENTATION, "fragmentation", "the free memory was fragmented",        \
+      "enough bytes are free, but no hole of the request's stream and pool "   \
+      "is large enough")                                                       \
+    X(CACHE, "cache", "the free memory was cached for another stream or pool", \
+      "the free bytes are cached for another stream or pool, which the "       \
+      "request cannot use")                                                    \
+    X(OUTSIDE, "outside", "memory outside PyTorch filled the device",          \
+      "memory outside PyTorch fills the device")
 
 enum explain_cause {
-#define X(name, word, text) EXPLAIN_##name,
+#define X(name, word, phrase, text) EXPLAIN_##name,
     EXPLAIN_CAUSES(X)
 #undef X
         EXPLAIN_CAUSE_COUNT
 };
 
 extern const char *const explain_cause_words[EXPLAIN_CAUSE_COUNT];
-extern const char *const explain_cause_texts[EXPLAIN_CAUSE_COUNT];
+extern const char *const explain_cause_phrases[EXPLAIN_CAUSE_COUNT];
 
 /* Where the limit comes from. */
 enum explain_limit {
@@ -50,7 +55,8 @@ enum explain_limit {
     EXPLAIN_LIMIT_INFERRED, /* the device had enough free memory, so the process
                                had a limit: the middle of its possible values,
                                if a replay at it repeats the recording */
-    EXPLAIN_LIMIT_CAPACITY, /* the caller chose the capacity */
+    EXPLAIN_LIMIT_CAPACITY, /* the caller chose the capacity of the device */
+    EXPLAIN_LIMIT_PROCESS,  /* the caller chose the limit of the process */
 };
 
 /* The segments of one pool, stream and size class. Bytes. */
@@ -86,7 +92,6 @@ struct explain_block {
     frag_stream stream;
     frag_pool pool;
     bool is_small, is_expandable, live, pending;
-    uint32_t slot;  /* UINT32_MAX: not known */
     uint64_t event; /* its ALLOC; UINT64_MAX: not known */
 };
 
@@ -96,23 +101,46 @@ enum explain_change_kind {
     EXPLAIN_FREE,        /* one block is freed before the request */
     EXPLAIN_STEP_FREE,   /* what a step leaves behind is freed */
     EXPLAIN_ONE_SPACE,   /* one stream and one pool for all requests */
+    EXPLAIN_BATCH,       /* what depends on the batch is smaller */
+    EXPLAIN_RECOMPUTE,   /* blocks of the forward pass are freed, and allocated
+                            again in the backward pass */
+    EXPLAIN_EARLY_FREE,  /* what a step leaves to the next one, which frees it,
+                            is freed at its end */
     EXPLAIN_CAPACITY,    /* a higher limit */
     EXPLAIN_CHANGE_KINDS
 };
 
 extern const char *const explain_change_words[EXPLAIN_CHANGE_KINDS];
 
+/* What the replay of a change showed. */
+enum explain_result {
+    EXPLAIN_SURVIVES, /* no request of the complete run fails */
+    EXPLAIN_SERVES,   /* no recorded or predicted request of a job that died
+                         fails; what it would have requested is not known */
+    EXPLAIN_FAILS,    /* a request fails; a job may go on after it */
+    EXPLAIN_OPEN,     /* that depends on what was not recorded */
+    EXPLAIN_RESULTS
+};
+
+extern const char *const explain_result_words[EXPLAIN_RESULTS];
+
 /* A change, and what its replay showed. */
 struct explain_change {
     enum explain_change_kind kind;
-    char text[256];  /* what is changed, as a sentence or a setting */
+    char text[512]; /* what is changed, as a sentence or a setting */
+    enum explain_result result;
+    uint64_t fails_at; /* FAILS: the event whose request fails; else UINT64_MAX
+                        */
     bool served;     /* the request is met, and no other request fails before */
-    frag_size peak;  /* largest reserved bytes up to the request */
+    frag_size peak;  /* largest reserved bytes */
     frag_size limit; /* at which it was replayed */
     uint64_t event;  /* FREE: the ALLOC of the block; else UINT64_MAX */
     frag_size bytes; /* FREE: of the block; CAPACITY: more than the limit that
                         was in force; else 0 */
+    frag_size saved; /* bytes by which the peak requested falls */
 };
+
+enum { EXPLAIN_UNKNOWN = 8 };
 
 struct explain {
     const struct frag_trace *trace; /* borrowed */
@@ -130,10 +158,11 @@ struct explain {
     frag_stream stream;
     frag_pool pool;
     uint32_t stack;
-    frag_size device_free; /* FRAG_UNLIMITED: not recorded */
-    frag_size limit;       /* FRAG_UNLIMITED: none is known */
+    frag_size device_free;   /* FRAG_UNLIMITED: not recorded */
+    struct frag_bound bound; /* FRAG_NO_BOUND: none is known */
     enum explain_limit limit_source;
-    frag_size limit_least, limit_most; /* INFERRED: its possible values */
+    frag_size limit_least, limit_most; /* its possible values; equal unless it
+                                          is INFERRED */
     frag_size total;                   /* of the device; 0: not known */
     frag_size outside;    /* bytes held outside PyTorch; 0: not known, or the
                              device was not full */
@@ -156,6 +185,8 @@ struct explain {
                         every step left some */
     uint32_t grown_stack; /* of the ALLOCs that left most of them; 0: unknown */
 
+    frag_size need; /* the live blocks and the request, or, if the complete run
+                       is known, its peak requested; 0 if no request failed */
     enum explain_cause cause;
     char evidence[512];
     struct explain_space *spaces; /* the largest first */
@@ -167,21 +198,28 @@ struct explain {
     uint64_t block_count;
     struct explain_change *changes; /* in the order of their attempts */
     uint64_t change_count;
-    const struct explain_change *smallest; /* NULL: none serves the request */
+    const struct explain_change *advice; /* NULL: none is known to serve */
+    frag_size spare; /* bytes by which the limit could be lower with the first
+                        SETTING that serves; 0: none does */
+
+    struct frag_trace
+        *future; /* the device, completed if the job died; owned */
+    struct frag_completion completion;    /* how far the recording reaches */
+    const char *unknown[EXPLAIN_UNKNOWN]; /* what else cannot be known:
+                                             sentences */
+    size_t unknown_count;
 };
 
 /* What to explain. All pointers are borrowed, also by the result. */
 struct explain_options {
     const struct frag_trace *trace;
     const struct frag_device_trace *device; /* of the trace */
-    const char *at;       /* as for moment_read, "oom" or an event that failed;
-                             NULL: the last failed request, or the end */
-    frag_size limit;      /* memory limit of the recorded process; 0: not known;
-                             FRAG_UNLIMITED: none */
-    frag_size capacity;   /* not 0: explain the first request that fails in a
-                             replay at this capacity */
-    frag_size total;      /* bytes of the device; 0: not known */
-    const char *settings; /* NULL: those of the recording */
+    const char *at; /* as for moment_read, "oom" or an event that failed;
+                       NULL: the last failed request, or the end */
+    struct frag_bound bound; /* of not 0 bytes: explain the first request that
+                                fails in a replay at this bound */
+    frag_size total;         /* bytes of the device; 0: not known */
+    const char *settings;    /* NULL: those of the recording */
     /* As in struct frag_replay; may be NULL. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;

@@ -14,14 +14,17 @@ static const char *const limit_words[] = {
     [EXPLAIN_LIMIT_DEVICE] = "device",
     [EXPLAIN_LIMIT_INFERRED] = "inferred",
     [EXPLAIN_LIMIT_CAPACITY] = "capacity",
+    [EXPLAIN_LIMIT_PROCESS] = "process_limit",
 };
 
 static const char *const limit_texts[] = {
     [EXPLAIN_LIMIT_NONE] = "none is known",
     [EXPLAIN_LIMIT_GIVEN] = "the memory limit of the process",
     [EXPLAIN_LIMIT_DEVICE] = "reserved, and what the device had free",
-    [EXPLAIN_LIMIT_INFERRED] = "inferred",
-    [EXPLAIN_LIMIT_CAPACITY] = "the capacity of --capacity",
+    [EXPLAIN_LIMIT_INFERRED] =
+        "of the process: the device had enough free memory; --limit states it",
+    [EXPLAIN_LIMIT_CAPACITY] = "the capacity of --capacity: the driver refuses",
+    [EXPLAIN_LIMIT_PROCESS] = "--process-limit: the allocator refuses",
 };
 
 /* ---- text ---- */
@@ -70,39 +73,30 @@ static void put_request(const struct explain *x, FILE *out)
 
 static void put_cause(const struct explain *x, FILE *out)
 {
+    const bool died = x->limit_source < EXPLAIN_LIMIT_CAPACITY &&
+                      frag_fatal_request(x->device) == x->event;
     char site[SITE_TEXT];
 
     if (!x->failed)
         return;
-    fprintf(out, "cause: %s\n  %s\n", explain_cause_words[x->cause],
+    fprintf(out, "the %s because %s (%s)\n  %s\n",
+            died ? "job died" : "request failed",
+            explain_cause_phrases[x->cause], explain_cause_words[x->cause],
             x->evidence);
     if (x->cause == EXPLAIN_GROWTH && x->grown_stack)
         printable_line(out, "  most of them are allocated by %s",
                        site_text(x->trace, x->grown_stack, site));
 }
 
-/* Why a limit is assumed that nobody stated. */
-static void put_inferred(const struct explain *x, FILE *out)
-{
-    char least[FRAG_SIZE_TEXT], most[FRAG_SIZE_TEXT];
-
-    if (x->limit_source != EXPLAIN_LIMIT_INFERRED)
-        return;
-    fprintf(out,
-            "  the device had enough free memory, so the process had a limit, "
-            "of %s to %s; --limit states it\n",
-            frag_size_format(x->limit_least, least),
-            frag_size_format(x->limit_most, most));
-}
-
 static void put_totals(const struct explain *x, FILE *out)
 {
-    char text[64 + FRAG_SIZE_TEXT], size[FRAG_SIZE_TEXT];
+    char text[64 + FRAG_SIZE_TEXT], size[FRAG_SIZE_TEXT],
+        limit[2 * FRAG_SIZE_TEXT];
 
     fputs("memory\n", out);
-    if (x->limit != FRAG_UNLIMITED)
-        put_size(out, "limit", x->limit, limit_texts[x->limit_source]);
-    put_inferred(x, out);
+    if (x->bound.bytes != FRAG_UNLIMITED)
+        fprintf(out, "  %-14s %11s  %s\n", "limit", cause_limit(x, limit),
+                limit_texts[x->limit_source]);
     if (x->device_free != FRAG_UNLIMITED)
         put_size(out, "device free", x->device_free,
                  "as the failure reported it");
@@ -117,8 +111,9 @@ static void put_totals(const struct explain *x, FILE *out)
              x->holes, x->holes == 1 ? "" : "s",
              frag_size_format(x->largest, size));
     put_size(out, "cached", x->cached, text);
-    if (x->limit != FRAG_UNLIMITED)
-        put_size(out, "not reserved", x->unreserved, "");
+    if (x->bound.bytes != FRAG_UNLIMITED)
+        put_size(out, "not reserved", x->unreserved,
+                 x->limit_least < x->limit_most ? "at most" : "");
 }
 
 static void put_spaces(const struct explain *x, FILE *out)
@@ -184,29 +179,93 @@ static void put_pins(const struct explain *x, FILE *out)
         fprintf(out, "  and %" PRIu64 " more\n", x->pin_count - PINS_SHOWN);
 }
 
-static void put_changes(const struct explain *x, FILE *out)
+/* Which of the requests fails. */
+static const char *result_text(const struct explain *x,
+                               const struct explain_change *c)
 {
-    const struct explain_change *capacity;
-    char peak[FRAG_SIZE_TEXT];
+    if (c->result != EXPLAIN_FAILS)
+        return explain_result_words[c->result];
+    if (c->fails_at <= x->event)
+        return c->fails_at == x->event ? "fails at the request"
+                                       : "fails before the request";
+    return c->fails_at < x->device->count ? "fails after the request"
+                                          : "fails in a predicted step";
+}
 
-    if (!x->change_count)
+static void put_scope(const struct explain *x, FILE *out)
+{
+    const struct frag_completion *c = &x->completion;
+
+    fputs("changes, each replayed ", out);
+    if (c->reach == FRAG_REACH_WHOLE)
+        fputs("over the complete run\n", out);
+    else if (c->reach == FRAG_REACH_COMPLETED)
+        fprintf(out, "over the recording and %" PRIu64 " predicted steps%s\n",
+                c->added_steps,
+                c->finished ? ", after the one that failed" : "");
+    else
+        fputs("up to the request, where the recording ends\n", out);
+}
+
+static void put_change(const struct explain *x, const struct explain_change *c,
+                       FILE *out)
+{
+    char peak[FRAG_SIZE_TEXT], saved[FRAG_SIZE_TEXT];
+
+    frag_size_format(c->saved, saved);
+    printable_line(out, "  %-25s  %13s  %s%s%s", result_text(x, c),
+                   frag_size_format(c->peak, peak), c->text,
+                   c->saved ? "; saves " : "", c->saved ? saved : "");
+}
+
+static void put_advice(const struct explain *x, FILE *out)
+{
+    const struct explain_change *a = x->advice;
+    const struct explain_change *last = &x->changes[x->change_count - 1];
+    char spare[FRAG_SIZE_TEXT];
+
+    if (!a)
+        fprintf(out, "advice: none; %s\n",
+                x->completion.reach == FRAG_REACH_NO_STEP
+                    ? "what a step needs is not known"
+                    : "no change that was tried is known to be enough");
+    if (!a)
         return;
-    fputs("changes, each replayed up to the request\n"
-          "  served  peak reserved  change\n",
-          out);
-    for (uint64_t i = 0; i < x->change_count; i++) {
-        const struct explain_change *c = &x->changes[i];
-
-        printable_line(out, "  %-6s  %13s  %s", c->served ? "yes" : "no",
-                       frag_size_format(c->peak, peak), c->text);
-    }
-    printable_line(out, "smallest change that serves the request: %s",
-                   x->smallest ? x->smallest->text : "none was found");
-    capacity = &x->changes[x->change_count - 1];
-    if (x->smallest && x->smallest != capacity && capacity->served)
+    printable_line(out, "advice: %s", a->text);
+    fprintf(out, "  it %s", explain_result_words[a->result]);
+    if (x->spare && a->kind == EXPLAIN_SETTING)
+        fprintf(out, ", and would with a limit that is %s lower",
+                frag_size_format(x->spare, spare));
+    fputc('\n', out);
+    if (a != last && last->kind == EXPLAIN_CAPACITY)
         printable_line(out,
                        "without a change of the program or its settings: %s",
-                       capacity->text);
+                       last->text);
+}
+
+/* A note of the completed trace, without the device. */
+static const char *note_text(const char *note)
+{
+    const char *colon = strstr(note, ": ");
+
+    return colon ? colon + 2 : note;
+}
+
+static void put_changes(const struct explain *x, FILE *out)
+{
+    if (!x->change_count)
+        return;
+    put_scope(x, out);
+    fputs("  result                     peak reserved  change\n", out);
+    for (uint64_t i = 0; i < x->change_count; i++)
+        put_change(x, &x->changes[i], out);
+    put_advice(x, out);
+    if (x->future->note_count + x->unknown_count)
+        fputs("what the recording cannot tell\n", out);
+    for (uint32_t i = 0; i < x->future->note_count; i++)
+        printable_line(out, "  %s", note_text(x->future->notes[i]));
+    for (size_t i = 0; i < x->unknown_count; i++)
+        fprintf(out, "  %s\n", x->unknown[i]);
 }
 
 void explain_put_text(const struct explain *x, FILE *out)
@@ -258,7 +317,6 @@ static const struct size_row {
     {                                        \
         key, offsetof(struct explain, field) \
     }
-    AT("limit_bytes", limit),
     AT("limit_least_bytes", limit_least),
     AT("limit_most_bytes", limit_most),
     AT("device_free_bytes", device_free),
@@ -277,12 +335,16 @@ static const struct size_row {
     AT("other_largest_hole_bytes", other_largest),
     AT("steps", steps),
     AT("grown_bytes", grown),
+    AT("need_bytes", need),
 #undef AT
 };
 
 static void json_sizes(struct frag_json *j, const struct explain *x)
 {
     frag_json_line(j, 3);
+    frag_json_count(j, "limit_bytes",
+                    x->limit_least == x->limit_most ? x->bound.bytes
+                                                    : FRAG_UNLIMITED);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         uint64_t n;
 
@@ -350,11 +412,14 @@ static void json_change(struct frag_json *j, const char *key,
     frag_json_object(j, key);
     frag_json_text(j, "kind", explain_change_words[c->kind]);
     frag_json_text(j, "change", c->text);
+    frag_json_text(j, "result", explain_result_words[c->result]);
+    frag_json_count(j, "fails_at_event", c->fails_at);
     frag_json_bool(j, "served", c->served);
     frag_json_number(j, "peak_reserved_bytes", c->peak);
     frag_json_number(j, "limit_bytes", c->limit);
     frag_json_count(j, "event", c->event);
     frag_json_number(j, "change_bytes", c->bytes);
+    frag_json_number(j, "saved_bytes", c->saved);
     frag_json_end(j);
 }
 
@@ -368,7 +433,16 @@ static void json_changes(struct frag_json *j, const struct explain *x)
     }
     frag_json_end(j);
     frag_json_line(j, 3);
-    json_change(j, "smallest", x->smallest);
+    json_change(j, "advice", x->advice);
+    frag_json_number(j, "spare_bytes", x->spare);
+    frag_json_number(j, "predicted_steps", x->completion.added_steps);
+    frag_json_line(j, 3);
+    frag_json_array(j, "unknown");
+    for (uint32_t i = 0; x->future && i < x->future->note_count; i++)
+        frag_json_text(j, NULL, note_text(x->future->notes[i]));
+    for (size_t i = 0; i < x->unknown_count; i++)
+        frag_json_text(j, NULL, x->unknown[i]);
+    frag_json_end(j);
 }
 
 static void json_notes(struct frag_json *j, const struct explain *x)
@@ -389,6 +463,7 @@ void explain_put_json(const struct explain *x, struct frag_json *j,
     frag_json_number(j, "device", x->device->device);
     frag_json_text(j, "settings", x->settings);
     frag_json_text(j, "cause", explain_cause_words[x->cause]);
+    frag_json_text(j, "cause_text", explain_cause_phrases[x->cause]);
     frag_json_text(j, "evidence", x->evidence);
     frag_json_bool(j, "replayed", x->replayed);
     json_request(j, x);

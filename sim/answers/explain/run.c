@@ -16,6 +16,9 @@ struct columns {
     uint64_t *bytes;
     frag_stream *stream;
     frag_pool *pool;
+    uint64_t *origin; /* event of the trace; of an inserted event, the next */
+    bool *gone;       /* [slots] freed by an edit, and not allocated since */
+    uint64_t count, request; /* events; index of attempt.event */
 };
 
 static void columns_free(struct columns *c)
@@ -25,58 +28,96 @@ static void columns_free(struct columns *c)
     free(c->bytes);
     free(c->stream);
     free(c->pool);
+    free(c->origin);
+    free(c->gone);
 }
 
-static enum frag_err columns_open(struct columns *c, uint64_t count)
+static enum frag_err columns_open(struct columns *c, uint64_t count,
+                                  uint32_t slots)
 {
     c->op = calloc(count + 1, sizeof(*c->op));
     c->id = calloc(count + 1, sizeof(*c->id));
     c->bytes = calloc(count + 1, sizeof(*c->bytes));
     c->stream = calloc(count + 1, sizeof(*c->stream));
     c->pool = calloc(count + 1, sizeof(*c->pool));
-    return c->op && c->id && c->bytes && c->stream && c->pool ? FRAG_OK
-                                                              : FRAG_NOMEM;
+    c->origin = calloc(count + 1, sizeof(*c->origin));
+    c->gone = calloc((size_t)slots + 1, sizeof(*c->gone));
+    return c->op && c->id && c->bytes && c->stream && c->pool && c->origin &&
+                   c->gone
+               ? FRAG_OK
+               : FRAG_NOMEM;
 }
 
-static void put_event(struct columns *c, uint64_t at, const struct attempt *a,
-                      uint64_t i)
+static frag_size scaled(const struct attempt *a, uint64_t i)
+{
+    const frag_size bytes = a->device->bytes[i];
+
+    if (!a->scales || !a->scales[i])
+        return bytes;
+    return (frag_size)((double)bytes * a->scale) + 1;
+}
+
+/* Appends event i of the trace, as operation `op`. */
+static void put_event(struct columns *c, const struct attempt *a, uint64_t i,
+                      uint8_t op, uint64_t origin)
 {
     const struct frag_device_trace *d = a->device;
     const uint64_t from = a->one_space ? a->event : i;
+    const uint64_t at = c->count++;
 
-    c->op[at] = d->op[i];
+    c->origin[at] = origin;
+    c->op[at] = op;
     c->id[at] = d->id[i];
-    c->bytes[at] = d->bytes[i];
-    c->stream[at] = d->stream[from];
+    if (op == FRAG_ALLOC)
+        c->bytes[at] = scaled(a, i);
+    c->stream[at] = op == d->op[i] ? d->stream[from] : 0;
     c->pool[at] = d->pool[from];
+    if (op == FRAG_ALLOC || op == FRAG_FREE)
+        c->gone[d->id[i]] = false;
 }
 
-static uint64_t fill(struct columns *c, const struct attempt *a, uint64_t count)
+/* Appends the edits before event i, from a->edits[next]; returns the next. */
+static size_t put_edits(struct columns *c, const struct attempt *a, size_t next,
+                        uint64_t i)
 {
-    uint64_t at = 0;
+    for (; next < a->edit_count && a->edits[next].before == i; next++) {
+        const struct edit *edit = &a->edits[next];
+
+        if (edit->op == FRAG_EMPTY_CACHE) {
+            c->origin[c->count] = i;
+            c->op[c->count++] = FRAG_EMPTY_CACHE;
+            continue;
+        }
+        put_event(c, a, edit->block, edit->op, i);
+        c->gone[a->device->id[edit->block]] = edit->op == FRAG_FREE;
+    }
+    return next;
+}
+
+static void fill(struct columns *c, const struct attempt *a, uint64_t count)
+{
+    const struct frag_device_trace *d = a->device;
     size_t next = 0;
 
     for (uint64_t i = 0; i < count; i++) {
-        for (; next < a->edit_count && a->edits[next].before == i; next++) {
-            c->op[at] = a->edits[next].op;
-            c->id[at++] = a->edits[next].slot;
-        }
-        put_event(c, at++, a, i);
+        next = put_edits(c, a, next, i);
+        if (i == a->event)
+            c->request = c->count;
+        if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_EMPTY_CACHE ||
+            !c->gone[d->id[i]])
+            put_event(c, a, i, d->op[i], i);
     }
-    for (; next < a->edit_count; next++) {
-        c->op[at] = a->edits[next].op;
-        c->id[at++] = a->edits[next].slot;
-    }
-    return at;
+    put_edits(c, a, next, count);
 }
 
-/* Cuts the trace after the last event and inserts the edits. A cut trace has no
- * marks, times and stacks, which no replay reads. */
+/* Cuts the trace after the last event and inserts the edits. An edited trace
+ * has no marks, times and stacks, which no replay reads. */
 static enum frag_err edit_trace(const struct attempt *a,
                                 struct frag_device_trace *d, struct columns *c,
                                 struct frag_error *e)
 {
-    const uint64_t count = a->event + !a->without_last;
+    const uint64_t count =
+        a->whole ? a->device->count : a->event + !a->without_last;
 
     *d = *a->device;
     d->free_streams = d->free_streams && !a->one_space;
@@ -85,11 +126,13 @@ static enum frag_err edit_trace(const struct attempt *a,
     d->stack = NULL;
     d->added = 0;
     d->count = count;
-    if (!a->edit_count && !a->one_space)
+    c->request = a->event;
+    if (!a->edit_count && !a->one_space && !a->scales)
         return FRAG_OK;
-    if (columns_open(c, count + a->edit_count) != FRAG_OK)
+    if (columns_open(c, count + a->edit_count, d->slots) != FRAG_OK)
         return frag_no_memory(e, "the edited trace");
-    d->count = fill(c, a, count);
+    fill(c, a, count);
+    d->count = c->count;
     d->op = c->op;
     d->id = c->id;
     d->bytes = c->bytes;
@@ -102,10 +145,10 @@ static enum frag_err edit_trace(const struct attempt *a,
 
 struct watched {
     const struct frag_device_trace *device;
+    const struct columns *columns;
     struct placed *placed; /* [slots]; NULL: nobody asks */
     struct state *state;   /* NULL: nobody asks */
-    bool served;
-    frag_size rounded; /* of the last request that failed */
+    struct outcome *out;
     struct frag_torch_observer observer;
 };
 
@@ -117,7 +160,7 @@ static void on_action(void *user, enum frag_torch_action action, frag_addr addr,
     (void)addr;
     (void)stream;
     if (action == FRAG_TORCH_OOM)
-        w->rounded = size;
+        w->out->rounded = size;
 }
 
 static void on_opened(void *user, struct frag_heap *heap)
@@ -129,17 +172,31 @@ static void on_opened(void *user, struct frag_heap *heap)
     frag_torch_observe(heap, &w->observer);
 }
 
+static void note_failure(struct watched *w, uint64_t event)
+{
+    const struct columns *c = w->columns;
+    struct outcome *out = w->out;
+    uint64_t *first = event > c->request ? &out->later_oom : &out->first_oom;
+
+    out->ooms += event <= c->request;
+    if (*first == UINT64_MAX)
+        *first = c->origin ? c->origin[event] : event;
+}
+
 static void on_done(void *user, uint64_t event, const struct frag_block *block)
 {
     struct watched *w = user;
     const struct frag_device_trace *d = w->device;
 
-    w->served = block != NULL;
+    if (d->op[event] == FRAG_ALLOC && !block)
+        note_failure(w, event);
+    if (event == w->columns->request)
+        w->out->served = block != NULL;
     if (!w->placed)
         return;
     if (d->op[event] == FRAG_ALLOC)
         w->placed[d->id[event]] =
-            (struct placed){block ? block->addr : 0, event, d->id[event]};
+            (struct placed){block ? block->addr : 0, event};
     else if (d->op[event] == FRAG_FREE)
         w->placed[d->id[event]].addr = 0;
 }
@@ -164,10 +221,8 @@ static void place_start(struct watched *w)
         if (b->slot < d->slots && b->state != FRAG_INACTIVE)
             w->placed[b->slot].addr = b->addr;
     }
-    for (uint64_t i = 0; i < d->initial; i++) {
+    for (uint64_t i = 0; i < d->initial; i++)
         w->placed[d->id[i]].event = i;
-        w->placed[d->id[i]].slot = d->id[i];
-    }
 }
 
 /* ---- the run ---- */
@@ -184,79 +239,70 @@ static enum frag_err replay(const struct attempt *a,
         .done = on_done,
         .ended = on_ended,
     };
-    char *params = torch_settings_limited(
-        a->settings, a->is_device ? FRAG_UNLIMITED : a->limit, arena->total);
     struct frag_replay spec = {
         .trace = d,
         .watch = &watch,
         .policy = &frag_policy_torch,
-        .params = params,
+        .params = a->settings,
         .mem = frag_arena_open(arena),
         .adopt_start = a->starts_there,
         .repeat = 1,
-        .max_ooms = 1,
         .progress = a->progress,
         .user = a->user,
     };
-    enum frag_err err = params && spec.mem ? frag_replay(&spec, run, e)
-                                           : frag_no_memory(e, "the arena");
+    enum frag_err err =
+        spec.mem ? frag_replay(&spec, run, e) : frag_no_memory(e, "the arena");
 
     frag_arena_close(spec.mem);
-    free(params);
     return err;
 }
 
-static enum frag_err watch_run(const struct attempt *a,
-                               const struct frag_device_trace *d,
-                               struct watched *w, struct outcome *out,
+static enum frag_err watch_run(const struct attempt *a, struct watched *w,
                                struct frag_error *e)
 {
     struct frag_arena_options arena = {
-        .capacity = a->is_device ? a->limit : FRAG_UNLIMITED,
+        .capacity = frag_bound_of(a->bound, FRAG_BOUND_CAPACITY),
+        .limit = frag_bound_of(a->bound, FRAG_BOUND_LIMIT),
         .total = a->total ? a->total : FRAG_H200_TOTAL,
         .rule = a->anchored ? FRAG_RULE_ANCHORED : FRAG_RULE_DRIVER,
     };
     struct frag_run run;
     enum frag_err err = FRAG_OK;
 
+    *w->out =
+        (struct outcome){.first_oom = UINT64_MAX, .later_oom = UINT64_MAX};
     if (a->anchored)
-        err = frag_anchors_make(&d->recorded, &arena, e);
+        err = frag_anchors_make(&w->device->recorded, &arena, e);
     if (err == FRAG_OK)
-        err = replay(a, d, &arena, w, &run, e);
+        err = replay(a, w->device, &arena, w, &run, e);
     frag_anchors_free(&arena);
     FRAG_TRY(err);
-    *out = (struct outcome){
-        .served = w->served,
-        .ooms = run.summary.num_ooms,
-        .first_oom = run.oom_count ? run.ooms[0].event : UINT64_MAX,
-        .rounded = w->rounded,
-        .peak = run.summary.peak_reserved,
-    };
+    w->out->peak = run.summary.peak_reserved;
+    w->out->requested = run.summary.peak_requested;
     frag_run_free(&run);
     return FRAG_OK;
 }
 
-static enum frag_err run_watched(const struct attempt *a,
-                                 const struct frag_device_trace *d,
-                                 struct outcome *out, struct state *state,
+static enum frag_err run_watched(const struct attempt *a, struct watched *w,
                                  struct frag_error *e)
 {
-    struct watched w = {.device = d, .state = state};
+    const uint32_t slots = w->device->slots;
+    struct state *state = w->state;
     enum frag_err err;
 
     if (state) {
-        w.placed = calloc((size_t)d->slots + 1, sizeof(*w.placed));
-        if (!w.placed)
+        w->placed = calloc((size_t)slots + 1, sizeof(*w->placed));
+        if (!w->placed)
             return frag_no_memory(e, "the live blocks");
         if (a->starts_there)
-            place_start(&w);
+            place_start(w);
     }
-    err = watch_run(a, d, &w, out, e);
+    err = watch_run(a, w, e);
     if (err == FRAG_OK && state && state->nomem)
         err = frag_no_memory(e, "the blocks");
     if (err == FRAG_OK && state)
-        state_name(state, w.placed, d->slots);
-    free(w.placed);
+        state_name(state, w->placed, slots);
+    free(w->placed);
     return err;
 }
 
@@ -265,10 +311,12 @@ enum frag_err attempt_run(const struct attempt *a, struct outcome *out,
 {
     struct frag_device_trace d;
     struct columns c = {0};
+    struct watched w = {
+        .device = &d, .columns = &c, .state = state, .out = out};
     enum frag_err err = edit_trace(a, &d, &c, e);
 
     if (err == FRAG_OK)
-        err = run_watched(a, &d, out, state, e);
+        err = run_watched(a, &w, e);
     if (err != FRAG_OK && state)
         state_close(state);
     columns_free(&c);

@@ -31,7 +31,6 @@ static void take(void *user, const struct frag_torch_block *b)
                   .is_expandable = b->is_expandable,
                   .live = b->allocated,
                   .pending = b->pending,
-                  .slot = UINT32_MAX,
                   .event = UINT64_MAX,
               });
 }
@@ -62,7 +61,6 @@ enum frag_err state_from_layout(struct state *s, const struct frag_layout *l,
                        .is_expandable = g->is_expandable,
                        .live = b->state == FRAG_ACTIVE_ALLOCATED,
                        .pending = b->state == FRAG_ACTIVE_PENDING_FREE,
-                       .slot = b->slot,
                        .event = UINT64_MAX,
                    });
         }
@@ -99,10 +97,8 @@ void state_name(struct state *s, struct placed *placed, uint32_t slots)
             continue;
         found =
             bsearch(&key, placed, slots, sizeof(*placed), placed_by_address);
-        if (found) {
-            s->blocks[i].slot = found->slot;
+        if (found)
             s->blocks[i].event = found->event;
-        }
     }
 }
 

@@ -21,29 +21,38 @@ struct values {
     struct common common;
     const char *at, *stats, *settings, *json;
     const char *picture, *map, *keep;
-    frag_size limit, capacity, total;
+    frag_size limit, bounds[FRAG_BOUND_KINDS], total;
     uint64_t device;
     bool force;
 };
 
 /* ---- the limits ---- */
 
+/* Of 0 bytes if none is given. */
+static struct frag_bound bound_of(const struct values *v)
+{
+    const enum frag_bound_kind kind =
+        v->bounds[FRAG_BOUND_LIMIT] ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
+
+    return (struct frag_bound){v->bounds[kind], kind};
+}
+
 /* What the options leave open comes from the file of counters. */
 static enum frag_err settle(const struct values *v, struct explain_options *o,
-                            struct frag_error *e)
+                            frag_size *limit, struct frag_error *e)
 {
     struct frag_stats_file *stats;
 
     *o = (struct explain_options){
         .at = v->at,
-        .limit = v->limit,
-        .capacity = v->capacity,
+        .bound = bound_of(v),
         .total = v->total,
         .progress = progress_tick,
     };
     FRAG_TRY(frag_stats_file_of(v->stats, v->common.args.items[0], &stats, e));
-    if (stats && !o->limit)
-        o->limit = frag_stats_file_cap(stats);
+    *limit = v->limit;
+    if (stats && !*limit)
+        *limit = frag_stats_file_cap(stats);
     if (stats && !o->total)
         o->total = frag_stats_file_total(stats);
     frag_stats_file_close(stats);
@@ -92,7 +101,7 @@ static enum frag_err draw_map(const struct values *v, const struct explain *x,
     const struct frag_device_trace cut = cut_at(x);
     struct trace_view view = {
         .device = &cut,
-        .bound = frag_capacity_bound(x->limit),
+        .bound = x->bound,
         .color = FIGURE_SIZE,
         .progress = progress,
     };
@@ -135,6 +144,7 @@ struct work {
     const struct call *call;
     const struct values *values;
     struct explain_options options;
+    frag_size limit; /* of the recorded process; 0: not known */
     struct progress progress;
     FILE *out;
     struct frag_json *json; /* NULL: as text */
@@ -199,8 +209,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     const struct inputs in = {
         .paths = paths,
         .device = w->values->device,
-        .reading = {READING_RECORDED, .limit = w->options.limit,
-                    .ignores_file = true},
+        .reading = {READING_RAW, .limit = w->limit, .ignores_file = true},
         .says_notes = !w->values->common.quiet,
         .progress = &w->progress,
     };
@@ -215,7 +224,7 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
 
 static enum frag_err write_all(struct work *w, struct frag_error *e)
 {
-    FRAG_TRY(settle(w->values, &w->options, e));
+    FRAG_TRY(settle(w->values, &w->options, &w->limit, e));
     return answer_write(w->call, &(const struct answer){put, NULL, w},
                         w->values->json, e);
 }
@@ -231,9 +240,13 @@ static int explain_run(const struct call *call, const void *values)
         (v->map && !gnuplot_can_draw(v->map)))
         return cli_misuse(call, "expected -o or --map FILE.svg, FILE.png or "
                                 "FILE.pdf");
-    if (v->capacity && (v->at || v->limit))
-        return cli_misuse(call, "--capacity explains the first failure of a "
-                                "replay: it excludes --at and --limit");
+    if (bound_of(v).bytes && (v->at || v->limit))
+        return cli_misuse(call, "--capacity and --process-limit explain the "
+                                "first failure of a replay: they exclude --at "
+                                "and --limit");
+    if (v->bounds[FRAG_BOUND_CAPACITY] && v->bounds[FRAG_BOUND_LIMIT])
+        return cli_misuse(call, "--capacity bounds the device, --process-limit "
+                                "the process: expected one of them");
     code = cli_may_write(call, v->json, v->force);
     if (code == EXIT_DONE && v->picture)
         code = cli_may_replace(call, v->picture, v->force);
@@ -259,8 +272,13 @@ static const struct option_row options[] = {
      OPTION_SIZE, AT(limit), NULL},
     {"capacity", 'c', "SIZE",
      "explain instead the first request that fails in a replay on a device of "
-     "this capacity",
-     OPTION_SIZE, AT(capacity), NULL},
+     "this capacity, beyond which the driver refuses",
+     OPTION_SIZE, AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
+    {"process-limit", 0, "SIZE",
+     "the same under a memory limit of the process, as "
+     "set_per_process_memory_fraction sets it, beyond which the allocator "
+     "refuses before the driver is asked",
+     OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]), NULL},
     {"total", 0, "SIZE",
      "memory of the device, to learn what was held outside PyTorch (default: "
      "`total_memory' of the counters)",
@@ -301,16 +319,21 @@ const struct verb verb_explain = {
         "The command replays a recording of PyTorch exactly, with its settings "
         "and at its memory limit, up to the request that failed. It prints "
         "the request, what was reserved and by which pools and streams, what "
-        "pins the segments that are nearly empty, and the cause in one word:"
-#define X(name, word, text) "\n\n" word ": " text "."
+        "pins the segments that are nearly empty, and the cause:"
+#define X(name, word, phrase, text) "\n\n" word ": " text "."
     EXPLAIN_CAUSES(X)
 #undef X
         "\n\n"
         "Then it replays the recording with changes: other settings, calls of "
-        "torch.cuda.empty_cache(), one block freed, a higher limit. A change "
-        "serves the request if the replay meets it and no other request fails "
-        "before. What comes after the request is not known: `fragsim tune' "
-        "completes the trace and searches for a setting that lasts.",
+        "torch.cuda.empty_cache(), one block freed, a higher limit; against "
+        "demand, a smaller batch, and the layer that holds most of the forward "
+        "pass computed again. The recording of a job that died is completed "
+        "first: the step in which it died is finished, and steps like the "
+        "recorded ones follow. A change survives if no request of a complete "
+        "run fails; it serves what was recorded if no recorded or predicted "
+        "request of a job that died fails, which is no promise; it fails if "
+        "one of them does. Beside the advice stands what the recording cannot "
+        "tell.",
     .example = "fragsim explain traces/bundled/"
                "lstm_varlen__cap_below.pickle.xz -o holes.svg",
     .options = options,

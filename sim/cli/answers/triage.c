@@ -48,8 +48,9 @@ static const struct part {
 } parts[] = {
     {"why",
      "Why it died",
-     "The failed request, the cause with its evidence, and changes that were "
-     "replayed up to the request.",
+     "The failed request, the cause with its evidence, what changes of the "
+     "settings and of the program would have done, and what the recording "
+     "cannot tell.",
      {"explain", THE_TRACE, "-q"},
      {{"-o", "holes",
        "The segments at the failure, or at the end if no request failed, to "
@@ -314,21 +315,25 @@ static const char *line_after(const char *text, const char *start,
     return "";
 }
 
-/* Why the job died: the cause and the line of evidence that follows it. */
+/* Why the job died: explain's sentence and the line of evidence that follows
+ * it.
+ */
 static void put_cause(const char *text, FILE *out)
 {
-    size_t cause_length, evidence_length = 0;
-    const char *cause = line_after(text, "cause:", &cause_length);
-    const char *evidence = cause + cause_length;
+    static const char *const starts[] = {"the job died ",
+                                         "the request failed "};
+    size_t length = 0;
 
-    if (!cause_length) {
-        fputs("The recording shows no failed request. ", out);
-        return;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !length; i++) {
+        const char *cause = line_after(text, starts[i], &length);
+        const char *evidence = cause + length + strspn(cause + length, "\n ");
+
+        if (length)
+            fprintf(out, "The %s%.*s: %.*s. ", starts[i] + strlen("the "),
+                    (int)length, cause, (int)strcspn(evidence, "\n"), evidence);
     }
-    evidence += strspn(evidence, "\n ");
-    evidence_length = strcspn(evidence, "\n");
-    fprintf(out, "The job died of %.*s: %.*s. ", (int)cause_length, cause,
-            (int)evidence_length, evidence);
+    if (!length)
+        fputs("The recording shows no failed request. ", out);
 }
 
 /* The reason in a line of tune: what follows the name of the trace. */
@@ -558,9 +563,13 @@ static int triage_run(const struct call *call, const void *values)
 
     if (!publish_can(v->out))
         return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
-    if (!v->capacity)
-        return cli_misuse(call, "expected --capacity SIZE, the memory of the "
-                                "device on which the job shall run");
+    if (!v->capacity || v->capacity == FRAG_UNLIMITED)
+        return cli_misuse(call, "expected --capacity SIZE, the finite memory "
+                                "of the device on which the job shall run");
+    if (!strcmp(t.path, "-"))
+        return cli_misuse(call, "expected the name of a file, found \"-\": "
+                                "several commands read it, and stdin can be "
+                                "read once only");
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;

@@ -82,7 +82,9 @@ def explain(snapshot: _tool.Path, **options: _tool.Option) -> list[dict[str, Any
 
     Returns a dict for each device of the snapshot: `cause` in one word ("none"
     if no request failed), `evidence` in a sentence, the `request`, sizes in
-    bytes, the `changes` that were tried, and `notes` on where the answer stops.
+    bytes, the `changes` that were tried, each with its `result` ("survives",
+    "serves what was recorded", "fails" or "not known"), the best of them as
+    `advice`, and in `unknown` what the recording cannot tell.
     The counters in NAME.json beside NAME.pickle, as record writes them, are
     read too. Error if the tool refuses the input.
     """

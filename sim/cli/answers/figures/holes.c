@@ -228,7 +228,7 @@ static void facts(FILE *out, const void *user)
 {
     const struct packed *p = user;
     const struct explain *x = p->x;
-    const bool has_limit = x->limit != FRAG_UNLIMITED;
+    const bool has_limit = x->bound.bytes != FRAG_UNLIMITED;
     const frag_size usable = sum_usable(x);
 
     fputs("trace\tcause\tevent\tfailed\tdevice\trows\twide\trow_bytes\trequest"
@@ -241,7 +241,7 @@ static void facts(FILE *out, const void *user)
             x->device->device, p->rows, WIDE);
     fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.0f",
             p->row, x->rounded, x->segment, x->reserved,
-            has_limit ? (double)x->limit : -1.0);
+            has_limit ? (double)x->bound.bytes : -1.0);
     fprintf(out,
             "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.0f"
             "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",

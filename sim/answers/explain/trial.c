@@ -1,0 +1,189 @@
+/* trial.c - replays one change, judges it, and chooses the advice. */
+#include "sim/answers/explain/parts.h"
+#include "traces/grow.h"
+#include "traces/torch_sizes.h"
+
+const char *const explain_result_words[EXPLAIN_RESULTS] = {
+    [EXPLAIN_SURVIVES] = "survives",
+    [EXPLAIN_SERVES] = "serves what was recorded",
+    [EXPLAIN_FAILS] = "fails",
+    [EXPLAIN_OPEN] = "not known",
+};
+
+void explain_add_unknown(struct explain *x, const char *text)
+{
+    for (size_t i = 0; i < x->unknown_count; i++)
+        if (x->unknown[i] == text)
+            return;
+    if (x->unknown_count < EXPLAIN_UNKNOWN)
+        x->unknown[x->unknown_count++] = text;
+}
+
+struct attempt trial_attempt(const struct trial *t)
+{
+    struct attempt a = *t->base;
+
+    a.anchored = false;
+    a.whole = true;
+    a.device = &t->x->future->devices[0];
+    return a;
+}
+
+/* Whether the requests of the changed program are predicted. */
+static bool predicts(const struct explain_change *c)
+{
+    return c->kind == EXPLAIN_BATCH || c->kind == EXPLAIN_RECOMPUTE;
+}
+
+static enum frag_err run_at(const struct trial *t, const struct attempt *a,
+                            frag_size limit, struct explain_change *c)
+{
+    const struct explain *x = t->x;
+    struct attempt at = *a;
+    struct outcome out;
+
+    at.bound.bytes = limit;
+    FRAG_TRY(attempt_run(&at, &out, NULL, t->e));
+    c->served = out.served && out.ooms < t->ooms;
+    c->fails_at = !out.served  ? x->event
+                  : !c->served ? out.first_oom
+                               : out.later_oom;
+    c->result = c->fails_at != UINT64_MAX            ? EXPLAIN_FAILS
+                : x->completion.reach || predicts(c) ? EXPLAIN_SERVES
+                                                     : EXPLAIN_SURVIVES;
+    c->peak = out.peak;
+    c->limit = limit;
+    return FRAG_OK;
+}
+
+/* Judges an attempt at the limit; of a limit that is known only as an interval,
+ * at both ends. */
+static enum frag_err judge(const struct trial *t, const struct attempt *a,
+                           struct explain_change *c)
+{
+    const struct explain *x = t->x;
+    struct explain_change most = *c;
+
+    FRAG_TRY(run_at(t, a, x->limit_least, c));
+    if (c->result != EXPLAIN_FAILS || x->limit_least == x->limit_most)
+        return FRAG_OK;
+    FRAG_TRY(run_at(t, a, x->limit_most, &most));
+    *c = most;
+    if (c->result == EXPLAIN_FAILS)
+        return FRAG_OK;
+    c->result = EXPLAIN_OPEN;
+    explain_add_unknown(t->x, "the limit lies in an interval: where the result "
+                              "is not known, the change fails at its lower end "
+                              "and serves at its upper end");
+    return FRAG_OK;
+}
+
+enum frag_err trial_fails(const struct trial *t, const struct attempt *a,
+                          frag_size limit, bool *fails)
+{
+    struct explain_change c = {.kind = EXPLAIN_CAPACITY};
+
+    FRAG_TRY(run_at(t, a, limit, &c));
+    *fails = c.result == EXPLAIN_FAILS;
+    return FRAG_OK;
+}
+
+/* Bisects between a limit that fails and one that does not, to
+ * TORCH_ROUND_LARGE, the unit of segments. */
+enum frag_err trial_bisect(const struct trial *t, const struct attempt *a,
+                           frag_size low, frag_size *high)
+{
+    while (*high - low > TORCH_ROUND_LARGE) {
+        const frag_size middle = low + (*high - low) / 2;
+        bool fails;
+
+        FRAG_TRY(trial_fails(t, a, middle, &fails));
+        *(fails ? &low : high) = middle;
+    }
+    return FRAG_OK;
+}
+
+enum frag_err trial_requested(const struct trial *t, const struct attempt *a,
+                              frag_size *peak)
+{
+    struct attempt at = *a;
+    struct outcome out;
+
+    at.bound = FRAG_NO_BOUND;
+    FRAG_TRY(attempt_run(&at, &out, NULL, t->e));
+    *peak = out.requested;
+    return FRAG_OK;
+}
+
+enum frag_err trial_add(struct trial *t, const struct attempt *a,
+                        const struct explain_change *change)
+{
+    struct explain *x = t->x;
+    struct explain_change c = *change;
+    frag_size peak = t->requested;
+
+    if (change->limit)
+        FRAG_TRY(run_at(t, a, change->limit, &c));
+    else
+        FRAG_TRY(judge(t, a, &c));
+    if (a->scales || (a->edit_count && c.kind != EXPLAIN_EMPTY_CACHE))
+        FRAG_TRY(trial_requested(t, a, &peak));
+    c.saved = peak < t->requested ? t->requested - peak : 0;
+    if (!GROW(x->changes, t->room, x->change_count + 1))
+        return frag_no_memory(t->e, "the changes");
+    x->changes[x->change_count++] = c;
+    return FRAG_OK;
+}
+
+bool trial_serves(const struct explain_change *c)
+{
+    return c->result == EXPLAIN_SURVIVES || c->result == EXPLAIN_SERVES;
+}
+
+/* ---- the advice ---- */
+
+/* The advice is of the first kind of this order that serves: a mistake of the
+ * program that is mended, a setting, calls, the program, memory. Of memory,
+ * fewer bytes win, whether they are freed or added. */
+static const unsigned ranks[EXPLAIN_CHANGE_KINDS] = {
+    [EXPLAIN_STEP_FREE] = 0,  [EXPLAIN_SETTING] = 1, [EXPLAIN_EMPTY_CACHE] = 2,
+    [EXPLAIN_ONE_SPACE] = 3,  [EXPLAIN_BATCH] = 4,   [EXPLAIN_RECOMPUTE] = 5,
+    [EXPLAIN_EARLY_FREE] = 6, [EXPLAIN_FREE] = 7,    [EXPLAIN_CAPACITY] = 7,
+};
+
+/* Against demand the settings come last: one that fills the limit to the last
+ * percent is no remedy. */
+static unsigned rank_of(const struct explain *x, enum explain_change_kind kind)
+{
+    const bool is_last =
+        x->cause == EXPLAIN_DEMAND &&
+        (kind == EXPLAIN_SETTING || kind == EXPLAIN_EMPTY_CACHE);
+
+    return ranks[kind] + (is_last ? EXPLAIN_CHANGE_KINDS : 0);
+}
+
+/* More memory is enough for a demand that is known: not for a job that died in
+ * its first step. */
+static bool is_advice(const struct explain *x, const struct explain_change *c)
+{
+    return trial_serves(c) &&
+           !(x->cause == EXPLAIN_DEMAND &&
+             x->completion.reach == FRAG_REACH_NO_STEP &&
+             c->kind != EXPLAIN_BATCH && c->kind != EXPLAIN_RECOMPUTE);
+}
+
+const struct explain_change *trial_advice(const struct explain *x)
+{
+    const struct explain_change *best = NULL;
+
+    for (uint64_t i = 0; i < x->change_count; i++) {
+        const struct explain_change *c = &x->changes[i];
+        const unsigned rank = rank_of(x, c->kind);
+
+        if (is_advice(x, c) &&
+            (!best || rank < rank_of(x, best->kind) ||
+             (rank == rank_of(x, best->kind) && c->bytes < best->bytes)))
+            best = c;
+    }
+    return best;
+}
