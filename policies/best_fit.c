@@ -149,6 +149,7 @@ const struct frag_policy frag_policy_best_fit = {
     .name = "best_fit",
     .summary = "the smallest free block that is large enough",
     .source = "Knuth, The Art of Computer Programming, vol. 1, section 2.5",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct best_fit),
     .params = params,
     .init = init,

@@ -232,6 +232,7 @@ const struct frag_policy frag_policy_bfc = {
     .name = "bfc",
     .summary = "TensorFlow, XLA and JAX: best fit in regions that double",
     .source = "openxla/xla 00df9ee, xla/tsl/framework/bfc_allocator.cc",
+    .quantum = UNIT,
     .state_size = sizeof(struct bfc),
     .params = params,
     .init = init,

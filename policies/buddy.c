@@ -347,6 +347,7 @@ const struct frag_policy frag_policy_buddy = {
     .summary = "a block splits into two parts that merge only with each other",
     .source = "Knowlton, A Fast Storage Allocator, CACM 1965; Peterson and "
               "Norman, Buddy Systems, CACM 1977",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct buddy),
     .params = params,
     .init = init,

@@ -483,6 +483,7 @@ const struct frag_policy frag_policy_compact = {
     .source = "Cohen and Nicolau, TOPLAS 1983 (sliding); limits and the "
               "cheapest run are ours",
     .needs = FRAG_NEEDS_VMM | FRAG_NEEDS_MOVES,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct compact),
     .params = params,
     .init = init,

@@ -212,6 +212,7 @@ const struct frag_policy frag_policy_cupy = {
     .name = "cupy",
     .summary = "CuPy: best fit per stream over segments of exact size",
     .source = "cupy/cupy 15.0.0a1, cupy/cuda/memory.pyx",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct cupy),
     .params = params,
     .init = init,

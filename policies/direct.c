@@ -129,6 +129,7 @@ const struct frag_policy frag_policy_direct = {
     .name = "direct",
     .summary = "one device allocation per request, no cache",
     .source = "PyTorch under PYTORCH_NO_CUDA_MEMORY_CACHING=1",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct direct),
     .init = init,
     .fini = fini,

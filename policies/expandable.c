@@ -216,6 +216,7 @@ const struct frag_policy frag_policy_expandable = {
     .summary = "best fit in a region per stream and pool that grows by pages",
     .source = "the idea of PyTorch's expandable segments, without its rules",
     .needs = FRAG_NEEDS_VMM,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct expandable),
     .params = params,
     .fini = fini,

@@ -33,6 +33,7 @@ const struct frag_policy frag_policy_first_fit = {
     .name = "first_fit",
     .summary = "the lowest free block that is large enough",
     .source = "Knuth, The Art of Computer Programming, vol. 1, section 2.5",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct address_fit),
     .params = params,
     .init = init,

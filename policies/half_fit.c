@@ -55,6 +55,7 @@ const struct frag_policy frag_policy_half_fit = {
     .summary = "a free list per power of two whose first block always fits",
     .source = "Ogasawara, An Algorithm with Constant Execution Time for "
               "Dynamic Storage Allocation, RTCSA 1995",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct bins_fit),
     .params = params,
     .init = init,

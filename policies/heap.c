@@ -17,7 +17,10 @@ enum frag_err frag_heap_open_params(struct frag_heap *heap,
                                     struct frag_error *e)
 {
     const struct frag_policy *policy = params->policy;
-    struct frag_heap fresh = {.policy = policy, .mem = mem, .future = future};
+    struct frag_heap fresh = {.policy = policy,
+                              .mem = mem,
+                              .quantum = params->quantum,
+                              .future = future};
     enum frag_err err;
 
     if (policy->needs & FRAG_NEEDS_VMM && !has_vmm(mem->ops))

@@ -77,6 +77,7 @@ const struct frag_policy frag_policy_next_fit = {
     .summary = "first fit that starts where the previous search ended",
     .source = "Knuth, The Art of Computer Programming, vol. 1, section 2.5, "
               "exercise 6",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct next_fit),
     .params = params,
     .init = init,

@@ -366,6 +366,11 @@ static size_t used_bytes(const struct frag_policy *policy, const char *state)
     return used;
 }
 
+static frag_size quantum_of(const struct frag_policy *policy, const void *state)
+{
+    return policy->quantum_of ? policy->quantum_of(state) : policy->quantum;
+}
+
 static struct frag_params *pack(const struct frag_policy *policy,
                                 const char *state)
 {
@@ -375,8 +380,10 @@ static struct frag_params *pack(const struct frag_policy *policy,
     struct frag_params *p = text ? malloc(sizeof(*p) + length + used) : NULL;
 
     if (p) {
-        *p = (struct frag_params){
-            .policy = policy, .state = length, .size = length + used};
+        *p = (struct frag_params){.policy = policy,
+                                  .quantum = quantum_of(policy, state),
+                                  .state = length,
+                                  .size = length + used};
         memcpy(p->text, text, length);
         memcpy(p->text + length, state, used);
     }
@@ -396,6 +403,14 @@ enum frag_err frag_params_read(const struct frag_policy *policy,
     free(state);
     if (!p)
         return no_memory(policy, e);
+    if (!frag_quantum_is_valid(p->quantum)) {
+        frag_fail(e, FRAG_INVALID,
+                  "%s: expected a quantum that is a power of two up to %d, "
+                  "found %" PRIu64,
+                  policy->name, FRAG_QUANTUM, p->quantum);
+        free(p);
+        return FRAG_INVALID;
+    }
     *out = p;
     return FRAG_OK;
 }

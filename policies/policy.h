@@ -64,8 +64,9 @@ struct frag_block {
 };
 
 enum {
-    FRAG_QUANTUM = 512,   /* bytes; unit of block sizes in a policy that has no
-                             unit of its own, as in PyTorch and CuPy */
+    FRAG_QUANTUM = 512,   /* bytes; the quantum of a policy that has no unit of
+                             its own, as in PyTorch and CuPy; no policy has a
+                             larger one */
     FRAG_ALIGNMENT = 256, /* bytes; every block address is a multiple of it, as
                              CUDA guarantees (CUDA C++ Programming Guide,
                              "Device Memory Accesses") */
@@ -111,6 +112,7 @@ struct frag_heap {
     const struct frag_policy *policy;
     struct frag_backend *mem;
     void *state; /* policy->state_size bytes: zeroed, then parameters set */
+    frag_size quantum;                /* of the policy with these parameters */
     const struct frag_future *future; /* borrowed; NULL if the future is not
                                          known or the policy does not need it. A
                                          policy that needs the future must also
@@ -182,8 +184,17 @@ struct frag_policy {
                             range of it; one sentence without a full stop, part
                             of the notes of each run. NULL: nothing */
     unsigned needs;      /* FRAG_NEEDS_* */
+    frag_size quantum;   /* bytes, a power of two up to FRAG_QUANTUM: a block of
+                            n requested bytes has at least n bytes, rounded up
+                            to whole quanta, of held memory for itself. Lower
+                            bounds rest on it. A policy that rounds to more has
+                            FRAG_QUANTUM: the rest is waste of its own */
     size_t state_size;   /* bytes */
     const struct frag_param *params; /* ended by a NULL name; NULL if none */
+
+    /* The quantum with the parameters that are in the state, for a policy in
+     * which parameters make it smaller. NULL: none does. */
+    frag_size (*quantum_of)(const void *state);
 
     /* For a policy whose parameters have a grammar of their own. configure
      * reads the text after the colon of -p into the zeroed state; the text is
@@ -276,6 +287,11 @@ struct frag_plugin {
 /* The registered policies in the order of list.h; NULL ends the array. */
 extern const struct frag_policy *const frag_policies[];
 
+static inline bool frag_quantum_is_valid(frag_size quantum)
+{
+    return quantum && quantum <= FRAG_QUANTUM && !(quantum & (quantum - 1));
+}
+
 /* The registered policy of that name, or NULL. */
 const struct frag_policy *frag_policy_find(const char *name);
 
@@ -284,6 +300,7 @@ const struct frag_policy *frag_policy_find(const char *name);
  * Several heaps, also in several threads, may be opened with the same one. */
 struct frag_params {
     const struct frag_policy *policy;
+    frag_size quantum;  /* of the policy with these parameters, in bytes */
     size_t state, size; /* private to params.c: offset of the state in text[],
                            and bytes of text[] */
     char text[];        /* all parameters, resolved, as a user would write them;

@@ -270,6 +270,7 @@ const struct frag_policy frag_policy_size_class = {
     .summary = "a free list per size class; blocks never split or coalesce",
     .source = "Wilson et al., Dynamic Storage Allocation: A Survey and "
               "Critical Review, 1995, section 3.6",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct size_class),
     .params = params,
     .init = init,

@@ -310,6 +310,7 @@ const struct frag_policy frag_policy_slab = {
     .summary = "slabs of one size class each; an empty slab can change class",
     .source = "Bonwick, The Slab Allocator: An Object-Caching Kernel Memory "
               "Allocator, USENIX Summer 1994",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct slabs),
     .params = params,
     .init = init,

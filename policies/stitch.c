@@ -519,6 +519,7 @@ const struct frag_policy frag_policy_stitch = {
     .summary = "GMLake: free chunks are mapped in a row at new addresses",
     .source = "GMLake, ASPLOS 2024; limits as in the public code's tutorial",
     .needs = FRAG_NEEDS_VMM,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct stitch),
     .params = params,
     .init = init,

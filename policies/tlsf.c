@@ -83,6 +83,7 @@ const struct frag_policy frag_policy_tlsf = {
     .summary = "a good fit in constant time: free lists by size in two levels",
     .source = "Masmano et al., TLSF: A New Dynamic Memory Allocator for "
               "Real-Time Systems, ECRTS 2004",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct tlsf),
     .params = params,
     .init = init,

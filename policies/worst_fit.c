@@ -38,6 +38,7 @@ const struct frag_policy frag_policy_worst_fit = {
     .summary = "the largest free block",
     .source = "Wilson et al., Dynamic Storage Allocation: A Survey and "
               "Critical Review, 1995, section 3.5",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct address_fit),
     .params = params,
     .init = init,

@@ -40,6 +40,7 @@ static const struct frag_policy mine = {
     .name = "mine",
     .summary = "a policy outside the tree",
     .source = "this test",
+    .quantum = FRAG_QUANTUM,
     .alloc = take,
     .free = give,
 };

@@ -412,6 +412,7 @@ static void actor_fini(struct frag_heap *heap)
 static const struct frag_policy actor = {.name = "actor",
                                          .summary = "does one thing",
                                          .source = "this test",
+                                         .quantum = FRAG_QUANTUM,
                                          .needs =
                                              FRAG_NEEDS_VMM | FRAG_NEEDS_MOVES,
                                          .state_size = sizeof(struct actor),

@@ -484,6 +484,7 @@ static const struct frag_policy broken = {
     .name = "broken",
     .summary = "breaks its contract at the fourth request",
     .source = "this test",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct broken),
     .params = broken_params,
     .alloc = broken_alloc,

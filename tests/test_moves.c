@@ -58,6 +58,7 @@ static void mover_fini(struct frag_heap *heap)
 static const struct frag_policy mover = {.name = "mover",
                                          .summary = "moves its first block",
                                          .source = "this test",
+                                         .quantum = FRAG_QUANTUM,
                                          .needs = FRAG_NEEDS_MOVES,
                                          .state_size = sizeof(struct mover),
                                          .fini = mover_fini,

@@ -42,6 +42,7 @@ static const struct frag_param knob_rows[] = {
 
 static const struct frag_policy knobs_policy = {
     .name = "knobs",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct knobs),
     .params = knob_rows,
 };
@@ -259,6 +260,7 @@ static void every_file_that_defines_a_policy_is_registered(void **state)
 
 static const struct frag_policy maps_policy = {
     .name = "maps",
+    .quantum = FRAG_QUANTUM,
     .needs = FRAG_NEEDS_VMM,
 };
 
@@ -270,6 +272,7 @@ static enum frag_err refuse(struct frag_heap *heap)
 
 static const struct frag_policy refusing_policy = {
     .name = "refusing",
+    .quantum = FRAG_QUANTUM,
     .init = refuse,
 };
 
@@ -369,6 +372,7 @@ static void write_letter(const void *state, FILE *out)
 
 static const struct frag_policy counting_policy = {
     .name = "counting",
+    .quantum = FRAG_QUANTUM,
     .state_size = 300,
     .configure = count_reading,
     .describe = write_letter,

@@ -437,6 +437,7 @@ const struct frag_policy frag_policy_cuda_async = {
                "the range is that of sync=1 and of run_ahead=0, an idle "
                "device, to run_ahead=1000000, a device that is never done",
     .needs = FRAG_NEEDS_VMM,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct cuda_async),
     .params = params,
     .init = init,

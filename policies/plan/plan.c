@@ -240,6 +240,7 @@ const struct frag_policy frag_policy_plan = {
     .source = "Pisarchyk and Lee, arXiv 2001.03288; Moffitt, MiniMalloc, "
               "ASPLOS 2023; Joslin and Clements, JAIR 10, 1999",
     .needs = FRAG_NEEDS_FUTURE,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct planner),
     .params = params,
     .init = init,

@@ -427,6 +427,7 @@ const struct frag_policy frag_policy_plan_online = {
                "served online",
     .source = "Huang et al., STAlloc, EuroSys 2026, arXiv 2507.16274",
     .needs = FRAG_NEEDS_VMM,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct online),
     .params = params,
     .init = init,

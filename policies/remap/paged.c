@@ -44,6 +44,7 @@ const struct frag_policy frag_policy_paged = {
     .summary = "blocks of whole pages; any free page serves any block",
     .source = "PagedAttention, SOSP 2023; vAttention, ASPLOS 2025",
     .needs = FRAG_NEEDS_VMM,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct gather),
     .params = params,
     .init = init,

@@ -114,6 +114,7 @@ const struct frag_policy frag_policy_remap = {
     .summary = "best fit; free pages are remapped where a block needs them",
     .source = "ours; after PyTorch's expandable segments, GMLake and Mesh",
     .needs = FRAG_NEEDS_VMM,
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct gather),
     .params = params,
     .init = gather_init,

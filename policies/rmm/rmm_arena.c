@@ -457,6 +457,7 @@ const struct frag_policy frag_policy_rmm_arena = {
     .name = "rmm_arena",
     .summary = "RAPIDS RMM's arenas: superblocks move between streams",
     .source = "rapidsai/rmm 26.08 (5d50a37), arena_memory_resource",
+    .quantum = FRAG_ALIGNMENT,
     .state_size = sizeof(struct rmm_arena),
     .params = params,
     .init = init,

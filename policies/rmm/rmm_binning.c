@@ -265,6 +265,7 @@ const struct frag_policy frag_policy_rmm_binning = {
     .name = "rmm_binning",
     .summary = "RAPIDS RMM's bins of fixed block sizes, on top of its pool",
     .source = "rapidsai/rmm 26.10, binning_memory_resource",
+    .quantum = FRAG_ALIGNMENT,
     .state_size = sizeof(struct rmm_binning),
     .params = params,
     .init = init,

@@ -63,6 +63,7 @@ const struct frag_policy frag_policy_rmm_pool = {
     .name = "rmm_pool",
     .summary = "RAPIDS RMM's pool: best fit with a free list for each stream",
     .source = "rapidsai/rmm 26.10, pool_memory_resource",
+    .quantum = FRAG_ALIGNMENT,
     .state_size = sizeof(struct rmm_pool),
     .params = params,
     .init = init,

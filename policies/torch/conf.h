@@ -55,6 +55,16 @@ static inline frag_size torch_conf_round(const struct torch_conf *conf,
     return torch_round_size(n, conf->divisions);
 }
 
+/* Whether torch_conf_round keeps the size of some request. */
+static inline bool torch_conf_keeps_sizes(const struct torch_conf *conf)
+{
+    bool any = false;
+
+    for (int k = 0; k < TORCH_DIVISIONS; k++)
+        any |= conf->divisions[k] == 1;
+    return any && torch_has_earlier(conf->version, TORCH_ONE_DIVISION);
+}
+
 /* Sets PyTorch's defaults. */
 void torch_conf_default(struct torch_conf *conf);
 

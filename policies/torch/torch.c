@@ -390,6 +390,14 @@ static enum frag_err torch_adopt(struct frag_heap *heap,
     return FRAG_OK;
 }
 
+/* A request that is not rounded has a unit of one byte. */
+static frag_size torch_quantum(const void *state)
+{
+    return torch_conf_keeps_sizes(&((const struct torch *)state)->conf)
+               ? 1
+               : FRAG_QUANTUM;
+}
+
 static const struct frag_param torch_params[] = {
     {.name = "torch_version",
      .init = "2.11",
@@ -446,6 +454,8 @@ const struct frag_policy frag_policy_torch = {
     .source = "PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp, as read and as "
               "recorded on an H200",
     .needs = FRAG_OWNS_LIMIT,
+    .quantum = FRAG_QUANTUM,
+    .quantum_of = torch_quantum,
     .state_size = sizeof(struct torch),
     .params = torch_params,
     .configure = torch_configure,

@@ -425,6 +425,7 @@ const struct frag_policy frag_policy_vma = {
     .summary = "Vulkan Memory Allocator: TLSF in blocks, dedicated memory for "
                "large requests",
     .source = "GPUOpen VulkanMemoryAllocator e386068, include/vk_mem_alloc.h",
+    .quantum = UNIT,
     .state_size = sizeof(struct vma),
     .params = params,
     .init = init,

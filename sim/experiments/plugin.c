@@ -3,6 +3,7 @@
 #include "sim/experiments/plugin.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,12 @@ static enum frag_err judge(const char *path, const struct frag_plugin *plugin,
                          "%s: expected a policy with a name, summary, source, "
                          "alloc and free; at least one of them is missing",
                          path);
+    if (!frag_quantum_is_valid(p->quantum))
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a policy whose `quantum' is a power of "
+                         "two up to %d bytes, the unit to which it rounds "
+                         "requests, found %" PRIu64,
+                         path, FRAG_QUANTUM, p->quantum);
     return FRAG_OK;
 }
 

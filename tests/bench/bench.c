@@ -67,6 +67,7 @@ static const struct frag_policy empty = {
     .name = "empty",
     .summary = "increasing addresses, nothing kept",
     .source = "this file",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct empty),
     .init = empty_init,
     .alloc = empty_alloc,

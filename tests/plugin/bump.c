@@ -50,6 +50,7 @@ static const struct frag_policy bump = {
     "bump",
     "one region, emptied as a whole",
     "fragsim, tests/plugin",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct bump),
     .params = params,
     .fini = fini,

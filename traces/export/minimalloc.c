@@ -3,9 +3,10 @@
  * [lower, upper). traces/import/static.c reads it.
  *
  * Times are event numbers, so no two of them are equal, and a plan for the
- * instance holds for the events in their order. Sizes are rounded up to the
- * quantum of all policies, so that the offsets of a plan are aligned and that
- * a unit is one byte. A buffer that is never freed ends with the trace.
+ * instance holds for the events in their order. Sizes are rounded up to
+ * 512 bytes, a multiple of each policy's quantum, so that the offsets of a plan
+ * are aligned and that a unit is one byte. A buffer that is never freed ends
+ * with the trace.
  *
  * Source: github.com/google/minimalloc, src/converter.cc. */
 #include <inttypes.h>

@@ -12,15 +12,15 @@
  * minimalloc's `offset` of a solved instance, and adds a note.
  *
  * A column `alignment` is optional: the address of the buffer must be a
- * multiple of so many units. A trace has no alignments. Every policy places
- * blocks at multiples of 512 bytes, so alignments that divide 512 bytes are
- * respected; a note counts the others.
+ * multiple of so many units. A trace has no alignments. All sizes
+ * are multiples of 512 bytes, so policies place all blocks at such multiples,
+ * and alignments that divide 512 bytes are respected; a note counts the others.
  *
  * Units: instances made by compilers may count scratchpad words or other units.
  * If every size is a multiple of 512, a unit counts as one byte. If not, a unit
- * counts as 512 bytes, the quantum of all policies, so that no rounding changes
- * the instance. Then a note of the trace states the unit, and every result in
- * bytes must be divided by 512.
+ * counts as 512 bytes, a multiple of each policy's quantum, so that no rounding
+ * changes the instance. Then a note of the trace states the unit, and every
+ * result in bytes must be divided by 512.
  *
  * Source: the files of minimalloc (github.com/google/minimalloc, benchmarks/)
  * and idealloc (github.com/cappadokes/idealloc, benchmarks/).
@@ -42,7 +42,7 @@ enum { ID, LOWER, UPPER, END, SIZE, ALIGNMENT, NAMES };
 static const char *const names[NAMES] = {"id",  "lower", "upper",
                                          "end", "size",  "alignment"};
 
-/* The quantum of all policies in bytes. */
+/* Bytes: the largest quantum of a policy; the others divide it. */
 enum { QUANTUM = 512 };
 
 struct buffer {

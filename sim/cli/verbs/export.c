@@ -234,7 +234,7 @@ const struct verb verb_export = {
         "rmm -o run.dev0.csv\n\n"
         "minimalloc: the blocks as buffers id,lower,upper,size of static "
         "storage allocation. Times are event numbers; sizes are rounded up to "
-        "512 bytes, the unit in which all policies allocate. Example: fragsim "
+        "512 bytes, the largest unit of any policy. Example: fragsim "
         "export run.pickle --to minimalloc -o buffers.csv",
     .example =
         "fragsim export snapshot.pickle --to chrome -p torch -o run.json",

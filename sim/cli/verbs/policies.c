@@ -1,6 +1,7 @@
 /* policies.c - the command policies: lists the policies, their parameters,
  * needs and sources, from the policies' own tables, or tests whether they keep
  * the contract. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -76,6 +77,7 @@ static void print_policy(FILE *out, const struct frag_policy *p, bool details)
     for (size_t i = 0; i < NEEDS; i++)
         if (p->needs & needs[i].flag)
             fprintf(out, "    needs: %s\n", needs[i].text);
+    fprintf(out, "    quantum: %" PRIu64 " bytes\n", p->quantum);
     for (const struct frag_param *q = p->params; q && q->name; q++)
         print_param(out, q, p->configure ? ':' : '=');
 }
@@ -102,6 +104,7 @@ static void json_policy(struct frag_json *j, const struct frag_policy *p)
     frag_json_text(j, "name", p->name);
     frag_json_text(j, "summary", p->summary);
     frag_json_text(j, "source", p->source);
+    frag_json_number(j, "quantum_bytes", p->quantum);
     frag_json_array(j, "needs");
     for (size_t i = 0; i < NEEDS; i++)
         if (p->needs & needs[i].flag)
