@@ -29,9 +29,8 @@ enum frag_err tune_need(const struct frag_device_trace *trace,
         }
         if (trace->op[i] != FRAG_ALLOC)
             continue;
-        *size = frag_round_up(trace->bytes[i], FRAG_QUANTUM);
-        live = *size < trace->bytes[i] || live + *size < live ? FRAG_UNLIMITED
-                                                              : live + *size;
+        *size = trace->bytes[i];
+        live = live + *size < live ? FRAG_UNLIMITED : live + *size;
         if (live > need.bytes)
             need = (struct tune_need){live, i, i >= recorded};
     }

@@ -5,9 +5,10 @@
 #include "traces/trace.h"
 
 struct tune_need {
-    frag_size bytes; /* largest sum of the live requests, each rounded up to
-                        FRAG_QUANTUM: the lower_bound of a run in which no
-                        request fails. FRAG_UNLIMITED if it does not fit */
+    frag_size bytes; /* largest sum of the live requests, which no allocator
+                        can serve with less: the peak_requested of a run in
+                        which no request fails. FRAG_UNLIMITED if it does not
+                        fit */
     uint64_t event;  /* first event with this sum */
     bool predicted;  /* the event was not recorded, but added to the trace of a
                         job that died */
