@@ -57,9 +57,9 @@ struct frag_breakdown {
     frag_size free_stream; /* free, in segments of the same pool and another
                               stream */
     frag_size free_pool;   /* free, in segments of another pool */
-    frag_size unusable;    /* free in gaps smaller than FRAG_QUANTUM, or not
-                              mapped anywhere, or returned to the device before
-                              the event ended */
+    frag_size unusable;    /* free in gaps smaller than the policy's quantum, or
+                              not mapped anywhere, or returned to the device
+                              before the event ended */
 };
 
 /* A request that failed with FRAG_OOM, and the state of memory at that
@@ -142,20 +142,28 @@ struct frag_summary {
      * first event of peak reserved. 0 if nothing was requested. */
     double overhead_average, overhead_at_live_peak, overhead_at_held_peak;
     frag_size lower_bound; /* largest sum of the served requests of live blocks,
-                              each rounded up to FRAG_QUANTUM. A pending block
+                              each rounded up to `quantum'. A pending block
                               does not count: a policy that waits for the device
-                              can reuse its memory. No policy that serves these
-                              requests can reserve less, even if it moves
-                              blocks. Runs that serve every request of a trace
-                              have the same lower bound */
+                              can reuse its memory. No policy with this quantum
+                              or a larger one that serves these requests can
+                              reserve less, even if it moves blocks. Runs that
+                              serve every request of a trace have the same lower
+                              bound for a quantum */
     double gap_to_bound;   /* peak_reserved / lower_bound - 1; 0 if no request
                               was served */
-    uint64_t optimal;      /* 1 if peak_reserved equals lower_bound and every
-                              request was served, else 0 */
-    frag_size demand; /* as lower_bound, but a request that failed counts too,
-                         until the client frees it. No policy can serve every
-                         request of the trace with less. All runs of a trace
-                         have the same demand, unless they stop at an OOM */
+    uint64_t optimal;      /* 1 if peak_reserved equals lower_bound, every
+                              request was served, and peak_device is at most
+                              lower_bound, rounded up to the granularity of the
+                              device; else 0 */
+    frag_size demand;  /* as lower_bound, but a request that failed counts too,
+                          until the client frees it. No policy with this quantum
+                          or a larger one can serve every request of the trace
+                          with less. All runs of a trace have the same demand for
+                          a quantum, unless they stop at an OOM */
+    frag_size quantum; /* bytes, of lower_bound and demand: that of the policy
+                          (frag_policy.quantum), or the smallest of the policies
+                          that are compared */
+    frag_size peak_device;        /* frag_backend.peak */
     uint64_t peak_reserved_event; /* first event of peak reserved */
     uint64_t num_ooms;            /* requests that failed with FRAG_OOM */
     uint64_t first_oom_event;     /* FRAG_NEVER if no request failed */

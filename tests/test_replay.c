@@ -205,9 +205,17 @@ static const struct frag_param toy_params[] = {
      .help = "moves blocks now and then"},
     {.name = NULL}};
 
+static frag_size toy_quantum(const void *state)
+{
+    const frag_size unit = ((const struct toy *)state)->unit;
+
+    return unit < FRAG_QUANTUM ? unit & -unit : FRAG_QUANTUM;
+}
+
 static const struct frag_policy toy = {.name = "toy",
                                        .summary = "first fit by brute force",
                                        .source = "this test",
+                                       .quantum_of = toy_quantum,
                                        .state_size = sizeof(struct toy),
                                        .params = toy_params,
                                        .fini = toy_fini,
@@ -288,7 +296,7 @@ static struct script *new_script(uint64_t seed)
 struct now {
     frag_size requested, allocated; /* of live blocks, without pending ones */
     frag_size pending, reserved, split;
-    frag_size quanta;  /* requested, each in steps of 512 */
+    frag_size quanta;  /* requested, each in steps of judge.quantum */
     frag_size refused; /* the same, of failed requests */
     frag_size largest, unusable, here, stream, pool; /* free, for the request */
 };
@@ -297,6 +305,7 @@ struct judge {
     const struct script *script;
     const struct toy *toy;
     const struct frag_backend *mem;
+    frag_size own, quantum; /* of the policy, and of the run */
     struct {
         bool live, pending, refused;
         frag_addr addr;
@@ -365,7 +374,7 @@ static void count_gap(const struct judge *j, struct now *n, uint64_t s,
     const frag_pool pool = j->script->pool[event];
 
     raise_to(&n->largest, gap);
-    if (gap < 512)
+    if (gap < j->own)
         n->unusable += gap;
     else if (j->toy->segment_pool[s] != pool)
         n->pool += gap;
@@ -398,7 +407,7 @@ static struct now look(const struct judge *j, uint64_t event)
     look_for_gaps(j, &n, event);
     for (int id = 0; id < SLOTS; id++) {
         if (j->block[id].refused)
-            n.refused += (j->block[id].requested + 511) / 512 * 512;
+            n.refused += frag_round_up(j->block[id].requested, j->quantum);
         if (!j->block[id].live)
             continue;
         if (j->block[id].pending) {
@@ -406,7 +415,7 @@ static struct now look(const struct judge *j, uint64_t event)
             continue;
         }
         n.requested += j->block[id].requested;
-        n.quanta += (j->block[id].requested + 511) / 512 * 512;
+        n.quanta += frag_round_up(j->block[id].requested, j->quantum);
         n.allocated += j->block[id].size;
     }
     for (uint64_t s = 0; s < t->segments; s++) {
@@ -516,6 +525,7 @@ static void judge_summary(const struct judge *j, const struct frag_summary *s)
     is_close(s->fragmentation_at_peak,
              1 - (double)peak->allocated / (double)peak->reserved);
     is_close(s->overhead, (double)v.peak.reserved / (double)v.peak.requested);
+    assert_int_equal(s->quantum, j->quantum);
     assert_int_equal(s->lower_bound, v.peak.quanta);
     assert_int_equal(s->demand, v.demand);
     assert_int_equal(s->optimal, v.peak.quanta == v.peak.reserved && !v.ooms);
@@ -608,8 +618,10 @@ static struct frag_backend *device(frag_size capacity)
     return mem;
 }
 
-static void judge_run(uint64_t seed, const char *params, frag_size capacity,
-                      bool check)
+/* `own` is the quantum of the toy with these parameters, `other` that of the
+ * policies with which it is compared. */
+static void judge_quantum(uint64_t seed, const char *params, frag_size capacity,
+                          bool check, frag_size own, frag_size other)
 {
     struct script *s = new_script(seed);
     struct frag_backend *mem = device(capacity);
@@ -623,6 +635,7 @@ static void judge_run(uint64_t seed, const char *params, frag_size capacity,
                                .policy = &toy,
                                .params = params,
                                .mem = mem,
+                               .quantum = other,
                                .check = check,
                                .repeat = 1,
                                .points = 1 + seed % 200,
@@ -631,6 +644,8 @@ static void judge_run(uint64_t seed, const char *params, frag_size capacity,
     assert_non_null(j);
     j->script = s;
     j->mem = mem;
+    j->own = own;
+    j->quantum = other && other < own ? other : own;
     if (frag_replay(&spec, &run, &e) != FRAG_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, e.text);
     judge_summary(j, &run.summary);
@@ -641,6 +656,12 @@ static void judge_run(uint64_t seed, const char *params, frag_size capacity,
     frag_arena_close(mem);
     free(j);
     free(s);
+}
+
+static void judge_run(uint64_t seed, const char *params, frag_size capacity,
+                      bool check)
+{
+    judge_quantum(seed, params, capacity, check, 512, 0);
 }
 
 static void numbers_agree_with_a_recount_after_every_event(void **state)
@@ -662,7 +683,24 @@ static void numbers_agree_with_sizes_that_are_no_quanta(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++)
-        judge_run(seed, "unit=1", 16 * MIB, true);
+        judge_quantum(seed, "unit=1", 16 * MIB, true, 1, 0);
+}
+
+/* A run counts in the quantum of its policy, or in a smaller one of a policy
+ * with which it is compared; gaps are those of its policy. */
+static void numbers_agree_in_every_quantum(void **state)
+{
+    static const struct {
+        const char *params;
+        frag_size own, other;
+    } rows[] = {{"unit=256", 256, 0},   {"unit=256", 256, 512},
+                {"unit=768", 512, 256}, {"unit=96", 32, 0},
+                {"unit=512", 512, 1},   {"unit=256", 256, 256}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        judge_quantum(i + 1, rows[i].params, 16 * MIB, i % 2, rows[i].own,
+                      rows[i].other);
 }
 
 /* The first `count` events of a script; false if the policy cannot run it. */
@@ -928,6 +966,96 @@ a_synchronize_completes_pending_frees_within_the_request(void **state)
         .pools = raw_pools                                                    \
     }
 
+/* The policy `direct` has no gap. It is optimal only where the device, too, can
+ * serve it with no more than the lower bound, in its units. */
+static void a_run_is_optimal_only_in_units_of_the_device(void **state)
+{
+    static const struct {
+        uint64_t bytes, count;
+        enum frag_address_rule rule;
+        frag_size peak_device;
+        uint64_t optimal;
+    } rows[] = {{2 << 20, 3, FRAG_RULE_DRIVER, 6 << 20, 1},
+                {3 << 20, 1, FRAG_RULE_DRIVER, 4 << 20, 1},
+                {3 << 20, 2, FRAG_RULE_DRIVER, 8 << 20, 0},
+                {3 << 20, 2, FRAG_RULE_EXACT, 6 << 20, 1}};
+    static const uint8_t op[] = {FRAG_ALLOC, FRAG_ALLOC, FRAG_ALLOC};
+    static const uint32_t id[] = {0, 1, 2};
+    static const frag_stream stream[COUNT(op)];
+    static const frag_pool pool[COUNT(op)];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const uint64_t bytes[] = {rows[i].bytes, rows[i].bytes, rows[i].bytes};
+        const struct frag_device_trace trace =
+            TWO_POOLS(3, op, id, bytes, stream, pool);
+        struct frag_backend *mem =
+            frag_arena_open(&(const struct frag_arena_options){
+                .capacity = FRAG_UNLIMITED, .rule = rows[i].rule});
+        const struct frag_replay spec = {.trace = &trace,
+                                         .policy = frag_policy_find("direct"),
+                                         .mem = mem,
+                                         .events = rows[i].count};
+        struct frag_run run = replay(&spec);
+
+        is_close(run.summary.gap_to_bound, 0);
+        assert_int_equal(run.summary.peak_device, rows[i].peak_device);
+        assert_int_equal(run.summary.optimal, rows[i].optimal);
+        frag_run_free(&run);
+        frag_arena_close(mem);
+    }
+}
+
+/* A layout was recorded of an allocator that placed by 256 bytes: the blocks
+ * that torch adopts fill a segment, and count in that unit. */
+static void adopted_blocks_count_in_the_unit_in_which_they_lie(void **state)
+{
+    enum { BLOCKS = 2 * MIB / 768 };
+    const struct frag_recorded_segment segment = {.addr = (frag_addr)1 << 46,
+                                                  .size = BLOCKS * 768 + 512,
+                                                  .is_small = true,
+                                                  .block_count = BLOCKS + 1};
+    static struct frag_recorded_block blocks[BLOCKS + 1];
+    static uint32_t id[BLOCKS + 1];
+    static uint64_t bytes[BLOCKS + 1];
+    static const uint8_t op[BLOCKS + 1];
+    static const frag_stream stream[BLOCKS + 1];
+    static const frag_pool pool[BLOCKS + 1];
+    struct frag_device_trace trace =
+        TWO_POOLS(BLOCKS + 1, op, id, bytes, stream, pool);
+    struct frag_backend *mem = frag_arena_open(
+        &(const struct frag_arena_options){.capacity = FRAG_UNLIMITED});
+    const struct frag_replay spec = {.trace = &trace,
+                                     .policy = frag_policy_find("torch"),
+                                     .mem = mem,
+                                     .adopt_start = true};
+    struct frag_run run;
+
+    (void)state;
+    for (uint32_t i = 0; i <= BLOCKS; i++) {
+        id[i] = i;
+        bytes[i] = i < BLOCKS ? 600 : 300;
+        blocks[i] =
+            (struct frag_recorded_block){.addr = segment.addr + i * 768,
+                                         .size = i < BLOCKS ? 768 : 512,
+                                         .requested = bytes[i],
+                                         .slot = i,
+                                         .state = FRAG_ACTIVE_ALLOCATED};
+    }
+    trace.initial = trace.count;
+    trace.recorded.start = (struct frag_layout){.segment_count = 1,
+                                                .segments = &segment,
+                                                .block_count = BLOCKS + 1,
+                                                .blocks = blocks};
+    run = replay(&spec);
+    assert_int_equal(run.summary.start, FRAG_START_ADOPTED);
+    assert_int_equal(run.summary.peak_reserved, 2 * MIB);
+    assert_int_equal(run.summary.quantum, 256);
+    assert_int_equal(run.summary.lower_bound, 2 * MIB);
+    frag_run_free(&run);
+    frag_arena_close(mem);
+}
+
 /* The same peak of requested twice, with 4 and with 8 MiB reserved. */
 static void of_equal_peaks_the_first_counts(void **state)
 {
@@ -1088,6 +1216,7 @@ static void the_work_before_the_first_event_can_be_cancelled(void **state)
     static const struct frag_policy worker = {.name = "worker",
                                               .summary = "works",
                                               .source = "this test",
+                                              .quantum = FRAG_QUANTUM,
                                               .needs = FRAG_NEEDS_FUTURE,
                                               .init = work_on_future,
                                               .alloc = toy_alloc,
@@ -1124,6 +1253,7 @@ static void an_offline_policy_is_told_all_before_it_starts(void **state)
     static const struct frag_policy seer = {.name = "seer",
                                             .summary = "sees",
                                             .source = "this test",
+                                            .quantum = FRAG_QUANTUM,
                                             .needs = FRAG_NEEDS_FUTURE,
                                             .state_size = sizeof(uint64_t),
                                             .init = see_future,
@@ -1161,6 +1291,7 @@ static void a_policy_whose_needs_the_device_lacks_is_refused(void **state)
     static const struct frag_policy mapper = {.name = "mapper",
                                               .summary = "maps",
                                               .source = "this test",
+                                              .quantum = FRAG_QUANTUM,
                                               .needs = FRAG_NEEDS_VMM,
                                               .state_size = 8,
                                               .alloc = count_future,
@@ -1246,6 +1377,9 @@ int main(void)
         cmocka_unit_test(numbers_agree_with_a_recount_after_every_event),
         cmocka_unit_test(numbers_agree_where_the_device_is_too_small),
         cmocka_unit_test(numbers_agree_with_sizes_that_are_no_quanta),
+        cmocka_unit_test(numbers_agree_in_every_quantum),
+        cmocka_unit_test(a_run_is_optimal_only_in_units_of_the_device),
+        cmocka_unit_test(adopted_blocks_count_in_the_unit_in_which_they_lie),
         cmocka_unit_test(what_follows_a_peak_does_not_change_it),
         cmocka_unit_test(a_watched_run_and_a_bare_one_give_the_same_numbers),
         cmocka_unit_test(a_series_does_not_change_the_summary),

@@ -100,6 +100,9 @@ struct frag_backend {
                                 (cudaDeviceProp.totalGlobalMem); a policy reads
                                 it through frag_backend_total */
     frag_size granularity; /* bytes; unit of va_reserve, phys_create and map */
+    frag_size peak;        /* most bytes that were in use at once, as the device
+                              counts them: a segment may use more than its own
+                              bytes; 0: not known */
     bool busy; /* true: the program may queue work on live blocks at any time,
                   so their memory must stay mapped during a request too */
     unsigned asked; /* FRAG_ASKED_*: what the policy has read */

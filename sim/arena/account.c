@@ -21,8 +21,8 @@ bool arena_refuses(struct arena *a, frag_size size)
 void arena_add_used(struct arena *a, frag_size size)
 {
     a->used += size;
-    if (a->used > a->used_max)
-        a->used_max = a->used;
+    if (a->used > a->base.peak)
+        a->base.peak = a->used;
 }
 
 enum frag_err arena_charge(struct arena *a, frag_size size)

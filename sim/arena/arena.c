@@ -268,7 +268,7 @@ frag_size frag_arena_used(const struct frag_backend *arena)
 void frag_arena_same_for(const struct frag_backend *arena, frag_size *least,
                          frag_size *below)
 {
-    *least = arena_of(arena)->used_max;
+    *least = arena->peak;
     *below = arena_of(arena)->refused_min;
 }
 

@@ -37,6 +37,10 @@ enum frag_address_rule {
     FRAG_RULE_ANCHORED
 };
 
+/* Bytes. The simulated device allocates in this unit, and capacities that must
+ * be tried one by one are this far apart. */
+#define FRAG_CAPACITY_STEP (2 * FRAG_MIB)
+
 /* Bytes of an H200, as torch.cuda.get_device_properties reports them. */
 #define FRAG_H200_TOTAL ((frag_size)150109880320)
 /* More than any device has. Policies reserve addresses in proportion to the

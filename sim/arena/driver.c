@@ -388,7 +388,7 @@ enum frag_err driver_withdraw(struct arena *a, frag_addr addr, frag_size size)
  * It is not part of the capacity. NULL if the host has no memory. */
 static struct arena_range *uncharged_alloc(struct arena *a, frag_size size)
 {
-    frag_size used = a->used, used_max = a->used_max;
+    frag_size used = a->used, peak = a->base.peak;
     frag_size capacity = a->base.capacity;
     struct arena_range *p = NULL;
 
@@ -397,7 +397,7 @@ static struct arena_range *uncharged_alloc(struct arena *a, frag_size size)
         p->charge = 0;
     a->base.capacity = capacity;
     a->used = used;
-    a->used_max = used_max;
+    a->base.peak = peak;
     return p;
 }
 

@@ -58,20 +58,20 @@ struct phys {
 struct arena {
     struct frag_backend base;
     struct frag_arena_options opts;
-    frag_size used;                  /* bytes of device memory in use */
-    frag_size reserved_va;           /* bytes of reserved address space */
-    frag_size used_max, refused_min; /* see frag_arena_same_for */
-    frag_time clock;                 /* ns that all calls have taken */
-    uint64_t segments_served;        /* segments allocated so far */
-    uint64_t range_next;             /* first row of opts.range_bases that may
-                                        be unused */
-    bool *range_used;                /* [opts.range_count] */
-    struct arena_range *local;       /* the first local memory of the threads,
-                                        until it grows */
-    struct arena_range **hidden;     /* [opts.hidden->count]: memory that a
-                                        step took and none returned */
-    uint64_t hidden_next;            /* the first step that is not applied */
-    bool side_streams;               /* a stream other than index 0 was used */
+    frag_size used;              /* bytes of device memory in use */
+    frag_size reserved_va;       /* bytes of reserved address space */
+    frag_size refused_min;       /* see frag_arena_same_for */
+    frag_time clock;             /* ns that all calls have taken */
+    uint64_t segments_served;    /* segments allocated so far */
+    uint64_t range_next;         /* first row of opts.range_bases that may
+                                    be unused */
+    bool *range_used;            /* [opts.range_count] */
+    struct arena_range *local;   /* the first local memory of the threads,
+                                    until it grows */
+    struct arena_range **hidden; /* [opts.hidden->count]: memory that a
+                                    step took and none returned */
+    uint64_t hidden_next;        /* the first step that is not applied */
+    bool side_streams;           /* a stream other than index 0 was used */
 
     struct ranges segments, reservations, maps;
 

@@ -38,15 +38,24 @@ const struct word words[] = {
     {"peak allocated", "largest value of allocated over all events", NULL},
     {"peak reserved", "largest value of reserved over all events", NULL},
     {"lower bound",
-     "the least memory that any policy needs for the served requests: the "
-     "largest sum, over all events, of the requests of live blocks, each "
-     "rounded up to 512 bytes; a freed block does not count, even if another "
-     "stream still uses it, because a policy can wait for that stream",
+     "the least memory that any of the compared policies needs for the served "
+     "requests: the largest sum, over all events, of the requests of live "
+     "blocks, each rounded up to the quantum; a freed block does not count, "
+     "even if another stream still uses it, because a policy can wait for that "
+     "stream",
+     NULL},
+    {"quantum",
+     "the unit to which a policy rounds requests, 512 or 256 bytes "
+     "(`fragsim policies NAME'); where policies are compared, the smallest of "
+     "theirs",
      NULL},
     {"gap", "peak reserved / lower bound - 1", NULL},
     {"optimal",
-     "printed as the gap if peak reserved equals the lower bound and every "
-     "request was served",
+     "printed as the gap if peak reserved equals the lower bound, every "
+     "request "
+     "was served, and the device, which gives units of 2 MiB, gave no more "
+     "than "
+     "the lower bound either",
      NULL},
     {"overhead", "peak reserved / peak requested", NULL},
     {"fragmentation", "1 - peak allocated / peak reserved", NULL},
@@ -366,8 +375,8 @@ const struct word words[] = {
      "free bytes in segments of the same pool and another stream", NULL},
     {"free, other pool", "free bytes in segments of another pool", NULL},
     {"unusable",
-     "free bytes that no request can use: gaps of less than 512 bytes, and "
-     "memory that is mapped nowhere",
+     "free bytes that no request can use: gaps smaller than the quantum of the "
+     "policy, and memory that is mapped nowhere",
      NULL},
 
     {"same",

@@ -127,8 +127,8 @@ char *cell_settings_text(const struct cell_settings *s,
     name_costs(costs, sizeof(costs), &s->costs);
     fprintf(out, "backend=%s,address_rule=%s,costs=%s,", s->backend->name,
             rules[s->rule], costs);
-    fprintf(out, "total=%" PRIu64 ",limit=%" PRIu64 ",", s->total,
-            reading->limit);
+    fprintf(out, "total=%" PRIu64 ",limit=%" PRIu64 ",quantum=%" PRIu64 ",",
+            s->total, reading->limit, s->quantum);
     fprintf(out, "traces=%s,further_steps=%" PRIu64 ",step_mark=%s,",
             readings[reading->kind], reading->completion.further,
             reading->completion.mark ? reading->completion.mark : "");
@@ -178,6 +178,7 @@ static struct frag_replay spec_of(const struct cell_settings *s,
         .mem = m->mem,
         .check = cell_is_checked(s, params->policy),
         .contents = m->contents,
+        .quantum = s->quantum,
         .stop_at_oom = s->stop_at_oom,
         .repeat = 1,
         .points = s->points,

@@ -50,10 +50,12 @@ enum cell_check {
 struct cell_settings {
     const struct cell_backend *backend;
     struct frag_costs costs;
-    frag_size total; /* memory that the device reports; 0: the capacity, or an
-                        H200's memory if the capacity is unlimited */
-    unsigned rule;   /* enum frag_address_rule */
-    int gpu;         /* number of the GPU; ignored by the arena */
+    frag_size total;   /* memory that the device reports; 0: the capacity, or an
+                          H200's memory if the capacity is unlimited */
+    unsigned rule;     /* enum frag_address_rule */
+    int gpu;           /* number of the GPU; ignored by the arena */
+    frag_size quantum; /* frag_replay's, policy_choices_quantum; 0: each run
+                          has that of its policy */
     bool stop_at_oom;
     bool from_requests; /* no run adopts the recorded layout (start.h): the
                            runs are compared with memory that cannot */

@@ -167,6 +167,16 @@ enum frag_err policy_choices_read(const struct texts *given,
     return FRAG_OK;
 }
 
+frag_size policy_choices_quantum(const struct policy_choice *list, size_t count)
+{
+    frag_size quantum = FRAG_QUANTUM;
+
+    for (size_t i = 0; i < count; i++)
+        if (list[i].params->quantum < quantum)
+            quantum = list[i].params->quantum;
+    return quantum;
+}
+
 void policy_choices_free(struct policy_choice *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)

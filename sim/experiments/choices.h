@@ -91,6 +91,10 @@ enum frag_err policy_choices_read(const struct texts *given,
                                   struct policy_choice **list, size_t *count,
                                   struct frag_error *e) FRAG_MUST_CHECK;
 
+/* The quantum in which the policies are compared: the smallest of theirs. */
+frag_size policy_choices_quantum(const struct policy_choice *list,
+                                 size_t count);
+
 void policy_choices_free(struct policy_choice *list, size_t count);
 
 /* Reads all capacities of -c, then all limits of --process-limit; each text is

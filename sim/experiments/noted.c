@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/arena/arena.h"
 #include "sim/experiments/start.h"
 #include "traces/facts.h"
 #include "traces/grow.h"
@@ -78,6 +79,12 @@ static void note_run(const struct cell_result *on, char text[RELEASE_NOTE])
                            "these");
 }
 
+/* Whether the device gave a unit or more beyond what the segments hold. */
+static bool takes_more(const struct frag_summary *s)
+{
+    return s->peak_device > frag_round_up(s->peak_reserved, FRAG_CAPACITY_STEP);
+}
+
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e)
 {
@@ -86,6 +93,10 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
     out->count += *out->texts[0] != '\0';
     note_run(on, out->texts[out->count]);
     out->count += *out->texts[out->count] != '\0';
+    if (takes_more(on->summary))
+        snprintf(out->texts[out->count++], RELEASE_NOTE,
+                 "the device gives segments in units of 2 MiB, so the run took "
+                 "more of it than peak reserved (column peak_device_bytes)");
     if (on->policy->policy->assumes)
         snprintf(out->texts[out->count++], RELEASE_NOTE, "%s",
                  on->policy->policy->assumes);

@@ -6,7 +6,7 @@
 #include "sim/experiments/cell.h"
 #include "sim/experiments/release.h"
 
-enum { CELL_NOTES = 3, CELL_PLACE = 192 };
+enum { CELL_NOTES = 4, CELL_PLACE = 192 };
 
 /* The notes of a cell; none names the policy or the bound. */
 struct cell_notes {
@@ -28,7 +28,8 @@ struct cell_result {
 /* Finds the notes: release_note's; the policy could have adopted the recorded
  * layout (start.h) but did not; or the run has the recorded settings and memory
  * enough, and reserves another peak than the recorded allocator did; or the
- * policy assumes what no trace shows (frag_policy.assumes). NOMEM. */
+ * policy assumes what no trace shows (frag_policy.assumes); or the device gave
+ * more than the segments hold. NOMEM. */
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 

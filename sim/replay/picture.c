@@ -95,7 +95,7 @@ static void count_gap(const struct walk *w, const struct extent *x,
 {
     struct picture *p = w->picture;
 
-    if (gap < FRAG_QUANTUM)
+    if (gap < p->quantum)
         p->unusable += gap;
     else
         *free_bytes_of(w, &w->meter->segments[x->segment]) += gap;

@@ -21,6 +21,7 @@ struct picture {
     struct live_block *blocks; /* [count], sorted by picture_take */
     struct live_block *spare;  /* memory for the sort */
     uint64_t count;
+    frag_size quantum; /* free bytes in smaller gaps are unusable */
 
     /* The free bytes, as seen by a request of (stream, pool): the largest free
      * range, and the parts of struct frag_breakdown. */

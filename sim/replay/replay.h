@@ -82,6 +82,9 @@ struct frag_replay {
         *prepared;            /* policy and parameters that were read
                                  before; NULL: the run reads `params` */
     struct frag_backend *mem; /* required; no memory is held on it */
+    frag_size quantum; /* in which lower_bound and demand count, for runs that
+                          are compared: the smallest of their policies. The
+                          policy's own is used if it is smaller, and for 0 */
     bool check; /* the ledger (sim/meter/ledger.h) checks every answer of the
                    policy */
     const struct frag_contents *contents; /* used only with `check`; NULL: the

@@ -187,6 +187,15 @@ static enum frag_err open_heap(struct run *r)
     return FRAG_OK;
 }
 
+/* Sets the quanta in which the run counts. */
+static void set_quanta(struct run *r)
+{
+    const frag_size own = r->heap.quantum, other = r->spec->quantum;
+
+    r->picture.quantum = own;
+    r->tally.below = (other && other < own ? other : own) - 1;
+}
+
 static void rearranges(void *run)
 {
     run_settle_peak(run);
@@ -218,6 +227,7 @@ enum frag_err run_open(struct run *r)
         close_storage(r);
         return err;
     }
+    set_quanta(r);
     run_absorb(r, false);
     run_peak(r, 0, 0);
     if (r->spec->watch && r->spec->watch->opened)
@@ -388,6 +398,17 @@ static enum frag_err enter_block(struct run *r, const struct start *s,
                                                 : FRAG_OK;
 }
 
+/* Live blocks that were placed in smaller units make the quantum smaller. */
+static void lower_quantum(struct run *r)
+{
+    const struct frag_layout *l = &r->trace->recorded.start;
+
+    for (uint64_t i = 0; i < l->block_count; i++)
+        while (l->blocks[i].state != FRAG_INACTIVE &&
+               l->blocks[i].size & r->tally.below)
+            r->tally.below >>= 1;
+}
+
 static enum frag_err enter_blocks(struct run *r, const struct start *s)
 {
     const struct frag_layout *l = &r->trace->recorded.start;
@@ -421,6 +442,7 @@ static enum frag_err adopt_layout(struct run *r, struct start *s)
     FRAG_TRY(
         r->policy->adopt(&r->heap, s->segments, l->segment_count, s->nodes));
     run_absorb(r, false);
+    lower_quantum(r);
     FRAG_TRY(enter_blocks(r, s));
     run_peak(r, 0, 0);
     return FRAG_OK;

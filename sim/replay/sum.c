@@ -40,6 +40,15 @@ static void sum_ratios(const struct run *r, struct frag_summary *s)
         share((double)s->peak_reserved, (double)r->requested_at_peak);
 }
 
+/* Reserved bytes say nothing about a device that gives larger units. */
+static bool is_optimal(const struct run *r, const struct frag_summary *s)
+{
+    return s->peak_reserved == s->lower_bound && !s->num_ooms &&
+           s->peak_device &&
+           s->peak_device <=
+               frag_round_up(s->lower_bound, r->spec->mem->granularity);
+}
+
 static void summarize(struct run *r, uint64_t events)
 {
     struct frag_summary *s = &r->out.summary;
@@ -52,9 +61,11 @@ static void summarize(struct run *r, uint64_t events)
     s->peak_active = t->peak_active;
     s->end_reserved = t->reserved;
     s->peak_inactive_split = t->peak_split;
+    s->quantum = t->below + 1;
     s->lower_bound = t->peak_quanta;
     s->demand = t->demand;
-    s->optimal = s->peak_reserved == s->lower_bound && !s->num_ooms;
+    s->peak_device = r->spec->mem->peak;
+    s->optimal = is_optimal(r, s);
     for (int i = 0; i < FRAG_CALL_COUNT; i++)
         s->calls[i] = m->calls[i];
     s->bytes_moved = m->bytes_moved;

@@ -14,6 +14,7 @@
  *              yet reusable; active = allocated + pending
  *   split      free bytes in ordinary segments that hold a live block
  *   quanta     as requested, but with each request rounded up to whole quanta
+ *              of the run
  *   refused    as quanta, of the requests that failed and that the client has
  *              not freed yet
  */
@@ -31,6 +32,7 @@ struct tally_sum {
 struct tally {
     frag_size requested, allocated, split, quanta, refused;
     frag_size quanta_mark; /* a larger `quanta' is a new peak or demand */
+    frag_size below;       /* the quantum of the run - 1 */
 
     /* Over the events of the window, after each event. */
     frag_size requested_max, allocated_min, allocated_max, split_max;
@@ -93,16 +95,16 @@ static inline void tally_clear(struct tally *t, struct segment *g,
     t->split += (size - closed) & g->split_mask;
 }
 
-/* A requested size, rounded up to whole quanta. */
-static inline frag_size frag_quanta(frag_size size)
+/* A requested size, rounded up to whole quanta, which are a power of two. */
+static inline frag_size tally_whole(const struct tally *t, frag_size size)
 {
-    return (size + FRAG_QUANTUM - 1) & ~((frag_size)FRAG_QUANTUM - 1);
+    return ((size - 1) | t->below) + 1;
 }
 
 /* Counts a request that was served. */
 static inline void tally_quanta(struct tally *t, frag_size size)
 {
-    t->quanta += frag_quanta(size);
+    t->quanta += tally_whole(t, size);
     if (t->quanta > t->quanta_mark)
         tally_raise(t);
 }

@@ -125,16 +125,20 @@ const struct frag_column frag_summary_columns[] = {
     {"at_peak_unusable_bytes", COUNT, AT_PEAK(unusable), "byte",
      "of peak reserved: tails that no request can use", NULL},
     {"lower_bound_bytes", COUNT, SUMMARY(lower_bound), "byte",
-     "least memory that any policy needs for the requests served",
-     "max over events of the sum over live blocks of requested, rounded up to 512"},
+     "least memory that any of the policies compared needs for the requests served",
+     "max over events of the sum over live blocks of requested, each rounded up "
+     "to quantum_bytes"},
     {"gap_to_bound", REAL, SUMMARY(gap_to_bound), "1",
      "how far peak reserved is above the lower bound",
      "peak_reserved_bytes / lower_bound_bytes - 1"},
     {"optimal", COUNT, SUMMARY(optimal), "1",
-     "1 if all were served and no policy can reserve less, else 0",
-     "peak_reserved_bytes == lower_bound_bytes and num_ooms == 0"},
+     "1 if all were served and none of the policies compared can do it with less, "
+     "else 0",
+     "peak_reserved_bytes == lower_bound_bytes and num_ooms == 0 and "
+     "0 < peak_device_bytes <= lower_bound_bytes, rounded up to units of the device"},
     {"demand_bytes", COUNT, SUMMARY(demand), "byte",
-     "least memory that any policy needs for all requests, failed ones included",
+     "least memory that any of the policies compared needs for all requests, "
+     "failed ones included",
      "as lower_bound_bytes, over live blocks and failed requests that are not "
      "freed yet"},
     {"device_total_bytes", COUNT, ROW(total), "byte",
@@ -152,6 +156,12 @@ const struct frag_column frag_summary_columns[] = {
     {"process_limit_bytes", OPTIONAL, ROW(limit), "byte",
      "memory limit of the process, which the allocator keeps on a device with "
      "memory enough; none (NaN) if there was none", NULL},
+    {"quantum_bytes", COUNT, SUMMARY(quantum), "byte",
+     "unit to which lower_bound_bytes and demand_bytes round requests: the "
+     "smallest of the policies compared; 0 before schema 2.3", NULL},
+    {"peak_device_bytes", COUNT, SUMMARY(peak_device), "byte",
+     "most memory of the device in use at once, in units of the device (2 MiB); "
+     "0 if not known", NULL},
     {NULL, END, 0, NULL, NULL, NULL},
 };
 

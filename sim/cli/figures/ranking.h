@@ -3,8 +3,8 @@
  * A subject is one device of one trace. The memory of policies is compared by
  * their run with the largest capacity on each subject (unlimited, if there is
  * such a run). Runs on limited devices show which policies survive. A run whose
- * capacity is below the lower bound of its subject is impossible: no policy can
- * survive there, so the run counts for no policy.
+ * capacity is below the lower bound of its subject is impossible: no policy of
+ * the selection can survive there, so the run counts for no policy.
  */
 #ifndef FRAG_SIM_CLI_FIGURES_RANKING_H
 #define FRAG_SIM_CLI_FIGURES_RANKING_H
@@ -38,8 +38,8 @@ struct subject {
     const struct frag_loaded_run *first;
     frag_size asked; /* highest peak requested of its runs; a run that serves
                         every request has it */
-    frag_size bound; /* highest demand of its runs: no policy serves every
-                        request with less */
+    frag_size bound; /* highest demand of its runs: no policy of the
+                        selection serves every request with less */
 };
 
 /* A run, with the indices of its policy and subject, and its place in the
@@ -68,8 +68,8 @@ int standing_compare(const void *left, const void *right);
 /* Peak reserved / lower bound; 1 if nothing was served. */
 double peak_over_bound(const struct frag_loaded_run *r);
 
-/* Whether no policy can survive a run: its capacity is below the bound of its
- * subject. */
+/* Whether no policy of the selection can survive a run: its capacity is below
+ * the bound of its subject. */
 bool is_impossible(const struct ranking *g, const struct entry *e);
 
 bool is_same_subject(const struct frag_loaded_run *a,

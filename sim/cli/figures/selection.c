@@ -29,6 +29,38 @@ static enum frag_err name_edited(struct frag_loaded *file)
     return FRAG_OK;
 }
 
+/* The quantum of the lower bounds of all runs; 0 if they differ, or if a file
+ * is older than the column. */
+static frag_size common_quantum(const struct result_files *f)
+{
+    frag_size quantum = 0;
+
+    for (size_t i = 0; i < f->count; i++)
+        for (uint64_t k = 0; k < f->files[i].count; k++) {
+            const frag_size its = f->files[i].runs[k].run.summary.quantum;
+
+            if (!its || (quantum && its != quantum))
+                return 0;
+            quantum = its;
+        }
+    return quantum;
+}
+
+/* Bounds of different quanta are no common measure. Peak requested, the bound
+ * of the quantum 1, holds for all policies. */
+static void level_bounds(struct result_files *f)
+{
+    if (common_quantum(f))
+        return;
+    for (size_t i = 0; i < f->count; i++)
+        for (uint64_t k = 0; k < f->files[i].count; k++) {
+            struct frag_summary *s = &f->files[i].runs[k].run.summary;
+
+            s->lower_bound = s->demand = s->peak_requested;
+            s->quantum = 1;
+        }
+}
+
 enum frag_err result_files_load(const char *const *paths, size_t count,
                                 struct result_files *out, struct frag_error *e)
 {
@@ -41,11 +73,13 @@ enum frag_err result_files_load(const char *const *paths, size_t count,
         if (err == FRAG_OK)
             err = name_edited(&f.files[f.count - 1]);
     }
-    if (err == FRAG_OK)
-        *out = f;
-    else
+    if (err != FRAG_OK) {
         result_files_free(&f);
-    return err;
+        return err;
+    }
+    level_bounds(&f);
+    *out = f;
+    return FRAG_OK;
 }
 
 void result_files_free(struct result_files *f)

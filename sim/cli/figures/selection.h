@@ -23,7 +23,8 @@ struct result_files {
     size_t count;
 };
 
-/* The name of a run's trace that was edited has the edits in brackets. Errors
+/* The name of a run's trace that was edited has the edits in brackets. The
+ * lower bounds and demands of all runs have the same quantum. Errors
  * of frag_results_load; then nothing need be freed. */
 enum frag_err result_files_load(const char *const *paths, size_t count,
                                 struct result_files *out,

@@ -29,7 +29,7 @@ static const struct frag_column row_columns[] = {
     COUNT("total_bytes", total, "bytes",
           "what the device reports; none: its capacity"),
     COUNT("lower_bound_bytes", lower_bound, "bytes",
-          "no policy can reserve less"),
+          "none of the policies can reserve less"),
     COUNT("peak_allocated_bytes", peak_allocated, "bytes",
           "without a bound"),
     COUNT("peak_reserved_bytes", peak_reserved, "bytes",

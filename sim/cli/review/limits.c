@@ -130,11 +130,13 @@ void page_impossible(struct page *p)
     if (!r->impossible)
         return;
     open_box(p->out, "impossible", count_limits(g));
-    fprintf(p->out,
-            "%zu of %zu runs are under a bound that no policy can survive, "
-            "because the job itself asks for more. They are not counted as "
-            "survived or failed.</summary>\n<ul>\n",
-            r->impossible, r->runs.count);
+    fprintf(
+        p->out,
+        "%zu of %zu runs are under a bound that no policy with a quantum of "
+        "%" PRIu64 " bytes or more can survive, because the job itself "
+        "asks for more. They are not counted as survived or failed."
+        "</summary>\n<ul>\n",
+        r->impossible, r->runs.count, g->subjects->first->run.summary.quantum);
     for (size_t k = 0; k < g->run_count; k++)
         if (is_new_limit(g, k))
             put_limit(p->out, r, &g->entries[k]);

@@ -82,18 +82,20 @@ void page_provenance(struct page *p)
     for (size_t i = 0; i < r->files->count; i++)
         html_lines(out, r->files->files[i].command);
     html_lines(out, r->command);
-    fputs("</pre>\n<h2>Words</h2>\n<p><b>Requested</b>: bytes that the "
-          "program requested for its live blocks; a block is live until the "
-          "program frees it. <b>Allocated</b>: bytes that the policy granted "
-          "for them. <b>Reserved</b>: bytes that the policy "
-          "holds from the device. <b>Lower bound</b>: the peak of the requests "
-          "of "
-          "live blocks, each rounded up to 512 bytes; no policy that serves "
-          "them can reserve less. <b>Impossible</b>: a run whose capacity is "
-          "below the lower bound. "
-          "<b>Driver calls</b>: the time that the driver calls of a run take "
-          "by a cost model, which comes from measured calls. <b>OOM</b>: a "
-          "request that the device could not meet; the run skips it and "
-          "continues.</p>\n",
-          out);
+    fprintf(
+        out,
+        "</pre>\n<h2>Words</h2>\n<p><b>Requested</b>: bytes that the "
+        "program requested for its live blocks; a block is live until the "
+        "program frees it. <b>Allocated</b>: bytes that the policy granted "
+        "for them. <b>Reserved</b>: bytes that the policy holds from the "
+        "device. <b>Quantum</b>: the unit to which a policy rounds requests. "
+        "<b>Lower bound</b>: the peak of the requests of live blocks, each "
+        "rounded up to the smallest quantum of these policies, %" PRIu64
+        " bytes; none of them that serves these requests can reserve less. "
+        "<b>Impossible</b>: a run whose capacity is below the lower bound. "
+        "<b>Driver calls</b>: the time that the driver calls of a run take "
+        "by a cost model, which comes from measured calls. <b>OOM</b>: a "
+        "request that the device could not meet; the run skips it and "
+        "continues.</p>\n",
+        r->ranking.subjects->first->run.summary.quantum);
 }

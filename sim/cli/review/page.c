@@ -24,7 +24,8 @@ static const struct part {
     {&figure_heatmap, "Policy by trace",
      "Each number is peak reserved divided by the lower bound, the least "
      "memory "
-     "that any policy needs for these requests: 1.00 is optimal, 1.50 is 50 % "
+     "that any of these policies needs for these requests: 1.00 is optimal, "
+     "1.50 is 50 % "
      "more.",
      true},
 };

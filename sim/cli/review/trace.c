@@ -175,8 +175,8 @@ static void put_remedy(FILE *out, const struct ranking *g,
 
     if (is_impossible(g, e))
         fprintf(out,
-                "<td class=\"l bad\">none: the job asks for %s, no allocator "
-                "can help</td>",
+                "<td class=\"l bad\">none: the job asks for %s, none of these "
+                "policies can help</td>",
                 frag_size_format(g->subjects[e->subject].bound, size));
     else
         fputs("<td class=\"l\">another policy may fit</td>", out);

@@ -40,18 +40,30 @@ struct search {
 
 /* -- the search ---------------------------------------------------------- */
 
-/* Searches upward from the lower bound to the first bound at which the policy
- * survives. If the outcome depends on the bound's value, the search ends at the
- * total of an H200 or at the memory of the unlimited run, whichever is larger:
- * an unlimited run reports an H200's total. */
+/* The least bound that may serve a trace of which this is the unlimited run:
+ * the lower bound of the policies, in units of the device where these count.
+ * The search begins at a multiple of FRAG_CAPACITY_STEP. */
+static frag_size least_bound(const struct frag_capacity_spec *spec,
+                             const struct frag_capacity_span *unlimited)
+{
+    const frag_size bytes = unlimited->run.lower_bound;
+
+    return spec->kind == FRAG_BOUND_CAPACITY && spec->rule != FRAG_RULE_EXACT
+               ? frag_round_up(bytes, FRAG_CAPACITY_STEP)
+               : bytes - bytes % FRAG_CAPACITY_STEP;
+}
+
+/* Searches upward from there to the first bound at which the policy survives.
+ * If the outcome depends on the bound's value, the search ends at the total of
+ * an H200 or at the memory of the unlimited run, whichever is larger: an
+ * unlimited run reports an H200's total. */
 static enum frag_err find_first(const struct search *s,
                                 const struct frag_capacity_spec *spec,
                                 const struct frag_capacity_span *unlimited,
                                 struct frag_capacity_spans *spans,
                                 struct frag_error *e)
 {
-    frag_size from =
-        frag_round_up(unlimited->run.lower_bound, FRAG_CAPACITY_STEP);
+    frag_size from = least_bound(spec, unlimited);
     frag_size to = unlimited->used;
 
     if (!unlimited->exact) {
@@ -70,8 +82,7 @@ static enum frag_err find_rest(const struct search *s,
                                struct frag_error *e)
 {
     frag_size from = spans->count ? spans->items[spans->count - 1].to
-                                  : frag_round_up(unlimited->run.lower_bound,
-                                                  FRAG_CAPACITY_STEP);
+                                  : least_bound(spec, unlimited);
     frag_size to = unlimited->exact
                        ? unlimited->used
                        : frag_round_up(unlimited->used, FRAG_CAPACITY_STEP) + 1;
@@ -168,6 +179,7 @@ static enum frag_err fit_device(void *user, const struct input *in,
             .rule = s->settings.rule,
             .kind = kind,
             .total = s->settings.total,
+            .quantum = s->settings.quantum,
             .check = cell_is_checked(&s->settings, policy->policy),
             .progress = progress_tick,
             .user = &s->progress,
@@ -201,6 +213,7 @@ static enum frag_err fit_all(struct search *s, struct frag_error *e)
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
                                  &s->policy_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &s->settings, e));
+    s->settings.quantum = policy_choices_quantum(s->policies, s->policy_count);
     s->on = cli_threads(s->call, v->jobs, v->common.quiet);
     inputs.reading.threads = s->on.threads;
     FRAG_TRY(fit_report_open(&s->report, s->call, v->outputs.json,

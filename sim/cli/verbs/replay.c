@@ -238,6 +238,8 @@ static enum frag_err prepare(struct plan *plan, struct frag_error *e)
                                 &plan->bound_count, e));
     FRAG_TRY(cell_settings_read(&v->cell, &plan->settings, e));
     plan->settings.preparing = progress_prepare;
+    plan->settings.quantum =
+        policy_choices_quantum(plan->policies, plan->policy_count);
     plan->settings.points =
         v->outputs.hdf5 ? v->points : 0; /* only result files contain series */
     return v->stream ? open_stream(plan, e) : FRAG_OK;

@@ -132,6 +132,8 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
                                               &v->cell.policies, v->cell.bounds,
                                               &v->params, v->grid, &v->edits},
                   &plan->grid, e));
+    plan->settings.quantum =
+        policy_choices_quantum(plan->grid.policies, plan->grid.policy_count);
     return check_names(&plan->grid, e);
 }
 

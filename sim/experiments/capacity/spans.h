@@ -25,10 +25,6 @@
 #include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
 
-/* Bytes. The simulated device allocates in this unit, and capacities that must
- * be tried one by one are this far apart. */
-#define FRAG_CAPACITY_STEP (2 * FRAG_MIB)
-
 /* What to run; borrowed. */
 struct frag_capacity_spec {
     const struct frag_device_trace *trace;
@@ -40,7 +36,8 @@ struct frag_capacity_spec {
     enum frag_bound_kind kind; /* of all bounds below */
     frag_size total; /* that the device reports at every bound; 0: the capacity,
                         or under a limit that of an H200 */
-    bool check;      /* as in struct frag_replay */
+    frag_size quantum; /* as in struct frag_replay */
+    bool check;        /* as in struct frag_replay */
     /* As in struct frag_replay. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
