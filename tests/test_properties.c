@@ -52,6 +52,7 @@ static const struct setting settings[] = {
     {"plan_online", "rest=expandable"},
     {"rmm_pool", "initial=32MiB"},
     {"rmm_arena", "fraction=1"},
+    {"rmm_binning", "smallest=256B,largest=256B,blocks=1"},
     {"rmm_binning", "smallest=4KiB,largest=1MiB,blocks=8"},
     {"cuda_async", "page=2MiB,sync=7,threshold=8MiB"},
     {"cuda_async", "page=4MiB,opportunistic=no"},

@@ -16,6 +16,7 @@ enum fault {
     CHANGE,     /* every second heap serves more bytes */
     OWNER,      /* an odd owner gets more bytes */
     GIVE_UP,    /* a full region ends the run */
+    FINE,       /* blocks are multiples of half a quantum */
     INVENT,     /* when the device refuses the region, blocks lie nowhere */
 };
 
@@ -60,8 +61,9 @@ static enum frag_err take(struct frag_heap *heap,
     struct broken *p = heap->state;
     const bool more = (p->fault == CHANGE && p->is_second) ||
                       (p->fault == OWNER && req->owner % 2);
+    const frag_size unit = p->fault == FINE ? FRAG_QUANTUM / 2 : FRAG_QUANTUM;
     const frag_size size =
-        frag_round_up(req->size, FRAG_QUANTUM) + (more ? FRAG_QUANTUM : 0);
+        frag_round_up(req->size, unit) + (more ? FRAG_QUANTUM : 0);
     const bool refused = acquire(heap) != FRAG_OK;
 
     if (size > REGION - p->used)
@@ -117,7 +119,7 @@ static void fini(struct frag_heap *heap)
 static const struct frag_param params[] = {
     {"fault", FRAG_PARAM_CHOICE, AT, "none",
      "none|overlap|misaligned|outside|short|eager|keep|lose|change|owner|"
-     "give_up|invent",
+     "give_up|fine|invent",
      0, 0, "the rule that is broken", NULL},
     {.name = NULL},
 };
@@ -125,6 +127,7 @@ static const struct frag_policy broken = {
     "broken",
     "breaks its contract",
     "fragsim, tests/plugin",
+    .quantum = FRAG_QUANTUM,
     .state_size = sizeof(struct broken),
     .params = params,
     .init = init,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/arena/arena.h"
+#include "sim/experiments/contract/filling.h"
 #include "sim/experiments/contract/traffic.h"
 #include "sim/replay/replay.h"
 #include "traces/gen/generator.h"
@@ -254,10 +255,16 @@ static enum frag_err replay(const struct contract_subject *s,
                                                   .check = true,
                                                   .repeat = 2},
                       &out, why);
-    if (err == FRAG_OK)
-        frag_run_free(&out);
     frag_arena_close(arena);
-    return err == FRAG_OK ? FRAG_OK : FRAG_CONTRACT;
+    if (err != FRAG_OK)
+        return FRAG_CONTRACT;
+    if (out.summary.gap_to_bound < 0)
+        err = frag_fail(why, FRAG_CONTRACT,
+                        "it reserves %" PRIu64 " bytes, less than the lower "
+                        "bound of %" PRIu64 " bytes with its quantum",
+                        out.summary.peak_reserved, out.summary.lower_bound);
+    frag_run_free(&out);
+    return err;
 }
 
 static enum frag_err ledger_accepts(struct contract_bench *b,
@@ -297,6 +304,14 @@ static enum frag_err nothing_is_served(struct contract_bench *b,
 
     (void)b;
     return replay(s, &nothing, FRAG_UNLIMITED, why);
+}
+
+static enum frag_err quantum_is_kept(struct contract_bench *b,
+                                     const struct contract_subject *s,
+                                     struct frag_error *why)
+{
+    (void)b;
+    return filling_holds(s, why);
 }
 
 /* ---------------------------------------------------- parameters --- */
@@ -419,6 +434,7 @@ const struct contract_property contract_properties[] = {
     {"blocks are aligned, inside held memory, and do not overlap",
      blocks_are_apart},
     {"the ledger accepts replays of generated traces", ledger_accepts},
+    {"blocks take whole quanta of held memory", quantum_is_kept},
     {"a request that the device cannot meet is an OOM",
      large_request_is_refused},
     {"a refused device call harms no live block", refusals_do_no_harm},
