@@ -15,6 +15,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build/fragsim"))
 TRACE = os.path.join(ROOT, "tests/cli/small.csv")
+DEAD = os.path.join(ROOT, "traces/bundled/lstm_varlen__cap_below.pickle.xz")
 # Words for "off" that PyTorch refuses.
 OFF = {"max_split_size_mb": "inf", "roundup_power2_divisions": "0",
        "garbage_collection_threshold": "0"}
@@ -68,9 +69,15 @@ def check_long(folder):
         assert len(params) > 512 and divisions in params, params
         assert params.endswith(last), params
         assert row(f"torch:{params}") == row(long)
+        done = run("conf", long[len("torch:"):])
+        assert done.returncode == 0 and divisions in done.stdout, done
         files.append(os.path.join(folder, str(number)))
         done = run("sweep", "-q", TRACE, "-p", long, "-o", files[-1])
         assert done.returncode == 0, done.stderr
+    # PyTorch accepts a text of any length, and so do -p and --settings.
+    text = ",".join(["max_split_size_mb:64"] * 90)
+    assert row("torch:" + text) == row("torch:max_split_size_mb:64")
+    assert run("explain", "-q", DEAD, "--settings", text).returncode == 0
     both = os.path.join(folder, "both")
     done = run("merge", "-q", both, *files)
     assert done.returncode == 0, done.stderr
