@@ -24,8 +24,9 @@
       "the answer is no: validate or compare found a difference, check " \
       "found a rule that does not hold, --check found a policy that "    \
       "breaks its contract, tune found no setting within the bounds, "   \
-      "conf found a setting that PyTorch refuses or ignores, or diff "   \
-      "found more growth than --fail-over allows")                       \
+      "conf found a setting that PyTorch refuses or ignores, diff "      \
+      "found more growth than --fail-over allows, or merge did not "     \
+      "find all shards of a sweep")                                      \
     X(USE, 2,                                                            \
       "wrong use: an unknown or invalid option, policy or "              \
       "parameter")                                                       \
