@@ -353,6 +353,93 @@ static void a_block_with_a_missing_alloc_is_left_out(void **state)
     frag_trace_close(t);
 }
 
+/* A block that is live after the last entry, and in the final snapshot another
+ * block, of a segment that no entry has. */
+static struct frag_build *begin_early_end(void)
+{
+    struct frag_build *b = begin();
+
+    put(b, FRAG_ENTRY_SEGMENT_ALLOC, BASE, SEGMENT);
+    put(b, FRAG_ENTRY_ALLOC, BASE, 7);
+    put_segment(b, BASE, SEGMENT, default_pool, false);
+    put_block(b, SEGMENT, 0, FRAG_INACTIVE);
+    put_segment(b, BASE + SEGMENT, SEGMENT, default_pool, false);
+    put_block(b, 512, 9, FRAG_ACTIVE_ALLOCATED);
+    put_block(b, SEGMENT - 512, 0, FRAG_INACTIVE);
+    return b;
+}
+
+static void what_came_after_the_last_entry_is_no_start(void **state)
+{
+    struct frag_trace *t = finish(begin_early_end());
+
+    (void)state;
+    assert_start(t, "");
+    assert_int_equal(t->devices[0].initial, 0);
+    assert_int_equal(t->devices[0].recorded.end.blocks[1].slot, UINT32_MAX);
+    assert_true(noted(t, "the history ends before the snapshot was taken: 1 "
+                         "blocks"));
+    assert_true(noted(t, "1 blocks of the final snapshot were allocated after "
+                         "the last entry"));
+    assert_false(noted(t, "lacks the beginning"));
+    frag_trace_close(t);
+}
+
+/* Each of these shows that memory was held before the first entry. */
+static void a_start_that_the_history_shows_is_kept(void **state)
+{
+    static const struct {
+        enum frag_entry_kind kind;
+        frag_addr addr;
+        const char *start;
+    } rows[] = {
+        {FRAG_ENTRY_ALLOC, BASE + SEGMENT + 512, "[4096+1a 4097+4095i]"},
+        {FRAG_ENTRY_FREE_COMPLETED, BASE + SEGMENT + 512,
+         "[4096+1a 4097+1a 4098+4094i]"},
+        {FRAG_ENTRY_SEGMENT_FREE, BASE + 2 * SEGMENT,
+         "[4096+1a 4097+4095i] [8192+1i]"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct frag_build *b = begin_early_end();
+        struct frag_trace *t;
+
+        put(b, rows[i].kind, rows[i].addr, 512);
+        t = finish(b);
+        assert_start(t, rows[i].start);
+        assert_true(noted(t, "lacks the beginning"));
+        frag_trace_close(t);
+    }
+}
+
+/* The history ends early, and a block of the final snapshot lies where a block
+ * of the history was. */
+static void what_overlaps_with_the_history_is_no_start(void **state)
+{
+    const enum frag_entry_kind kinds[] = {FRAG_ENTRY_FREE_COMPLETED,
+                                          FRAG_ENTRY_ALLOC};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct frag_build *b = begin();
+        struct frag_trace *t;
+
+        put(b, kinds[i], BASE, 1000);
+        put_free(b, BASE + 4 * 512, 7);
+        put(b, FRAG_ENTRY_ALLOC, BASE + 5 * 512, 7);
+        put_segment(b, BASE, SEGMENT, default_pool, false);
+        put_block(b, 512, 0, FRAG_INACTIVE);
+        put_block(b, 512, 9, FRAG_ACTIVE_ALLOCATED);
+        put_block(b, 512, 9, FRAG_ACTIVE_ALLOCATED);
+        put_block(b, SEGMENT - 3 * 512, 0, FRAG_INACTIVE);
+        t = finish(b);
+        assert_start(t, i ? "[0+2i 2+1a 3+1i 4+1a 5+4091i]"
+                          : "[0+2a 2+1a 3+1i 4+1a 5+4091i]");
+        frag_trace_close(t);
+    }
+}
+
 /* No completion was recorded because none happened, not because completions
  * were left out. */
 static void a_free_that_is_pending_at_the_end_stays_so(void **state)
@@ -639,6 +726,9 @@ int main(void)
         cmocka_unit_test(a_snapshot_alone_is_all_start),
         cmocka_unit_test(a_complete_recording_has_no_start),
         cmocka_unit_test(a_block_with_a_missing_alloc_is_left_out),
+        cmocka_unit_test(what_came_after_the_last_entry_is_no_start),
+        cmocka_unit_test(a_start_that_the_history_shows_is_kept),
+        cmocka_unit_test(what_overlaps_with_the_history_is_no_start),
         cmocka_unit_test(a_free_that_is_pending_at_the_end_stays_so),
         cmocka_unit_test(snapshots_that_do_not_tile_are_refused),
         cmocka_unit_test(an_event_has_the_pool_of_its_segment_at_that_time),

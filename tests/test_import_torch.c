@@ -542,7 +542,8 @@ static void keys_come_in_any_order_and_unknown_ones_are_read_over(void **state)
         "{'stage':'fragsim: empty_cache','device':1,'time_us':8,'name':''}],"
         "'allocator_settings':{'PYTORCH_CUDA_ALLOC_CONF':''},"
         "'device_traces':[[{'action':'oom','device_free':1,'size':2,"
-        "'stream':3}]],'trace_alloc_max_entries':9,'more':{'a':[{}]},"
+        "'stream':3},{'action':'snapshot'}]],'trace_alloc_max_entries':9,"
+        "'more':{'a':[{}]},"
         "'segments':[]}",
         "mark 0 begin 3000 step\n"
         "mark 0 end 4000 step\n"
@@ -551,6 +552,26 @@ static void keys_come_in_any_order_and_unknown_ones_are_read_over(void **state)
         "emptied 1 8000\n"
         "entry 0 oom 1 2 3 0\n"
         "settings '' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+}
+
+static void one_entry_is_what_true_keeps(void **state)
+{
+    static const char text[] = "{'segments':[],'device_traces':[[{'action':"
+                               "'snapshot'}],[]]}",
+                      two[] = "{'segments':[],'device_traces':[[{'action':"
+                              "'snapshot'}],[{'action':'snapshot'},{'action':"
+                              "'snapshot'}]]}";
+    char *log;
+
+    (void)state;
+    log = imported(text, PYTHON_4, NULL);
+    assert_non_null(strstr(log, "one entry: _record_memory_history(True)"));
+    assert_null(strstr(log, "no history"));
+    free(log);
+    log = imported(two, PYTHON_4, NULL);
+    assert_null(strstr(log, "one entry"));
+    assert_non_null(strstr(log, "no history"));
+    free(log);
 }
 
 static void stacks_are_told_once_and_shared(void **state)
@@ -1026,6 +1047,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_list_of_entries_is_a_device),
         cmocka_unit_test(segments_come_before_their_blocks),
         cmocka_unit_test(keys_come_in_any_order_and_unknown_ones_are_read_over),
+        cmocka_unit_test(one_entry_is_what_true_keeps),
         cmocka_unit_test(stacks_are_told_once_and_shared),
         cmocka_unit_test(frames_that_differ_in_the_line_are_different),
         cmocka_unit_test(a_stack_that_python_refers_to_is_the_same_stack),

@@ -131,6 +131,10 @@ struct device_build {
     /* Numbers of entries: of all kinds, free_requested, free_completed, and
      * failed requests. */
     uint64_t entries, requests, completions, ooms;
+    bool ends_early; /* the final snapshot was taken after the last entry: it
+                        lacks blocks that are live then */
+    bool from_start; /* of such a history: nothing was held before its first
+                        entry */
     uint64_t reused; /* allocs at addresses whose free had not completed */
     bool has_time, has_stack, has_pool_ids;
     bool free_streams; /* as in frag_device_trace */
@@ -208,7 +212,7 @@ enum frag_err build_end(struct frag_build *b, struct device_build *d,
 void build_sizes(const struct frag_build *b, struct device_build *d);
 /* Computes start_segments, the segments that were reserved before the first
  * entry, by address and without blocks: it starts from the segments at the end
- * and undoes every action. */
+ * and undoes every action. Sets from_start. */
 enum frag_err build_start_segments(struct device_build *d);
 
 /* The other steps of finish.c, each described on top of its file. */

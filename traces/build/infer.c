@@ -110,6 +110,18 @@ static bool lacks_completions(const struct device_build *d)
     return d->requests && !d->completions;
 }
 
+/* Whether a block that is live after the last entry is not in the final
+ * snapshot. */
+static bool ends_early(const struct device_build *d)
+{
+    uint64_t found = 0;
+
+    for (uint64_t i = 0; i < d->block_count; i++)
+        found += d->blocks[i].state != FRAG_INACTIVE &&
+                 live_find(&d->live, d->blocks[i].addr);
+    return d->segment_count && d->entries && found < d->live.count;
+}
+
 /* empty_cache. */
 
 struct judge {
@@ -120,8 +132,8 @@ struct judge {
 };
 
 /* The reserved bytes before the first entry, computed back from the final
- * snapshot. If there is no snapshot, or if it contradicts the actions: the
- * smallest number with which the reserved bytes are never negative. */
+ * snapshot. If there is none, or if it is of a later time: the smallest number
+ * with which the reserved bytes are never negative. */
 static frag_size held_before(const struct device_build *d)
 {
     frag_size net = 0, end = 0, lowest = 0;
@@ -133,7 +145,8 @@ static frag_size held_before(const struct device_build *d)
     }
     for (uint64_t i = 0; i < d->segment_count; i++)
         end += d->segments[i].size;
-    if (!d->segment_count || (int64_t)(end - net) < -(int64_t)lowest)
+    if (!d->segment_count || d->ends_early ||
+        (int64_t)(end - net) < -(int64_t)lowest)
         return 0 - lowest;
     return end - net;
 }
@@ -338,6 +351,7 @@ enum frag_err build_infer(struct frag_build *b, struct device_build *d,
             "entries; each block is freed at its free_requested",
             d->device));
     }
+    d->ends_early = ends_early(d);
     explained = judge_flushes(d, &j);
     if (explained)
         drop_marked(d);

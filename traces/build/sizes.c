@@ -54,6 +54,8 @@ static uint64_t set_rooms(struct device_build *d,
         const bool last = at + 1 == d->early_count || early[1].addr > end;
 
         early->room = (last ? end : early[1].addr) - early->addr;
+        if (last && early->room < early->requested && !early->exact)
+            early->room = 0; /* part of its segment is not known */
     }
     return at;
 }

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "traces/build/device.h"
+#include "traces/torch_sizes.h"
 
 static int by_address(const void *a, const void *b)
 {
@@ -56,6 +57,59 @@ static enum frag_err refute(const struct frag_build *b, struct device_build *d,
     return FRAG_OK;
 }
 
+/* The size of an early block, or the least that it can have. */
+static frag_size least_size(const struct frag_build *b,
+                            const struct early_block *early)
+{
+    return early->exact
+               ? early->size
+               : torch_round_size(early->requested + b->settings.padding,
+                                  b->settings.divisions);
+}
+
+/* Refutes the exact early blocks in a range that a block of the history has:
+ * they were allocated after the last entry. */
+static enum frag_err refute_range(const struct frag_build *b,
+                                  struct device_build *d, frag_addr addr,
+                                  frag_size size, uint64_t *refuted,
+                                  struct frag_error *e)
+{
+    uint64_t low = 0, high = d->early_count;
+
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (d->early[middle].addr + least_size(b, &d->early[middle]) <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < d->early_count && d->early[low].addr < addr + size; low++)
+        if (d->early[low].exact && d->early[low].size)
+            FRAG_TRY(refute(b, d, &d->early[low], refuted, e));
+    return FRAG_OK;
+}
+
+/* Refutes what overlaps with the history, if the final snapshot was taken after
+ * its end. */
+static enum frag_err refute_later(const struct frag_build *b,
+                                  struct device_build *d, uint64_t *refuted,
+                                  struct frag_error *e)
+{
+    const struct columns *c = &d->events;
+
+    for (uint64_t i = 0; i < d->early_count; i++)
+        if (!d->early[i].exact)
+            FRAG_TRY(refute_range(b, d, d->early[i].addr,
+                                  least_size(b, &d->early[i]), refuted, e));
+    for (uint64_t i = 0; i < c->count; i++)
+        if (c->op[i] == FRAG_ALLOC && c->addr[i])
+            FRAG_TRY(refute_range(b, d, c->addr[i],
+                                  torch_round_size(c->bytes[i], NULL), refuted,
+                                  e));
+    return FRAG_OK;
+}
+
 static enum frag_err refute_all(const struct frag_build *b,
                                 struct device_build *d, uint64_t *refuted,
                                 struct frag_error *e)
@@ -95,6 +149,8 @@ static enum frag_err check_early(struct frag_build *b, struct device_build *d,
 
     qsort(d->early, (size_t)d->early_count, sizeof(*d->early), by_address);
     FRAG_TRY(refute_all(b, d, &refuted, e));
+    if (d->ends_early)
+        FRAG_TRY(refute_later(b, d, &refuted, e));
     if (!refuted)
         return FRAG_OK;
     drop_refuted(d);
@@ -104,6 +160,22 @@ static enum frag_err check_early(struct frag_build *b, struct device_build *d,
                            "snapshot were freed in the trace and allocated "
                            "again without an entry; they are left out",
                            d->device, refuted);
+}
+
+/* Removes the blocks of the final snapshot that no entry allocated, all of
+ * which are later than the last entry. */
+static enum frag_err drop_later(struct frag_build *b, struct device_build *d)
+{
+    const uint64_t count = d->early_count;
+
+    for (uint64_t i = 0; i < count; i++)
+        d->blocks[d->early[i].block].slot = UINT32_MAX;
+    d->early_count = 0;
+    return frag_build_note(b,
+                           "device %" PRIu32 ": %" PRIu64
+                           " blocks of the final snapshot were allocated after "
+                           "the last entry; they are left out",
+                           d->device, count);
 }
 
 /* The blocks of the layout `start`. */
@@ -142,6 +214,8 @@ static enum frag_err tile(struct device_build *d,
     for (; *at < d->early_count && d->early[*at].addr < end; ++*at) {
         struct early_block *early = &d->early[*at];
 
+        if (!early->room)
+            continue;
         early->stream = s->stream;
         early->placed = true;
         FRAG_TRY(add_gap(d, s, cursor, early->addr));
@@ -309,9 +383,9 @@ static enum frag_err note_start(struct frag_build *b,
 enum frag_err build_start(struct frag_build *b, struct device_build *d,
                           struct frag_error *e)
 {
-    if (d->early_count)
-        FRAG_TRY(check_early(b, d, e));
     FRAG_TRY(build_start_segments(d));
+    if (d->early_count)
+        FRAG_TRY(d->from_start ? drop_later(b, d) : check_early(b, d, e));
     build_sizes(b, d);
     FRAG_TRY(tile_all(d));
     if (d->early_count)

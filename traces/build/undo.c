@@ -3,7 +3,9 @@
  * The address space is divided into parts at both ends of every range that an
  * action or a final segment has. A part was reserved at the start if the first
  * action on it returned it to the device, or if no action touched it and a
- * final segment contains it.
+ * final segment contains it. If the final snapshot was taken after the last
+ * entry, and nothing shows that memory was held before the first one, such a
+ * segment is a later one.
  *
  * The actions, and after them the final segments, mark their parts in order. A
  * part keeps its first mark. A marked part refers to the next part, so that
@@ -85,6 +87,22 @@ static uint64_t part_at(const struct parts *p, frag_addr addr)
     return (uint64_t)(found - p->cuts);
 }
 
+/* The owner of the part that contains the address. */
+static uint64_t owner_at(const struct parts *p, frag_addr addr)
+{
+    uint64_t low = 0, high = p->cut_count;
+
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (p->cuts[middle] <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? p->owner[low - 1] : nobody;
+}
+
 /* Returns the first unmarked part from k on. The last cut starts no part and is
  * never marked, so the search ends there. */
 static uint64_t unmarked(struct parts *p, uint64_t k)
@@ -131,12 +149,32 @@ returned_segment(const struct frag_recorded_action *a)
         .stream = a->stream, .is_small = small, .is_expandable = expandable};
 }
 
+/* Returns whether an entry frees a block, or returns or uses memory, that no
+ * entry before it reserved. */
+static bool shows_start(const struct device_build *d, const struct parts *p)
+{
+    for (uint64_t i = 0; i < d->early_count; i++)
+        if (!d->early[i].exact)
+            return true;
+    for (uint64_t k = 0; k < p->cut_count; k++)
+        if (p->owner[k] < d->action_count &&
+            returns_memory(&d->actions[p->owner[k]]))
+            return true;
+    for (uint64_t i = 0; i < d->events.count; i++)
+        if (d->events.op[i] == FRAG_ALLOC && d->events.addr[i] &&
+            owner_at(p, d->events.addr[i]) >= d->action_count)
+            return true;
+    return false;
+}
+
 /* Returns whether the range of the owner was reserved at the start, and sets
  * the properties of its segment. */
 static bool held(const struct device_build *d, uint64_t owner,
                  struct frag_recorded_segment *s)
 {
     if (owner == nobody)
+        return false;
+    if (owner >= d->action_count && d->from_start)
         return false;
     if (owner >= d->action_count) {
         *s = d->segments[owner - d->action_count];
@@ -186,6 +224,7 @@ enum frag_err build_start_segments(struct device_build *d)
 
     if (open_parts(&p, d)) {
         mark_all(&p, d);
+        d->from_start = d->ends_early && !shows_start(d, &p);
         err = collect(d, &p);
     }
     close_parts(&p);

@@ -130,11 +130,19 @@ static const struct pickle_schema schema = {
     .tick = tick,
 };
 
-/* Adds a note if the snapshot has no history. */
+/* Adds a note if the snapshot has no history, or one entry of it. */
 static enum frag_err note_missing(struct import *in, struct frag_error *e)
 {
     if (!in->has_entries && !in->has_segments)
         FRAG_TRY(frag_build_device(in->build, 0, e));
+    if (in->most_entries == 1)
+        return frag_build_note(
+            in->build,
+            "the history has one entry: _record_memory_history(True), whose "
+            "trace_alloc_max_entries is 1, and enabled=\"state\" keep no more; "
+            "the snapshot shows what was held at one moment, not what the job "
+            "requested; call torch.cuda.memory._record_memory_history() "
+            "without True before the job allocates");
     if (!in->has_entries)
         FRAG_TRY(frag_build_note(in->build,
                                  "the snapshot has no history: it shows what "

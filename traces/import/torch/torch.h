@@ -148,6 +148,7 @@ struct import {
     struct object objects[KIND_COUNT];
     uint32_t traces; /* lists of entries so far; the current list is that of
                         device traces - 1 */
+    uint64_t most_entries; /* of a list of entries, unknown actions included */
     bool has_entries, has_segments;
     uint64_t unknown_actions; /* entries that were left out */
     char unknown_action[48];  /* the action of the first of them */

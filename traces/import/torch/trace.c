@@ -129,6 +129,8 @@ static enum frag_err entry_seal(void *user, uint8_t kind, uint32_t *result,
     else
         see_other_action(in, o->value[E_ACTION]);
     o->number++;
+    if (in->most_entries < o->number)
+        in->most_entries = o->number;
     return FRAG_OK;
 }
 
