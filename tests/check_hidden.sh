@@ -35,6 +35,9 @@ expect 0 'learned from another run, in which 47 of 55 addresses' "$leak" \
 expect 2 'expected another run' "$leak" --predicted --hidden-from "$leak"
 expect 2 'expected another run' "$at/leak_cpp.pickle.xz" --predicted \
     --hidden-from "$at/leak_cpp.cpp.pickle.xz"
+expect 0 'device 0: equal in sizes, not in addresses' \
+    "$at/gpt2_train.pickle.xz" --predicted
+expect 0 '0 of 1 exact, 1 equal in sizes' "$at/gpt2_train.pickle.xz" --predicted
 expect 2 'needs --predicted' "$leak" --hidden-from "$at/leak_frames.pickle.xz"
 # A list that was learned from a run of another program is no error, and the
 # requests decide what the allocator does.

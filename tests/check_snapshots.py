@@ -78,7 +78,8 @@ def check_late():
 
 def check_without_history():
     write("still.pickle", [segment(0, False)], [[]])
-    expect(run("validate", "still.pickle", code=1), "device 0: NO EVIDENCE",
+    expect(run("validate", "still.pickle", code=1),
+           "device 0: not enough to judge",
            "device 0: the device has no history", "0 of 1 exact")
     expect(run("top", "still.pickle"), ": 1 block holds 20 MiB")
     run("triage", "-q", "still.pickle", "-c", "1GiB", "-o", "still.html")
@@ -97,8 +98,8 @@ def check_devices():
     write("mixed.pickle", [segment(0, False), segment(2, False)],
           [[], life, []])
     text = run("validate", "mixed.pickle", code=1)
-    expect(text, "device 0: NO EVIDENCE", "device 1: exact",
-           "device 2: NO EVIDENCE", "device 2: the device has no history",
+    expect(text, "device 0: not enough to judge", "device 1: exact",
+           "device 2: not enough to judge", "device 2: the device has no history",
            "1 of 3 exact")
     rows = json.loads(run("validate", "-q", "mixed.pickle", "--json", "-",
                           code=1))["results"]

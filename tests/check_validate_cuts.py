@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 """check_validate_cuts.py - `fragsim validate` on recordings that lack their
-beginning or their counters.
+beginning, their end or their counters.
 
 cuts: the first entries of a recording are dropped and the segments are kept, as
 an overflowing history does it. Each cut is at a segment event, so that the first
 request of the rest asks the device for memory.
+
+ends: the last entries are dropped: the history ended before the snapshot. All
+that is left is exact, and the numbers of blocks that the job freed and
+allocated later are those of the whole recording. If the beginning is dropped
+too, blocks that were live throughout the history are not known, so no verdict
+is possible.
 
 limits: recordings of jobs that died, without their file of counters. The limit
 then comes from the oom entries, once as recorded and once with a device_free
@@ -73,7 +79,9 @@ def validate(*options):
     if done.returncode not in (0, 1):
         raise SystemExit(f"exit code {done.returncode}: {done.stderr}")
     row = json.loads(done.stdout)["results"][0]
-    if (done.returncode == 0) != row["exact"]:
+    agrees = row["verdict"].startswith(("exact", "equal"))
+    if (done.returncode == 0) != agrees or \
+            row["exact"] != (row["verdict"] == "exact"):
         raise SystemExit(f"exit code {done.returncode} contradicts {row}")
     for note in row["notes"]:
         expect(note in done.stderr, f"the note on stderr: {note}")
@@ -182,6 +190,106 @@ def check_contradiction():
     expect("no constant memory limit" in " ".join(row["notes"]), row)
 
 
+def check_returned(snapshot):
+    """A returned segment alone is no evidence: that it was free, and the call
+    that returned it, are inferred from the entry."""
+    free = entry_of("segment_free", size=2 << 20)
+    for entries in [free], [free, entry_of("snapshot")]:
+        store(dict(snapshot, segments=[], device_traces=[entries]))
+        row = validate()
+        expect(row["verdict"] == "no evidence" and row["segment_events"] ==
+               row["segment_events_matched"] == 1, f"returned: {row}")
+
+
+def live_at(entries):
+    """The addresses of the blocks whose free has not completed."""
+    live = set()
+    for entry in entries:
+        if entry["action"] == "alloc":
+            live.add(entry["addr"])
+        elif entry["action"] == "free_completed":
+            live.discard(entry["addr"])
+    return live
+
+
+def later_than(entries, at):
+    """The blocks that the rest of the entries frees, of those before it, and
+    those that it allocates and keeps."""
+    before, fresh = live_at(entries[:at]), set()
+    gone = set()
+    for entry in entries[at:]:
+        if entry["action"] == "alloc":
+            fresh.add(entry["addr"])
+        elif entry["action"] == "free_completed":
+            if entry["addr"] not in fresh and entry["addr"] in before:
+                gone.add(entry["addr"])
+            fresh.discard(entry["addr"])
+    # A block at the address of one that is gone looks like that block.
+    return len(gone - fresh), len(fresh - gone)
+
+
+def check_ends(folder, names):
+    total = 0
+    for name in names:
+        snapshot = load(folder, name)
+        entries = snapshot["device_traces"][0]
+        ends = [i for i in range(1, len(entries))
+                if entries[i - 1]["action"] == "free_completed" and
+                entries[i]["action"] == "alloc"]
+        for at in ends[len(ends) // 3::max(1, len(ends) // 12)]:
+            gone, fresh = later_than(entries, at)
+            store(dict(snapshot, device_traces=[entries[:at]]))
+            row = validate("--stats", "none")
+            expect(row["verdict"] == "exact up to the last entry" and
+                   row["allocs"] == row["addresses_matched"] and
+                   row["first_divergence"] is None, f"{name} to {at}: {row}")
+            expect((row["blocks_freed_later"], row["blocks_allocated_later"]) ==
+                   (gone, fresh), f"{gone}, {fresh} later: {name} {at} {row}")
+            expect("lacks the beginning" not in " ".join(row["notes"]), row)
+            total += 1
+        store(dict(snapshot, device_traces=[entries[at // 3:at]]))
+        row = validate("--stats", "none")
+        expect(row["verdict"] == "no evidence" or
+               row["first_divergence"] is None, f"{name}, a middle: {row}")
+    print(f"ends: {total} exact up to the last entry in {folder}")
+
+
+def check_counters():
+    """Counters that were read after the last entry are upper bounds of totals
+    and peaks, and no bounds of what is current."""
+    snapshot = load(BUNDLED, "leak")
+    entries = snapshot["device_traces"][0]
+    snapshot["device_traces"] = [entries[:len(entries) * 9 // 10]]
+    store(snapshot)
+    with open(os.path.join(BUNDLED, "leak.json"), encoding="utf-8") as file:
+        counters = json.load(file)
+    row = validate("--stats", os.path.join(BUNDLED, "leak.json"))
+    expect(row["verdict"] == "exact up to the last entry", f"counters: {row}")
+    expect(any("ended before they were read" in n for n in row["notes"]), row)
+    stats = counters["stats"].get("0", counters["stats"])
+    stats["allocation.all.peak"] = 1
+    with open("less.json", "w", encoding="utf-8") as file:
+        json.dump({"stats": stats}, file)
+    row = validate("--stats", "less.json")
+    expect(row["verdict"] == "differs" and "allocation.all.peak" in
+           row["first_divergence"]["expected"], f"less: {row}")
+
+
+def check_text():
+    """What the text says of a history that ends early."""
+    snapshot = load(BUNDLED, "gpt2_train")
+    store(dict(snapshot, device_traces=[snapshot["device_traces"][0][:-1]]))
+    done = subprocess.run([FRAGSIM, "validate", "run.pickle"], check=False,
+                          capture_output=True, text=True)
+    expect(done.returncode == 0 and
+           "run.pickle, device 0: exact up to the last entry\n" in done.stdout
+           and "  between the last of 15591 events and the snapshot: 1 blocks "
+           "freed, 0 allocated, reserved 8.734 GiB -> 8.734 GiB\n"
+           in done.stdout, done)
+    expect("0 of 1 exact, 1 exact up to the last entry" in done.stderr and
+           "the history ends before the snapshot" in done.stderr, done)
+
+
 def check_evidence():
     snapshot = load(BUNDLED, "leak")
     entries = snapshot["device_traces"][0]
@@ -191,11 +299,14 @@ def check_evidence():
         store(dict(snapshot, device_traces=[[entries[at]]]))
         row = validate()
         expect(not row["exact"] and row["verdict"] == "no evidence", what)
-        expect("nothing can be compared" in " ".join(row["notes"]), what)
+        expect("could be compared" in " ".join(row["notes"]), what)
+        expect("the history has one entry: _record_memory_history(True)" in
+               " ".join(row["notes"]), what)
     done = subprocess.run([FRAGSIM, "validate", "run.pickle"], check=False,
                           capture_output=True, text=True)
-    expect(done.returncode == 1 and "NO EVIDENCE" in done.stdout and
-           "0 of 1 exact" in done.stderr, f"the text: {done}")
+    expect(done.returncode == 1 and "not enough to judge" in done.stdout and
+           "0 of 1 exact, 1 no evidence" in done.stderr, f"the text: {done}")
+    check_returned(snapshot)
     allocs = [i for i, e in enumerate(entries) if e["action"] == "alloc"]
     store(dict(snapshot, device_traces=[entries[allocs[-1]:]]))
     row = validate()
@@ -208,6 +319,7 @@ def main():
         os.chdir(work)
         for folder in folders:
             check_cuts(folder, CUT[folder])
+            check_ends(folder, CUT[folder])
             for name in DEAD[folder]:
                 check_limit(folder, name)
             ordinary = [n for n in DEAD[folder] if "exp" not in n]
@@ -217,6 +329,8 @@ def main():
                   f"a device exact in {folder}")
         check_contradiction()
         check_evidence()
+        check_counters()
+        check_text()
     return 0
 
 

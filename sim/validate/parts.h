@@ -56,6 +56,12 @@ void check_event(void *user, uint64_t event, const struct frag_block *block);
  * replay did not perform. */
 void check_missed(struct checked_run *c, uint64_t event);
 
+/* Whether memory was held before the first entry. */
+static inline bool check_is_late(const struct frag_device_trace *d)
+{
+    return d->initial || d->recorded.start.segment_count;
+}
+
 /* ---- end.c ---- */
 
 /* The callback frag_replay_watch.ended: stores the blocks of the final

@@ -32,11 +32,14 @@ static uint64_t first_event(const struct frag_device_trace *d)
 static void count_recorded(struct checked_run *c)
 {
     struct frag_validation *v = c->v;
+    uint64_t counts[FRAG_ACTION_COUNT] = {0};
 
     for (uint64_t i = 0; i < c->recorded->action_count; i++)
-        if (c->recorded->actions[i].action == FRAG_OOM_REPORTED)
-            v->ooms_recorded++;
+        counts[c->recorded->actions[i].action]++;
+    v->ooms_recorded = counts[FRAG_OOM_REPORTED];
     v->segment_events = c->recorded->action_count - v->ooms_recorded;
+    v->evidence = counts[FRAG_SEGMENT_ALLOC] + counts[FRAG_SEGMENT_MAP] +
+                  v->ooms_recorded;
 }
 
 static const char *settings_of(const struct frag_validate *spec)
@@ -93,13 +96,18 @@ static enum frag_err run(struct checked_run *c,
     return err;
 }
 
-static enum frag_verdict judge(const struct frag_validation *v)
+static enum frag_verdict judge(const struct frag_validation *v, bool is_late)
 {
+    static const enum frag_verdict equal[2][2] = {
+        {FRAG_VERDICT_EXACT, FRAG_VERDICT_TO_LAST},
+        {FRAG_VERDICT_SIZES, FRAG_VERDICT_SIZES_TO_LAST},
+    };
+
+    if (!v->evidence || (v->first.found && is_late && v->ends_early))
+        return FRAG_VERDICT_NO_EVIDENCE;
     if (v->first.found)
         return FRAG_VERDICT_DIFFERS;
-    return v->segment_events || v->allocs || v->ooms_recorded || v->stat_count
-               ? FRAG_VERDICT_EXACT
-               : FRAG_VERDICT_NO_EVIDENCE;
+    return equal[v->addresses_matched < v->allocs][v->ends_early];
 }
 
 /* The only error is NOMEM, without a message. */
@@ -112,13 +120,14 @@ static enum frag_err conclude(struct checked_run *c)
     if (c->nomem)
         return FRAG_NOMEM;
     check_missed(c, UINT64_MAX);
+    v->peak_reserved_replayed = reserved->peak;
+    v->end_reserved_replayed = reserved->current;
     if (c->recorded->has_end)
         FRAG_TRY(check_end(c));
     FRAG_TRY(check_stats(c));
-    v->peak_reserved_replayed = reserved->peak;
-    v->end_reserved_replayed = reserved->current;
+    v->evidence += v->allocs + v->stat_count;
     v->events = c->spec->device->count - c->spec->device->initial;
-    v->verdict = judge(v);
+    v->verdict = judge(v, check_is_late(c->spec->device));
     return FRAG_OK;
 }
 

@@ -61,19 +61,30 @@ struct frag_divergence {
 };
 
 /* The words are those of the JSON output. */
-#define FRAG_VERDICTS(X)  \
-    X(EXACT, "exact")     \
-    X(DIFFERS, "differs") \
+#define FRAG_VERDICTS(X)                                    \
+    X(EXACT, "exact")                                       \
+    X(TO_LAST, "exact up to the last entry")                \
+    X(SIZES, "equal in sizes")                              \
+    X(SIZES_TO_LAST, "equal in sizes up to the last entry") \
+    X(DIFFERS, "differs")                                   \
     X(NO_EVIDENCE, "no evidence")
 
 enum frag_verdict {
-    FRAG_VERDICT_EXACT,       /* no difference was found */
-    FRAG_VERDICT_DIFFERS,     /* at least one was found */
-    FRAG_VERDICT_NO_EVIDENCE, /* the device has no history, or its history has
-                                 neither an address nor a segment event or an
-                                 OOM, and there is no counter. The final blocks
-                                 alone prove nothing: the start layout was
-                                 inferred from them */
+    FRAG_VERDICT_EXACT,         /* no difference was found */
+    FRAG_VERDICT_TO_LAST,       /* none up to the last entry, but the history
+                                   ends before the snapshot (ends_early) */
+    FRAG_VERDICT_SIZES,         /* if predicted: no difference but of addresses
+                                   (cause) */
+    FRAG_VERDICT_SIZES_TO_LAST, /* the same, of a history that ends early */
+    FRAG_VERDICT_DIFFERS,       /* at least one was found */
+    FRAG_VERDICT_NO_EVIDENCE,   /* no address, segment that was taken, OOM or
+                                   counter was compared. Final blocks and
+                                   returned segments alone prove nothing: the
+                                   start layout and the empty_cache calls were
+                                   inferred from them. Nor does a difference in
+                                   a history that lacks its beginning and its
+                                   end: blocks that were live throughout it are
+                                   not known */
     FRAG_VERDICT_COUNT
 };
 
@@ -91,6 +102,13 @@ struct frag_validation {
                                         block matches if its whole segment
                                         matches */
     uint64_t ooms_recorded, ooms_matched;
+    uint64_t evidence; /* of addresses, segments taken, OOMs and counters */
+    /* The snapshot was taken after the last entry: blocks that are live after
+     * this entry and not in the snapshot, blocks of the snapshot without an
+     * entry, or other bytes reserved show it. Its blocks and the counters are
+     * then not those of the replay. */
+    bool ends_early;
+    uint64_t blocks_freed_later, blocks_allocated_later;
     frag_size peak_reserved_recorded, peak_reserved_replayed;
     frag_size end_reserved_recorded, end_reserved_replayed;
     uint64_t stat_count, stats_matched;

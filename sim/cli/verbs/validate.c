@@ -68,6 +68,9 @@ static const struct number_row {
     AT(end_reserved_replayed),
     AT(ooms_recorded),
     AT(ooms_matched),
+    AT(evidence),
+    AT(blocks_freed_later),
+    AT(blocks_allocated_later),
     AT(stats_matched),
 #undef AT
 };
@@ -130,15 +133,21 @@ static void add_remark(struct remarks *m, uint32_t device, const char *text)
 }
 
 /* Why nothing of the device can be compared. */
-static const char *why_no_evidence(const struct frag_device_trace *d)
+static const char *why_no_evidence(const struct frag_device_trace *d,
+                                   const struct frag_validation *r)
 {
     if (d->count == d->initial)
         return "the device has no history, so nothing can be compared; record "
                "with torch.cuda.memory._record_memory_history() before the job "
                "starts";
-    return "the history has no allocation, segment event or OOM, and there is "
-           "no file of counters, so nothing can be compared; record a longer "
-           "history (max_entries of _record_memory_history)";
+    if (r->evidence)
+        return "the history lacks its beginning and its end, and blocks that "
+               "were live throughout it are in no entry, so a difference is "
+               "not enough to judge; record from the start of the job to the "
+               "snapshot";
+    return "no address, segment that was taken, OOM or counter could be "
+           "compared; record a longer history (max_entries of "
+           "_record_memory_history)";
 }
 
 /* Texts of the addresses that were predicted with hidden memory. */
@@ -171,9 +180,10 @@ static void add_lower_bounds(struct remarks *m, uint32_t device,
         return;
     snprintf(text, sizeof(text),
              "%" PRIu64 " counters are totals and peaks since the process "
-             "began, and the recording began later: the replayed values are "
-             "lower bounds of them, and are not compared otherwise",
-             count);
+             "began, and the recording %s: the replayed values are lower "
+             "bounds of them, and are not compared otherwise",
+             count,
+             r->ends_early ? "ended before they were read" : "began later");
     add_remark(m, device, text);
 }
 
@@ -190,7 +200,7 @@ static struct remarks remarks_of(const struct frag_device_trace *d,
     add_remark(&m, d->device, limit);
     add_lower_bounds(&m, d->device, r);
     if (r->verdict == FRAG_VERDICT_NO_EVIDENCE)
-        add_remark(&m, d->device, why_no_evidence(d));
+        add_remark(&m, d->device, why_no_evidence(d, r));
     if (hidden)
         add_hidden(&m, d->device, hidden);
     return m;
@@ -249,13 +259,32 @@ static void show_json(struct frag_json *j, const struct frag_trace *t,
     frag_json_end(j);
 }
 
+/* What differs between the last entry and the snapshot. */
+static void show_later(FILE *out, const struct frag_validation *r)
+{
+    char last[FRAG_SIZE_TEXT], then[FRAG_SIZE_TEXT];
+
+    if (r->ends_early)
+        fprintf(out,
+                "  between the last of %" PRIu64 " events and the snapshot: "
+                "%" PRIu64 " blocks freed, %" PRIu64 " allocated, reserved %s "
+                "-> %s\n",
+                r->events, r->blocks_freed_later, r->blocks_allocated_later,
+                frag_size_format(r->end_reserved_replayed, last),
+                frag_size_format(r->end_reserved_recorded, then));
+}
+
 static void show_text(FILE *out, const char *path, uint32_t device,
                       const struct frag_validation *r)
 {
     static const char *const verdicts[] = {
         [FRAG_VERDICT_EXACT] = "exact",
+        [FRAG_VERDICT_TO_LAST] = "exact up to the last entry",
+        [FRAG_VERDICT_SIZES] = "equal in sizes, not in addresses",
+        [FRAG_VERDICT_SIZES_TO_LAST] =
+            "equal in sizes, not in addresses, up to the last entry",
         [FRAG_VERDICT_DIFFERS] = "DIFFERS",
-        [FRAG_VERDICT_NO_EVIDENCE] = "NO EVIDENCE",
+        [FRAG_VERDICT_NO_EVIDENCE] = "not enough to judge",
     };
 
     printable_line(out, "%s, device %" PRIu32 ": %s", path, device,
@@ -272,7 +301,8 @@ static void show_text(FILE *out, const char *path, uint32_t device,
         printable_line(out,
                        "  first at event %" PRIu64 ": recorded %s, replayed %s",
                        r->first.event, r->first.expected, r->first.replayed);
-    if (r->cause.found && r->first.found)
+    show_later(out, r);
+    if (r->cause.found)
         printable_line(out,
                        "  first address that differs, at event %" PRIu64
                        ": recorded %s, replayed %s",
@@ -294,7 +324,7 @@ struct work {
     FILE *out;
     struct frag_json *json;   /* NULL: as text */
     struct frag_trace *other; /* of --hidden-from; NULL: none */
-    uint64_t rows, exact;
+    uint64_t rows, verdicts[FRAG_VERDICT_COUNT];
 };
 
 /* The recorded settings, with the version whose rules repeat the recording. The
@@ -388,7 +418,7 @@ static enum frag_err judge(struct work *w, const struct setting *s,
     if (err == FRAG_OK) {
         show(w, &spec, &r, release);
         w->rows++;
-        w->exact += r.verdict == FRAG_VERDICT_EXACT;
+        w->verdicts[r.verdict]++;
         frag_validation_free(&r);
     }
     frag_hidden_free(&hidden);
@@ -447,6 +477,18 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     return err;
 }
 
+/* The number of devices with each verdict. */
+static void say_verdicts(const struct work *w)
+{
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " exact",
+            w->verdicts[FRAG_VERDICT_EXACT], w->rows);
+    for (int i = FRAG_VERDICT_EXACT + 1; i < FRAG_VERDICT_COUNT; i++)
+        if (w->verdicts[i])
+            fprintf(stderr, ", %" PRIu64 " %s", w->verdicts[i],
+                    frag_verdict_words[i]);
+    fputc('\n', stderr);
+}
+
 static int validate_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
@@ -473,8 +515,11 @@ static int validate_run(const struct call *call, const void *values)
     if (err != FRAG_OK)
         return cli_fail(call, err, &e);
     if (!v->common.quiet)
-        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " exact\n", w.exact, w.rows);
-    return w.exact == w.rows ? EXIT_DONE : EXIT_NO;
+        say_verdicts(&w);
+    return w.verdicts[FRAG_VERDICT_DIFFERS] ||
+                   w.verdicts[FRAG_VERDICT_NO_EVIDENCE]
+               ? EXIT_NO
+               : EXIT_DONE;
 }
 
 /* clang-format off */
@@ -522,10 +567,14 @@ const struct verb verb_validate = {
              "recorded settings, and compares the result with everything that "
              "was recorded: each segment event, each address, each OOM, each "
              "block of the final snapshot, and the counters of memory_stats "
-             "if there is a file of them. The exit code is 1 if anything "
-             "differs, or if a device has nothing to compare. If the keys of "
-             "the snapshot show a release of PyTorch that places otherwise, "
-             "the replay follows its rules, and a note says so.",
+             "if there is a file of them. A history that ends before the "
+             "snapshot was taken is compared up to its last entry. With "
+             "--predicted, a replay that differs in addresses only is equal in "
+             "sizes. The exit code is 1 if anything else differs, or if "
+             "nothing that the allocator decided could be compared: no "
+             "address, no segment that was taken, no OOM, no counter. If the "
+             "keys of the snapshot show a release of PyTorch that places "
+             "otherwise, the replay follows its rules, and a note says so.",
     .example = "fragsim validate snapshot.pickle",
     .options = options,
     .size = sizeof(struct values),
