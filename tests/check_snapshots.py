@@ -125,7 +125,7 @@ def check_death():
            " 1, and")
     with open("rules", "w", encoding="utf-8") as file:
         file.write("peak_reserved <= 20GiB\n")
-    expect(run("check", "-q", "dead.pickle", "--rules", "rules"),
+    expect(run("check", "-q", "dead.pickle", "--rules", "rules", code=1),
            "dead, device 0: the job died at event 1")
     expect(run("ranks", "-q", "dead.pickle"), "the job died at event 1")
     # The failed request is not live: the peak is the block before it.
