@@ -162,14 +162,15 @@ static void a_long_parameter_is_refused_not_cut(void **state)
 }
 
 /* Sixteen intervals with large numbers of divisions, all other settings, and
- * white space: text of thousands of characters that no buffer holds. */
+ * one of them many times: a text of thousands of characters and words. */
 static void a_long_text_is_read_and_written_whole(void **state)
 {
     char given[8192] = "", resolved[1024] = "";
     struct frag_params *p, *again;
 
     (void)state;
-    text_add(given, sizeof(given), "", "%6000s", "");
+    for (int i = 0; i < 250; i++)
+        text_add(given, sizeof(given), "", " max_split_size_mb:64,");
     for (unsigned k = 0; k < 16; k++)
         text_add(resolved, sizeof(resolved), ",", "%u:%llu", 1u << k,
                  1ull << (63 - k));
