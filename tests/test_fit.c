@@ -1,5 +1,5 @@
-/* test_fit.c - tests the capacity search against one run at every 2 MiB, for
- * every policy. */
+/* test_fit.c - tests the search over bounds against one run at every 2 MiB, for
+ * every policy and both kinds of bound. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -232,12 +232,15 @@ static void by_value(void **state)
 
 /* -- against every 2 MiB ------------------------------------------------- */
 
-/* A run at one capacity, without the walk's code. */
+/* A run under one bound, without the walk's code. */
 static struct frag_summary run_at(const struct frag_capacity_spec *fit,
-                                  frag_size capacity)
+                                  frag_size bound)
 {
+    const bool is_limit = fit->kind == FRAG_BOUND_LIMIT;
     struct frag_backend *arena = frag_arena_open(&(struct frag_arena_options){
-        .capacity = capacity, .total = fit->total});
+        .capacity = is_limit ? FRAG_UNLIMITED : bound,
+        .limit = is_limit ? bound + !bound : 0,
+        .total = fit->total});
     struct frag_run run;
     struct frag_summary s;
 
@@ -302,7 +305,29 @@ static const char *params_of(const struct frag_policy *policy)
     return strcmp(policy->name, "plan") ? NULL : "effort=20000";
 }
 
-static void every_policy(frag_size total)
+/* From the need on every bound survives, and the one below it fails. */
+static void compare_need(const struct frag_capacity_spec *fit)
+{
+    struct frag_capacity_span unlimited, need;
+    frag_size below;
+
+    assert_int_equal(frag_capacity_at(fit, FRAG_UNLIMITED, &unlimited, NULL),
+                     FRAG_OK);
+    assert_int_equal(frag_capacity_need(fit, &unlimited, &need, NULL), FRAG_OK);
+    assert_true(frag_capacity_survives(&need));
+    below = need.from - (need.exact ? 1 : FRAG_CAPACITY_STEP);
+    if (!run_at(fit, below).num_ooms)
+        fail_msg("%s survives %llu, below its need of %llu", fit->policy->name,
+                 (unsigned long long)below, (unsigned long long)need.from);
+    for (frag_size at = need.from; at <= unlimited.used + 4 * MIB;
+         at += FRAG_CAPACITY_STEP)
+        if (run_at(fit, at).num_ooms)
+            fail_msg("%s fails at %llu, above its need of %llu",
+                     fit->policy->name, (unsigned long long)at,
+                     (unsigned long long)need.from);
+}
+
+static void every_policy(enum frag_bound_kind kind, frag_size total)
 {
     struct columns c;
 
@@ -313,10 +338,12 @@ static void every_policy(frag_size total)
                                              .policy = frag_policies[i],
                                              .params =
                                                  params_of(frag_policies[i]),
+                                             .kind = kind,
                                              .total = total};
             frag_size bound = run_at(&fit, FRAG_UNLIMITED).lower_bound;
 
             compare(&fit, frag_round_up(bound / 2, FRAG_CAPACITY_STEP));
+            compare_need(&fit);
         }
     }
 }
@@ -324,13 +351,59 @@ static void every_policy(frag_size total)
 static void total_is_the_capacity(void **state)
 {
     (void)state;
-    every_policy(0);
+    every_policy(FRAG_BOUND_CAPACITY, 0);
 }
 
 static void total_stays(void **state)
 {
     (void)state;
-    every_policy(FRAG_GIB);
+    every_policy(FRAG_BOUND_CAPACITY, FRAG_GIB);
+}
+
+static void a_limit_of_the_process(void **state)
+{
+    (void)state;
+    every_policy(FRAG_BOUND_LIMIT, 0);
+}
+
+/* Two blocks of 22 MiB are freed before one of 30 is requested. At 0.4 of a
+ * limit of 100 MiB, garbage collection returns them first; on a full device the
+ * setting has no effect, as in PyTorch. */
+static void garbage_needs_a_limit(void **state)
+{
+    struct columns c;
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("torch"),
+                                     .params =
+                                         "garbage_collection_threshold:0.4"};
+
+    (void)state;
+    begin(&c);
+    add(&c, FRAG_ALLOC, 0, 22 * MIB);
+    add(&c, FRAG_ALLOC, 1, 22 * MIB);
+    add(&c, FRAG_FREE, 0, 0);
+    add(&c, FRAG_FREE, 1, 0);
+    add(&c, FRAG_ALLOC, 2, 30 * MIB);
+    assert_int_equal(run_at(&fit, 100 * MIB).peak_reserved, 74 * MIB);
+    fit.kind = FRAG_BOUND_LIMIT;
+    assert_int_equal(run_at(&fit, 100 * MIB).peak_reserved, 44 * MIB);
+    assert_int_equal(run_at(&fit, FRAG_UNLIMITED).peak_reserved, 74 * MIB);
+}
+
+/* A limit counts bytes, the device units of 2 MiB. */
+static void a_limit_counts_bytes(void **state)
+{
+    struct columns c;
+    struct frag_capacity_spec fit = {.trace = &c.trace,
+                                     .policy = named("direct")};
+
+    (void)state;
+    begin(&c);
+    add(&c, FRAG_ALLOC, 0, 3 * MIB);
+    assert_int_equal(run_at(&fit, 3 * MIB).num_ooms, 1);
+    fit.kind = FRAG_BOUND_LIMIT;
+    assert_int_equal(run_at(&fit, 3 * MIB).num_ooms, 0);
+    assert_int_equal(run_at(&fit, 3 * MIB - 1).num_ooms, 1);
 }
 
 static void expandable_segments(void **state)
@@ -357,6 +430,9 @@ int main(void)
         cmocka_unit_test(by_value),
         cmocka_unit_test(total_is_the_capacity),
         cmocka_unit_test(total_stays),
+        cmocka_unit_test(a_limit_of_the_process),
+        cmocka_unit_test(garbage_needs_a_limit),
+        cmocka_unit_test(a_limit_counts_bytes),
         cmocka_unit_test(expandable_segments),
     };
 

@@ -47,7 +47,7 @@ static const struct frag_run_identity identity = {
               .events = 4242},
     .policy = "first_fit:segment=20MiB,x=\"1\"",
     .policy_used = &policy,
-    .bound = {FRAG_UNLIMITED, FRAG_BOUND_CAPACITY},
+    .bound = {.bytes = FRAG_UNLIMITED},
     .total = FRAG_GIB,
     .backend = "arena",
     .seed = 7,

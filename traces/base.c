@@ -140,3 +140,45 @@ const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT])
              frag_size_format(size, rounded), size);
     return text;
 }
+
+const char *const frag_bound_words[FRAG_BOUND_KINDS] = {
+    [FRAG_BOUND_CAPACITY] = "capacity",
+    [FRAG_BOUND_LIMIT] = "process limit",
+};
+
+int frag_bound_order(struct frag_bound a, struct frag_bound b)
+{
+    if (a.bytes != b.bytes)
+        return a.bytes < b.bytes ? -1 : 1;
+    if (a.bytes == FRAG_UNLIMITED)
+        return 0;
+    return (a.kind > b.kind) - (a.kind < b.kind);
+}
+
+/* "4.5 to 5.1 GiB", in the unit of the larger end: the least is rounded down,
+ * the most up. */
+static void put_interval(struct frag_bound b, char *text, size_t room)
+{
+    const bool is_large = b.most >= FRAG_GIB;
+    const frag_size tenth = (is_large ? FRAG_GIB : FRAG_MIB) / 10;
+    const double least = (double)(b.least / tenth) / 10;
+    const double most = (double)((b.most + tenth - 1) / tenth) / 10;
+
+    snprintf(text, room, "%.1f to %.1f %s", least, most,
+             is_large ? "GiB" : "MiB");
+}
+
+const char *frag_bound_format(struct frag_bound b, char text[FRAG_BOUND_TEXT])
+{
+    const bool is_limit =
+        b.kind == FRAG_BOUND_LIMIT && b.bytes != FRAG_UNLIMITED;
+    char size[2 * FRAG_SIZE_TEXT];
+
+    if (b.most)
+        put_interval(b, size, sizeof(size));
+    else
+        frag_size_format(b.bytes, size);
+    snprintf(text, FRAG_BOUND_TEXT, "%s%s", is_limit ? "process limit " : "",
+             size);
+    return text;
+}

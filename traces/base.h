@@ -121,6 +121,61 @@ enum { FRAG_EXACT_TEXT = FRAG_SIZE_TEXT + 32 };
  * "1.25 GiB (1342177280 bytes)". Returns text. */
 const char *frag_size_exact(frag_size size, char text[FRAG_EXACT_TEXT]);
 
+/* What bounds the memory of a run: the device, or the process. A full device
+ * refuses in the driver, which counts memory in units of 2 MiB. A limit of the
+ * process (set_per_process_memory_fraction of PyTorch) refuses in the
+ * allocator, before the driver is asked, and counts the bytes that the
+ * allocator requests. At equal bytes the two give different runs. */
+enum frag_bound_kind {
+    FRAG_BOUND_CAPACITY, /* of the device */
+    FRAG_BOUND_LIMIT,    /* of the process; the device has memory enough */
+    FRAG_BOUND_KINDS
+};
+
+/* "capacity", "process limit" */
+extern const char *const frag_bound_words[FRAG_BOUND_KINDS];
+
+struct frag_bound {
+    frag_size bytes; /* FRAG_UNLIMITED: no bound */
+    enum frag_bound_kind kind;
+    /* Of a bound that was inferred from a recording: it lay between these two,
+     * and `bytes' is what a replay uses. Both 0: it is known. */
+    frag_size least, most;
+};
+
+#define FRAG_NO_BOUND frag_capacity_bound(FRAG_UNLIMITED)
+
+/* A bound that is known. */
+static inline struct frag_bound frag_bound_at(frag_size bytes,
+                                              enum frag_bound_kind kind)
+{
+    struct frag_bound b = {bytes, kind, 0, 0};
+
+    return b;
+}
+
+static inline struct frag_bound frag_capacity_bound(frag_size bytes)
+{
+    return frag_bound_at(bytes, FRAG_BOUND_CAPACITY);
+}
+
+/* The bytes of the bound if it is of that kind, else FRAG_UNLIMITED. */
+static inline frag_size frag_bound_of(struct frag_bound b,
+                                      enum frag_bound_kind kind)
+{
+    return b.kind == kind ? b.bytes : FRAG_UNLIMITED;
+}
+
+/* Orders bounds by bytes, then by kind; no bound comes last. The result is that
+ * of strcmp. Two bounds of FRAG_UNLIMITED bytes are equal. */
+int frag_bound_order(struct frag_bound a, struct frag_bound b);
+
+enum { FRAG_BOUND_TEXT = 2 * FRAG_SIZE_TEXT + 24 };
+
+/* Writes "24 GiB", "process limit 24 GiB", "unlimited", or for a bound that is
+ * not known "process limit 4.5 to 5.1 GiB" to text, and returns text. */
+const char *frag_bound_format(struct frag_bound b, char text[FRAG_BOUND_TEXT]);
+
 FRAG_END_DECLS
 
 #endif

@@ -190,6 +190,10 @@ struct frag_device_trace {
     const struct frag_mark *marks;
 
     struct frag_recorded recorded;
+    struct frag_bound bound; /* under which the recorded allocator ran, found
+                                before the trace was completed or edited
+                                (sim/experiments/recording.h); bytes 0: it was
+                                not looked for */
 
     /* The mapped trace file, in which columns may lie; NULL, 0 if there is
      * none. frag_trace_passed releases its pages. */

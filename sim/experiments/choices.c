@@ -293,7 +293,7 @@ static enum frag_err bound_read(const char *text, enum frag_bound_kind kind,
         [FRAG_BOUND_CAPACITY] = "capacity",
         [FRAG_BOUND_LIMIT] = "process-limit",
     };
-    struct bound_choice c = {BOUND_FIXED, {0, kind}, 0};
+    struct bound_choice c = {.kind = BOUND_FIXED, .fixed.kind = kind};
     char *end;
 
     c.share = strtod(text, &end);

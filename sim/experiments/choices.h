@@ -3,9 +3,9 @@
 #ifndef FRAG_SIM_EXPERIMENTS_CHOICES_H
 #define FRAG_SIM_EXPERIMENTS_CHOICES_H
 
-#include "policies/device/bound.h"
 #include "policies/policy.h"
 #include "sim/experiments/texts.h"
+#include "traces/base.h"
 #include "traces/trace.h"
 
 /* A policy with its parameters. The text is one of these:

@@ -85,6 +85,20 @@ static bool takes_more(const struct frag_summary *s)
     return s->peak_device > frag_round_up(s->peak_reserved, FRAG_CAPACITY_STEP);
 }
 
+static void note_bound(struct frag_bound bound, char text[RELEASE_NOTE])
+{
+    char interval[FRAG_BOUND_TEXT], middle[FRAG_SIZE_TEXT];
+
+    text[0] = '\0';
+    if (bound.most)
+        snprintf(text, RELEASE_NOTE,
+                 "no snapshot records the limit of its process; the OOMs show "
+                 "a %s, and the run uses the middle, %s; --limit states the "
+                 "exact limit",
+                 frag_bound_format(bound, interval),
+                 frag_size_format(bound.bytes, middle));
+}
+
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e)
 {
@@ -97,6 +111,8 @@ enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
         snprintf(out->texts[out->count++], RELEASE_NOTE,
                  "the device gives segments in units of 2 MiB, so the run took "
                  "more of it than peak reserved (column peak_device_bytes)");
+    note_bound(on->bound, out->texts[out->count]);
+    out->count += *out->texts[out->count] != '\0';
     if (on->policy->policy->assumes)
         snprintf(out->texts[out->count++], RELEASE_NOTE, "%s",
                  on->policy->policy->assumes);

@@ -29,7 +29,7 @@ struct cell_result {
  * layout (start.h) but did not; or the run has the recorded settings and memory
  * enough, and reserves another peak than the recorded allocator did; or the
  * policy assumes what no trace shows (frag_policy.assumes); or the device gave
- * more than the segments hold. NOMEM. */
+ * more than the segments hold; or the bound was inferred. NOMEM. */
 enum frag_err cell_notes(const struct cell_result *on, struct cell_notes *out,
                          struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "sim/experiments/recording.h"
 #include "sim/validate/stats_file.h"
 
 static enum frag_err treat(const struct trace_reading *reading,
@@ -31,6 +32,26 @@ static enum frag_err open_other(void *user, const char *path,
     return reading_open(&reading, path, NULL, NULL, out, e);
 }
 
+/* A completed or edited trace has no OOMs that would show it. */
+static void find_bounds(struct frag_trace *t)
+{
+    for (uint32_t i = 0; i < t->device_count; i++)
+        t->devices[i].bound = recording_find_bound(t, &t->devices[i]).bound;
+}
+
+/* Copies what the edited trace does not show. */
+static void keep_bounds(const struct frag_trace *from, struct frag_trace *to)
+{
+    to->limit = from->limit;
+    for (uint32_t i = 0; i < to->device_count; i++) {
+        const struct frag_device_trace *d =
+            frag_trace_device(from, to->devices[i].device);
+
+        if (d)
+            to->devices[i].bound = d->bound;
+    }
+}
+
 /* Replaces the trace by its edited form. On error *t is unchanged. */
 static enum frag_err edit(const struct trace_reading *reading,
                           struct frag_trace **t, struct frag_error *e)
@@ -40,6 +61,7 @@ static enum frag_err edit(const struct trace_reading *reading,
     struct frag_trace *edited;
 
     FRAG_TRY(frag_edits_apply(reading->edits, *t, &files, &edited, e));
+    keep_bounds(*t, edited);
     frag_trace_close(*t);
     *t = edited;
     return FRAG_OK;
@@ -77,6 +99,7 @@ reading_open(const struct trace_reading *reading, const char *path,
     FRAG_TRY(find_limit(reading, path, &options.limit, &note, e));
     FRAG_TRY(frag_trace_open(path, &options, &t, e));
     t->limit = options.limit;
+    find_bounds(t);
     if (*note.text)
         err = frag_trace_note(t, note.text, e);
     if (err == FRAG_OK && reading->kind != READING_RAW)

@@ -1,8 +1,6 @@
 /* recording.c - finds the bound of a recorded allocator. */
 #include "sim/experiments/recording.h"
 
-#include <stdio.h>
-
 #include "traces/facts.h"
 
 /* An OOM shows that the limit was at most `most'; a larger stated limit
@@ -29,13 +27,17 @@ struct recording_bound recording_find_bound(const struct frag_trace *t,
     r.bound.bytes = r.found.limit;
     if (r.bound.bytes != FRAG_UNLIMITED && r.found.source != FRAG_LIMIT_DEVICE)
         r.bound.kind = FRAG_BOUND_LIMIT;
+    if (r.found.source == FRAG_LIMIT_INFERRED) {
+        r.bound.least = r.found.least;
+        r.bound.most = r.found.most;
+    }
     return r;
 }
 
 struct frag_bound recording_bound(const struct frag_trace *t,
                                   const struct frag_device_trace *d)
 {
-    return recording_find_bound(t, d).bound;
+    return d->bound.bytes ? d->bound : recording_find_bound(t, d).bound;
 }
 
 struct frag_bound recording_bound_for(const struct frag_trace *t,
@@ -58,19 +60,4 @@ enum frag_err recording_facts(const struct frag_trace *t,
         return frag_no_memory(e, "the facts of the trace");
     *out = (struct bound_facts){facts.peak_requested, recording_bound(t, d)};
     return FRAG_OK;
-}
-
-const char *recording_bound_format(const struct recording_bound *r,
-                                   char text[RECORDING_BOUND_TEXT])
-{
-    char least[FRAG_SIZE_TEXT], most[FRAG_SIZE_TEXT];
-
-    if (r->found.source == FRAG_LIMIT_INFERRED)
-        snprintf(text, RECORDING_BOUND_TEXT, "%s of %s to %s",
-                 frag_bound_words[r->bound.kind],
-                 frag_size_format(r->found.least, least),
-                 frag_size_format(r->found.most, most));
-    else
-        frag_bound_format(r->bound, text);
-    return text;
 }

@@ -4,9 +4,9 @@
 #ifndef FRAG_SIM_EXPERIMENTS_RECORDING_H
 #define FRAG_SIM_EXPERIMENTS_RECORDING_H
 
-#include "policies/device/bound.h"
 #include "sim/experiments/choices.h"
 #include "sim/validate/limit.h"
+#include "traces/base.h"
 
 struct recording_bound {
     struct frag_recorded_limit found; /* the source and the possible values */
@@ -20,7 +20,7 @@ struct recording_bound {
 struct recording_bound recording_find_bound(const struct frag_trace *t,
                                             const struct frag_device_trace *d);
 
-/* The same without the source. */
+/* The same without the source; frag_device_trace.bound if it is set. */
 struct frag_bound recording_bound(const struct frag_trace *t,
                                   const struct frag_device_trace *d);
 
@@ -37,13 +37,5 @@ enum frag_err recording_facts(const struct frag_trace *t,
                               const struct frag_device_trace *d,
                               struct bound_facts *out,
                               struct frag_error *e) FRAG_MUST_CHECK;
-
-/* Enough for two sizes and words. */
-enum { RECORDING_BOUND_TEXT = 2 * FRAG_SIZE_TEXT + 48 };
-
-/* Writes the bound as "process limit 4.5 GiB", or for an interval "process
- * limit of 4.5 to 5.1 GiB", or "unlimited", and returns text. */
-const char *recording_bound_format(const struct recording_bound *r,
-                                   char text[RECORDING_BOUND_TEXT]);
 
 #endif

@@ -5,8 +5,8 @@
 #ifndef FRAG_SIM_EXPERIMENTS_START_H
 #define FRAG_SIM_EXPERIMENTS_START_H
 
-#include "policies/device/bound.h"
 #include "sim/replay/replay.h"
+#include "traces/base.h"
 
 /* Bytes of a bound of that kind that the recorded layout uses; 0 if it is
  * empty.

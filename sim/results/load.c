@@ -328,8 +328,9 @@ static enum frag_err get_run(const struct input *in, hid_t at,
     struct frag_loaded_run r = {
         .device = row->device,
         .bound = row->limit == FRAG_UNLIMITED
-                     ? (struct frag_bound){row->capacity, FRAG_BOUND_CAPACITY}
-                     : (struct frag_bound){row->limit, FRAG_BOUND_LIMIT},
+                     ? frag_capacity_bound(row->capacity)
+                     : (struct frag_bound){.bytes = row->limit,
+                                           .kind = FRAG_BOUND_LIMIT},
         .total = row->total,
         .seed = row->seed,
         .run.summary = row->summary,

@@ -26,9 +26,9 @@
 
 #include <stdio.h>
 
-#include "policies/device/bound.h"
 #include "sim/replay/replay.h"
 #include "sim/results/json.h"
+#include "traces/base.h"
 #include "traces/identity.h"
 
 FRAG_BEGIN_DECLS

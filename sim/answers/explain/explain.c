@@ -120,10 +120,10 @@ static void find_bound(struct work *w, const struct frag_recorded_action *oom)
         x->limit_least = w->recorded;
         x->limit_most = w->recorded + x->segment - 1;
     }
-    set_bound(w, EXPLAIN_LIMIT_INFERRED,
-              (struct frag_bound){x->limit_least +
-                                      (x->limit_most - x->limit_least) / 2,
-                                  FRAG_BOUND_LIMIT});
+    set_bound(
+        w, EXPLAIN_LIMIT_INFERRED,
+        frag_bound_at(x->limit_least + (x->limit_most - x->limit_least) / 2,
+                      FRAG_BOUND_LIMIT));
 }
 
 /* ---- the state ---- */
@@ -171,7 +171,7 @@ static enum frag_err try_limit(struct work *w, frag_size limit)
         return FRAG_OK;
     state_close(&w->state);
     set_bound(w, EXPLAIN_LIMIT_INFERRED,
-              (struct frag_bound){limit, FRAG_BOUND_LIMIT});
+              frag_bound_at(limit, FRAG_BOUND_LIMIT));
     return run_base(w);
 }
 

@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 
-#include "policies/device/bound.h"
 #include "sim/experiments/release.h"
 #include "sim/results/json.h"
 #include "traces/steps/complete.h"

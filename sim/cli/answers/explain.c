@@ -34,7 +34,7 @@ static struct frag_bound bound_of(const struct values *v)
     const enum frag_bound_kind kind =
         v->bounds[FRAG_BOUND_LIMIT] ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
 
-    return (struct frag_bound){v->bounds[kind], kind};
+    return frag_bound_at(v->bounds[kind], kind);
 }
 
 /* What the options leave open comes from the file of counters. */

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "policies/device/bound.h"
+#include "traces/base.h"
 
 struct table {
     size_t columns;

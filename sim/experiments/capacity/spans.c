@@ -67,11 +67,13 @@ static enum frag_err run_at(const struct frag_capacity_spec *spec,
                             struct frag_capacity_span *out,
                             struct frag_error *e)
 {
-    const struct frag_bound bound = {bytes, spec->kind};
+    const struct frag_bound bound = frag_bound_at(bytes, spec->kind);
+    /* A limit of 0 bytes is none; one of 1 byte admits as little. */
+    const frag_size limit = spec->kind == FRAG_BOUND_LIMIT ? bytes + !bytes : 0;
     struct frag_backend *arena =
         frag_arena_open(&(const struct frag_arena_options){
             .capacity = frag_bound_of(bound, FRAG_BOUND_CAPACITY),
-            .limit = spec->kind == FRAG_BOUND_LIMIT ? bytes : 0,
+            .limit = limit,
             .total = spec->total,
             .rule = spec->rule,
             .costs = spec->costs,
@@ -107,7 +109,7 @@ static void end_below_start(const struct frag_capacity_spec *spec,
                             frag_size bytes, struct frag_capacity_span *span)
 {
     const frag_size held = start_held(spec->trace, spec->kind);
-    const struct frag_bound enough = {held, spec->kind};
+    const struct frag_bound enough = frag_bound_at(held, spec->kind);
 
     if (bytes < held && held < span->to &&
         start_is_adoptable(spec->trace, policy_of(spec), params_of(spec),
@@ -119,7 +121,7 @@ enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
                                frag_size bytes, struct frag_capacity_span *out,
                                struct frag_error *e)
 {
-    const struct frag_bound bound = {bytes, spec->kind};
+    const struct frag_bound bound = frag_bound_at(bytes, spec->kind);
     bool adopts = start_is_adoptable(spec->trace, policy_of(spec),
                                      params_of(spec), bound);
     enum frag_err err = run_at(spec, bytes, adopts, out, e);

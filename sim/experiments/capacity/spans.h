@@ -21,9 +21,9 @@
 #ifndef FRAG_SIM_EXPERIMENTS_CAPACITY_SPANS_H
 #define FRAG_SIM_EXPERIMENTS_CAPACITY_SPANS_H
 
-#include "policies/device/bound.h"
 #include "sim/arena/arena.h"
 #include "sim/replay/replay.h"
+#include "traces/base.h"
 
 /* What to run; borrowed. */
 struct frag_capacity_spec {

@@ -127,6 +127,8 @@ void *trace_header_pack(const struct trace_header *s, size_t *size)
         pack_number(&p, s->devices[i].facts.peak_requested);
         pack_number(&p, s->devices[i].facts.recorded.bytes);
         pack_number(&p, s->devices[i].facts.recorded.kind);
+        pack_number(&p, s->devices[i].facts.recorded.least);
+        pack_number(&p, s->devices[i].facts.recorded.most);
     }
     return pack_done(&p, size);
 }
@@ -153,7 +155,7 @@ static uint32_t unpack_count(struct unpack *u, size_t least)
 
 static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
 {
-    uint32_t count = unpack_count(u, 5 * sizeof(uint64_t));
+    uint32_t count = unpack_count(u, 7 * sizeof(uint64_t));
 
     if (!has_devices(s, count)) {
         *good = false;
@@ -166,6 +168,8 @@ static void unpack_devices(struct unpack *u, struct trace_header *s, bool *good)
         s->devices[i].facts.recorded.bytes = unpack_number(u);
         s->devices[i].facts.recorded.kind =
             unpack_number(u) ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
+        s->devices[i].facts.recorded.least = unpack_number(u);
+        s->devices[i].facts.recorded.most = unpack_number(u);
     }
 }
 
