@@ -61,7 +61,7 @@ def check_search(truth):
     """Without --at, between the largest batch of the grid and the next."""
     done = subprocess.run(
         [batch_table.FRAGSIM, "batch", "-q", f"2={truth[2]['path']}",
-         f"4={truth[4]['path']}", "-c", "12GiB", "--json", "-"],
+         f"4={truth[4]['path']}", "--process-limit", "12GiB", "--json", "-"],
         capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout)
     assert 12 <= answer["largest"]["torch"] < 16, answer["largest"]
@@ -70,7 +70,7 @@ def check_search(truth):
 def check_dead(truth):
     done = subprocess.run(
         [batch_table.FRAGSIM, "batch", "-q", f"8={truth[8]['path']}",
-         f"32={truth[32]['path']}", "-c", "12GiB"],
+         f"32={truth[32]['path']}", "--process-limit", "12GiB"],
         capture_output=True, text=True, check=False)
     assert done.returncode == 2, done
     assert "before a step was complete" in done.stderr, done.stderr

@@ -47,7 +47,7 @@ def predict(known, grid, *options):
     arguments = [f"{facts['batch']}={facts['path']}" for facts in known]
     done = subprocess.run(
         [FRAGSIM, "batch", "-q", *arguments, "--at",
-         ",".join(str(batch) for batch in grid), "-c", str(LIMIT), "-p",
+         ",".join(str(batch) for batch in grid), "--process-limit", str(LIMIT), "-p",
          "torch", "--limit", str(LIMIT), "--json", "-", *options],
         capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -254,10 +254,11 @@ HEAD = """# Predicted batch sizes against recorded ones
 
 Made by `FRAGSIM=build/fragsim python3 paper/tables/batch_table.py`; do not edit. The
 recordings are those of `../shared/recorded/batch`: three training programs at 13 batch
-sizes (1 to 96) on an H100 with PyTorch {torch} and a memory limit of 12 GiB. From each
-pair of batch sizes that did not run out of memory, `fragsim batch A=T1 B=T2 --at ...
--c 12GiB --limit 12GiB` predicts all 13. "Above": the batch sizes above the pair. The
-errors are those of peak reserved where neither the job nor the replay ran out of memory.
+sizes (1 to 96) on an H100 with PyTorch {torch} and a memory limit of the process of
+12 GiB. From each pair of batch sizes that did not run out of memory, `fragsim batch A=T1
+B=T2 --at ... --process-limit 12GiB --limit 12GiB` predicts all 13 under the same limit.
+"Above": the batch sizes above the pair. The errors are those of peak reserved where
+neither the job nor the replay ran out of memory.
 
 "The larger recording fits half" can be read in two ways, so all pairs are counted in
 one of two groups: the larger recording reserves *at least half* of the limit (6 GiB),

@@ -309,12 +309,12 @@ def device(n):
 def oracle(n):
     rows = n.table("settings.csv")
     n.put("oracle.ooms", whole(sum(r["first_oom_event"] != "" for r in rows)))
-    free = by([r for r in rows if not r["capacity_bytes"]], "settings")
+    free = by([r for r in rows if not r["process_limit_bytes"]], "settings")
     base = {r["trace"]: r.number("peak_reserved_bytes") for r in free["default"]}
     n.put("set.of", whole(len(base)))
     # The limit at which all settings ran.
-    limits = by([r for r in rows if r["capacity_bytes"]], "trace",
-                "capacity_bytes")
+    limits = by([r for r in rows if r["process_limit_bytes"]], "trace",
+                "process_limit_bytes")
     full = [some for some in limits.values() if len(some) > 2]
     n.says("one limit of each program was run with all settings",
            len(full) == len(base))

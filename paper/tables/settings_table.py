@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """settings_table.py: what PyTorch's own allocator reserved on a GPU under the
-settings of ../shared/oracle/oracle.jsonl.xz, without a limit and with one.
+settings of ../shared/oracle/oracle.jsonl.xz, without a limit of the process and with one.
 
 Writes data/settings.csv, one row for each of these replays of a recording. It
 computes nothing; tests/check_oracle.py compares the same rows with fragsim.
@@ -15,10 +15,10 @@ from data_header import write_csv
 from places import DATA
 from policy_table import SHARED
 
-COLUMNS = ["trace", "settings", "capacity_bytes", "peak_reserved_bytes",
+COLUMNS = ["trace", "settings", "process_limit_bytes", "peak_reserved_bytes",
            "peak_allocated_bytes", "peak_requested_bytes", "first_oom_event",
            "num_alloc_retries"]
-NAMES = {"trace": "trace", "conf": "settings", "cap": "capacity_bytes",
+NAMES = {"trace": "trace", "conf": "settings", "cap": "process_limit_bytes",
          "peak_reserved": "peak_reserved_bytes",
          "peak_allocated": "peak_allocated_bytes",
          "peak_requested": "peak_requested_bytes",
@@ -42,7 +42,7 @@ def main():
         raise SystemExit(f"settings_table: several versions: {versions}")
     rows = [{ours: r[theirs] for theirs, ours in NAMES.items()} for r in found]
     for row in rows:
-        row["capacity_bytes"] = row["capacity_bytes"] or ""
+        row["process_limit_bytes"] = row["process_limit_bytes"] or ""
         row["settings"] = row["settings"] or "default"
     write_csv(os.path.join(DATA, "settings.csv"),
               HEADER.format(torch=versions.pop()), COLUMNS, rows)

@@ -41,10 +41,29 @@ CHECKS = {
         ("foreign", r"foreign: (\d+) of (\d+) exact",
          "public snapshots of other people replayed exactly")],
     "check_oracle.py": [
-        (f"what_if_{name}", rf"{name}: (\d+) of (\d+)",
+        (f"what_if_{name}", rf"(?m)^{name}: (\d+) of (\d+)",
          f"what-if runs that equal PyTorch's own allocator in {name}")
         for name in ("peak_reserved", "first_oom_index", "segments_allocated",
-                     "retries")],
+                     "retries")] + [
+        ("what_if_device", r"full device instead, peak_reserved: (\d+) of (\d+)",
+         "the same with the limit as a capacity, in peak_reserved")],
+    "check_variants.py": [
+        (f"variant_{key}_{kind}", rf"(?m)^{what}, as a {kind}: (\d+) of (\d+)",
+         f"recorded runs under a limit, predicted from the default run: {what}, "
+         f"the limit as a {kind}")
+        for kind in ("limit", "capacity")
+        for key, what in (("peaks", "peaks"), ("deaths", "deaths"),
+                          ("survivals", "survivals"),
+                          ("events", "events of deaths after the same requests"))
+        ] + [
+        ("variant_free", r"peaks without a limit: (\d+) of (\d+)",
+         "recorded runs without a limit, predicted from the default run: peaks")
+        ] + [
+        (f"variant_{key}", rf"differences by {why}: (\d+) of (\d+)",
+         f"of the runs that are predicted wrongly: {why}")
+        for key, why in (("caught", "an OOM that the program survived"),
+                         ("requests", "other requests"),
+                         ("addresses", "addresses"))],
     "check_validate_cuts.py": [
         ("cuts", r"cuts: (\d+) of (\d+) exact in .*recorded",
          "recordings cut at a segment event replayed exactly")],
@@ -79,7 +98,7 @@ CHECKS = {
         for key in ("sync", "every100", "idle", "keep", "work8", "work64")],
 }
 # The same what-if runs, on a device that uses no address twice.
-HOSTILE = ("hostile", r"peak_reserved: (\d+) of (\d+)",
+HOSTILE = ("hostile", r"(?m)^peak_reserved: (\d+) of (\d+)",
            "what-if runs with equal peak reserved if no address is used twice")
 
 
