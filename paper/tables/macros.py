@@ -204,6 +204,7 @@ def truth(n):
                       ("what_if_retries", "what_if_retries"),
                       ("events", "events")):
         n.put(f"truth.{ours}", whole(both(key)[0]))
+    variants(n, both)
     for key in ("recordings", "foreign", "what_if_peak_reserved",
                 "what_if_first_oom_index", "what_if_segments_allocated",
                 "what_if_retries", "late_expandable"):
@@ -232,6 +233,22 @@ def truth(n):
     return rows, both, {"rmm": rmm, "cupy": cupy, "pool": pool}
 
 
+def variants(n, both):
+    """Recorded runs that are predicted from the default run of their program."""
+    n.of("var.peaks", *both("variant_peaks_limit"))
+    n.of("var.deaths", *both("variant_deaths_limit"))
+    n.put("var.peaks.device", whole(both("variant_peaks_capacity")[0]))
+    n.put("var.deaths.device", whole(both("variant_deaths_capacity")[0]))
+    n.put("var.wrong", whole(both("variant_addresses")[1]))
+    reasons = [both(f"variant_{why}")[0]
+               for why in ("caught", "requests", "addresses")]
+    for why, count in zip(("caught", "requests", "addresses"), reasons):
+        n.put(f"var.{why}", whole(count))
+    n.says("each wrong prediction has a reason",
+           sum(reasons) == both("variant_addresses")[1])
+    n.put("truth.what_if_device", whole(both("what_if_device")[0]))
+
+
 def table_truth(n, both, sums, device, real, explain):
     """The rows of the table of truth, from several files."""
     def line(what, pair):
@@ -247,6 +264,8 @@ def table_truth(n, both, sums, device, real, explain):
         line("PyTorch, what-if runs: peak, first OOM, segments, retries",
              both("what_if_peak_reserved")),
         line(r"\quad if no address is used twice: peak", both("hostile")),
+        line("PyTorch, runs under a limit, predicted from the default: peak",
+             both("variant_peaks_limit")),
         line("PyTorch, settings found by search: peak", real),
         line("PyTorch, changes proposed for dead jobs: served or not", explain),
         r"\midrule",
