@@ -109,7 +109,8 @@ def known_answer(folder):
            not any(r["within_bounds"] for r in answer["ladder"]), f"{answer}")
     answer = tune(path, "--capacity", "126MiB", code=1)
     expect(answer["impossible"] == [{
-        "trace": "growing", "device": 0, "asked_bytes": 127 * MIB,
+        "trace": "growing", "device": 0, "capacity_bytes": 126 * MIB,
+        "process_limit_bytes": None, "asked_bytes": 127 * MIB,
         "event": 10, "predicted": False}] and answer["settings_tried"] == 0,
         f"126 MiB: {answer['impossible']}, {answer['settings_tried']} tried")
     for capacity in ("127MiB", "126MiB"):
@@ -217,7 +218,7 @@ def releases(folder):
 def as_recorded():
     """A job that had expandable segments is its own baseline."""
     path = bundled("lstm_varlen__cap_tight_exp")
-    answer = tune(path, "--no-hold-out", "--as-recorded")
+    answer = tune(path, "--no-hold-out", "--as-recorded", "-c", "inf")
     first = answer["ladder"][0]
     expect(first["settings"] == "expandable_segments:True" and
            first["recorded"] and first["saving_ratio"] == 0 and
@@ -230,6 +231,33 @@ def on_a_terminal(*arguments):
     """What a command writes to a terminal on stderr."""
     return terminal.written([FRAGSIM, *map(str, arguments)], stderr=True,
                             stdout=subprocess.DEVNULL)[1].decode()
+
+
+def bounds():
+    """Without a bound, that under which the recorded job ran: it died under
+    expandable segments, so they are not exported. A limit of the process is no
+    capacity."""
+    path = os.path.join(SHARED, "recorded/dev/moe_train__cap_tight_exp.pickle.xz")
+    if not os.path.exists(path):
+        print(f"check_tune: no {path}")
+        return
+    answer = tune(path, "--no-hold-out", code=1)
+    limit = 6463185536
+    case, ladder = answer["cases"][0], answer["ladder"]
+    expect(case["process_limit_bytes"] == limit and
+           case["capacity_bytes"] is None and answer["chosen"] is None,
+           f"moe_train: {case}, {answer['chosen']}")
+    rows = list(csv.DictReader(io.StringIO(run(
+        "replay", "-q", path, "--csv", "-", "--stop-at-oom", "--process-limit",
+        f"{limit}B", *(word for rung in ladder
+                       for word in ("-p", "torch:" + rung["settings"]))))))
+    for rung, row in zip(ladder, map(figures, rows)):
+        expect((rung["saving_ratio"] is None) ==
+               (row["first_oom_event"] is not None), f"{rung}: {row}")
+    expect(any("garbage_collection" in rung["settings"] for rung in ladder) and
+           not any("garbage_collection" in rung["settings"] for rung in tune(
+               path, "-c", "7GiB", "--no-hold-out", code=(0, 1))["ladder"]),
+           "garbage is collected by the share of a limit")
 
 
 def progress():
@@ -350,6 +378,7 @@ def main():
         worth(folder)
         releases(folder)
         as_recorded()
+        bounds()
         held_out(folder)
         determinism()
         progress()

@@ -49,7 +49,8 @@ static void make_job(struct job *j, char *settings, char *releases)
                    .pool = pools},
         .trace = {.path = "job", .settings = settings, .releases = releases},
     };
-    j->as_case = (struct tune_case){"job", &j->device, &j->trace};
+    j->as_case = (struct tune_case){"job", &j->device, &j->trace, FRAG_NO_BOUND,
+                                    FRAG_NO_BOUND};
 }
 
 static struct cell_settings settings_of(void)
@@ -70,7 +71,7 @@ static void climb(struct tune_ladder *l, const struct tune_case *cases,
         .settings = &settings,
         .cases = cases,
         .case_count = count,
-        .goal = {FRAG_UNLIMITED, INFINITY, INFINITY, 0.01},
+        .goal = {INFINITY, INFINITY, 0.01},
         .without = without,
         .version = version,
         .on = {.threads = 1},
@@ -173,6 +174,51 @@ static void recorded_settings_come_first(void **state)
     assert_null(l.rungs[0].text); /* they differ */
     assert_true(l.base[0].peak < l.base[1].peak);
     assert_string_equal(l.chosen->text, expandable);
+    tune_ladder_close(&l);
+}
+
+/* Garbage is collected by the share of a limit: only then it is tried. */
+static void a_limit_collects_garbage(void **state)
+{
+    const struct frag_bound limit =
+        frag_bound_at(60 * FRAG_MIB, FRAG_BOUND_LIMIT);
+    struct job a, b;
+    struct tune_ladder l;
+
+    (void)state;
+    make_job(&a, NULL, NULL);
+    make_job(&b, NULL, NULL);
+    a.as_case.bound = limit;
+    climb(&l, &a.as_case, 1, 10, NULL);
+    assert_true(has(&l, "garbage_collection_threshold"));
+    tune_ladder_close(&l);
+    const struct tune_case both[] = {a.as_case, b.as_case};
+    climb(&l, both, 2, 10, NULL);
+    assert_false(has(&l, "garbage_collection_threshold"));
+    tune_ladder_close(&l);
+    a.as_case.bound = frag_capacity_bound(60 * FRAG_MIB);
+    climb(&l, &a.as_case, 1, 10, NULL);
+    assert_false(has(&l, "garbage_collection_threshold"));
+    tune_ladder_close(&l);
+}
+
+/* The job as it was recorded: under its bound, or without one if it died. */
+static void the_recorded_bound_is_the_base(void **state)
+{
+    struct frag_error e;
+    struct tune_result as_it_ran;
+    struct job j;
+    struct tune_ladder l;
+
+    (void)state;
+    make_job(&j, NULL, NULL);
+    j.as_case.recorded = frag_bound_at(40 * FRAG_MIB, FRAG_BOUND_LIMIT);
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_true(l.base[0].peak == 30 * FRAG_MIB); /* the cache was returned */
+    assert_true(l.rungs[0].results[0].peak == 50 * FRAG_MIB);
+    j.as_case.recorded.bytes = 29 * FRAG_MIB;
+    assert_int_equal(tune_run_base(&l, &j.as_case, &as_it_ran, &e), FRAG_OK);
+    assert_true(as_it_ran.peak == 50 * FRAG_MIB);
     tune_ladder_close(&l);
 }
 
@@ -298,6 +344,8 @@ int main(void)
         cmocka_unit_test(releases_know_the_rungs),
         cmocka_unit_test(keys_are_left_out),
         cmocka_unit_test(recorded_settings_come_first),
+        cmocka_unit_test(a_limit_collects_garbage),
+        cmocka_unit_test(the_recorded_bound_is_the_base),
         cmocka_unit_test(the_oldest_release_counts),
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(needs_are_peaks),

@@ -2,7 +2,6 @@ fragsim tune small.csv --without large_segments
 fragsim tune small.csv --max-calls-ratio -1
 fragsim tune small.csv --max-seconds 1s
 fragsim tune small.csv --worth much
-fragsim tune small.csv --simplest
 fragsim tune small.csv --simplest -c 1GiB --worth 0
 fragsim tune small.csv --torch-version 1.13
 fragsim tune small.csv --torch-version 2.x

@@ -16,6 +16,10 @@ static void json_case_name(struct frag_json *j, const struct tune_case *c)
 {
     frag_json_text(j, "trace", c->name);
     frag_json_number(j, "device", c->device->device);
+    frag_json_count(j, "capacity_bytes",
+                    frag_bound_of(c->bound, FRAG_BOUND_CAPACITY));
+    frag_json_count(j, "process_limit_bytes",
+                    frag_bound_of(c->bound, FRAG_BOUND_LIMIT));
 }
 
 static void json_notes(struct frag_json *j, const struct tune_answer *a,
@@ -115,7 +119,6 @@ void tune_print_json(const struct tune_answer *a, struct frag_json *j)
     frag_json_object(j, NULL);
     json_rung(j, "chosen", l->chosen);
     frag_json_line(j, 3);
-    frag_json_count(j, "capacity_bytes", l->goal.capacity);
     frag_json_number(j, "settings_tried", l->count);
     json_impossible(j, a);
     json_cases(j, a);

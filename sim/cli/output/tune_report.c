@@ -78,21 +78,23 @@ static void print_case(const struct tune_ladder *l, size_t i, FILE *out)
 
 static void print_impossible(const struct tune_answer *a, size_t i, FILE *out)
 {
+    const struct tune_case *c = &a->ladder->cases[a->impossible[i].of];
     const struct tune_need *need = &a->impossible[i].need;
-    const frag_size capacity = a->ladder->goal.capacity;
-    char asked[FRAG_SIZE_TEXT], has[FRAG_SIZE_TEXT], more[FRAG_SIZE_TEXT];
+    char asked[FRAG_SIZE_TEXT], bound[FRAG_BOUND_TEXT], more[FRAG_SIZE_TEXT];
 
-    print_case_name(&a->ladder->cases[a->impossible[i].of], out);
+    print_case_name(c, out);
     fprintf(out,
             need->predicted
                 ? "the completed trace asks for %s at event %" PRIu64
-                  ", which is predicted, %s more than the capacity: if the job "
+                  ", which is predicted, %s more than the %s: if the job "
                   "goes on like this, no allocator can help at %s "
                   "(--as-recorded judges the recorded events alone)\n"
                 : "the job asks for %s at event %" PRIu64 ", %s more than the "
-                  "capacity: no allocator can help at %s\n",
+                  "%s: no allocator can help at %s\n",
             size_text(need->bytes, asked), need->event,
-            size_text(need->bytes - capacity, more), size_text(capacity, has));
+            size_text(need->bytes - c->bound.bytes, more),
+            frag_bound_words[c->bound.kind],
+            frag_bound_format(c->bound, bound));
 }
 
 static void print_note(const struct tune_case *c, const char *text, FILE *out)

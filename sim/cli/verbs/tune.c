@@ -15,6 +15,7 @@
 #include "sim/cli/output/tune_files.h"
 #include "sim/cli/output/tune_report.h"
 #include "sim/cli/threads.h"
+#include "sim/experiments/recording.h"
 #include "traces/bytes/sink.h"
 #include "traces/grow.h"
 #include "traces/name.h"
@@ -28,7 +29,6 @@ struct values {
     struct texts without;
     struct outputs outputs;
     const char *max_calls, *max_seconds, *worth, *torch_version, *verify;
-    frag_size capacity;
     uint64_t jobs;
     bool no_vmm, no_hold_out, simplest;
 };
@@ -40,6 +40,7 @@ struct tuning {
     size_t climbs; /* that began */
     struct cell_settings settings;
     struct texts without;
+    struct bound_choice *bounds; /* one */
     struct tune_ladder ladder;
 
     struct frag_trace **traces;
@@ -79,8 +80,8 @@ static void tell_progress(void *user, uint64_t done, uint64_t total)
 /* ---- options ---- */
 
 /* Reads a number; *bound is unchanged if the option is not given. */
-static enum frag_err read_bound(const char *option, const char *text,
-                                double *bound, struct frag_error *e)
+static enum frag_err read_number(const char *option, const char *text,
+                                 double *bound, struct frag_error *e)
 {
     char *end;
     double x;
@@ -93,6 +94,34 @@ static enum frag_err read_bound(const char *option, const char *text,
                          "--%s: expected a number, 0 or more, found \"%.40s\"",
                          option, text);
     *bound = x;
+    return FRAG_OK;
+}
+
+static enum frag_err read_bounds(struct tuning *t, struct frag_error *e)
+{
+    size_t count;
+
+    FRAG_TRY(bound_choices_read(t->values->cell.bounds, &t->bounds, &count, e));
+    return count == 1 ? FRAG_OK
+                      : frag_fail(e, FRAG_INVALID,
+                                  "--capacity, --process-limit: expected one "
+                                  "bound, found %zu",
+                                  count);
+}
+
+/* The bound that the job must survive: by default that under which it ran. Of a
+ * limit that is known as an interval, the least. */
+static enum frag_err find_bound(const struct tuning *t, struct tune_case *c,
+                                struct frag_error *e)
+{
+    static const struct policy_choice recorded = {.recorded = true};
+    struct bound_facts facts;
+
+    FRAG_TRY(recording_facts(c->trace, c->device, &facts, e));
+    c->recorded = facts.recorded;
+    if (facts.recorded.least)
+        facts.recorded.bytes = facts.recorded.least;
+    c->bound = bound_choice_of(t->bounds, &recorded, &facts);
     return FRAG_OK;
 }
 
@@ -145,16 +174,16 @@ static enum frag_err read_options(struct tuning *t, struct frag_error *e)
     t->settings.stop_at_oom = true;
     t->ladder = (struct tune_ladder){
         .settings = &t->settings,
-        .goal = {v->capacity, INFINITY, INFINITY,
-                 v->simplest ? INFINITY : WORTH},
+        .goal = {INFINITY, INFINITY, v->simplest ? INFINITY : WORTH},
         .without = &t->without,
         .on = cli_threads(t->call, v->jobs, v->common.quiet),
         .progress = {begin_progress, tell_progress, t},
     };
-    FRAG_TRY(read_bound("worth", v->worth, &goal->worth, e));
-    FRAG_TRY(
-        read_bound("max-calls-ratio", v->max_calls, &goal->max_calls_ratio, e));
-    FRAG_TRY(read_bound("max-seconds", v->max_seconds, &goal->max_seconds, e));
+    FRAG_TRY(read_bounds(t, e));
+    FRAG_TRY(read_number("worth", v->worth, &goal->worth, e));
+    FRAG_TRY(read_number("max-calls-ratio", v->max_calls,
+                         &goal->max_calls_ratio, e));
+    FRAG_TRY(read_number("max-seconds", v->max_seconds, &goal->max_seconds, e));
     FRAG_TRY(
         read_version(t, e)); /* refuses a wrong text before a file is read */
     return read_without(t, e);
@@ -174,8 +203,9 @@ static enum frag_err add_case(void *user, const struct input *in,
     name = strdup(in->name);
     if (!name)
         return FRAG_NOMEM;
-    t->cases[t->case_count++] = (struct tune_case){name, in->device, in->trace};
-    return FRAG_OK;
+    t->cases[t->case_count++] = (struct tune_case){
+        .name = name, .device = in->device, .trace = in->trace};
+    return find_bound(t, &t->cases[t->case_count - 1], e);
 }
 
 static enum frag_err open_trace(struct tuning *t, const char *path,
@@ -213,7 +243,7 @@ static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
 
 /* ---- the settings ---- */
 
-/* Finds the cases whose requests exceed the capacity with any allocator. */
+/* Finds the cases whose requests exceed their bound with any allocator. */
 static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
 {
     t->impossible = calloc(t->case_count, sizeof(*t->impossible));
@@ -222,8 +252,9 @@ static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
     for (size_t i = 0; i < t->case_count; i++) {
         struct tune_need need;
 
-        FRAG_TRY(tune_need(t->cases[i].device, t->values->capacity, &need, e));
-        if (need.bytes > t->values->capacity)
+        FRAG_TRY(
+            tune_need(t->cases[i].device, t->cases[i].bound.bytes, &need, e));
+        if (need.bytes > t->cases[i].bound.bytes)
             t->impossible[t->impossible_count++] =
                 (struct tune_impossible){i, need};
     }
@@ -319,6 +350,7 @@ static void close_all(struct tuning *t)
     free(t->cases);
     free(t->traces);
     free(t->without.items);
+    free(t->bounds);
 }
 
 static int check_options(const struct call *call, const struct values *v)
@@ -328,9 +360,6 @@ static int check_options(const struct call *call, const struct values *v)
     if (v->simplest && v->worth)
         return cli_misuse(call, "--simplest allows any saving; leave out "
                                 "--worth");
-    if (v->simplest && v->capacity == FRAG_UNLIMITED)
-        return cli_misuse(call, "--simplest looks for a setting that survives "
-                                "a capacity; pass --capacity");
     if (sink_is_stdout(v->verify))
         return cli_misuse(call, "--verify-with writes several files, and not "
                                 "to stdout");
@@ -359,8 +388,12 @@ static int tune_run_verb(const struct call *call, const void *values)
 #define AT(field) offsetof(struct values, field)
 static const struct option_row options[] = {
     {"capacity", 'c', "SIZE",
-     "memory of the device; the job must survive with it (default: inf)",
-     OPTION_SIZE, AT(capacity), NULL},
+     "memory of the device, beyond which the driver refuses: the job must "
+     "survive with it; a size such as 24GiB, a share of the trace's peak "
+     "requested such as 0.9x, or inf (default: the bound under which the "
+     "recorded job ran)",
+     OPTION_LIST, AT(cell.bounds[FRAG_BOUND_CAPACITY]), NULL},
+    CELL_LIMIT_OPTION(AT),
     {"max-calls-ratio", 0, "R",
      "upper bound on extra driver calls, relative to the recorded settings: "
      "0.01 is 1 % (default: no bound)",
@@ -374,8 +407,8 @@ static const struct option_row options[] = {
      "%)",
      OPTION_TEXT, AT(worth), NULL},
     {"simplest", 0, NULL,
-     "choose the first setting that survives the capacity and stays within the "
-     "bounds, whatever it saves",
+     "choose the first setting that survives and stays within the bounds, "
+     "whatever it saves",
      OPTION_SWITCH, AT(simplest), NULL},
     {"torch-version", 0, "VERSION",
      "try only settings that this version of PyTorch knows, such as 2.6 "
@@ -429,13 +462,12 @@ const struct verb verb_tune = {
         "combined with, and all settings that were tried.\n\n"
         "If no setting is within the bounds, the exit code is 1 and every line "
         "is a comment. The command tries none if the requests of the job "
-        "alone exceed the capacity, because then no allocator can help.",
+        "alone exceed the bound, because then no allocator can help.",
     .example = "fragsim tune snapshot.pickle --capacity 24GiB "
                "--max-calls-ratio 0.01",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.cell = CELL_DEFAULTS,
-                                       .capacity = FRAG_UNLIMITED},
+    .defaults = &(const struct values){.cell = CELL_DEFAULTS},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = tune_run_verb,

@@ -18,8 +18,8 @@ static enum frag_err run_part(const struct tune_ladder *l,
     h->text = chosen->recorded ? NULL : strdup(chosen->text);
     if (!h->name || (!h->text && !chosen->recorded))
         return frag_no_memory(e, "%s", name);
-    FRAG_TRY(tune_run(l, part, NULL, FRAG_UNLIMITED, &h->base, e));
-    return tune_run(l, part, h->text, l->goal.capacity, &h->found, e);
+    FRAG_TRY(tune_run_base(l, part, &h->base, e));
+    return tune_run(l, part, h->text, part->bound, &h->found, e);
 }
 
 /* Climbs on `cases`, and runs what is chosen on `part`. */
@@ -81,7 +81,8 @@ static enum frag_err slice(const struct tune_case *of, const char *text,
     err = frag_edits_apply(edits, &whole, NULL, trace, e);
     frag_edits_free(edits);
     FRAG_TRY(err);
-    *out = (struct tune_case){of->name, &(*trace)->devices[0], of->trace};
+    *out = *of;
+    out->device = &(*trace)->devices[0];
     return FRAG_OK;
 }
 

@@ -26,6 +26,8 @@ static const char *const table[] = {
     "large_segment_size_mb:128",
     "large_segment_size_mb:256",
     "large_segment_size_mb:512",
+    "garbage_collection_threshold:0.8",
+    "max_split_size_mb:128,garbage_collection_threshold:0.8",
     EXPANDABLE ",large_segment_size_mb:64",
     EXPANDABLE ",large_segment_size_mb:128",
     EXPANDABLE ",large_segment_size_mb:256",
@@ -64,9 +66,21 @@ static unsigned count_keys(const char *text)
     return count;
 }
 
-/* Whether the release knows all keys, and none is left out. */
+/* Garbage is collected by the share of a process limit. */
+static bool has_limits(const struct tune_ladder *l)
+{
+    for (size_t i = 0; i < l->case_count; i++)
+        if (frag_bound_of(l->cases[i].bound, FRAG_BOUND_LIMIT) ==
+            FRAG_UNLIMITED)
+            return false;
+    return true;
+}
+
+/* Whether the release knows all keys, all act, and none is left out. */
 static bool is_allowed(const struct tune_ladder *l, const char *text)
 {
+    if (torch_value_of(text, "garbage_collection_threshold") && !has_limits(l))
+        return false;
     for (const struct torch_setting *s = torch_known_settings; s->name; s++)
         if (s->since > l->version && torch_value_of(text, s->name))
             return false;
@@ -139,23 +153,32 @@ static void set_rungs(struct tune_ladder *l)
 static void put_policy(const struct tune_ladder *l, const struct tune_case *on,
                        const char *text, char policy[TUNE_TEXT])
 {
-    if (!text && on->trace->settings)
-        snprintf(policy, TUNE_TEXT, "torch@recorded:torch_version:2.%u",
-                 release_version(on->trace, on->device));
-    else
+    const char *recorded = on->trace->settings;
+    const unsigned release = release_version(on->trace, on->device);
+
+    if (text || !recorded)
         snprintf(policy, TUNE_TEXT, "torch:%s%storch_version:2.%u",
                  text ? text : "", text && *text ? "," : "",
                  torch_modelled_as(l->version));
+    else if (release == torch_version_of(recorded))
+        snprintf(policy, TUNE_TEXT, "torch@recorded");
+    else
+        snprintf(policy, TUNE_TEXT, "torch@recorded:torch_version:2.%u",
+                 release);
 }
 
 static enum frag_err run_policy(const struct tune_ladder *l,
-                                const struct tune_case *on, frag_size capacity,
+                                const struct tune_case *on,
+                                struct frag_bound bound,
                                 const struct policy_choice *policy,
                                 struct frag_run *out, struct frag_error *e)
 {
-    struct frag_run_identity id = {.policy = policy->text,
-                                   .policy_used = policy->policy,
-                                   .bound = frag_capacity_bound(capacity)};
+    struct frag_run_identity id = {
+        .policy = policy->text,
+        .policy_used = policy->policy,
+        .bound = bound,
+        .repeats = bound_repeats(policy, bound, on->recorded),
+    };
     struct stop asked = l->on.stop; /* frag_replay's user is not const */
     struct frag_params *params;
     enum frag_err err;
@@ -169,7 +192,7 @@ static enum frag_err run_policy(const struct tune_ladder *l,
 }
 
 enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
-                       const char *text, frag_size capacity,
+                       const char *text, struct frag_bound bound,
                        struct tune_result *out, struct frag_error *e)
 {
     char name[TUNE_TEXT];
@@ -179,7 +202,7 @@ enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
 
     put_policy(l, on, text, name);
     FRAG_TRY(policy_choice_read(name, &policy, e));
-    err = run_policy(l, on, capacity, &policy, &run, e);
+    err = run_policy(l, on, bound, &policy, &run, e);
     policy_choice_free(&policy);
     FRAG_TRY(err);
     *out = (struct tune_result){
@@ -191,6 +214,16 @@ enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
         out->calls += run.summary.calls[k];
     frag_run_free(&run);
     return FRAG_OK;
+}
+
+enum frag_err tune_run_base(const struct tune_ladder *l,
+                            const struct tune_case *on, struct tune_result *out,
+                            struct frag_error *e)
+{
+    FRAG_TRY(tune_run(l, on, NULL, on->recorded, out, e));
+    return out->first_oom == FRAG_NEVER
+               ? FRAG_OK
+               : tune_run(l, on, NULL, FRAG_NO_BOUND, out, e);
 }
 
 /* The settings with which a rung runs; NULL: the recorded ones. */
@@ -210,14 +243,14 @@ enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
 
     put_policy(l, &l->cases[i], run_text(rung), name);
     FRAG_TRY(policy_choice_read(name, &policy, e));
-    err = run_policy(l, &l->cases[i], l->goal.capacity, &policy, &run, e);
+    err = run_policy(l, &l->cases[i], l->cases[i].bound, &policy, &run, e);
     if (err == FRAG_OK) {
         const struct cell_result result = {
             .settings = l->settings,
             .policy = &policy,
             .trace = l->cases[i].trace,
             .device = l->cases[i].device,
-            .bound = frag_capacity_bound(l->goal.capacity),
+            .bound = l->cases[i].bound,
             .summary = &run.summary,
             .params = run.params,
         };
@@ -244,11 +277,12 @@ static void tell(struct tune_ladder *l, uint64_t total)
 static enum frag_err run_row(void *user, size_t i, struct frag_error *e)
 {
     struct tune_ladder *l = user;
-    const size_t row = i / l->case_count, k = i % l->case_count;
+    const struct tune_case *on = &l->cases[i % l->case_count];
+    const size_t row = i / l->case_count;
 
-    FRAG_TRY(
-        tune_run(l, &l->cases[k], row ? run_text(&l->rungs[row - 1]) : NULL,
-                 row ? l->goal.capacity : FRAG_UNLIMITED, &l->results[i], e));
+    FRAG_TRY(row ? tune_run(l, on, run_text(&l->rungs[row - 1]), on->bound,
+                            &l->results[i], e)
+                 : tune_run_base(l, on, &l->results[i], e));
     tell(l, (l->count + 1) * l->case_count);
     return FRAG_OK;
 }

@@ -26,6 +26,8 @@ struct tune_case {
     const struct frag_device_trace *device;
     const struct frag_trace *trace; /* of the device; for its settings, its
                                        release and its notes */
+    struct frag_bound bound;        /* that the job must survive */
+    struct frag_bound recorded;     /* under which it ran; FRAG_NO_BOUND */
 };
 
 /* One run, up to its first OOM. */
@@ -36,11 +38,9 @@ struct tune_result {
     uint64_t first_oom;
 };
 
-/* Every case must survive the capacity and stay within both bounds on its
- * costs, which are relative to the recorded settings at unlimited capacity;
- * INFINITY means no bound. */
+/* Every case must survive its bound and stay within both bounds on its costs,
+ * which are relative to the job as it was recorded; INFINITY means none. */
 struct tune_goal {
-    frag_size capacity;
     double max_calls_ratio; /* upper bound on extra driver calls, relative:
                                0.01 is 1 % */
     double max_seconds;     /* upper bound on extra modelled seconds */
@@ -82,7 +82,8 @@ struct tune_ladder {
     struct tune_progress progress;
 
     /* Output. */
-    struct tune_result *base; /* the recorded settings at unlimited capacity */
+    struct tune_result *base; /* of each case as it was recorded; without a
+                                 bound if it died */
     struct tune_rung rungs[TUNE_RUNGS];
     size_t count;
     const struct tune_rung *chosen; /* NULL: no rung is within the bounds */
@@ -117,12 +118,17 @@ double tune_saving(const struct tune_rung *r);
 /* Runs one case with the settings `text`; NULL: those of its trace. Errors of
  * cell_run. */
 enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
-                       const char *text, frag_size capacity,
+                       const char *text, struct frag_bound bound,
                        struct tune_result *out,
                        struct frag_error *e) FRAG_MUST_CHECK;
 
-/* Finds the notes of case i with the settings of a rung, at the capacity of the
- * goal; it runs the case once more. Errors of cell_run. */
+/* Runs one case as it was recorded; without a bound if it dies so. */
+enum frag_err tune_run_base(const struct tune_ladder *l,
+                            const struct tune_case *on, struct tune_result *out,
+                            struct frag_error *e) FRAG_MUST_CHECK;
+
+/* Finds the notes of case i with the settings of a rung, under its bound; it
+ * runs the case once more. Errors of cell_run. */
 enum frag_err tune_notes(const struct tune_ladder *l, size_t i,
                          const struct tune_rung *rung, struct cell_notes *out,
                          struct frag_error *e) FRAG_MUST_CHECK;

@@ -55,14 +55,14 @@ static void put_job(FILE *out, const char *events, const struct tune_ladder *l,
     const char *recorded = l->cases[i].trace->settings;
     const char *conf = rung->text ? rung->text : recorded;
     const struct tune_result *predicted = &rung->results[i];
-    const frag_size capacity = l->goal.capacity;
+    const frag_size limit = frag_bound_of(l->cases[i].bound, FRAG_BOUND_LIMIT);
     const bool has_oom = predicted->first_oom != FRAG_NEVER;
     struct frag_json j = {.out = out};
 
     frag_json_object(&j, NULL);
     frag_json_text(&j, "events", events);
     frag_json_text(&j, "conf", conf ? conf : "");
-    frag_json_number(&j, "cap", capacity == FRAG_UNLIMITED ? 0 : capacity);
+    frag_json_number(&j, "cap", limit == FRAG_UNLIMITED ? 0 : limit);
     frag_json_number(&j, "repeat", 1);
     frag_json_object(&j, "predicted");
     frag_json_number(&j, "peak_reserved", predicted->peak);
@@ -84,11 +84,19 @@ void tune_verify_jobs(const struct tune_ladder *l, const struct tune_rung *rung,
 enum frag_err tune_verify_check(const struct tune_ladder *l,
                                 struct frag_error *e)
 {
-    for (size_t i = 0; i < l->case_count; i++)
+    for (size_t i = 0; i < l->case_count; i++) {
+        if (frag_bound_of(l->cases[i].bound, FRAG_BOUND_CAPACITY) !=
+            FRAG_UNLIMITED)
+            return frag_fail(e, FRAG_UNSUPPORTED,
+                             "%s: a job for a real device cannot make the "
+                             "device full; pass --process-limit, or leave out "
+                             "--verify-with",
+                             l->cases[i].name);
         if (l->cases[i].device->pool_count > 1)
             return frag_fail(e, FRAG_UNSUPPORTED,
                              "%s: the trace has private pools, which an event "
                              "stream cannot express; leave out --verify-with",
                              l->cases[i].name);
+    }
     return FRAG_OK;
 }
