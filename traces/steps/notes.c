@@ -9,13 +9,12 @@
 /* Peaks of steps are equal if they differ by less: relative. */
 static const double same_peak = 0.01;
 
-/* Growth below this share of the peak, a step, is not mentioned. */
+/* Growth below this share of the peak, a step, is not mentioned, nor is growth
+ * over the period of the events, which may be the layers of a pass. */
 static const double no_growth = 1e-3;
 
-enum {
-    AHEAD = 100, /* steps for which the chance of a larger one is stated */
-    ENOUGH = 7,  /* steps that show that growth goes on */
-};
+/* Steps for which the chance of a larger one is stated. */
+enum { AHEAD = 100 };
 
 struct notes {
     struct frag_trace *trace;
@@ -105,19 +104,13 @@ static enum frag_err note_growth(const struct notes *n,
 {
     char size[FRAG_SIZE_TEXT];
 
-    if ((double)c->growth < no_growth * (double)c->most_peak)
+    if (!c->mark || (double)c->growth < no_growth * (double)c->most_peak)
         return FRAG_OK;
     frag_size_format((frag_size)c->growth, size);
-    if (c->steps < ENOUGH)
-        return add(n,
-                   "live memory grew by %s a step over %" PRIu64
-                   " steps: too few to know whether it goes on",
-                   size, c->steps);
-    return add(
-        n,
-        "live memory grows by %s a step: with more steps any capacity is "
-        "exceeded",
-        size);
+    return add(n,
+               "live memory grows by %s a step, over %" PRIu64
+               " steps: `fragsim leaks' says whether that is a leak",
+               size, c->steps);
 }
 
 enum frag_err completion_note(struct frag_trace *t,
