@@ -12,8 +12,9 @@ static const char *const workers[] = {
     "torch/_tensor.py", "torch/serialization.py", "transformers/",
     "diffusers/",       "safetensors/",           "accelerate/"};
 
-/* Those of them that run the whole program. */
-static const char loop[] = "trainer.py";
+/* The file of those that run the whole program, and the function that calls a
+ * module, which is known without the folders of its file. */
+static const char loop[] = "trainer.py", module_call[] = "_call_impl";
 
 static const char *file_of(const struct calls *c, const struct frag_frame *f)
 {
@@ -27,8 +28,12 @@ static bool is_python(const char *file)
     return (length >= 3 && !strcmp(file + length - 3, ".py")) || *file == '<';
 }
 
-static bool is_worker(const char *file)
+static bool is_worker(const struct calls *c, const struct frag_frame *f)
 {
+    const char *file = file_of(c, f);
+
+    if (!strcmp(c->trace->strings[f->function], module_call))
+        return true;
     if (strstr(file, loop))
         return false;
     for (size_t i = 0; i < sizeof(workers) / sizeof(*workers); i++)
@@ -36,6 +41,10 @@ static bool is_worker(const char *file)
             return true;
     return false;
 }
+
+/* Pairs between which the size changes: the parts of one piece of work ask for
+ * the same again and again. */
+enum { LEAST_VARIED = 4 };
 
 /* Frames of one stack from the outermost one inwards. */
 struct walk {
@@ -76,7 +85,7 @@ static bool share_call(const struct calls *c, struct walk a, struct walk b,
             *depth = i;
             break;
         }
-        found = found || is_worker(file_of(c, x));
+        found = found || is_worker(c, x);
     }
     return found;
 }
@@ -90,6 +99,7 @@ static bool has_python(const struct calls *c, uint64_t alloc)
 
 void calls_next(struct calls *c, uint64_t alloc)
 {
+    const struct frag_device_trace *d = c->device;
     const uint64_t from = c->last;
     uint64_t depth = UINT64_MAX;
     bool within = true;
@@ -100,7 +110,13 @@ void calls_next(struct calls *c, uint64_t alloc)
     if (!c->passed++)
         return;
     for (uint64_t i = from + 1; within && i <= alloc; i++)
-        if (c->device->op[i] == FRAG_ALLOC && has_python(c, i))
+        if (d->op[i] == FRAG_ALLOC && has_python(c, i))
             within = share_call(c, walk_of(c, from), walk_of(c, i), &depth);
     *(within ? &c->within : &c->between) += 1;
+    c->varied += !within && d->bytes[from] != d->bytes[alloc];
+}
+
+bool calls_are_one(const struct calls *c)
+{
+    return c->within >= c->between && c->varied < LEAST_VARIED;
 }

@@ -13,10 +13,16 @@ struct calls {
     uint64_t passed, last;    /* ALLOCs; the last of them */
     uint64_t between, within; /* pairs of ALLOCs between which the program left
                                  its calls, and did not */
+    uint64_t varied;          /* of between: the sizes differ */
 };
 
-/* Passes the next ALLOC of the site. It counts with the one before if both have
- * a Python stack. */
+/* Passes the next ALLOC of the site whose block stays. It counts if it has a
+ * Python stack. */
 void calls_next(struct calls *c, uint64_t alloc);
+
+/* Whether the blocks may be what one piece of work keeps until it ends: most
+ * pairs lie within a call, and the calls keep blocks of the same size, as those
+ * of one generation do for each token. */
+bool calls_are_one(const struct calls *c);
 
 #endif

@@ -1,10 +1,7 @@
-/* growth.c - the three conditions, and the median of slopes. */
+/* growth.c - the three conditions. */
 #include "sim/answers/steps/growth.h"
 
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
-#include <stdlib.h>
 
 static const double most_fallen = 0.25; /* of what the rises add */
 static const double stopped_level = 0.05;
@@ -69,37 +66,19 @@ static bool rises_throughout(const frag_size *values, uint64_t steps)
     return true;
 }
 
-static enum frag_err find_slope(const frag_size *values, uint64_t count,
-                                double *slope, struct frag_error *e)
-{
-    const uint64_t apart = count / 2, n = count - apart;
-    double *slopes = malloc((size_t)(n + 1) * sizeof(*slopes));
-
-    if (!slopes)
-        return frag_no_memory(e, "the slopes");
-    for (uint64_t i = 0; i < n; i++)
-        slopes[i] = ((double)values[i + apart] - (double)values[i]) /
-                    (double)(apart ? apart : 1);
-    gsl_sort(slopes, 1, n);
-    *slope = gsl_stats_median_from_sorted_data(slopes, 1, n);
-    free(slopes);
-    return FRAG_OK;
-}
-
-enum frag_err growth_judge(const frag_size *values, uint64_t count,
-                           uint64_t from, struct growth *out,
-                           struct frag_error *e)
+struct growth growth_judge(const frag_size *values, uint64_t count,
+                           uint64_t from)
 {
     const uint64_t setup = from < GROWTH_SETUP ? from : GROWTH_SETUP;
     const struct change all = change_of(values + setup, count - setup);
     const struct change examined = change_of(values + from, count - from);
     struct growth g = {.rises = examined.rises, .steps = count - from - 1};
 
-    FRAG_TRY(find_slope(values + from, count - from, &g.slope, e));
-    g.grows = g.steps >= GROWTH_LEAST_STEPS &&
-              rises_throughout(values + from, g.steps) && !comes_back(&all) &&
+    if (g.steps < GROWTH_LEAST_STEPS)
+        return g;
+    g.slope = (examined.risen - examined.fallen) / (double)g.steps;
+    g.grows = rises_throughout(values + from, g.steps) && !comes_back(&all) &&
               !comes_back(&examined) && !has_stopped(&examined, g.steps);
     g.slows = slows_down(values + from, g.steps);
-    *out = g;
-    return FRAG_OK;
+    return g;
 }

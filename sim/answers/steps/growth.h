@@ -23,16 +23,12 @@ struct growth {
     bool slows; /* the later half of the steps adds less than a third of what
                    the earlier half does: it may come to an end */
     uint64_t rises, steps; /* steps in which it rises, of all examined ones */
-    double slope; /* a step: the median of the slopes between values that lie
-                     half of the steps apart (Theil's incomplete method). A few
-                     steps that differ do not change it, and it averages what a
-                     program does every few steps */
+    double slope;          /* bytes a step, on average */
 };
 
 /* Judges the steps between the values from number `from` on, which is less than
- * `count`. NOMEM; then *out is untouched. */
-enum frag_err growth_judge(const frag_size *values, uint64_t count,
-                           uint64_t from, struct growth *out,
-                           struct frag_error *e) FRAG_MUST_CHECK;
+ * `count`. */
+struct growth growth_judge(const frag_size *values, uint64_t count,
+                           uint64_t from);
 
 #endif

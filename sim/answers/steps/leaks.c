@@ -157,52 +157,44 @@ static bool are_freed(const struct hunt *h, const struct crossing *c,
     return freed > most_freed * made;
 }
 
-/* What the work itself needs more from window to window. */
-static enum frag_err judge_work(const struct hunt *h, uint64_t from,
-                                struct growth *out)
+/* Whether the work itself needs more and more, and a block that each step hands
+ * over to the next one grows with it. */
+static bool grows_with_work(const struct hunt *h, const struct leak *leak)
 {
     frag_size work[WINDOWS_MOST + 1];
-    const uint64_t n = windows_known(h->w);
+    const uint64_t from = h->w->from, n = windows_known(h->w) - from;
+    struct growth growth;
 
     for (uint64_t k = 0; k < n; k++)
-        work[k] = h->w->at[k].peak - h->w->at[k].live;
-    return growth_judge(work, n, from, out, h->e);
+        work[k] = h->w->at[from + k].peak - h->w->at[from + k].live;
+    growth = growth_judge(work, n, 0);
+    return growth.grows && growth.slope > most_work * leak->growth.slope;
 }
 
-/* Judges what is kept, or else all that the group holds, from a place on. A
- * block that each step hands over to the next one grows with the work. */
-static enum frag_err judge_from(const struct hunt *h, const struct crossing *c,
-                                uint64_t n, struct leak *leak)
+/* Judges what is kept, or else all that the group holds, from a place on. */
+static bool grows_from(const struct hunt *h, const struct crossing *c,
+                       uint64_t n, uint64_t from, struct leak *leak)
 {
-    struct growth work;
-
+    leak->from = from;
     leak->replaced = false;
     leak->value_count = windows_known(h->w);
     sum_up(c, n, false, leak->values);
-    FRAG_TRY(growth_judge(leak->values, leak->value_count, leak->from,
-                          &leak->growth, h->e));
+    leak->growth = growth_judge(leak->values, leak->value_count, from);
     if (leak->growth.grows && !are_freed(h, c, n))
-        return FRAG_OK;
+        return true;
     leak->replaced = true;
     leak->value_count += h->w->by_steps;
     sum_up(c, n, true, leak->values);
-    FRAG_TRY(growth_judge(leak->values, leak->value_count, leak->from,
-                          &leak->growth, h->e));
-    FRAG_TRY(judge_work(h, leak->from, &work));
-    leak->growth.grows =
-        leak->growth.grows && work.slope < most_work * leak->growth.slope;
-    return FRAG_OK;
+    leak->growth = growth_judge(leak->values, leak->value_count, from);
+    return leak->growth.grows && !grows_with_work(h, leak);
 }
 
-static enum frag_err judge(const struct hunt *h, const struct crossing *c,
-                           uint64_t n, struct leak *leak)
+static bool grows(const struct hunt *h, const struct crossing *c, uint64_t n,
+                  struct leak *leak)
 {
-    leak->from = h->w->from;
-    FRAG_TRY(judge_from(h, c, n, leak));
-    if (leak->growth.grows || h->w->count < WINDOWS_MOST)
-        return FRAG_OK;
-    leak->from = 3 * windows_known(h->w) / 4;
-    return judge_from(h, c, n, leak);
+    return grows_from(h, c, n, h->w->from, leak) ||
+           (h->w->count >= WINDOWS_MOST &&
+            grows_from(h, c, n, 3 * windows_known(h->w) / 4, leak));
 }
 
 /* Sets the sizes and the site, by the examined blocks, and counts those that
@@ -252,9 +244,9 @@ static enum leaks_reason by_calls(const struct hunt *h,
     for (uint64_t i = 0; i < n; i++)
         if (c[i].first > from && counts(&c[i], false))
             calls_next(&calls, c[i].alloc);
-    return !calls.between && !calls.within ? LEAKS_NO_STACKS
-           : calls.within >= calls.between ? LEAKS_ONE_CALL
-                                           : LEAKS_SURE;
+    return calls.passed < 2        ? LEAKS_NO_STACKS
+           : calls_are_one(&calls) ? LEAKS_ONE_CALL
+                                   : LEAKS_SURE;
 }
 
 static enum leaks_reason reason_of(const struct hunt *h,
@@ -280,8 +272,7 @@ static enum frag_err judge_group(struct hunt *h, struct crossing *c, uint64_t n)
     struct leaks *out = h->out;
     struct leak leak = {.reason = LEAKS_SURE};
 
-    FRAG_TRY(judge(h, c, n, &leak));
-    if (!leak.growth.grows)
+    if (!grows(h, c, n, &leak))
         return FRAG_OK;
     for (uint64_t i = 0; i < n; i++)
         c[i].found = true;

@@ -35,9 +35,9 @@ static enum frag_err find_growth(struct plotted *p, struct frag_error *e)
         return frag_no_memory(e, "the picture of the steps");
     add_live(p);
     p->from = p->count / 2;
-    if (p->count - p->from <= GROWTH_LEAST_STEPS)
-        return FRAG_OK;
-    return growth_judge(p->live, p->count, p->from, &p->growth, e);
+    if (p->count)
+        p->growth = growth_judge(p->live, p->count, p->from);
+    return FRAG_OK;
 }
 
 /* The steps after the last complete one until the largest examined peak of the

@@ -128,9 +128,9 @@ static void put_evidence(const struct leaks *l, FILE *out)
     const struct windows *w = &l->windows;
 
     if (w->steps.mark) {
-        fprintf(out, "evidence: %" PRIu64 " complete steps between ",
+        fprintf(out, "evidence: %" PRIu64 " complete steps between marks ",
                 w->steps.count);
-        step_source_put(out, &w->steps);
+        printable_put(out, w->steps.mark);
     } else
         fputs("evidence: no marked steps", out);
     if (w->by_steps)
