@@ -75,7 +75,7 @@ ROOMS = {
     "sim/answers": ([], "traces/scale sim/experiments/capacity "
                         "sim/experiments/tune +"),
     "sim/answers/conf": ([], "sim/answers +"),
-    "sim/answers/explain": ([], "sim/answers +"),
+    "sim/answers/explain": ([], "sim/answers sim/answers/steps +"),
     "sim/answers/check": ([], "sim/answers +"),
     "sim/answers/ranks": ([], "sim/answers +"),
     "sim/answers/steps": ([], "sim/answers +"),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/answers/explain/parts.h"
-#include "traces/steps/steps.h"
+#include "sim/answers/steps/leaks.h"
 
 const char *const explain_cause_words[EXPLAIN_CAUSE_COUNT] = {
 #define X(name, word, phrase, text) word,
@@ -199,82 +199,18 @@ enum frag_err cause_sum(struct explain *x, const struct state *s,
 
 /* ---- growth ---- */
 
-enum { GROWTH_STEPS = 4 }; /* fewer steps show no growth */
-
-/* Whether a step left the block behind: it is live, and was allocated in a step
- * that is neither the first, which also allocates what stays, nor the last,
- * whose blocks the next step may free. Sets *step then. */
-static bool is_left(const struct frag_steps *steps,
-                    const struct explain_block *b, uint64_t *step)
+enum frag_err cause_growth(struct explain *x, struct frag_error *e)
 {
-    if (!b->live)
-        return false;
-    for (uint64_t i = 1; i + 1 < steps->count; i++)
-        if (b->event >= steps->items[i].from && b->event < steps->items[i].to) {
-            *step = i;
-            return true;
-        }
-    return false;
-}
+    struct leaks leaks;
 
-/* What steps left behind. */
-struct left {
-    bool *leaves;     /* [steps] */
-    frag_size *bytes; /* by stack */
-    frag_size sum;
-};
-
-static void add_left(struct explain *x, struct left *left,
-                     const struct frag_steps *steps,
-                     const struct explain_block *b)
-{
-    const uint32_t *stacks = x->device->stack;
-    uint64_t step;
-    uint32_t stack;
-
-    if (!is_left(steps, b, &step))
-        return;
-    stack = stacks ? stacks[b->event] : 0;
-    left->leaves[step] = true;
-    left->sum += b->size;
-    left->bytes[stack] += b->size;
-    if (left->bytes[stack] > left->bytes[x->grown_stack])
-        x->grown_stack = stack;
-}
-
-/* Counts it as growth if at least four in five steps left something. */
-static void sum_left(struct explain *x, const struct state *s,
-                     const struct frag_steps *steps, struct left *left)
-{
-    uint64_t count = 0;
-
-    for (uint64_t i = 0; i < s->count; i++)
-        add_left(x, left, steps, &s->blocks[i]);
-    for (uint64_t i = 0; i < steps->count; i++)
-        count += left->leaves[i];
-    if (steps->count >= GROWTH_STEPS && 5 * count >= 4 * (steps->count - 2))
-        x->grown = left->sum;
-}
-
-enum frag_err cause_growth(struct explain *x, const struct state *s,
-                           struct frag_error *e)
-{
-    struct frag_steps steps;
-    struct left left = {0};
-    enum frag_err err = FRAG_OK;
-
-    FRAG_TRY(frag_steps_find(x->trace, x->device, x->event, NULL, &steps, e));
-    x->steps = steps.count;
-    left.leaves = calloc(steps.count + 1, sizeof(*left.leaves));
-    left.bytes = calloc((size_t)x->trace->stack_count + 1, sizeof(*left.bytes));
-    if (left.leaves && left.bytes)
-        sum_left(x, s, &steps, &left);
-    else
-        err = frag_no_memory(e, "the steps");
-    free(left.leaves);
-    free(left.bytes);
-    frag_steps_close(&steps);
-    return err;
+    FRAG_TRY(leaks_find(x->trace, x->device, x->event, NULL, &leaks, e));
+    x->steps = leaks.windows.steps.count;
+    if (leaks.verdict == LEAKS_FOUND) {
+        x->grown = leaks.held;
+        x->grown_stack = leaks.items[0].stack;
+    }
+    leaks_close(&leaks);
+    return FRAG_OK;
 }
 
 /* ---- the decision ---- */
@@ -373,10 +309,11 @@ static void say_outside(const struct explain *x, const struct sizes *s,
 static void say_growth(const struct explain *x, const struct sizes *s,
                        char *text, size_t room)
 {
+    (void)x;
     snprintf(text, room,
-             "%" PRIu64 " steps left blocks of %s behind, which no later step "
-             "freed; the request of %s would fit without them",
-             x->steps, s->grown, s->request);
+             "the program kept blocks of %s, and more of them all the time, as "
+             "`fragsim leaks' shows; the request of %s would fit without them",
+             s->grown, s->request);
 }
 
 static void say_demand(const struct explain *x, const struct sizes *s,

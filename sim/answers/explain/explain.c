@@ -313,7 +313,7 @@ static enum frag_err conclude(struct work *w)
 
     FRAG_TRY(cause_sum(x, &w->state, w->e));
     if (x->replayed)
-        FRAG_TRY(cause_growth(x, &w->state, w->e));
+        FRAG_TRY(cause_growth(x, w->e));
     if (!x->failed)
         return FRAG_OK;
     FRAG_TRY(frag_device_complete(x->trace, x->device, &x->future,

@@ -179,10 +179,9 @@ struct explain {
     frag_size largest; /* hole of all */
     uint64_t holes;
 
-    uint64_t steps;  /* complete steps; 0: none were found */
-    frag_size grown; /* bytes of the blocks that steps left behind, if nearly
-                        every step left some */
-    uint32_t grown_stack; /* of the ALLOCs that left most of them; 0: unknown */
+    uint64_t steps;       /* complete steps between marks; 0: there are none */
+    frag_size grown;      /* bytes that leaked, by sim/answers/steps/leaks.h */
+    uint32_t grown_stack; /* of the ALLOCs that leak most; 0: unknown */
 
     frag_size need; /* the live blocks and the request, or, if the complete run
                        is known, its peak requested; 0 if no request failed */

@@ -96,8 +96,8 @@ enum frag_err attempt_run(const struct attempt *a, struct outcome *out,
 /* Fills the totals, spaces and pins of x. NOMEM. */
 enum frag_err cause_sum(struct explain *x, const struct state *s,
                         struct frag_error *e) FRAG_MUST_CHECK;
-/* Finds the steps before the event, and what they left behind. NOMEM. */
-enum frag_err cause_growth(struct explain *x, const struct state *s,
+/* Finds what leaked before the event. NOMEM. */
+enum frag_err cause_growth(struct explain *x,
                            struct frag_error *e) FRAG_MUST_CHECK;
 /* Decides, from the totals and the changes of settings. */
 void cause_decide(struct explain *x);

@@ -372,16 +372,17 @@ static int by_slope(const void *a, const void *b)
 static void add_up(struct leaks *l)
 {
     const struct windows *w = &l->windows;
-    const uint64_t last = w->count - 1;
-    const double units = w->at[last].units - w->at[l->from].units;
 
     if (l->count)
         qsort(l->items, l->count, sizeof(*l->items), by_slope);
     for (uint64_t i = 0; i < l->count; i++) {
-        l->items[i].rate =
-            l->items[i].growth.slope * (double)(last - l->from) / units;
-        l->rate += l->items[i].rate;
-        l->held += l->items[i].held;
+        struct leak *leak = &l->items[i];
+
+        leak->rate = leak->growth.slope * (double)leak->growth.steps /
+                     (w->at[leak->value_count - 1].units -
+                      w->at[leak->from].units);
+        l->rate += leak->rate;
+        l->held += leak->held;
     }
     for (uint64_t k = l->from; k < w->count; k++)
         l->peak = w->at[k].peak > l->peak ? w->at[k].peak : l->peak;

@@ -101,7 +101,7 @@ const struct verb verb_leaks = {
         "In the example, a recording of the source tree, the program keeps the "
         "loss and a hidden layer of each step in a list, and with them the "
         "input of the step: three lines of the function w_leak are named, with "
-        "2 MiB, 1 MiB and 341 KiB a step.",
+        "2 MiB, 1 MiB and 546 KiB a step.",
     .example = "fragsim leaks traces/bundled/leak_frames.pickle.xz -c 80GiB "
                "-o leaks.svg",
     .options = options,
