@@ -26,6 +26,7 @@ static void lay_out(struct frag_feed *f, const struct frag_replay *spec)
                                    .params = spec->params,
                                    .prepared = spec->prepared,
                                    .mem = spec->mem,
+                                   .quantum = spec->quantum,
                                    .check = spec->check,
                                    .contents = spec->contents,
                                    .stop_at_oom = spec->stop_at_oom,
