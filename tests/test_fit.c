@@ -406,6 +406,37 @@ static void a_limit_counts_bytes(void **state)
     assert_int_equal(run_at(&fit, 3 * MIB - 1).num_ooms, 1);
 }
 
+static unsigned heaps;
+
+static enum frag_err count_heaps(struct frag_heap *heap)
+{
+    heaps++;
+    return named("rmm_arena")->init(heap);
+}
+
+/* A policy that takes all the memory of a device is not run at every 2 MiB of
+ * 140 GiB. */
+static void a_policy_that_takes_all(void **state)
+{
+    struct columns c;
+    struct frag_policy counted = *named("rmm_arena");
+    struct frag_capacity_spec fit = {
+        .trace = &c.trace, .policy = &counted, .params = "fraction=1"};
+    struct frag_capacity_span unlimited, need;
+
+    (void)state;
+    counted.init = count_heaps;
+    random_trace(&c, 4);
+    assert_int_equal(frag_capacity_at(&fit, FRAG_UNLIMITED, &unlimited, NULL),
+                     FRAG_OK);
+    assert_true(unlimited.used > 100 * FRAG_GIB);
+    assert_int_equal(frag_capacity_need(&fit, &unlimited, &need, NULL),
+                     FRAG_OK);
+    assert_in_range(heaps, 100, 2000);
+    assert_int_equal(run_at(&fit, need.from).num_ooms, 0);
+    assert_int_equal(run_at(&fit, need.from - FRAG_CAPACITY_STEP).num_ooms, 1);
+}
+
 static void expandable_segments(void **state)
 {
     struct columns c;
@@ -433,6 +464,7 @@ int main(void)
         cmocka_unit_test(a_limit_of_the_process),
         cmocka_unit_test(garbage_needs_a_limit),
         cmocka_unit_test(a_limit_counts_bytes),
+        cmocka_unit_test(a_policy_that_takes_all),
         cmocka_unit_test(expandable_segments),
     };
 

@@ -179,23 +179,39 @@ static enum frag_err find_top(const struct frag_capacity_spec *spec,
     return FRAG_OK;
 }
 
+/* How far below a survivor the next bound is tried. Far above the memory that
+ * the job asks for, the steps are longer, until a bound fails: a policy that
+ * takes all the memory there is would be run at every 2 MiB of a device. */
+static frag_size step_below(const struct frag_capacity_span *s, bool is_near)
+{
+    if (s->exact)
+        return 1;
+    if (is_near || s->from <= s->run.peak_allocated / 2 * 3)
+        return FRAG_CAPACITY_STEP;
+    return frag_round_up(s->from / 64, FRAG_CAPACITY_STEP);
+}
+
 enum frag_err frag_capacity_need(const struct frag_capacity_spec *spec,
                                  const struct frag_capacity_span *unlimited,
                                  struct frag_capacity_span *out,
                                  struct frag_error *e)
 {
     struct frag_capacity_span need = *unlimited, below;
+    bool is_near = false; /* a long step met a failure */
 
     if (frag_capacity_survives(&need))
         FRAG_TRY(find_top(spec, &need, e));
     while (frag_capacity_survives(&need) && need.from > 1) {
-        const frag_size down = need.exact ? 1 : FRAG_CAPACITY_STEP;
+        const frag_size down = step_below(&need, is_near);
 
         FRAG_TRY(frag_capacity_at(spec, need.from > down ? need.from - down : 1,
                                   &below, e));
-        if (!frag_capacity_survives(&below))
+        if (frag_capacity_survives(&below))
+            need = below;
+        else if (down <= FRAG_CAPACITY_STEP)
             break;
-        need = below;
+        else
+            is_near = true;
     }
     *out = need;
     return FRAG_OK;

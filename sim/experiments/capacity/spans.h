@@ -68,9 +68,10 @@ enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
 /* Finds the need: the least bound from which on nothing fails. out->from is the
  * need, and the rest of *out describes the run there. `unlimited` is the span
  * of FRAG_UNLIMITED. If that run fails, there is no need, and *out is a copy of
- * it. Bounds that are not exact are tried FRAG_CAPACITY_STEP apart, from the
- * memory in use at FRAG_UNLIMITED downwards; if that is too little, from the
- * first larger one that survives. Errors of frag_capacity_at. */
+ * it. Bounds that are not exact are tried from the memory in use at
+ * FRAG_UNLIMITED downwards; if that is too little, from the first larger one
+ * that survives. They are FRAG_CAPACITY_STEP apart, above 1.5 times the allocated
+ * peak a 64th of the bound. Errors of frag_capacity_at. */
 enum frag_err frag_capacity_need(const struct frag_capacity_spec *spec,
                                  const struct frag_capacity_span *unlimited,
                                  struct frag_capacity_span *out,
