@@ -70,7 +70,7 @@ def check_late():
     half["total_size"] = 30 * MIB
     half["blocks"][1]["size"] = 10 * MIB
     write("half.pickle", [half], [life])
-    expect(run("validate", "half.pickle", code=2),
+    expect(run("validate", "half.pickle", code=3),
            "device 0: cannot start from the memory that was held before",
            "whole pages")
     expect(run("explain", "late.pickle", "-c", "30MiB"), " because ")

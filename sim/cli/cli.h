@@ -32,7 +32,7 @@
       "parameter")                                                       \
     X(INPUT, 3,                                                          \
       "an input is malformed; the message names the file and the "       \
-      "place")                                                           \
+      "place; a command with several traces answers for the others")     \
     X(FILES, 4,                                                          \
       "a file could not be read or written, or the host has no memory")  \
     X(DEVICE, 5, "there is no device, or the device failed")             \

@@ -119,13 +119,13 @@ static enum frag_err write_out(const struct call *call, const struct values *v,
 }
 
 static enum frag_err check_all(const struct call *call, const struct values *v,
-                               const struct asked *asked, size_t *failed,
-                               struct frag_error *e)
+                               const struct asked *asked, struct unread *unread,
+                               size_t *failed, struct frag_error *e)
 {
     struct visits visits = {.checks = {.question = &asked->question},
                             .progress = progress_start(&v->common)};
     const struct inputs inputs =
-        replay_inputs(&v->common, &v->replay, &visits.progress);
+        replay_inputs(&v->common, &v->replay, &visits.progress, unread);
     struct cell_settings cell;
     enum frag_err err;
 
@@ -147,6 +147,7 @@ static int check_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
     struct asked asked = {.periods = NULL};
+    struct unread unread = unread_of(call, &v->common);
     struct frag_error e = {""};
     size_t failed = 0;
     enum frag_err err;
@@ -157,11 +158,11 @@ static int check_run(const struct call *call, const void *values)
     cli_catch_signals();
     err = ask(v, &asked, &e);
     if (err == FRAG_OK)
-        err = check_all(call, v, &asked, &failed, &e);
+        err = check_all(call, v, &asked, &unread, &failed, &e);
     free_asked(&asked);
     if (err != FRAG_OK)
         return cli_fail(call, err, &e);
-    return failed ? EXIT_NO : EXIT_DONE;
+    return unread_exit(&unread, failed ? EXIT_NO : EXIT_DONE);
 }
 
 /* clang-format off */

@@ -62,12 +62,12 @@ static enum frag_err write_out(const struct call *call, const struct values *v,
 }
 
 static enum frag_err compare(const struct call *call, const struct values *v,
-                             struct frag_error *e)
+                             struct unread *unread, struct frag_error *e)
 {
     struct visits visits = {.ranks = {.capacity = replay_capacity(&v->replay)},
                             .progress = progress_start(&v->common)};
     const struct inputs inputs =
-        replay_inputs(&v->common, &v->replay, &visits.progress);
+        replay_inputs(&v->common, &v->replay, &visits.progress, unread);
     struct cell_settings cell;
     enum frag_err err;
 
@@ -86,13 +86,15 @@ static enum frag_err compare(const struct call *call, const struct values *v,
 static int ranks_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
+    struct unread unread = unread_of(call, &v->common);
     struct frag_error e = {""};
     const int code = outputs_check(call, &v->outputs);
 
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
-    return cli_fail(call, compare(call, v, &e), &e);
+    return unread_exit(&unread,
+                       cli_fail(call, compare(call, v, &unread, &e), &e));
 }
 
 /* clang-format off */

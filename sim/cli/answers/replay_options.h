@@ -46,14 +46,16 @@ struct replay_values {
 /* The inputs that the values name. */
 static inline struct inputs replay_inputs(const struct common *common,
                                           const struct replay_values *v,
-                                          struct progress *progress)
+                                          struct progress *progress,
+                                          struct unread *unread)
 {
     return (struct inputs){.paths = &common->args,
                            .device = v->device,
                            .reading = {READING_RECORDED, .limit = v->limit,
                                        .completion.mark = v->mark},
                            .says_notes = !common->quiet,
-                           .progress = progress};
+                           .progress = progress,
+                           .unread = unread};
 }
 
 /* The capacity; FRAG_UNLIMITED if none was given. */

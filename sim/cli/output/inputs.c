@@ -40,20 +40,61 @@ enum frag_err input_check_name(const char *path, struct frag_error *e)
     return missing_check(path, e);
 }
 
-/* Finds all wrong names before the first trace is read, which may take long. */
-static enum frag_err check_names(const struct texts *paths,
-                                 struct frag_error *e)
+enum frag_err unread_add(struct unread *u, enum frag_err err,
+                         const struct frag_error *e)
+{
+    if ((err != FRAG_CORRUPT && err != FRAG_IO) || !u->call ||
+        u->paths->count < 2 || cli_interrupted())
+        return err;
+    cli_fail(u->call, err, e);
+    u->count++;
+    if (u->first == FRAG_OK)
+        u->first = err;
+    return FRAG_OK;
+}
+
+bool unread_has(const struct unread *u, const char *path)
+{
+    return u->paths->count > 1 && missing_check(path, NULL) != FRAG_OK;
+}
+
+enum frag_err unread_names(struct unread *u, struct frag_error *e)
 {
     size_t stdins = 0;
 
-    for (size_t i = 0; i < paths->count; i++) {
-        FRAG_TRY(input_check_name(paths->items[i], e));
-        stdins += !strcmp(paths->items[i], "-");
+    for (size_t i = 0; i < u->paths->count; i++) {
+        const char *path = u->paths->items[i];
+        const enum frag_err err = input_check_name(path, e);
+
+        if (err != FRAG_OK)
+            FRAG_TRY(unread_add(u, err, e));
+        stdins += !strcmp(path, "-");
     }
     return stdins <= 1 ? FRAG_OK
                        : frag_fail(e, FRAG_INVALID,
                                    "-: expected stdin once, found it %zu times",
                                    stdins);
+}
+
+enum frag_err unread_end(const struct unread *u, struct frag_error *e)
+{
+    if (u->count < u->paths->count)
+        return FRAG_OK;
+    return frag_fail(e, u->first, "none of the %zu traces could be used",
+                     u->count);
+}
+
+int unread_exit(const struct unread *u, int code)
+{
+    struct frag_error e;
+
+    if (!u->count || (code != EXIT_DONE && code != EXIT_NO))
+        return code;
+    snprintf(e.text, sizeof(e.text),
+             "%zu of %zu traces could not be used; the answers are those of "
+             "the others",
+             u->count, u->paths->count);
+    return cli_fail(u->call, u->first, &e);
 }
 
 enum frag_err input_open(const char *path, const struct trace_reading *reading,
@@ -93,31 +134,49 @@ void input_say_cells(const struct noted_list *notes)
                        noted_text(&notes->items[i], text));
 }
 
-static enum frag_err visit_file(const struct inputs *in, const char *path,
-                                input_visit *visit, void *user,
-                                struct frag_error *e)
+/* Visits the devices of an open trace. */
+static enum frag_err visit_trace(const struct inputs *in,
+                                 const struct frag_trace *trace,
+                                 input_visit *visit, void *user,
+                                 struct frag_error *e)
 {
-    struct frag_trace *trace;
+    char *name = frag_trace_name(trace->path);
     enum frag_err err = FRAG_NOMEM;
-    char *name;
 
-    FRAG_TRY(input_open(path, &in->reading, in->progress, &trace, e));
     if (in->says_notes)
-        input_say_notes(path, trace);
-    name = frag_trace_name(path);
+        input_say_notes(trace->path, trace);
     if (name)
         err = input_each_device(trace, name, in->device, visit, user, e);
     progress_clear(in->progress);
     free(name);
-    frag_trace_close(trace);
     return err;
+}
+
+/* An IO error of a visit is one of an output. */
+static enum frag_err visit_file(const struct inputs *in, struct unread *unread,
+                                const char *path, input_visit *visit,
+                                void *user, struct frag_error *e)
+{
+    struct frag_trace *trace;
+    enum frag_err err = input_open(path, &in->reading, in->progress, &trace, e);
+
+    if (err != FRAG_OK)
+        return unread_add(unread, err, e);
+    err = visit_trace(in, trace, visit, user, e);
+    frag_trace_close(trace);
+    return err == FRAG_CORRUPT ? unread_add(unread, err, e) : err;
 }
 
 enum frag_err inputs_each(const struct inputs *in, input_visit *visit,
                           void *user, struct frag_error *e)
 {
-    FRAG_TRY(check_names(in->paths, e));
-    for (size_t i = 0; i < in->paths->count; i++)
-        FRAG_TRY(visit_file(in, in->paths->items[i], visit, user, e));
-    return FRAG_OK;
+    const struct texts *paths = in->paths;
+    struct unread none = {.paths = paths};
+    struct unread *unread = in->unread ? in->unread : &none;
+
+    FRAG_TRY(unread_names(unread, e));
+    for (size_t i = 0; i < paths->count; i++)
+        if (!unread_has(unread, paths->items[i]))
+            FRAG_TRY(visit_file(in, unread, paths->items[i], visit, user, e));
+    return unread_end(unread, e);
 }

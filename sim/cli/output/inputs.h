@@ -3,6 +3,7 @@
 #ifndef FRAG_SIM_CLI_OUTPUT_INPUTS_H
 #define FRAG_SIM_CLI_OUTPUT_INPUTS_H
 
+#include "sim/cli/cli.h"
 #include "sim/cli/output/progress.h"
 #include "sim/experiments/devices.h"
 #include "sim/experiments/noted.h"
@@ -28,6 +29,40 @@ void input_say_notes(const char *path, const struct frag_trace *t);
 /* Prints the notes of cells to stderr, each distinct one once. */
 void input_say_cells(const struct noted_list *notes);
 
+/* The traces of a command that cannot be used. A command with several traces
+ * reports each of them when it finds it, answers for the others, and ends with
+ * the exit code of the first error. */
+struct unread {
+    const struct call *call;
+    const struct texts *paths;
+    size_t count;
+    enum frag_err first; /* the first error; FRAG_OK: none */
+};
+
+/* For the arguments of a command; nothing is wrong yet. */
+static inline struct unread unread_of(const struct call *call,
+                                      const struct common *common)
+{
+    return (struct unread){.call = call, .paths = &common->args};
+}
+
+/* Finds the wrong names before the first trace is read, which may take long.
+ * Reports files that are missing; INVALID if a name has another meaning. */
+enum frag_err unread_names(struct unread *u,
+                           struct frag_error *e) FRAG_MUST_CHECK;
+/* Whether unread_names has reported the file. */
+bool unread_has(const struct unread *u, const char *path);
+/* After the error of a trace: FRAG_OK if it was reported and the command goes
+ * on with another trace. Else returns it: it is not one of a file (CORRUPT,
+ * IO), or the file is the only one. */
+enum frag_err unread_add(struct unread *u, enum frag_err err,
+                         const struct frag_error *e) FRAG_MUST_CHECK;
+/* After all traces: the first error if none of them could be used. */
+enum frag_err unread_end(const struct unread *u,
+                         struct frag_error *e) FRAG_MUST_CHECK;
+/* The exit code of a command that otherwise ends with `code`. */
+int unread_exit(const struct unread *u, int code);
+
 /* The files, and the devices that are visited in each of them. */
 struct inputs {
     const struct texts *paths;
@@ -35,12 +70,13 @@ struct inputs {
     struct trace_reading reading;
     bool says_notes; /* print the notes of each trace */
     struct progress *progress;
+    struct unread *unread; /* NULL: the first error ends the visits */
 };
 
 /* Calls `visit` for the devices of all files in order. All names are checked
  * before the first file is opened; each file is closed before the next is
- * opened. Errors of input_open and input_each_device, NOMEM.
- */
+ * opened. A file that cannot be read, or for which a visit returns CORRUPT, is
+ * one for `unread`. Errors of input_open and input_each_device, NOMEM. */
 enum frag_err inputs_each(const struct inputs *in, input_visit *visit,
                           void *user, struct frag_error *e) FRAG_MUST_CHECK;
 

@@ -37,6 +37,7 @@ struct comparison {
                         memory */
     struct progress progress;
     struct compare_report report;
+    struct unread unread;
     const struct frag_device_trace *trace;
     struct compared *cells;      /* one for each policy and capacity */
     struct frag_params **params; /* of each policy on that trace */
@@ -347,8 +348,9 @@ static enum frag_err prepare(struct comparison *s, struct frag_error *e)
 static enum frag_err compare_all(struct comparison *s, struct frag_error *e)
 {
     const struct values *v = s->values;
-    const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  cell_reading(&v->cell), false, &s->progress};
+    const struct inputs inputs = {&v->common.args,        v->cell.device,
+                                  cell_reading(&v->cell), false,
+                                  &s->progress,           &s->unread};
     enum frag_err err;
 
     FRAG_TRY(prepare(s, e));
@@ -404,6 +406,7 @@ static int compare_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     s.progress = progress_start(&s.values->common);
+    s.unread = unread_of(call, &s.values->common);
     cli_catch_signals();
     err = compare_all(&s, &e);
     progress_clear(&s.progress);
@@ -412,7 +415,8 @@ static int compare_run(const struct call *call, const void *values)
     free(s.params);
     policy_choices_free(s.policies, s.policy_count);
     free(s.bounds);
-    return err == FRAG_OK ? say_wrong(&s) : cli_fail(call, err, &e);
+    return unread_exit(&s.unread, err == FRAG_OK ? say_wrong(&s)
+                                                 : cli_fail(call, err, &e));
 }
 
 /* clang-format off */

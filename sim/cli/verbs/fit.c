@@ -36,6 +36,7 @@ struct search {
     struct progress progress;
     struct fit_report report;
     struct noted_list notes;
+    struct unread unread;
 };
 
 /* -- the search ---------------------------------------------------------- */
@@ -205,9 +206,9 @@ static enum frag_err fit_device(void *user, const struct input *in,
 static enum frag_err fit_all(struct search *s, struct frag_error *e)
 {
     const struct values *v = s->values;
-    struct inputs inputs = {&v->common.args, v->cell.device,
+    struct inputs inputs = {&v->common.args,        v->cell.device,
                             cell_reading(&v->cell), !v->common.quiet,
-                            &s->progress};
+                            &s->progress,           &s->unread};
     enum frag_err err;
 
     FRAG_TRY(policy_choices_read(&v->cell.policies, &s->policies,
@@ -245,12 +246,13 @@ static int fit_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     s.progress = progress_start(&s.values->common);
+    s.unread = unread_of(call, &s.values->common);
     cli_catch_signals();
     err = fit_all(&s, &e);
     progress_clear(&s.progress);
     noted_free(&s.notes);
     policy_choices_free(s.policies, s.policy_count);
-    return cli_fail(call, err, &e);
+    return unread_exit(&s.unread, cli_fail(call, err, &e));
 }
 
 /* clang-format off */

@@ -236,43 +236,65 @@ static enum frag_err show_text(const struct frag_trace *t, FILE *out)
     return FRAG_OK;
 }
 
+struct work {
+    const struct values *values;
+    struct progress progress;
+    struct unread unread;
+    FILE *out;
+    struct frag_json *json; /* NULL: as text */
+    size_t shown;
+};
+
+static enum frag_err show_file(struct work *w, const char *path,
+                               struct frag_error *e)
+{
+    const struct trace_reading reading = {READING_RECORDED,
+                                          .limit = w->values->limit};
+    struct frag_trace *t;
+    enum frag_err err = input_open(path, &reading, &w->progress, &t, e);
+
+    if (err != FRAG_OK)
+        return unread_add(&w->unread, err, e);
+    if (w->shown++ && !w->json)
+        fputc('\n', w->out);
+    err = w->json ? show_json(t, w->json) : show_text(t, w->out);
+    if (err != FRAG_OK)
+        err = frag_no_memory(e, "the facts of %s", path);
+    frag_trace_close(t);
+    return err;
+}
+
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
                          struct frag_error *e)
 {
-    const struct values *v = *(const struct values *const *)user;
-    struct progress progress = progress_start(&v->common);
-    enum frag_err err = FRAG_OK;
+    struct work *w = user;
+    const struct texts *paths = &w->values->common.args;
 
-    for (size_t i = 0; err == FRAG_OK && i < v->common.args.count; i++) {
-        const struct trace_reading reading = {READING_RECORDED,
-                                              .limit = v->limit};
-        struct frag_trace *t;
-
-        FRAG_TRY(
-            input_open(v->common.args.items[i], &reading, &progress, &t, e));
-        if (i && !j)
-            fputc('\n', out);
-        err = j ? show_json(t, j) : show_text(t, out);
-        if (err != FRAG_OK)
-            err = frag_no_memory(e, "the facts of %s", t->path);
-        frag_trace_close(t);
-    }
-    return err;
+    w->out = out;
+    w->json = j;
+    FRAG_TRY(unread_names(&w->unread, e));
+    for (size_t i = 0; i < paths->count; i++)
+        if (!unread_has(&w->unread, paths->items[i]))
+            FRAG_TRY(show_file(w, paths->items[i], e));
+    return unread_end(&w->unread, e);
 }
 
 static int info_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
+    struct work w = {.values = v,
+                     .progress = progress_start(&v->common),
+                     .unread = unread_of(call, &v->common)};
+    const struct answer answer = {put, NULL, &w};
     struct frag_error e = {""};
     const int code = cli_may_write(call, v->json, v->force);
 
     if (code != EXIT_DONE)
         return code;
     cli_catch_signals();
-    return cli_fail(
-        call,
-        answer_write(call, &(const struct answer){put, NULL, &v}, v->json, &e),
-        &e);
+    return unread_exit(
+        &w.unread,
+        cli_fail(call, answer_write(call, &answer, v->json, &e), &e));
 }
 
 static const struct option_row options[] = {

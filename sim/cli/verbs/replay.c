@@ -36,6 +36,7 @@ struct plan {
     struct progress progress;
     struct report report;
     struct noted_list notes;
+    struct unread unread;
 };
 
 /* -- one run ------------------------------------------------------------- */
@@ -184,9 +185,9 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
     const struct trace_reading whole = cell_reading(&v->cell);
     const struct trace_reading once = {.kind = READING_RAW,
                                        .windows = &plan->stream.windows};
-    const struct inputs inputs = {&v->common.args, v->cell.device,
+    const struct inputs inputs = {&v->common.args,          v->cell.device,
                                   v->stream ? once : whole, !v->common.quiet,
-                                  &plan->progress};
+                                  &plan->progress,          &plan->unread};
     uint64_t started = progress_clock();
     enum frag_err err;
 
@@ -255,6 +256,7 @@ static int replay_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     plan.progress = progress_start(&plan.values->common);
+    plan.unread = unread_of(call, &plan.values->common);
     cli_catch_signals();
     err = prepare(&plan, &e);
     if (err == FRAG_OK)
@@ -264,7 +266,7 @@ static int replay_run(const struct call *call, const void *values)
     noted_free(&plan.notes);
     policy_choices_free(plan.policies, plan.policy_count);
     free(plan.bounds);
-    return cli_fail(call, err, &e);
+    return unread_exit(&plan.unread, cli_fail(call, err, &e));
 }
 
 /* clang-format off */

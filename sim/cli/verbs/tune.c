@@ -37,6 +37,7 @@ struct tuning {
     const struct call *call;
     const struct values *values;
     struct progress progress;
+    struct unread unread;
     size_t climbs; /* that began */
     struct cell_settings settings;
     struct texts without;
@@ -227,6 +228,20 @@ static enum frag_err open_trace(struct tuning *t, const char *path,
     return err;
 }
 
+/* Drops the cases of a trace of which a device cannot be used. */
+static enum frag_err use_trace(struct tuning *t, const char *path,
+                               struct frag_error *e)
+{
+    const size_t before = t->case_count;
+    const enum frag_err err = open_trace(t, path, e);
+
+    if (err == FRAG_OK)
+        return FRAG_OK;
+    while (t->case_count > before)
+        free((void *)(uintptr_t)t->cases[--t->case_count].name);
+    return unread_add(&t->unread, err, e);
+}
+
 static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
 {
     const struct texts *paths = &t->values->common.args;
@@ -234,8 +249,11 @@ static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
     t->traces = calloc(paths->count, sizeof(struct frag_trace *));
     if (!t->traces)
         return FRAG_NOMEM;
+    FRAG_TRY(unread_names(&t->unread, e));
     for (size_t i = 0; i < paths->count; i++)
-        FRAG_TRY(open_trace(t, paths->items[i], e));
+        if (!unread_has(&t->unread, paths->items[i]))
+            FRAG_TRY(use_trace(t, paths->items[i], e));
+    FRAG_TRY(unread_end(&t->unread, e));
     t->ladder.cases = t->cases;
     t->ladder.case_count = t->case_count;
     return read_version(t, e);
@@ -377,11 +395,13 @@ static int tune_run_verb(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     t.progress = progress_start(&t.values->common);
+    t.unread = unread_of(call, &t.values->common);
     cli_catch_signals();
     err = tune_all(&t, &e);
     close_all(&t);
-    return err == FRAG_OK && !t.ladder.chosen ? EXIT_NO
-                                              : cli_fail(call, err, &e);
+    return unread_exit(&t.unread, err == FRAG_OK && !t.ladder.chosen
+                                      ? EXIT_NO
+                                      : cli_fail(call, err, &e));
 }
 
 /* clang-format off */

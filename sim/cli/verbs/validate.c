@@ -325,6 +325,7 @@ struct work {
     struct frag_json *json;   /* NULL: as text */
     struct frag_trace *other; /* of --hidden-from; NULL: none */
     uint64_t rows, verdicts[FRAG_VERDICT_COUNT];
+    struct unread unread;
 };
 
 /* The recorded settings, with the version whose rules repeat the recording. The
@@ -442,21 +443,30 @@ static enum frag_err judge_trace(struct work *w, const char *path,
     return err;
 }
 
+static enum frag_err judge_file(struct work *w, const char *path,
+                                struct frag_error *e)
+{
+    struct setting s;
+    enum frag_err err = FRAG_OK;
+
+    FRAG_TRY(settle(w->values, path, &s, e));
+    err = judge_trace(w, path, &s, e);
+    progress_clear(&w->progress);
+    frag_stats_file_close(s.stats);
+    if (err == FRAG_UNSUPPORTED) /* the trace is no snapshot */
+        err = FRAG_CORRUPT;
+    return err == FRAG_OK ? FRAG_OK : unread_add(&w->unread, err, e);
+}
+
 static enum frag_err judge_traces(struct work *w, struct frag_error *e)
 {
-    const struct texts *args = &w->values->common.args;
+    const struct texts *paths = &w->values->common.args;
 
-    for (size_t i = 0; i < args->count; i++) {
-        struct setting s;
-        enum frag_err err = settle(w->values, args->items[i], &s, e);
-
-        if (err == FRAG_OK)
-            err = judge_trace(w, args->items[i], &s, e);
-        progress_clear(&w->progress);
-        frag_stats_file_close(s.stats);
-        FRAG_TRY(err);
-    }
-    return FRAG_OK;
+    FRAG_TRY(unread_names(&w->unread, e));
+    for (size_t i = 0; i < paths->count; i++)
+        if (!unread_has(&w->unread, paths->items[i]))
+            FRAG_TRY(judge_file(w, paths->items[i], e));
+    return unread_end(&w->unread, e);
 }
 
 static enum frag_err put(void *user, FILE *out, struct frag_json *j,
@@ -509,6 +519,7 @@ static int validate_run(const struct call *call, const void *values)
     if (code != EXIT_DONE)
         return code;
     w.progress = progress_start(&v->common);
+    w.unread = unread_of(call, &v->common);
     cli_catch_signals();
     err =
         answer_write(call, &(const struct answer){put, NULL, &w}, v->json, &e);
@@ -516,10 +527,10 @@ static int validate_run(const struct call *call, const void *values)
         return cli_fail(call, err, &e);
     if (!v->common.quiet)
         say_verdicts(&w);
-    return w.verdicts[FRAG_VERDICT_DIFFERS] ||
-                   w.verdicts[FRAG_VERDICT_NO_EVIDENCE]
-               ? EXIT_NO
-               : EXIT_DONE;
+    return unread_exit(&w.unread, w.verdicts[FRAG_VERDICT_DIFFERS] ||
+                                          w.verdicts[FRAG_VERDICT_NO_EVIDENCE]
+                                      ? EXIT_NO
+                                      : EXIT_DONE);
 }
 
 /* clang-format off */

@@ -116,7 +116,8 @@ static enum frag_err put(void *user, FILE *out, struct frag_json *j,
     struct step_command *c = user;
     const struct step_values *v = c->values;
     const struct inputs inputs = {&v->common.args, v->cell.device,
-                                  reading_of(v), false, &c->progress};
+                                  reading_of(v),   false,
+                                  &c->progress,    &c->unread};
 
     c->out = out;
     c->json = j;
@@ -160,8 +161,9 @@ int step_command_run(const struct call *call, const struct step_values *values,
     if (code != EXIT_DONE)
         return code;
     c.progress = progress_start(&values->common);
+    c.unread = unread_of(call, &values->common);
     cli_catch_signals();
     err = run(&c, &e);
     progress_clear(&c.progress);
-    return cli_fail(call, err, &e);
+    return unread_exit(&c.unread, cli_fail(call, err, &e));
 }

@@ -60,6 +60,7 @@ struct step_command {
     const struct step_values *values;
     struct cell_settings settings;
     struct progress progress;
+    struct unread unread;
     FILE *out;
     struct frag_json *json; /* NULL: as text */
     bool color;
