@@ -237,13 +237,12 @@ static int say_faults(const struct plan *plan, const char *faults,
         snprintf(kept, sizeof(kept),
                  "the others are in %s; --resume tries the failed ones again",
                  plan->values->outputs.hdf5);
-    snprintf(e.text, sizeof(e.text),
-             "%" PRIu64 " trace%s or cell%s failed%s; %s%s", n.faults,
-             n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
-             n.faults > FAULTS_SHOWN ? " (the first ones are above)" : "", kept,
-             first == FRAG_NOMEM ? ", best with more memory or fewer threads "
-                                   "(-j)"
-                                 : "");
+    first = frag_fail(
+        &e, first, "%" PRIu64 " trace%s or cell%s failed%s; %s%s", n.faults,
+        n.faults == 1 ? "" : "s", n.faults == 1 ? "" : "s",
+        n.faults > FAULTS_SHOWN ? " (the first ones are above)" : "", kept,
+        first == FRAG_NOMEM ? ", best with more memory or fewer threads (-j)"
+                            : "");
     return cli_fail(plan->call, first, &e);
 }
 
