@@ -11,6 +11,7 @@ that is a policy's is wrong use, and nothing is read.
 
 Environment: FRAGSIM (the tool; default build/fragsim).
 """
+import copy
 import json
 import lzma
 import os
@@ -83,7 +84,7 @@ def check_without_history():
     with open(GOOD[0], "rb") as file:
         snapshot = pickle.load(file)
     life = snapshot["device_traces"][0]
-    other = [{**s, "device": 1} for s in snapshot["segments"]]
+    other = [{**s, "device": 1} for s in copy.deepcopy(snapshot["segments"])]
     for name, change in (("bare.pickle", {"device_traces": []}),
                          ("half.pickle", {"device_traces": [life, []],
                                           "segments": snapshot["segments"] +
