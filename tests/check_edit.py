@@ -167,7 +167,7 @@ def peak(job):
 def check_validate(folder):
     """validate refuses an edited trace, and the note says why."""
     path = edited(folder, bundled("leak"), "scale:factor=1")
-    done = run("validate", path, code=2)
+    done = run("validate", path, code=3)
     assert "was edited" in done.stderr and "answers" in done.stderr, \
         done.stderr
     notes = results("replay", "-q", path)[0]["notes"]
