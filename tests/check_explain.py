@@ -194,19 +194,61 @@ def check_batches():
                        < 1.02 * min(cannot))
 
 
+def peak_around_largest(snapshot, largest=0):
+    """The largest request, and the most bytes that live while it does."""
+    entries = entries_of(snapshot)
+    largest = largest or max(e["size"] for e in entries
+                             if e["action"] == "alloc")
+    live, peak = {}, 0
+    for entry in entries:
+        if entry["action"] == "alloc":
+            live[entry["addr"]] = entry["size"]
+        elif entry["action"] == "free_completed":
+            live.pop(entry["addr"], None)
+        if largest in live.values():
+            peak = max(peak, sum(live.values()))
+    return largest, peak
+
+
+def check_checkpointing():
+    """llama_ckpt is llama_varlen with torch.utils.checkpoint around each
+    layer; in their first step both ask for equal logits."""
+    plain, saves = (os.path.join(RECORDED, "dev", name + ".pickle.xz")
+                    for name in ("llama_varlen_frames", "llama_ckpt"))
+    if not os.path.exists(plain):
+        return
+    largest, peak = peak_around_largest(plain)
+    _, true = peak_around_largest(saves, largest)
+    answer = table.explain(FRAGSIM, plain, "--process-limit", "8GiB")
+    said, = [c for c in answer["changes"] if c["kind"] == "recompute"]
+    expect(plain, f"{said}: {peak} to {true}", answer["need_bytes"] == peak and
+           0.98 < (peak - said["saved_bytes"]) / true < 1.15)
+
+
 LAYERS, OPS = 6, ("attend", "expand", "shrink")
-SIZES = {"attend": 24 << 20, "expand": 96 << 20, "shrink": 20 << 20}
 
 
-def layered(steps):
+def sizes(weight):
+    """The loss and the gradients are as large as a weight."""
+    return {"attend": 24 << 20, "expand": 96 << 20, "shrink": 20 << 20,
+            "output": 100 << 20, **dict.fromkeys(
+                ("weight", "gradient", "loss"), weight)}
+
+
+def layered(steps, passes_on=False):
     """The calls of a program with LAYERS equal layers: what each step does, in
-    its order. A block is (step, layer, name)."""
+    its order. A block is (step, layer, name). With passes_on, the output of a
+    step lives until the next step has its own."""
     for layer in range(LAYERS):
         yield "alloc", (0, layer, "weight")
     for step in range(1, steps + 1):
         for layer in range(LAYERS):
             yield from (("alloc", (step, layer, op)) for op in OPS)
         yield "alloc", (step, LAYERS, "loss")
+        if passes_on:
+            yield "alloc", (step, LAYERS, "output")
+            if step > 1:
+                yield "free", (step - 1, LAYERS, "output")
         for layer in reversed(range(LAYERS)):
             yield "alloc", (step, layer, "gradient")
             yield from (("free", (step, layer, op)) for op in reversed(OPS))
@@ -215,28 +257,35 @@ def layered(steps):
             yield "free", (step, layer, "gradient")
 
 
-def layered_size(block):
-    return SIZES.get(block[2], 64 << 20)
-
-
-def peak_of(calls):
+def peak_of(calls, size):
     live = peak = 0
     for action, block in calls:
-        live += layered_size(block) * (1 if action == "alloc" else -1)
+        live += size[block[2]] * (1 if action == "alloc" else -1)
         peak = max(peak, live)
     return peak
 
 
 def recomputed(calls):
     """Every layer but the last keeps its last block only; the others come back
-    when the backward pass frees the first block of the layer above."""
+    when the backward pass frees the largest block of the layer above."""
     for action, block in calls:
         step, layer, name = block
         if action == "alloc" and name == OPS[0] and layer:
             yield from (("free", (step, layer - 1, op)) for op in OPS[:-1])
-        if action == "free" and name == OPS[-1] and layer:
+        if action == "free" and name == "expand" and layer:
             yield from (("alloc", (step, layer - 1, op)) for op in OPS[:-1])
         yield action, block
+
+
+def freed_early(calls):
+    """The output is freed where its step ends."""
+    for action, block in calls:
+        step, layer, name = block
+        if (action, layer, name) == ("free", LAYERS - 1, "gradient"):
+            yield action, block
+            yield "free", (step, LAYERS, "output")
+        elif (action, name) != ("free", "output"):
+            yield action, block
 
 
 def frames_of(block):
@@ -245,13 +294,13 @@ def frames_of(block):
     if block[2] in OPS:
         return [{"name": block[2], "filename": "ops.py", "line": 7},
                 {"name": "forward", "filename": "layer.py", "line": 20}] + outer
-    return outer[:1] + outer[1:] if block[2] == "loss" else outer[1:]
+    return outer if block[2] in ("loss", "output") else outer[1:]
 
 
-def write_layered(path, steps):
+def write_calls(path, calls, sizes_of):
     entries, places, at = [], {}, 1 << 40
-    for action, block in layered(steps):
-        size = layered_size(block)
+    for action, block in calls:
+        size = sizes_of[block[2]]
         if action == "alloc":
             places[block] = at
             at += size
@@ -265,27 +314,39 @@ def write_layered(path, steps):
         pickle.dump({"segments": [], "device_traces": [entries]}, file)
 
 
-def check_layers(folder):
-    path = os.path.join(folder, "layers.pickle")
-    write_layered(path, 5)
-    calls = list(layered(5))
-    answer = table.explain(FRAGSIM, path, "--process-limit", "1GiB")
-    said, = [c for c in answer["changes"] if c["kind"] == "recompute"]
-    expect("layers", f"cause {answer['cause']}", answer["cause"] == "demand")
-    expect("layers", f"need {answer['need_bytes']}, not {peak_of(calls)}",
-           answer["need_bytes"] == peak_of(calls))
-    saved = peak_of(calls) - peak_of(recomputed(calls))
-    expect("layers", f"{said}, not {saved} saved",
+def check_calls(folder, limit, kind, calls, size, changed):
+    """The need, and what the change of that kind saves."""
+    path = os.path.join(folder, "calls.pickle")
+    write_calls(path, calls, size)
+    answer = table.explain(FRAGSIM, path, "--process-limit", f"{limit}MiB")
+    said, = [c for c in answer["changes"] if c["kind"] == kind]
+    peak = peak_of(calls, size)
+    saved = peak - peak_of(changed(calls), size)
+    expect(kind, f"cause {answer['cause']}", answer["cause"] == "demand")
+    expect(kind, f"need {answer['need_bytes']}, not {peak}",
+           answer["need_bytes"] == peak)
+    expect(kind, f"{said}, not {saved} saved",
            saved > 0 and said["saved_bytes"] == saved)
-    expect("layers", said["change"],
-           "each call at forward (layer.py:20)" in said["change"])
+    return answer, said
+
+
+def check_program(folder):
+    calls = list(layered(5))
+    _, said = check_calls(folder, 700, "recompute", calls, sizes(16 << 20),
+                          recomputed)
+    expect("recompute", said, "each layer under forward (layer.py:20)"
+           in said["change"] and said["result"] == "serves what was recorded")
+    check_calls(folder, 1024, "early_free", list(layered(5, True)),
+                sizes(64 << 20), freed_early)
+    size = sizes(64 << 20)
+    answer, _ = check_calls(folder, 1024, "recompute", calls, size, recomputed)
     batch, = [c for c in answer["changes"] if c["kind"] == "batch"]
     share = int(re.search(r"(\d+) %", batch["change"])[1])
-    # The loss and the gradients are as large as weights: they stay.
-    grows = LAYERS * sum(SIZES.values())
-    left = (1 << 30) - (peak_of(calls) - grows)
-    expect("layers", f"{share} %, and {left / grows:.3f} would fit",
+    grows = LAYERS * sum(size[op] for op in OPS)
+    left = (1 << 30) - (peak_of(calls, size) - grows)
+    expect("batch", f"{share} %, and {left / grows:.3f} would fit",
            0 <= left / grows - share / 100 < 0.07)
+    expect("batch", batch, batch["result"] == "serves what was recorded")
 
 
 def check_leak(name, site):
@@ -416,10 +477,11 @@ def main():
             check_pictures(folder)
             check_devices(folder)
     with tempfile.TemporaryDirectory() as folder:
-        check_layers(folder)
+        check_program(folder)
     for name, site in LEAKS.items():
         check_leak(name, site)
     check_survivors()
+    check_checkpointing()
     check_limits()
     check_batches()
     deaths = [d for folder in ("dev", "causes", "batch")

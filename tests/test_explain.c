@@ -161,6 +161,25 @@ static void a_full_limit_is_demand(void **state)
     }
 }
 
+/* Expandable segments return 40 of the 50 MiB that are free. */
+static void what_a_setting_survives_is_no_demand(void **state)
+{
+    static const struct line lines[] = {{'+', 1, 100, 0}, {'-', 1, 0, 0},
+                                        {'+', 2, 50, 0},  {'+', 3, 50, 0},
+                                        {'-', 2, 0, 0},   {'+', 4, 940, 0}};
+    struct frag_trace *t = SCRIPT(lines);
+    struct explain x;
+
+    (void)state;
+    explained_at(t, 1004, &x);
+    assert_int_equal(x.need, 990 * FRAG_MIB);
+    assert_int_equal(change(&x, "expandable_segments:True")->result,
+                     EXPLAIN_SURVIVES);
+    assert_int_equal(x.cause, EXPLAIN_FRAGMENTATION);
+    explain_close(&x);
+    frag_trace_close(t);
+}
+
 /* The combed trace goes on: a larger request follows the one that fails. */
 static void a_served_request_is_no_promise(void **state)
 {
@@ -450,6 +469,7 @@ int main(void)
         cmocka_unit_test(live_blocks_that_do_not_fit_are_demand),
         cmocka_unit_test(small_holes_are_fragmentation),
         cmocka_unit_test(a_full_limit_is_demand),
+        cmocka_unit_test(what_a_setting_survives_is_no_demand),
         cmocka_unit_test(a_served_request_is_no_promise),
         cmocka_unit_test(memory_of_another_stream_is_cache),
         cmocka_unit_test(a_leak_is_growth),

@@ -24,7 +24,7 @@ import subprocess
 import sys
 
 from data_header import read_csv
-from places import DATA, PAGES
+from places import DATA, PAGES, ROOT
 from policy_table import FRAGSIM, SHARED
 
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -193,6 +193,30 @@ def put_batches(found, out):
                "most, to the least that cannot"], rows, out)
 
 
+def recomputed():
+    """A program, what explain says that recomputing its layers leaves, and the
+    recording of the same program with torch.utils.checkpoint: the peaks while
+    the logits of the first step live, in bytes."""
+    sys.path.insert(0, os.path.join(ROOT, "tests"))
+    import check_explain
+    plain, saves = (os.path.join(SHARED, "recorded", "dev", name + ".pickle.xz")
+                    for name in ("llama_varlen_frames", "llama_ckpt"))
+    largest, peak = check_explain.peak_around_largest(plain)
+    said, = [c for c in explain(FRAGSIM, plain, "--process-limit", "8GiB")
+             ["changes"] if c["kind"] == "recompute"]
+    return peak, peak - said["saved_bytes"], \
+        check_explain.peak_around_largest(saves, largest)[1]
+
+
+def put_recomputed(out):
+    peak, said, true = recomputed()
+    print("\n## Recomputing, and a recording that does it\n\n"
+          f"llama_varlen asks for {size(peak)} at the peak of its first step. "
+          f"With its layers recomputed, explain says {size(said)};\nllama_ckpt, "
+          "the same program with gradient checkpointing, asks for "
+          f"{size(true)} there.", file=out)
+
+
 def put_page(rows, causes, words, found, out):
     print(f"# Why {len(rows)} recordings ran out of memory\n\n"
           "Made by `paper/tables/explain_table.py` with `fragsim explain`. Each change "
@@ -210,6 +234,7 @@ def put_page(rows, causes, words, found, out):
         print(f"\nKnown cause of {name}: {want}; explained as {got}.", file=out)
     put_words(words, out)
     put_batches(found, out)
+    put_recomputed(out)
     put_confirmed(out)
 
 

@@ -6,6 +6,7 @@
 
 #include "sim/answers/explain/parts.h"
 #include "sim/answers/moment.h"
+#include "sim/arena/arena.h"
 #include "sim/experiments/recording.h"
 #include "sim/experiments/start.h"
 #include "sim/validate/limit.h"
@@ -374,7 +375,7 @@ enum frag_err explain_make(const struct explain_options *options,
         .base = {.device = options->device,
                  .settings = x.settings,
                  .bound = FRAG_NO_BOUND,
-                 .total = options->total,
+                 .total = options->total ? options->total : FRAG_H200_TOTAL,
                  .starts_there = true,
                  .anchored = has_anchors(options->device),
                  .progress = options->progress,

@@ -50,7 +50,7 @@ struct edit {
     uint64_t before; /* event of the trace */
     uint64_t block;  /* the ALLOC of the block; not of EMPTY_CACHE */
     uint8_t op;      /* FRAG_FREE, FRAG_ALLOC (again) or FRAG_EMPTY_CACHE. The
-                        trace's own FREE of a block that is free is left out */
+                        trace's own FREE of a block that is free does nothing */
 };
 
 /* A replay up to and including an event, or of the whole trace. */

@@ -44,16 +44,21 @@ static uint64_t after_mark(const struct frag_device_trace *d, uint64_t event)
     return begin;
 }
 
-/* The event of a step before which least is live. Found by their period, steps
- * begin anywhere. */
-static uint64_t lowest(const struct blocks *b, const struct frag_step *step)
+/* Adds the event of a step before which least is live: found by their period,
+ * steps begin anywhere. A bound that follows another one closely replaces it.
+ */
+static void add_bound(struct program *p, uint64_t from, uint64_t to)
 {
-    uint64_t event = step->from;
+    const frag_size *live = p->blocks.live;
+    uint64_t event = from;
 
-    for (uint64_t i = step->from; i < step->to; i++)
-        if (b->live[i] < b->live[event])
+    for (uint64_t i = from; i < to; i++)
+        if (live[i] < live[event])
             event = i;
-    return event;
+    if (p->bound_count &&
+        event - p->bounds[p->bound_count - 1] < (to - from) / 2)
+        p->bound_count--;
+    p->bounds[p->bound_count++] = event;
 }
 
 static enum frag_err find_bounds(struct program *p, struct frag_error *e)
@@ -65,7 +70,9 @@ static enum frag_err find_bounds(struct program *p, struct frag_error *e)
     FRAG_TRY(frag_steps_find(p->trace, d, d->count, NULL, &steps, e));
     p->bounds = calloc(steps.count + 1, sizeof(*p->bounds));
     for (uint64_t i = 0; p->bounds && i < steps.count; i++)
-        p->bounds[p->bound_count++] = lowest(&p->blocks, &steps.items[i]);
+        add_bound(p, steps.items[i].from, steps.items[i].to);
+    if (p->bound_count)
+        add_bound(p, steps.items[steps.count - 1].to, d->count);
     frag_steps_close(&steps);
     if (!p->bounds)
         return frag_no_memory(e, "the steps of the program");
@@ -205,20 +212,22 @@ static uint64_t end_of_step(const uint64_t *next, uint64_t count, uint64_t free)
 
 static const struct habit {
     enum explain_change_kind kind;
+    uint64_t from; /* the bound after which its blocks are allocated: the first
+                      step also allocates what stays */
     uint64_t (*end)(const uint64_t *next, uint64_t count, uint64_t free);
     const char *text;
-} leak = {EXPLAIN_STEP_FREE, end_of_leak,
+} leak = {EXPLAIN_STEP_FREE, 2, end_of_leak,
           "free the blocks that steps leave behind, one step later"},
-  passing_on = {EXPLAIN_EARLY_FREE, end_of_step,
+  passing_on = {EXPLAIN_EARLY_FREE, 0, end_of_step,
                 "free at the end of each step what the next step frees, if it "
                 "does not use it"};
 
 /* Fills in where each block of that kind could be freed; returns their number.
- * What is allocated before the second bound may be there to stay. */
+ */
 static size_t plan_frees(const struct program *p, const struct habit *h,
                          struct edit *edits)
 {
-    uint64_t next = 1;
+    uint64_t next = 0;
     size_t count = 0;
 
     for (uint64_t k = 0; k < p->blocks.count; k++) {
@@ -227,7 +236,8 @@ static size_t plan_frees(const struct program *p, const struct habit *h,
 
         while (next < p->bound_count && life->alloc >= p->bounds[next])
             next++;
-        if (next > 1 && next < p->bound_count && life->free > p->bounds[next])
+        if (next >= h->from && next < p->bound_count &&
+            life->free > p->bounds[next])
             end = h->end(&p->bounds[next], p->bound_count - next, life->free);
         if (end != FRAG_NEVER)
             edits[count++] = (struct edit){end, life->alloc, FRAG_FREE};
@@ -236,28 +246,21 @@ static size_t plan_frees(const struct program *p, const struct habit *h,
     return count;
 }
 
-/* What these blocks hold at the request, and where most of it is allocated. */
-static void say_held(const struct program *p, const struct edit *edits,
-                     size_t count, struct explain_change *change)
+/* Adds how many blocks they are, and where the largest is allocated. */
+static void say_blocks(const struct program *p, const struct attempt *a,
+                       struct explain_change *change)
 {
     const struct frag_device_trace *d = p->device;
-    const uint64_t event = p->trial->x->event;
+    uint64_t largest = a->edits[0].block;
     char size[FRAG_SIZE_TEXT], site[SITE_TEXT];
-    uint64_t blocks = 0, largest = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t alloc = edits[i].block;
-
-        if (!block_is_live(&p->blocks, p->blocks.of[alloc], event))
-            continue;
-        change->bytes += d->bytes[alloc];
-        if (!blocks++ || d->bytes[alloc] > d->bytes[largest])
-            largest = alloc;
-    }
+    for (size_t i = 1; i < a->edit_count; i++)
+        if (d->bytes[a->edits[i].block] > d->bytes[largest])
+            largest = a->edits[i].block;
     snprintf(change->text + strlen(change->text), 256,
-             ": %" PRIu64 " block%s of %s at the request%s%.120s", blocks,
-             blocks == 1 ? "" : "s", frag_size_format(change->bytes, size),
-             d->stack ? ", the largest allocated by " : "",
+             ": %zu blocks, the largest of %s%s%.120s", a->edit_count,
+             frag_size_format(d->bytes[largest], size),
+             d->stack ? ", allocated by " : "",
              d->stack ? site_text(p->trace, d->stack[largest], site) : "");
 }
 
@@ -275,12 +278,12 @@ static enum frag_err try_habit(struct program *p, const struct habit *h,
     a.edit_count = plan_frees(p, h, edits);
     a.edits = edits;
     snprintf(change.text, sizeof(change.text), "%s", h->text);
-    say_held(p, edits, a.edit_count, &change);
-    if (change.bytes)
+    if (a.edit_count) {
+        say_blocks(p, &a, &change);
         err = trial_add(p->trial, &a, &change);
-    if (err == FRAG_OK && change.bytes &&
-        !x->changes[x->change_count - 1].saved)
-        x->change_count--;
+        if (err == FRAG_OK && x->changes[x->change_count - 1].saved < FRAG_MIB)
+            x->change_count--;
+    }
     free(edits);
     return err;
 }
@@ -289,18 +292,19 @@ static enum frag_err try_habit(struct program *p, const struct habit *h,
 
 /* The blocks that one call of a layer allocates, in the order of the trace. */
 struct call {
-    uint64_t from; /* the first ALLOC */
-    uint64_t last; /* the last block that lives on: what the call returns */
-    uint64_t back; /* the first FREE of a block that lives on */
+    uint64_t from;     /* the first ALLOC */
+    bool goes_on;      /* to another call of the same forward pass */
+    uint64_t turn;     /* if not: from where the backward pass runs, the peak */
+    uint64_t last;     /* 1 + the last saved block: what the call returns */
+    frag_size largest; /* saved block */
+    uint64_t back;     /* its FREE; other blocks may go before the backward
+                          pass */
 };
 
-/* What is allocated with one stack. */
+/* What is allocated with one stack: an op of the forward pass. */
 struct op {
-    frag_size bytes; /* that live at the request; 0 if it is no part of a layer
-                      */
-    uint32_t times;  /* blocks that live then */
-    bool within;     /* the layer */
-    uint64_t call;   /* 1 + the last call with it */
+    frag_size bytes; /* that live at the peak; 0 if it is no part of a layer */
+    uint32_t times;  /* it was called for them: blocks in a row are one call */
 };
 
 struct layers {
@@ -315,15 +319,30 @@ struct layers {
 /* Whether the block is one that may be computed again. */
 static bool is_candidate(const struct program *p, uint64_t block)
 {
-    const uint64_t alloc = p->blocks.lives[block].alloc;
+    const uint32_t stack = p->device->stack[p->blocks.lives[block].alloc];
 
-    return p->grows[alloc] && p->forward[p->device->stack[alloc]];
+    return p->forward[stack] && !is_kept(p, block);
 }
 
-/* A stack that occurs once only is no part of a layer that is repeated. */
-static void weigh(const struct program *p, struct op *ops)
+/* The event before which most is live, of from ... to. */
+static uint64_t peak_of(const struct blocks *b, uint64_t from, uint64_t to)
 {
-    const uint64_t event = p->trial->x->event;
+    uint64_t event = from;
+
+    for (uint64_t i = from; i <= to; i++)
+        if (b->live[i] > b->live[event])
+            event = i;
+    return event;
+}
+
+/* Fills in the ops, at the peak. Those that are called once only, or that hold
+ * next to nothing, are no part of a layer that is repeated. Returns the one
+ * that holds most. */
+static uint32_t weigh(const struct program *p, struct op *ops)
+{
+    const uint64_t event = peak_of(&p->blocks, 0, p->blocks.events);
+    const struct op *last = NULL;
+    uint32_t most = 0;
 
     for (uint32_t k = 0; k < p->blocks.count; k++) {
         const uint64_t alloc = p->blocks.lives[k].alloc;
@@ -332,11 +351,35 @@ static void weigh(const struct program *p, struct op *ops)
         if (!is_candidate(p, k) || !block_is_live(&p->blocks, k, event))
             continue;
         op->bytes += p->device->bytes[alloc];
-        op->times++;
+        op->times += op != last;
+        last = op;
     }
     for (uint32_t k = 0; k < p->trace->stack_count; k++)
-        if (ops[k].times < 2)
-            ops[k].bytes = 0;
+        if (ops[k].times > 1 && ops[k].bytes > ops[most].bytes)
+            most = k;
+    for (uint32_t k = 0; k < p->trace->stack_count; k++)
+        if (ops[k].times < 2 || ops[k].bytes < ops[most].bytes / 16)
+            ops[k] = (struct op){0};
+    return most;
+}
+
+/* How often the layer is called: the fewest times that ops are called that hold
+ * a quarter of the bytes. A layer calls some ops more than once, and one layer
+ * may not be complete. */
+static uint32_t count_calls(const struct op *ops, uint32_t count, uint32_t most)
+{
+    frag_size sum = 0, of;
+    uint32_t times = 1;
+
+    for (uint32_t k = 0; k < count; k++)
+        sum += ops[k].bytes;
+    do {
+        of = 0;
+        times++;
+        for (uint32_t k = 0; k < count; k++)
+            of += ops[k].times == times ? ops[k].bytes : 0;
+    } while (of < sum / 4 && times < ops[most].times);
+    return times;
 }
 
 /* A frame of a stack, counted from the outermost one. */
@@ -355,124 +398,131 @@ static bool is_wrapper(const struct frag_trace *t, uint32_t stack,
     return strstr(t->strings[f->function], "_call_") != NULL;
 }
 
-/* Whether both stacks have the same frames from the outermost on to frame
- * `depth`, counted from there. */
-static bool is_within(const struct frag_trace *t, uint32_t a, uint32_t b,
-                      uint64_t depth)
+/* The frames that two stacks have in common, from the outermost one on. */
+static uint64_t common_depth(const struct frag_trace *t, uint32_t a, uint32_t b,
+                             uint64_t depth)
 {
-    if (t->stack_first[b + 1] - t->stack_first[b] <= depth)
-        return false;
-    for (uint64_t i = 0; i <= depth; i++)
-        if (memcmp(frame_at(t, a, i), frame_at(t, b, i),
-                   sizeof(struct frag_frame)) != 0)
-            return false;
-    return true;
+    const uint64_t most = t->stack_first[b + 1] - t->stack_first[b];
+    uint64_t i = 0;
+
+    while (i < depth && i < most &&
+           !memcmp(frame_at(t, a, i), frame_at(t, b, i),
+                   sizeof(struct frag_frame)))
+        i++;
+    return i;
 }
 
-/* Finds the innermost frame below which three quarters of these bytes are
- * allocated, and marks the stacks below it. NULL: none. */
+/* The innermost frame below which the repeated ops lie that hold much; NULL:
+ * there are none. */
 static const struct frag_frame *find_layer(const struct program *p,
-                                           struct op *ops)
+                                           const struct op *ops, uint32_t most)
 {
     const struct frag_trace *t = p->trace;
-    uint32_t heaviest = 0;
-    frag_size sum = 0, part = 0;
-    uint64_t depth;
+    uint64_t depth = t->stack_first[most + 1] - t->stack_first[most];
 
-    for (uint32_t k = 0; k < t->stack_count; k++) {
-        sum += ops[k].bytes;
-        if (ops[k].bytes > ops[heaviest].bytes)
-            heaviest = k;
-    }
-    if (!sum)
+    if (!ops[most].bytes)
         return NULL;
-    depth = t->stack_first[heaviest + 1] - t->stack_first[heaviest];
-    while (part < sum - sum / 4 && depth--) {
-        part = 0;
-        for (uint32_t k = 0; k < t->stack_count; k++) {
-            ops[k].within = ops[k].bytes && is_within(t, heaviest, k, depth);
-            part += ops[k].within ? ops[k].bytes : 0;
-        }
-    }
-    while (depth && is_wrapper(t, heaviest, depth))
+    for (uint32_t k = 0; k < t->stack_count; k++)
+        if (ops[k].bytes > ops[most].bytes / 8)
+            depth = common_depth(t, most, k, depth);
+    while (depth > 1 && is_wrapper(t, most, depth - 1))
         depth--;
-    return frame_at(t, heaviest, depth);
+    return depth ? frame_at(t, most, depth - 1) : NULL;
 }
 
-/* Numbers the calls: a new one begins where a stack occurs again. */
-static void number_calls(const struct program *p, struct layers *l)
+/* Numbers the calls: each begins with the first op that is called so often. */
+static void number_calls(const struct program *p, struct layers *l,
+                         uint32_t times)
 {
+    const struct op *first = NULL, *last = NULL;
+
     for (uint64_t k = 0; k < p->blocks.count; k++) {
         const uint64_t alloc = p->blocks.lives[k].alloc;
-        struct op *op = &l->ops[p->device->stack[alloc]];
+        const struct op *op = &l->ops[p->device->stack[alloc]];
 
-        if (!is_candidate(p, k) || !op->within)
+        if (!is_candidate(p, k) || !op->bytes)
             continue;
-        if (!l->count || op->call == l->count)
+        if (!first && (op->times == times || op->times == times + 1))
+            first = op;
+        if (!l->count || (op == first && op != last))
             l->calls[l->count++] =
                 (struct call){.from = alloc, .back = FRAG_NEVER};
-        op->call = l->count;
         l->of[k] = (uint32_t)l->count;
+        last = op;
     }
 }
 
-/* Whether the block outlives its call. */
-static bool lives_on(const struct program *p, const struct layers *l,
+/* Whether the block is saved for the backward pass, which frees the blocks of
+ * later calls first. */
+static bool is_saved(const struct program *p, const struct layers *l,
                      uint64_t block)
 {
-    return l->of[block] && l->of[block] < l->count &&
-           p->blocks.lives[block].free > l->calls[l->of[block]].from;
+    const struct call *call = &l->calls[l->of[block] - 1];
+
+    return p->blocks.lives[block].free >=
+           (call->goes_on ? call[1].back : call->turn);
 }
 
 static void describe_calls(const struct program *p, struct layers *l)
 {
-    for (uint64_t k = 0; k < p->blocks.count; k++) {
-        const uint64_t end = p->blocks.lives[k].free;
-        struct call *call;
+    const struct block_life *lives = p->blocks.lives;
+
+    for (uint64_t k = 0; k < p->blocks.count; k++)
+        if (l->of[k] && l->of[k] < l->count &&
+            lives[k].free > l->calls[l->of[k]].from)
+            l->calls[l->of[k] - 1].goes_on = true;
+    for (uint64_t k = p->blocks.count; k-- > 0;) {
+        struct call *call = &l->calls[l->of[k] ? l->of[k] - 1 : 0];
+        const frag_size bytes = p->device->bytes[lives[k].alloc];
 
         if (!l->of[k])
             continue;
-        call = &l->calls[l->of[k] - 1];
-        if (!lives_on(p, l, k) && l->of[k] < l->count)
+        if (!call->turn)
+            call->turn =
+                peak_of(&p->blocks, lives[k].alloc,
+                        l->of[k] < l->count ? call[1].from : p->blocks.events);
+        if (!is_saved(p, l, k))
             continue;
-        call->last = k;
-        if (end < call->back)
-            call->back = end;
+        if (!call->last)
+            call->last = k + 1;
+        if (bytes < call->largest ||
+            (bytes == call->largest && lives[k].free > call->back))
+            continue;
+        call->largest = bytes;
+        call->back = lives[k].free;
     }
 }
 
-/* Frees a block where the next call begins, and allocates it again where the
- * backward pass frees the first block of that call. */
+/* Frees a saved block where the next call begins, and allocates it again where
+ * the backward pass frees the largest block of that call. */
 static void plan_edits(const struct program *p, struct layers *l)
 {
     for (uint64_t k = 0; k < p->blocks.count; k++) {
         const struct block_life *life = &p->blocks.lives[k];
-        const struct call *next;
+        const struct call *call = l->calls + (l->of[k] ? l->of[k] - 1 : 0);
 
-        if (!lives_on(p, l, k) || l->calls[l->of[k] - 1].last == k)
-            continue;
-        next = &l->calls[l->of[k]];
-        if (next->back >= life->free && life->free != FRAG_NEVER)
+        if (!l->of[k] || !call->goes_on || call->last == k + 1 ||
+            !is_saved(p, l, k))
             continue;
         l->edits[l->edit_count++] =
-            (struct edit){next->from, life->alloc, FRAG_FREE};
-        if (next->back != FRAG_NEVER)
+            (struct edit){call[1].from, life->alloc, FRAG_FREE};
+        if (call[1].back < life->free)
             l->edits[l->edit_count++] =
-                (struct edit){next->back, life->alloc, FRAG_ALLOC};
+                (struct edit){call[1].back, life->alloc, FRAG_ALLOC};
     }
     if (l->edit_count)
         qsort(l->edits, l->edit_count, sizeof(*l->edits), edits_by_event);
 }
 
 static enum frag_err try_layer(struct program *p, struct layers *l,
-                               const struct frag_frame *layer)
+                               const struct frag_frame *layer, uint32_t times)
 {
     struct explain_change change = {.kind = EXPLAIN_RECOMPUTE,
                                     .event = UINT64_MAX};
     struct attempt a = trial_attempt(p->trial);
     char frame[SITE_TEXT];
 
-    number_calls(p, l);
+    number_calls(p, l, times);
     describe_calls(p, l);
     plan_edits(p, l);
     if (!l->edit_count)
@@ -480,7 +530,7 @@ static enum frag_err try_layer(struct program *p, struct layers *l,
     a.edits = l->edits;
     a.edit_count = l->edit_count;
     snprintf(change.text, sizeof(change.text),
-             "recompute in the backward pass what each call at %.200s "
+             "recompute in the backward pass what each layer under %.200s "
              "allocates, but for its last block (torch.utils.checkpoint)",
              site_frame_text(p->trace, layer, frame));
     return trial_add(p->trial, &a, &change);
@@ -488,24 +538,25 @@ static enum frag_err try_layer(struct program *p, struct layers *l,
 
 static enum frag_err try_recompute(struct program *p, struct frag_error *e)
 {
+    const uint32_t stacks = p->trace->stack_count;
     const uint64_t blocks = p->blocks.count;
     struct layers l = {
-        .ops = calloc((size_t)p->trace->stack_count + 1, sizeof(*l.ops)),
+        .ops = calloc((size_t)stacks + 1, sizeof(*l.ops)),
         .of = calloc(blocks + 1, sizeof(*l.of)),
         .calls = calloc(blocks + 1, sizeof(*l.calls)),
         .edits = calloc(2 * blocks + 1, sizeof(*l.edits)),
     };
-    const bool has_memory = l.ops && l.of && l.calls && l.edits;
-    const struct frag_frame *layer = NULL;
-    enum frag_err err =
-        has_memory ? FRAG_OK : frag_no_memory(e, "the layers of the program");
+    enum frag_err err = FRAG_OK;
 
-    if (has_memory) {
-        weigh(p, l.ops);
-        layer = find_layer(p, l.ops);
+    if (l.ops && l.of && l.calls && l.edits) {
+        const uint32_t most = weigh(p, l.ops);
+        const struct frag_frame *layer = find_layer(p, l.ops, most);
+
+        if (layer)
+            err = try_layer(p, &l, layer, count_calls(l.ops, stacks, most));
+    } else {
+        err = frag_no_memory(e, "the layers of the program");
     }
-    if (layer)
-        err = try_layer(p, &l, layer);
     free(l.ops);
     free(l.of);
     free(l.calls);

@@ -4,8 +4,7 @@
 
 #include "policies/torch/platform.h"
 #include "sim/answers/explain/parts.h"
-#include "sim/replay/replay.h"
-#include "sim/validate/anchors.h"
+#include "sim/experiments/cell.h"
 
 /* ---- the edited trace ---- */
 
@@ -17,7 +16,6 @@ struct columns {
     frag_stream *stream;
     frag_pool *pool;
     uint64_t *origin; /* event of the trace; of an inserted event, the next */
-    bool *gone;       /* [slots] freed by an edit, and not allocated since */
     uint64_t count, request; /* events; index of attempt.event */
 };
 
@@ -29,11 +27,9 @@ static void columns_free(struct columns *c)
     free(c->stream);
     free(c->pool);
     free(c->origin);
-    free(c->gone);
 }
 
-static enum frag_err columns_open(struct columns *c, uint64_t count,
-                                  uint32_t slots)
+static enum frag_err columns_open(struct columns *c, uint64_t count)
 {
     c->op = calloc(count + 1, sizeof(*c->op));
     c->id = calloc(count + 1, sizeof(*c->id));
@@ -41,9 +37,7 @@ static enum frag_err columns_open(struct columns *c, uint64_t count,
     c->stream = calloc(count + 1, sizeof(*c->stream));
     c->pool = calloc(count + 1, sizeof(*c->pool));
     c->origin = calloc(count + 1, sizeof(*c->origin));
-    c->gone = calloc((size_t)slots + 1, sizeof(*c->gone));
-    return c->op && c->id && c->bytes && c->stream && c->pool && c->origin &&
-                   c->gone
+    return c->op && c->id && c->bytes && c->stream && c->pool && c->origin
                ? FRAG_OK
                : FRAG_NOMEM;
 }
@@ -72,8 +66,6 @@ static void put_event(struct columns *c, const struct attempt *a, uint64_t i,
         c->bytes[at] = scaled(a, i);
     c->stream[at] = op == d->op[i] ? d->stream[from] : 0;
     c->pool[at] = d->pool[from];
-    if (op == FRAG_ALLOC || op == FRAG_FREE)
-        c->gone[d->id[i]] = false;
 }
 
 /* Appends the edits before event i, from a->edits[next]; returns the next. */
@@ -89,23 +81,19 @@ static size_t put_edits(struct columns *c, const struct attempt *a, size_t next,
             continue;
         }
         put_event(c, a, edit->block, edit->op, i);
-        c->gone[a->device->id[edit->block]] = edit->op == FRAG_FREE;
     }
     return next;
 }
 
 static void fill(struct columns *c, const struct attempt *a, uint64_t count)
 {
-    const struct frag_device_trace *d = a->device;
     size_t next = 0;
 
     for (uint64_t i = 0; i < count; i++) {
         next = put_edits(c, a, next, i);
         if (i == a->event)
             c->request = c->count;
-        if (d->op[i] == FRAG_ALLOC || d->op[i] == FRAG_EMPTY_CACHE ||
-            !c->gone[d->id[i]])
-            put_event(c, a, i, d->op[i], i);
+        put_event(c, a, i, a->device->op[i], i);
     }
     put_edits(c, a, next, count);
 }
@@ -129,7 +117,7 @@ static enum frag_err edit_trace(const struct attempt *a,
     c->request = a->event;
     if (!a->edit_count && !a->one_space && !a->scales)
         return FRAG_OK;
-    if (columns_open(c, count + a->edit_count, d->slots) != FRAG_OK)
+    if (columns_open(c, count + a->edit_count) != FRAG_OK)
         return frag_no_memory(e, "the edited trace");
     fill(c, a, count);
     d->count = c->count;
@@ -227,12 +215,10 @@ static void place_start(struct watched *w)
 
 /* ---- the run ---- */
 
-static enum frag_err replay(const struct attempt *a,
-                            const struct frag_device_trace *d,
-                            const struct frag_arena_options *arena,
-                            struct watched *w, struct frag_run *run,
-                            struct frag_error *e)
+static enum frag_err watch_run(const struct attempt *a, struct watched *w,
+                               struct frag_error *e)
 {
+    const struct cell_settings settings = {.total = a->total};
     const struct frag_replay_watch watch = {
         .user = w,
         .opened = on_opened,
@@ -240,42 +226,26 @@ static enum frag_err replay(const struct attempt *a,
         .ended = on_ended,
     };
     struct frag_replay spec = {
-        .trace = d,
+        .trace = w->device,
         .watch = &watch,
         .policy = &frag_policy_torch,
         .params = a->settings,
-        .mem = frag_arena_open(arena),
         .adopt_start = a->starts_there,
         .repeat = 1,
         .progress = a->progress,
         .user = a->user,
     };
-    enum frag_err err =
-        spec.mem ? frag_replay(&spec, run, e) : frag_no_memory(e, "the arena");
-
-    frag_arena_close(spec.mem);
-    return err;
-}
-
-static enum frag_err watch_run(const struct attempt *a, struct watched *w,
-                               struct frag_error *e)
-{
-    struct frag_arena_options arena = {
-        .capacity = frag_bound_of(a->bound, FRAG_BOUND_CAPACITY),
-        .limit = frag_bound_of(a->bound, FRAG_BOUND_LIMIT),
-        .total = a->total ? a->total : FRAG_H200_TOTAL,
-        .rule = a->anchored ? FRAG_RULE_ANCHORED : FRAG_RULE_DRIVER,
-    };
+    struct cell_memory m;
     struct frag_run run;
-    enum frag_err err = FRAG_OK;
+    enum frag_err err;
 
     *w->out =
         (struct outcome){.first_oom = UINT64_MAX, .later_oom = UINT64_MAX};
-    if (a->anchored)
-        err = frag_anchors_make(&w->device->recorded, &arena, e);
-    if (err == FRAG_OK)
-        err = replay(a, w->device, &arena, w, &run, e);
-    frag_anchors_free(&arena);
+    FRAG_TRY(
+        cell_open_arena(&settings, w->device, a->bound, a->anchored, &m, e));
+    spec.mem = m.mem;
+    err = frag_replay(&spec, &run, e);
+    cell_close_arena(&m);
     FRAG_TRY(err);
     w->out->peak = run.summary.peak_reserved;
     w->out->requested = run.summary.peak_requested;
