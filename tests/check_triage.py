@@ -54,9 +54,9 @@ def run(*arguments, code=0):
     return done
 
 
-def page_of(trace, capacity, folder):
+def page_of(trace, size, folder, bound="-c"):
     out = os.path.join(folder, "page.html")
-    run("triage", "-q", "-f", trace, "-c", capacity, "-o", out)
+    run("triage", "-q", "-f", trace, bound, size, "-o", out)
     with open(out, encoding="utf-8") as file:
         text = file.read()
     Page(re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.S))
@@ -114,8 +114,8 @@ def check_dead(folder):
     said = verdict(page)
     assert said.startswith("The job died because the free memory was fragmented "
                            "(fragmentation): live blocks"), said
-    assert "PyTorch's default settings survive at 6 GiB, by the replay of " \
-        "what was recorded and of steps like the recorded ones; with " in said
+    assert "PyTorch's default settings serve what was recorded, and steps " \
+        "like it, at 6 GiB, which is no promise; with " in said, said
     setting = re.search(r"PYTORCH_CUDA_ALLOC_CONF='([^']+)' the job reserves "
                         "less.$", said).group(1)
     row, = json.loads(run("replay", "-q", DEAD, "-p", "torch:" + setting, "-c",
@@ -131,6 +131,9 @@ def check_dead(folder):
                   "map.svg"):
         assert words in text_of(page), words
     check_lines(folder)
+    page = page_of(DEAD, "6GiB", folder, "--process-limit")
+    assert "at process limit 6 GiB" in verdict(page), verdict(page)
+    assert "--process-limit 6442450944B" in text_of(page)
     page = page_of(DEAD, "4GiB", folder)
     assert "No setting of PyTorch's allocator survives at 4 GiB: the job asks " \
         "for 4.426 GiB" in verdict(page), verdict(page)
@@ -141,8 +144,7 @@ def check_living(folder):
                    folder)
     said = verdict(page)
     assert said.startswith("The recording shows no failed request."), said
-    assert "default settings survive at 80 GiB, by the replay of what was " \
-        "recorded; with " in said, said
+    assert "default settings survive at 80 GiB; with " in said, said
 
 
 def check_leak(folder):
@@ -184,6 +186,8 @@ def check_misuse(folder):
     out = os.path.join(folder, "none.html")
     run("triage", "-q", DEAD, "-o", out, code=2)
     run("triage", "-q", DEAD, "-c", "6GiB", code=2)
+    run("triage", "-q", DEAD, "-c", "6GiB", "--process-limit", "6GiB", "-o", out,
+        code=2)
     assert "finite" in run("triage", DEAD, "-c", "inf", "-o", out,
                            code=2).stderr
     assert "name of a file" in run("triage", "-", "-c", "6GiB", "-o", out,

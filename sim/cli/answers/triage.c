@@ -16,17 +16,19 @@
 #include "sim/cli/review/publish.h"
 #include "sim/cli/scratch.h"
 #include "traces/name.h"
+#include "traces/steps/complete.h"
 #include "traces/torch_sizes.h"
 
 struct values {
     struct common common;
     const char *out;
-    frag_size capacity;
+    frag_size bounds[FRAG_BOUND_KINDS];
     bool force;
 };
 
 /* Words of a command line that stand for something else. */
 #define THE_TRACE    "@trace"
+#define THE_BOUND    "@bound" /* the option of the capacity that follows */
 #define THE_CAPACITY "@capacity"
 #define THE_MOMENT   "@moment"
 #define THE_DEVICE   "@device" /* the command runs once for each device */
@@ -62,7 +64,7 @@ static const struct part {
      "What to change",
      "The simplest setting of PyTorch's allocator with which the job survives "
      "the capacity, and what each further setting buys.",
-     {"tune", THE_TRACE, "-q", "--no-hold-out", "-c", THE_CAPACITY},
+     {"tune", THE_TRACE, "-q", "--no-hold-out", THE_BOUND, THE_CAPACITY},
      {{0}}},
     {"fits",
      "What fits",
@@ -109,7 +111,8 @@ struct triage {
     const struct values *values;
     struct progress *progress;
     const char *path;
-    char capacity[FRAG_SIZE_TEXT];
+    struct frag_bound bound;
+    char capacity[FRAG_SIZE_TEXT]; /* its bytes */
     char tool[PATH_MAX];
     char *folder;
     char *texts[PARTS]; /* NULL before a command has run */
@@ -162,7 +165,9 @@ static void put_words(const struct triage *t, const struct part *part,
         c->words[c->count++] =
             !strcmp(word, THE_TRACE)      ? t->path
             : !strcmp(word, THE_CAPACITY) ? t->capacity
-            : !strcmp(word, THE_DEVICE)   ? c->device
+            : !strcmp(word, THE_BOUND)
+                ? (t->bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c")
+            : !strcmp(word, THE_DEVICE) ? c->device
             : !strcmp(word, THE_MOMENT)
                 ? (is_for_one ? moment_of(&trace->devices[k]) : "peak")
                 : word;
@@ -350,12 +355,23 @@ static void put_reason(const char *text, FILE *out)
     fprintf(out, ": %.*s", (int)strcspn(from + 2, "\n"), from + 2);
 }
 
-static bool is_completed(const struct frag_trace *t)
+/* How a setting fares: what a job that died would have requested is predicted
+ * at best. */
+static const char *outcome(const struct triage *t, bool is_one, char text[128])
 {
-    for (uint32_t i = 0; i < t->device_count; i++)
-        if (t->devices[i].added)
-            return true;
-    return false;
+    bool died = false;
+    char bound[FRAG_BOUND_TEXT];
+
+    for (uint32_t i = 0; i < t->trace->device_count; i++)
+        died = died || t->trace->devices[i].added ||
+               frag_fatal_request(&t->trace->devices[i]) != FRAG_NEVER;
+    snprintf(text, 128,
+             died
+                 ? "serve%s what was recorded, and steps like it, at %s, which "
+                   "is no promise"
+                 : "survive%s at %s",
+             is_one ? "s" : "", frag_bound_format(t->bound, bound));
+    return text;
 }
 
 /* Whether the row of tune's table that has no knob ends without an OOM. */
@@ -371,32 +387,26 @@ static bool default_survives(const char *text)
 static void put_change(const struct triage *t, const char *text, int code,
                        FILE *out)
 {
-    const char *steps =
-        is_completed(t->trace) ? " and of steps like the recorded ones" : "";
-    char size[FRAG_SIZE_TEXT];
     const char *variable = torch_variable_of(t->trace->settings);
     const char *setting;
-    char line[64];
+    char line[64], how[128], bound[FRAG_BOUND_TEXT];
     size_t length;
 
     snprintf(line, sizeof(line), "export %s=", variable);
     setting = line_after(text, line, &length);
-    frag_size_format(t->values->capacity, size);
     if (length && default_survives(text))
         fprintf(out,
-                "PyTorch's default settings survive at %s, by the replay of "
-                "what was recorded%s; with %s=%.*s the job reserves "
+                "PyTorch's default settings %s; with %s=%.*s the job reserves "
                 "less.",
-                size, steps, variable, (int)length, setting);
+                outcome(t, false, how), variable, (int)length, setting);
     else if (length)
-        fprintf(out,
-                "With %s=%.*s it survives at %s, by the replay of what was "
-                "recorded%s.",
-                variable, (int)length, setting, size, steps);
+        fprintf(out, "The setting %s=%.*s %s.", variable, (int)length, setting,
+                outcome(t, true, how));
     else if (code == EXIT_DONE)
-        fprintf(out, "PyTorch's default settings survive at %s.", size);
+        fprintf(out, "PyTorch's default settings %s.", outcome(t, false, how));
     else if (code == EXIT_NO) {
-        fprintf(out, "No setting of PyTorch's allocator survives at %s", size);
+        fprintf(out, "No setting of PyTorch's allocator survives at %s",
+                frag_bound_format(t->bound, bound));
         put_reason(text, out);
         fputc('.', out);
     } else
@@ -563,9 +573,14 @@ static int triage_run(const struct call *call, const void *values)
 
     if (!publish_can(v->out))
         return cli_misuse(call, "expected -o FILE.html or FILE.pdf");
-    if (!v->capacity || v->capacity == FRAG_UNLIMITED)
-        return cli_misuse(call, "expected --capacity SIZE, the finite memory "
-                                "of the device on which the job shall run");
+    t.bound.kind =
+        v->bounds[FRAG_BOUND_LIMIT] ? FRAG_BOUND_LIMIT : FRAG_BOUND_CAPACITY;
+    t.bound.bytes = v->bounds[t.bound.kind];
+    if (!t.bound.bytes || t.bound.bytes == FRAG_UNLIMITED ||
+        (t.bound.kind == FRAG_BOUND_LIMIT && v->bounds[FRAG_BOUND_CAPACITY]))
+        return cli_misuse(call, "expected either --capacity SIZE, the finite "
+                                "memory of the device on which the job shall "
+                                "run, or --process-limit SIZE");
     if (!strcmp(t.path, "-"))
         return cli_misuse(call, "expected the name of a file, found \"-\": "
                                 "several commands read it, and stdin can be "
@@ -575,7 +590,7 @@ static int triage_run(const struct call *call, const void *values)
         return code;
     cli_catch_signals();
     snprintf(t.capacity, sizeof(t.capacity), "%lluB",
-             (unsigned long long)v->capacity);
+             (unsigned long long)t.bound.bytes);
     err = triage_all(&t, &e);
     progress_clear(&progress);
     for (size_t i = 0; i < PARTS; i++)
@@ -590,7 +605,11 @@ static int triage_run(const struct call *call, const void *values)
 static const struct option_row options[] = {
     {"capacity", 'c', "SIZE",
      "memory of the device on which the job shall run", OPTION_SIZE,
-     AT(capacity), NULL},
+     AT(bounds[FRAG_BOUND_CAPACITY]), NULL},
+    {"process-limit", 0, "SIZE",
+     "instead of it, a memory limit of the process, as "
+     "set_per_process_memory_fraction sets it",
+     OPTION_SIZE, AT(bounds[FRAG_BOUND_LIMIT]), NULL},
     {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
                             "prints",
      OPTION_TEXT, AT(out), NULL},
@@ -615,7 +634,7 @@ const struct verb verb_triage = {
     .example = "fragsim triage oom.pickle --capacity 24GiB -o review.html",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.capacity = 0},
+    .defaults = &(const struct values){.out = NULL},
     .args_min = 1,
     .args_max = 1,
     .run = triage_run,
