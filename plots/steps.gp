@@ -1,7 +1,8 @@
 # steps.gp - draws what each step of a trace needs: peak reserved and peak
 #            requested as bars, what is live where the step begins as a line
 # in:  PREFIX.facts.tsv  one row: trace, policy, steps, stride (steps that a bar
-#                        shows), capacity (bytes; -1: unlimited), slope (bytes a
+#                        shows), capacity (bytes of
+#                        the bound; -1: unlimited), slope (bytes a
 #                        step; 0: no growth), base (bytes of the growth's line
 #                        at step 0), from (its first step), left (steps until
 #                        the capacity is exceeded; -1: not known)
@@ -89,8 +90,8 @@ words = words.(slope > 0 ? " Live bytes grow by ".size(slope)." a step." : \
     "" : "s") : "")
 # A capacity far above the bars is named and not drawn.
 then = rest >= 0 ? sprintf("At this rate the peak requested exceeds the " \
-    ."capacity, ".size(capacity).", %.0f steps after the last one.", rest) : \
-    near < capacity ? "The capacity, ".size(capacity).", lies above the " \
+    ."bound, ".size(capacity).", %.0f steps after the last one.", rest) : \
+    near < capacity ? "The bound, ".size(capacity).", lies above the " \
     ."picture." : ""
 set label 2 words at screen 24.0/wide, screen 1 - 48.0/high left \
     font ",12" textcolor "#555555"
@@ -117,7 +118,7 @@ plot in.".tsv" skip 1 using 1:($5/unit) with boxes linecolor rgb reserved \
          linecolor rgb failed linewidth 3 dashtype (12,8) \
          title (slope > 0 ? "growth" : ""), \
      (near == capacity ? NaN : NaN) with lines dashtype 2 linewidth 1.5 \
-         linecolor "#333333" title (near == capacity ? "capacity" : ""), \
+         linecolor "#333333" title (near == capacity ? "bound" : ""), \
      in.".tsv" skip 1 using ($6 > 0 ? $1 : NaN):($5/unit) with points \
          pointtype 11 pointsize marks linecolor rgb failed \
          title (ooms > 0 ? "OOM" : "")
