@@ -248,7 +248,7 @@ static inline void run_release(struct run *r, uint32_t id)
     const struct run_slot *s = &r->slots[id];
 
     r->tally.requested -= s->requested;
-    r->tally.quanta -= tally_whole(&r->tally, s->requested);
+    r->tally.quanta_left -= tally_minus(&r->tally, s->requested);
     r->tally.allocated -= s->block.size;
 }
 

@@ -74,7 +74,7 @@ static enum frag_err refused(struct run *r, const struct frag_request *req)
 
     r->tags[req->owner] = tag_of(SLOT_REFUSED, METER_NOWHERE);
     r->slots[req->owner].requested = req->size;
-    r->tally.refused += tally_whole(&r->tally, req->size);
+    r->tally.refused -= tally_minus(&r->tally, req->size);
     tally_raise(&r->tally);
     if (s->num_ooms++ == 0)
         s->first_oom_event = r->event;
@@ -139,7 +139,7 @@ static void dequeue(struct slot_queue *q, uint32_t id)
 static void forget_refused(struct run *r, uint32_t id)
 {
     r->tags[id] = tag_of(SLOT_FREE, METER_NOWHERE);
-    r->tally.refused -= tally_whole(&r->tally, r->slots[id].requested);
+    r->tally.refused += tally_minus(&r->tally, r->slots[id].requested);
     tally_raise(&r->tally);
 }
 

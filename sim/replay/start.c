@@ -193,7 +193,7 @@ static void set_quanta(struct run *r)
     const frag_size own = r->heap.quantum, other = r->spec->quantum;
 
     r->picture.quantum = own;
-    r->tally.below = (other && other < own ? other : own) - 1;
+    r->tally.mask = -(other && other < own ? other : own);
 }
 
 static void rearranges(void *run)
@@ -405,8 +405,8 @@ static void lower_quantum(struct run *r)
 
     for (uint64_t i = 0; i < l->block_count; i++)
         while (l->blocks[i].state != FRAG_INACTIVE &&
-               l->blocks[i].size & r->tally.below)
-            r->tally.below >>= 1;
+               l->blocks[i].size & ~r->tally.mask)
+            r->tally.mask |= r->tally.mask >> 1;
 }
 
 static enum frag_err enter_blocks(struct run *r, const struct start *s)

@@ -61,7 +61,7 @@ static void summarize(struct run *r, uint64_t events)
     s->peak_active = t->peak_active;
     s->end_reserved = t->reserved;
     s->peak_inactive_split = t->peak_split;
-    s->quantum = t->below + 1;
+    s->quantum = -t->mask;
     s->lower_bound = t->peak_quanta;
     s->demand = t->demand;
     s->peak_device = r->spec->mem->peak;

@@ -75,12 +75,14 @@ void tally_adopt(struct tally *t, uint64_t event)
 
 void tally_raise(struct tally *t)
 {
+    const frag_size quanta = t->quanta_mark - t->quanta_left;
     frag_size left;
 
-    raise_to(&t->peak_quanta, t->quanta);
-    raise_to(&t->demand, t->quanta + t->refused);
+    raise_to(&t->peak_quanta, quanta);
+    raise_to(&t->demand, quanta + t->refused);
     left = t->demand - t->refused;
     t->quanta_mark = left < t->peak_quanta ? left : t->peak_quanta;
+    t->quanta_left = t->quanta_mark - quanta;
 }
 
 static void fold_point(const struct tally *t, struct frag_point *p)

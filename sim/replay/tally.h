@@ -30,9 +30,10 @@ struct tally_sum {
 };
 
 struct tally {
-    frag_size requested, allocated, split, quanta, refused;
+    frag_size requested, allocated, split, refused;
+    frag_size mask;        /* the quantum of the run, negated */
     frag_size quanta_mark; /* a larger `quanta' is a new peak or demand */
-    frag_size below;       /* the quantum of the run - 1 */
+    frag_size quanta_left; /* quanta_mark - quanta */
 
     /* Over the events of the window, after each event. */
     frag_size requested_max, allocated_min, allocated_max, split_max;
@@ -95,17 +96,18 @@ static inline void tally_clear(struct tally *t, struct segment *g,
     t->split += (size - closed) & g->split_mask;
 }
 
-/* A requested size, rounded up to whole quanta, which are a power of two. */
-static inline frag_size tally_whole(const struct tally *t, frag_size size)
+/* A requested size, rounded up to whole quanta, which are a power of two, and
+ * negated: the loop has no instruction to spare. */
+static inline frag_size tally_minus(const struct tally *t, frag_size size)
 {
-    return ((size - 1) | t->below) + 1;
+    return -size & t->mask;
 }
 
 /* Counts a request that was served. */
 static inline void tally_quanta(struct tally *t, frag_size size)
 {
-    t->quanta += tally_whole(t, size);
-    if (t->quanta > t->quanta_mark)
+    if (!__builtin_add_overflow(t->quanta_left, tally_minus(t, size),
+                                &t->quanta_left))
         tally_raise(t);
 }
 
