@@ -139,6 +139,10 @@ def check_sentences(folder):
                           "--json", "-"))["results"]
     assert [row["fit_bytes"] for row in fits] == [2 * MIB, 4 * MIB], fits
     assert {row["lower_bound_bytes"] for row in fits} == {3 * MIB // 2}, fits
+    for exact in (["--bound", "limit"], ["--address-rule", "exact"]):
+        row, = json.loads(run("fit", "-q", halves, "-p", "rmm_pool", *exact,
+                              "--json", "-"))["results"]
+        assert row["fit_bytes"] == 3 * MIB // 2, row
     for capacity, hopeless in (("1MiB", True), ("2MiB", False)):
         done = subprocess.run([FRAGSIM, "tune", "-q", halves, "-c", capacity],
                               capture_output=True, text=True, check=False)
