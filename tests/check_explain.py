@@ -120,6 +120,11 @@ def check_interval(snapshot, facts):
            and answer["limit_source"] == "inferred"
            and answer["limit_least_bytes"] <= facts["cap"]
            <= answer["limit_most_bytes"])
+    ends = [answer["need_bytes"] > 63 / 64 * answer[key]
+            for key in ("limit_least_bytes", "limit_most_bytes")]
+    expect(name, f"demand at the ends: {ends}", (ends[0] != ends[1]) == any(
+        "needed too much memory depends" in text
+        for text in answer["unknown"]))
     given = table.explain(FRAGSIM, snapshot)
     results = {c["change"]: c["result"] for c in given["changes"]
                if c["kind"] == "setting"}

@@ -358,7 +358,8 @@ static void a_limit_is_given_or_inferred(void **state)
     assert_int_equal(x.limit_source, EXPLAIN_LIMIT_INFERRED);
     assert_int_equal(x.limit_least, 100 * FRAG_MIB);
     assert_int_equal(x.limit_most, 300 * FRAG_MIB - 1);
-    assert_non_null(strstr(x.evidence, "the limit of 100 MiB to 300 MiB"));
+    assert_non_null(
+        strstr(x.evidence, "the process limit of 100 MiB to 300 MiB"));
     assert_in_range(x.bound.bytes, 199 * FRAG_MIB, 201 * FRAG_MIB);
     assert_true(x.reproduced);
     assert_int_equal(x.outside, 0);

@@ -330,8 +330,9 @@ static void say_demand(const struct explain *x, const struct sizes *s,
                  frag_size_format(x->need, peak));
     snprintf(text, room,
              "the live blocks hold %s; with the request of %s they need %s%s, "
-             "%.2f%s %% of the limit of %s%s",
-             s->live, s->request, s->sum, later, share, to, s->limit,
+             "%.2f%s %% of the %s of %s%s",
+             s->live, s->request, s->sum, later, share, to,
+             frag_bound_words[x->bound.kind], s->limit,
              share > 100 ? ""
                          : "; no recorded job survived with more than 98.4 %");
 }

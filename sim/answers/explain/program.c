@@ -290,15 +290,14 @@ static enum frag_err try_habit(struct program *p, const struct habit *h,
 
 /* ---- recomputing ---- */
 
-/* The blocks that one call of a layer allocates, in the order of the trace. */
+/* The blocks that one call of a layer allocates. If any live when the next call
+ * begins, they are saved for the backward pass. */
 struct call {
-    uint64_t from;     /* the first ALLOC */
-    bool goes_on;      /* to another call of the same forward pass */
-    uint64_t turn;     /* if not: from where the backward pass runs, the peak */
+    uint64_t from; /* the first ALLOC */
+    bool saves;
     uint64_t last;     /* 1 + the last saved block: what the call returns */
-    frag_size largest; /* saved block */
-    uint64_t back;     /* its FREE; other blocks may go before the backward
-                          pass */
+    frag_size largest; /* saved block, or block if none is saved */
+    uint64_t back;     /* its FREE, in the backward pass */
 };
 
 /* What is allocated with one stack: an op of the forward pass. */
@@ -324,23 +323,22 @@ static bool is_candidate(const struct program *p, uint64_t block)
     return p->forward[stack] && !is_kept(p, block);
 }
 
-/* The event before which most is live, of from ... to. */
-static uint64_t peak_of(const struct blocks *b, uint64_t from, uint64_t to)
+/* The event before which most is live. */
+static uint64_t peak_of(const struct blocks *b)
 {
-    uint64_t event = from;
+    uint64_t event = 0;
 
-    for (uint64_t i = from; i <= to; i++)
+    for (uint64_t i = 0; i <= b->events; i++)
         if (b->live[i] > b->live[event])
             event = i;
     return event;
 }
 
-/* Fills in the ops, at the peak. Those that are called once only, or that hold
- * next to nothing, are no part of a layer that is repeated. Returns the one
- * that holds most. */
+/* Fills in the ops, at the peak; one that is called once only is no part of a
+ * layer that is repeated. Returns the one that holds most. */
 static uint32_t weigh(const struct program *p, struct op *ops)
 {
-    const uint64_t event = peak_of(&p->blocks, 0, p->blocks.events);
+    const uint64_t event = peak_of(&p->blocks);
     const struct op *last = NULL;
     uint32_t most = 0;
 
@@ -354,32 +352,12 @@ static uint32_t weigh(const struct program *p, struct op *ops)
         op->times += op != last;
         last = op;
     }
-    for (uint32_t k = 0; k < p->trace->stack_count; k++)
-        if (ops[k].times > 1 && ops[k].bytes > ops[most].bytes)
-            most = k;
-    for (uint32_t k = 0; k < p->trace->stack_count; k++)
-        if (ops[k].times < 2 || ops[k].bytes < ops[most].bytes / 16)
-            ops[k] = (struct op){0};
+    for (uint32_t k = 0; k < p->trace->stack_count; k++) {
+        if (ops[k].times < 2)
+            ops[k].bytes = 0;
+        most = ops[k].bytes > ops[most].bytes ? k : most;
+    }
     return most;
-}
-
-/* How often the layer is called: the fewest times that ops are called that hold
- * a quarter of the bytes. A layer calls some ops more than once, and one layer
- * may not be complete. */
-static uint32_t count_calls(const struct op *ops, uint32_t count, uint32_t most)
-{
-    frag_size sum = 0, of;
-    uint32_t times = 1;
-
-    for (uint32_t k = 0; k < count; k++)
-        sum += ops[k].bytes;
-    do {
-        of = 0;
-        times++;
-        for (uint32_t k = 0; k < count; k++)
-            of += ops[k].times == times ? ops[k].bytes : 0;
-    } while (of < sum / 4 && times < ops[most].times);
-    return times;
 }
 
 /* A frame of a stack, counted from the outermost one. */
@@ -430,9 +408,8 @@ static const struct frag_frame *find_layer(const struct program *p,
     return depth ? frame_at(t, most, depth - 1) : NULL;
 }
 
-/* Numbers the calls: each begins with the first op that is called so often. */
-static void number_calls(const struct program *p, struct layers *l,
-                         uint32_t times)
+/* Numbers the calls: each begins with the op that is the first. */
+static void number_calls(const struct program *p, struct layers *l)
 {
     const struct op *first = NULL, *last = NULL;
 
@@ -442,54 +419,40 @@ static void number_calls(const struct program *p, struct layers *l,
 
         if (!is_candidate(p, k) || !op->bytes)
             continue;
-        if (!first && (op->times == times || op->times == times + 1))
+        if (!first)
             first = op;
-        if (!l->count || (op == first && op != last))
-            l->calls[l->count++] =
-                (struct call){.from = alloc, .back = FRAG_NEVER};
+        if (op == first && op != last)
+            l->calls[l->count++].from = alloc;
         l->of[k] = (uint32_t)l->count;
         last = op;
     }
 }
 
-/* Whether the block is saved for the backward pass, which frees the blocks of
- * later calls first. */
 static bool is_saved(const struct program *p, const struct layers *l,
                      uint64_t block)
 {
-    const struct call *call = &l->calls[l->of[block] - 1];
-
-    return p->blocks.lives[block].free >=
-           (call->goes_on ? call[1].back : call->turn);
+    return l->of[block] && l->of[block] < l->count &&
+           p->blocks.lives[block].free > l->calls[l->of[block]].from;
 }
 
 static void describe_calls(const struct program *p, struct layers *l)
 {
-    const struct block_life *lives = p->blocks.lives;
+    for (uint64_t k = 0; k < p->blocks.count; k++) {
+        const struct block_life *life = &p->blocks.lives[k];
+        const frag_size bytes = p->device->bytes[life->alloc];
+        const bool saved = is_saved(p, l, k);
+        struct call *call = l->calls + (l->of[k] ? l->of[k] - 1 : 0);
 
-    for (uint64_t k = 0; k < p->blocks.count; k++)
-        if (l->of[k] && l->of[k] < l->count &&
-            lives[k].free > l->calls[l->of[k]].from)
-            l->calls[l->of[k] - 1].goes_on = true;
-    for (uint64_t k = p->blocks.count; k-- > 0;) {
-        struct call *call = &l->calls[l->of[k] ? l->of[k] - 1 : 0];
-        const frag_size bytes = p->device->bytes[lives[k].alloc];
-
-        if (!l->of[k])
+        if (!l->of[k] || (call->saves && !saved))
             continue;
-        if (!call->turn)
-            call->turn =
-                peak_of(&p->blocks, lives[k].alloc,
-                        l->of[k] < l->count ? call[1].from : p->blocks.events);
-        if (!is_saved(p, l, k))
-            continue;
-        if (!call->last)
-            call->last = k + 1;
+        if (saved && !call->saves)
+            *call = (struct call){.from = call->from, .saves = true};
+        call->last = k + 1;
         if (bytes < call->largest ||
-            (bytes == call->largest && lives[k].free > call->back))
+            (bytes == call->largest && life->free < call->back))
             continue;
         call->largest = bytes;
-        call->back = lives[k].free;
+        call->back = life->free;
     }
 }
 
@@ -499,30 +462,30 @@ static void plan_edits(const struct program *p, struct layers *l)
 {
     for (uint64_t k = 0; k < p->blocks.count; k++) {
         const struct block_life *life = &p->blocks.lives[k];
-        const struct call *call = l->calls + (l->of[k] ? l->of[k] - 1 : 0);
+        const struct call *next;
 
-        if (!l->of[k] || !call->goes_on || call->last == k + 1 ||
-            !is_saved(p, l, k))
+        if (!is_saved(p, l, k) || l->calls[l->of[k] - 1].last == k + 1)
             continue;
+        next = &l->calls[l->of[k]];
         l->edits[l->edit_count++] =
-            (struct edit){call[1].from, life->alloc, FRAG_FREE};
-        if (call[1].back < life->free)
+            (struct edit){next->from, life->alloc, FRAG_FREE};
+        if (next->back < life->free)
             l->edits[l->edit_count++] =
-                (struct edit){call[1].back, life->alloc, FRAG_ALLOC};
+                (struct edit){next->back, life->alloc, FRAG_ALLOC};
     }
     if (l->edit_count)
         qsort(l->edits, l->edit_count, sizeof(*l->edits), edits_by_event);
 }
 
 static enum frag_err try_layer(struct program *p, struct layers *l,
-                               const struct frag_frame *layer, uint32_t times)
+                               const struct frag_frame *layer)
 {
     struct explain_change change = {.kind = EXPLAIN_RECOMPUTE,
                                     .event = UINT64_MAX};
     struct attempt a = trial_attempt(p->trial);
     char frame[SITE_TEXT];
 
-    number_calls(p, l, times);
+    number_calls(p, l);
     describe_calls(p, l);
     plan_edits(p, l);
     if (!l->edit_count)
@@ -538,10 +501,9 @@ static enum frag_err try_layer(struct program *p, struct layers *l,
 
 static enum frag_err try_recompute(struct program *p, struct frag_error *e)
 {
-    const uint32_t stacks = p->trace->stack_count;
     const uint64_t blocks = p->blocks.count;
     struct layers l = {
-        .ops = calloc((size_t)stacks + 1, sizeof(*l.ops)),
+        .ops = calloc((size_t)p->trace->stack_count + 1, sizeof(*l.ops)),
         .of = calloc(blocks + 1, sizeof(*l.of)),
         .calls = calloc(blocks + 1, sizeof(*l.calls)),
         .edits = calloc(2 * blocks + 1, sizeof(*l.edits)),
@@ -549,11 +511,10 @@ static enum frag_err try_recompute(struct program *p, struct frag_error *e)
     enum frag_err err = FRAG_OK;
 
     if (l.ops && l.of && l.calls && l.edits) {
-        const uint32_t most = weigh(p, l.ops);
-        const struct frag_frame *layer = find_layer(p, l.ops, most);
+        const struct frag_frame *layer = find_layer(p, l.ops, weigh(p, l.ops));
 
         if (layer)
-            err = try_layer(p, &l, layer, count_calls(l.ops, stacks, most));
+            err = try_layer(p, &l, layer);
     } else {
         err = frag_no_memory(e, "the layers of the program");
     }

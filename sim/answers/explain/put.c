@@ -19,12 +19,12 @@ static const char *const limit_words[] = {
 
 static const char *const limit_texts[] = {
     [EXPLAIN_LIMIT_NONE] = "none is known",
-    [EXPLAIN_LIMIT_GIVEN] = "the memory limit of the process",
+    [EXPLAIN_LIMIT_GIVEN] = "of the recorded process",
     [EXPLAIN_LIMIT_DEVICE] = "reserved, and what the device had free",
-    [EXPLAIN_LIMIT_INFERRED] =
-        "of the process: the device had enough free memory; --limit states it",
-    [EXPLAIN_LIMIT_CAPACITY] = "the capacity of --capacity: the driver refuses",
-    [EXPLAIN_LIMIT_PROCESS] = "--process-limit: the allocator refuses",
+    [EXPLAIN_LIMIT_INFERRED] = "the device had enough free memory, so the "
+                               "process had a limit; --limit states it",
+    [EXPLAIN_LIMIT_CAPACITY] = "of --capacity: the driver refuses",
+    [EXPLAIN_LIMIT_PROCESS] = "of --process-limit: the allocator refuses",
 };
 
 /* ---- text ---- */
@@ -95,8 +95,8 @@ static void put_totals(const struct explain *x, FILE *out)
 
     fputs("memory\n", out);
     if (x->bound.bytes != FRAG_UNLIMITED)
-        fprintf(out, "  %-14s %11s  %s\n", "limit", cause_limit(x, limit),
-                limit_texts[x->limit_source]);
+        fprintf(out, "  %-14s %11s  %s\n", frag_bound_words[x->bound.kind],
+                cause_limit(x, limit), limit_texts[x->limit_source]);
     if (x->device_free != FRAG_UNLIMITED)
         put_size(out, "device free", x->device_free,
                  "as the failure reported it");
