@@ -148,10 +148,10 @@ static void a_full_limit_is_demand(void **state)
         struct frag_trace *t = SCRIPT(lines);
         struct explain x;
 
-        explained(
-            t,
-            (struct explain_options){.bound = {limit << 20, FRAG_BOUND_LIMIT}},
-            &x);
+        explained(t,
+                  (struct explain_options){
+                      .bound = frag_bound_at(limit << 20, FRAG_BOUND_LIMIT)},
+                  &x);
         assert_true(x.failed);
         assert_int_equal(x.limit_source, EXPLAIN_LIMIT_PROCESS);
         assert_int_equal(x.need, (rows[i].request + 6) * FRAG_MIB);
