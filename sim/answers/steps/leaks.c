@@ -378,9 +378,9 @@ static void add_up(struct leaks *l)
     for (uint64_t i = 0; i < l->count; i++) {
         struct leak *leak = &l->items[i];
 
-        leak->rate = leak->growth.slope * (double)leak->growth.steps /
-                     (w->at[leak->value_count - 1].units -
-                      w->at[leak->from].units);
+        leak->rate =
+            leak->growth.slope * (double)leak->growth.steps /
+            (w->at[leak->value_count - 1].units - w->at[leak->from].units);
         l->rate += leak->rate;
         l->held += leak->held;
     }

@@ -70,8 +70,8 @@ enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
  * of FRAG_UNLIMITED. If that run fails, there is no need, and *out is a copy of
  * it. Bounds that are not exact are tried from the memory in use at
  * FRAG_UNLIMITED downwards; if that is too little, from the first larger one
- * that survives. They are FRAG_CAPACITY_STEP apart, above 1.5 times the allocated
- * peak a 64th of the bound. Errors of frag_capacity_at. */
+ * that survives. They are FRAG_CAPACITY_STEP apart, above 1.5 times the
+ * allocated peak a 64th of the bound. Errors of frag_capacity_at. */
 enum frag_err frag_capacity_need(const struct frag_capacity_spec *spec,
                                  const struct frag_capacity_span *unlimited,
                                  struct frag_capacity_span *out,
