@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""check_leak_programs.py: what `fragsim leaks` says of made-up programs that are
+"""check_leak_programs.py [--table]: what `fragsim leaks` says of made-up programs that are
 known to leak or not to leak.
 
 Each program writes a snapshot: with or without the marks of the optimizer, and
 with or without Python stacks. A program that does not leak gives no alarm. One
 that does is found, with its site, wherever marks or stacks say where its work
 ends; where neither does, or where the growth began too late, the verdict is
-unknown, with the reason, and never none.
+unknown, with the reason, and never none. --table prints the verdicts as JSON.
 Environment: FRAGSIM (default build/fragsim).
 """
 import contextlib
@@ -159,6 +159,49 @@ def serving(p, extra, requests=400):
         p.free(x, y)
 
 
+def ending(p, extra, requests=1200):
+    """A server of few blocks that frees all that it has before it ends."""
+    p.build(1)
+    for step in range(requests):
+        x = p.alloc(MIB, 30, "handle")
+        extra(p, step)
+        p.free(x)
+    p.free(*list(p.live))
+
+
+def remembering(p, extra, sessions=40, layers=4):
+    """Each session keeps the keys and values of its layers, and of its length."""
+    p.build()
+    for _ in range(sessions):
+        length = p.random.randrange(16, 512)
+        extra(p, length)
+        for token in range(4):
+            x = p.alloc(512, 22, "generate")
+            with p.within(*MODULE):
+                kept = []
+                for _ in range(layers):
+                    p.free(p.alloc(64 * KIB * length, 50, "layer"))
+                    kept += [p.alloc(KIB * (length + token), 90, "keep")
+                             for _ in range(2)]
+            p.free(x, *(kept if token < 3 else []))
+
+
+def chunking(p, extra, tokens=1500):
+    """One generation whose cache is replaced by a larger one now and then."""
+    p.build()
+    cache = p.alloc(KIB, 80, "attend")
+    for token in range(tokens):
+        extra(p, token)
+        p.free(p.alloc(512, 22, "generate"))
+        with p.within(*MODULE):
+            for _ in range(6):
+                p.free(p.alloc(4 * MIB, 50, "layer"))
+        if token % 100 == 99:
+            longer = p.alloc(KIB * token, 80, "attend")
+            p.free(cache)
+            cache = longer
+
+
 def generating(p, extra, requests=30, tokens=60, extends=True):
     """A cache of keys and values that is extended, or to which is added, with
     each token of an answer, and freed with the answer."""
@@ -197,6 +240,16 @@ def passing(p, extra, layers=48, **how):
     extra(p, 0)
     p.build(layers)
     p.forward(MIB, layers, **how)
+
+
+def naming(p, extra, layers=48):
+    """One pass that marks its layers."""
+    p.build(layers)
+    for layer in range(layers):
+        extra(p, layer)
+        p.alloc(MIB, 50, "layer")
+        p.free(p.alloc(9 * MIB, 51, "layer"))
+        p.mark(f"layer_{layer}")
 
 
 def one_step(p, extra, layers=48):
@@ -299,12 +352,15 @@ PROGRAMS = [
     ("generated", True, generating, keeps(8192), NEVER, {}),
     ("few answers", True, generating, keeps(MIB), NEVER,
      {"requests": 16, "tokens": 150}),
+    ("until the end", True, ending, keeps(70_000), NEVER, {}),
+    ("sessions", True, remembering, nothing, NEVER, {}),
     ("plain", False, training, nothing, BOTH, {}),
     ("varying", False, varying, nothing, BOTH, {}),
     ("accumulating", False, training, nothing, BOTH, {"parts": 4}),
     ("evaluating", False, training, nothing, BOTH, {"evaluates": 8}),
     ("fills early", False, training, fills(16), BOTH, {}),
     ("fills late", False, training, fills(32), BOTH, {}),
+    ("fills at last", False, training, fills(34), BOTH, {}),
     ("short cache", False, training, caches(12), BOTH, {}),
     ("long cache", False, training, caches(24), BOTH, {"steps": 32}),
     ("short teeth", False, training, gathers(8), BOTH, {}),
@@ -319,6 +375,7 @@ PROGRAMS = [
      {"requests": 1, "tokens": 300}),
     ("one generation, added", False, generating, nothing, NEVER,
      {"requests": 1, "tokens": 300, "extends": False}),
+    ("one generation, in chunks", False, chunking, nothing, NEVER, {}),
     ("three generations", False, generating, nothing, NEVER,
      {"requests": 3, "tokens": 150}),
     ("generations", False, generating, nothing, NEVER, {}),
@@ -331,11 +388,16 @@ PROGRAMS = [
      {"casts": 2, "answers": 3}),
     ("load, many answers", False, loading, nothing, NEVER, {"answers": 30}),
     ("forward pass", False, passing, nothing, NEVER, {"grad": True}),
+    ("layers with names", False, naming, nothing, (True,), {}),
     ("prefill", False, passing, nothing, NEVER, {"cache": [], "share": 1}),
     ("prefill, few heads", False, passing, nothing, NEVER,
      {"cache": [], "layers": 80}),
     ("recurrent", False, recurring, nothing, NEVER, {}),
 ]
+
+
+# In these no work is seen to repeat, so that they do not leak is not known.
+ONCE = {"one step", "few equal steps", "load", "forward pass"}
 
 
 def answer(path):
@@ -344,11 +406,13 @@ def answer(path):
     return json.loads(done.stdout)["results"][0]
 
 
-def fault_of(row, leaks, marks, stacks, reason):
+def fault_of(row, name, leaks, marks, stacks, reason):
     """What is wrong with the answer, or None."""
     sites = {leak["function"] for leak in row["leaks"]}
+    if not leaks and row["verdict"] == "leak":
+        return "false alarm"
     if not leaks:
-        return "false alarm" if row["verdict"] == "leak" else None
+        return "not judged" if name in ONCE and row["verdict"] == "none" else None
     if not marks and (reason or not stacks):
         expected = {reason or "no stacks", *([] if stacks else ["no stacks"])}
         return None if row["verdict"] == "unknown" and \
@@ -358,28 +422,34 @@ def fault_of(row, leaks, marks, stacks, reason):
     return "wrong site" if stacks and sites != {"keep"} else None
 
 
+def examine(folder):
+    path = os.path.join(folder, "made.pickle")
+    for name, leaks, program, extra, marked, more, *reason in PROGRAMS:
+        for marks in marked:
+            for stacks in BOTH:
+                p = Program(marks, stacks)
+                program(p, extra, **more)
+                p.write(path)
+                row = answer(path)
+                yield {"name": name, "leaks": leaks, "marks": marks,
+                       "stacks": stacks, "verdict": row["verdict"],
+                       "group": "programs, " + ("marked" if marks else "stacks"
+                                                if stacks else "neither"),
+                       "fault": fault_of(row, name, leaks, marks, stacks,
+                                         reason[0] if reason else None)}
+
+
 def main():
-    faults, count = [], {True: 0, False: 0}
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "made.pickle")
-        for name, leaks, program, extra, marked, more, *reason in PROGRAMS:
-            for marks in marked:
-                for stacks in BOTH:
-                    p = Program(marks, stacks)
-                    program(p, extra, **more)
-                    p.write(path)
-                    row = answer(path)
-                    count[leaks] += 1
-                    fault = fault_of(row, leaks, marks, stacks,
-                                     reason[0] if reason else None)
-                    if fault:
-                        faults.append((name, marks, stacks, fault,
-                                       row["verdict"], row["reason"],
-                                       [leak["function"]
-                                        for leak in row["leaks"]]))
+        rows = list(examine(folder))
+    if sys.argv[1:] == ["--table"]:
+        print(json.dumps(rows))
+        return
+    faults = [row for row in rows if row["fault"]]
     for fault in faults:
-        print(*fault)
-    print(f"{count[True]} recordings that leak, {count[False]} that do not: "
+        print(fault)
+    leaks = sum(row["leaks"] for row in rows)
+    print(f"{leaks} recordings that leak, {len(rows) - leaks} that do not: "
           f"{len(faults)} errors")
     sys.exit(1 if faults else 0)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """leaks_table.py: the verdicts of `fragsim leaks` on all recordings whose
-programs are known to leak or not to: leaks that were missed, false alarms, and
-recordings with too few steps.
+programs are known to leak or not to, and on made-up programs: leaks that were
+missed, false alarms, and recordings that cannot tell.
 
-Writes pages/leaks.md. tests/check_leaks.py examines the recordings.
+Writes pages/leaks.md. tests/check_leaks.py and tests/check_leak_programs.py
+examine the recordings and the programs.
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import json
@@ -13,15 +14,17 @@ import sys
 
 from places import PAGES, ROOT
 
-CHECK = os.path.join(ROOT, "tests", "check_leaks.py")
+CHECKS = ("check_leaks.py", "check_leak_programs.py")
 HEAD = """# Leaks: verdicts against the truth
 
-Made by `paper/tables/leaks_table.py`. A recording is right if the program leaks and `fragsim
-leaks` says so, or if it does not leak and there is no alarm. The verdict is
-unknown if the recording has fewer than seven complete steps.
+Made by `paper/tables/leaks_table.py`. A verdict is right if the program leaks and `fragsim
+leaks` says so, or if it does not leak and there is no alarm. The verdict is unknown where the
+recording cannot tell: its work repeats too seldom, or neither marked steps nor Python stacks say
+where it ends. The made-up programs are those of `tests/check_leak_programs.py`, written with the
+marks of the optimizer, with Python stacks only, and with neither.
 
-| recordings of | traces | leak | found | missed | do not leak | false alarms | unknown |
-|---|---|---|---|---|---|---|---|
+| recordings of | traces | leak | found | missed | unknown | do not leak | false alarms | unknown |
+|---|---|---|---|---|---|---|---|---|
 """
 SITES = """
 | leak | site | bytes a step | grows in |
@@ -35,13 +38,10 @@ def count(rows, **wanted):
 
 
 def line(name, rows):
-    known = [row for row in rows if row["verdict"] != "unknown"]
-    return [name, len(rows), count(rows, leaks=True),
-            count(rows, leaks=True, verdict="leak"),
-            count(rows, leaks=True) - count(rows, leaks=True, verdict="leak"),
-            count(known, leaks=False),
-            count(known, leaks=False, verdict="leak"),
-            len(rows) - len(known)]
+    return [name, len(rows)] + [
+        count(rows, leaks=leaks, **verdict) for leaks, verdicts in
+        ((True, ("leak", "none", "unknown")), (False, ("leak", "unknown")))
+        for verdict in [{}, *({"verdict": v} for v in verdicts)]]
 
 
 def site_lines(row):
@@ -51,17 +51,21 @@ def site_lines(row):
                 f"no stacks; {leak['most_block_bytes']} bytes")
         yield [row["name"].split(".pickle")[0], site,
                round(leak["growth_bytes_per_step"]),
-               f"{leak['num_steps_growing']} of {leak['num_steps_examined']}"]
+               f"{leak['num_windows_growing']} of {leak['num_windows_examined']}"]
 
 
 def text(cells):
     return "| " + " | ".join(map(str, cells)) + " |\n"
 
 
+def rows_of(check):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", check),
+                           "--table"], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
 def main():
-    done = subprocess.run([sys.executable, CHECK, "--table"], check=True,
-                          capture_output=True, text=True)
-    rows = json.loads(done.stdout)
+    rows = [row for check in CHECKS for row in rows_of(check)]
     groups = list(dict.fromkeys(row["group"] for row in rows))
     with open(os.path.join(PAGES, "leaks.md"), "w", encoding="utf-8") as out:
         out.write(HEAD)
@@ -70,7 +74,7 @@ def main():
                                         if row["group"] == group])))
         out.write(text(line("all", rows)))
         out.write(SITES)
-        for row in rows:
+        for row in (row for row in rows if row["verdict"] == "leak" and "found" in row):
             for cells in site_lines(row):
                 out.write(text(cells))
 

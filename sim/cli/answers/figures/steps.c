@@ -27,7 +27,7 @@ static void add_live(struct plotted *p)
             p->live[p->count++] = p->table->items[i].live;
 }
 
-/* As `fragsim leaks': the second half of the steps. */
+/* As `fragsim leaks': the second half of marked steps. */
 static enum frag_err find_growth(struct plotted *p, struct frag_error *e)
 {
     p->live = calloc(p->table->count + 1, sizeof(*p->live));
@@ -35,7 +35,7 @@ static enum frag_err find_growth(struct plotted *p, struct frag_error *e)
         return frag_no_memory(e, "the picture of the steps");
     add_live(p);
     p->from = p->count / 2;
-    if (p->count)
+    if (p->count && p->table->steps.mark)
         p->growth = growth_judge(p->live, p->count, p->from);
     return FRAG_OK;
 }
