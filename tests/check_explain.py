@@ -91,6 +91,10 @@ def check_death(snapshot, facts):
     expect(name, "a promise for a job that died, and no word about that",
            answer["unknown"] and not any(
                c["result"] == "survives" for c in answer["changes"]))
+    expect(name, "what is predicted", all(
+        c["predicted"] == ((c["fails_at_event"] or 0) >
+                           answer["request"]["event"])
+        for c in answer["changes"]))
     expect(name, "the advice against demand is a setting",
            answer["cause"] != "demand" or not answer["advice"]
            or answer["advice"]["kind"] in ("batch", "recompute"))

@@ -179,6 +179,14 @@ static void put_pins(const struct explain *x, FILE *out)
         fprintf(out, "  and %" PRIu64 " more\n", x->pin_count - PINS_SHOWN);
 }
 
+/* Whether the request that fails was not recorded. */
+static bool is_predicted(const struct explain *x,
+                         const struct explain_change *c)
+{
+    return c->result == EXPLAIN_FAILS && x->completion.reach &&
+           c->fails_at > x->completion.event;
+}
+
 /* Which of the requests fails. */
 static const char *result_text(const struct explain *x,
                                const struct explain_change *c)
@@ -188,8 +196,8 @@ static const char *result_text(const struct explain *x,
     if (c->fails_at <= x->event)
         return c->fails_at == x->event ? "fails at the request"
                                        : "fails before the request";
-    return c->fails_at < x->device->count ? "fails after the request"
-                                          : "fails in a predicted step";
+    return is_predicted(x, c) ? "fails in a predicted step"
+                              : "fails after the request";
 }
 
 static void put_scope(const struct explain *x, FILE *out)
@@ -403,7 +411,7 @@ static void json_pins(struct frag_json *j, const struct explain *x)
 }
 
 static void json_change(struct frag_json *j, const char *key,
-                        const struct explain_change *c)
+                        const struct explain *x, const struct explain_change *c)
 {
     if (!c) {
         frag_json_null(j, key);
@@ -414,6 +422,7 @@ static void json_change(struct frag_json *j, const char *key,
     frag_json_text(j, "change", c->text);
     frag_json_text(j, "result", explain_result_words[c->result]);
     frag_json_count(j, "fails_at_event", c->fails_at);
+    frag_json_bool(j, "predicted", is_predicted(x, c));
     frag_json_bool(j, "served", c->served);
     frag_json_number(j, "peak_reserved_bytes", c->peak);
     frag_json_number(j, "limit_bytes", c->limit);
@@ -429,11 +438,11 @@ static void json_changes(struct frag_json *j, const struct explain *x)
     frag_json_array(j, "changes");
     for (uint64_t i = 0; i < x->change_count; i++) {
         frag_json_line(j, 4);
-        json_change(j, NULL, &x->changes[i]);
+        json_change(j, NULL, x, &x->changes[i]);
     }
     frag_json_end(j);
     frag_json_line(j, 3);
-    json_change(j, "advice", x->advice);
+    json_change(j, "advice", x, x->advice);
     frag_json_number(j, "spare_bytes", x->spare);
     frag_json_number(j, "predicted_steps", x->completion.added_steps);
     frag_json_line(j, 3);
