@@ -135,6 +135,11 @@ def check_sentences(folder):
         "-o", two)
     assert impossible(two) == [2, 512], impossible(two)
     assert impossible(one, two) == [3, 1], impossible(one, two)
+    for shard in ("1/2", "2/2"):  # each has one of the two policies
+        text = run("sweep", "-q", "-f", halves, "-p", "rmm_pool", "-p", "plan",
+                   "--shard", shard, "-o", one, "--csv", "-")
+        row, = csv.DictReader(io.StringIO(text))
+        assert row["quantum_bytes"] == "256", row
     fits = json.loads(run("fit", "-q", halves, "-p", "rmm_pool", "-p", "plan",
                           "--json", "-"))["results"]
     assert [row["fit_bytes"] for row in fits] == [2 * MIB, 4 * MIB], fits

@@ -227,7 +227,7 @@ refused ./half.so "./half.so: expected a policy with a name, summary, source," \
     "alloc and free; at least one of them is missing"
 
 # A policy must state its quantum: none is assumed for it.
-for quantum in "" ".quantum = 0," ".quantum = 768," ".quantum = 1024,"; do
+for quantum in "" ".quantum = 0," ".quantum = 384," ".quantum = 1024,"; do
     sed "s/\.quantum = FRAG_QUANTUM,/$quantum/" plugin/bump.c >units.c
     # shellcheck disable=SC2086
     cc $flags -shared -fPIC -Iprefix/include/fragsim units.c -o units.so
