@@ -85,6 +85,7 @@ static void note(struct twin *t, enum frag_driver_call call, frag_size size,
     t->spent += measured;
     t->modelled += modelled;
     t->refusals += err == FRAG_OOM;
+    t->base.peak = t->arena->peak;
 }
 
 /* ---- memory that the device clears before it allocates it again ---- */

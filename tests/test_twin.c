@@ -358,6 +358,7 @@ static void the_arena_is_asked_first_for_memory(void **state)
     assert_int_equal(ops->phys_create(p.twin, 6 * MIB, &phys), FRAG_OOM);
     assert_int_equal(p.side[DEVICE].calls, 0);
     assert_int_equal(frag_twin_refusals(p.twin), 0);
+    assert_int_equal(p.twin->peak, 60 * MIB);
     assert_int_equal(b, 7);
     assert_int_equal(phys, 7);
     assert_int_equal(frag_twin_cost(p.twin, FRAG_DRIVER_SEGMENT_ALLOC).calls,
