@@ -64,6 +64,7 @@ static enum frag_err faulty_segment_alloc(struct frag_backend *mem,
     if (size > f->limit - f->used)
         return FRAG_OOM;
     FRAG_TRY(f->inner->ops->segment_alloc(f->inner, size, addr));
+    f->base.peak = f->inner->peak;
     f->used += size;
     faulty_hold(f, *addr, size, false);
     return FRAG_OK;
@@ -112,6 +113,7 @@ static enum frag_err faulty_phys_create(struct frag_backend *mem,
     if (size > f->limit - f->used)
         return FRAG_OOM;
     FRAG_TRY(f->inner->ops->phys_create(f->inner, size, phys));
+    f->base.peak = f->inner->peak;
     f->used += size;
     return FRAG_OK;
 }
