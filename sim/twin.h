@@ -9,8 +9,8 @@
  * If the device refuses a call that the arena served, the caller receives the
  * device's error, and the twin undoes the call on the arena.
  *
- * The peak of the twin is that of the arena: the device made the same calls, and
- * cannot say how much of it each of them took.
+ * The peak of the twin is that of the arena: the device made the same calls,
+ * and cannot say how much of it each of them took.
  *
  * The modelled time of a call includes the wait for memory that the device must
  * clear first (policies/device/costs.h). The model assumes that calls follow
