@@ -163,7 +163,10 @@ struct frag_summary {
     frag_size quantum; /* bytes, of lower_bound and demand: that of the policy
                           (frag_policy.quantum), or the smallest of the policies
                           that are compared */
-    frag_size peak_device;        /* frag_backend.peak */
+    frag_size peak_device; /* frag_backend.peak */
+    frag_size need;        /* of a run without a bound, if it was sought (sim/
+                              experiments/capacity): the least bound from which on
+                              nothing fails; else FRAG_UNLIMITED */
     uint64_t peak_reserved_event; /* first event of peak reserved */
     uint64_t num_ooms;            /* requests that failed with FRAG_OOM */
     uint64_t first_oom_event;     /* FRAG_NEVER if no request failed */

@@ -71,7 +71,7 @@ ROOMS = {
     "sim/experiments/capacity": ([], "sim/experiments +"),
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),
     "sim/experiments/tune": ([], "sim/experiments +"),
-    "sim/experiments/sweep": ([], "sim/experiments +"),
+    "sim/experiments/sweep": ([], "sim/experiments/capacity +"),
     "sim/answers": ([], "traces/scale sim/experiments/capacity "
                         "sim/experiments/tune +"),
     "sim/answers/conf": ([], "sim/answers +"),

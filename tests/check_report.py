@@ -327,6 +327,43 @@ def check_slowdown(folder, files, rows):
     assert f"tlsf survives {survived['tlsf']}" in words
 
 
+def check_needs(folder):
+    """With needs in the results, policies are compared by them: on multistream
+    best_fit reserves less than torch and needs more. A file without needs, or
+    one beside it, is compared by peak reserved."""
+    trace = os.path.join(BUNDLED, "multistream.pickle.xz")
+    sweep = ["sweep", "-q", trace, "-p", "torch", "-p", "best_fit", "-o"]
+    run(*sweep, "needs.h5", "--need", "capacity", "--json", "needs.json",
+        cwd=folder)
+    run(*sweep, "none.h5", cwd=folder)
+    run("replay", "-q", trace, "-p", "tlsf", "-o", "other.h5", cwd=folder)
+    rows = {row["policy"]: row for row in
+            json.loads(read(folder, "needs.json"))["results"]}
+    over = {policy: [row[key] / row["lower_bound_bytes"]
+                     for key in ("need_bytes", "peak_reserved_bytes")]
+            for policy, row in rows.items()}
+    assert over["torch"][0] < over["best_fit"][0] and \
+        over["torch"][1] > over["best_fit"][1], over
+    pages = {}
+    for files in (["needs.h5"], ["none.h5"], ["needs.h5", "other.h5"]):
+        run("report", "-q", *files, "-f", "-o", "needs.html", cwd=folder)
+        pages[files[-1]] = Page(read(folder, "needs.html").decode())
+    found = [(c[1], c[2], c[5]) for c in pages["needs.h5"].rows("policies")]
+    assert [c[0] for c in found] == ["torch", "best_fit"], found
+    assert all(near(need, over[policy][0]) and near(held, over[policy][1])
+               for policy, need, held in found), (found, over)
+    assert sorted(c[5] for c in pages["needs.h5"].rows("runs")) == \
+        sorted(row["need_bytes"] for row in rows.values())
+    assert "Memory is the need" in "".join(pages["needs.h5"].text)
+    for name in ("none.h5", "other.h5"):
+        found = pages[name].rows("policies")
+        assert found[0][1] == "best_fit" and near(
+            [c[2] for c in found if c[1] == "torch"][0], over["torch"][1]), found
+        assert "largest device. Click" in "".join(pages[name].text)
+    for name in ("needs.h5", "needs.json", "none.h5", "other.h5", "needs.html"):
+        os.unlink(os.path.join(folder, name))
+
+
 def check_own_words(folder, files):
     """The preface stands first and the appendix last, both as they are; the
     page has one heading of the first rank in either case. A file that cannot
@@ -520,6 +557,7 @@ def main():
         check_page(folder, files, rows)
         check_slowdown(folder, files, rows)
         check_own_words(folder, files)
+        check_needs(folder)
         check_baselines(folder)
         check_faults(folder, files)
         check_scratch(folder, files)

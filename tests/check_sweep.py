@@ -13,6 +13,7 @@ usage: check_sweep.py [SEED]
 import csv
 import fcntl
 import io
+import json
 import os
 import random
 import re
@@ -211,6 +212,40 @@ class Sweeps:
                     "inf,0.5x", "--points", "100"), DONE)
         if h5py:
             same_runs(whole, other)
+
+    def needs(self):
+        """--need is what fit finds, in the rows without a bound."""
+        args = ["-p", "torch", "-p", "best_fit"]
+        for kind, option in (("capacity", "-c"), ("limit", "--process-limit")):
+            done = expect(tool("sweep", self.traces[0], *args, option,
+                               "inf,0.9x", "--need", kind, "-o", self.out(),
+                               "--csv", "-"), DONE)
+            rows = list(csv.DictReader(io.StringIO(done.stdout)))
+            wanted = json.loads(expect(tool(
+                "fit", self.traces[0], *args, "--bound", kind, "--json", "-"),
+                DONE).stdout)["results"]
+            wanted = {row["policy"]: str(row["need_bytes"]) for row in wanted}
+            assert len(rows) == 4 and all(
+                row["need_bytes"] == ("" if row["capacity_bytes"] or
+                                      row["process_limit_bytes"]
+                                      else wanted[row["policy"]])
+                for row in rows), (rows, wanted)
+        done = expect(tool("sweep", self.traces[0], "-o", self.out(), "--csv",
+                           "-"), DONE)
+        row, = csv.DictReader(io.StringIO(done.stdout))
+        assert row["need_bytes"] == "", row
+        expect(tool("sweep", self.traces[0], "-c", "24GiB", "--need",
+                    "capacity", "-o", self.out()), USE, "add -c inf")
+        one, both = [], self.out()
+        for i in (1, 2):
+            one.append(self.out())
+            expect(tool("sweep", *self.traces[:2], "--need", "capacity",
+                        "--shard", f"{i}/2", "-o", one[-1]), DONE)
+        expect(tool("merge", both, *one), DONE)
+        whole = self.out()
+        expect(tool("sweep", *self.traces[:2], "--need", "capacity", "-o",
+                    whole), DONE)
+        assert read(both) == read(whole)
 
     def replays(self):
         """Two files of one run differ in its wall time, so they may be merged
@@ -517,6 +552,7 @@ class Sweeps:
         self.numbers()
         self.shards(rng)
         self.details()
+        self.needs()
         self.replays()
         self.kills(rng)
         self.outputs()

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """policy_table.py [-j N]: replays the default recordings of ../shared with every
-policy.
+policy, and finds what every policy needs for them.
 
 Each recording is replayed by every policy with its default parameters (by plan
-with more effort, and by torch also with expandable segments) at unlimited
+with more effort, and by torch and remap also with other settings) at unlimited
 capacity, and at the midpoint between the lower bound (the peak of the live
-requests) and the peak reserved of PyTorch's default. Writes data/policies.csv (one row for each recording, policy
-and capacity) and pages/policies.md (the table made from it).
+requests) and the peak reserved of PyTorch's default. `fragsim fit` finds the need
+of each policy: the least capacity of a device from which on nothing fails, and the
+least memory limit of the process. Writes data/policies.csv (one row for each
+recording, policy and capacity), data/needs.csv (one for each recording, policy and
+kind of bound) and pages/policies.md (the table made from both).
 Environment: FRAGSIM (default build/fragsim), FRAG_SHARED_DIR.
 """
 import glob
@@ -26,12 +29,37 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
 COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
            "peak_reserved_bytes", "gap_to_bound", "num_ooms",
            "modelled_device_seconds", "bytes_moved"]
-# Variants in common use besides a policy's defaults.
+NEED_COLUMNS = ["trace", "policy", "bound", "need_bytes", "fit_bytes",
+                "step_bytes", "lower_bound_bytes", "peak_allocated_bytes",
+                "peak_reserved_bytes"]
+BOUNDS = ("capacity", "limit")  # of `fragsim fit --bound`
+# Variants in common use besides a policy's defaults, and those of remap.
 EXTRA = ["torch:expandable_segments:True"]
+VARIANTS = ["remap:mesh=no", "remap:pack=full"]
 # The table names these policies without their parameters. `plan` has eight
 # times its default effort.
 PARAMS = {"plan": "effort=16000000"}
 MIB = 2 ** 20
+HEAD = """# Every policy on the default recordings
+
+{count} recordings of PyTorch 2.11 on an H200; made by `paper/tables/policy_table.py`, from
+`paper/data/needs.csv` and `paper/data/policies.csv`. None of the recordings ran under a
+bound.
+
+The *need* is the least bound from which on nothing fails (`fragsim fit`), and what
+decides whether a job runs: `device` is the capacity of a device, `limit` the memory limit
+of the process, as `set_per_process_memory_fraction` sets it. `fails above` counts the
+recordings on which the policy is not monotone, for a device and under a limit: it serves
+all requests with less memory than it needs, and fails with more. `reserved` is
+peak reserved without a bound, which is what a monitor shows. All of these are divided by
+the lower bound: the peak of live requests, each rounded up to the least unit of block
+addresses of the policies. The midpoint is the capacity of a device, between that bound and the peak reserved
+of PyTorch's default. Seconds are the modelled time of the driver calls of all recordings
+at unlimited capacity; `moved` is the memory that the policy copied.
+
+| policy | need: device, mean | worst | on | limit, mean | worst | fails above | reserved, mean | worst | survives the midpoint | seconds | moved, GiB |
+|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|
+"""
 READING = """
 `direct` sends every request to the driver and `plan` knows the future. They set
 the floor: both for memory, `plan` also for driver calls. Policies that may move
@@ -64,11 +92,12 @@ def policies():
     done = subprocess.run([FRAGSIM, "policies", "--json", "-"], check=True,
                           capture_output=True, text=True)
     names = [p["name"] for p in json.loads(done.stdout)["policies"]]
-    return names + EXTRA
+    return names + EXTRA + VARIANTS
 
 
-def replay(path, names, capacity):
-    command = [FRAGSIM, "replay", "-q", path, "--json", "-", "-c", capacity]
+def ask(path, names, verb, *options):
+    """The rows of a command about all policies, which are compared there."""
+    command = [FRAGSIM, verb, "-q", path, "--json", "-", *options]
     for name in names:
         command += ["-p", f"{name}:{PARAMS[name]}" if name in PARAMS else name]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -79,33 +108,46 @@ def replay(path, names, capacity):
 
 
 def measure(path, names):
-    rows = replay(path, names, "inf")
+    rows = ask(path, names, "replay", "-c", "inf")
     bound = max(row["lower_bound_bytes"] for row in rows)
     torch = next(row for row in rows if row["policy"] == "torch")
     middle = (bound + torch["peak_reserved_bytes"]) // 2
-    limited = replay(path, names, str(middle))
+    limited = ask(path, names, "replay", "-c", str(middle))
     for label, some in (("inf", rows), ("midpoint", limited)):
         for row in some:
             row["capacity"] = label
-    return rows + limited
+    needs = [dict(row, bound=bound) for bound in BOUNDS for row in
+             ask(path, names, "fit", "-j1", "--bound", bound)]
+    return rows + limited, needs
 
 
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def summarize(name, rows):
+def ratios_of(rows, column):
+    """{recording: its ratio to the lower bound}"""
+    return {r["trace"]: r[column] / r["lower_bound_bytes"] for r in rows}
+
+
+def summarize(name, rows, needs):
     mine = [r for r in rows if r["policy"] == name]
     free = [r for r in mine if r["capacity"] == "inf"]
     limited = [r for r in mine if r["capacity"] == "midpoint"]
-    ratios = [r["peak_reserved_bytes"] / r["lower_bound_bytes"] for r in free]
-    worst = max(free, key=lambda r: r["peak_reserved_bytes"] /
-                r["lower_bound_bytes"])
+    found = {bound: [r for r in needs
+                     if (r["policy"], r["bound"]) == (name, bound)]
+             for bound in BOUNDS}
+    need = {bound: ratios_of(found[bound], "need_bytes") for bound in BOUNDS}
+    reserved = ratios_of(free, "peak_reserved_bytes")
     return {
         "name": name,
-        "mean": geometric_mean(ratios),
-        "worst": max(ratios),
-        "where": worst["trace"],
+        "need": {b: geometric_mean(need[b].values()) for b in BOUNDS},
+        "most": {b: max(need[b].values()) for b in BOUNDS},
+        "where": max(need["capacity"], key=need["capacity"].get),
+        "fails_above": [sum(r["fit_bytes"] < r["need_bytes"]
+                            for r in found[b]) for b in BOUNDS],
+        "mean": geometric_mean(reserved.values()),
+        "worst": max(reserved.values()),
         "survives": sum(r["num_ooms"] == 0 for r in limited),
         "of": len(limited),
         "seconds": sum(r["modelled_device_seconds"] for r in free),
@@ -113,30 +155,20 @@ def summarize(name, rows):
     }
 
 
-def markdown(rows, names, count):
-    lines = [
-        "# Every policy on the default recordings", "",
-        f"{count} recordings of PyTorch 2.11 on an H200; made by "
-        "`paper/tables/policy_table.py`, from", "`paper/data/policies.csv`. The columns "
-        "`mean` and `worst` are peak reserved divided by the lower",
-        "bound: the peak of live requests, each rounded up to the unit of "
-        "block addresses. The",
-        "midpoint lies between that bound and the peak reserved of PyTorch's "
-        "default. Seconds are the",
-        "modelled time of the driver calls of all recordings at unlimited "
-        "capacity; `moved` is the", "memory that the policy copied.",
-        "",
-        "| policy | mean | worst | on | survives the midpoint | seconds | "
-        "moved, GiB |",
-        "|---|---:|---:|---|---:|---:|---:|",
-    ]
-    table = sorted((summarize(n, rows) for n in names),
-                   key=lambda s: (s["mean"], s["name"]))
-    for s in table:
-        lines.append(f"| `{s['name']}` | {s['mean']:.3f} | {s['worst']:.2f} | "
-                     f"{s['where']} | {s['survives']} of {s['of']} | "
-                     f"{s['seconds']:.3f} | {s['moved']:.1f} |")
-    return "\n".join(lines) + "\n" + READING
+def line(s):
+    cells = [f"`{s['name']}`", f"{s['need']['capacity']:.3f}",
+             f"{s['most']['capacity']:.2f}", s["where"],
+             f"{s['need']['limit']:.3f}", f"{s['most']['limit']:.2f}",
+             "{}, {}".format(*s["fails_above"]), f"{s['mean']:.3f}",
+             f"{s['worst']:.2f}", f"{s['survives']} of {s['of']}",
+             f"{s['seconds']:.3f}", f"{s['moved']:.1f}"]
+    return f"| {' | '.join(cells)} |"
+
+
+def markdown(rows, needs, names, count):
+    table = sorted((summarize(n, rows, needs) for n in names),
+                   key=lambda s: (s["need"]["capacity"], s["name"]))
+    return HEAD.format(count=count) + "\n".join(map(line, table)) + "\n" + READING
 
 
 def main():
@@ -146,13 +178,15 @@ def main():
         print("policy_table: there are no recordings in", SHARED)
         return 77
     with ThreadPoolExecutor(jobs) as pool:
-        rows = sum(pool.map(lambda p: measure(p, names), paths), [])
+        measured = list(pool.map(lambda p: measure(p, names), paths))
+    rows, needs = (sum(parts, []) for parts in zip(*measured))
     rows.sort(key=lambda r: (r["trace"], r["capacity"], r["policy"]))
+    needs.sort(key=lambda r: (r["trace"], r["bound"], r["policy"]))
     os.makedirs(DATA, exist_ok=True)
-    write_csv(os.path.join(DATA, "policies.csv"),
-              replayed(FRAGSIM, "paper/tables/policy_table.py", RECORDINGS), COLUMNS,
-              rows)
-    text = markdown(rows, names, len(paths))
+    header = replayed(FRAGSIM, "paper/tables/policy_table.py", RECORDINGS)
+    write_csv(os.path.join(DATA, "policies.csv"), header, COLUMNS, rows)
+    write_csv(os.path.join(DATA, "needs.csv"), header, NEED_COLUMNS, needs)
+    text = markdown(rows, needs, names, len(paths))
     with open(os.path.join(PAGES, "policies.md"), "w",
               encoding="utf-8") as out:
         out.write(text)

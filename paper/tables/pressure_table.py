@@ -31,8 +31,8 @@ COLUMNS = ["trace", "policy", "capacity", "capacity_bytes", "lower_bound_bytes",
 HEAD = """# remap far from the capacity and close to it
 
 {count} recordings of PyTorch 2.11 on an H200, replayed by `paper/tables/pressure_table.py`
-into `paper/data/pressure.csv`. The capacity is a multiple of the peak of the requested
-memory. Seconds are the modelled time of all driver calls, the sum over the recordings
+into `paper/data/pressure.csv`. The bound is the capacity of the device, a multiple of the
+peak of the requested memory; no run has a limit of the process. Seconds are the modelled time of all driver calls, the sum over the recordings
 (costs of an H200, `real/data/nvidia-h200-costs.csv`). This time does not include waits
 for the work on the device; `waits` counts them. `dearer` counts the recordings on which
 the policy's calls cost more than those of `torch` without a limit, which is what the

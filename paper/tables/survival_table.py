@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """survival_table.py [-j N]: which policy runs which of the default recordings of
-../shared at which capacity, and the capacities at which PyTorch's default fails
-although it survives with less memory.
+../shared at which capacity of the device, and the capacities at which PyTorch's
+default fails although it survives with less memory. No run has a limit of the
+process.
 
 Writes data/survival.csv, one row for each policy and capacity with the number of
 recordings that run without an OOM, and data/frontier.csv, one row for each span
@@ -23,7 +24,6 @@ from policy_table import FRAGSIM, policies, recordings
 
 CAPACITIES = ["1.01x", "1.02x", "1.05x", "1.1x", "1.2x", "1.3x", "1.5x", "2x",
               "3x", "4x"]
-EXTRA = ["remap:pack=full"]
 
 
 def run(*command):
@@ -47,8 +47,8 @@ def survival(path, names):
 def spans(path):
     """The spans of capacities with one outcome; neighbours are joined."""
     found = []
-    for r in csv.DictReader(io.StringIO(run("fit", "-q", path, "--frontier",
-                                            "-"))):
+    for r in csv.DictReader(io.StringIO(run("fit", "-q", path, "--bound",
+                                            "capacity", "--frontier", "-"))):
         row = {"trace": r["trace"], "from_bytes": r["from_bytes"],
                "to_bytes": r["to_bytes"],
                "survives": int(r["first_oom_event"] == "")}
@@ -61,7 +61,7 @@ def spans(path):
 
 def main():
     jobs = int(sys.argv[2]) if sys.argv[1:2] == ["-j"] else os.cpu_count()
-    paths, names = recordings(), policies() + EXTRA
+    paths, names = recordings(), policies()
     if not paths:
         print("survival_table: the recordings are absent; skipped")
         return 77

@@ -134,6 +134,8 @@ char *cell_settings_text(const struct cell_settings *s,
             reading->completion.mark ? reading->completion.mark : "");
     fprintf(out, "stop_at_oom=%d,check=%s,points=%" PRIu64 ",ooms=%" PRIu64,
             s->stop_at_oom, checks[s->check], s->points, s->ooms);
+    if (s->need)
+        fprintf(out, ",need=%s", frag_bound_words[s->need - 1]);
     if (fclose(out) == 0)
         return text;
     free(text);

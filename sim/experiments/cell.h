@@ -64,6 +64,8 @@ struct cell_settings {
                         equal files */
     uint64_t points; /* of the series; 0: no series */
     uint64_t ooms;   /* upper bound on the rows of OOMs */
+    unsigned need;   /* 0, or 1 + the frag_bound_kind: a sweep seeks the need of
+                        runs without a bound (capacity/) */
     /* frag_replay's preparing, with the user of the run; NULL: its progress is
      * called instead. */
     bool (*preparing)(void *user, uint64_t done, uint64_t total);

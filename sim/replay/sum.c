@@ -65,6 +65,7 @@ static void summarize(struct run *r, uint64_t events)
     s->lower_bound = t->peak_quanta;
     s->demand = t->demand;
     s->peak_device = r->spec->mem->peak;
+    s->need = FRAG_UNLIMITED;
     s->optimal = is_optimal(r, s);
     for (int i = 0; i < FRAG_CALL_COUNT; i++)
         s->calls[i] = m->calls[i];

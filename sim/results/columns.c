@@ -162,6 +162,10 @@ const struct frag_column frag_summary_columns[] = {
     {"peak_device_bytes", COUNT, SUMMARY(peak_device), "byte",
      "most memory of the device in use at once, in units of the device (2 MiB); "
      "0 if not known", NULL},
+    {"need_bytes", OPTIONAL, SUMMARY(need), "byte",
+     "least bound from which on nothing fails, of the kind that `sweep --need' "
+     "names; none (NaN) if there is none, for runs under a bound, and without "
+     "the option", NULL},
     {NULL, END, 0, NULL, NULL, NULL},
 };
 

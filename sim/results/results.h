@@ -40,9 +40,9 @@ FRAG_BEGIN_DECLS
  * libhdf5 1.10 crashes or loops on damaged texts of variable length.
  * JSON 1.2 adds `cell_notes' beside `results', and `notes' of rows hold those
  * of the run; `is_lower_bound' of the `stats' of validate. 2.3 and JSON 1.3 add
- * process_limit_bytes, quantum_bytes and peak_device_bytes. frag_results_load
- * reads the files of version 2, and of version 1, in which capacity_bytes and
- * first_oom_event are signed numbers and -1 is none. */
+ * process_limit_bytes, quantum_bytes, peak_device_bytes and need_bytes.
+ * frag_results_load reads the files of version 2, and of version 1, in which
+ * capacity_bytes and first_oom_event are signed numbers and -1 is none. */
 #define FRAG_RESULTS_SCHEMA "2.3"
 #define FRAG_JSON_SCHEMA    "1.3"
 

@@ -30,8 +30,9 @@ for note in runs.notes.explode().dropna().unique():
     print("note:", note)
 
 # %% How much memory does each of them need?
-needs = fragsim.fit(snapshot, policy=["torch", "torch:expandable_segments:True"])
-print(needs[["policy", "fit_bytes", "step_bytes"]].to_string(index=False))
+needs = fragsim.fit(snapshot, bound="capacity",
+                    policy=["torch", "torch:expandable_segments:True"])
+print(needs[["policy", "need_bytes", "step_bytes"]].to_string(index=False))
 
 # %% Which setting is best?
 chosen = fragsim.tune(snapshot, capacity=capacity)["chosen"]

@@ -12,8 +12,9 @@ echo "# at $capacity:"
 fragsim replay -q "$snapshot" -c "$capacity" -p torch \
     -p torch:expandable_segments:True -p plan
 echo
-echo "# the smallest device:"
-fragsim fit -q "$snapshot" -p torch -p torch:expandable_segments:True -p plan
+echo "# the device that each needs, with it and with any more:"
+fragsim fit -q "$snapshot" --bound capacity -p torch \
+    -p torch:expandable_segments:True -p plan
 echo
 # Only this part is for the shell: eval "$(oom_triage.sh ... | tail -n 1)"
 code=0

@@ -72,8 +72,8 @@ file == 1 && match($0, /"device": [0-9]+/) {
         recorded[sha, device] = substr($0, RSTART + 20, RLENGTH - 20) + 0
 }
 
-# runs.csv, fit.csv and recorded.csv: one row for each run.
-file >= 2 && file <= 4 {
+# runs.csv and recorded.csv: one row for each run.
+file == 2 || file == 3 {
     split_row($0, cell)
     if (FNR == 1) {
         for (i in cell)
@@ -100,18 +100,15 @@ file == 2 {
         ooms[job, side, limited[job, side]] = number("num_ooms")
         next
     }
-    need[job] = number("lower_bound_bytes")
+    bound[job] = number("lower_bound_bytes")
     requested[job] = number("peak_requested_bytes")
     peak[job, side] = number("peak_reserved_bytes")
+    need[job, side] = number("need_bytes")
+    if (!need[job, side])
+        die(job " fits no device")
 }
 
 file == 3 {
-    if (cell[column["fit_bytes"]] == "")
-        die(job " fits no device")
-    fit[job, side] = number("fit_bytes")
-}
-
-file == 4 {
     calls[job, side] = number("num_segment_alloc") + \
         number("num_segment_free") + number("num_map") + number("num_unmap")
     time[job, side] = number("modelled_device_seconds")
@@ -119,14 +116,14 @@ file == 4 {
     all_time[side] += time[job, side]
 }
 
-file == 5 { tune[++tune_count] = $0 }
-file == 6 && /^in force/ { conf_ends = 1 }
-file == 6 && /^    / && !conf_ends {
+file == 4 { tune[++tune_count] = $0 }
+file == 5 && /^in force/ { conf_ends = 1 }
+file == 5 && /^    / && !conf_ends {
     sub(/^ +(note: )?/, "")
     conf = conf (conf == "" ? "" : " ") $0
 }
-file == 7 && /: exact$/ { exact++ }
-file == 7 && /, device [0-9]+: / { judged++ }
+file == 6 && /: exact$/ { exact++ }
+file == 6 && /, device [0-9]+: / { judged++ }
 
 # Counts the limited runs: capacities in the order of the sweep.
 function count_deaths(    i, k, j, ratio, dies, lives) {
@@ -138,7 +135,7 @@ function count_deaths(    i, k, j, ratio, dies, lives) {
                 ratios[++ratio_count] = ratio
                 possible[ratio] = 0
             }
-            if (capacities[j, "default", k] < need[j])
+            if (capacities[j, "default", k] < bound[j])
                 continue
             possible[ratio]++
             possible_all++
@@ -159,19 +156,19 @@ function count_deaths(    i, k, j, ratio, dies, lives) {
     }
 }
 
-# Compares the smallest devices, and the peaks on an unlimited one. A fit with
+# Compares the needs, and the peaks on an unlimited device. The need with
 # expandable segments is found in steps of 2 MiB, so less is no difference.
 function compare_needs(    i, j, by) {
     for (i = 1; i <= job_count; i++) {
         j = jobs[i]
-        fit_log += log(fit[j, "switch"] / fit[j, "default"])
+        need_log += log(need[j, "switch"] / need[j, "default"])
         peak_log += log(peak[j, "switch"] / peak[j, "default"])
-        by = fit[j, "switch"] - fit[j, "default"]
+        by = need[j, "switch"] - need[j, "default"]
         if (by >= 2097152) {
             worse_count++
             worse = add(worse, "<code>" html(j) "</code> (" \
-                change(fit[j, "switch"], fit[j, "default"]) ", " \
-                percent(fit[j, "switch"] / fit[j, "default"]) ")")
+                change(need[j, "switch"], need[j, "default"]) ", " \
+                percent(need[j, "switch"] / need[j, "default"]) ")")
         } else if (by <= -2097152)
             better_count++
         if (peak[j, "switch"] > peak[j, "default"])
@@ -190,12 +187,12 @@ function share(j) {
 
 # The answer by the rule that the appendix states.
 function answer() {
-    if (gained + 0 <= lost + 0 && fit_log >= 0)
+    if (gained + 0 <= lost + 0 && need_log >= 0)
         return "No."
     if (all_seconds > 0 && all_time["switch"] - all_time["default"] > \
         0.01 * all_seconds)
         return "Only if its driver calls are affordable."
-    if (gained + 0 <= lost + 0 || fit_log >= 0)
+    if (gained + 0 <= lost + 0 || need_log >= 0)
         return "Not for all jobs alike."
     return worse_count + lost > 0 ? "Yes, with a way back for some jobs." : "Yes."
 }
@@ -208,10 +205,10 @@ function say_answer(    extra) {
         "the switch rescues %d and loses %d.</p>\n", possible_all,
         plural(job_count, "recording"), deaths_all["default"],
         deaths_all["switch"], gained, lost
-    printf "<ul>\n<li><b>Memory.</b> The smallest device that serves every " \
-        "request changes by %s (geometric mean), and is smaller for %d of %d " \
-        "recordings. On a device without limit, peak reserved changes by " \
-        "%s.</li>\n", percent(exp(fit_log / job_count)), better_count,
+    printf "<ul>\n<li><b>Memory.</b> The device that a job needs, so that " \
+        "no request fails with it or with more, changes by %s (geometric " \
+        "mean), and is smaller for %d of %d recordings. On a device without " \
+        "limit, peak reserved changes by %s.</li>\n", percent(exp(need_log / job_count)), better_count,
         job_count, percent(exp(peak_log / job_count))
     printf "<li><b>Price.</b> For the recorded requests, driver calls " \
         "change from %d to %d. They are modelled to take %.1f ms instead of %.1f ms", all_calls["default"],
@@ -262,21 +259,22 @@ function table_of_capacities(    i, r) {
 }
 
 function table_of_needs(    i, j) {
-    print "<h2>What each recording needs</h2>\n<p>The smallest device " \
-        "(<code>fragsim fit</code>) is what decides whether a job dies; the " \
+    print "<h2>What each recording needs</h2>\n<p>The need, the least " \
+        "capacity of a device from which on no request fails (<code>fragsim " \
+        "sweep --need</code>), decides whether a job dies; the " \
         "peak on a device without limit is what a monitor sees. Driver calls " \
         "and their modelled time are those of the recorded requests, as a " \
         "share of the recorded time; the review below counts those of the " \
         "completed jobs.</p>"
-    table_begins("recording|peak<br>requested|smallest device:<br>default|" \
+    table_begins("recording|peak<br>requested|need:<br>default|" \
         "expandable<br>segments|change|peak reserved:<br>default|" \
         "expandable<br>segments|change|driver calls:<br>default|" \
         "expandable<br>segments|added time|of recorded")
     for (i = 1; i <= job_count; i++) {
         j = jobs[i]
-        row("td", html(j) "|" mib(requested[j]) "|" mib(fit[j, "default"]) \
-            "|" mib(fit[j, "switch"]) "|" \
-            percent(fit[j, "switch"] / fit[j, "default"]) "|" \
+        row("td", html(j) "|" mib(requested[j]) "|" mib(need[j, "default"]) \
+            "|" mib(need[j, "switch"]) "|" \
+            percent(need[j, "switch"] / need[j, "default"]) "|" \
             mib(peak[j, "default"]) "|" mib(peak[j, "switch"]) "|" \
             percent(peak[j, "switch"] / peak[j, "default"]) "|" \
             calls[j, "default"] "|" calls[j, "switch"] "|" \
@@ -331,8 +329,7 @@ function appendix() {
         "Driver time is modelled from measured calls of an H200.</p>\n",
         exact, judged
     print "<p>The rule of the answer: <b>No</b>, if the switch rescues no " \
-        "more runs than it loses and the mean smallest device is not " \
-        "smaller. <b>Only if its driver calls are affordable</b>, if they " \
+        "more runs than it loses and the mean need is not smaller. <b>Only if its driver calls are affordable</b>, if they " \
         "add more than 1 % to the recorded time. <b>Not for all jobs " \
         "alike</b>, if only one of the two, runs and memory, improves. " \
         "Otherwise <b>Yes</b>; with a way back, if a run is lost or a " \

@@ -29,19 +29,17 @@ switch=expandable_segments:True
 fragsim validate -q "$@" >"$folder/validate.txt"
 fragsim info -q "$@" -f --json "$folder/info.json"
 fragsim sweep -q "$@" -p torch -p "torch:$switch" \
-    -c inf,1.02x,1.05x,1.1x,1.2x,1.5x,2x --details -f -o "$folder/runs.h5" \
-    --csv "$folder/runs.csv"
+    -c inf,1.02x,1.05x,1.1x,1.2x,1.5x,2x --need capacity --details -f \
+    -o "$folder/runs.h5" --csv "$folder/runs.csv"
 fragsim sweep -q "$@" -p torch -p "torch:$switch" --as-recorded -f \
     -o "$folder/recorded.h5" --csv "$folder/recorded.csv"
-fragsim fit -q "$@" -p torch -p "torch:$switch" -f --csv "$folder/fit.csv" \
-    >/dev/null
 fragsim tune -q "$@" --no-hold-out >"$folder/tune.txt" || [ $? -eq 1 ]
 fragsim conf "$switch" >"$folder/conf.txt"
 
 for part in preface appendix; do
     awk -f "$here/policy_review.awk" -v "part=$part" "$folder/info.json" \
-        "$folder/runs.csv" "$folder/fit.csv" "$folder/recorded.csv" \
-        "$folder/tune.txt" "$folder/conf.txt" "$folder/validate.txt" >"$folder/$part.html"
+        "$folder/runs.csv" "$folder/recorded.csv" "$folder/tune.txt" \
+        "$folder/conf.txt" "$folder/validate.txt" >"$folder/$part.html"
 done
 for page in html pdf; do
     (cd "$folder" && fragsim report -q -f runs.h5 --preface preface.html \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # rmm_choice.sh LOG CAPACITY: which of RMM's memory resources serves a RAPIDS
-# program on a device of this capacity, and how small may the device be?
+# program on a device of this capacity, and which device does each need?
 #
 # LOG is a file of RMM's LoggingResourceAdaptor, one a device, for example of
 # rmm.reinitialize(pool_allocator=True, logging=True, log_file_name="rmm.csv"),
@@ -15,6 +15,6 @@ fragsim replay -q "$log" -c "$capacity" -p rmm_pool \
     -p "rmm_pool:initial=$capacity,maximum=$capacity" \
     -p "rmm_arena:size=$capacity" -p rmm_binning -p cuda_async
 echo
-echo "# the smallest device:"
+echo "# the device that each needs, with it and with any more:"
 fragsim fit -q "$log" -p rmm_pool -p rmm_arena:fraction=1 -p rmm_binning \
     -p cuda_async

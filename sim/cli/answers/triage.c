@@ -68,7 +68,7 @@ static const struct part {
      {{0}}},
     {"fits",
      "What fits",
-     "The smallest capacity at which every request is met.",
+     "The least bound from which on nothing fails, of each policy.",
      {"fit", THE_TRACE, "-q", "-p", "torch", "-p",
       "torch:expandable_segments:True", "-p", "best_fit"},
      {{0}}},

@@ -82,7 +82,17 @@ double peak_over_bound(const struct frag_loaded_run *r)
                           : 1.0;
 }
 
-/* Adds a roomiest run. s->memory is a sum of logarithms until `finish`. */
+double need_over_bound(const struct frag_loaded_run *r)
+{
+    const struct frag_summary *m = &r->run.summary;
+
+    return m->lower_bound && m->need != FRAG_UNLIMITED
+               ? (double)m->need / (double)m->lower_bound
+               : 1.0;
+}
+
+/* Adds a roomiest run. s->memory and s->need are sums of logarithms until
+ * `finish`. */
 static void add_roomiest(struct standing *s, const struct frag_loaded_run *r)
 {
     const struct frag_summary *m = &r->run.summary;
@@ -91,12 +101,15 @@ static void add_roomiest(struct standing *s, const struct frag_loaded_run *r)
     s->failed += m->num_ooms > 0;
     s->ooms += m->num_ooms;
     s->memory += log(peak_over_bound(r));
+    s->need += log(need_over_bound(r));
     s->seconds += m->modelled_device_seconds;
     s->moved += m->bytes_moved;
     if (m->peak_reserved > s->peak)
         s->peak = m->peak_reserved;
     if (!s->worst || peak_over_bound(r) > peak_over_bound(s->worst))
         s->worst = r;
+    if (!s->worst_need || need_over_bound(r) > need_over_bound(s->worst_need))
+        s->worst_need = r;
 }
 
 static void add(struct ranking *r, size_t i)
@@ -111,6 +124,8 @@ static void add(struct ranking *r, size_t i)
     if (i && e[-1].policy == e->policy && e[-1].subject == e->subject)
         return;
     r->cells[e->policy * r->subject_count + e->subject] = e->run;
+    r->has_needs = r->has_needs && (e->run->run.summary.num_ooms > 0 ||
+                                    e->run->run.summary.need != FRAG_UNLIMITED);
     add_roomiest(s, e->run);
 }
 
@@ -132,6 +147,7 @@ static void finish(struct ranking *r)
         struct standing *s = &r->rows[i];
 
         s->memory = exp(s->memory / (double)s->subjects);
+        s->need = exp(s->need / (double)s->subjects);
         s->is_offline = knows_future(s->first->policy);
         s->is_whole = s->subjects == r->subject_count && !s->failed;
     }
@@ -152,7 +168,8 @@ enum frag_err ranking_make(const struct selection *s, struct ranking *out)
 {
     struct ranking r = {.rows = calloc(s->count, sizeof(*r.rows)),
                         .subjects = calloc(s->count, sizeof(*r.subjects)),
-                        .entries = calloc(s->count, sizeof(*r.entries))};
+                        .entries = calloc(s->count, sizeof(*r.entries)),
+                        .has_needs = s->count > 0};
 
     if (r.rows && r.subjects && r.entries) {
         enter(s, &r);

@@ -16,15 +16,16 @@
 struct standing {
     size_t row;                          /* its row in ranking.cells */
     const struct frag_loaded_run *first; /* its first run: name, parameters */
-    const struct frag_loaded_run *worst; /* the roomiest run with the highest
-                                            peak over lower bound */
-    size_t subjects;                     /* subjects on which it has a run */
+    /* The roomiest runs with the highest peak, and need, over lower bound. */
+    const struct frag_loaded_run *worst, *worst_need;
+    size_t subjects; /* subjects on which it has a run */
     size_t failed;   /* subjects whose roomiest run has an OOM */
     size_t limited;  /* runs on a limited device that are not impossible */
     size_t survived; /* those of them without an OOM */
     uint64_t ooms;   /* sum over the roomiest runs */
     double memory;   /* geometric mean over subjects of peak reserved / lower
                         bound; a subject with nothing served counts as 1 */
+    double need;     /* the same for the need, if ranking.has_needs */
     double seconds;  /* modelled device seconds, sum over subjects */
     frag_size peak;  /* the highest peak reserved */
     frag_size moved; /* bytes, sum over subjects */
@@ -57,6 +58,8 @@ struct ranking {
     struct entry *entries; /* every run; by policy, subject, then capacity, the
                               largest first */
     size_t run_count;
+    bool has_needs; /* every roomiest run without an OOM has its need (`fragsim
+                       sweep --need') */
     const struct frag_loaded_run *
         *cells; /* [count][subject_count]: the roomiest run; NULL: no run */
 };
@@ -65,8 +68,10 @@ struct ranking {
  * ascending, then by seconds, ascending, then by name. */
 int standing_compare(const void *left, const void *right);
 
-/* Peak reserved / lower bound; 1 if nothing was served. */
+/* Peak reserved / lower bound; 1 if nothing was served. The need / lower bound;
+ * 1 if it is not known, too. */
 double peak_over_bound(const struct frag_loaded_run *r);
+double need_over_bound(const struct frag_loaded_run *r);
 
 /* Whether no policy of the selection can survive a run: its capacity is below
  * the bound of its subject. */

@@ -175,6 +175,16 @@ static void choose(struct review *r)
         r->setting = NULL;
 }
 
+/* What a policy needs decides whether a job runs; its peak without a bound does
+ * not. */
+static void compare_needs(struct review *r)
+{
+    for (size_t i = 0; r->ranking.has_needs && i < r->ranking.count; i++) {
+        r->order[i].memory = r->order[i].need;
+        r->order[i].worst = r->order[i].worst_need;
+    }
+}
+
 enum frag_err review_make(struct review *r, struct frag_error *e)
 {
     enum frag_err err =
@@ -188,6 +198,7 @@ enum frag_err review_make(struct review *r, struct frag_error *e)
     }
     if (err == FRAG_OK) {
         memcpy(r->order, r->ranking.rows, r->ranking.count * sizeof(*r->order));
+        compare_needs(r);
         qsort(r->order, r->ranking.count, sizeof(*r->order), by_worth);
         r->recorded = recorded(&r->ranking);
         err = find_baseline(r, e);

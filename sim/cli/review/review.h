@@ -4,9 +4,10 @@
  * The question is always the same: which policy or setting fits where others
  * fail, what does it save, and what does it cost? Policies are ordered by the
  * number of failed runs on limited devices, then by memory, then by modelled
- * seconds. A policy whose driver calls add too much to the recorded time is
- * shown but never chosen. A policy that knows the future is a bound, not a
- * candidate: it is shown apart, never chosen, and never the baseline.
+ * seconds. Memory is the need if the results have it (`fragsim sweep --need'),
+ * else peak reserved. A policy whose driver calls add too much to the recorded
+ * time is shown but never chosen. A policy that knows the future is a bound,
+ * not a candidate: it is shown apart, never chosen, and never the baseline.
  */
 #ifndef FRAG_SIM_CLI_REVIEW_REVIEW_H
 #define FRAG_SIM_CLI_REVIEW_REVIEW_H
@@ -39,7 +40,9 @@ struct review {
     /* Output of review_make. */
     struct selection runs;
     struct ranking ranking;
-    struct standing *order; /* copies of ranking.rows, the best first */
+    /* Copies of ranking.rows, the best first. If ranking.has_needs, their
+     * memory and worst are those of the need. */
+    struct standing *order;
     /* Pointers into order. */
     const struct standing *baseline;
     enum review_baseline baseline_kind;

@@ -126,6 +126,14 @@ static void overview(struct page *p)
 
 /* -- runs and OOMs ------------------------------------------------------- */
 
+static void put_need(FILE *out, frag_size need)
+{
+    if (need == FRAG_UNLIMITED)
+        html_none(out);
+    else
+        html_size(out, need);
+}
+
 static void run_row(struct page *p, const struct entry *e)
 {
     const struct frag_loaded_run *r = e->run;
@@ -138,6 +146,8 @@ static void run_row(struct page *p, const struct entry *e)
     fprintf(out, "<td class=\"l\">%s</td>", frag_start_names[m->start]);
     html_size(out, m->peak_reserved);
     html_ratio(out, peak_over_bound(r));
+    if (p->review->ranking.has_needs)
+        put_need(out, m->need);
     html_count(out, m->num_ooms);
     html_seconds(out, m->modelled_device_seconds);
     html_size(out, m->bytes_moved);
@@ -146,14 +156,15 @@ static void run_row(struct page *p, const struct entry *e)
 
 static void put_runs(struct page *p, size_t subject)
 {
-    fputs("<details class=\"screen\"><summary>All runs</summary><div "
-          "class=\"wide\">"
-          "<table class=\"sort runs\"><thead><tr><th class=\"l\">policy</th>"
-          "<th>bound</th><th class=\"l\">start</th>"
-          "<th>peak reserved</th><th>over bound</th>"
-          "<th>OOMs</th><th>driver calls</th><th>moved</th></tr></thead>"
-          "<tbody>\n",
-          p->out);
+    fprintf(p->out,
+            "<details class=\"screen\"><summary>All runs</summary><div "
+            "class=\"wide\">"
+            "<table class=\"sort runs\"><thead><tr><th class=\"l\">policy</th>"
+            "<th>bound</th><th class=\"l\">start</th>"
+            "<th>peak reserved</th><th>over bound</th>%s"
+            "<th>OOMs</th><th>driver calls</th><th>moved</th></tr></thead>"
+            "<tbody>\n",
+            p->review->ranking.has_needs ? "<th>need</th>" : "");
     for_runs(p, subject, run_row);
     fputs("</tbody></table></div></details>\n", p->out);
 }

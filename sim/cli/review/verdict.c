@@ -21,7 +21,13 @@ static void put_plural(FILE *out, size_t n, const char *word, const char *more)
     fprintf(out, "%zu %s", n, n == 1 ? word : more);
 }
 
-/* Saved share of the baseline's peak reserved; negative if s reserves more. */
+/* The memory that is compared. */
+static const char *memory_of(const struct review *r)
+{
+    return r->ranking.has_needs ? "need" : "peak reserved";
+}
+
+/* Saved share of the baseline's memory; negative if s has more. */
 static double saving(const struct review *r, const struct standing *s)
 {
     return 1 - s->memory / r->baseline->memory;
@@ -35,12 +41,10 @@ static void say_memory(FILE *out, const struct review *r,
     double x = saving(r, s);
 
     if (fabs(x) < 0.0005)
-        fputs("Its peak reserved is the baseline's", out);
+        fprintf(out, "Its %s is the baseline's", memory_of(r));
     else
-        fprintf(out,
-                "Its peak reserved is <b>%.1f %% %s</b> than the "
-                "baseline's",
-                100 * fabs(x), x > 0 ? "lower" : "higher");
+        fprintf(out, "Its %s is <b>%.1f %% %s</b> than the baseline's",
+                memory_of(r), 100 * fabs(x), x > 0 ? "lower" : "higher");
     if (r->ranking.subject_count > 1)
         fprintf(out, " (geometric mean over %zu traces)",
                 r->ranking.subject_count);
@@ -156,7 +160,7 @@ static void say_ceiling(FILE *out, const struct review *r)
     if (r->is_limited)
         say_fits(out, r, s);
     else
-        fputs(" reserves least. ", out);
+        fprintf(out, " has the least %s. ", memory_of(r));
     say_memory(out, r, s);
     say_price(out, r, s);
     fputs("</p>\n", out);
@@ -176,9 +180,9 @@ static void put_tiles(FILE *out, const struct review *r)
                 "devices survived; baseline %zu</span></div>\n",
                 s->survived, s->limited, b->survived);
     fprintf(out,
-            "<div class=\"tile\"><b>%.2fx</b><span>peak reserved over the "
-            "lower bound; baseline %.2fx</span></div>\n",
-            s->memory, b->memory);
+            "<div class=\"tile\"><b>%.2fx</b><span>%s over the lower bound; "
+            "baseline %.2fx</span></div>\n",
+            s->memory, memory_of(r), b->memory);
     fprintf(out, "<div class=\"tile\"><b>%s</b><span>modelled driver calls",
             html_duration(s->seconds, text));
     fprintf(out, "; baseline %s</span></div>\n",
@@ -262,10 +266,14 @@ static void put_row(FILE *out, const struct review *r, const struct standing *s,
         fprintf(out, "<td data-v=\"%zu\">%zu of %zu</td>", s->survived,
                 s->survived, s->limited);
     html_ratio(out, s->memory);
-    html_ratio(out, peak_over_bound(s->worst));
+    html_ratio(out, r->ranking.has_needs ? need_over_bound(s->worst)
+                                         : peak_over_bound(s->worst));
     fputs("<td class=\"l\">", out);
     html_text(out, s->worst->trace);
-    fprintf(out, "</td><td data-v=\"%.17g\">%.1f %%</td>", saving(r, s),
+    fputs("</td>", out);
+    if (r->ranking.has_needs)
+        html_ratio(out, r->ranking.rows[s->row].memory);
+    fprintf(out, "<td data-v=\"%.17g\">%.1f %%</td>", saving(r, s),
             100 * saving(r, s));
     html_seconds(out, s->seconds);
     if (r->recorded > 0)
@@ -290,9 +298,11 @@ static void put_table(FILE *out, const struct review *r, const char *id,
             id);
     if (r->is_limited)
         fputs("<th>survives</th>", out);
-    fputs("<th>peak over<br>bound, mean</th><th>worst</th><th class=\"l\">"
-          "on</th><th>saves</th><th>driver<br>calls</th>",
-          out);
+    fprintf(out,
+            "<th>%s over<br>bound, mean</th><th>worst</th><th class=\"l\">on"
+            "</th>%s<th>saves</th><th>driver<br>calls</th>",
+            r->ranking.has_needs ? "need" : "peak",
+            r->ranking.has_needs ? "<th>reserved<br>over bound</th>" : "");
     if (r->recorded > 0)
         fputs("<th>of recorded<br>time</th>", out);
     fputs("<th>moved</th><th class=\"l\">needs</th></tr></thead><tbody>\n",
@@ -316,11 +326,15 @@ void page_policies(struct page *p)
     const struct review *r = p->review;
     FILE *out = p->out;
 
-    fputs("<h2>Policies, ranked</h2>\n<p>Ordered by the runs that they "
-          "survive, then by memory, then by the time of their driver calls. "
-          "Memory is compared on the largest device. Click a heading to sort."
-          "</p>\n",
-          out);
+    fprintf(out,
+            "<h2>Policies, ranked</h2>\n<p>Ordered by the runs that they "
+            "survive, then by memory, then by the time of their driver calls. "
+            "Memory is %s. Click a heading to sort.</p>\n",
+            r->ranking.has_needs
+                ? "the need: the least bound from which on nothing fails. "
+                  "Reserved is the peak on the largest device, where a policy "
+                  "may keep more than it needs"
+                : "compared on the largest device");
     put_table(out, r, "policies", false);
     if (!has_bounds(r))
         return;

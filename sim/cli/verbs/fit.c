@@ -174,26 +174,18 @@ static enum frag_err fit_device(void *user, const struct input *in,
                                  .settings = &s->settings,
                                  .kind = kind};
         struct frag_memo memo = {0};
-        struct frag_capacity_spec spec = {
-            .trace = in->device,
-            .costs = &s->settings.costs,
-            .rule = s->settings.rule,
-            .kind = kind,
-            .total = s->settings.total,
-            .quantum = s->settings.quantum,
-            .check = cell_is_checked(&s->settings, policy->policy),
-            .progress = progress_tick,
-            .user = &s->progress,
-            .preparing = progress_prepare,
-            .memo = &memo,
-        };
+        struct frag_capacity_spec spec;
         enum frag_err err;
         struct frag_params *params;
 
         FRAG_TRY(policy_choice_params(policy, in->trace->settings,
                                       in->trace->path, &params, e));
         announce(s, &on, i);
-        spec.prepared = params;
+        spec = frag_capacity_of_cell(&s->settings, in->device, params, kind);
+        spec.progress = progress_tick;
+        spec.user = &s->progress;
+        spec.preparing = progress_prepare;
+        spec.memo = &memo;
         on.params = params->text;
         err = fit_policy(s, &spec, &on, e);
         frag_memo_release(&memo);

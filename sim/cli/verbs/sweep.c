@@ -22,7 +22,7 @@ struct values {
     struct texts params, edits;
     struct outputs outputs;
     const char *grid, *shard;
-    uint64_t threads, points;
+    uint64_t threads, points, need;
     frag_size memory;
     bool resume, list, details;
 };
@@ -97,6 +97,8 @@ static char *make_command(const struct values *v)
     fputs(c->stop_at_oom ? " --stop-at-oom" : "", out);
     fputs(c->check ? " --check" : "", out);
     fputs(c->no_check ? " --no-check" : "", out);
+    if (v->need)
+        fprintf(out, " --need %s", v->need == 1 ? "capacity" : "limit");
     if (v->details)
         fprintf(out, " --details --points %" PRIu64, v->points);
     if (fclose(out) == 0)
@@ -115,6 +117,23 @@ static enum frag_err check_names(const struct grid *grid, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* The need is a column of runs without a bound. */
+static enum frag_err check_need(const struct plan *plan, struct frag_error *e)
+{
+    const struct grid *g = &plan->grid;
+
+    for (size_t i = 0; i < g->bound_count; i++)
+        if (g->bounds[i].fixed.bytes == FRAG_UNLIMITED &&
+            g->bounds[i].kind != BOUND_SHARE &&
+            g->bounds[i].kind != BOUND_RECORDED)
+            return FRAG_OK;
+    if (!plan->settings.need)
+        return FRAG_OK;
+    return frag_fail(e, FRAG_INVALID,
+                     "--need: expected a run without a bound, whose row holds "
+                     "the need; found bounds only: add -c inf");
+}
+
 static enum frag_err read_options(struct plan *plan, struct frag_error *e)
 {
     const struct values *v = plan->values;
@@ -127,6 +146,7 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
     plan->settings.timed = false; /* times differ between equal runs */
     plan->settings.points = v->details ? v->points : 0;
     plan->settings.ooms = v->details ? CELL_OOMS : 0;
+    plan->settings.need = (unsigned)v->need;
     FRAG_TRY(
         grid_read(&(const struct grid_source){&v->common.args,
                                               &v->cell.policies, v->cell.bounds,
@@ -134,6 +154,7 @@ static enum frag_err read_options(struct plan *plan, struct frag_error *e)
                   &plan->grid, e));
     plan->settings.quantum =
         policy_choices_quantum(plan->grid.policies, plan->grid.policy_count);
+    FRAG_TRY(check_need(plan, e));
     return check_names(&plan->grid, e);
 }
 
@@ -416,6 +437,11 @@ static const struct option_row options[] = {
      "file that adds to the grid, one line each: trace PATH, policy TEXT, "
      "capacity LIST, param TEXT, edit TEXT; # begins a comment",
      OPTION_TEXT, AT(grid), NULL},
+    {"need", 0, "KIND",
+     "also find what each policy needs (see `fragsim fit'): the least capacity "
+     "of the device, or limit of the process, from which on nothing fails; it "
+     "is the column need_bytes of the rows without a bound (default: none)",
+     OPTION_CHOICE, AT(need), "none|capacity|limit"},
     OUTPUT_HDF5_OPTION(AT),
     OUTPUT_JSON_OPTION(AT, "rows as JSON; - is stdout"),
     OUTPUT_CSV_OPTION(AT),

@@ -6,6 +6,22 @@
 #include "sim/experiments/start.h"
 #include "traces/grow.h"
 
+struct frag_capacity_spec frag_capacity_of_cell(
+    const struct cell_settings *s, const struct frag_device_trace *trace,
+    const struct frag_params *params, enum frag_bound_kind kind)
+{
+    return (struct frag_capacity_spec){
+        .trace = trace,
+        .prepared = params,
+        .costs = &s->costs,
+        .rule = s->rule,
+        .kind = kind,
+        .total = s->total,
+        .quantum = s->quantum,
+        .check = cell_is_checked(s, params->policy),
+    };
+}
+
 /* Whether the policy read a value that changes with the bound. */
 static bool depends_on_bound(const struct frag_capacity_spec *spec,
                              unsigned asked)

@@ -22,8 +22,7 @@
 #define FRAG_SIM_EXPERIMENTS_CAPACITY_SPANS_H
 
 #include "sim/arena/arena.h"
-#include "sim/replay/replay.h"
-#include "traces/base.h"
+#include "sim/experiments/cell.h"
 
 /* What to run; borrowed. */
 struct frag_capacity_spec {
@@ -59,6 +58,12 @@ static inline bool frag_capacity_survives(const struct frag_capacity_span *span)
 {
     return span->run.num_ooms == 0;
 }
+
+/* The question about the runs of a cell, with neither progress nor a memo. All
+ * is borrowed. */
+struct frag_capacity_spec frag_capacity_of_cell(
+    const struct cell_settings *s, const struct frag_device_trace *trace,
+    const struct frag_params *params, enum frag_bound_kind kind);
 
 /* The span that contains the bound. Errors of frag_replay, NOMEM. */
 enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,

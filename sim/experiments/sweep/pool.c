@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/experiments/capacity/spans.h"
 #include "sim/experiments/parallel.h"
 #include "sim/experiments/sweep/budget.h"
 #include "sim/experiments/sweep/parts.h"
@@ -37,6 +38,34 @@ static bool tick(void *user, uint64_t done, uint64_t total)
     (void)done;
     (void)total;
     return s->stop || stop_is_asked(&s->spec->on.stop);
+}
+
+/* Seeks the need of a run without a bound, if it is asked for. */
+static enum frag_err find_need(struct sweep *s, const struct job *job,
+                               frag_size *out, struct frag_error *e)
+{
+    const struct cell_settings *settings = s->spec->settings;
+    const struct sweep_cell *c = job->cell;
+    struct frag_memo memo = {0};
+    struct frag_capacity_span unlimited, need;
+    struct frag_capacity_spec spec;
+    enum frag_err err;
+
+    if (!settings->need || c->bound.bytes != FRAG_UNLIMITED)
+        return FRAG_OK;
+    spec = frag_capacity_of_cell(
+        settings, &job->trace->opened->devices[c->device], c->params,
+        (enum frag_bound_kind)(settings->need - 1));
+    spec.progress = tick;
+    spec.user = s;
+    spec.memo = &memo;
+    err = frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e);
+    if (err == FRAG_OK)
+        err = frag_capacity_need(&spec, &unlimited, &need, e);
+    frag_memo_release(&memo);
+    if (err == FRAG_OK && frag_capacity_survives(&need))
+        *out = need.from;
+    return err;
 }
 
 static enum frag_err find_notes(const struct sweep *s, const struct job *job,
@@ -74,7 +103,9 @@ static enum frag_err measure(struct sweep *s, const struct job *job,
     *events = run.summary.events;
     if (id.bare)
         run.segment_count = 0; /* the results will not contain them */
-    err = find_notes(s, job, &run, &notes, e);
+    err = find_need(s, job, &run.summary.need, e);
+    if (err == FRAG_OK)
+        err = find_notes(s, job, &run, &notes, e);
     if (err == FRAG_OK) {
         entry->bytes = run_pack(c->key, id.total, &notes, &run, &entry->size);
         err = entry->bytes ? FRAG_OK : frag_no_memory(e, "a journal entry");

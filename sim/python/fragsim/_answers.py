@@ -46,10 +46,12 @@ def replay(*traces: _tool.Path, policy: _tool.Option = "torch",
 
 def fit(*traces: _tool.Path, policy: _tool.Option = "torch",
         **options: _tool.Option) -> pandas.DataFrame:
-    """Finds the smallest capacity at which each policy survives each trace.
+    """Finds what each policy needs to survive each trace.
 
-    Returns one row for each trace and policy; fit_bytes is that capacity, in
-    bytes, found to step_bytes, and NaN if there is none. Errors as replay.
+    Returns one row for each trace and policy; need_bytes is the least bound from
+    which on nothing fails, found to step_bytes, and NaN if there is none. The
+    option `bound` says of what: "capacity", of the device, or "limit", of the
+    process; by default the one of which the recorded job died. Errors as replay.
     """
     return _rows("fit", traces, policy=policy, **options)
 
