@@ -122,7 +122,7 @@ def check_dead(folder):
                           "6GiB", "--json", "-").stdout)["results"]
     assert row["num_ooms"] == 0, row
     assert all(f'id="{part}"' in page for part in PARTS)
-    assert "a later step may ask for more" in page and "<svg" in page
+    assert "the steps that follow ask for at most" in page and "<svg" in page
     again = run("explain", DEAD, "-q").stdout
     assert again.strip() in text_of(page)
     assert page.count("<figure>") == 4, page.count("<figure>")

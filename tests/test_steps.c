@@ -1,6 +1,7 @@
 /* test_steps.c - tests the search for steps, and the completion of the traces
  * of dead jobs, on a training loop whose needs are known (dead_job.h) and on
  * recordings. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "traces/steps/align.h"
 #include "traces/steps/complete.h"
 #include "traces/steps/extend.h"
+#include "traces/steps/notes.h"
 #include "traces/steps/predict.h"
 
 static struct frag_error error;
@@ -455,6 +457,111 @@ static void reach_adds_nothing(void **state)
     frag_trace_close(t);
 }
 
+/* ---- the spread ---- */
+
+enum { PEAKS = 12 };
+
+/* The peaks of complete steps, that of the step that was finished, and what is
+ * told of further ones. */
+static const struct spread_row {
+    unsigned peaks[PEAKS]; /* up to a 0 */
+    unsigned finished;     /* 0: it was not */
+    int64_t growth;
+    enum frag_untold untold;
+} spread_rows[] = {
+    {{500, 900, 700, 800, 600}, 1000, 0, FRAG_UNTOLD_NOTHING},
+    {{500, 900, 700}, 1000, 0, FRAG_UNTOLD_NOTHING},
+    {{500, 900}, 1000, 0, FRAG_UNTOLD_FEW},
+    {{500, 900, 700, 800, 600}, 0, 0, FRAG_UNTOLD_UNFINISHED},
+    {{500, 900, 700, 800, 600}, 1000, 2, FRAG_UNTOLD_GROWS},
+    {{500, 900, 700, 800, 600}, 1000, 1, FRAG_UNTOLD_GROWS},
+    {{500, 900, 700, 800, 600}, 1000, 0, FRAG_UNTOLD_UNMARKED},
+    {{500, 600, 700, 800, 900, 950}, 1000, 0, FRAG_UNTOLD_RISES},
+    {{500, 700, 600, 900, 800, 950, 940, 960}, 990, 0, FRAG_UNTOLD_RISES},
+    {{960, 940, 950, 800, 900, 600, 700, 500}, 990, 0, FRAG_UNTOLD_NOTHING},
+    {{700, 700, 700, 700}, 700, 0, FRAG_UNTOLD_NOTHING},
+    {{700, 700, 700, 700}, 706, 0, FRAG_UNTOLD_NOTHING},
+    {{700, 700, 700, 700}, 710, 0, FRAG_UNTOLD_UNLIKE},
+    {{600, 500, 600, 500, 600}, 1100, 0, FRAG_UNTOLD_NOTHING}, /* 6^-5 */
+    {{600, 500, 600, 500, 600}, 1140, 0, FRAG_UNTOLD_UNLIKE},  /* 6.4^-5 */
+    {{600, 500, 600, 500, 600, 500}, 1100, 0, FRAG_UNTOLD_UNLIKE},
+};
+
+static void steps_tell_of_further_ones(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(spread_rows) / sizeof(*spread_rows); i++) {
+        const struct spread_row *row = &spread_rows[i];
+        struct frag_step items[PEAKS];
+        struct frag_steps s = {.items = items};
+        struct frag_completion c = {
+            .finished = row->finished,
+            .finished_peak = row->finished,
+            .growth = row->growth,
+            .mark = row->untold == FRAG_UNTOLD_UNMARKED ? NULL : "step",
+            .least_peak = row->peaks[0]};
+        double least, more;
+
+        for (; s.count < PEAKS && row->peaks[s.count]; s.count++) {
+            const frag_size peak = row->peaks[s.count];
+
+            items[s.count].peak = peak;
+            c.least_peak = peak < c.least_peak ? peak : c.least_peak;
+            c.most_peak = peak > c.most_peak ? peak : c.most_peak;
+        }
+        c.steps = s.count;
+        c.peak = row->finished > c.most_peak ? row->finished : c.most_peak;
+        spread_find(&s, &c);
+        if (c.untold != row->untold)
+            fail_msg("row %zu: %d", i, c.untold);
+        if (c.untold) {
+            assert_true(c.spread <= 0);
+            continue;
+        }
+        /* 1/2 (more / (peak - least))^(-n / 2) = 0.1, solved by steps */
+        least = (double)c.least_peak;
+        more = (c.spread * (double)c.peak - least) / ((double)c.peak - least);
+        if (c.peak > c.least_peak)
+            assert_true(fabs(0.5 * pow(more, -(double)s.count / 2) - 0.1) <
+                        1e-9);
+        else
+            assert_true(fabs(c.spread - 1) < 1e-12);
+    }
+}
+
+static void a_completion_tells_of_further_steps(void **state)
+{
+    const struct job varied = {.steps = 25,
+                               .marks = true,
+                               .varies = true,
+                               .dies_in = 9,
+                               .dies_at = 5},
+                     leaky = {.steps = 25,
+                              .marks = true,
+                              .leaks = true,
+                              .varies = true,
+                              .dies_in = 9,
+                              .dies_at = 5},
+                     young = {.steps = 6, .dies_in = 0, .dies_at = 9};
+    struct frag_completion c;
+    struct frag_trace *t = completed(&varied, 3, &c);
+
+    (void)state;
+    assert_int_equal(c.untold, FRAG_UNTOLD_NOTHING);
+    assert_true(c.spread > 1 && c.spread < 2);
+    assert_memory_equal(t->devices->completion, &c, sizeof(c));
+    frag_trace_close(t);
+    frag_trace_close(completed(&leaky, 3, &c));
+    assert_int_equal(c.untold, FRAG_UNTOLD_GROWS);
+    frag_trace_close(completed(&young, 3, &c));
+    assert_int_equal(c.untold, FRAG_UNTOLD_NO_STEP);
+    t = job_trace(&varied);
+    assert_null(t->devices->completion);
+    assert_int_equal(frag_trace_reach(t, NULL, &c, &error), FRAG_OK);
+    assert_int_equal(t->devices->completion->untold, FRAG_UNTOLD_CUT);
+    frag_trace_close(t);
+}
+
 /* ---- its parts ---- */
 
 static void alignment_keeps_order(void **state)
@@ -528,6 +635,8 @@ int main(void)
         cmocka_unit_test(implausible_steps_are_not_finished),
         cmocka_unit_test(a_giant_request_teaches_nothing),
         cmocka_unit_test(reach_adds_nothing),
+        cmocka_unit_test(steps_tell_of_further_ones),
+        cmocka_unit_test(a_completion_tells_of_further_steps),
         cmocka_unit_test(alignment_keeps_order),
         cmocka_unit_test(sizes_follow_the_shape),
     };

@@ -143,6 +143,8 @@ struct frag_pool_id {
     uint64_t owner, number;
 };
 
+struct frag_completion;
+
 /* The events of one device.
  *
  * `id` names a block by its slot. An ALLOC occupies a slot; after the FREE of
@@ -194,6 +196,9 @@ struct frag_device_trace {
                                 before the trace was completed or edited
                                 (sim/experiments/recording.h); bytes 0: it was
                                 not looked for */
+    const struct frag_completion *completion; /* how far the recording of a job
+                                that died reaches, traces/steps/complete.h;
+                                NULL: it did not die, or nobody asked */
 
     /* The mapped trace file, in which columns may lie; NULL, 0 if there is
      * none. frag_trace_passed releases its pages. */

@@ -196,7 +196,9 @@ static enum frag_err extend(struct extension *x, const struct frag_steps *s,
             x, &s->items[first + c->added_steps % (s->count - first)],
             first + 1 < s->count));
     c->added_events = x->out.count - x->blocks->events;
-    return find_peak(x, &c->peak);
+    FRAG_TRY(find_peak(x, &c->peak));
+    spread_find(s, c);
+    return FRAG_OK;
 }
 
 /* Moves the columns of the extension to the trace. NOMEM: those that were not
@@ -248,6 +250,20 @@ static enum frag_err complete(struct frag_trace *t, struct frag_device_trace *d,
     return err;
 }
 
+/* Lets those who read the device know what was found. */
+static enum frag_err attach(struct frag_trace *t, struct frag_device_trace *d,
+                            const struct frag_completion *c,
+                            struct frag_error *e)
+{
+    struct frag_completion *own = storage_array(t, 1, sizeof(*own));
+
+    if (!own)
+        return frag_no_memory(e, "the completed trace");
+    *own = *c;
+    d->completion = own;
+    return FRAG_OK;
+}
+
 /* Describes the device; completes it if `o` is not NULL and it can be. */
 static enum frag_err treat_device(struct frag_trace *t,
                                   struct frag_device_trace *d,
@@ -267,6 +283,7 @@ static enum frag_err treat_device(struct frag_trace *t,
     c->request = d->bytes[c->event];
     FRAG_TRY(frag_steps_find(t, d, c->event, mark, &steps, e));
     err = describe(&steps, c, e);
+    c->untold = steps.count ? FRAG_UNTOLD_CUT : FRAG_UNTOLD_NO_STEP;
     c->reach = !steps.count ? FRAG_REACH_NO_STEP
                : o          ? FRAG_REACH_COMPLETED
                             : FRAG_REACH_CUT;
@@ -274,6 +291,8 @@ static enum frag_err treat_device(struct frag_trace *t,
         err = complete(t, d, o, &steps, c, e);
     if (err == FRAG_OK)
         err = completion_note(t, d, c, e);
+    if (err == FRAG_OK)
+        err = attach(t, d, c, e);
     frag_steps_close(&steps);
     return err;
 }

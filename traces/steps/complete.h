@@ -29,6 +29,33 @@ enum frag_reach {
                              have needed is not known */
 };
 
+/* Why the recorded steps do not tell what the further ones may need, as the end
+ * of a sentence. */
+#define FRAG_UNTOLDS(X)                                                    \
+    X(NOTHING, "")                                                         \
+    X(NO_STEP, "no step was complete")                                     \
+    X(CUT, "the trace was not completed")                                  \
+    X(UNFINISHED, "the step in which the job died is unlike the complete " \
+                  "ones")                                                  \
+    X(FEW, "fewer than 3 steps were complete")                             \
+    X(UNMARKED, "nothing marks its steps")                                 \
+    X(GROWS, "its live memory grows from step to step")                    \
+    X(RISES, "the peaks of its steps rise")                                \
+    X(UNLIKE, "the step in which the job died needs far more than the "    \
+              "complete ones")
+
+enum frag_untold {
+#define X(name, text) FRAG_UNTOLD_##name,
+    FRAG_UNTOLDS(X)
+#undef X
+        FRAG_UNTOLD_COUNT
+};
+
+extern const char *const frag_untold_words[FRAG_UNTOLD_COUNT];
+
+/* The probability of what `spread' states. */
+#define FRAG_SPREAD_LEVEL 0.9
+
 struct frag_completion {
     enum frag_reach reach;
 
@@ -53,6 +80,12 @@ struct frag_completion {
     uint64_t added_steps;    /* whole steps, after it */
     uint64_t added_events;
     frag_size peak; /* most bytes requested in the completed trace */
+
+    /* With a probability of FRAG_SPREAD_LEVEL, the job needs at most so many
+     * times what its completed trace needs, however many steps follow; 1 or
+     * more. 0: its steps do not tell, and `untold' says why. */
+    double spread;
+    enum frag_untold untold;
 };
 
 struct frag_completion_options {
@@ -76,7 +109,8 @@ uint64_t frag_fatal_request(const struct frag_device_trace *d);
  * and its marks end with the recording. Other devices are unchanged.
  *
  * Adds notes that say how far the recording reaches and what was added. *out
- * has a row for each device. options may be NULL.
+ * has a row for each device, which also points to a copy if the job died there
+ * (frag_device_trace.completion). options may be NULL.
  * INVALID as frag_steps_find, NOMEM; on error some devices may be completed. */
 enum frag_err frag_trace_complete(struct frag_trace *t,
                                   const struct frag_completion_options *options,

@@ -9,13 +9,6 @@
 /* Peaks of steps are equal if they differ by less: relative. */
 static const double same_peak = 0.01;
 
-/* Growth below this share of the peak, a step, is not mentioned, nor is growth
- * over the period of the events, which may be the layers of a pass. */
-static const double no_growth = 1e-3;
-
-/* Steps for which the chance of a larger one is stated. */
-enum { AHEAD = 100 };
-
 struct notes {
     struct frag_trace *trace;
     uint32_t device;
@@ -79,7 +72,6 @@ static enum frag_err note_added(const struct notes *n,
 static enum frag_err note_peaks(const struct notes *n,
                                 const struct frag_completion *c)
 {
-    const uint64_t seen = c->steps + c->finished;
     const frag_size most =
         c->finished_peak > c->most_peak ? c->finished_peak : c->most_peak;
     char low[FRAG_SIZE_TEXT], high[FRAG_SIZE_TEXT];
@@ -91,12 +83,25 @@ static enum frag_err note_peaks(const struct notes *n,
                       "whether their memory grows, is not known");
     if ((double)(most - c->least_peak) < same_peak * (double)most)
         return add(n, "every step asks for %s at its peak", high);
-    return add(
-        n,
-        "steps ask for %s to %s at their peaks: a later step may ask for "
-        "more (if steps are independent, one of the next %d does with a "
-        "probability of %.0f %%)",
-        low, high, AHEAD, 100 * (double)AHEAD / (double)(AHEAD + seen));
+    return add(n, "steps ask for %s to %s at their peaks", low, high);
+}
+
+/* What the steps that follow may ask for. */
+static enum frag_err note_spread(const struct notes *n,
+                                 const struct frag_completion *c)
+{
+    char size[FRAG_SIZE_TEXT];
+
+    if (c->reach != FRAG_REACH_COMPLETED || c->steps == 1)
+        return FRAG_OK;
+    if (c->untold)
+        return add(n, "what the steps that follow ask for is not known: %s",
+                   frag_untold_words[c->untold]);
+    frag_size_format((frag_size)(c->spread * (double)c->peak), size);
+    return add(n,
+               "with a probability of %.0f %% the steps that follow ask for "
+               "at most %s",
+               100 * FRAG_SPREAD_LEVEL, size);
 }
 
 static enum frag_err note_growth(const struct notes *n,
@@ -104,8 +109,8 @@ static enum frag_err note_growth(const struct notes *n,
 {
     char size[FRAG_SIZE_TEXT];
 
-    if (!c->mark || (double)c->growth < no_growth * (double)c->most_peak)
-        return FRAG_OK;
+    if (!c->mark || !spread_grows(c))
+        return FRAG_OK; /* a period of the events may be the layers of a pass */
     frag_size_format((frag_size)c->growth, size);
     return add(n,
                "live memory grows by %s a step, over %" PRIu64
@@ -125,5 +130,6 @@ enum frag_err completion_note(struct frag_trace *t,
         return FRAG_OK;
     FRAG_TRY(note_added(&n, c));
     FRAG_TRY(note_peaks(&n, c));
+    FRAG_TRY(note_spread(&n, c));
     return note_growth(&n, c);
 }
