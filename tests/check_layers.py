@@ -70,7 +70,7 @@ ROOMS = {
                             "traces/import policies/list.c +"),
     "sim/experiments/capacity": ([], "sim/experiments +"),
     "sim/experiments/contract": ([], "sim/experiments traces/gen +"),
-    "sim/experiments/tune": ([], "sim/experiments +"),
+    "sim/experiments/tune": ([], "sim/experiments/capacity +"),
     "sim/experiments/sweep": ([], "sim/experiments/capacity +"),
     "sim/answers": ([], "traces/scale sim/experiments/capacity "
                         "sim/experiments/tune +"),

@@ -15,6 +15,7 @@
 #include "policies/torch/versions.h"
 #include "sim/experiments/tune/ladder.h"
 #include "sim/experiments/tune/need.h"
+#include "traces/steps/complete.h"
 
 /* ---- the rungs ---- */
 
@@ -222,6 +223,53 @@ static void the_recorded_bound_is_the_base(void **state)
     tune_ladder_close(&l);
 }
 
+/* A job that died asked for 7 MiB and for 30; its steps tell that it may need
+ * `spread' times as much, or nothing. */
+static void promises_need_room(void **state)
+{
+    struct frag_completion known = {.spread = 1.5};
+    struct job j;
+    struct tune_ladder l;
+    frag_size need;
+
+    (void)state;
+    make_job(&j, NULL, NULL);
+    j.device.completion = &known;
+    j.as_case.bound = frag_bound_at(60 * FRAG_MIB, FRAG_BOUND_LIMIT);
+    climb(&l, &j.as_case, 1, 10, NULL);
+    need = l.chosen->results[0].need;
+    assert_true(need >= 30 * FRAG_MIB && need <= 40 * FRAG_MIB);
+    assert_true(l.chosen->results[0].enough == need * 3 / 2);
+    assert_int_equal(l.chosen->outcome, TUNE_SERVES);
+    assert_null(l.nearest);
+    tune_ladder_close(&l);
+    j.as_case.bound.bytes = need * 3 / 2 - 1;
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_null(l.chosen);
+    assert_int_equal(l.rungs[0].outcome, TUNE_SERVES);
+    assert_true(l.nearest->results[0].enough > j.as_case.bound.bytes);
+    tune_ladder_close(&l);
+    known = (struct frag_completion){.untold = FRAG_UNTOLD_FEW};
+    j.as_case.bound.bytes = 600 * FRAG_MIB;
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_null(l.chosen);
+    assert_true(l.nearest->results[0].need && !l.nearest->results[0].enough);
+    tune_ladder_close(&l);
+    j.device.added = 2; /* the larger request is predicted */
+    j.as_case.bound.bytes = 29 * FRAG_MIB;
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_int_equal(l.rungs[0].outcome, TUNE_SERVES);
+    j.device.added = 0;
+    tune_ladder_close(&l);
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_int_equal(l.rungs[0].outcome, TUNE_FAILS);
+    tune_ladder_close(&l);
+    j.as_case.bound = FRAG_NO_BOUND;
+    climb(&l, &j.as_case, 1, 10, NULL);
+    assert_int_equal(l.chosen->outcome, TUNE_SURVIVES);
+    tune_ladder_close(&l);
+}
+
 static void the_oldest_release_counts(void **state)
 {
     char some[] = "2.10 to 2.11", old[] = "2.5 to 2.7",
@@ -275,18 +323,15 @@ static void needs_are_peaks(void **state)
     struct frag_error e;
 
     (void)state;
-    assert_int_equal(tune_need(&trace, FRAG_UNLIMITED, &need, &e), FRAG_OK);
+    assert_int_equal(tune_need(&trace, &need, &e), FRAG_OK);
     assert_int_equal(need.bytes, 1025); /* block 1 is pending at event 5 */
     assert_int_equal(need.event, 1);
-    assert_false(need.predicted);
-    trace.added = 7;
-    assert_int_equal(tune_need(&trace, 600, &need, &e), FRAG_OK);
-    assert_true(need.predicted && need.event == 1);
-    assert_int_equal(tune_need(&trace, 511, &need, &e), FRAG_OK);
-    assert_false(need.predicted);
+    trace.added = 7; /* what was added is not the job's */
+    assert_int_equal(tune_need(&trace, &need, &e), FRAG_OK);
     assert_int_equal(need.bytes, 512);
+    trace.added = 0;
     bytes[5] = UINT64_MAX;
-    assert_int_equal(tune_need(&trace, FRAG_UNLIMITED, &need, &e), FRAG_OK);
+    assert_int_equal(tune_need(&trace, &need, &e), FRAG_OK);
     assert_true(need.bytes == FRAG_UNLIMITED);
     assert_int_equal(need.event, 5);
 }
@@ -301,7 +346,7 @@ static void add(struct tune_ladder *l, const char *text, unsigned knobs,
                                               .recorded = l->count == 1,
                                               .knobs = knobs,
                                               .ratio = 1 - percent / 100,
-                                              .survives = true,
+                                              .outcome = TUNE_SURVIVES,
                                               .within = true};
 }
 
@@ -346,6 +391,7 @@ int main(void)
         cmocka_unit_test(recorded_settings_come_first),
         cmocka_unit_test(a_limit_collects_garbage),
         cmocka_unit_test(the_recorded_bound_is_the_base),
+        cmocka_unit_test(promises_need_room),
         cmocka_unit_test(the_oldest_release_counts),
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(needs_are_peaks),

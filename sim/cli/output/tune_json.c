@@ -9,6 +9,9 @@ static void json_result(struct frag_json *j, const char *key,
     frag_json_number(j, "driver_calls", r->calls);
     frag_json_real(j, "modelled_device_seconds", r->seconds);
     frag_json_count(j, "first_oom_event", r->first_oom);
+    frag_json_text(j, "outcome", tune_outcome_words[r->outcome]);
+    frag_json_count(j, "need_bytes", r->need ? r->need : UINT64_MAX);
+    frag_json_count(j, "enough_bytes", r->enough ? r->enough : UINT64_MAX);
     frag_json_end(j);
 }
 
@@ -36,21 +39,29 @@ static void json_notes(struct frag_json *j, const struct tune_answer *a,
     frag_json_end(j);
 }
 
+static void json_case_rung(struct frag_json *j, const char *key,
+                           const struct tune_rung *r, size_t i)
+{
+    if (r)
+        json_result(j, key, &r->results[i]);
+    else
+        frag_json_null(j, key);
+}
+
 static void json_cases(struct frag_json *j, const struct tune_answer *a)
 {
     const struct tune_ladder *l = a->ladder;
 
     frag_json_line(j, 3);
     frag_json_array(j, "cases");
-    for (size_t i = 0; i < l->case_count && !a->impossible_count; i++) {
+    for (size_t i = 0; i < l->case_count && l->count; i++) {
         frag_json_line(j, 4);
         frag_json_object(j, NULL);
         json_case_name(j, &l->cases[i]);
         json_result(j, "recorded", &l->base[i]);
-        if (l->chosen)
-            json_result(j, "chosen", &l->chosen->results[i]);
-        else
-            frag_json_null(j, "chosen");
+        json_case_rung(j, "chosen", l->chosen, i);
+        json_case_rung(j, "nearest", l->nearest, i);
+        frag_json_text(j, "enough_unknown", tune_unknown(l, i));
         json_notes(j, a, i);
         frag_json_end(j);
     }
@@ -69,7 +80,6 @@ static void json_impossible(struct frag_json *j, const struct tune_answer *a)
         json_case_name(j, &a->ladder->cases[k->of]);
         frag_json_number(j, "asked_bytes", k->need.bytes);
         frag_json_number(j, "event", k->need.event);
-        frag_json_bool(j, "predicted", k->need.predicted);
         frag_json_end(j);
     }
     frag_json_end(j);
@@ -103,6 +113,7 @@ static void json_rung(struct frag_json *j, const char *key,
     frag_json_object(j, key);
     frag_json_text(j, "settings", r->text);
     frag_json_bool(j, "recorded", r->recorded);
+    frag_json_text(j, "outcome", tune_outcome_words[r->outcome]);
     frag_json_number(j, "knobs", r->knobs);
     frag_json_real(j, "saving_ratio", tune_saving(r));
     frag_json_number(j, "driver_calls", r->calls);
@@ -118,6 +129,8 @@ void tune_print_json(const struct tune_answer *a, struct frag_json *j)
     frag_json_line(j, 2);
     frag_json_object(j, NULL);
     json_rung(j, "chosen", l->chosen);
+    frag_json_line(j, 3);
+    json_rung(j, "nearest", l->nearest);
     frag_json_line(j, 3);
     frag_json_number(j, "settings_tried", l->count);
     json_impossible(j, a);

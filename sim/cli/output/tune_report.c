@@ -8,6 +8,7 @@
 
 #include "sim/cli/output/table.h"
 #include "traces/printable.h"
+#include "traces/steps/complete.h"
 #include "traces/torch_sizes.h"
 
 static const char *size_text(frag_size size, char text[FRAG_SIZE_TEXT])
@@ -33,7 +34,9 @@ static const char *change(double base, double found, char text[32])
 
 const struct tune_rung *tune_shown(const struct tune_ladder *l)
 {
-    return l->chosen ? l->chosen : &l->rungs[0];
+    if (l->chosen)
+        return l->chosen;
+    return l->nearest ? l->nearest : &l->rungs[0];
 }
 
 static const char *settings_of(const char *text)
@@ -52,21 +55,58 @@ static void print_case_name(const struct tune_case *c, FILE *out)
     fprintf(out, ", device %" PRIu32 ": ", c->device->device);
 }
 
+const char *tune_unknown(const struct tune_ladder *l, size_t i)
+{
+    const struct tune_case *c = &l->cases[i];
+    const enum frag_untold untold =
+        c->device->completion ? c->device->completion->untold : 0;
+
+    if (!tune_is_open(c) || tune_shown(l)->results[i].enough)
+        return NULL;
+    return untold ? frag_untold_words[untold]
+                  : "the setting decides by the bound itself";
+}
+
+/* What is promised of a job that died, and what is not. */
+static void print_promise(const struct tune_ladder *l, size_t i, FILE *out)
+{
+    const struct tune_case *c = &l->cases[i];
+    const struct tune_result *found = &tune_shown(l)->results[i];
+    char need[FRAG_SIZE_TEXT], enough[FRAG_SIZE_TEXT], bound[FRAG_BOUND_TEXT];
+
+    fprintf(out, "#   %s at %s", tune_outcome_words[found->outcome],
+            frag_bound_format(c->bound, bound));
+    if (found->need)
+        fprintf(out, "; with steps like the recorded ones it needs %s",
+                size_text(found->need, need));
+    if (found->enough)
+        fprintf(out,
+                ", and with a probability of %.0f %% no further step needs "
+                "more than %s\n",
+                100 * FRAG_SPREAD_LEVEL, size_text(found->enough, enough));
+    else
+        fprintf(out, "; what is enough for further steps is not known: %s\n",
+                tune_unknown(l, i));
+}
+
 static void print_case(const struct tune_ladder *l, size_t i, FILE *out)
 {
+    const struct tune_case *c = &l->cases[i];
     const struct tune_result *base = &l->base[i];
     const struct tune_result *found = &tune_shown(l)->results[i];
     char was[FRAG_SIZE_TEXT], is[FRAG_SIZE_TEXT], calls[32], time[32];
 
-    print_case_name(&l->cases[i], out);
-    if (found->first_oom != FRAG_NEVER) {
-        fprintf(out, "runs out of memory at event %" PRIu64 "\n",
-                found->first_oom);
-        return;
-    }
-    fprintf(out, "peak reserved %s as recorded -> %s, saves %.1f %%\n",
-            size_text(base->peak, was), size_text(found->peak, is),
-            100 * saving(base->peak, found->peak));
+    print_case_name(c, out);
+    if (found->first_oom == FRAG_NEVER)
+        fprintf(out, "peak reserved %s as recorded -> %s, saves %.1f %%\n",
+                size_text(base->peak, was), size_text(found->peak, is),
+                100 * saving(base->peak, found->peak));
+    else
+        fprintf(out, "a request fails at event %" PRIu64 "%s\n",
+                found->first_oom,
+                found->outcome == TUNE_FAILS ? "" : ", which is predicted");
+    if (tune_is_open(c))
+        print_promise(l, i, out);
     fprintf(out,
             "#   driver calls %" PRIu64 " -> %" PRIu64 " (%s), modelled %.2f "
             "ms -> %.2f ms (%s)\n",
@@ -84,13 +124,8 @@ static void print_impossible(const struct tune_answer *a, size_t i, FILE *out)
 
     print_case_name(c, out);
     fprintf(out,
-            need->predicted
-                ? "the completed trace asks for %s at event %" PRIu64
-                  ", which is predicted, %s more than the %s: if the job "
-                  "goes on like this, no allocator can help at %s "
-                  "(--as-recorded judges the recorded events alone)\n"
-                : "the job asks for %s at event %" PRIu64 ", %s more than the "
-                  "%s: no allocator can help at %s\n",
+            "the job asks for %s at event %" PRIu64 ", %s more than the %s: no "
+            "allocator can help at %s\n",
             size_text(need->bytes, asked), need->event,
             size_text(need->bytes - c->bound.bytes, more),
             frag_bound_words[c->bound.kind],
@@ -173,14 +208,28 @@ static uint64_t base_calls(const struct tune_ladder *l)
     return calls;
 }
 
+/* The most of what is enough for the cases that died. */
+static void add_enough(struct table *t, const struct tune_ladder *l,
+                       const struct tune_rung *r)
+{
+    char text[FRAG_SIZE_TEXT];
+    frag_size most = 0;
+
+    for (size_t i = 0; i < l->case_count; i++)
+        most = r->results[i].enough > most ? r->results[i].enough : most;
+    table_cell(t, false, "%s", most ? size_text(most, text) : "");
+}
+
 static void add_rung(struct table *t, const struct tune_ladder *l,
                      const struct tune_rung *r)
 {
     table_cell(t, false, "%s %u", r == l->chosen ? "# *" : "#  ", r->knobs);
-    if (r->survives)
-        table_cell(t, false, "%.1f %%", 100 * tune_saving(r));
+    table_cell(t, false, "%s", tune_outcome_words[r->outcome]);
+    if (r->outcome == TUNE_FAILS)
+        table_cell(t, false, "%s", "");
     else
-        table_cell(t, false, "OOM");
+        table_cell(t, false, "%.1f %%", 100 * tune_saving(r));
+    add_enough(t, l, r);
     table_cell(t, false, "%+" PRId64, (int64_t)(r->calls - base_calls(l)));
     table_cell(t, false, "%.2f ms", 1e3 * r->seconds);
     table_cell(t, false, "%s", r->within ? "yes" : "no");
@@ -190,9 +239,10 @@ static void add_rung(struct table *t, const struct tune_ladder *l,
 
 static void print_ladder(const struct tune_ladder *l, FILE *out)
 {
-    static const char *const heads[] = {
-        "#   knobs", "saves", "calls", "modelled", "within bounds", "settings"};
-    struct table t = {.columns = 6, .right = "lrrrll"};
+    static const char *const heads[] = {"#   knobs",     "outcome", "saves",
+                                        "enough",        "calls",   "modelled",
+                                        "within bounds", "settings"};
+    struct table t = {.columns = 8, .right = "llrorrll"};
 
     for (size_t i = 0; i < t.columns; i++)
         table_cell(&t, false, "%s", heads[i]);
@@ -211,7 +261,9 @@ static void print_ladder(const struct tune_ladder *l, FILE *out)
 static void print_choice(const struct tune_ladder *l, FILE *out)
 {
     if (!l->chosen)
-        fputs("# none of them is within the bounds\n", out);
+        fputs("# none of them is known to stay within the bounds, so none is "
+              "exported\n",
+              out);
     else if (!isfinite(l->goal.worth))
         fputs("# the chosen setting is the first within the bounds\n", out);
     else
@@ -237,6 +289,10 @@ static void print_export(const struct tune_ladder *l, FILE *out)
     const char *variable =
         torch_variable_of(l->case_count ? l->cases[0].trace->settings : NULL);
 
+    if (!l->chosen && l->nearest && l->nearest->text)
+        fprintf(out, "# not exported: %s='%s'\n", variable, l->nearest->text);
+    if (!l->chosen)
+        return;
     if (!l->chosen->text)
         fputs("# each job keeps the settings that it had\n", out);
     else if (*l->chosen->text)
@@ -251,8 +307,8 @@ void tune_print(const struct tune_answer *a, FILE *out)
         print_notes(a, i, out);
     for (size_t i = 0; i < a->impossible_count; i++)
         print_impossible(a, i, out);
-    if (!a->impossible_count)
-        print_climb(a, out);
-    if (a->ladder->chosen)
-        print_export(a->ladder, out);
+    if (!a->ladder->count)
+        return;
+    print_climb(a, out);
+    print_export(a->ladder, out);
 }

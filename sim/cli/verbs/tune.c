@@ -261,6 +261,15 @@ static enum frag_err open_traces(struct tuning *t, struct frag_error *e)
 
 /* ---- the settings ---- */
 
+static bool any_open(const struct tuning *t)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < t->case_count; i++)
+        any |= tune_is_open(&t->cases[i]);
+    return any;
+}
+
 /* Finds the cases whose requests exceed their bound with any allocator. */
 static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
 {
@@ -270,8 +279,7 @@ static enum frag_err find_impossible(struct tuning *t, struct frag_error *e)
     for (size_t i = 0; i < t->case_count; i++) {
         struct tune_need need;
 
-        FRAG_TRY(
-            tune_need(t->cases[i].device, t->cases[i].bound.bytes, &need, e));
+        FRAG_TRY(tune_need(t->cases[i].device, &need, e));
         if (need.bytes > t->cases[i].bound.bytes)
             t->impossible[t->impossible_count++] =
                 (struct tune_impossible){i, need};
@@ -344,7 +352,7 @@ static enum frag_err tune_all(struct tuning *t, struct frag_error *e)
     FRAG_TRY(read_options(t, e));
     FRAG_TRY(open_traces(t, e));
     FRAG_TRY(find_impossible(t, e));
-    if (t->impossible_count)
+    if (t->impossible_count && !any_open(t))
         return say(t, e);
     err = climb(t, e);
     progress_clear(&t->progress);
@@ -475,14 +483,20 @@ const struct verb verb_tune = {
         "What a setting saves is the share of peak reserved memory that the "
         "job as it was recorded needs in addition: the geometric mean over all "
         "traces. Every trace must stay within the bounds.\n\n"
+        "Each answer says one of three words: survives, of a run that is known "
+        "to its end; serves what was recorded, of a job that died; or fails. A "
+        "setting for a job that died is exported only if its bound is enough "
+        "for further steps with a probability of 90 %, judged by how the peaks "
+        "of its complete steps differ. Otherwise the setting is a comment, "
+        "which says what would be enough, if the steps tell.\n\n"
         "The output is comments and one line that exports the variable, so "
         "that a shell can source it. The comments state what the setting "
         "saves, what it costs, how it does on steps (or, with several traces, "
         "on whole traces) that were held out of the choice, what it cannot be "
         "combined with, and all settings that were tried.\n\n"
         "If no setting is within the bounds, the exit code is 1 and every line "
-        "is a comment. The command tries none if the requests of the job "
-        "alone exceed the bound, because then no allocator can help.",
+        "is a comment. If the requests of a complete run alone exceed the "
+        "bound, none is tried, because then no allocator can help.",
     .example = "fragsim tune snapshot.pickle --capacity 24GiB "
                "--max-calls-ratio 0.01",
     .options = options,

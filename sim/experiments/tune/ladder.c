@@ -6,8 +6,16 @@
 #include <string.h>
 
 #include "policies/torch/versions.h"
+#include "sim/experiments/capacity/spans.h"
+#include "traces/steps/complete.h"
 #include "traces/text.h"
 #include "traces/torch_sizes.h"
+
+const char *const tune_outcome_words[TUNE_OUTCOMES] = {
+    [TUNE_FAILS] = "fails",
+    [TUNE_SERVES] = "serves what was recorded",
+    [TUNE_SURVIVES] = "survives",
+};
 
 /* ---- the rungs ---- */
 
@@ -167,6 +175,23 @@ static void put_policy(const struct tune_ladder *l, const struct tune_case *on,
                  release);
 }
 
+bool tune_is_open(const struct tune_case *c)
+{
+    return c->device->completion && c->bound.bytes != FRAG_UNLIMITED;
+}
+
+static enum tune_outcome outcome_of(const struct tune_case *c,
+                                    const struct tune_result *r)
+{
+    const struct frag_device_trace *d = c->device;
+
+    if (r->first_oom < d->count - d->added)
+        return TUNE_FAILS;
+    if (tune_is_open(c))
+        return TUNE_SERVES;
+    return r->first_oom == FRAG_NEVER ? TUNE_SURVIVES : TUNE_FAILS;
+}
+
 static enum frag_err run_policy(const struct tune_ladder *l,
                                 const struct tune_case *on,
                                 struct frag_bound bound,
@@ -212,6 +237,7 @@ enum frag_err tune_run(const struct tune_ladder *l, const struct tune_case *on,
     };
     for (size_t k = 0; k < FRAG_CALL_COUNT; k++)
         out->calls += run.summary.calls[k];
+    out->outcome = outcome_of(on, out);
     frag_run_free(&run);
     return FRAG_OK;
 }
@@ -287,29 +313,95 @@ static enum frag_err run_row(void *user, size_t i, struct frag_error *e)
     return FRAG_OK;
 }
 
+/* ---- the need of jobs that died ---- */
+
+static enum frag_err find_need(const struct tune_ladder *l,
+                               const struct tune_case *on,
+                               const struct policy_choice *policy,
+                               frag_size *need, struct frag_error *e)
+{
+    struct stop asked = l->on.stop;
+    struct frag_capacity_span unlimited, found = {.from = 0};
+    struct frag_params *params;
+    enum frag_err err;
+
+    FRAG_TRY(policy_choice_params(policy, on->trace->settings, on->trace->path,
+                                  &params, e));
+    const struct frag_capacity_spec spec = {
+        .trace = on->device,
+        .prepared = params,
+        .policy = policy->policy,
+        .costs = &l->settings->costs,
+        .rule = l->settings->rule,
+        .kind = on->bound.kind,
+        .total = l->settings->total,
+        .progress = stop_tick,
+        .user = &asked,
+    };
+    err = frag_capacity_at(&spec, FRAG_UNLIMITED, &unlimited, e);
+    if (err == FRAG_OK && unlimited.exact)
+        err = frag_capacity_need(&spec, &unlimited, &found, e);
+    free(params);
+    *need = found.from;
+    return err;
+}
+
+/* A policy that decides by the value of the bound, as garbage collection does,
+ * would have to be run under every one: its need stays unknown. */
+static enum frag_err set_need(const struct tune_ladder *l,
+                              const struct tune_case *on, const char *text,
+                              struct tune_result *out, struct frag_error *e)
+{
+    const double spread = on->device->completion->spread;
+    char name[TUNE_TEXT];
+    struct policy_choice policy;
+    enum frag_err err;
+
+    put_policy(l, on, text, name);
+    FRAG_TRY(policy_choice_read(name, &policy, e));
+    err = find_need(l, on, &policy, &out->need, e);
+    policy_choice_free(&policy);
+    out->enough = (frag_size)ceil((double)out->need * spread);
+    return err;
+}
+
+/* Whether the bound of a case is enough. */
+static bool is_enough(const struct tune_case *c, const struct tune_result *r)
+{
+    return r->outcome == TUNE_SURVIVES ||
+           (r->outcome == TUNE_SERVES && r->enough &&
+            r->enough <= c->bound.bytes);
+}
+
+/* ---- the judgement ---- */
+
 static void judge(const struct tune_ladder *l, struct tune_rung *r)
 {
     double sum = 0;
 
-    r->survives = r->within = true;
+    r->outcome = TUNE_SURVIVES;
+    r->within = true;
+    r->seconds = 0;
+    r->calls = 0;
     for (size_t i = 0; i < l->case_count; i++) {
         const struct tune_result *base = &l->base[i], *found = &r->results[i];
 
-        r->survives &= found->first_oom == FRAG_NEVER;
-        r->within &= !((double)found->calls >
+        if (found->outcome < r->outcome)
+            r->outcome = found->outcome;
+        r->within &= is_enough(&l->cases[i], found) &&
+                     !((double)found->calls >
                        (1 + l->goal.max_calls_ratio) * (double)base->calls) &&
                      !(found->seconds > base->seconds + l->goal.max_seconds);
         sum += log(((double)found->peak + 1) / ((double)base->peak + 1));
         r->seconds += found->seconds;
         r->calls += found->calls;
     }
-    r->within &= r->survives;
     r->ratio = exp(sum / (double)l->case_count);
 }
 
 double tune_saving(const struct tune_rung *r)
 {
-    return r->survives ? 1 - r->ratio : NAN;
+    return r->outcome == TUNE_FAILS ? NAN : 1 - r->ratio;
 }
 
 /* ---- the choice ---- */
@@ -336,17 +428,112 @@ static bool is_worth(const struct tune_rung *r, const struct tune_rung *simpler,
     return more > 0 && (is_family(r, simpler) || more >= knobs * worth);
 }
 
-const struct tune_rung *tune_choose(const struct tune_ladder *l)
+static bool is_within(const struct tune_rung *r)
+{
+    return r->within;
+}
+
+static bool serves(const struct tune_rung *r)
+{
+    return r->outcome != TUNE_FAILS;
+}
+
+/* The first of the rungs that may be chosen, or a later one that is worth its
+ * knobs. */
+static const struct tune_rung *choose(const struct tune_ladder *l,
+                                      bool (*may)(const struct tune_rung *r))
 {
     const double worth = l->goal.worth;
     const struct tune_rung *chosen = NULL;
 
     for (size_t i = 0; i < l->count; i++)
-        if (l->rungs[i].within &&
+        if (may(&l->rungs[i]) &&
             (!chosen ||
              (isfinite(worth) && is_worth(&l->rungs[i], chosen, worth))))
             chosen = &l->rungs[i];
     return chosen;
+}
+
+const struct tune_rung *tune_choose(const struct tune_ladder *l)
+{
+    return choose(l, is_within);
+}
+
+/* ---- promises ---- */
+
+/* Finds what the cases that died need with a rung, as long as it may be enough:
+ * that a run under a bound lower by the spread survives takes one replay, and
+ * the need takes many. */
+static enum frag_err find_promise(const struct tune_ladder *l,
+                                  struct tune_rung *r, struct frag_error *e)
+{
+    for (size_t i = 0; i < l->case_count; i++) {
+        const struct tune_case *on = &l->cases[i];
+        struct frag_bound lower = on->bound;
+        struct tune_result run;
+
+        if (r->results[i].outcome != TUNE_SERVES)
+            continue;
+        if (!(on->device->completion->spread > 0))
+            return FRAG_OK;
+        lower.bytes =
+            (frag_size)((double)lower.bytes / on->device->completion->spread);
+        FRAG_TRY(tune_run(l, on, run_text(r), lower, &run, e));
+        if (run.first_oom != FRAG_NEVER)
+            return FRAG_OK;
+        FRAG_TRY(set_need(l, on, run_text(r), &r->results[i], e));
+    }
+    judge(l, r);
+    return FRAG_OK;
+}
+
+/* The first rung with a promise. */
+static enum frag_err find_promises(struct tune_ladder *l, struct frag_error *e)
+{
+    for (size_t i = 0; i < l->count && !l->chosen; i++) {
+        if (l->rungs[i].outcome == TUNE_SERVES)
+            FRAG_TRY(find_promise(l, &l->rungs[i], e));
+        l->chosen = l->rungs[i].within ? &l->rungs[i] : NULL;
+    }
+    return FRAG_OK;
+}
+
+/* Expandable segments, if no rung serves better for a reason. */
+static struct tune_rung *find_nearest(struct tune_ladder *l)
+{
+    const struct tune_rung *serving = choose(l, serves);
+    size_t found = serving ? (size_t)(serving - l->rungs) : 0;
+
+    for (size_t i = 0; i < l->count; i++)
+        if (l->rungs[i].text && !strcmp(l->rungs[i].text, EXPANDABLE) &&
+            (!serving || serves(&l->rungs[i])))
+            found = i;
+    return &l->rungs[found];
+}
+
+/* Finds what would be enough, with a rung that is not promised. */
+static enum frag_err find_enough(struct tune_ladder *l, struct frag_error *e)
+{
+    struct tune_rung *r = find_nearest(l);
+
+    l->nearest = r;
+    for (size_t i = 0; i < l->case_count; i++)
+        if (tune_is_open(&l->cases[i]))
+            FRAG_TRY(set_need(l, &l->cases[i], run_text(r), &r->results[i], e));
+    return FRAG_OK;
+}
+
+/* What is chosen of complete runs saves most; jobs that died must survive. */
+static enum frag_err choose_rung(struct tune_ladder *l, struct frag_error *e)
+{
+    bool open = false;
+
+    for (size_t i = 0; i < l->case_count; i++)
+        open |= tune_is_open(&l->cases[i]);
+    l->chosen = open ? NULL : tune_choose(l);
+    if (open)
+        FRAG_TRY(find_promises(l, e));
+    return l->chosen ? FRAG_OK : find_enough(l, e);
 }
 
 enum frag_err tune_climb(struct tune_ladder *l, struct frag_error *e)
@@ -367,8 +554,7 @@ enum frag_err tune_climb(struct tune_ladder *l, struct frag_error *e)
     FRAG_TRY(parallel_run(&l->on, rows, run_row, l, e));
     for (size_t i = 0; i < l->count; i++)
         judge(l, &l->rungs[i]);
-    l->chosen = tune_choose(l);
-    return FRAG_OK;
+    return choose_rung(l, e);
 }
 
 void tune_ladder_close(struct tune_ladder *l)

@@ -30,12 +30,29 @@ struct tune_case {
     struct frag_bound recorded;     /* under which it ran; FRAG_NO_BOUND */
 };
 
+/* What is known of a case with some settings. */
+enum tune_outcome {
+    TUNE_FAILS,    /* a request fails: of those that are recorded, or of a
+                      complete run */
+    TUNE_SERVES,   /* the recorded requests of a job that died are served */
+    TUNE_SURVIVES, /* the complete run is known, and no request fails */
+    TUNE_OUTCOMES
+};
+
+/* "fails", "serves what was recorded", "survives" */
+extern const char *const tune_outcome_words[TUNE_OUTCOMES];
+
 /* One run, up to its first OOM. */
 struct tune_result {
     frag_size peak; /* reserved */
     uint64_t calls; /* driver calls: segments, maps, unmaps, waits */
     double seconds; /* modelled time of those calls */
     uint64_t first_oom;
+    enum tune_outcome outcome;
+    /* Of a job that died, with these settings: the least bound from which on no
+     * request of the completed trace fails, and one that is enough with a
+     * probability of FRAG_SPREAD_LEVEL. 0: not known. */
+    frag_size need, enough;
 };
 
 /* Every case must survive its bound and stay within both bounds on its costs,
@@ -57,8 +74,9 @@ struct tune_rung {
     double ratio;   /* mean of its peaks to those of the recorded settings */
     double seconds; /* over all cases */
     uint64_t calls;
-    bool survives; /* no case runs out of memory */
-    bool within;   /* and all are within the bounds on the costs */
+    enum tune_outcome outcome; /* the worst of all cases */
+    bool within; /* every case survives, or its bound is enough, and all are
+                    within the bounds on the costs */
 };
 
 /* Is told after each run, by one thread at a time, how many of `total` are
@@ -86,7 +104,9 @@ struct tune_ladder {
                                  bound if it died */
     struct tune_rung rungs[TUNE_RUNGS];
     size_t count;
-    const struct tune_rung *chosen; /* NULL: no rung is within the bounds */
+    const struct tune_rung *chosen;  /* NULL: no rung is within the bounds */
+    const struct tune_rung *nearest; /* without a choice: the rung of which is
+                                        said what would be enough */
 
     char recorded[TUNE_TEXT];    /* the recorded settings of all cases */
     struct tune_result *results; /* storage */
@@ -108,11 +128,15 @@ enum frag_err tune_climb(struct tune_ladder *l,
 void tune_ladder_close(struct tune_ladder *l);
 
 /* The first rung within the bounds, or a later one that is worth its knobs;
- * NULL if none is within the bounds. */
+ * NULL if none is within the bounds. For jobs that died the first rung is
+ * chosen whose bound is enough. */
 const struct tune_rung *tune_choose(const struct tune_ladder *l);
 
-/* The saving of a rung over all cases: 1 - its ratio. NAN if a case runs out of
- * memory. */
+/* Whether the job of a case died, and has a bound: nobody knows whether its
+ * complete run stays below that. */
+bool tune_is_open(const struct tune_case *c);
+
+/* The saving of a rung over all cases: 1 - its ratio. NAN if a case fails. */
 double tune_saving(const struct tune_rung *r);
 
 /* Runs one case with the settings `text`; NULL: those of its trace. Errors of

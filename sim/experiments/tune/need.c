@@ -7,22 +7,18 @@
 #include "policies/policy.h"
 
 enum frag_err tune_need(const struct frag_device_trace *trace,
-                        frag_size capacity, struct tune_need *out,
-                        struct frag_error *e)
+                        struct tune_need *out, struct frag_error *e)
 {
     const uint64_t recorded = trace->count - trace->added;
     frag_size *sizes = calloc((size_t)trace->slots + 1, sizeof(*sizes));
-    struct tune_need need = {0, 0, false};
+    struct tune_need need = {0, 0};
     frag_size live = 0;
 
     if (!sizes)
         return frag_no_memory(e, "%" PRIu32 " block sizes", trace->slots);
-    for (uint64_t i = 0; i < trace->count && need.bytes != FRAG_UNLIMITED;
-         i++) {
+    for (uint64_t i = 0; i < recorded && need.bytes != FRAG_UNLIMITED; i++) {
         frag_size *size = &sizes[trace->id[i]];
 
-        if (i == recorded && need.bytes > capacity)
-            break;
         if (trace->op[i] == FRAG_FREE || trace->op[i] == FRAG_FREE_REQUESTED) {
             live -= *size;
             *size = 0;
@@ -32,7 +28,7 @@ enum frag_err tune_need(const struct frag_device_trace *trace,
         *size = trace->bytes[i];
         live = live + *size < live ? FRAG_UNLIMITED : live + *size;
         if (live > need.bytes)
-            need = (struct tune_need){live, i, i >= recorded};
+            need = (struct tune_need){live, i};
     }
     free(sizes);
     *out = need;

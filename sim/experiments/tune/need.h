@@ -10,15 +10,13 @@ struct tune_need {
                         which no request fails. FRAG_UNLIMITED if it does not
                         fit */
     uint64_t event;  /* first event with this sum */
-    bool predicted;  /* the event was not recorded, but added to the trace of a
-                        job that died */
 };
 
-/* A block counts until the client frees it: for one that another stream still
- * uses an allocator can wait. The need of the recorded events, if they exceed
- * the capacity themselves; otherwise of all events. NOMEM. */
+/* The need of the recorded events, without those that complete a trace. A block
+ * counts until the client frees it: for one that another stream still uses an
+ * allocator can wait. NOMEM. */
 enum frag_err tune_need(const struct frag_device_trace *trace,
-                        frag_size capacity, struct tune_need *out,
+                        struct tune_need *out,
                         struct frag_error *e) FRAG_MUST_CHECK;
 
 #endif
