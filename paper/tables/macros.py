@@ -626,21 +626,22 @@ def explain(n):
 
 
 def dead(n):
-    rows = n.table("dead.csv")
+    n.table("dead.csv")
+    n.table("dead_new.csv")
+    new = dead_table.read(dead_table.NEW_TABLE)
+    rows = dead_table.read(dead_table.TABLE) + new
     n.put("dead.pairs", len(rows))
-    typed = dead_table.read()
-    n.put("dead.before", sum(not dead_table.is_true(r, "before")
-                             for r in typed))
-    fails = [r for r in typed if not dead_table.is_true(r, "now")]
-    n.put("dead.after", len(fails))
-    n.says("each refuted promise has a reason",
-           all(r["now_caveat"] for r in fails))
-    limit = 0.02
-    n.put("dead.limit", percent(limit))
-    with_step = [r for r in rows if r.number("steps") >= 1]
-    near = [abs(r.number("predicted_requested_bytes") /
-                r.number("requested_bytes") - 1) <= limit for r in with_step]
-    n.of("dead.near", sum(near), len(near))
+    n.put("dead.level", dead_table.LEVEL)
+    for key, some in (("", rows), (".new", new)):
+        told = dead_table.told(some)
+        n.of("dead.held" + key, sum(map(dead_table.holds, told)), len(told))
+    exports = dead_table.exports(rows)
+    n.of("dead.exports", len(exports) - len(dead_table.refuted(rows)),
+         len(exports))
+    fails = [r for r in rows if r["outcome"] == "fails"]
+    n.put("dead.fails", len(fails))
+    n.says("each setting that fails does so in the complete run",
+           not any(r["survives"] for r in fails))
 
 
 def empty(n):
