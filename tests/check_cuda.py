@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """check_cuda.py: checks the CUDA backend on a stand-in for the driver.
 
-tests/fake_cuda stands for the driver. It is strict, uses host memory, and fails
+real/dry stands for the driver. It is strict, uses host memory, and fails
 or corrupts a copy on request. Every policy must have the same numbers as on the
 arena, at two capacities, with contents checked. A failure of any call must end
 the run with 5 and leave no memory held. A corrupted copy must be found.
-Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (where the fake was built).
+Environment: FRAGSIM (the tool), FRAG_BUILD_DIR (where the stand-in was built).
 """
 import json
 import os
@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
 FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
-FAKE = os.path.join(BUILD, "tests", "fake_cuda")
+STANDINS = os.path.join(BUILD, "dry")
 MOVES_NOTHING = ["torch:expandable_segments:True", "best_fit"]
 # Of one side only: how it was timed, and what it is called.
 SIDES = {"backend", "modelled_device_seconds", "ns_per_event"}
@@ -32,10 +32,10 @@ def fail(text):
     print(text)
 
 
-def run(*arguments, **fake):
-    env = dict(os.environ, LD_LIBRARY_PATH=FAKE,
-               **{f"FAKE_CUDA_{key.upper()}": str(value)
-                  for key, value in fake.items()})
+def run(*arguments, **driver):
+    env = dict(os.environ, LD_LIBRARY_PATH=STANDINS,
+               **{f"FRAGSIM_DRY_{key.upper()}": str(value)
+                  for key, value in driver.items()})
     return subprocess.run([FRAGSIM, *arguments], env=env, text=True,
                           capture_output=True, stdin=subprocess.DEVNULL,
                           check=False)
@@ -106,7 +106,7 @@ def finds_spoilt_copy(trace, policy, when):
 def true_end_of_memory(trace):
     """Without a capacity, the device itself refuses the request."""
     what = [trace, "-p", "best_fit", "--backend", "cuda"]
-    env = {"FAKE_CUDA_MEMORY": "24"}
+    env = {"FRAGSIM_DRY_MEMORY": "24"}
     os.environ.update(env)
     row = rows(*what)[0]
     for key in env:
@@ -139,9 +139,9 @@ def compares(trace):
                 or abs(row["paced_ratio"] / row["modelled_ratio"]
                        - row["pace"]) > 1e-6):
             fail(f"compare: {row}, on the arena {plain}")
-    os.environ["FAKE_CUDA_MEMORY"] = "24"
+    os.environ["FRAGSIM_DRY_MEMORY"] = "24"
     done = run("compare", "-q", trace, "-p", "best_fit", "--repeat", "1")
-    del os.environ["FAKE_CUDA_MEMORY"]
+    del os.environ["FRAGSIM_DRY_MEMORY"]
     if done.returncode != 1 or ", simulated" not in done.stdout:
         fail(f"compare at the end of memory: exit {done.returncode}, "
              f"{done.stdout}")
@@ -157,12 +157,12 @@ def chooses_costs(folder, trace):
                                               encoding="ascii") as out:
         out.write(file.read())
     for name, more, costs, is_noted in (
-            ("NVIDIA H200", [], "h200", False), ("fake", [], "h200", True),
+            ("NVIDIA H200", [], "h200", False), ("stand-in", [], "h200", True),
             ("NVIDIA H100 80GB HBM3", [], "h100", False),
             ("NVIDIA H100 80GB HBM3", ["--costs", "h200"], "h200", False),
             ("NVIDIA H2000", [], "h200", True),
-            ("fake", ["--costs", "h200"], "h200", False),
-            ("fake", ["--costs", path], path, False)):
+            ("stand-in", ["--costs", "h200"], "h200", False),
+            ("stand-in", ["--costs", path], path, False)):
         done = run(*what, *more, name=name)
         rows_found = json.loads(done.stdout)["results"] if done.stdout else []
         noted = f"this GPU ({name}) was not measured" in done.stderr
@@ -176,7 +176,7 @@ def chooses_costs(folder, trace):
 def calibrates(folder):
     """--costs reads the written costs; after a failure of any call nothing is
     held."""
-    os.environ["FAKE_CUDA_MEMORY"] = "64"
+    os.environ["FRAGSIM_DRY_MEMORY"] = "64"
     what = ["calibrate", "-q", "-f", "--rounds", "1",
             "-o", os.path.join(folder, "costs.csv"),
             "--calls", os.path.join(folder, "calls.csv")]
@@ -186,24 +186,24 @@ def calibrates(folder):
         if done.returncode != 5 or "CUDA_ERROR" not in done.stderr:
             fail(f"calibrate, call {k} of {count} fails: exit "
                  f"{done.returncode}, {done.stderr.strip()[:400]}")
-    del os.environ["FAKE_CUDA_MEMORY"]
+    del os.environ["FRAGSIM_DRY_MEMORY"]
     trace = os.path.join(folder, "t.h5")
     rows(trace, "-p", "torch", "--costs", os.path.join(folder, "costs.csv"))
 
 
 def interrupted(folder):
-    """Ctrl-C during a run: exit code 130, and nothing is held. (A fake device
+    """Ctrl-C during a run: exit code 130, and nothing is held. (A stand-in
     ends with 86 after a fault, or if memory is held.)"""
     trace = os.path.join(folder, "long.h5")
     subprocess.run([FRAGSIM, "gen", "-q", "-o", trace,
                     "stationary:allocs=3000000,live=300,mean=1MiB,spread=1"],
                    check=True)
-    env = dict(os.environ, LD_LIBRARY_PATH=FAKE)
+    env = dict(os.environ, LD_LIBRARY_PATH=STANDINS)
     for what in (["replay", trace, "-p", "direct", "--backend", "cuda"],
                  ["calibrate", "--rounds", "10000"]):
         calls = os.path.join(folder, "calls")
         with subprocess.Popen([FRAGSIM, *what], env=dict(
-                env, FAKE_CUDA_MEMORY="1024", FAKE_CUDA_CALLS=calls), text=True,
+                env, FRAGSIM_DRY_MEMORY="1024", FRAGSIM_DRY_CALLS=calls), text=True,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as tool:
             time.sleep(1)
             tool.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ run strictly in turns; that a program that dies is left out and named; every
 verdict and every count of the page, on rows whose result is known. Then it
 checks the experiments themselves: the workers on a replacement for torch of
 forty lines, the recorder on the CUDA program of its tests, and fragsim's
-allocators on the fake driver.
+allocators on the stand-in for the driver.
 Environment: FRAGSIM, FRAG_BUILD_DIR.
 """
 import csv
@@ -427,7 +427,7 @@ def experiment(folder, *arguments):
     return found
 
 
-def on_fake_torch(folder):
+def on_torch(folder):
     for name, text in TORCH.items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -442,7 +442,7 @@ def on_fake_torch(folder):
     few = [s for s in sides if s not in inside_torch.RARE]
     expect([sorted(r["sides"]) for r in held] ==
            [sorted(few if r % 4 < 3 else sides) for r in range(8)],
-           f"rounds on the fake: {held}")
+           f"rounds on the stand-in: {held}")
     for number, r in enumerate(held):
         own, ours = r["sides"]["default"], r["sides"]["remap"]
         expect(own["requests"] == 5 * own["calls"] > 0 and ours["calls"] == 0 and
@@ -455,10 +455,10 @@ def on_fake_torch(folder):
     few = experiment(folder, "turns", "--rounds", "3", "--sides", "remap,default",
                      "toy")
     expect([sorted(r["sides"]) for r in few if r["kind"] == "round"] ==
-           [["default", "remap"]] * 3, f"two sides on the fake: {few}")
+           [["default", "remap"]] * 3, f"two sides on the stand-in: {few}")
     found += experiment(folder, "losses", "--steps", "2", "toy")
     expect([r["values"] for r in found if r["kind"] == "losses"] ==
-           [wanted[:2]] * len(sides), "losses on the fake")
+           [wanted[:2]] * len(sides), "losses on the stand-in")
     tokens = experiment(folder, "turns", "generate")
     random.seed(0)
     each = [random.randrange(4, 9) for _ in range(3)]
@@ -486,8 +486,8 @@ def on_recorder(folder):
 
 def on_allocators(folder):
     """PyTorch's side runs on the replacement for torch, in its own processes;
-    fragsim's side runs on the fake driver."""
-    library = os.path.join(BUILD, "tests", "fake_cuda")
+    fragsim's side runs on the stand-in for the driver."""
+    library = os.path.join(BUILD, "dry")
     if not os.path.exists(library):
         return
     name, fragsim = "cudagraph", os.environ.get("FRAGSIM",
@@ -605,7 +605,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         turns(folder)
         full_rounds(folder)
-        on_fake_torch(folder)
+        on_torch(folder)
         on_recorder(folder)
         on_limits(folder)
         on_other_devices(folder)

@@ -84,6 +84,7 @@ ROOMS = {
     "sim/export": ([], "sim/answers sim/answers/held traces/export +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
+    "real/dry": ([], "real/device +"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
@@ -107,7 +108,7 @@ ROOMS = {
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.
-MODULES = ("real/recorder", "real/torch")
+MODULES = ("real/dry", "real/recorder", "real/torch")
 # External headers: (what is included, files that may).
 ONLY = [
     (r"hdf5", r"traces/file/.*|sim/results/.*"),

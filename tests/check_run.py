@@ -3,7 +3,7 @@
 on the policy, and no other process; that the program is otherwise as without
 it; and that the tool refuses what it cannot run.
 
-tests/python/torch.py stands for PyTorch and tests/fake_cuda for the driver.
+tests/python/torch.py stands for PyTorch and real/dry for the driver.
 PyTorch's own classes cannot be compiled for a stand-in, so the policy is its
 pluggable allocator here.
 Environment: FRAGSIM, FRAG_BUILD_DIR.
@@ -24,10 +24,10 @@ FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
 START = os.path.join(ROOT, "real", "torch", "start")
 PYTHON = sys.executable
-ENV = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_CUDA_LEAKS": "1",
+ENV = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FRAGSIM_DRY_LEAKS": "1",
        "PYTHONWARNINGS": "ignore:fragsim", "CXX": "false",
        "PYTHONPATH": os.path.join(ROOT, "tests", "python"),
-       "LD_LIBRARY_PATH": os.path.join(BUILD, "tests", "fake_cuda")}
+       "LD_LIBRARY_PATH": os.path.join(BUILD, "dry")}
 # Prints whether the process runs on a policy, and which one the file names.
 SERVED = """
 import os, sys, torch
@@ -160,7 +160,8 @@ def check_results():
 def check_settings():
     """The options are the whole settings, also of a run inside of a run."""
     inner = f"{FRAGSIM} run -q -p tlsf -- {PYTHON} -c 'import os; print(*sorted(" \
-        "name for name in os.environ if name[:8] == \"FRAGSIM_\"))'"
+        "name for name in os.environ if name[:8] == \"FRAGSIM_\" " \
+        "and name != \"FRAGSIM_DRY_LEAKS\"))'"
     wanted = "FRAGSIM_CAPACITY FRAGSIM_POLICY FRAGSIM_STARTED " \
         "FRAGSIM_TORCH_CACHE FRAGSIM_TORCH_LIBRARY\n"
     is_done(run("-p", "remap", "-o", "x.h5", "-f", "--", "sh", "-c", inner),

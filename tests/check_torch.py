@@ -2,7 +2,7 @@
 """check_torch.py: checks libfragsim_torch.so under a program with threads and
 streams.
 
-tests/torch/program.c calls the library as PyTorch does, on the fake driver. No
+tests/torch/program.c calls the library as PyTorch does, on the stand-in for the driver. No
 two owners may ever write to one block, with every policy that does not move
 blocks, with streams whose work ends at once and with streams whose work ends
 only when the program waits for the device. The result file must agree with the
@@ -25,6 +25,8 @@ FRAGSIM = os.environ.get("FRAGSIM", os.path.join(BUILD, "fragsim"))
 PROGRAM = os.path.join(BUILD, "tests", "torch_program")
 STREAMS = os.path.join(BUILD, "tests", "torch_streams")
 LIBRARY = os.path.join(BUILD, "libfragsim_torch.so")
+# The stand-ins for the driver and for PyTorch's libc10.so.
+LIBRARIES = os.path.join(BUILD, "dry") + ":" + os.path.join(BUILD, "tests", "c10")
 PACKED = "remap:pack=full,chunks=4"
 failures = []
 
@@ -35,9 +37,9 @@ def fail(text):
 
 
 def run(*arguments, program=PROGRAM, **settings):
-    """The fake driver ignores memory that a dying process leaves behind."""
-    env = dict(os.environ, FAKE_CUDA_LEAKS="1",
-               LD_LIBRARY_PATH=os.path.join(BUILD, "tests", "fake_cuda"))
+    """The stand-in ignores memory that a dying process leaves behind."""
+    env = dict(os.environ, FRAGSIM_DRY_LEAKS="1",
+               LD_LIBRARY_PATH=LIBRARIES)
     env.update({key: str(value) for key, value in settings.items()})
     return subprocess.run([program, LIBRARY, *arguments], env=env, text=True,
                           capture_output=True, check=False)
@@ -54,7 +56,7 @@ def policies():
 def serves(folder, policy, lazy):
     output = os.path.join(folder, f"{policy.replace(':', '-')}{lazy}.h5")
     done = run(FRAGSIM_POLICY=policy, FRAGSIM_OUTPUT=output,
-               FAKE_CUDA_LAZY=lazy)
+               FRAGSIM_DRY_LAZY=lazy)
     if done.returncode or done.stderr:
         fail(f"{policy}: exit {done.returncode}: {done.stderr.strip()}")
         return
@@ -76,7 +78,7 @@ def bars(path):
 
 
 def orders(folder):
-    is_quiet(run(program=STREAMS, FAKE_CUDA_LAZY=1,
+    is_quiet(run(program=STREAMS, FRAGSIM_DRY_LAZY=1,
                  FRAGSIM_OUTPUT=os.path.join(folder, "child.h5")), "streams")
 
 
@@ -117,8 +119,8 @@ def names_by_process(folder):
     pattern = os.path.join(folder, "a-%p-b.h5")
     with subprocess.Popen(
             [PROGRAM, LIBRARY, "4096"], env=dict(
-                os.environ, FAKE_CUDA_LEAKS="1", FRAGSIM_OUTPUT=pattern,
-                LD_LIBRARY_PATH=os.path.join(BUILD, "tests", "fake_cuda"))
+                os.environ, FRAGSIM_DRY_LEAKS="1", FRAGSIM_OUTPUT=pattern,
+                LD_LIBRARY_PATH=LIBRARIES)
     ) as tool:
         tool.wait()
     if not os.path.exists(pattern.replace("%p", str(tool.pid))):

@@ -28,7 +28,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("FRAG_BUILD_DIR", os.path.join(ROOT, "build"))
-FAKE = os.path.join(BUILD, "tests", "fake_cuda")
+STANDINS = os.path.join(BUILD, "dry")
 PYTHON = os.environ.get("FRAG_TORCH_PYTHON", sys.executable)
 POLICIES = ["torch", "best_fit", "remap", "torch:expandable_segments:True"]
 FAULTS = ["remap", "torch", "torch:expandable_segments:True", "remap:pack=full"]
@@ -53,8 +53,8 @@ def skip(text):
 
 
 def run(folder, program, *arguments, timeout=200, **settings):
-    env = dict(os.environ, LD_LIBRARY_PATH=FAKE, FAKE_CUDA_LEAKS="1",
-               LD_PRELOAD=os.path.join(FAKE, "libcudart.so.13"),
+    env = dict(os.environ, LD_LIBRARY_PATH=STANDINS, FRAGSIM_DRY_LEAKS="1",
+               LD_PRELOAD=os.path.join(STANDINS, "13", "libcudart.so.13"),
                FRAGSIM_TORCH_LIBRARY=os.path.join(BUILD, "libfragsim_torch.so"),
                FRAGSIM_TORCH_CACHE=folder,
                PYTHONPATH=os.path.join(ROOT, "real", "torch"),
@@ -70,10 +70,10 @@ def run(folder, program, *arguments, timeout=200, **settings):
 
 
 def needs():
-    if not os.path.exists(os.path.join(FAKE, "libcudart.so.13")):
+    if not os.path.exists(os.path.join(STANDINS, "13", "libcudart.so.13")):
         skip("the headers of CUDA 13 were not found when this was built")
-    env = dict(os.environ, LD_LIBRARY_PATH=FAKE,
-               LD_PRELOAD=os.path.join(FAKE, "libcudart.so.13"))
+    env = dict(os.environ, LD_LIBRARY_PATH=STANDINS,
+               LD_PRELOAD=os.path.join(STANDINS, "13", "libcudart.so.13"))
     found = subprocess.run(
         [PYTHON, "-c", "import torch; print(torch.version.cuda, "
          "torch.__version__)"], env=env, text=True, capture_output=True,
@@ -126,10 +126,10 @@ def same(folder, lazy, conf=""):
     """lazy: work ends only when the program waits, so all frees of blocks that
     other streams use are late, and a policy may release their segments before
     it reports them."""
-    native = run(folder, "same.py", "native", FAKE_CUDA_LAZY=lazy,
+    native = run(folder, "same.py", "native", FRAGSIM_DRY_LAZY=lazy,
                  PYTORCH_CUDA_ALLOC_CONF=conf)
     ours = run(folder, "same.py", "torch:" + conf if conf else "torch",
-               FAKE_CUDA_LAZY=lazy)
+               FRAGSIM_DRY_LAZY=lazy)
     if native.returncode or ours.returncode:
         fail(f"same.py: {native.stderr[-500:]}{ours.stderr[-500:]}")
         return
@@ -154,7 +154,7 @@ def same(folder, lazy, conf=""):
 
 
 def features(folder, policy):
-    done = run(folder, "features.py", policy, FAKE_CUDA_DEVICES=2)
+    done = run(folder, "features.py", policy, FRAGSIM_DRY_DEVICES=2)
     if done.returncode or "OK" not in done.stderr:
         fail(f"features.py {policy}: exit {done.returncode}: "
              f"{done.stderr[-3000:]}")
@@ -183,7 +183,7 @@ def calls(folder):
 
 def peers(folder):
     for policy in ("torch", "remap"):
-        done = run(folder, "peers.py", policy, FAKE_CUDA_DEVICES=3)
+        done = run(folder, "peers.py", policy, FRAGSIM_DRY_DEVICES=3)
         if done.returncode or done.stdout != "True\n":
             fail(f"peers.py {policy}: exit {done.returncode}: "
                  f"{done.stderr[-800:]}")
@@ -198,14 +198,14 @@ def ipc(folder):
         if not text.startswith("0 66 ") or (policy == "torch" and
                                             text != native):
             fail(f"ipc.py {policy}: {text}, native {native}")
-    done = run(folder, "ipc.py", "remap", FAKE_CUDA_SHARES=0)
+    done = run(folder, "ipc.py", "remap", FRAGSIM_DRY_SHARES=0)
     if "cannot be shared with another process: cuMemExp" not in done.stdout:
         fail(f"ipc.py without shareable memory: {done.stdout}{done.stderr}")
     for sides in MAPPED:
         done = run(folder, "ipc.py", *sides,
                    PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
                    if sides[0] == "native" else "")
-        if done.returncode or "fake_cuda" in done.stderr:
+        if done.returncode or "fragsim dry" in done.stderr:
             fail(f"ipc.py {sides}: exit {done.returncode}: "
                  f"{done.stderr[-1500:]}")
 
@@ -214,7 +214,7 @@ def faults(folder):
     calls = os.path.join(folder, "calls")
     every = os.environ.get("FRAG_TORCH_FAULTS")
     for policy in FAULTS if every else FAULTS[:3]:
-        done = run(folder, "faults.py", policy, FAKE_CUDA_CALLS=calls)
+        done = run(folder, "faults.py", policy, FRAGSIM_DRY_CALLS=calls)
         if done.returncode or done.stdout.strip() != "1":
             fail(f"faults.py {policy}: {done.stdout}{done.stderr[-500:]}")
             return
@@ -233,7 +233,7 @@ def faults(folder):
 
 def captures(folder):
     for policy in ("remap", "torch:expandable_segments:True"):
-        done = run(folder, "captures.py", policy, FAKE_CUDA_WAIT_US=1000)
+        done = run(folder, "captures.py", policy, FRAGSIM_DRY_WAIT_US=1000)
         if done.returncode or done.stdout != "none 0 0\n":
             fail(f"captures.py {policy}: {done.stdout}{done.stderr[-800:]}")
     done = run(folder, "unfinished.py", "remap")
@@ -264,7 +264,7 @@ def snapshots(folder):
 
 def corners(folder):
     for policy in ("torch", "remap"):
-        done = run(folder, "corners.py", policy, FAKE_CUDA_LAZY=1)
+        done = run(folder, "corners.py", policy, FRAGSIM_DRY_LAZY=1)
         if done.returncode or "OK" not in done.stderr:
             fail(f"corners.py {policy}: exit {done.returncode}: "
                  f"{done.stderr[-3000:]}")

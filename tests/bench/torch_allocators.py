@@ -28,7 +28,7 @@ import time
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.path.abspath(os.environ.get("FRAG_BUILD_DIR",
                                        os.path.join(ROOT, "build")))
-FAKE = os.path.join(BUILD, "tests", "fake_cuda")
+STANDINS = os.path.join(BUILD, "dry")
 TRACE = os.path.join(ROOT, "traces", "bundled", "gpt2_train.pickle.xz")
 ALLOCATORS = ["native", "torch", "torch:expandable_segments:True", "best_fit",
               "remap", "remap:pack=full", "pluggable:remap:pack=full"]
@@ -95,9 +95,9 @@ def child(allocator, path):
 # ---- all allocators in turns ----
 
 def start(allocator, path, folder):
-    env = dict(os.environ, LD_LIBRARY_PATH=FAKE, FAKE_CUDA_LEAKS="1",
-               FAKE_CUDA_MEMORY="65536",
-               LD_PRELOAD=os.path.join(FAKE, "libcudart.so.13"),
+    env = dict(os.environ, LD_LIBRARY_PATH=STANDINS, FRAGSIM_DRY_LEAKS="1",
+               FRAGSIM_DRY_MEMORY="65536",
+               LD_PRELOAD=os.path.join(STANDINS, "13", "libcudart.so.13"),
                FRAGSIM_TORCH_LIBRARY=os.path.join(BUILD, "libfragsim_torch.so"),
                FRAGSIM_TORCH_CACHE=folder, PYTHONDONTWRITEBYTECODE="1",
                PYTHONPATH=os.path.join(ROOT, "real", "torch"))

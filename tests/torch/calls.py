@@ -17,8 +17,8 @@ NAMES = ["cuMemAlloc_v2", "cuMemFree_v2", "cuMemCreate", "cuMemRelease",
          "cuMemAddressFree", "cuCtxPushCurrent_v2",
          "cuCtxSynchronize", "cuEventCreate", "cuEventRecord", "cuEventQuery",
          "cuStreamWaitEvent"]
-fake = ctypes.CDLL("libcuda.so.1")
-fake.fake_cuda_calls.restype = ctypes.c_uint64
+driver = ctypes.CDLL("libcuda.so.1")
+driver.frag_dry_calls.restype = ctypes.c_uint64
 
 
 def step(shared):
@@ -44,10 +44,10 @@ def refused():
 def calls(act, *args):
     for _ in range(10):
         act(*args)
-    before = [fake.fake_cuda_calls(name.encode()) for name in NAMES]
+    before = [driver.frag_dry_calls(name.encode()) for name in NAMES]
     for _ in range(10):
         act(*args)
-    return {name: fake.fake_cuda_calls(name.encode()) - count
+    return {name: driver.frag_dry_calls(name.encode()) - count
             for name, count in zip(NAMES, before)}
 
 

@@ -2,7 +2,7 @@
 the policy can serve only after a wait for the device. No capture may become
 invalid, no request may fail, and nothing is left at the end.
 
-Run on the stand-in for the CUDA runtime with FAKE_CUDA_WAIT_US, so that requests
+Run on the stand-in for the CUDA runtime with FRAGSIM_DRY_WAIT_US, so that requests
 queue up behind a wait while a capture begins.
 """
 import os

@@ -1,5 +1,5 @@
 """Corners of the class over PyTorch's allocator. usage: corners.py POLICY;
-FAKE_CUDA_LAZY=1 is set, so that work ends only when the program waits for it.
+FRAGSIM_DRY_LAZY=1 is set, so that work ends only when the program waits for it.
 
 PyTorch's own allocator has served blocks before use() is called.
 """
@@ -84,9 +84,9 @@ class Corners(unittest.TestCase):
 
     def test_a_stream_is_destroyed_while_a_block_waits(self):
         stream, block = Stream(), filled(4 * MIB, 5)
-        waits = DRIVER.fake_cuda_synchronizes()
+        waits = DRIVER.frag_dry_synchronizes()
         at = block.data_ptr()
-        stream.call("fake_cuda_queue")
+        stream.call("frag_dry_queue")
         block.record_stream(stream.torch)
         del block
         others = [filled(4 * MIB, 6) for _ in range(3)]
@@ -94,9 +94,9 @@ class Corners(unittest.TestCase):
         others += [filled(4 * MIB, 6) for _ in range(3)]
         self.assertTrue(all(holds(t, 6) for t in others))
         # remap waits for the device before it moves pages.
-        if DRIVER.fake_cuda_synchronizes() == waits:
+        if DRIVER.frag_dry_synchronizes() == waits:
             self.assertNotIn(at, [t.data_ptr() for t in others])
-            stream.call("fake_cuda_finish")
+            stream.call("frag_dry_finish")
             before = torch.cuda.memory_stats()["active.all.current"]
             filled(MIB, 1)
             self.assertEqual(torch.cuda.memory_stats()["active.all.current"],

@@ -110,7 +110,7 @@ def fork(policy, at, code):
             signal.alarm(SECONDS)
             for number in (1, 2):
                 os.dup2(output.fileno(), number)
-            os.environ.update(FAKE_CUDA_FAIL_AT=at, FAKE_CUDA_FAIL_WITH=code)
+            os.environ.update(FRAGSIM_DRY_FAIL_AT=at, FRAGSIM_DRY_FAIL_WITH=code)
             program(policy)
             sys.stdout.flush()
             os._exit(0)  # Python's own end takes longer than the program

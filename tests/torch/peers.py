@@ -10,12 +10,12 @@ import torch
 import fragsim_torch
 
 MIB = 1 << 20
-fake = ctypes.CDLL("libcuda.so.1")
-fake.fake_cuda_may.restype = ctypes.c_bool
+driver = ctypes.CDLL("libcuda.so.1")
+driver.frag_dry_may.restype = ctypes.c_bool
 
 
 def may(device, tensor):
-    return fake.fake_cuda_may(ctypes.c_int(device),
+    return driver.frag_dry_may(ctypes.c_int(device),
                               ctypes.c_uint64(tensor.data_ptr()),
                               ctypes.c_size_t(tensor.numel()))
 

@@ -3,7 +3,7 @@
  *
  * Four threads, each with its own stream, request blocks, write each block
  * fully, verify the bytes before they free it, and pass some blocks to another
- * stream. "Device" memory is the fake driver's, so the host can write to it.
+ * stream. "Device" memory is that of the stand-in, so the host can write to it.
  */
 #include <dlfcn.h>
 #include <pthread.h>

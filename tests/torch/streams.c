@@ -1,9 +1,9 @@
 /* streams.c - tests for which work libfragsim_torch.so makes streams wait, and
  * when a block that several streams use is free. usage: streams LIBRARY
  *
- * Each scene runs in its own process with the fake driver, whose streams do
- * their work only when the test says so. Messages on stderr describe a
- * fault.
+ * Each scene runs in its own process with the stand-in for the driver, whose
+ * streams do their work only when the test says so. Messages on stderr describe
+ * a fault.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "real/dry/control.h"
 #include "real/torch/adaptor.h"
-#include "tests/fake_cuda/control.h"
 
 #define MIB ((ssize_t)1 << 20)
 
@@ -37,7 +37,7 @@ static struct {
     uint64_t (*synchronizes)(void);
     uint64_t (*events)(void);
     void (*fail)(const char *);
-} fake;
+} standin;
 
 static const char *scene;
 
@@ -71,7 +71,8 @@ static void load(const char *path)
 
 #define TORCH(name) \
     *(void **)&torch.name = symbol(library, "frag_torch_", #name);
-#define FAKE(name) *(void **)&fake.name = symbol(driver, "fake_cuda_", #name);
+#define STANDIN(name) \
+    *(void **)&standin.name = symbol(driver, "frag_dry_", #name);
     TORCH(alloc)
     TORCH(free)
     TORCH(record_stream)
@@ -79,14 +80,14 @@ static void load(const char *path)
     TORCH(reserved)
     TORCH(peak_reserved)
     TORCH(peak_allocated)
-    FAKE(queue)
-    FAKE(finish)
-    FAKE(waits)
-    FAKE(synchronizes)
-    FAKE(events)
-    FAKE(fail)
+    STANDIN(queue)
+    STANDIN(finish)
+    STANDIN(waits)
+    STANDIN(synchronizes)
+    STANDIN(events)
+    STANDIN(fail)
 #undef TORCH
-#undef FAKE
+#undef STANDIN
 }
 
 /* The n-th stream, from 1: PyTorch's default one is NULL. */
@@ -105,7 +106,7 @@ static void *take(int stream, ssize_t size)
 
 static void give(int stream, void *block)
 {
-    fake.queue(at(stream));
+    standin.queue(at(stream));
     torch.free(block, 0, 0, at(stream));
 }
 
@@ -167,22 +168,22 @@ static void memory_of_another_stream_is_waited_for(void)
     give(1, a);
     b = take(2, MIB); /* stream 2 is new: it runs after all work so far */
     NEED(b == a);
-    NEED(fake.waits(at(2), at(1)) == 1);
+    NEED(standin.waits(at(2), at(1)) == 1);
     give(2, b);
     NEED(take(2, MIB) == a);
-    NEED(fake.waits(at(2), at(1)) == 1);
+    NEED(standin.waits(at(2), at(1)) == 1);
     give(2, a);
     NEED(take(1, MIB) == a);
-    NEED(fake.waits(at(1), at(2)) == 1);
+    NEED(standin.waits(at(1), at(2)) == 1);
     c = take(1, MIB);
     give(1, a);
     NEED(take(2, MIB) == a);
-    NEED(fake.waits(at(2), at(1)) == 2);
-    NEED(fake.waits(at(1), at(1)) + fake.waits(at(2), at(2)) == 0);
+    NEED(standin.waits(at(2), at(1)) == 2);
+    NEED(standin.waits(at(1), at(1)) + standin.waits(at(2), at(2)) == 0);
     give(1, c);
     NEED(take(2, MIB) == c);
-    NEED(fake.waits(at(2), at(1)) == 3);
-    NEED(fake.synchronizes() == 0);
+    NEED(standin.waits(at(2), at(1)) == 3);
+    NEED(standin.synchronizes() == 0);
     NEED(torch.peak_allocated(0) == 2 * MIB);
     NEED(torch.reserved(0) == torch.peak_reserved(0));
     NEED(torch.reserved(0) > torch.peak_allocated(0));
@@ -199,14 +200,14 @@ static void a_wait_that_fails_is_one_for_the_device(void)
     for (int i = 0; i < 3; i++) {
         const int from = 1 + i % 2, to = 3 - from;
         void *a = take(from, 4 * MIB);
-        const uint64_t before = fake.synchronizes();
+        const uint64_t before = standin.synchronizes();
 
         give(from, a);
         if (i == 0) /* a stream for which no other has waited has no event */
             give(3, take(3, MIB));
-        fake.fail(calls[i]);
+        standin.fail(calls[i]);
         NEED(take(i == 0 ? 4 : to, 4 * MIB) == a);
-        NEED(fake.synchronizes() == before + 1);
+        NEED(standin.synchronizes() == before + 1);
     }
 }
 
@@ -225,9 +226,9 @@ static void aliases_make_a_stream_wait_for_all(void)
     NEED(take(1, 4 * MIB) != b);
     give(2, d);
     give(1, take(1, MIB));
-    before = fake.waits(at(2), at(1));
+    before = standin.waits(at(2), at(1));
     NEED(take(2, 2 * MIB) == d);
-    NEED(fake.waits(at(2), at(1)) == before + 1);
+    NEED(standin.waits(at(2), at(1)) == before + 1);
 }
 
 static void streams_beyond_the_table_wait_for_the_device(void)
@@ -237,13 +238,13 @@ static void streams_beyond_the_table_wait_for_the_device(void)
 
     for (int i = 1; i <= TABLE; i++)
         give(i, take(i, MIB));
-    NEED(fake.synchronizes() == 0);
+    NEED(standin.synchronizes() == 0);
     a = take(TABLE + 1, MIB);
-    NEED(fake.synchronizes() == 1);
+    NEED(standin.synchronizes() == 1);
     give(TABLE + 1, a);
-    NEED(fake.synchronizes() == 2);
+    NEED(standin.synchronizes() == 2);
     NEED(take(TABLE, MIB) == a);
-    fake.fail("cuCtxSynchronize");
+    standin.fail("cuCtxSynchronize");
     refused(TABLE + 2, MIB,
             "fragsim, the device failed: it cannot wait for a stream");
 }
@@ -256,35 +257,35 @@ static void a_block_is_free_when_its_streams_are_done(void)
     void *a, *b;
 
     meet(3);
-    events = fake.events();
+    events = standin.events();
     a = take(1, MIB);
     torch.record_stream(a, at(2));
     torch.record_stream(a, at(2));
     torch.record_stream(a, at(3));
-    fake.queue(at(2));
-    fake.queue(at(3));
+    standin.queue(at(2));
+    standin.queue(at(3));
     give(1, a);
-    NEED(fake.events() == events + 2);
+    NEED(standin.events() == events + 2);
     b = take(1, MIB);
     NEED(b != a);
-    fake.finish(at(3));
+    standin.finish(at(3));
     NEED(take(1, MIB) != a);
-    fake.finish(at(1));
+    standin.finish(at(1));
     NEED(take(1, MIB) != a);
-    fake.finish(at(2));
+    standin.finish(at(2));
     NEED(take(1, MIB) == a);
     give(1, a); /* its notes were removed with it */
     NEED(take(1, MIB) == a);
     torch.record_stream(a, at(2));
     torch.record_stream(a, at(3));
     give(1, a);
-    fake.finish(at(2));
+    standin.finish(at(2));
     NEED(take(1, MIB) != a);
-    fake.finish(at(3));
+    standin.finish(at(3));
     NEED(take(1, MIB) == a);
-    NEED(fake.events() == events + 2); /* which were used again */
+    NEED(standin.events() == events + 2); /* which were used again */
     torch.empty_cache();
-    NEED(fake.events() == events);
+    NEED(standin.events() == events);
 }
 
 /* Then it is memory last used by its own stream. */
@@ -297,10 +298,10 @@ static void a_late_block_is_of_its_own_stream(void)
     a = take(1, MIB);
     torch.record_stream(a, at(2));
     give(1, a);
-    before = fake.waits(at(3), at(1));
-    fake.finish(at(2));
+    before = standin.waits(at(3), at(1));
+    standin.finish(at(2));
     NEED(take(3, MIB) == a);
-    NEED(fake.waits(at(3), at(1)) == before + 1);
+    NEED(standin.waits(at(3), at(1)) == before + 1);
 }
 
 static void late_frees_are_done_in_their_order(void)
@@ -314,9 +315,9 @@ static void late_frees_are_done_in_their_order(void)
     torch.record_stream(b, at(3));
     give(1, a);
     give(1, b);
-    fake.finish(at(3));
+    standin.finish(at(3));
     take(1, MIB);
-    fake.finish(at(2));
+    standin.finish(at(2));
     NEED(take(1, MIB) == a);
     NEED(take(1, MIB) == b);
 }
@@ -331,11 +332,11 @@ static void a_full_device_waits_for_late_frees(void)
     a = take(1, 20 * MIB);
     torch.record_stream(a, at(2));
     give(1, a);
-    before = fake.synchronizes();
-    waits = fake.waits(at(2), at(1));
+    before = standin.synchronizes();
+    waits = standin.waits(at(2), at(1));
     NEED(take(2, 20 * MIB) == a);
-    NEED(fake.synchronizes() == before + 1);
-    NEED(fake.waits(at(2), at(1)) == waits);
+    NEED(standin.synchronizes() == before + 1);
+    NEED(standin.waits(at(2), at(1)) == waits);
 }
 
 /* If a policy waits for the device, late frees complete. */
@@ -345,18 +346,18 @@ static void a_wait_of_the_policy_is_one_for_streams(void)
     void *a;
 
     meet(3);
-    events = fake.events();
+    events = standin.events();
     a = take(1, 8 * MIB);
     torch.record_stream(a, at(2));
     give(1, a);
-    NEED(fake.events() == events + 1);
+    NEED(standin.events() == events + 1);
     give(1, take(1, MIB)); /* for which no other stream has waited */
-    waits = fake.waits(at(3), at(1));
+    waits = standin.waits(at(3), at(1));
     take(3, 8 * MIB);
-    NEED(fake.synchronizes() > 0);
+    NEED(standin.synchronizes() > 0);
     torch.empty_cache();
-    NEED(fake.events() == events);
-    NEED(fake.waits(at(3), at(1)) == waits);
+    NEED(standin.events() == events);
+    NEED(standin.waits(at(3), at(1)) == waits);
     take(1, MIB);
 }
 
@@ -367,12 +368,12 @@ static void an_event_that_fails_is_a_wait_for_the_device(void)
 
     for (int i = 0; i < 2; i++) {
         void *a = take(1, MIB);
-        const uint64_t before = fake.synchronizes();
+        const uint64_t before = standin.synchronizes();
 
         torch.record_stream(a, at(2));
-        fake.fail(calls[i]);
+        standin.fail(calls[i]);
         give(1, a);
-        NEED(fake.synchronizes() == before + 1);
+        NEED(standin.synchronizes() == before + 1);
         NEED(take(1, MIB) == a);
         give(1, a);
     }
@@ -386,11 +387,11 @@ static void the_cache_is_emptied_of_late_frees_too(void)
     give(1, a);
     torch.empty_cache();
     NEED(torch.reserved(0) > 0);
-    fake.finish(at(2));
+    standin.finish(at(2));
     torch.empty_cache();
     NEED(torch.reserved(0) == 0);
     NEED(torch.peak_reserved(0) > 0);
-    NEED(fake.events() == 0);
+    NEED(standin.events() == 0);
 }
 
 /* ---- the program ---- */

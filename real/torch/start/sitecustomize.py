@@ -1,8 +1,10 @@
-"""Puts PyTorch on a policy of fragsim as soon as `import torch` is complete.
+"""Puts PyTorch on a policy of fragsim as soon as `import torch` is complete, or
+on the stand-ins for a GPU before it begins.
 
-`fragsim run` makes this folder the first of PYTHONPATH, so that every Python of
+`fragsim run` and `fragsim dry` make this folder the first of PYTHONPATH, so that every Python of
 the program imports this module at its start, before any line of the program. A
-process that never imports torch is not affected. The sitecustomize that Python
+process that never imports torch is not affected. `fragsim dry` names its module
+(real/dry/fragsim_dry.py) in FRAGSIM_DRY_MODULE. The sitecustomize that Python
 would have imported without this one runs too. This file avoids syntax that an
 older Python lacks, since the program may start any.
 """
@@ -11,39 +13,58 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CANNOT = 5  # the exit code for a device that cannot be used, as of the tool
+DRY = os.environ.get("FRAGSIM_DRY_MODULE")
 
 
-def load():
-    """Loads fragsim_torch from the folder above. The program may be importing
-    it now: that module imports torch first, and stays the one of that name."""
+def load(name):
+    """Loads a module of fragsim. The program may be importing it now:
+    fragsim_torch imports torch first, and stays the one of that name."""
     from importlib.util import module_from_spec
-    spec = own_spec()
+    spec = own_spec(name)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    sys.modules.setdefault("fragsim_torch", module)
+    sys.modules.setdefault(name, module)
     return module
 
 
-def own_spec():
+def own_spec(name):
     from importlib.util import spec_from_file_location
     return spec_from_file_location(
-        "fragsim_torch", os.path.join(os.path.dirname(HERE), "fragsim_torch.py"))
+        name, DRY if name == "fragsim_dry" else
+        os.path.join(os.path.dirname(HERE), name + ".py"))
+
+
+def end(words, error):
+    """The message does not rely on SystemExit, which is silent in a thread."""
+    sys.stderr.write("fragsim: this process cannot run %s: %s: %s\n"
+                     % (words, type(error).__name__, error))
+    raise SystemExit(CANNOT)
+
+
+def prepare(spec):
+    """Loads the stand-ins, before torch looks for CUDA's libraries."""
+    if not DRY:
+        return
+    try:
+        load("fragsim_dry").before(spec)
+    except Exception as error:
+        end("without a GPU", error)
 
 
 def use():
     """Ends the process with a message if it cannot run on the policy: it must
-    never run without it. The message does not rely on SystemExit, which is
-    silent in a thread."""
+    never run without it."""
     try:
+        if DRY:
+            sys.modules["fragsim_dry"].after()
+            return
         module = sys.modules.get("fragsim_torch")
         if not hasattr(module, "use"):
-            module = load()
+            module = load("fragsim_torch")
         module.use()
     except Exception as error:
-        sys.stderr.write(
-            "fragsim: this process cannot run on the policy %s: %s: %s\n"
-            % (os.environ.get("FRAGSIM_POLICY"), type(error).__name__, error))
-        raise SystemExit(CANNOT)
+        end("without a GPU" if DRY else
+            "on the policy %s" % os.environ.get("FRAGSIM_POLICY"), error)
 
 
 class Finder:
@@ -59,10 +80,10 @@ class Finder:
             if find is not None and finder is not self:
                 spec = find(name, path, target)
             if spec is not None:
-                if name == "torch":
-                    self.wrap(spec.loader)
+                if name == "torch" and self.wrap(spec.loader):
+                    prepare(spec)
                 return spec
-        return own_spec() if name == "fragsim_torch" else None
+        return own_spec(name) if name == "fragsim_torch" else None
 
     @staticmethod
     def wrap(loader):
@@ -70,7 +91,7 @@ class Finder:
         A folder without an __init__.py has no loader, and is not PyTorch."""
         run = getattr(loader, "exec_module", None)
         if run is None:
-            return
+            return False
 
         def exec_module(module):
             loader.__dict__.pop("exec_module", None)
@@ -78,6 +99,7 @@ class Finder:
             use()
 
         loader.exec_module = exec_module
+        return True
 
 
 def run_next():

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -17,11 +16,10 @@
 #include "sim/arena/arena.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/program.h"
+#include "sim/cli/verbs/python.h"
 #include "sim/experiments/choices.h"
 #include "sim/replay/serve.h"
 #include "traces/printable.h"
-
-enum { LINE = 512 }; /* bytes of the first line of a script */
 
 struct values {
     struct common common;
@@ -98,150 +96,7 @@ static enum frag_err read_policy(const struct values *v, char text[PATH_MAX],
     return err;
 }
 
-/* ---- the program ---- */
-
-/* The option of a command of Python that makes it ignore PYTHONPATH or
- * sitecustomize; 0: none. `next` returns the words after the interpreter. */
-static char ignoring_option(const char *const *words)
-{
-    for (; *words && **words == '-' && (*words)[1] != '-'; words++) {
-        const char *at = *words + 1 + strcspn(*words + 1, "IESWXQcm");
-
-        if (*at && strchr("IES", *at))
-            return *at;
-        if (!*at)
-            continue;
-        if (*at == 'c' || *at == 'm')
-            return 0;
-        if (!at[1] && !*++words)
-            return 0;
-    }
-    return 0;
-}
-
-static bool is_python(const char *word)
-{
-    const char *slash = strrchr(word, '/');
-
-    word = slash ? slash + 1 : word;
-    return !strncmp(word, "python", 6) || !strncmp(word, "pypy", 4);
-}
-
-/* Opens a program, which is searched for on the PATH as execvp does; NULL if it
- * cannot be read. */
-static FILE *open_program(const char *name)
-{
-    const char *at = getenv("PATH");
-    char path[2 * PATH_MAX];
-    FILE *file = strchr(name, '/') ? fopen(name, "rb") : NULL;
-
-    if (strchr(name, '/'))
-        return file;
-    while (at && *at && !file) {
-        const int length = (int)strcspn(at, ":");
-
-        snprintf(path, sizeof(path), "%.*s%s%s", length, at, length ? "/" : "",
-                 name);
-        file = access(path, X_OK) == 0 ? fopen(path, "rb") : NULL;
-        at += length + (at[length] == ':');
-    }
-    return file;
-}
-
-/* The same for a script whose first line names the interpreter and options. */
-static char ignoring_script(const char *program)
-{
-    FILE *file = open_program(program);
-    char line[LINE] = "", *rest = NULL;
-    const char *words[LINE / 2 + 1], **first = words;
-    size_t count = 0;
-
-    if (file && fgets(line, sizeof(line), file) && !strncmp(line, "#!", 2))
-        for (char *word = strtok_r(line + 2, " \t\n", &rest); word;
-             word = strtok_r(NULL, " \t\n", &rest))
-            words[count++] = word;
-    words[count] = NULL;
-    if (file)
-        fclose(file);
-    while (*first && !is_python(*first))
-        first++;
-    return *first ? ignoring_option(first + 1) : 0;
-}
-
-static enum frag_err check_program(const struct texts *command,
-                                   struct frag_error *e)
-{
-    const char *name = command->items[0];
-    const char **words = calloc(command->count + 1, sizeof(*words));
-    char option;
-
-    if (!words)
-        return FRAG_NOMEM;
-    memcpy(words, command->items, command->count * sizeof(*words));
-    option =
-        is_python(name) ? ignoring_option(words + 1) : ignoring_script(name);
-    free(words);
-    if (!option)
-        return FRAG_OK;
-    return frag_fail(e, FRAG_INVALID,
-                     "%s -%c: expected Python without this option, because "
-                     "with it Python ignores %s, through which the policy is "
-                     "loaded",
-                     name, option,
-                     option == 'S' ? "sitecustomize" : "PYTHONPATH");
-}
-
 /* ---- the environment ---- */
-
-/* Makes the name of the result file absolute, since the program may change its
- * folder, and checks that the file can be written there. */
-static enum frag_err name_output(const char *out, char name[2 * PATH_MAX],
-                                 struct frag_error *e)
-{
-    char folder[PATH_MAX] = "", copy[2 * PATH_MAX];
-
-    if (*out != '/' && !getcwd(folder, sizeof(folder)))
-        return frag_fail(e, FRAG_IO, "the current folder: %s", strerror(errno));
-    if (snprintf(name, 2 * PATH_MAX, "%s%s%s", folder, *folder ? "/" : "",
-                 out) >= PATH_MAX)
-        return frag_fail(e, FRAG_IO, "%s: %s", out, strerror(ENAMETOOLONG));
-    snprintf(copy, sizeof(copy), "%s", name);
-    strcat(dirname(copy), "/."); /* the name of the file made room */
-    if (!strstr(copy, "%p") && access(copy, W_OK) < 0)
-        return frag_fail(e, FRAG_IO, "%s: %s", out, strerror(errno));
-    return FRAG_OK;
-}
-
-/* The folder of sitecustomize.py, before the folders that the user set. */
-static enum frag_err name_path(struct texts_of_run *t, struct frag_error *e)
-{
-    static const char *const places[] = {
-        "../share/fragsim/start", "../start", /* the second: Python package */
-        FRAG_START_SOURCE, FRAG_START_INSTALLED, NULL};
-    const char *before = getenv("PYTHONPATH");
-    char file[PATH_MAX];
-    const char *folder;
-    size_t room;
-
-    if (!program_find("sitecustomize.py", places, file))
-        return frag_fail(e, FRAG_IO,
-                         "expected the folder start with sitecustomize.py in "
-                         "%s, found none: install fragsim again",
-                         FRAG_START_INSTALLED);
-    folder = dirname(file);
-    if (strchr(folder, ':'))
-        return frag_fail(e, FRAG_IO,
-                         "%s: expected a path without colons, because "
-                         "PYTHONPATH accepts no others",
-                         folder);
-    room = strlen(folder) + (before ? strlen(before) : 0) + 2;
-    t->path = malloc(room);
-    if (!t->path)
-        return FRAG_NOMEM;
-    snprintf(t->path, room, "%s%s%s", folder, before && *before ? ":" : "",
-             before ? before : "");
-    return FRAG_OK;
-}
 
 /* The time by the clock that the kernel stamps files with. */
 static void name_start(char text[32])
@@ -256,16 +111,16 @@ static enum frag_err prepare(const struct values *v, struct texts_of_run *t,
                              struct frag_error *e)
 {
     FRAG_TRY(read_policy(v, t->policy, e));
-    FRAG_TRY(check_program(&v->common.args, e));
+    FRAG_TRY(python_check(&v->common.args, "the policy", e));
     if (v->out)
-        FRAG_TRY(name_output(v->out, t->output, e));
+        FRAG_TRY(python_output(v->out, t->output, e));
     if (v->capacity == FRAG_UNLIMITED)
         strcpy(t->capacity, "inf");
     else
         snprintf(t->capacity, sizeof(t->capacity), "%" PRIu64 "B", v->capacity);
     name_start(t->started);
     FRAG_TRY(program_library("libfragsim_torch.so", t->library, e));
-    return name_path(t, e);
+    return python_start(&t->path, e);
 }
 
 /* ---- the end ---- */

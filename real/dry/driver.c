@@ -1,27 +1,35 @@
-/* fake_cuda.c - a libcuda.so.1 for machines without a GPU: implements the
- * functions of real/device/driver.h on host memory.
+/* driver.c - a libcuda.so.1 for machines without a GPU: implements the
+ * functions of real/device/driver.h and of control.h.
  *
- * "Device" memory is a sparse file in memory, and a mapping maps that file, so
- * two addresses of one physical allocation share their bytes. The fake is
- * strict: if a program does something that the driver forbids or leaves
- * undefined, it prints a message on stderr and ends the process with 86. It
- * does the same if memory is still held at the end.
+ * With FRAGSIM_DRY_GPU, the devices are those of a row of gpus.h: device memory
+ * is addresses only, and a context takes the memory that it takes there.
+ *
+ * Without it, "device" memory is a sparse file in memory, and a mapping maps
+ * that file, so two addresses of one physical allocation share their bytes. The
+ * driver is strict then: if a program does something that the real one forbids
+ * or leaves undefined, it prints a message on stderr and ends the process with
+ * 86. It does the same if memory is still held at the end.
  *
  * Each segment has a range of addresses of its own, the next one usually below
  * the last. A driver puts small segments side by side, upwards, so a policy
  * that takes the lowest of equal blocks can choose another one here.
  *
- *   FAKE_CUDA_MEMORY=N        MiB of the device, default 8192
- *   FAKE_CUDA_DEVICES=N       devices, 1 to 8, default 1; each accesses the
- * others' segments only if a program enables that FAKE_CUDA_NAME=TEXT name of
- * the device, default fake FAKE_CUDA_FAIL_AT=K       the K-th call that can
- * fail does fail (from 1) FAKE_CUDA_FAIL_WITH=CODE  it fails with this code,
- * default 999 FAKE_CUDA_CORRUPT_COPY=K  the K-th copy changes one byte
- *   FAKE_CUDA_LAZY=1          work ends only when the program waits for it
- *   FAKE_CUDA_WAIT_US=N       a wait for the device takes that long
- *   FAKE_CUDA_SHARES=0        memory cannot be shared between processes
- *   FAKE_CUDA_LEAKS=1         memory that is held at the end is no fault
- *   FAKE_CUDA_CALLS=FILE      number of calls that can fail, written at exit
+ *   FRAGSIM_DRY_GPU=ID          GPU of the table; sets memory and name
+ *   FRAGSIM_DRY_DEVICES=N       devices, 1 to 64, default 1; each accesses the
+ *                               others' segments only if a program enables that
+ *   FRAGSIM_DRY_CUDA=N          version of the driver, default 13000
+ *   FRAGSIM_DRY_LAZY=1          work ends only when the program waits for it
+ *   FRAGSIM_DRY_NOTES=FILE      the notes (notes.h), written at exit
+ * For tests:
+ *   FRAGSIM_DRY_MEMORY=N        MiB of the device, default 8192
+ *   FRAGSIM_DRY_NAME=TEXT       name of the device, default stand-in
+ *   FRAGSIM_DRY_FAIL_AT=K       the K-th call that can fail does fail (from 1)
+ *   FRAGSIM_DRY_FAIL_WITH=CODE  it fails with this code, default 999
+ *   FRAGSIM_DRY_CORRUPT_COPY=K  the K-th copy changes one byte
+ *   FRAGSIM_DRY_WAIT_US=N       a wait for the device takes that long
+ *   FRAGSIM_DRY_SHARES=0        memory cannot be shared between processes
+ *   FRAGSIM_DRY_LEAKS=1         memory that is held at the end is no fault
+ *   FRAGSIM_DRY_CALLS=FILE      number of calls that can fail, written at exit
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -35,10 +43,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/fake_cuda/capture.h"
-#include "tests/fake_cuda/control.h"
+#include "real/device/gpus.h"
+#include "real/dry/capture.h"
+#include "real/dry/control.h"
+#include "real/dry/devices.h"
+#include "real/dry/notes.h"
 
-#define EXPORT  __attribute__((visibility("default")))
 #define GRANULE ((size_t)2 << 20)
 #define SPACE   ((size_t)1 << 40)
 
@@ -49,33 +59,20 @@ enum {
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     PEER_TWICE = 704,
-    MOST_DEVICES = 8,
+    MOST_DEVICES = FRAG_GPUS_MOST,
     MOST_CONTEXTS = 16,
     CAPTURES = 900,
     OPERATING_SYSTEM = 304,
+    NOT_SUPPORTED = 801,
     NOT_PERMITTED = 800,
     UNKNOWN = 999,
     FAULTY = 86,
 };
 
-#define X(name, arguments) EXPORT cu_result name arguments;
-CU_DRIVER(X)
-#undef X
+enum { DRY_LACKING = NOT_SUPPORTED };
+#include "real/dry/stubs.h"
 
-#define X(name, arguments) EXPORT cu_result name arguments;
-FAKE_CUDA_MORE(X)
-#undef X
-
-EXPORT void fake_cuda_queue(cu_stream);
-EXPORT void fake_cuda_finish(cu_stream);
-EXPORT uint64_t fake_cuda_waits(cu_stream, cu_stream);
-EXPORT uint64_t fake_cuda_synchronizes(void);
-EXPORT uint64_t fake_cuda_events(void);
-EXPORT uint64_t fake_cuda_calls(const char *);
-EXPORT void fake_cuda_fail(const char *);
-EXPORT int fake_cuda_owner(uint64_t);
-EXPORT uint64_t fake_cuda_base(uint64_t);
-EXPORT bool fake_cuda_may(int, uint64_t, size_t);
+#include "real/dry/driver.def"
 
 /* An object that the program holds: a physical allocation, a reservation or a
  * mapping. */
@@ -87,12 +84,12 @@ struct held {
     struct held *memory; /* the mapped allocation */
     unsigned uses;       /* number of mappings, plus 1 until it is released */
     unsigned handles;    /* of an allocation: handles that were not released */
-    int file;            /* of an allocation: 0 for fake.file, or a file of its
+    int file;            /* of an allocation: 0 for dry.file, or a file of its
                           * own, which other processes may have too */
     bool shareable;      /* an allocation that may be exported */
     bool imported;       /* an allocation of another process */
     int device;
-    unsigned rights; /* of a mapping: a bit for each device that may access */
+    uint64_t rights; /* of a mapping: a bit for each device that may access */
     bool is_segment; /* of a reservation: cuMemAlloc made it */
 };
 
@@ -120,8 +117,9 @@ struct wait {
 /* A device; its address is that of its primary context. */
 struct gpu {
     size_t used;
+    bool has_context; /* it was created; it stays to the end */
     int retains;
-    unsigned peers; /* a bit for each device that may access its segments */
+    uint64_t peers; /* a bit for each device that may access its segments */
 };
 
 static struct {
@@ -129,7 +127,9 @@ static struct {
     int file;
     struct gpu gpus[MOST_DEVICES];
     int gpu_count;
-    size_t capacity, end; /* end: of the used part of the file */
+    bool is_empty; /* memory has no contents */
+    size_t capacity, context;
+    size_t end; /* of the used part of the file */
     struct held *memory, *reservations, *maps;
     uint64_t calls, fail_at, copies, corrupt_at;
     int fail_with;
@@ -141,7 +141,9 @@ static struct {
     struct wait *waits;
     uint64_t events, synchronizes;
     const char *fails; /* the name of the call that must fail, or NULL */
-} fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
+} dry = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
+
+static const struct frag_gpu *model; /* see frag_dry_gpu */
 
 static __thread struct gpu *stack[MOST_CONTEXTS]; /* of this thread */
 static __thread int depth;
@@ -154,11 +156,11 @@ __attribute__((format(printf, 1, 2))) static cu_result blame(const char *format,
     va_list list;
 
     va_start(list, format);
-    fputs("fake_cuda: ", stderr);
+    fputs("fragsim dry: ", stderr);
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
     va_end(list);
-    fake.faulty = true;
+    dry.faulty = true;
     return INVALID_VALUE;
 }
 
@@ -194,36 +196,39 @@ static void count(const char *name)
 /* Whether this call must fail. */
 static bool fails(const char *name, cu_result *code)
 {
-    const bool named = fake.fails && !strcmp(fake.fails, name);
+    const bool named = dry.fails && !strcmp(dry.fails, name);
 
     count(name);
-    *code = fake.fail_with;
+    *code = dry.fail_with;
     if (named)
-        fake.fails = NULL;
-    return ++fake.calls == fake.fail_at || named;
+        dry.fails = NULL;
+    return ++dry.calls == dry.fail_at || named;
 }
 
 __attribute__((destructor)) static void at_end(void)
 {
-    const char *path = getenv("FAKE_CUDA_CALLS");
-    FILE *file = path && fake.file >= 0 ? fopen(path, "w") : NULL;
+    const char *path = getenv("FRAGSIM_DRY_CALLS");
+    const char *list = getenv("FRAGSIM_DRY_NOTES");
+    FILE *file = path && dry.gpu_count ? fopen(path, "w") : NULL;
 
     if (file) {
-        fprintf(file, "%llu\n", (unsigned long long)fake.calls);
+        fprintf(file, "%llu\n", (unsigned long long)dry.calls);
         fclose(file);
     }
-    if (setting("FAKE_CUDA_LEAKS", 0))
-        fake.memory = fake.reservations = NULL, fake.gpu_count = 0;
-    for (struct held *h = fake.memory; h; h = h->next)
+    if (list && dry.gpu_count)
+        frag_dry_notes_write(list);
+    if (setting("FRAGSIM_DRY_LEAKS", dry.is_empty))
+        dry.memory = dry.reservations = NULL, dry.gpu_count = 0;
+    for (struct held *h = dry.memory; h; h = h->next)
         blame("memory of %zu bytes was never released", h->size);
-    for (struct held *h = fake.reservations; h; h = h->next)
+    for (struct held *h = dry.reservations; h; h = h->next)
         blame("%zu bytes at 0x%llx were never given back", h->size,
               (unsigned long long)h->at);
-    for (int i = 0; i < fake.gpu_count; i++)
-        if (fake.gpus[i].retains)
+    for (int i = 0; i < dry.gpu_count; i++)
+        if (dry.gpus[i].retains)
             blame("the context was retained %d times more than released",
-                  fake.gpus[i].retains);
-    if (fake.faulty)
+                  dry.gpus[i].retains);
+    if (dry.faulty && !dry.is_empty)
         _exit(FAULTY);
 }
 
@@ -278,40 +283,77 @@ static size_t whole(size_t size)
     return (size + GRANULE - 1) / GRANULE * GRANULE;
 }
 
+/* Selects the GPU of the table, or memory with contents. */
+static void start_model(void)
+{
+    const char *id = getenv("FRAGSIM_DRY_GPU");
+
+    model = frag_gpu_find(id ? id : "h200");
+    if (!model) {
+        fprintf(stderr, "fragsim dry: FRAGSIM_DRY_GPU: no GPU \"%s\"\n", id);
+        _exit(FAULTY);
+    }
+    dry.is_empty = id != NULL;
+    dry.capacity =
+        id ? model->total : setting("FRAGSIM_DRY_MEMORY", 8192) << 20;
+    dry.context = id ? model->context : 0;
+    if (dry.is_empty)
+        return;
+    dry.file = memfd_create("fragsim_dry", MFD_CLOEXEC);
+    if (dry.file < 0 || ftruncate(dry.file, (off_t)SPACE) != 0)
+        abort();
+}
+
 static void start(void)
 {
-    if (fake.file >= 0)
+    if (dry.gpu_count)
         return;
-    fake.file = memfd_create("fake_cuda", MFD_CLOEXEC);
-    if (fake.file < 0 || ftruncate(fake.file, (off_t)SPACE) != 0)
+    start_model();
+    dry.gpu_count = (int)setting("FRAGSIM_DRY_DEVICES", 1);
+    if (dry.gpu_count < 1 || dry.gpu_count > MOST_DEVICES)
         abort();
-    fake.gpu_count = (int)setting("FAKE_CUDA_DEVICES", 1);
-    if (fake.gpu_count < 1 || fake.gpu_count > MOST_DEVICES)
-        abort();
-    fake.capacity = setting("FAKE_CUDA_MEMORY", 8192) << 20;
-    fake.fail_at = setting("FAKE_CUDA_FAIL_AT", 0);
-    fake.fail_with = (int)setting("FAKE_CUDA_FAIL_WITH", UNKNOWN);
-    fake.lazy = setting("FAKE_CUDA_LAZY", 0);
-    fake.wait_us = (unsigned)setting("FAKE_CUDA_WAIT_US", 0);
-    fake.corrupt_at = setting("FAKE_CUDA_CORRUPT_COPY", 0);
+    dry.fail_at = setting("FRAGSIM_DRY_FAIL_AT", 0);
+    dry.fail_with = (int)setting("FRAGSIM_DRY_FAIL_WITH", UNKNOWN);
+    dry.lazy = setting("FRAGSIM_DRY_LAZY", 0);
+    dry.wait_us = (unsigned)setting("FRAGSIM_DRY_WAIT_US", 0);
+    dry.corrupt_at = setting("FRAGSIM_DRY_CORRUPT_COPY", 0);
+}
+
+static void start_once(void)
+{
+    pthread_mutex_lock(&dry.lock);
+    start();
+    pthread_mutex_unlock(&dry.lock);
+}
+
+const struct frag_gpu *frag_dry_gpu(void)
+{
+    start_once();
+    return model;
+}
+
+bool frag_dry_has_contents(void)
+{
+    start_once();
+    return !dry.is_empty;
 }
 
 /* Physical memory. Its part of the file is never used again, so no later block
  * can find the contents of freed memory. */
 static cu_result take_memory(int device, size_t size, struct held **out)
 {
-    if (size > fake.capacity - fake.gpus[device].used)
+    if (size > dry.capacity - dry.gpus[device].used)
         return CU_OUT_OF_MEMORY;
-    if (size > SPACE - fake.end)
+    if (!dry.is_empty && size > SPACE - dry.end)
         abort();
-    *out = add(&fake.memory, (struct held){.at = ++fake.handles,
-                                           .size = size,
-                                           .offset = fake.end,
-                                           .device = device,
-                                           .handles = 1,
-                                           .uses = 1});
-    fake.end += size;
-    fake.gpus[device].used += size;
+    *out = add(&dry.memory, (struct held){.at = ++dry.handles,
+                                          .size = size,
+                                          .offset = dry.end,
+                                          .device = device,
+                                          .handles = 1,
+                                          .uses = 1});
+    dry.end += size;
+    dry.gpus[device].used += size;
     return CU_SUCCESS;
 }
 
@@ -321,12 +363,12 @@ static void let_go(struct held *memory)
         return;
     if (memory->file) /* other processes may still have it */
         close(memory->file);
-    else
-        fallocate(fake.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+    else if (!dry.is_empty)
+        fallocate(dry.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   (off_t)memory->offset, (off_t)memory->size);
     if (!memory->imported)
-        fake.gpus[memory->device].used -= memory->size;
-    drop(&fake.memory, memory);
+        dry.gpus[memory->device].used -= memory->size;
+    drop(&dry.memory, memory);
 }
 
 static uint64_t reserve(size_t size)
@@ -345,36 +387,38 @@ static uint64_t reserve(size_t size)
 
 static void show(uint64_t address, const struct held *memory, int rights)
 {
-    if (mmap((void *)(uintptr_t)address, memory->size, rights,
-             MAP_SHARED | MAP_FIXED, memory->file ? memory->file : fake.file,
+    if (!dry.is_empty &&
+        mmap((void *)(uintptr_t)address, memory->size, rights,
+             MAP_SHARED | MAP_FIXED, memory->file ? memory->file : dry.file,
              (off_t)memory->offset) == MAP_FAILED)
         abort();
 }
 
 static void hide(uint64_t address, size_t size)
 {
-    mmap((void *)(uintptr_t)address, size, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (!dry.is_empty)
+        mmap((void *)(uintptr_t)address, size, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /* ---- functions: start, errors, devices, contexts ---- */
 
 /* Every call below that can fail begins with this macro. */
-#define ENTER()                           \
-    cu_result result_ = CU_SUCCESS;       \
-                                          \
-    pthread_mutex_lock(&fake.lock);       \
-    start();                              \
-    if (fails(__func__, &result_)) {      \
-        pthread_mutex_unlock(&fake.lock); \
-        return result_;                   \
+#define ENTER()                          \
+    cu_result result_ = CU_SUCCESS;      \
+                                         \
+    pthread_mutex_lock(&dry.lock);       \
+    start();                             \
+    if (fails(__func__, &result_)) {     \
+        pthread_mutex_unlock(&dry.lock); \
+        return result_;                  \
     }
 
-#define LEAVE(code)                       \
-    do {                                  \
-        result_ = (code);                 \
-        pthread_mutex_unlock(&fake.lock); \
-        return result_;                   \
+#define LEAVE(code)                      \
+    do {                                 \
+        result_ = (code);                \
+        pthread_mutex_unlock(&dry.lock); \
+        return result_;                  \
     } while (0)
 
 static struct gpu *current(void)
@@ -384,7 +428,7 @@ static struct gpu *current(void)
 
 static int current_device(void)
 {
-    return (int)(current() - fake.gpus);
+    return (int)(current() - dry.gpus);
 }
 
 #define NEEDS_CONTEXT() \
@@ -418,33 +462,32 @@ cu_result cuGetErrorString(cu_result code, const char **words)
 
 cu_result cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = (int)setting("FRAGSIM_DRY_CUDA", 13000);
     return CU_SUCCESS;
 }
 
 cu_result cuDeviceGetCount(int *count)
 {
-    pthread_mutex_lock(&fake.lock);
-    start();
-    pthread_mutex_unlock(&fake.lock);
-    *count = fake.gpu_count;
+    start_once();
+    *count = dry.gpu_count;
     return CU_SUCCESS;
 }
 
 cu_result cuDeviceGet(cu_device *device, int ordinal)
 {
-    pthread_mutex_lock(&fake.lock);
-    start();
-    pthread_mutex_unlock(&fake.lock);
+    start_once();
     *device = ordinal;
-    return ordinal >= 0 && ordinal < fake.gpu_count ? CU_SUCCESS : NO_DEVICE;
+    return ordinal >= 0 && ordinal < dry.gpu_count ? CU_SUCCESS : NO_DEVICE;
 }
 
 cu_result cuDeviceGetName(char *name, int room, cu_device device)
 {
+    const char *given = getenv("FRAGSIM_DRY_NAME");
+
     (void)device;
     snprintf(name, (size_t)room, "%s",
-             getenv("FAKE_CUDA_NAME") ? getenv("FAKE_CUDA_NAME") : "fake");
+             frag_dry_has_contents() ? given ? given : "stand-in"
+                                     : frag_dry_gpu()->name);
     return CU_SUCCESS;
 }
 
@@ -452,31 +495,53 @@ cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device)
 {
     (void)device;
     ENTER();
-    *total = fake.capacity;
+    *total = dry.capacity;
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuDeviceGetAttribute(int *value, int which, cu_device device)
 {
+    char name[64];
+
     (void)device;
     ENTER();
-    *value = which == CU_HAS_FILE_DESCRIPTORS && setting("FAKE_CUDA_SHARES", 1);
-    LEAVE(CU_SUCCESS);
+    *value =
+        which == CU_HAS_FILE_DESCRIPTORS && setting("FRAGSIM_DRY_SHARES", 1);
+    if (which == CU_HAS_FILE_DESCRIPTORS || dry_attribute(model, which, value))
+        LEAVE(CU_SUCCESS);
+    snprintf(name, sizeof(name), "attribute %d of a device", which);
+    frag_dry_note(DRY_LACKS, name);
+    LEAVE(NOT_SUPPORTED);
+}
+
+cu_result frag_dry_properties(char *out, int release, int ordinal)
+{
+    size_t total;
+    cu_result code = cuDeviceTotalMem_v2(&total, ordinal);
+
+    if (code != CU_SUCCESS)
+        return code;
+    dry_properties(frag_dry_gpu(), release, total, out);
+    snprintf(out + DRY_AT_UUID, DRY_UUID, "fragsim dry %d", ordinal);
+    return cuDeviceGetName(out, DRY_NAME, ordinal);
 }
 
 cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
 {
     ENTER();
-    if (device < 0 || device >= fake.gpu_count)
+    if (device < 0 || device >= dry.gpu_count)
         LEAVE(NO_DEVICE);
-    fake.gpus[device].retains++;
-    *context = (cu_context)(void *)&fake.gpus[device];
+    if (!dry.gpus[device].has_context)
+        dry.gpus[device].used += dry.context;
+    dry.gpus[device].has_context = true;
+    dry.gpus[device].retains++;
+    *context = (cu_context)(void *)&dry.gpus[device];
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
 {
-    fake.gpus[device].retains--;
+    dry.gpus[device].retains--;
     return CU_SUCCESS;
 }
 
@@ -484,7 +549,7 @@ cu_result cuDevicePrimaryCtxGetState(cu_device device, unsigned *flags,
                                      int *active)
 {
     *flags = 0;
-    *active = fake.gpus[device].retains > 0;
+    *active = dry.gpus[device].retains > 0;
     return CU_SUCCESS;
 }
 
@@ -492,7 +557,7 @@ static bool is_context(cu_context context)
 {
     const struct gpu *gpu = (void *)context;
 
-    return gpu >= fake.gpus && gpu < fake.gpus + fake.gpu_count;
+    return gpu >= dry.gpus && gpu < dry.gpus + dry.gpu_count;
 }
 
 cu_result cuCtxPushCurrent_v2(cu_context context)
@@ -534,12 +599,12 @@ cu_result cuCtxSynchronize(void)
     NEEDS_CONTEXT();
     if (capture_is_active())
         LEAVE(capture_refuses("cuCtxSynchronize"));
-    fake.synchronizes++;
-    for (struct stream *s = fake.streams; s; s = s->next)
+    dry.synchronizes++;
+    for (struct stream *s = dry.streams; s; s = s->next)
         s->done = s->queued;
-    pthread_mutex_unlock(&fake.lock); /* other threads go on meanwhile */
-    if (fake.wait_us)
-        usleep(fake.wait_us);
+    pthread_mutex_unlock(&dry.lock); /* other threads go on meanwhile */
+    if (dry.wait_us)
+        usleep(dry.wait_us);
     return CU_SUCCESS;
 }
 
@@ -547,8 +612,8 @@ cu_result cuMemGetInfo_v2(size_t *left, size_t *total)
 {
     ENTER();
     NEEDS_CONTEXT();
-    *left = fake.capacity - current()->used;
-    *total = fake.capacity;
+    *left = dry.capacity - current()->used;
+    *total = dry.capacity;
     LEAVE(CU_SUCCESS);
 }
 
@@ -567,14 +632,14 @@ static cu_result new_segment(cu_address *out, size_t size)
     if (code != CU_SUCCESS)
         return code;
     *out = reserve(memory->size);
-    add(&fake.reservations, (struct held){.at = *out,
-                                          .size = memory->size,
-                                          .memory = memory,
-                                          .is_segment = true});
-    add(&fake.maps, (struct held){.at = *out,
-                                  .size = memory->size,
-                                  .memory = memory,
-                                  .rights = 1u << memory->device});
+    add(&dry.reservations, (struct held){.at = *out,
+                                         .size = memory->size,
+                                         .memory = memory,
+                                         .is_segment = true});
+    add(&dry.maps, (struct held){.at = *out,
+                                 .size = memory->size,
+                                 .memory = memory,
+                                 .rights = UINT64_C(1) << memory->device});
     show(*out, memory, PROT_READ | PROT_WRITE);
     return CU_SUCCESS;
 }
@@ -588,7 +653,7 @@ cu_result cuMemAlloc_v2(cu_address *out, size_t size)
 
 static cu_result free_segment(cu_address address)
 {
-    struct held *r = at(fake.reservations, address);
+    struct held *r = at(dry.reservations, address);
 
     if (!r || !r->is_segment)
         return blame("cuMemFree of 0x%llx, which is no segment",
@@ -597,8 +662,8 @@ static cu_result free_segment(cu_address address)
         return capture_refuses("cuMemFree");
     munmap((void *)(uintptr_t)address, r->size);
     let_go(r->memory);
-    drop(&fake.maps, at(fake.maps, address));
-    drop(&fake.reservations, r);
+    drop(&dry.maps, at(dry.maps, address));
+    drop(&dry.reservations, r);
     return CU_SUCCESS;
 }
 
@@ -629,21 +694,21 @@ cu_result cuMemAddressReserve(cu_address *out, size_t size, size_t alignment,
     if (!size || size % GRANULE || alignment || wish || flags)
         LEAVE(blame("cuMemAddressReserve of %zu bytes", size));
     *out = reserve(size);
-    add(&fake.reservations, (struct held){.at = *out, .size = size});
+    add(&dry.reservations, (struct held){.at = *out, .size = size});
     LEAVE(CU_SUCCESS);
 }
 
 static cu_result free_reservation(cu_address address, size_t size)
 {
-    struct held *r = at(fake.reservations, address);
+    struct held *r = at(dry.reservations, address);
 
     if (!r || r->is_segment || r->size != size)
         return blame("cuMemAddressFree of 0x%llx, %zu bytes: no reservation",
                      (unsigned long long)address, size);
-    if (meets(fake.maps, address, size)) /* as after an unmap that failed */
+    if (meets(dry.maps, address, size)) /* as after an unmap that failed */
         return INVALID_VALUE;
     munmap((void *)(uintptr_t)address, size);
-    drop(&fake.reservations, r);
+    drop(&dry.reservations, r);
     return CU_SUCCESS;
 }
 
@@ -666,7 +731,7 @@ cu_result cuMemCreate(cu_memory *out, size_t size,
         LEAVE(blame("cuMemCreate of %zu bytes", size));
     if (prop->handle_types & ~CU_FILE_DESCRIPTOR) /* as without a fabric */
         LEAVE(NOT_PERMITTED);
-    if (prop->location.id < 0 || prop->location.id >= fake.gpu_count)
+    if (prop->location.id < 0 || prop->location.id >= dry.gpu_count)
         LEAVE(NO_DEVICE);
     code = take_memory(prop->location.id, size, &memory);
     if (code == CU_SUCCESS) {
@@ -678,7 +743,7 @@ cu_result cuMemCreate(cu_memory *out, size_t size,
 
 static cu_result release(cu_memory handle)
 {
-    struct held *memory = at(fake.memory, handle);
+    struct held *memory = at(dry.memory, handle);
 
     if (!memory || !memory->handles)
         return blame("cuMemRelease of a handle that is none");
@@ -696,17 +761,17 @@ cu_result cuMemRelease(cu_memory handle)
 static cu_result map(cu_address address, size_t size, size_t offset,
                      cu_memory handle, unsigned long long flags)
 {
-    struct held *memory = at(fake.memory, handle);
-    const struct held *r = around(fake.reservations, address, size);
+    struct held *memory = at(dry.memory, handle);
+    const struct held *r = around(dry.reservations, address, size);
 
     if (!memory || !memory->handles || memory->size != size || offset || flags)
         return blame("cuMemMap of memory that is not there as asked");
     if (!r || r->is_segment || address % GRANULE)
         return blame("cuMemMap outside of a reservation");
-    if (meets(fake.maps, address, size))
+    if (meets(dry.maps, address, size))
         return blame("cuMemMap over a mapping");
     memory->uses++;
-    add(&fake.maps,
+    add(&dry.maps,
         (struct held){.at = address, .size = size, .memory = memory});
     return CU_SUCCESS;
 }
@@ -725,14 +790,14 @@ static cu_result each_map(cu_address address, size_t size,
     const cu_address end = address + size;
 
     for (cu_address next = address; next < end;) {
-        const struct held *m = at(fake.maps, next);
+        const struct held *m = at(dry.maps, next);
 
         if (!m || m->size > end - next)
             return blame("%s of part of a mapping, or of none", name);
         next += m->size;
     }
     while (address < end) {
-        struct held *m = at(fake.maps, address);
+        struct held *m = at(dry.maps, address);
 
         address += m->size;
         act(m);
@@ -741,7 +806,7 @@ static cu_result each_map(cu_address address, size_t size,
 }
 
 /* Rights that cuMemSetAccess sets; only under the lock. */
-static unsigned rights;
+static uint64_t rights;
 
 static void open_map(struct held *m)
 {
@@ -758,10 +823,9 @@ cu_result cuMemSetAccess(cu_address address, size_t size,
         if (access[i].flags != CU_READ_AND_WRITE ||
             access[i].location.type != CU_ON_DEVICE)
             LEAVE(blame("cuMemSetAccess for something else"));
-        if (access[i].location.id < 0 ||
-            access[i].location.id >= fake.gpu_count)
+        if (access[i].location.id < 0 || access[i].location.id >= dry.gpu_count)
             LEAVE(NO_DEVICE);
-        rights |= 1u << access[i].location.id;
+        rights |= UINT64_C(1) << access[i].location.id;
     }
     if (!rights)
         LEAVE(blame("cuMemSetAccess for no device"));
@@ -772,7 +836,7 @@ static void unmap(struct held *m)
 {
     hide(m->at, m->size);
     let_go(m->memory);
-    drop(&fake.maps, m);
+    drop(&dry.maps, m);
 }
 
 cu_result cuMemUnmap(cu_address address, size_t size)
@@ -797,8 +861,8 @@ cu_result cuMemRetainAllocationHandle(cu_memory *out, void *address)
     const struct held *m, *r;
 
     ENTER();
-    m = around(fake.maps, (uintptr_t)address, 1);
-    r = around(fake.reservations, (uintptr_t)address, 1);
+    m = around(dry.maps, (uintptr_t)address, 1);
+    r = around(dry.reservations, (uintptr_t)address, 1);
     if (!m || !r || r->is_segment)
         LEAVE(INVALID_VALUE);
     *out = retained(m->memory)->at;
@@ -813,11 +877,11 @@ static cu_result move_to_file(struct held *memory)
     void *from;
     int file;
 
-    snprintf(name, sizeof(name), "fake_cuda_%d", memory->device);
+    snprintf(name, sizeof(name), "fragsim_dry_%d", memory->device);
     file = memfd_create(name, MFD_CLOEXEC);
     if (file < 0)
         return OPERATING_SYSTEM;
-    from = mmap(NULL, memory->size, PROT_READ, MAP_SHARED, fake.file,
+    from = mmap(NULL, memory->size, PROT_READ, MAP_SHARED, dry.file,
                 (off_t)memory->offset);
     if (from == MAP_FAILED || ftruncate(file, (off_t)memory->size) != 0 ||
         write(file, from, memory->size) != (ssize_t)memory->size)
@@ -825,7 +889,7 @@ static cu_result move_to_file(struct held *memory)
     munmap(from, memory->size);
     memory->file = file;
     memory->offset = 0;
-    for (struct held *m = fake.maps; m; m = m->next)
+    for (struct held *m = dry.maps; m; m = m->next)
         if (m->memory == memory && m->rights)
             show(m->at, memory, PROT_READ | PROT_WRITE);
     return CU_SUCCESS;
@@ -849,7 +913,7 @@ cu_result cuMemExportToShareableHandle(void *out, cu_memory handle, int type,
     ENTER();
     if (flags)
         LEAVE(blame("cuMemExportToShareableHandle with flags"));
-    LEAVE(export(out, at(fake.memory, handle), type));
+    LEAVE(export(out, at(dry.memory, handle), type));
 }
 
 /* The device of a file that was exported, or -1. */
@@ -862,8 +926,8 @@ static int device_of_file(int file)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     length = readlink(path, name, sizeof(name) - 1);
     name[length > 0 ? length : 0] = '\0';
-    return sscanf(name, "/memfd:fake_cuda_%d", &device) == 1 &&
-                   device < fake.gpu_count
+    return sscanf(name, "/memfd:fragsim_dry_%d", &device) == 1 &&
+                   device < dry.gpu_count
                ? device
                : -1;
 }
@@ -877,16 +941,16 @@ cu_result cuMemImportFromShareableHandle(cu_memory *out, void *what, int type)
         LEAVE(blame("cuMemImportFromShareableHandle of another kind"));
     if (device < 0)
         LEAVE(INVALID_VALUE);
-    *out = add(&fake.memory,
-               (struct held){.at = ++fake.handles,
-                             .size = (size_t)lseek(file, 0, SEEK_END),
-                             .device = device,
-                             .file = dup(file),
-                             .imported = true,
-                             .shareable = true,
-                             .handles = 1,
-                             .uses = 1})
-               ->at;
+    *out =
+        add(&dry.memory, (struct held){.at = ++dry.handles,
+                                       .size = (size_t)lseek(file, 0, SEEK_END),
+                                       .device = device,
+                                       .file = dup(file),
+                                       .imported = true,
+                                       .shareable = true,
+                                       .handles = 1,
+                                       .uses = 1})
+            ->at;
     LEAVE(CU_SUCCESS);
 }
 
@@ -896,18 +960,18 @@ cu_result cuMemImportFromShareableHandle(cu_memory *out, void *what, int type)
  * enabled, but mapped memory only with rights of their own. */
 static bool may_access(int device, const struct held *m)
 {
-    const struct held *r = around(fake.reservations, m->at, 1);
+    const struct held *r = around(dry.reservations, m->at, 1);
 
     return m->rights >> device & 1 ||
            (r && r->is_segment &&
-            fake.gpus[m->memory->device].peers >> device & 1);
+            dry.gpus[m->memory->device].peers >> device & 1);
 }
 
 /* Whether the device may read and write [address, address + size). */
 static bool is_open_to(int device, cu_address address, size_t size)
 {
     while (size) {
-        const struct held *m = around(fake.maps, address, 1);
+        const struct held *m = around(dry.maps, address, 1);
         size_t here;
 
         if (!m || !may_access(device < 0 ? m->memory->device : device, m))
@@ -927,45 +991,50 @@ static bool is_open(cu_address address, size_t size)
     return is_open_to(-1, address, size);
 }
 
-int fake_cuda_owner(uint64_t address)
+int frag_dry_owner(uint64_t address)
 {
     const struct held *r, *m;
 
-    pthread_mutex_lock(&fake.lock);
-    r = around(fake.reservations, address, 1);
-    m = around(fake.maps, address, 1);
-    pthread_mutex_unlock(&fake.lock);
-    return !r ? FAKE_CUDA_HOST : m ? m->memory->device : FAKE_CUDA_UNMAPPED;
+    pthread_mutex_lock(&dry.lock);
+    r = around(dry.reservations, address, 1);
+    m = around(dry.maps, address, 1);
+    pthread_mutex_unlock(&dry.lock);
+    return !r ? FRAG_DRY_HOST : m ? m->memory->device : FRAG_DRY_UNMAPPED;
 }
 
-uint64_t fake_cuda_base(uint64_t address)
+uint64_t frag_dry_used(int device)
+{
+    return dry.gpus[device].used;
+}
+
+uint64_t frag_dry_base(uint64_t address)
 {
     const struct held *r;
 
-    pthread_mutex_lock(&fake.lock);
-    r = around(fake.reservations, address, 1);
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
+    r = around(dry.reservations, address, 1);
+    pthread_mutex_unlock(&dry.lock);
     return r && r->is_segment ? r->at : 0;
 }
 
-bool fake_cuda_may(int device, uint64_t address, size_t size)
+bool frag_dry_may(int device, uint64_t address, size_t size)
 {
     bool open;
 
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
     open = is_open_to(device, address, size);
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&dry.lock);
     return open;
 }
 
 cu_result cuCtxEnablePeerAccess(cu_context context, unsigned flags)
 {
     struct gpu *peer = (void *)context;
-    unsigned bit;
+    uint64_t bit;
 
     ENTER();
     NEEDS_CONTEXT();
-    bit = 1u << current_device();
+    bit = UINT64_C(1) << current_device();
     if (!is_context(context) || flags || peer == current())
         LEAVE(INVALID_VALUE);
     if (peer->peers & bit)
@@ -980,7 +1049,8 @@ cu_result cuCtxDisablePeerAccess(cu_context context)
     NEEDS_CONTEXT();
     if (!is_context(context))
         LEAVE(INVALID_VALUE);
-    ((struct gpu *)(void *)context)->peers &= ~(1u << current_device());
+    ((struct gpu *)(void *)context)->peers &=
+        ~(UINT64_C(1) << current_device());
     LEAVE(CU_SUCCESS);
 }
 
@@ -997,8 +1067,10 @@ cu_result cuMemcpyDtoDAsync_v2(cu_address dst, cu_address src, size_t size,
     NEEDS_CONTEXT();
     if (!is_open(dst, size) || !is_open(src, size))
         LEAVE(blame("a copy of memory that is not there"));
+    if (dry.is_empty)
+        LEAVE(CU_SUCCESS);
     memmove(host(dst), host(src), size);
-    if (++fake.copies == fake.corrupt_at)
+    if (++dry.copies == dry.corrupt_at)
         ((char *)host(dst))[size / 2] ^= 1;
     LEAVE(CU_SUCCESS);
 }
@@ -1008,7 +1080,10 @@ cu_result cuMemcpyDtoH_v2(void *dst, cu_address src, size_t size)
     ENTER();
     if (!is_open(src, size))
         LEAVE(blame("a copy of memory that is not there"));
-    memcpy(dst, host(src), size);
+    if (dry.is_empty)
+        memset(dst, 0, size);
+    else
+        memcpy(dst, host(src), size);
     LEAVE(CU_SUCCESS);
 }
 
@@ -1017,13 +1092,14 @@ cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
     ENTER();
     if (!is_open(dst, size))
         LEAVE(blame("a copy to memory that is not there"));
-    memcpy(host(dst), src, size);
+    if (!dry.is_empty)
+        memcpy(host(dst), src, size);
     LEAVE(CU_SUCCESS);
 }
 
 /* ---- streams and events: work finishes at once, or lazily ---- */
 
-#define OPAQUE(type) (type)(uintptr_t)++ fake.handles
+#define OPAQUE(type) (type)(uintptr_t)++ dry.handles
 
 static void *made(size_t size)
 {
@@ -1036,7 +1112,7 @@ static void *made(size_t size)
 
 static struct stream *stream_of(cu_stream name)
 {
-    struct stream *s = fake.streams;
+    struct stream *s = dry.streams;
 
     while (s && s->name != name)
         s = s->next;
@@ -1044,8 +1120,8 @@ static struct stream *stream_of(cu_stream name)
         return s;
     s = made(sizeof(*s));
     s->name = name;
-    s->next = fake.streams;
-    return fake.streams = s;
+    s->next = dry.streams;
+    return dry.streams = s;
 }
 
 cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
@@ -1054,16 +1130,16 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
     ENTER();
     NEEDS_CONTEXT();
     /* PyTorch keeps marks in the low bits of a stream. */
-    *stream = (cu_stream)(uintptr_t)(++fake.handles << 4);
+    *stream = (cu_stream)(uintptr_t)(++dry.handles << 4);
     stream_of(*stream);
     LEAVE(CU_SUCCESS);
 }
 
 cu_result cuStreamDestroy_v2(cu_stream stream)
 {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
     stream_of(stream)->destroyed = true;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&dry.lock);
     return CU_SUCCESS;
 }
 
@@ -1079,8 +1155,8 @@ static void note_wait(cu_stream stream, const struct event *e)
     if (!e->stream || e->when < e->stream->queued)
         return; /* the stream has later work */
     w = made(sizeof(*w));
-    *w = (struct wait){fake.waits, stream, e->stream->name};
-    fake.waits = w;
+    *w = (struct wait){dry.waits, stream, e->stream->name};
+    dry.waits = w;
 }
 
 cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
@@ -1103,7 +1179,7 @@ cu_result cuEventCreate(cu_event *event, unsigned flags)
     (void)flags;
     ENTER();
     *event = made(sizeof(struct event));
-    fake.events++;
+    dry.events++;
     LEAVE(CU_SUCCESS);
 }
 
@@ -1117,7 +1193,7 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     e->stream = stream_of(stream);
     e->captured = capture_has(stream);
     e->when = ++e->stream->queued;
-    if (!fake.lazy)
+    if (!dry.lazy)
         e->stream->done = e->when;
     LEAVE(CU_SUCCESS);
 }
@@ -1127,21 +1203,21 @@ cu_result cuEventQuery(cu_event event)
     const struct event *e = event_of(event);
     cu_result code = CU_NOT_READY;
 
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
     count(__func__);
     if (e->captured || capture_forbids())
         code = capture_refuses("cuEventQuery");
     else if (!e->stream || e->when <= e->stream->done)
         code = CU_SUCCESS;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&dry.lock);
     return code;
 }
 
 cu_result cuEventDestroy_v2(cu_event event)
 {
-    pthread_mutex_lock(&fake.lock);
-    fake.events--;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
+    dry.events--;
+    pthread_mutex_unlock(&dry.lock);
     free(event_of(event));
     return CU_SUCCESS;
 }
@@ -1204,9 +1280,9 @@ cu_result cuStreamEndCapture(cu_stream stream, void **graph)
 
 cu_result cuStreamGetCaptureInfo(cu_stream stream, int *status, uint64_t *id)
 {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
     *status = capture_status(stream, id);
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&dry.lock);
     return CU_SUCCESS;
 }
 
@@ -1216,47 +1292,47 @@ cu_result cuThreadExchangeStreamCaptureMode(int *mode)
     return CU_SUCCESS;
 }
 
-void fake_cuda_queue(cu_stream stream)
+void frag_dry_queue(cu_stream stream)
 {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
     stream_of(stream)->queued++;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&dry.lock);
 }
 
-void fake_cuda_finish(cu_stream stream)
+void frag_dry_finish(cu_stream stream)
 {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&dry.lock);
     stream_of(stream)->done = stream_of(stream)->queued;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&dry.lock);
 }
 
-uint64_t fake_cuda_waits(cu_stream stream, cu_stream other)
+uint64_t frag_dry_waits(cu_stream stream, cu_stream other)
 {
     uint64_t count = 0;
 
-    for (const struct wait *w = fake.waits; w; w = w->next)
+    for (const struct wait *w = dry.waits; w; w = w->next)
         count += w->stream == stream && w->other == other;
     return count;
 }
 
-uint64_t fake_cuda_synchronizes(void)
+uint64_t frag_dry_synchronizes(void)
 {
-    return fake.synchronizes;
+    return dry.synchronizes;
 }
 
-uint64_t fake_cuda_calls(const char *name)
+uint64_t frag_dry_calls(const char *name)
 {
     return count_of(name)->calls;
 }
 
-uint64_t fake_cuda_events(void)
+uint64_t frag_dry_events(void)
 {
-    return fake.events;
+    return dry.events;
 }
 
-void fake_cuda_fail(const char *name)
+void frag_dry_fail(const char *name)
 {
-    fake.fails = name;
+    dry.fails = name;
 }
 
 /* ---- kernels: those of real/device/pattern.c, by name ---- */

@@ -1,14 +1,14 @@
-/* cudart.c - a libcudart.so.13 for PyTorch on machines without a GPU: the
- * runtime functions that PyTorch calls, over the fake driver of fake_cuda.c.
+/* runtime.c - a libcudart.so.12 or .13 for PyTorch on machines without a GPU:
+ * the runtime functions that PyTorch calls, over the driver of driver.c.
+ * devices.c has the properties of the devices.
  *
  * Copies are done at the call, in host memory; a kernel counts as work of its
  * stream and does nothing else. A graph has the copies that were captured and
- * does them again at each launch. Functions
- * that PyTorch links and that the fake lacks fail with a message
- * (cudart_missing.c).
+ * does them again at each launch. Memory without contents (control.h) copies
+ * zeros to the host. Functions that PyTorch links and that this file lacks fail
+ * and are named (runtime.def).
  */
 #define _GNU_SOURCE
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -17,16 +17,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/fake_cuda/control.h"
+#include "real/device/gpus.h"
+#include "real/dry/notes.h"
+#include "real/dry/pinned.h"
+#include "real/dry/runtime.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define X(name, arguments) cu_result name arguments;
-CU_DRIVER(X)
-FAKE_CUDA_MORE(X)
-#undef X
+enum { DRY_LACKING = cudaErrorNotSupported };
+#include "real/dry/stubs.h"
 
-enum { MOST_DEVICES = 8, NOT_SUPPORTED = 801 };
+#include "real/dry/runtime.def"
+
+enum { MOST_DEVICES = FRAG_GPUS_MOST };
 
 static cu_context contexts[MOST_DEVICES];
 static __thread int device;         /* of this thread */
@@ -140,53 +143,28 @@ EXPORT cudaError_t cudaDriverGetVersion(int *version)
     return answer(cuDriverGetVersion(version));
 }
 
+/* The version of CUDA that the program was built for, which the driver also
+ * has. */
 EXPORT cudaError_t cudaRuntimeGetVersion(int *version)
 {
-    *version = CUDART_VERSION;
-    return cudaSuccess;
+    return answer(cuDriverGetVersion(version));
 }
 
-EXPORT cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out,
-                                           int ordinal)
+/* The name of CUDA 13. */
+EXPORT cudaError_t cudaGetDeviceProperties(char *out, int ordinal)
 {
-    cu_result code = cuDeviceTotalMem_v2(&out->totalGlobalMem, ordinal);
-    const size_t total = out->totalGlobalMem;
-
-    *out = (struct cudaDeviceProp){.totalGlobalMem = total,
-                                   .major = 9,
-                                   .multiProcessorCount = 132,
-                                   .warpSize = 32,
-                                   .regsPerBlock = 65536,
-                                   .sharedMemPerBlock = 48 << 10,
-                                   .maxThreadsPerBlock = 1024,
-                                   .maxThreadsPerMultiProcessor = 2048,
-                                   .maxThreadsDim = {1024, 1024, 64},
-                                   .maxGridSize = {INT32_MAX, 65535, 65535},
-                                   .unifiedAddressing = 1};
-    cuDeviceGetName(out->name, sizeof(out->name), ordinal);
-    return answer(code);
+    return answer(frag_dry_properties(out, 1, ordinal));
 }
 
-EXPORT cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which,
-                                          int ordinal)
+/* The name of CUDA 12. */
+EXPORT cudaError_t cudaGetDeviceProperties_v2(char *out, int ordinal)
 {
-    static const struct {
-        enum cudaDeviceAttr which;
-        int value;
-    } known[] = {
-        {cudaDevAttrComputeCapabilityMajor, 9},
-        {cudaDevAttrMultiProcessorCount, 132},
-        {cudaDevAttrWarpSize, 32},
-        {cudaDevAttrMaxThreadsPerBlock, 1024},
-        {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
-    };
+    return answer(frag_dry_properties(out, 0, ordinal));
+}
 
-    (void)ordinal;
-    *value = 0;
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (known[i].which == which)
-            *value = known[i].value;
-    return cudaSuccess;
+EXPORT cudaError_t cudaDeviceGetAttribute(int *value, int which, int ordinal)
+{
+    return answer(cuDeviceGetAttribute(value, which, ordinal));
 }
 
 EXPORT cudaError_t cudaDeviceGetPCIBusId(char *text, int room, int ordinal)
@@ -224,16 +202,19 @@ EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     INSIDE(cuCtxEnablePeerAccess(contexts[peer], flags));
 }
 
-/* The driver's functions, by the names that PyTorch asks for. */
+/* The driver's functions, by the names that PyTorch asks for. One that the
+ * driver lacks is not found; a program that calls it anyway would crash. */
 static cu_result refuses(void)
 {
-    fprintf(stderr, "cudart: a driver function that the fake lacks\n");
-    return NOT_SUPPORTED;
+    frag_dry_note(DRY_LACKS, "a function of the driver");
+    return cudaErrorNotSupported;
 }
 
-EXPORT cudaError_t cudaGetDriverEntryPointByVersion(
-    const char *name, void **out, unsigned version, unsigned long long flags,
-    enum cudaDriverEntryPointQueryResult *found)
+EXPORT cudaError_t cudaGetDriverEntryPointByVersion(const char *name,
+                                                    void **out,
+                                                    unsigned version,
+                                                    unsigned long long flags,
+                                                    int *found)
 {
     (void)version;
     (void)flags;
@@ -244,8 +225,14 @@ EXPORT cudaError_t cudaGetDriverEntryPointByVersion(
         memcpy(out, &none, sizeof(none));
     }
     if (found)
-        *found = cudaDriverEntryPointSuccess;
+        *found = 0; /* cudaDriverEntryPointSuccess */
     return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaGetDriverEntryPoint(const char *name, void **out,
+                                           unsigned long long flags, int *found)
+{
+    return cudaGetDriverEntryPointByVersion(name, out, 0, flags, found);
 }
 
 /* ---- memory ---- */
@@ -269,38 +256,62 @@ EXPORT cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 EXPORT cudaError_t cudaHostAlloc(void **out, size_t size, unsigned flags)
 {
     (void)flags;
-    *out = malloc(size);
-    return answer(*out ? CU_SUCCESS : CU_OUT_OF_MEMORY);
+    return answer(pinned_new(out, size) ? CU_SUCCESS : CU_OUT_OF_MEMORY);
 }
 
 EXPORT cudaError_t cudaFreeHost(void *at)
 {
-    free(at);
-    return cudaSuccess;
+    return answer(!at || pinned_drop(at, true) ? CU_SUCCESS
+                                               : cudaErrorInvalidValue);
+}
+
+EXPORT cudaError_t cudaHostRegister(void *at, size_t size, unsigned flags)
+{
+    (void)flags;
+    return answer(pinned_add(at, size) ? CU_SUCCESS : CU_OUT_OF_MEMORY);
+}
+
+EXPORT cudaError_t cudaHostUnregister(void *at)
+{
+    return answer(pinned_drop(at, false) ? CU_SUCCESS : cudaErrorInvalidValue);
 }
 
 EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
                                             const void *at)
 {
-    const int owner = fake_cuda_owner((uintptr_t)at);
+    const int owner = frag_dry_owner((uintptr_t)at);
+    const bool pinned = owner < 0 && pinned_has(at);
 
-    *out = (struct cudaPointerAttributes){.type = cudaMemoryTypeUnregistered,
-                                          .device = owner};
-    if (owner >= 0) {
-        out->type = cudaMemoryTypeDevice;
+    *out = (struct cudaPointerAttributes){
+        .type = owner >= 0 ? cudaMemoryTypeDevice
+                : pinned   ? cudaMemoryTypeHost
+                           : cudaMemoryTypeUnregistered,
+        .device = pinned ? 0 : owner};
+    if (owner >= 0 || pinned)
         memcpy(&out->devicePointer, &at, sizeof(at));
-    }
+    if (pinned)
+        memcpy(&out->hostPointer, &at, sizeof(at));
     return cudaSuccess;
 }
 
-/* Whether `by` may access the memory; FAKE_CUDA_HOST: whether its owner may. */
+/* Whether `by` may access the memory; FRAG_DRY_HOST: whether its owner may. */
 static bool may(int by, const void *at, size_t size)
 {
-    const int owner = fake_cuda_owner((uintptr_t)at);
+    const int owner = frag_dry_owner((uintptr_t)at);
 
-    return owner == FAKE_CUDA_HOST ||
-           fake_cuda_may(by == FAKE_CUDA_HOST ? owner : by, (uintptr_t)at,
-                         size);
+    return owner == FRAG_DRY_HOST ||
+           frag_dry_may(by == FRAG_DRY_HOST ? owner : by, (uintptr_t)at, size);
+}
+
+/* Copies, or, of memory without contents, writes the zeros that stand for what
+ * nobody computed. */
+static void move(void *to, const void *from, size_t size)
+{
+    if (frag_dry_has_contents() || (frag_dry_owner((uintptr_t)to) < 0 &&
+                                    frag_dry_owner((uintptr_t)from) < 0))
+        memmove(to, from, size);
+    else if (frag_dry_owner((uintptr_t)to) < 0 && !pinned_clear(to, size))
+        memset(to, 0, size);
 }
 
 /* A copy of a graph, in the order of the capture. */
@@ -365,7 +376,7 @@ static cu_result copy(int by, void *to, const void *from, size_t size,
     if (status)
         add_node(capture, to, from, size);
     else
-        memmove(to, from, size);
+        move(to, from, size);
     return CU_SUCCESS;
 }
 
@@ -378,9 +389,9 @@ static cu_result launch(const void *graph)
     for (const struct node *n = copies; n && code == CU_SUCCESS; n = n->next) {
         if (n->capture != capture_of(graph))
             continue;
-        if (may(FAKE_CUDA_HOST, n->to, n->size) &&
-            may(FAKE_CUDA_HOST, n->from, n->size))
-            memmove(n->to, n->from, n->size);
+        if (may(FRAG_DRY_HOST, n->to, n->size) &&
+            may(FRAG_DRY_HOST, n->from, n->size))
+            move(n->to, n->from, n->size);
         else
             code = (cu_result)cudaErrorIllegalAddress;
     }
@@ -390,29 +401,44 @@ static cu_result launch(const void *graph)
 
 static int device_of(const void *at)
 {
-    return fake_cuda_owner((uintptr_t)at);
+    return frag_dry_owner((uintptr_t)at);
 }
 
 /* The current device copies between devices. */
 EXPORT cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
-                                   enum cudaMemcpyKind kind,
-                                   cudaStream_t stream)
+                                   int kind, cudaStream_t stream)
 {
     const bool both = device_of(to) >= 0 && device_of(from) >= 0 &&
                       device_of(to) != device_of(from);
 
     (void)kind;
-    INSIDE(copy(both ? device : FAKE_CUDA_HOST, to, from, size, stream));
+    INSIDE(copy(both ? device : FRAG_DRY_HOST, to, from, size, stream));
 }
 
-EXPORT cudaError_t cudaMemcpy(void *to, const void *from, size_t size,
-                              enum cudaMemcpyKind kind)
+EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream);
+
+EXPORT cudaError_t cudaMemcpy(void *to, const void *from, size_t size, int kind)
 {
     const cudaError_t code = cudaStreamQuery(NULL); /* forbidden in captures */
 
     return code != cudaSuccess && code != cudaErrorNotReady
                ? code
                : cudaMemcpyAsync(to, from, size, kind, NULL);
+}
+
+/* Row by row. */
+EXPORT cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch,
+                                     const void *from, size_t from_pitch,
+                                     size_t width, size_t height, int kind,
+                                     cudaStream_t stream)
+{
+    cudaError_t code = cudaSuccess;
+
+    for (size_t i = 0; i < height && code == cudaSuccess; i++)
+        code = cudaMemcpyAsync((char *)to + i * to_pitch,
+                               (const char *)from + i * from_pitch, width, kind,
+                               stream);
+    return code;
 }
 
 /* Needs no access of one device to the other's memory. */
@@ -422,14 +448,15 @@ EXPORT cudaError_t cudaMemcpyPeerAsync(void *to, int to_device,
 {
     (void)to_device;
     (void)from_device;
-    INSIDE(copy(FAKE_CUDA_HOST, to, from, size, stream));
+    INSIDE(copy(FRAG_DRY_HOST, to, from, size, stream));
 }
 
 static cu_result fill(void *to, int value, size_t size)
 {
-    if (!may(FAKE_CUDA_HOST, to, size))
+    if (!may(FRAG_DRY_HOST, to, size))
         return cudaErrorIllegalAddress;
-    memset(to, value, size);
+    if (frag_dry_has_contents())
+        memset(to, value, size);
     return CU_SUCCESS;
 }
 
@@ -452,8 +479,7 @@ EXPORT cudaError_t cudaMemset(void *to, int value, size_t size)
  * none. */
 EXPORT cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *at)
 {
-    const uint64_t what[2] = {(uint64_t)getpid(),
-                              fake_cuda_base((uintptr_t)at)};
+    const uint64_t what[2] = {(uint64_t)getpid(), frag_dry_base((uintptr_t)at)};
 
     memset(out, 0, sizeof(*out));
     memcpy(out, what, sizeof(what));
@@ -568,10 +594,9 @@ EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
 
 /* ---- captures and graphs ---- */
 
-EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
-                                          enum cudaStreamCaptureMode mode)
+EXPORT cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int mode)
 {
-    INSIDE(cuStreamBeginCapture_v2(stream, (int)mode));
+    INSIDE(cuStreamBeginCapture_v2(stream, mode));
 }
 
 EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
@@ -579,22 +604,20 @@ EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
     INSIDE(cuStreamEndCapture(stream, (void **)out));
 }
 
-EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
-                                         enum cudaStreamCaptureStatus *status)
+EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status)
 {
     uint64_t id;
     int found;
 
     cuStreamGetCaptureInfo(stream, &found, &id);
-    *status = (enum cudaStreamCaptureStatus)found;
+    *status = found;
     return cudaSuccess;
 }
 
 EXPORT cudaError_t cudaStreamGetCaptureInfo(
-    cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-    unsigned long long *id, cudaGraph_t *graph,
-    const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
-    size_t *count)
+    cudaStream_t stream, int *status, unsigned long long *id,
+    cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
+    const void **edges, size_t *count)
 {
     uint64_t found = 0;
     int code;
@@ -602,7 +625,7 @@ EXPORT cudaError_t cudaStreamGetCaptureInfo(
     (void)dependencies;
     (void)edges;
     cuStreamGetCaptureInfo(stream, &code, &found);
-    *status = (enum cudaStreamCaptureStatus)code;
+    *status = code;
     if (id)
         *id = found;
     if (graph)
@@ -612,13 +635,12 @@ EXPORT cudaError_t cudaStreamGetCaptureInfo(
     return cudaSuccess;
 }
 
-EXPORT cudaError_t
-cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode)
 {
-    int code = (int)*mode;
+    int code = *mode;
 
     cuThreadExchangeStreamCaptureMode(&code);
-    *mode = (enum cudaStreamCaptureMode)code;
+    *mode = code;
     return cudaSuccess;
 }
 
@@ -633,7 +655,7 @@ EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out,
 
 EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
-    fake_cuda_queue(stream);
+    frag_dry_queue(stream);
     return answer(launch(graph));
 }
 
@@ -669,8 +691,8 @@ EXPORT cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
     (void)block;
     (void)args;
     (void)shared;
-    fake_cuda_queue(stream);
-    return cudaSuccess;
+    frag_dry_queue(stream);
+    INSIDE(CU_SUCCESS);
 }
 
 EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
@@ -683,13 +705,20 @@ EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
 EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out,
                                          const void *function)
 {
+    const struct frag_gpu *g = frag_dry_gpu();
+
     (void)function;
-    *out = (struct cudaFuncAttributes){.maxThreadsPerBlock = 1024};
+    *out = (struct cudaFuncAttributes){
+        .maxThreadsPerBlock = 1024,
+        .binaryVersion = 10 * g->major + g->minor,
+        .ptxVersion = 10 * g->major + g->minor,
+        .numRegs = 64,
+        .maxDynamicSharedSizeBytes = g->shared_most};
     return cudaSuccess;
 }
 
-EXPORT cudaError_t cudaFuncSetAttribute(const void *function,
-                                        enum cudaFuncAttribute which, int value)
+EXPORT cudaError_t cudaFuncSetAttribute(const void *function, int which,
+                                        int value)
 {
     (void)function;
     (void)which;

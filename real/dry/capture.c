@@ -1,7 +1,7 @@
 /* capture.c - stream captures of the fake driver (capture.h): which streams a
  * capture has, and which calls it forbids. cudart.c keeps the copies of a
  * graph. */
-#include "tests/fake_cuda/capture.h"
+#include "real/dry/capture.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ bool capture_forbids(void)
 
 cu_result capture_refuses(const char *name)
 {
-    fprintf(stderr, "fake_cuda: %s during a capture\n", name);
+    fprintf(stderr, "fragsim dry: %s during a capture\n", name);
     for (int i = 0; i < MOST_CAPTURES; i++)
         captures[i].invalid = true;
     return UNSUPPORTED;

@@ -1,12 +1,12 @@
 /* capture.h - the state of the fake driver's stream captures: which streams are
- * captured, and which calls a capture forbids. Private to tests/fake_cuda/. The
+ * captured, and which calls a capture forbids. Private to real/dry/. The
  * caller holds the driver's lock.
  *
  * Source: CUDA driver API 13.0, cuStreamBeginCapture and
  * cuThreadExchangeStreamCaptureMode.
  */
-#ifndef FRAG_TESTS_FAKE_CUDA_CAPTURE_H
-#define FRAG_TESTS_FAKE_CUDA_CAPTURE_H
+#ifndef FRAG_REAL_DRY_CAPTURE_H
+#define FRAG_REAL_DRY_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,56 @@
+/* gpus.c - the table of gpus.h.
+ *
+ * Multiprocessors, shared memory, threads and blocks are those of NVIDIA's CUDA
+ * C++ Programming Guide 13.0, tables "Technical Specifications per Compute
+ * Capability", and of the whitepapers of the GPUs; the cache is what the driver
+ * reports. The total is smaller than the memory on the label: the driver and
+ * the error correction keep a part of it.
+ */
+#include "real/device/gpus.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define KIB     1024
+#define MIB     (1024 * KIB)
+#define GIB(x)  ((uint64_t)((x)*1024) * MIB)
+#define CONTEXT "estimated: as on the H200, less for fewer multiprocessors"
+
+const struct frag_gpu frag_gpus[] = {
+    {"h200", "NVIDIA H200", 150109880320, 552402944, 9, 0, 132, 227 * KIB,
+     228 * KIB, 2048, 32, 60 * MIB, "measured, driver 580.159.04",
+     "measured, driver 580.159.04"},
+    {"h100", "NVIDIA H100 80GB HBM3", 85017493504, 552402944, 9, 0, 132,
+     227 * KIB, 228 * KIB, 2048, 32, 50 * MIB, "measured, driver 580.159.04",
+     CONTEXT},
+    {"a100-80", "NVIDIA A100-SXM4-80GB", 85097971712, 445 * (uint64_t)MIB, 8, 0,
+     108, 163 * KIB, 164 * KIB, 2048, 32, 40 * MIB, "deviceQuery of its owners",
+     CONTEXT},
+    {"l40s", "NVIDIA L40S", GIB(44.39), 430 * (uint64_t)MIB, 8, 9, 142,
+     99 * KIB, 100 * KIB, 1536, 24, 96 * MIB,
+     "texts of PyTorch's errors: 44.39 GiB", CONTEXT},
+    {"a100-40", "NVIDIA A100-SXM4-40GB", 42298834944, 445 * (uint64_t)MIB, 8, 0,
+     108, 163 * KIB, 164 * KIB, 2048, 32, 40 * MIB, "deviceQuery of its owners",
+     CONTEXT},
+    {"rtx5090", "NVIDIA GeForce RTX 5090", GIB(31.36), 480 * (uint64_t)MIB, 12,
+     0, 170, 99 * KIB, 100 * KIB, 1536, 24, 96 * MIB,
+     "texts of PyTorch's errors: 31.36 and 31.37 GiB", CONTEXT},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", GIB(23.64), 400 * (uint64_t)MIB, 8,
+     9, 128, 99 * KIB, 100 * KIB, 1536, 24, 72 * MIB,
+     "texts of PyTorch's errors: 23.64 GiB", CONTEXT},
+    {"l4", "NVIDIA L4", 23583784960, 260 * (uint64_t)MIB, 8, 9, 58, 99 * KIB,
+     100 * KIB, 1536, 24, 48 * MIB, "deviceQuery of its owners", CONTEXT},
+    {"t4", "Tesla T4", GIB(14.56), 150 * (uint64_t)MIB, 7, 5, 40, 64 * KIB,
+     64 * KIB, 1024, 16, 4 * MIB, "texts of PyTorch's errors: 14.56 GiB",
+     CONTEXT},
+    {0},
+};
+
+const struct frag_gpu *frag_gpu_find(const char *id)
+{
+    const struct frag_gpu *g = frag_gpus;
+
+    while (g->id && strcmp(g->id, id) != 0)
+        g++;
+    return g->id ? g : NULL;
+}

@@ -1,0 +1,35 @@
+/* gpus.h - the GPUs that the stand-ins can answer for: what each has, and from
+ * where each number is.
+ */
+#ifndef FRAG_REAL_DEVICE_GPUS_H
+#define FRAG_REAL_DEVICE_GPUS_H
+
+#include <stdint.h>
+
+struct frag_gpu {
+    const char *id;   /* as the user names it, such as "h200" */
+    const char *name; /* as the driver names it */
+    uint64_t total;   /* bytes, as the driver reports them */
+    uint64_t context; /* bytes that a CUDA context takes when it is created */
+    int major, minor; /* compute capability */
+    int processors;   /* streaming multiprocessors */
+    int shared_most;  /* bytes of shared memory that a block can ask for */
+    int shared_all;   /* bytes of shared memory of a multiprocessor */
+    int threads;      /* resident threads of a multiprocessor */
+    int blocks;       /* resident blocks of a multiprocessor */
+    int cache;        /* bytes of the second-level cache */
+    const char *memory_source, *context_source; /* of total and of context */
+};
+
+/* The ids, for texts. */
+#define FRAG_GPU_IDS \
+    "h200, h100, a100-80, a100-40, l40s, rtx5090, rtx4090, l4 or t4"
+enum { FRAG_GPUS_MOST = 64 }; /* devices that one process can have */
+
+/* All GPUs, the largest memory first, ended by a row whose id is NULL. */
+extern const struct frag_gpu frag_gpus[];
+
+/* The GPU of that id; NULL if there is none. */
+const struct frag_gpu *frag_gpu_find(const char *id);
+
+#endif

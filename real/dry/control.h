@@ -1,0 +1,78 @@
+/* control.h - functions of the stand-in for the driver, beside those of the
+ * real driver: for the other libraries of real/dry/, and for tests, which
+ * control it and read its state. Tests find them with dlsym, since the name of
+ * the stand-in is libcuda.so.1 too.
+ */
+#ifndef FRAG_REAL_DRY_CONTROL_H
+#define FRAG_REAL_DRY_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "real/device/driver.h"
+
+#pragma GCC visibility push(default)
+
+struct frag_gpu;
+
+/* The GPU of the table that FRAGSIM_DRY_GPU names. Without the variable, an
+ * H200, whose memory and name the other variables set. */
+const struct frag_gpu *frag_dry_gpu(void);
+/* Whether device memory has contents. With FRAGSIM_DRY_GPU it is addresses
+ * only. */
+bool frag_dry_has_contents(void);
+/* Writes the cudaDeviceProp of CUDA 12 (release 0) or 13 (release 1). */
+cu_result frag_dry_properties(char *out, int release, int ordinal);
+/* Bytes of the device that are in use. */
+uint64_t frag_dry_used(int device);
+
+/* Queues work on the stream, as a kernel of the program does. */
+void frag_dry_queue(cu_stream stream);
+/* With FRAGSIM_DRY_LAZY: finishes all work that is queued on the stream so
+ * far. */
+void frag_dry_finish(cu_stream stream);
+/* How often the stream was made to wait for all work then queued on the other
+ * stream. */
+uint64_t frag_dry_waits(cu_stream stream, cu_stream other);
+/* How often the program waited for the device; the number of existing
+ * events. */
+uint64_t frag_dry_synchronizes(void);
+uint64_t frag_dry_events(void);
+/* How often the function of that name was called, of those that can fail and
+ * cuEventQuery. */
+uint64_t frag_dry_calls(const char *name);
+/* Makes the next call of that name fail. The name is borrowed until then. */
+void frag_dry_fail(const char *name);
+
+/* The device whose memory begins at or contains the address. */
+enum { FRAG_DRY_HOST = -1, FRAG_DRY_UNMAPPED = -2 };
+int frag_dry_owner(uint64_t address);
+/* The start of the segment around the address; 0 for any other memory. */
+uint64_t frag_dry_base(uint64_t address);
+/* Whether the device may access the memory. */
+bool frag_dry_may(int device, uint64_t address, size_t size);
+
+#pragma GCC visibility pop
+
+/* Functions of the driver that the runtime of cudart.c needs and fragsim does
+ * not, by the names of the driver, except that cuStreamGetCaptureInfo has fewer
+ * parameters. */
+#define FRAG_DRY_MORE(X)                                      \
+    X(cuCtxGetCurrent, (cu_context *))                        \
+    X(cuCtxSetCurrent, (cu_context))                          \
+    X(cuStreamSynchronize, (cu_stream))                       \
+    X(cuStreamQuery, (cu_stream))                             \
+    X(cuEventSynchronize, (cu_event))                         \
+    X(cuStreamBeginCapture_v2, (cu_stream, int))              \
+    X(cuStreamEndCapture, (cu_stream, void **))               \
+    X(cuStreamGetCaptureInfo, (cu_stream, int *, uint64_t *)) \
+    X(cuThreadExchangeStreamCaptureMode, (int *))
+
+#define X(name, arguments) \
+    __attribute__((visibility("default"))) cu_result name arguments;
+CU_DRIVER(X)
+FRAG_DRY_MORE(X)
+#undef X
+
+#endif

@@ -1,0 +1,255 @@
+/* dry.c - the command dry: runs a PyTorch program on stand-ins for CUDA's
+ * libraries (real/dry/), and answers from the snapshots that PyTorch wrote. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "real/device/gpus.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/program.h"
+#include "sim/cli/scratch.h"
+#include "sim/cli/verbs/dry_answer.h"
+#include "sim/cli/verbs/python.h"
+#include "traces/printable.h"
+
+enum { ROOM = 2 * PATH_MAX };
+
+struct values {
+    struct common common;
+    const char *gpu, *out;
+    uint64_t devices;
+    bool busy, force;
+};
+
+/* What the variables that the start folder and the stand-ins read say. */
+struct place {
+    char libraries[PATH_MAX], module[PATH_MAX];
+    char devices[32];
+    char output[ROOM]; /* "" without -o */
+    char *path;        /* PYTHONPATH; owned */
+    char *folder;      /* of the files of all processes; owned */
+};
+
+/* ---- the program ---- */
+
+static enum frag_err find_parts(struct place *p, struct frag_error *e)
+{
+    static const char *const places[] = {"../share/fragsim", FRAG_DRY_SOURCE,
+                                         FRAG_DRY_INSTALLED, NULL};
+
+    FRAG_TRY(program_library("dry/libcuda.so.1", p->libraries, e));
+    *strrchr(p->libraries, '/') = '\0';
+    if (!program_find("fragsim_dry.py", places, p->module))
+        return frag_fail(e, FRAG_IO,
+                         "expected fragsim_dry.py in %s, found none: install "
+                         "fragsim again",
+                         FRAG_DRY_INSTALLED);
+    return python_start(&p->path, e);
+}
+
+/* The folder is beside the output, so that the snapshots can be renamed. */
+static enum frag_err make_folder(const struct values *v, struct place *p,
+                                 struct frag_error *e)
+{
+    if (!v->out)
+        return scratch_make(&p->folder, e);
+    FRAG_TRY(python_output(v->out, p->output, e));
+    p->folder = scratch_path(p->output, ".parts-XXXXXX", "");
+    if (!p->folder)
+        return FRAG_NOMEM;
+    memmove(p->folder + strlen(p->output), p->folder + strlen(p->output) + 1,
+            strlen(p->folder + strlen(p->output)));
+    return mkdtemp(p->folder)
+               ? FRAG_OK
+               : frag_fail(e, FRAG_IO, "%s: %s", p->folder, strerror(errno));
+}
+
+static enum frag_err run_program(const struct values *v, const struct place *p,
+                                 int *status, struct frag_error *e)
+{
+    const struct setting settings[] = {
+        {"FRAGSIM_DRY_GPU", v->gpu},
+        {"FRAGSIM_DRY_DEVICES", p->devices},
+        {"FRAGSIM_DRY_LAZY", v->busy ? "1" : NULL},
+        {"FRAGSIM_DRY_LIBRARIES", p->libraries},
+        {"FRAGSIM_DRY_MODULE", p->module},
+        {"FRAGSIM_DRY_FOLDER", p->folder},
+        {"PYTHONPATH", p->path},
+        {NULL, NULL}};
+
+    return program_run(&v->common.args, settings, status, e);
+}
+
+/* ---- its snapshots ---- */
+
+static int is_snapshot(const struct dirent *entry)
+{
+    const char *suffix = strrchr(entry->d_name, '.');
+
+    return suffix && !strcmp(suffix, ".pickle");
+}
+
+/* The name of the trace of a process: OUT; if there are several, OUT with the
+ * rank, or else the number of the process, before its suffix. */
+static void name_trace(const char *out, const struct dry_process *process,
+                       int count, char name[ROOM])
+{
+    const char *base = strrchr(out, '/'), *suffix = strrchr(base, '.');
+    char which[64] = "";
+
+    if (!suffix || suffix == base + 1)
+        suffix = out + strlen(out);
+    if (count > 1 && process->rank >= 0)
+        snprintf(which, sizeof(which), "-rank%ld", process->rank);
+    else if (count > 1)
+        snprintf(which, sizeof(which), "-%s", process->number);
+    snprintf(name, ROOM, "%.*s%s%s", (int)(suffix - out), out, which, suffix);
+}
+
+/* Reads what one process left, and moves its snapshot to its final name. */
+static enum frag_err take(const struct place *p, const char *file, int count,
+                          struct dry_process *process, struct frag_error *e)
+{
+    char from[ROOM], to[ROOM];
+
+    snprintf(process->number, sizeof(process->number), "%.*s",
+             (int)strcspn(file, "."), file);
+    snprintf(from, sizeof(from), "%s/%s.notes", p->folder, process->number);
+    FRAG_TRY(dry_notes_read(from, process, e));
+    snprintf(from, sizeof(from), "%s/%s", p->folder, file);
+    if (*p->output) {
+        name_trace(p->output, process, count, to);
+        if (rename(from, to) != 0)
+            return frag_fail(e, FRAG_IO, "%s: %s", to, strerror(errno));
+    }
+    process->trace = strdup(*p->output ? to : from);
+    return process->trace ? FRAG_OK : FRAG_NOMEM;
+}
+
+static enum frag_err answer(const struct values *v, const struct place *p,
+                            struct frag_error *e)
+{
+    struct dirent **files;
+    const int count = scandir(p->folder, &files, is_snapshot, alphasort);
+    enum frag_err err = FRAG_OK;
+
+    if (count < 0)
+        return frag_fail(e, FRAG_IO, "%s: %s", p->folder, strerror(errno));
+    if (!count)
+        err = frag_fail(e, FRAG_INVALID,
+                        "%s: expected a program that uses a GPU through "
+                        "PyTorch; no process did",
+                        v->common.args.items[0]);
+    for (int i = 0; i < count; i++) {
+        struct dry_process process = {.rank = -1};
+
+        if (err == FRAG_OK)
+            err = take(p, files[i]->d_name, count, &process, e);
+        if (err == FRAG_OK)
+            err = dry_answer(&process, frag_gpu_find(v->gpu), &v->common,
+                             *p->output != '\0', e);
+        dry_process_free(&process);
+        free(files[i]);
+    }
+    free(files);
+    return err;
+}
+
+/* ---- the command ---- */
+
+static int run_all(const struct call *call, const struct values *v,
+                   struct place *p)
+{
+    struct frag_error e = {""};
+    int status = EXIT_DONE, code;
+    enum frag_err err = python_check(&v->common.args, "the stand-ins", &e);
+
+    snprintf(p->devices, sizeof(p->devices), "%llu",
+             (unsigned long long)v->devices);
+    if (err == FRAG_OK)
+        err = find_parts(p, &e);
+    if (err == FRAG_OK)
+        err = make_folder(v, p, &e);
+    if (err == FRAG_OK)
+        err = run_program(v, p, &status, &e);
+    if (err == FRAG_OK)
+        err = answer(v, p, &e);
+    code = err == FRAG_INVALID && status ? EXIT_DONE : cli_fail(call, err, &e);
+    return code == EXIT_DONE ? status : code;
+}
+
+static int dry_run(const struct call *call, const void *values)
+{
+    const struct values *v = values;
+    struct place p = {.path = NULL};
+    int code;
+
+    if (!frag_gpu_find(v->gpu))
+        return cli_misuse(call, "--gpu %s: expected one of " FRAG_GPU_IDS,
+                          v->gpu);
+    if (v->devices < 1 || v->devices > FRAG_GPUS_MOST)
+        return cli_misuse(call, "--gpus: expected 1 to %d", FRAG_GPUS_MOST);
+    code = cli_may_replace(call, v->out, v->force);
+    if (code != EXIT_DONE)
+        return code;
+    code = run_all(call, v, &p);
+    scratch_remove(p.folder);
+    free(p.path);
+    return code;
+}
+
+static const struct option_row options[] = {
+    {"gpu", 0, "NAME", "the GPU: " FRAG_GPU_IDS " (default: h200)", OPTION_TEXT,
+     offsetof(struct values, gpu), NULL},
+    {"gpus", 0, "N", "number of GPUs that each process sees (default: 1)",
+     OPTION_NUMBER, offsetof(struct values, devices), NULL},
+    {"output", 'o', "TRACE",
+     "keep the snapshot that PyTorch writes at the end; with several "
+     "processes, one each, with the rank or the number of the process in its "
+     "name",
+     OPTION_TEXT, offsetof(struct values, out), NULL},
+    {"busy", 0, NULL,
+     "the GPU is behind the program: work ends only when the program waits "
+     "for it, so memory that other streams use is free late",
+     OPTION_SWITCH, offsetof(struct values, busy), NULL},
+    {"force", 'f', NULL, "overwrite existing traces", OPTION_SWITCH,
+     offsetof(struct values, force), NULL},
+    {0},
+};
+
+const struct verb verb_dry = {
+    .name = "dry",
+    .args = "[--gpu NAME] -- PROGRAM [ARGUMENT...]",
+    .summary = "run a PyTorch program without a GPU: will it fit?",
+    .about =
+        "The program runs on PyTorch's own build for CUDA, with PyTorch's own "
+        "allocator, on a machine without a GPU: stand-ins take the place of "
+        "CUDA's libraries. Memory of the device is addresses without contents, "
+        "and kernels do nothing, so a run takes the time that PyTorch needs to "
+        "launch it, and the memory that the program needs on the host. The "
+        "stand-ins answer as a GPU of that name does: PyTorch selects its "
+        "kernels by that. An allocation that does not fit the GPU fails as it "
+        "does there.\n\n"
+        "PyTorch's memory history is on from the first use of the device, and "
+        "each process that used it writes PyTorch's own snapshot at its end, "
+        "also if it ran out of memory. The answer says the peaks, what the "
+        "program needs with the settings of the allocator, and on which GPUs "
+        "it fits.\n\n"
+        "What the device would have computed is zero: a program that decides "
+        "by values that it reads from the device may take another way. The "
+        "answer lists such reads, and every function that the stand-ins lack "
+        "and every size that is not known.\n\n"
+        "By default, work of the device ends at once; with --busy it ends only "
+        "when the program waits. For a program that uses memory on several "
+        "streams, the truth is between the two.",
+    .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
+    .options = options,
+    .size = sizeof(struct values),
+    .defaults = &(const struct values){.gpu = "h200", .devices = 1},
+    .args_min = 1,
+    .args_max = SIZE_MAX,
+    .run = dry_run,
+};
