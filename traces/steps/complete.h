@@ -37,12 +37,11 @@ enum frag_reach {
     X(CUT, "the trace was not completed")                                  \
     X(UNFINISHED, "the step in which the job died is unlike the complete " \
                   "ones")                                                  \
-    X(FEW, "fewer than 3 steps were complete")                             \
+    X(FEW, "fewer than 3 complete steps have a peak unlike that of the "   \
+           "step before")                                                  \
     X(UNMARKED, "nothing marks its steps")                                 \
     X(GROWS, "its live memory grows from step to step")                    \
-    X(RISES, "the peaks of its steps rise")                                \
-    X(UNLIKE, "the step in which the job died needs far more than the "    \
-              "complete ones")
+    X(RISES, "the peaks of its steps rise")
 
 enum frag_untold {
 #define X(name, text) FRAG_UNTOLD_##name,

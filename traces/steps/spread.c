@@ -7,8 +7,8 @@
  * with a probability of x^-n. How many steps follow is not known: as many as
  * before with a probability of 1/2, so a further step exceeds x times a with
  * half of that. Steps are not independent, and an interval has no tail: half of
- * them count. The level and the rules below are judged on complete runs in
- * paper/pages/dead.md.
+ * them count, and none that repeats the one before. The level and the rules
+ * below are judged on complete runs in paper/pages/dead.md.
  */
 #include <math.h>
 
@@ -29,10 +29,7 @@ static const double same_peak = 1e-3;
 /* The peaks rise if Kendall's test rejects that they do not, at 5 %. */
 static const double rising = 1.645;
 
-/* A step is unlike the others if its peak is so rare among them. */
-static const double too_rare = 1e-4;
-
-enum { LEAST_STEPS = 3 };
+enum { LEAST_DRAWS = 3 };
 
 bool spread_grows(const struct frag_completion *c)
 {
@@ -42,6 +39,17 @@ bool spread_grows(const struct frag_completion *c)
 static double peak_of(const struct frag_steps *s, uint64_t i)
 {
     return (double)s->items[i].peak;
+}
+
+/* The draws: steps that repeat the peak of the one before them are one. */
+static uint64_t draws(const struct frag_steps *s)
+{
+    uint64_t n = s->count > 0;
+
+    for (uint64_t i = 1; i < s->count; i++)
+        n +=
+            fabs(peak_of(s, i) - peak_of(s, i - 1)) > same_peak * peak_of(s, i);
+    return n;
 }
 
 /* Kendall's S: the pairs of steps of which the later has the larger peak, minus
@@ -65,32 +73,18 @@ static bool rises(const struct frag_steps *s)
     return kendall(s) - 1 > rising * sqrt(variance);
 }
 
-/* Whether the peak of the step that was finished is no draw like the others. */
-static bool is_unlike(const struct frag_completion *c)
-{
-    const double least = (double)c->least_peak, most = (double)c->most_peak;
-    const double found = (double)c->finished_peak;
-
-    if (found <= 1.01 * most)
-        return false;
-    return most <= least ||
-           pow((most - least) / (found - least), (double)c->steps) < too_rare;
-}
-
 static enum frag_untold untold(const struct frag_steps *s,
                                const struct frag_completion *c)
 {
     if (!c->finished)
         return FRAG_UNTOLD_UNFINISHED;
-    if (c->steps < LEAST_STEPS)
+    if (draws(s) < LEAST_DRAWS)
         return FRAG_UNTOLD_FEW;
     if (!c->mark)
         return FRAG_UNTOLD_UNMARKED; /* a period may be that of a layer */
     if (spread_grows(c))
         return FRAG_UNTOLD_GROWS;
-    if (rises(s))
-        return FRAG_UNTOLD_RISES;
-    return is_unlike(c) ? FRAG_UNTOLD_UNLIKE : FRAG_UNTOLD_NOTHING;
+    return rises(s) ? FRAG_UNTOLD_RISES : FRAG_UNTOLD_NOTHING;
 }
 
 void spread_find(const struct frag_steps *s, struct frag_completion *c)
@@ -100,5 +94,5 @@ void spread_find(const struct frag_steps *s, struct frag_completion *c)
 
     c->untold = untold(s, c);
     if (c->untold == FRAG_UNTOLD_NOTHING)
-        c->spread = least + (1 - least) * pow(missed, -2 / (double)c->steps);
+        c->spread = least + (1 - least) * pow(missed, -2 / (double)draws(s));
 }
