@@ -53,9 +53,10 @@ recordings on which the policy is not monotone, for a device and under a limit: 
 all requests with less memory than it needs, and fails with more. `reserved` is
 peak reserved without a bound, which is what a monitor shows. All of these are divided by
 the lower bound: the peak of live requests, each rounded up to the least unit of block
-addresses of the policies. The midpoint is the capacity of a device, between that bound and the peak reserved
-of PyTorch's default. Seconds are the modelled time of the driver calls of all recordings
-at unlimited capacity; `moved` is the memory that the policy copied.
+addresses of the policies. The midpoint is the capacity of a device, between that bound
+and the peak reserved of PyTorch's default. Seconds are the modelled time of the driver
+calls of all recordings at unlimited capacity; `moved` is the memory that the policy
+copied.
 
 | policy | need: device, mean | worst | on | limit, mean | worst | fails above | reserved, mean | worst | survives the midpoint | seconds | moved, GiB |
 |---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|
