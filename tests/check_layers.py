@@ -84,7 +84,7 @@ ROOMS = {
     "sim/export": ([], "sim/answers sim/answers/held traces/export +"),
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
-    "real/dry": ([], "real/device +"),
+    "real/dry": ([], "real/device sim/arena +"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "

@@ -90,11 +90,17 @@ static void put(char *out, const struct fact *f, int at,
     memcpy(out + at, &value, (size_t)f->bytes); /* the first byte is lowest */
 }
 
-void dry_properties(const struct frag_gpu *gpu, int release, uint64_t total,
-                    char *out)
+/* The bus of a device: each has one of its own, from 1. */
+static const int at_bus[PROPERTIES] = {584, 568};
+
+void dry_properties(const struct frag_gpu *gpu, int release, int ordinal,
+                    uint64_t total, char *out)
 {
+    const int bus = ordinal + 1;
+
     memset(out, 0, sizes[release]);
     memcpy(out + AT_TOTAL, &total, sizeof(total));
+    memcpy(out + at_bus[release], &bus, sizeof(bus));
     for (size_t i = 0; i < FACTS; i++)
         if (facts[i].at[release] != NO_PLACE)
             put(out, &facts[i], facts[i].at[release], gpu);

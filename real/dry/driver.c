@@ -10,9 +10,9 @@
  * or leaves undefined, it prints a message on stderr and ends the process with
  * 86. It does the same if memory is still held at the end.
  *
- * Each segment has a range of addresses of its own, the next one usually below
- * the last. A driver puts small segments side by side, upwards, so a policy
- * that takes the lowest of equal blocks can choose another one here.
+ * Each segment has a range of addresses of its own there, the next one usually
+ * below the last. A driver puts small segments side by side, upwards, so a
+ * policy that takes the lowest of equal blocks can choose another one.
  *
  *   FRAGSIM_DRY_GPU=ID          GPU of the table; sets memory and name
  *   FRAGSIM_DRY_DEVICES=N       devices, 1 to 64, default 1; each accesses the
@@ -48,6 +48,8 @@
 #include "real/dry/control.h"
 #include "real/dry/devices.h"
 #include "real/dry/notes.h"
+#include "real/dry/places.h"
+#include "real/dry/shadow.h"
 
 #define GRANULE ((size_t)2 << 20)
 #define SPACE   ((size_t)1 << 40)
@@ -371,7 +373,7 @@ static void let_go(struct held *memory)
     drop(&dry.memory, memory);
 }
 
-static uint64_t reserve(size_t size)
+static uint64_t reserve_anywhere(size_t size)
 {
     char *room = mmap(NULL, size + GRANULE, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -383,6 +385,21 @@ static uint64_t reserve(size_t size)
     munmap(room, first - (uintptr_t)room);
     munmap((void *)(first + size), GRANULE - (first - (uintptr_t)room));
     return first;
+}
+
+static uint64_t reserve(int device, size_t size, bool is_segment)
+{
+    return dry.is_empty ? place_take(device, dry.gpu_count, dry.capacity, size,
+                                     is_segment)
+                        : reserve_anywhere(size);
+}
+
+static void unreserve(const struct held *r)
+{
+    if (dry.is_empty)
+        place_return(r->device, r->at, r->size, r->is_segment);
+    else
+        munmap((void *)(uintptr_t)r->at, r->size);
 }
 
 static void show(uint64_t address, const struct held *memory, int rights)
@@ -521,7 +538,7 @@ cu_result frag_dry_properties(char *out, int release, int ordinal)
 
     if (code != CU_SUCCESS)
         return code;
-    dry_properties(frag_dry_gpu(), release, total, out);
+    dry_properties(frag_dry_gpu(), release, ordinal, total, out);
     snprintf(out + DRY_AT_UUID, DRY_UUID, "fragsim dry %d", ordinal);
     return cuDeviceGetName(out, DRY_NAME, ordinal);
 }
@@ -631,8 +648,9 @@ static cu_result new_segment(cu_address *out, size_t size)
     code = take_memory(current_device(), whole(size), &memory);
     if (code != CU_SUCCESS)
         return code;
-    *out = reserve(memory->size);
+    *out = reserve(memory->device, memory->size, true);
     add(&dry.reservations, (struct held){.at = *out,
+                                         .device = memory->device,
                                          .size = memory->size,
                                          .memory = memory,
                                          .is_segment = true});
@@ -660,7 +678,7 @@ static cu_result free_segment(cu_address address)
                      (unsigned long long)address);
     if (capture_forbids())
         return capture_refuses("cuMemFree");
-    munmap((void *)(uintptr_t)address, r->size);
+    unreserve(r);
     let_go(r->memory);
     drop(&dry.maps, at(dry.maps, address));
     drop(&dry.reservations, r);
@@ -690,11 +708,14 @@ cu_result cuMemGetAllocationGranularity(size_t *size,
 cu_result cuMemAddressReserve(cu_address *out, size_t size, size_t alignment,
                               cu_address wish, unsigned long long flags)
 {
+    const int device = current() ? current_device() : 0;
+
     ENTER();
     if (!size || size % GRANULE || alignment || wish || flags)
         LEAVE(blame("cuMemAddressReserve of %zu bytes", size));
-    *out = reserve(size);
-    add(&dry.reservations, (struct held){.at = *out, .size = size});
+    *out = reserve(device, size, false);
+    add(&dry.reservations,
+        (struct held){.at = *out, .size = size, .device = device});
     LEAVE(CU_SUCCESS);
 }
 
@@ -707,7 +728,7 @@ static cu_result free_reservation(cu_address address, size_t size)
                      (unsigned long long)address, size);
     if (meets(dry.maps, address, size)) /* as after an unmap that failed */
         return INVALID_VALUE;
-    munmap((void *)(uintptr_t)address, size);
+    unreserve(r);
     drop(&dry.reservations, r);
     return CU_SUCCESS;
 }
@@ -1067,8 +1088,10 @@ cu_result cuMemcpyDtoDAsync_v2(cu_address dst, cu_address src, size_t size,
     NEEDS_CONTEXT();
     if (!is_open(dst, size) || !is_open(src, size))
         LEAVE(blame("a copy of memory that is not there"));
-    if (dry.is_empty)
+    if (dry.is_empty) {
+        frag_dry_copied(dst, src, size);
         LEAVE(CU_SUCCESS);
+    }
     memmove(host(dst), host(src), size);
     if (++dry.copies == dry.corrupt_at)
         ((char *)host(dst))[size / 2] ^= 1;
@@ -1080,11 +1103,14 @@ cu_result cuMemcpyDtoH_v2(void *dst, cu_address src, size_t size)
     ENTER();
     if (!is_open(src, size))
         LEAVE(blame("a copy of memory that is not there"));
-    if (dry.is_empty)
-        memset(dst, 0, size);
-    else
+    if (!dry.is_empty) {
         memcpy(dst, host(src), size);
-    LEAVE(CU_SUCCESS);
+        LEAVE(CU_SUCCESS);
+    }
+    pthread_mutex_unlock(&dry.lock); /* a reader may call the driver */
+    memset(dst, 0, size);
+    frag_dry_read(dst, src, size);
+    return CU_SUCCESS;
 }
 
 cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
@@ -1092,7 +1118,9 @@ cu_result cuMemcpyHtoD_v2(cu_address dst, const void *src, size_t size)
     ENTER();
     if (!is_open(dst, size))
         LEAVE(blame("a copy to memory that is not there"));
-    if (!dry.is_empty)
+    if (dry.is_empty)
+        frag_dry_wrote(dst, src, size);
+    else
         memcpy(host(dst), src, size);
     LEAVE(CU_SUCCESS);
 }
@@ -1132,6 +1160,8 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
     /* PyTorch keeps marks in the low bits of a stream. */
     *stream = (cu_stream)(uintptr_t)(++dry.handles << 4);
     stream_of(*stream);
+    if (dry.is_empty)
+        place_stream(current_device(), dry.gpu_count, dry.capacity);
     LEAVE(CU_SUCCESS);
 }
 

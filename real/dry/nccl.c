@@ -1,10 +1,14 @@
 /* nccl.c - a libnccl whose ranks do not talk: each process makes its own
- * communicator, and a collective is work of a stream that does nothing. */
+ * communicator, and a collective is work of a stream that does nothing. Where
+ * the bytes that this rank sends are known (shadow.h), ncclAllGather and
+ * ncclBroadcast take it that the other ranks send the same: so DDP finds that
+ * all ranks have the same model. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "real/dry/runtime.h"
+#include "real/dry/shadow.h"
 
 enum { DRY_LACKING = 5 }; /* ncclInvalidUsage */
 #include "real/dry/stubs.h"
@@ -21,6 +25,10 @@ struct unique {
     char bytes[UNIQUE];
 };
 
+DRY_EXPORT int ncclAllGather(const void *, void *, size_t, int,
+                             const struct comm *, cudaStream_t);
+DRY_EXPORT int ncclBroadcast(const void *, void *, size_t, int, int,
+                             const struct comm *, cudaStream_t);
 DRY_EXPORT int ncclGetVersion(int *version);
 DRY_EXPORT const char *ncclGetLastError(const struct comm *c);
 DRY_EXPORT int ncclGetUniqueId(struct unique *id);
@@ -44,6 +52,36 @@ DRY_EXPORT int ncclRedOpCreatePreMulSum(int *op, void *, int, int,
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaMalloc(void **out, size_t size);
 cudaError_t cudaFree(void *at);
+
+/* Bytes of an element, by ncclDataType_t. */
+static size_t bytes_of(int type)
+{
+    static const unsigned char bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+    return type >= 0 && (size_t)type < sizeof(bytes) ? bytes[type] : 0;
+}
+
+int ncclAllGather(const void *from, void *to, size_t count, int type,
+                  const struct comm *c, cudaStream_t stream)
+{
+    const size_t size = count * bytes_of(type);
+
+    (void)stream;
+    for (int i = 0; i < c->size; i++)
+        frag_dry_copied((uintptr_t)to + (size_t)i * size, (uintptr_t)from,
+                        size);
+    return 0;
+}
+
+int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+                  const struct comm *c, cudaStream_t stream)
+{
+    (void)root;
+    (void)c;
+    (void)stream;
+    frag_dry_copied((uintptr_t)to, (uintptr_t)from, count * bytes_of(type));
+    return 0;
+}
 
 int ncclGetVersion(int *version)
 {

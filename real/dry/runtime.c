@@ -21,6 +21,7 @@
 #include "real/dry/notes.h"
 #include "real/dry/pinned.h"
 #include "real/dry/runtime.h"
+#include "real/dry/shadow.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -303,15 +304,30 @@ static bool may(int by, const void *at, size_t size)
            frag_dry_may(by == FRAG_DRY_HOST ? owner : by, (uintptr_t)at, size);
 }
 
-/* Copies, or, of memory without contents, writes the zeros that stand for what
- * nobody computed. */
+/* A copy that involves device memory without contents. */
+static void move_nothing(void *to, const void *from, size_t size)
+{
+    const bool into = frag_dry_owner((uintptr_t)to) >= 0;
+    const bool out_of = frag_dry_owner((uintptr_t)from) >= 0;
+
+    if (into && out_of)
+        frag_dry_copied((uintptr_t)to, (uintptr_t)from, size);
+    else if (into)
+        frag_dry_wrote((uintptr_t)to, from, size);
+    else if (out_of) {
+        if (!pinned_clear(to, size))
+            memset(to, 0, size);
+        frag_dry_read(to, (uintptr_t)from, size);
+    } else
+        memmove(to, from, size);
+}
+
 static void move(void *to, const void *from, size_t size)
 {
-    if (frag_dry_has_contents() || (frag_dry_owner((uintptr_t)to) < 0 &&
-                                    frag_dry_owner((uintptr_t)from) < 0))
+    if (frag_dry_has_contents())
         memmove(to, from, size);
-    else if (frag_dry_owner((uintptr_t)to) < 0 && !pinned_clear(to, size))
-        memset(to, 0, size);
+    else
+        move_nothing(to, from, size);
 }
 
 /* A copy of a graph, in the order of the capture. */
@@ -457,6 +473,8 @@ static cu_result fill(void *to, int value, size_t size)
         return cudaErrorIllegalAddress;
     if (frag_dry_has_contents())
         memset(to, value, size);
+    else
+        frag_dry_launched();
     return CU_SUCCESS;
 }
 
@@ -656,6 +674,7 @@ EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out,
 EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
     frag_dry_queue(stream);
+    frag_dry_launched();
     return answer(launch(graph));
 }
 
@@ -692,6 +711,7 @@ EXPORT cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
     (void)args;
     (void)shared;
     frag_dry_queue(stream);
+    frag_dry_launched();
     INSIDE(CU_SUCCESS);
 }
 

@@ -3,6 +3,7 @@
  * says what stands in for it:
  *
  *   WORK(f)     its work is done on the device: it succeeds and does nothing
+ *   DONE(f)     it has no effect that a program could see
  *   MAKES(f)    it writes a handle through its first argument
  *   FREES(f)    it frees the handle of its first argument
  *   ZERO(f, n)  the real function decides a size (int) on the host and writes
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 
 #include "real/dry/notes.h"
+#include "real/dry/shadow.h"
 
 #define DRY_EXPORT __attribute__((visibility("default")))
 enum { DRY_HANDLE = 256 }; /* bytes of a handle, all zero */
@@ -39,7 +41,14 @@ enum { DRY_HANDLE = 256 }; /* bytes of a handle, all zero */
         (void)a14, (void)a15, (void)a16, (void)a17, (void)a18, (void)a19, \
         (void)a20
 
-#define WORK(f)             \
+#define WORK(f)              \
+    DRY_EXPORT int f(void);  \
+    int f(void)              \
+    {                        \
+        frag_dry_launched(); \
+        return 0;            \
+    }
+#define DONE(f)             \
     DRY_EXPORT int f(void); \
     int f(void)             \
     {                       \
