@@ -15,13 +15,14 @@
  * policy that takes the lowest of equal blocks can choose another one.
  *
  *   FRAGSIM_DRY_GPU=ID          GPU of the table; sets memory and name
+ *   FRAGSIM_DRY_MEMORY=N        MiB of the device, in place of the GPU's;
+ *                               without a GPU 8192
  *   FRAGSIM_DRY_DEVICES=N       devices, 1 to 64, default 1; each accesses the
  *                               others' segments only if a program enables that
  *   FRAGSIM_DRY_CUDA=N          version of the driver, default 13000
  *   FRAGSIM_DRY_LAZY=1          work ends only when the program waits for it
  *   FRAGSIM_DRY_NOTES=FILE      the notes (notes.h), written at exit
  * For tests:
- *   FRAGSIM_DRY_MEMORY=N        MiB of the device, default 8192
  *   FRAGSIM_DRY_NAME=TEXT       name of the device, default stand-in
  *   FRAGSIM_DRY_FAIL_AT=K       the K-th call that can fail does fail (from 1)
  *   FRAGSIM_DRY_FAIL_WITH=CODE  it fails with this code, default 999
@@ -296,8 +297,9 @@ static void start_model(void)
         _exit(FAULTY);
     }
     dry.is_empty = id != NULL;
-    dry.capacity =
-        id ? model->total : setting("FRAGSIM_DRY_MEMORY", 8192) << 20;
+    dry.capacity = setting("FRAGSIM_DRY_MEMORY", id ? 0 : 8192) << 20;
+    if (!dry.capacity)
+        dry.capacity = model->total;
     dry.context = id ? model->context : 0;
     if (dry.is_empty)
         return;

@@ -7,21 +7,39 @@ into the folder FRAGSIM_DRY_FOLDER:
 
   PID.pickle  the snapshot, by PyTorch's own torch.cuda.memory._dump_snapshot
   PID.notes   lines of kind, number and name with a tab between them: those of
-              real/dry/notes.h; `rank`; and `allocated` and `reserved`, the peaks
-              that PyTorch counted, whose name is the device
+              real/dry/notes.h; `rank`; `allocated` and `reserved`, the peaks
+              that PyTorch counted, whose name is the device; and `read`, the
+              reads of values that the device would have computed, whose name
+              has the operator, the line of the program, and what was read
+
+What a read yields is zero, or what FRAGSIM_DRY_ASSUME says: KIND=VALUE with a
+comma between them. The kinds are those of ASSUMED below, and a value is a number,
+or, for a count, a part of the elements of the input such as 25%.
 
 This file avoids syntax that an older Python lacks.
 """
 import atexit
 import ctypes
 import glob
+import linecache
 import os
 import re
+import struct
 import sys
+import threading
+import warnings
 
 MOST_ENTRIES = 10000000  # of the memory history
 LIBRARIES = os.environ.get("FRAGSIM_DRY_LIBRARIES", "")
 FOLDER = os.environ.get("FRAGSIM_DRY_FOLDER", "")
+# The operators of PyTorch that read a value, by kind; "bool" is an item that is
+# true or false.
+ASSUMED = {"item": ("_local_scalar_dense",), "bool": (), "nonzero": ("nonzero",),
+           "unique": ("_unique2", "unique_consecutive", "unique_dim")}
+_assumed = {}  # kind: text of the value
+_now = threading.local()  # value: what the reads of this thread yield
+_reads = {}  # text: count
+_kept = []  # objects that must not be collected
 _loaded = []  # the stand-ins, libcuda.so.1 first
 _written = set()  # numbers of processes
 
@@ -51,6 +69,7 @@ def before(spec):
     """Loads the stand-ins: a library of the same SONAME is not loaded again
     when PyTorch's own libraries need it."""
     major, minor = _cuda_of(spec)
+    read_assumed(os.environ.get("FRAGSIM_DRY_ASSUME", ""))
     own = os.path.join(LIBRARIES, str(major))
     if not os.path.isdir(own):
         raise Unusable("this PyTorch was built for CUDA %d.%d; expected CUDA 12 "
@@ -67,6 +86,8 @@ def before(spec):
 def after():
     """Starts the memory history as soon as the program uses a device."""
     import torch
+    _watch_reads(torch)
+    _assume(torch)
     memory = torch.cuda.memory
     record = memory._record_memory_history
 
@@ -93,6 +114,113 @@ def after():
     os._exit = leave_after
 
 
+# ---- values ----
+
+def read_assumed(text):
+    """The values of FRAGSIM_DRY_ASSUME, by kind."""
+    for part in filter(None, text.split(",")):
+        kind, _, value = part.partition("=")
+        if kind not in ASSUMED or not re.match(
+                r"\d+(\.\d+)?%$" if value.endswith("%")
+                else r"-?\d+(\.\d+)?$", value):
+            raise Unusable("--assume %s: expected KIND=NUMBER or KIND=NUMBER%%, "
+                           "KIND one of %s" % (part, ", ".join(sorted(ASSUMED))))
+        _assumed[kind] = value
+
+
+def _count(kind, tensor):
+    value = _assumed[kind]
+    if value.endswith("%"):
+        return int(tensor.numel() * float(value[:-1]) / 100)
+    return int(float(value))
+
+
+def _bytes_of(value, torch, size):
+    """The value as the device would have it: a count has any size."""
+    value, dtype = value
+    if dtype is None:
+        return int(value).to_bytes(size, sys.byteorder)
+    return bytes(torch.tensor(value).to(dtype).reshape(1)
+                 .view(torch.uint8).tolist())
+
+
+def _override(torch, library, kind, name):
+    """Puts a function before the operator that says what its reads yield."""
+    kernel = torch.library.get_kernel("aten::" + name, "CUDA")
+
+    def before_kernel(keys, tensor, *args, **kwargs):
+        outer = getattr(_now, "value", None)
+        if kind != "item":
+            value = (_count(kind, tensor), None)
+        else:
+            which = "bool" if tensor.dtype == torch.bool else "item"
+            value = (float(_assumed[which]), tensor.dtype) \
+                if which in _assumed else None
+        _now.value = value if outer is None else outer
+        try:
+            return kernel.call_boxed(keys, tensor, *args, **kwargs)
+        finally:
+            _now.value = outer
+
+    library.impl(name, before_kernel, "CUDA", with_keyset=True,
+                 allow_override=True)
+
+
+def _line(frame):
+    """The innermost line outside of PyTorch and of this module."""
+    torch = os.path.dirname(sys.modules["torch"].__file__)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path != __file__ and not path.startswith((torch, "<frozen")):
+            return "%s:%d %s" % (
+                os.path.basename(path), frame.f_lineno,
+                linecache.getline(path, frame.f_lineno).strip()[:80])
+        frame = frame.f_back
+    return "a thread of PyTorch, such as the backward pass"
+
+
+def _operation():
+    """The operator that reads, and the one of the program that contains it."""
+    names = [ctypes.create_string_buffer(128) for _ in range(2)]
+    _loaded[0].frag_dry_operators(names[0], names[1], ctypes.c_size_t(128))
+    inner, outer = (name.value.decode() for name in names)
+    kind = "item" if inner == "_local_scalar_dense" else inner or "copy"
+    if outer in ("", inner, "item", "is_nonzero") or outer.startswith("to"):
+        return kind
+    return "%s in %s" % (kind, outer)
+
+
+def _watch_reads(torch):
+    """Counts the reads of unknown bytes, and says what they yield."""
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+    def on_read(to, size):
+        text = "%s of %d bytes, %s" % (_operation(), size,
+                                       _line(sys._getframe().f_back))
+        _reads[text] = _reads.get(text, 0) + 1
+        value = getattr(_now, "value", None)
+        if value is not None:
+            data = _bytes_of(value, torch, size)
+            ctypes.memmove(to, data, min(size, len(data)))
+
+    _kept.append(on_read)
+    _loaded[0].frag_dry_on_read(on_read)
+
+
+def _assume(torch):
+    if not _assumed:
+        return
+    library = torch.library.Library("aten", "IMPL")
+    _kept.append(library)
+    with warnings.catch_warnings():  # PyTorch warns of an override
+        warnings.simplefilter("ignore")
+        for kind, names in sorted(ASSUMED.items()):
+            if kind in _assumed or (kind == "item" and "bool" in _assumed):
+                for name in names:
+                    _override(torch, library, kind, name)
+
+
+# ---- the end ----
+
 def _peaks(torch):
     for device in range(torch.cuda.device_count()):
         stats = torch.cuda.memory_stats(device)
@@ -116,5 +244,7 @@ def _write(again=False):
     with open(base + ".notes", "a", encoding="utf-8") as file:
         for what, count, device in _peaks(torch):
             file.write("%s\t%d\t%d\n" % (what, count, device))
+        for text, count in sorted(_reads.items()):
+            file.write("read\t%d\t%s\n" % (count, text.replace("\t", " ")))
         if os.environ.get("RANK", "").isdigit():
             file.write("rank\t%s\t\n" % os.environ["RANK"])

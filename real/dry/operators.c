@@ -1,4 +1,4 @@
-/* operators.c - the operator of PyTorch that called (operators.h): each has
+/* operators.c - the operators of PyTorch that called (operators.h): each has
  * functions at::_ops::NAME::call and redispatch, which PyTorch exports. */
 #define _GNU_SOURCE
 #include "real/dry/operators.h"
@@ -11,23 +11,35 @@
 
 enum { FRAMES = 64 };
 
-void frag_dry_operator(char *name, size_t room)
+/* The operator of a function; its length, or 0 if it is none. */
+static int operator_of(void *address, const char **name)
 {
     static const char prefix[] = "_ZN2at4_ops";
+    Dl_info found;
+    char *text;
+    long length;
+
+    if (!dladdr(address, &found) || !found.dli_sname ||
+        strncmp(found.dli_sname, prefix, sizeof(prefix) - 1) != 0)
+        return 0;
+    length = strtol(found.dli_sname + sizeof(prefix) - 1, &text, 10);
+    *name = text;
+    return length > 0 && (size_t)length <= strlen(text) ? (int)length : 0;
+}
+
+void frag_dry_operators(char *inner, char *outer, size_t room)
+{
     void *frames[FRAMES];
     const int count = backtrace(frames, FRAMES);
+    const char *name;
 
-    *name = '\0';
-    for (int i = 0; i < count && !*name; i++) {
-        Dl_info found;
-        char *text;
-        long length;
+    *inner = *outer = '\0';
+    for (int i = 0; i < count; i++) {
+        const int length = operator_of(frames[i], &name);
 
-        if (!dladdr(frames[i], &found) || !found.dli_sname ||
-            strncmp(found.dli_sname, prefix, sizeof(prefix) - 1) != 0)
-            continue;
-        length = strtol(found.dli_sname + sizeof(prefix) - 1, &text, 10);
-        if (length > 0 && (size_t)length < room)
-            snprintf(name, room, "%.*s", (int)length, text);
+        if (length && !*inner)
+            snprintf(inner, room, "%.*s", length, name);
+        if (length)
+            snprintf(outer, room, "%.*s", length, name);
     }
 }

@@ -19,15 +19,16 @@ enum { ROOM = 2 * PATH_MAX };
 
 struct values {
     struct common common;
-    const char *gpu, *out;
+    const char *gpu, *out, *assume;
     uint64_t devices;
+    frag_size memory; /* 0: the GPU's */
     bool busy, force;
 };
 
 /* What the variables that the start folder and the stand-ins read say. */
 struct place {
     char libraries[PATH_MAX], module[PATH_MAX];
-    char devices[32];
+    char devices[32], memory[32];
     char output[ROOM]; /* "" without -o */
     char *path;        /* PYTHONPATH; owned */
     char *folder;      /* of the files of all processes; owned */
@@ -73,6 +74,8 @@ static enum frag_err run_program(const struct values *v, const struct place *p,
     const struct setting settings[] = {
         {"FRAGSIM_DRY_GPU", v->gpu},
         {"FRAGSIM_DRY_DEVICES", p->devices},
+        {"FRAGSIM_DRY_MEMORY", v->memory ? p->memory : NULL},
+        {"FRAGSIM_DRY_ASSUME", v->assume},
         {"FRAGSIM_DRY_LAZY", v->busy ? "1" : NULL},
         {"FRAGSIM_DRY_LIBRARIES", p->libraries},
         {"FRAGSIM_DRY_MODULE", p->module},
@@ -169,6 +172,8 @@ static int run_all(const struct call *call, const struct values *v,
 
     snprintf(p->devices, sizeof(p->devices), "%llu",
              (unsigned long long)v->devices);
+    snprintf(p->memory, sizeof(p->memory), "%llu",
+             (unsigned long long)(v->memory / FRAG_MIB));
     if (err == FRAG_OK)
         err = find_parts(p, &e);
     if (err == FRAG_OK)
@@ -206,6 +211,16 @@ static const struct option_row options[] = {
      offsetof(struct values, gpu), NULL},
     {"gpus", 0, "N", "number of GPUs that each process sees (default: 1)",
      OPTION_NUMBER, offsetof(struct values, devices), NULL},
+    {"memory", 0, "SIZE",
+     "memory of the GPU, in place of that of its table: with more than it "
+     "has, a program that does not fit runs to its end, and the answer says "
+     "what it needs",
+     OPTION_SIZE, offsetof(struct values, memory), NULL},
+    {"assume", 0, "KIND=VALUE,...",
+     "what the program reads from the device: item (a number), bool (an item "
+     "that is true or false), nonzero or unique (a count, or a part of the "
+     "elements such as 25%); without it, zeros",
+     OPTION_TEXT, offsetof(struct values, assume), NULL},
     {"output", 'o', "TRACE",
      "keep the snapshot that PyTorch writes at the end; with several "
      "processes, one each, with the rank or the number of the process in its "

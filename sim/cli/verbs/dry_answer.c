@@ -90,7 +90,9 @@ static void put_notes(const struct dry_process *p)
     static const struct {
         const char *kind, *heading;
     } lists[] = {
-        {"read", "values that the program read from the device; they were 0"},
+        {"read",
+         "values that the program read from the device; nobody computed "
+         "them, so they were 0, or as --assume says"},
         {"size", "workspaces whose size is not known; they were 0 bytes"},
         {"lacks", "functions that the stand-ins lack; they failed"},
     };
