@@ -85,6 +85,7 @@ ROOMS = {
     "real/device": ([], "policies/policy.h traces +"),
     "real/recorder": ([], "traces"),
     "real/dry": ([], "real/device sim/arena +"),
+    "real/dry/libraries": ([], "real/dry +"),
     "real/torch": ([], "real/device sim/arena sim/replay sim/results "
                       "policies/list.c +"),
     "sim/cli": ([], "sim/answers sim/answers/conf sim/answers/explain "
@@ -108,7 +109,7 @@ ROOMS = {
     "sim/cli/main.c": (["sim/cli/main.c"], "sim/cli/verbs sim/cli/answers +"),
 }
 # Loaded at run time: nobody else takes their symbols.
-MODULES = ("real/dry", "real/recorder", "real/torch")
+MODULES = ("real/dry", "real/dry/libraries", "real/recorder", "real/torch")
 # External headers: (what is included, files that may).
 ONLY = [
     (r"hdf5", r"traces/file/.*|sim/results/.*"),

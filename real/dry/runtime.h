@@ -1,7 +1,7 @@
 /* runtime.h - the types of the CUDA runtime that runtime.c implements, by the
  * names of cuda_runtime_api.h. They repeat the parts that PyTorch uses, so that
  * CUDA need not be installed where fragsim is built; CUDA 12 and 13 differ in
- * the places of the properties of a device only. Private to real/dry/.
+ * the places of the properties of a device only. For the stand-ins only.
  */
 #ifndef FRAG_REAL_DRY_RUNTIME_H
 #define FRAG_REAL_DRY_RUNTIME_H

@@ -15,7 +15,7 @@
  *   OWN(f)      the including file has it
  *
  * Arguments in floating-point registers do not count for n. The including file
- * defines DRY_LACKING. Private to real/dry/.
+ * defines DRY_LACKING. For the stand-ins only.
  */
 #ifndef FRAG_REAL_DRY_STUBS_H
 #define FRAG_REAL_DRY_STUBS_H

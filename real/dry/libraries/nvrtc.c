@@ -3,7 +3,7 @@
 enum { DRY_LACKING = 11 }; /* NVRTC_ERROR_INTERNAL_ERROR */
 #include "real/dry/stubs.h"
 
-#include "real/dry/nvrtc.def"
+#include "real/dry/libraries/nvrtc.def"
 
 DRY_EXPORT int nvrtcVersion(int *major, int *minor);
 

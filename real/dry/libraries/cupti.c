@@ -2,7 +2,7 @@
 enum { DRY_LACKING = 27 }; /* CUPTI_ERROR_NOT_SUPPORTED */
 #include "real/dry/stubs.h"
 
-#include "real/dry/cupti.def"
+#include "real/dry/libraries/cupti.def"
 
 DRY_EXPORT int cuptiGetResultString(int code, const char **words);
 DRY_EXPORT int cuptiGetVersion(uint32_t *version);

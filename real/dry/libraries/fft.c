@@ -2,7 +2,7 @@
 enum { DRY_LACKING = 16 }; /* CUFFT_NOT_SUPPORTED */
 #include "real/dry/stubs.h"
 
-#include "real/dry/fft.def"
+#include "real/dry/libraries/fft.def"
 
 DRY_EXPORT int cufftCreate(int *plan);
 

@@ -4,7 +4,7 @@
 enum { DRY_LACKING = 15 }; /* CUBLAS_STATUS_NOT_SUPPORTED */
 #include "real/dry/stubs.h"
 
-#include "real/dry/blas.def"
+#include "real/dry/libraries/blas.def"
 
 /* The beginning of a handle. */
 struct blas {

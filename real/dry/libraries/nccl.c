@@ -13,7 +13,7 @@
 enum { DRY_LACKING = 5 }; /* ncclInvalidUsage */
 #include "real/dry/stubs.h"
 
-#include "real/dry/nccl.def"
+#include "real/dry/libraries/nccl.def"
 
 enum { VERSION = 22809, UNIQUE = 128 };
 

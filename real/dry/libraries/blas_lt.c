@@ -5,7 +5,7 @@
 enum { DRY_LACKING = 15 }; /* CUBLAS_STATUS_NOT_SUPPORTED */
 #include "real/dry/stubs.h"
 
-#include "real/dry/blas_lt.def"
+#include "real/dry/libraries/blas_lt.def"
 
 /* cublasLtMatmulHeuristicResult_t */
 struct result {

@@ -10,7 +10,7 @@
 enum { DRY_LACKING = 3, NOT_FOUND = 6, NO_ROOM = 7 }; /* NVML_ERROR_... */
 #include "real/dry/stubs.h"
 
-#include "real/dry/nvml.def"
+#include "real/dry/libraries/nvml.def"
 
 /* A handle is the number of the device, plus 1. */
 typedef uintptr_t handle;
