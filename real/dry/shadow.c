@@ -2,6 +2,7 @@
 #include "real/dry/shadow.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,13 +33,26 @@ static void forget(uint64_t at, uint64_t size)
     }
 }
 
-static const struct shadow *around(uint64_t at, size_t size)
+/* Writes the bytes of [at, at + size), which several ranges may have. False if
+ * some of them are not known. */
+static bool gather(uint64_t at, size_t size, unsigned char *out)
 {
-    const struct shadow *s = shadows;
+    while (size) {
+        const struct shadow *s = shadows;
+        size_t here;
 
-    while (s && (at < s->at || at + size > s->at + s->size))
-        s = s->next;
-    return s;
+        while (s && (at < s->at || at >= s->at + s->size))
+            s = s->next;
+        if (!s)
+            return false;
+        here = (size_t)(s->at + s->size - at);
+        here = here < size ? here : size;
+        memcpy(out, s->bytes + (at - s->at), here);
+        at += here;
+        out += here;
+        size -= here;
+    }
+    return true;
 }
 
 static void remember(uint64_t at, const void *bytes, size_t size)
@@ -66,16 +80,12 @@ void frag_dry_wrote(uint64_t at, const void *bytes, size_t size)
 void frag_dry_copied(uint64_t to, uint64_t from, size_t size)
 {
     static unsigned char bytes[FRAG_DRY_SHADOW_MOST];
-    const struct shadow *s;
 
     pthread_mutex_lock(&lock);
-    s = size <= FRAG_DRY_SHADOW_MOST ? around(from, size) : NULL;
-    if (s) {
-        memcpy(bytes, s->bytes + (from - s->at), size);
+    if (size <= FRAG_DRY_SHADOW_MOST && gather(from, size, bytes))
         remember(to, bytes, size);
-    } else {
+    else
         forget(to, size);
-    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -93,17 +103,20 @@ void frag_dry_launched(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether the bytes were known. */
-static int get(void *to, uint64_t at, size_t size)
+/* Whether the bytes are known; then they are written. */
+static bool get(unsigned char *to, uint64_t at, size_t size)
 {
-    const struct shadow *s;
+    unsigned char bytes[FRAG_DRY_SHADOW_MOST];
+    bool known;
 
+    if (size > FRAG_DRY_SHADOW_MOST)
+        return false;
     pthread_mutex_lock(&lock);
-    s = around(at, size);
-    if (s)
-        memcpy(to, s->bytes + (at - s->at), size);
+    known = gather(at, size, bytes);
     pthread_mutex_unlock(&lock);
-    return s != NULL;
+    if (known)
+        memcpy(to, bytes, size);
+    return known;
 }
 
 void frag_dry_read(void *to, uint64_t at, size_t size)

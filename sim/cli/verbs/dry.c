@@ -168,7 +168,7 @@ static int run_all(const struct call *call, const struct values *v,
 {
     struct frag_error e = {""};
     int status = EXIT_DONE, code;
-    enum frag_err err = python_check(&v->common.args, "the stand-ins", &e);
+    enum frag_err err = python_check(&v->common.args, "fragsim's module", &e);
 
     snprintf(p->devices, sizeof(p->devices), "%llu",
              (unsigned long long)v->devices);

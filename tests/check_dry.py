@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""check_dry.py: checks the stand-ins of real/dry/ and the command `fragsim dry`.
+
+tests/dry/driver.py calls the stand-ins as a program on CUDA does; tests/dry/torch
+stands for PyTorch under the command. With FRAG_DRY_PYTHON, a Python that has
+PyTorch for CUDA 13, programs of the real PyTorch run too, and are compared with
+their recordings on a GPU.
+Environment: FRAGSIM, FRAG_BUILD_DIR, FRAG_SHARED_DIR, FRAG_DRY_PYTHON.
+"""
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.realpath(os.environ.get("FRAG_BUILD_DIR",
+                                        os.path.join(ROOT, "build")))
+FRAGSIM = os.path.realpath(os.environ.get("FRAGSIM",
+                                          os.path.join(BUILD, "fragsim")))
+DRIVER = os.path.join(ROOT, "tests", "dry", "driver.py")
+ENV = {**os.environ, "FRAG_BUILD_DIR": BUILD, "PYTHONDONTWRITEBYTECODE": "1",
+       "PYTHONPATH": os.path.join(ROOT, "tests", "dry")}
+MIB, GIB = 1 << 20, 1 << 30
+H200 = {"total": 150109880320, "context": 552402944}
+# id: name, GiB that PyTorch's errors say, capability, processors, and the shared
+# memory that a block can ask for, from NVIDIA's programming guide.
+GPUS = {"h200": ("NVIDIA H200", 139.80, 90, 132, 227),
+        "h100": ("NVIDIA H100 80GB HBM3", 79.18, 90, 132, 227),
+        "a100-80": ("NVIDIA A100-SXM4-80GB", 79.25, 80, 108, 163),
+        "a100-40": ("NVIDIA A100-SXM4-40GB", 39.39, 80, 108, 163),
+        "l40s": ("NVIDIA L40S", 44.39, 89, 142, 99),
+        "l4": ("NVIDIA L4", 21.96, 89, 58, 99),
+        "t4": ("Tesla T4", 14.56, 75, 40, 64),
+        "rtx4090": ("NVIDIA GeForce RTX 4090", 23.64, 89, 128, 99),
+        "rtx5090": ("NVIDIA GeForce RTX 5090", 31.36, 120, 170, 99)}
+
+
+def scene(name, gpu="h200", **settings):
+    env = {**ENV, "FRAGSIM_DRY_GPU": gpu,
+           **{key: str(value) for key, value in settings.items()}}
+    done = subprocess.run([sys.executable, DRIVER, name], env=env, text=True,
+                          capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, (name, done.stdout, done.stderr)
+    return json.loads(done.stdout), done.stderr
+
+
+def check_gpus():
+    """Each GPU answers as the table says, in both layouts of properties."""
+    for gpu, (name, gib, capability, processors, shared) in GPUS.items():
+        found, _ = scene("properties", gpu)
+        assert found["12"] == found["13"], found
+        one = found["13"]
+        assert one["name"] == name and one["processors"] == processors, found
+        assert abs(one["total"] / GIB - gib) < 0.01, (gpu, one["total"] / GIB)
+        assert 10 * one["major"] + one["minor"] == capability == found["code"]
+        assert found["shared"] == shared << 10, found
+        assert 100 * MIB < one["total"] - found["left"] < 600 * MIB, found
+    found, _ = scene("properties")
+    assert found["13"]["total"] == H200["total"], found
+    assert found["left"] == H200["total"] - H200["context"], found
+
+
+def check_full():
+    """The device refuses what its memory without the context has no room
+    for."""
+    for gpu in ("h200", "t4"):
+        found, _ = scene("full", gpu)
+        assert found["taken"] == found["before"] // (2 * MIB) * 2 * MIB, found
+        assert found["left"] == found["before"] - found["taken"], found
+    found, _ = scene("full", "t4", FRAGSIM_DRY_MEMORY=30 << 10)
+    assert 29 * GIB < found["taken"] < 30 * GIB, found
+
+
+def check_missing(folder):
+    """What a stand-in cannot answer is named and counted, and fails, or is a
+    size of 0."""
+    notes = os.path.join(folder, "notes")
+    found, said = scene("missing", FRAGSIM_DRY_NOTES=notes)
+    assert found == {"codes": [10, 10, 10, 0, 801], "size": 0}, found
+    assert said.count("has no cusparseLtInit") == 1, said
+    with open(notes, encoding="utf-8") as file:
+        lines = sorted(line.rstrip("\n").split("\t") for line in file)
+    assert lines == [["lacks", "1", "attribute 4711 of a device"],
+                     ["lacks", "3", "cusparseLtInit"],
+                     ["size", "1", "cusolverDnSpotrf_bufferSize"]], lines
+
+
+def check_values(folder):
+    """Copies of what the host wrote are true until a kernel."""
+    notes = os.path.join(folder, "notes")
+    found, _ = scene("values", FRAGSIM_DRY_NOTES=notes)
+    assert found == [[1, 2, 3, 4, 5, 6, 7, 8], [3, 4, 5, 6], [0] * 4,
+                     [0] * 8], found
+    with open(notes, encoding="utf-8") as file:
+        assert file.read() == "read\t2\ta copy from the device\n"
+    found, _ = scene("gathered")
+    assert found == [7, 0, 0, 0] * 4, found
+
+
+def check_stand_ins(folder):
+    check_gpus()
+    check_full()
+    check_missing(folder)
+    check_values(folder)
+    found, _ = scene("untouched")
+    assert found["grown"] < 100 and found["byte"] == 0, found
+    found, _ = scene("devices", FRAGSIM_DRY_DEVICES=3)
+    left = H200["total"] - H200["context"]
+    assert [one["left"] for one in found] == \
+        [left - 128 * MIB * n for n in (1, 2, 3)], found
+    assert [one["owners"] for one in found] == [[n, n] for n in range(3)], found
+    assert len({at for one in found for at in one["addresses"]}) == 6, found
+    assert scene("late")[0] == [0, 0]
+    assert scene("late", FRAGSIM_DRY_LAZY=1)[0] == [600, 0]
+    # As in all recordings: the driver's rule (sim/arena/arena.h).
+    assert scene("places")[0] == [0, -74, -520, -504, -584]
+
+
+# ---- the command ----
+
+def dry(*words, code=0, **settings):
+    done = subprocess.run([FRAGSIM, "dry", *words], env={**ENV, **settings},
+                          text=True, capture_output=True, check=False,
+                          timeout=500)
+    assert done.returncode == code, (words, done.returncode, done.stdout,
+                                     done.stderr)
+    return done
+
+
+def python(program, *options, **more):
+    return dry(*options, "--", sys.executable, "-c", program, **more)
+
+
+def entries(path):
+    with open(path, "rb") as file:
+        snapshot = pickle.load(file)
+    return [(entry["action"], entry["size"]) for entry in
+            snapshot["device_traces"][0]]
+
+
+def check_answer(folder):
+    """The peaks, the table of GPUs and the notes; the snapshot is kept."""
+    trace = os.path.join(folder, "x.pickle")
+    done = python("import torch; b = torch.empty(20 << 30); del b; "
+                  "torch.read(8); torch.workspace()", "-o", trace)
+    assert "peak allocated 20 GiB, peak reserved 20 GiB" in done.stdout, done
+    rows = {line.split()[0]: line.split()[7:] for line in
+            done.stdout.splitlines() if line.split()[0] in GPUS}
+    fits = {gpu: row[0] for gpu, row in rows.items()}
+    assert fits == {gpu: "does" if gpu == "t4" else "fits" for gpu in GPUS}, fits
+    for note in ("1  copy of 8 bytes, ", "1  cusolverDnSpotrf_bufferSize"):
+        assert note in done.stdout, done.stdout
+    assert entries(trace)[:4] == [("segment_alloc", 20 << 30), ("alloc", 20 << 30),
+                              ("free_requested", 20 << 30),
+                              ("free_completed", 20 << 30)]
+    assert os.listdir(folder) == ["x.pickle"], os.listdir(folder)
+    dry("-o", trace, "--", "true", code=4)  # it exists
+
+
+def check_processes(folder):
+    """One trace a process, by rank; the variables are inherited."""
+    trace = os.path.join(folder, "many.pickle")
+    code = "import torch; torch.empty(1 << 30)"
+    shell = "for r in 0 1; do RANK=$r '%s' -c '%s'; done; '%s' -c 'print(7)'" % (
+        sys.executable, code, sys.executable)
+    done = dry("-o", trace, "--", "sh", "-c", shell)
+    assert done.stdout.startswith("7\n"), done.stdout
+    for rank in (0, 1):
+        path = trace.replace(".pickle", f"-rank{rank}.pickle")
+        assert path in done.stdout and len(entries(path)) == 4, done.stdout
+        os.remove(path)
+
+
+def check_deaths(folder):
+    """A program that dies keeps its exit code and its own message, and is
+    answered for."""
+    trace = os.path.join(folder, "dead.pickle")
+    done = python("import torch; a = torch.empty(9 << 30); "
+                  "torch.empty(9 << 30)", "--gpu", "t4", "-o", trace, code=1)
+    assert "OutOfMemoryError" in done.stderr, done.stderr
+    assert "peak allocated 9 GiB" in done.stdout, done.stdout
+    assert entries(trace)[-1] == ("oom", 9 << 30)
+    os.remove(trace)
+    done = python("import os, torch; torch.empty(1 << 30); os._exit(7)", code=7)
+    assert "peak allocated 1 GiB" in done.stdout, done.stdout
+    python("import torch; raise SystemExit(3)", code=3)
+
+
+def check_refusals(folder):
+    done = dry("--gpu", "h300", "--", "true", code=2)
+    assert "h200, h100" in done.stderr, done.stderr
+    done = python("print(1)", code=2)
+    assert "expected a program that uses a GPU" in done.stderr, done.stderr
+    for release, words in (("None", "was built without CUDA"),
+                           ("'11.8'", "expected CUDA 12 or 13")):
+        package = os.path.join(folder, release, "torch")
+        shutil.copytree(os.path.join(ROOT, "tests", "dry", "torch"), package)
+        with open(os.path.join(package, "version.py"), "w",
+                  encoding="utf-8") as file:
+            file.write(f"cuda = {release}\n")
+        done = python("import torch", code=5,
+                      PYTHONPATH=os.path.dirname(package))
+        assert words in done.stderr, done.stderr
+    done = python("import torch", "--assume", "item=x", code=5)
+    assert "KIND=NUMBER" in done.stderr, done.stderr
+    done = dry("--", sys.executable, "-I", "-c", "import torch", code=2)
+    assert "through which fragsim's module is loaded" in done.stderr, done.stderr
+
+
+def check_command():
+    for check in (check_answer, check_processes, check_deaths,
+                  check_refusals):
+        with tempfile.TemporaryDirectory() as folder:
+            check(folder)
+
+
+# ---- PyTorch itself ----
+
+def check_recordings(interpreter, folder):
+    """Programs of which a recording on a GPU exists: all entries are equal."""
+    shared = os.environ.get("FRAG_SHARED_DIR", os.path.join(ROOT, "..", "shared"))
+    record = os.path.join(shared, "oracle", "record.py")
+    if not os.path.exists(record):
+        print("no recordings in FRAG_SHARED_DIR: skipped")
+        return
+    import lzma
+    for name in ("gpt2_train", "cudagraph"):
+        dry("-q", "--", interpreter, record, name, folder)
+        wanted = os.path.join(shared, "recorded", "dev", name + ".pickle.xz")
+        with lzma.open(wanted) as file:
+            snapshot = pickle.load(file)
+        wanted = [(entry["action"], entry["size"])
+                  for entry in snapshot["device_traces"][0]]
+        assert entries(os.path.join(folder, name + ".pickle")) == wanted, name
+
+
+RANKS = """
+import os, torch, torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank())
+for shard in (False, True):
+    m = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(3)]).cuda()
+    if shard:
+        [fully_shard(one) for one in m]
+        fully_shard(m)
+    else:
+        m = torch.nn.parallel.DistributedDataParallel(m)
+    m(torch.randn(8, 512, device="cuda")).sum().backward()
+dist.barrier()
+dist.destroy_process_group()
+print("done", flush=True)
+"""
+
+
+def check_ranks(interpreter, folder):
+    """DDP and FSDP on two devices."""
+    program = os.path.join(folder, "ranks.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(RANKS)
+    done = dry("--gpus", "2", "--", interpreter, "-m", "torch.distributed.run",
+               "--nproc-per-node", "2", program)
+    assert done.stdout.count("done") == 2, done.stdout
+    assert done.stdout.count("device 0\n") == 1 \
+        and done.stdout.count("device 1\n") == 1, done.stdout
+
+
+def main():
+    if not os.path.exists(os.path.join(BUILD, "dry", "libcuda.so.1")):
+        print(f"check_dry: no stand-ins in {BUILD}; skipped")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        check_stand_ins(folder)
+    check_command()
+    interpreter = os.environ.get("FRAG_DRY_PYTHON")
+    if interpreter:
+        del ENV["PYTHONPATH"]
+        with tempfile.TemporaryDirectory() as folder:
+            check_recordings(interpreter, folder)
+            check_ranks(interpreter, folder)
+    else:
+        print("FRAG_DRY_PYTHON is not set: PyTorch itself did not run")
+    print("the stand-ins answer as the GPUs of the table")
+
+
+main()

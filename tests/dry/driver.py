@@ -1,0 +1,186 @@
+"""Calls the stand-ins of real/dry/ as a program on CUDA does, one scene a
+process: driver.py SCENE. Each scene prints what it found as JSON.
+
+The libraries come from FRAG_BUILD_DIR. The caller sets FRAGSIM_DRY_GPU and the
+other variables of real/dry/driver.c.
+"""
+import ctypes
+import json
+import os
+import resource
+import sys
+
+FOLDER = os.path.join(os.environ["FRAG_BUILD_DIR"], "dry")
+MIB = 1 << 20
+OFFSETS = {12: 388, 13: 384}  # of multiProcessorCount in cudaDeviceProp
+TO_DEVICE, TO_HOST = 1, 2
+
+
+def load(name, release=""):
+    return ctypes.CDLL(os.path.join(FOLDER, release, name), ctypes.RTLD_GLOBAL)
+
+
+DRIVER = load("libcuda.so.1")
+RUNTIME = load("libcudart.so.13", "13")
+
+
+def number(function, *arguments, kind=ctypes.c_int):
+    """Calls a function that writes a number through its first argument."""
+    value = kind()
+    code = function(ctypes.byref(value), *arguments)
+    assert code == 0, (function, code)
+    return value.value
+
+
+def allocate(size):
+    """The address, or None if the device is full."""
+    at = ctypes.c_uint64()
+    code = RUNTIME.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(size))
+    assert code in (0, 2), code
+    return at.value if code == 0 else None
+
+
+def room():
+    left, total = ctypes.c_size_t(), ctypes.c_size_t()
+    assert RUNTIME.cudaMemGetInfo(ctypes.byref(left), ctypes.byref(total)) == 0
+    return left.value, total.value
+
+
+def copy(to, source, size, kind):
+    assert RUNTIME.cudaMemcpy(ctypes.c_void_p(to), ctypes.c_void_p(source),
+                              ctypes.c_size_t(size), kind) == 0
+
+
+def properties():
+    """What the runtimes of CUDA 12 and 13 say of device 0."""
+    found = {}
+    for release, name in ((12, "cudaGetDeviceProperties_v2"),
+                          (13, "cudaGetDeviceProperties")):
+        text = ctypes.create_string_buffer(2048)
+        runtime = load(f"libcudart.so.{release}", str(release))
+        assert getattr(runtime, name)(text, 0) == 0
+        found[release] = {
+            "name": text.value.decode(),
+            "total": int.from_bytes(text.raw[288:296], "little"),
+            "major": int.from_bytes(text.raw[360:364], "little"),
+            "minor": int.from_bytes(text.raw[364:368], "little"),
+            "processors": int.from_bytes(
+                text.raw[OFFSETS[release]:OFFSETS[release] + 4], "little")}
+    found["shared"] = number(RUNTIME.cudaDeviceGetAttribute, 97, 0)
+    found["code"] = binary_version()
+    found["left"] = room()[0]
+    return found
+
+
+def binary_version():
+    """Of cudaFuncAttributes: after three sizes and three numbers."""
+    text = ctypes.create_string_buffer(256)
+    assert RUNTIME.cudaFuncGetAttributes(text, None) == 0
+    return int.from_bytes(text.raw[36:40], "little")
+
+
+def full():
+    """Fills the device by 20 MiB and then by 2 MiB."""
+    total, before = 0, room()[0]
+    for size in (20 * MIB, 2 * MIB):
+        while allocate(size):
+            total += size
+    return {"before": before, "taken": total, "left": room()[0]}
+
+
+def missing():
+    """A function that a stand-in lacks, a size that it does not know, and an
+    attribute that the table lacks."""
+    sparse, solver = load("libcusparseLt.so.0"), load("libcusolver.so.12", "13")
+    size = ctypes.c_int(7)
+    codes = [sparse.cusparseLtInit(None) for _ in range(3)]
+    codes.append(solver.cusolverDnSpotrf_bufferSize(
+        None, 0, 64, None, 64, ctypes.byref(size)))
+    codes.append(RUNTIME.cudaDeviceGetAttribute(ctypes.byref(size), 4711, 0))
+    return {"codes": codes, "size": size.value}
+
+
+def untouched():
+    """The most memory of the host, in MiB, around 100 GiB on the device and 50
+    GiB of pinned memory, copied both ways."""
+    size = 50 << 30
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    device = allocate(2 * size)
+    pinned = ctypes.c_uint64()
+    assert RUNTIME.cudaHostAlloc(ctypes.byref(pinned), ctypes.c_size_t(size),
+                                 0) == 0
+    copy(device, pinned.value, size, TO_DEVICE)
+    copy(pinned.value, device + size, size, TO_HOST)
+    byte = ctypes.string_at(pinned.value + size - 1, 1)[0]
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert RUNTIME.cudaFreeHost(ctypes.c_void_p(pinned.value)) == 0
+    return {"grown": (after - before) / 1024, "byte": byte}
+
+
+def devices():
+    """Memory of one device is not that of another."""
+    count = number(RUNTIME.cudaGetDeviceCount)
+    found = []
+    for device in range(count):
+        assert RUNTIME.cudaSetDevice(device) == 0
+        addresses = [allocate((device + 1) * 64 * MIB) for _ in range(2)]
+        found.append({"left": room()[0], "addresses": addresses,
+                      "owners": [DRIVER.frag_dry_owner(ctypes.c_uint64(at))
+                                 for at in addresses]})
+    return found
+
+
+def late():
+    """Whether an event is complete when it was recorded, and after a wait."""
+    event = ctypes.c_void_p()
+    room()
+    assert RUNTIME.cudaEventCreate(ctypes.byref(event)) == 0
+    assert RUNTIME.cudaEventRecord(event, None) == 0
+    codes = [RUNTIME.cudaEventQuery(event)]
+    assert RUNTIME.cudaDeviceSynchronize() == 0
+    return codes + [RUNTIME.cudaEventQuery(event)]
+
+
+def read(at, size):
+    text = ctypes.create_string_buffer(b"\xff" * size, size)
+    copy(ctypes.addressof(text), at, size, TO_HOST)
+    return list(text.raw)
+
+
+def values():
+    """Bytes from the host are true until a kernel; then they are zeros."""
+    at = allocate(2 * MIB)
+    source = ctypes.create_string_buffer(bytes(range(1, 9)), 8)
+    copy(at, ctypes.addressof(source), 8, TO_DEVICE)
+    copy(at + 1024, at + 2, 4, 3)
+    found = [read(at, 8), read(at + 1024, 4), read(at + 6, 4)]
+    launch = RUNTIME.cudaLaunchKernelExC
+    assert launch(ctypes.create_string_buffer(56), None, None) == 0
+    return found + [read(at, 8)]
+
+
+def gathered():
+    """What ncclAllGather gives of bytes that are known, with four ranks."""
+    nccl = load("libnccl.so.2")
+    comm = ctypes.c_void_p()
+    room()
+    assert nccl.ncclCommInitAll(ctypes.byref(comm), 1, None) == 0
+    ranks = (ctypes.c_int * 3).from_address(comm.value)
+    ranks[1] = 4  # ranks
+    at = allocate(2 * MIB)
+    source = ctypes.create_string_buffer(bytes([7, 0, 0, 0]), 4)
+    copy(at, ctypes.addressof(source), 4, TO_DEVICE)
+    assert nccl.ncclAllGather(ctypes.c_void_p(at), ctypes.c_void_p(at + 512),
+                              ctypes.c_size_t(1), 2, comm, None) == 0
+    return read(at + 512, 16)
+
+
+def places():
+    """Addresses, in MiB from the first segment of 20 MiB."""
+    sizes = [20, 2, 16, 16, 48]
+    found = [allocate(size * MIB) for size in sizes]
+    return [(at - found[0]) // MIB for at in found]
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]]()))

@@ -1,0 +1,48 @@
+"""A stand-in for PyTorch under `fragsim dry`: a caching allocator that never
+keeps a segment, on the CUDA runtime, with the functions of torch.cuda that
+real/dry/fragsim_dry.py calls, by the signatures of PyTorch 2.11."""
+import ctypes
+
+from . import cuda
+from .version import cuda as _release
+
+# Found because `fragsim dry` loaded it: no path is known here.
+_runtime = ctypes.CDLL("libcudart.so." + _release.split(".", maxsplit=1)[0])
+cuda.start(_runtime)
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+class empty:
+    """Memory of the device, until the object is deleted."""
+
+    def __init__(self, size):
+        cuda.init()
+        at = ctypes.c_uint64()
+        code = _runtime.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(size))
+        if code:
+            cuda.memory.note("oom", size, 0)
+            raise OutOfMemoryError(f"CUDA out of memory, {size} bytes")
+        self.at, self.size = at.value, size
+        cuda.memory.note("segment_alloc", size, self.at)
+        cuda.memory.note("alloc", size, self.at)
+
+    def __del__(self):
+        if hasattr(self, "at") and cuda.memory.entries is not None:
+            cuda.memory.note("free_requested", self.size, self.at)
+            cuda.memory.note("free_completed", self.size, self.at)
+
+
+def read(size):
+    """Reads values that a kernel computed."""
+    block, text = empty(2 << 20), ctypes.create_string_buffer(size)
+    _runtime.cudaMemcpy(text, ctypes.c_void_p(block.at), ctypes.c_size_t(size), 2)
+    return text.raw
+
+
+def workspace():
+    size = ctypes.c_int()
+    ctypes.CDLL("libcusolver.so.12").cusolverDnSpotrf_bufferSize(
+        None, 0, 8, None, 8, ctypes.byref(size))
