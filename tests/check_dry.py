@@ -29,7 +29,7 @@ H200 = {"total": 150109880320, "context": 552402944}
 # memory that a block can ask for, from NVIDIA's programming guide.
 GPUS = {"h200": ("NVIDIA H200", 139.80, 90, 132, 227),
         "h100": ("NVIDIA H100 80GB HBM3", 79.18, 90, 132, 227),
-        "a100-80": ("NVIDIA A100-SXM4-80GB", 79.25, 80, 108, 163),
+        "a100-80": ("NVIDIA A100-SXM4-80GB", 79.14, 80, 108, 163),
         "a100-40": ("NVIDIA A100-SXM4-40GB", 39.39, 80, 108, 163),
         "l40s": ("NVIDIA L40S", 44.39, 89, 142, 99),
         "l4": ("NVIDIA L4", 21.96, 89, 58, 99),
@@ -115,6 +115,8 @@ def check_stand_ins(folder):
     assert len({at for one in found for at in one["addresses"]}) == 6, found
     assert scene("late")[0] == [0, 0]
     assert scene("late", FRAGSIM_DRY_LAZY=1)[0] == [600, 0]
+    assert scene("streams")[0] == [0] * 4
+    assert scene("streams", FRAGSIM_DRY_LAZY=1)[0] == [600, 600, 0, 600]
     # As in all recordings: the driver's rule (sim/arena/arena.h).
     assert scene("places")[0] == [0, -74, -520, -504, -584]
 

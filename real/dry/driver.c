@@ -102,7 +102,16 @@ struct stream {
     struct stream *next;
     cu_stream name;
     uint64_t queued, done;
+    struct need *needs;
     bool destroyed;
+};
+
+/* Work of a stream that ends before work of another one begins. */
+struct need {
+    struct need *next;
+    uint64_t before; /* the work that waits */
+    struct stream *other;
+    uint64_t when; /* the work that it waits for */
 };
 
 struct event {
@@ -115,6 +124,7 @@ struct event {
 struct wait {
     struct wait *next;
     cu_stream stream, other;
+    uint64_t count; /* of waits for all work then queued on the other */
 };
 
 /* A device; its address is that of its primary context. */
@@ -1180,15 +1190,33 @@ static struct event *event_of(cu_event event)
     return (struct event *)(void *)event;
 }
 
-static void note_wait(cu_stream stream, const struct event *e)
+static void count_wait(cu_stream stream, cu_stream other)
 {
-    struct wait *w;
+    struct wait *w = dry.waits;
 
-    if (!e->stream || e->when < e->stream->queued)
-        return; /* the stream has later work */
-    w = made(sizeof(*w));
-    *w = (struct wait){dry.waits, stream, e->stream->name};
-    dry.waits = w;
+    while (w && (w->stream != stream || w->other != other))
+        w = w->next;
+    if (!w) {
+        w = made(sizeof(*w));
+        *w = (struct wait){.next = dry.waits, .stream = stream, .other = other};
+        dry.waits = w;
+    }
+    w->count++;
+}
+
+static void note_wait(struct stream *s, const struct event *e)
+{
+    struct need *n;
+
+    if (!e->stream)
+        return;
+    if (e->when >= e->stream->queued) /* the stream has no later work */
+        count_wait(s->name, e->stream->name);
+    if (e->stream == s || e->when <= e->stream->done)
+        return;
+    n = made(sizeof(*n));
+    *n = (struct need){s->needs, s->queued + 1, e->stream, e->when};
+    s->needs = n;
 }
 
 cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
@@ -1202,7 +1230,7 @@ cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
         capture_joins(stream, event_of(event)->stream->name);
     else if (capture_has(stream))
         LEAVE(capture_refuses("cuStreamWaitEvent")); /* needs work outside */
-    note_wait(stream, event_of(event));
+    note_wait(stream_of(stream), event_of(event));
     LEAVE(CU_SUCCESS);
 }
 
@@ -1254,23 +1282,48 @@ cu_result cuEventDestroy_v2(cu_event event)
     return CU_SUCCESS;
 }
 
+/* The work of the stream up to `when` ended, and with it what the work up to
+ * `waiting` waited for. */
+static void end_work(struct stream *s, uint64_t when, uint64_t waiting)
+{
+    struct need **where = &s->needs;
+
+    if (s->done < when)
+        s->done = when;
+    while (*where) {
+        struct need *n = *where;
+
+        if (n->before > waiting) {
+            where = &n->next;
+            continue;
+        }
+        *where = n->next;
+        end_work(n->other, n->when, n->when);
+        free(n);
+        where = &s->needs;
+    }
+}
+
 /* Waits for one stream, or for what an event marks. */
-static cu_result finish(const char *name, struct stream *s, uint64_t when)
+static cu_result finish(const char *name, struct stream *s, uint64_t when,
+                        uint64_t waiting)
 {
     if (s && s->destroyed)
         return INVALID_HANDLE;
     if (s ? capture_has(s->name) : capture_forbids())
         return capture_refuses(name);
-    if (s && s->done < when)
-        s->done = when;
+    if (s)
+        end_work(s, when, waiting);
     return CU_SUCCESS;
 }
 
 cu_result cuStreamSynchronize(cu_stream stream)
 {
+    struct stream *s;
+
     ENTER();
-    LEAVE(finish("cuStreamSynchronize", stream_of(stream),
-                 stream_of(stream)->queued));
+    s = stream_of(stream);
+    LEAVE(finish("cuStreamSynchronize", s, s->queued, s->queued + 1));
 }
 
 cu_result cuStreamQuery(cu_stream stream)
@@ -1293,7 +1346,7 @@ cu_result cuEventSynchronize(cu_event event)
     ENTER();
     if (e->captured)
         LEAVE(capture_refuses("cuEventSynchronize"));
-    LEAVE(finish("cuEventSynchronize", e->stream, e->when));
+    LEAVE(finish("cuEventSynchronize", e->stream, e->when, e->when));
 }
 
 /* ---- captures ---- */
@@ -1343,7 +1396,8 @@ uint64_t frag_dry_waits(cu_stream stream, cu_stream other)
     uint64_t count = 0;
 
     for (const struct wait *w = dry.waits; w; w = w->next)
-        count += w->stream == stream && w->other == other;
+        if (w->stream == stream && w->other == other)
+            count += w->count;
     return count;
 }
 

@@ -141,6 +141,24 @@ def late():
     return codes + [RUNTIME.cudaEventQuery(event)]
 
 
+def streams():
+    """A stream that waits for another one ends its work too: the codes of an
+    event of the first, and of one that was recorded later."""
+    handles = [ctypes.c_void_p() for _ in range(2)]
+    events = [ctypes.c_void_p() for _ in range(2)]
+    room()
+    for handle in handles:
+        assert RUNTIME.cudaStreamCreate(ctypes.byref(handle)) == 0
+    for event in events:
+        assert RUNTIME.cudaEventCreate(ctypes.byref(event)) == 0
+    assert RUNTIME.cudaEventRecord(events[0], handles[0]) == 0
+    assert RUNTIME.cudaStreamWaitEvent(handles[1], events[0], 0) == 0
+    assert RUNTIME.cudaEventRecord(events[1], handles[0]) == 0
+    codes = [RUNTIME.cudaEventQuery(event) for event in events]
+    assert RUNTIME.cudaStreamSynchronize(handles[1]) == 0
+    return codes + [RUNTIME.cudaEventQuery(event) for event in events]
+
+
 def read(at, size):
     text = ctypes.create_string_buffer(b"\xff" * size, size)
     copy(ctypes.addressof(text), at, size, TO_HOST)
