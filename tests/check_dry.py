@@ -143,23 +143,89 @@ def entries(path):
             snapshot["device_traces"][0]]
 
 
+# Three steps, of which the second needs most.
+STEPS = """import torch
+def step(gib):
+    held = torch.empty(gib << 30)
+    return torch.empty(2 << 30)
+for gib in (4, 18, 6):
+    step(gib)
+"""
+
+
 def check_answer(folder):
     """The peaks, the table of GPUs and the notes; the snapshot is kept."""
     trace = os.path.join(folder, "x.pickle")
     done = python("import torch; b = torch.empty(20 << 30); del b; "
                   "torch.read(8); torch.workspace()", "-o", trace)
+    first = done.stdout.splitlines()[0]
+    assert first == "needs 20 GiB of the GPU; with expandable_segments:True " \
+        "20 GiB: fits on the NVIDIA H200; the smallest GPU of the table on " \
+        "which it fits: l4", first
     assert "peak allocated 20 GiB, peak reserved 20 GiB" in done.stdout, done
     rows = {line.split()[0]: line.split()[7:] for line in
-            done.stdout.splitlines() if line.split()[0] in GPUS}
+            done.stdout.splitlines() if line[:1].isalpha()
+            and line.split()[0] in GPUS}
     fits = {gpu: row[0] for gpu, row in rows.items()}
     assert fits == {gpu: "does" if gpu == "t4" else "fits" for gpu in GPUS}, fits
-    for note in ("1  copy of 8 bytes, ", "1  cusolverDnSpotrf_bufferSize"):
-        assert note in done.stdout, done.stdout
+    for note in ("1  copy of 8 bytes, ", "1  cusolverDnSpotrf_bufferSize",
+                 "PyTorch 2.11.0+cu130 ran", "were taken as 0 bytes",
+                 "526.812 MiB of the NVIDIA H200, the CUDA context included"):
+        assert note in done.stdout, (note, done.stdout)
     assert entries(trace)[:4] == [("segment_alloc", 20 << 30), ("alloc", 20 << 30),
                               ("free_requested", 20 << 30),
                               ("free_completed", 20 << 30)]
     assert os.listdir(folder) == ["x.pickle"], os.listdir(folder)
     dry("-o", trace, "--", "true", code=4)  # it exists
+
+
+def results(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["results"]
+
+
+def check_verdict(folder):
+    """What does not fit runs to its end; the exit code and the line of the
+    request that the GPU cannot meet."""
+    program = os.path.join(folder, "steps.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(STEPS)
+    words = "--", sys.executable, program
+    assert "20 GiB" in dry(*words).stdout
+    for options, code in ((("--gpu", "l40s"), 0), (("--gpu", "t4"), 1),
+                          (("--memory", "20GiB"), 1),
+                          (("--memory", "21GiB"), 0)):
+        dry(*options, *words, code=code)
+    said = dry("--gpu", "t4", *words, code=1).stdout
+    assert said.splitlines()[0].endswith(
+        ": does not fit on the Tesla T4; it fits on l4"), said
+    assert "on the Tesla T4 it runs out of memory " in said \
+        and "step (steps.py:3), which requests 18 GiB" in said, said
+    found = os.path.join(folder, "found.json")
+    dry("--gpu", "t4", "--json", found, *words, code=1)
+    one, = results(found)
+    assert one["peak"]["site"] == "step (steps.py:4)" and one["whole"] \
+        and one["peak"]["live_bytes"] == 20 << 30, one
+    assert one["death"]["request_bytes"] == 18 << 30 and not one["fits"], one
+    assert [way["need_bytes"] for way in one["settings"]] == [20 << 30] * 2, one
+    gpus = {row["gpu"]: row["fits"] for row in one["gpus"]}
+    assert gpus["l4"] == [True, True] and gpus["t4"] == [False, False], gpus
+    dry("--gpu", "t4", "--json", found, *words, code=4)  # it exists
+
+
+def check_sharing(folder):
+    """The needs of processes that use one GPU add up; those of others do
+    not."""
+    code = "import torch; torch.empty(13 << 30)"
+    found = os.path.join(folder, "found.json")
+    for shown, fits in (("0", False), ("$r", True)):
+        shell = "for r in 0 1; do CUDA_VISIBLE_DEVICES=%s '%s' -c '%s'; done" % (
+            shown, sys.executable, code)
+        done = dry("--gpu", "t4", "--json", found, "-f", "--", "sh", "-c", shell,
+                   code=not fits)
+        assert [one["fits"] for one in results(found)] == [fits] * 2, done
+        rests = " ".join(results(found)[0]["rests_on"])
+        assert ("their needs are added up" in rests) != fits, rests
 
 
 def check_processes(folder):
@@ -181,9 +247,12 @@ def check_deaths(folder):
     answered for."""
     trace = os.path.join(folder, "dead.pickle")
     done = python("import torch; a = torch.empty(9 << 30); "
-                  "torch.empty(9 << 30)", "--gpu", "t4", "-o", trace, code=1)
+                  "torch.empty(9 << 30)", "--gpu", "t4", "--strict", "-o",
+                  trace, code=1)
     assert "OutOfMemoryError" in done.stderr, done.stderr
     assert "peak allocated 9 GiB" in done.stdout, done.stdout
+    assert "needs at least" in done.stdout \
+        and "the program ran out of memory, so its trace ends" in done.stdout
     assert entries(trace)[-1] == ("oom", 9 << 30)
     os.remove(trace)
     done = python("import os, torch; torch.empty(1 << 30); os._exit(7)", code=7)
@@ -213,7 +282,8 @@ def check_refusals(folder):
 
 
 def check_command():
-    for check in (check_answer, check_processes, check_deaths,
+    for check in (check_answer, check_verdict, check_sharing,
+                  check_processes, check_deaths,
                   check_refusals):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)

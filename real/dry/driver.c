@@ -17,6 +17,7 @@
  *   FRAGSIM_DRY_GPU=ID          GPU of the table; sets memory and name
  *   FRAGSIM_DRY_MEMORY=N        MiB of the device, in place of the GPU's;
  *                               without a GPU 8192
+ *   FRAGSIM_DRY_ENDLESS=1       the device supplies more than it has
  *   FRAGSIM_DRY_DEVICES=N       devices, 1 to 64, default 1; each accesses the
  *                               others' segments only if a program enables that
  *   FRAGSIM_DRY_CUDA=N          version of the driver, default 13000
@@ -54,6 +55,7 @@
 
 #define GRANULE ((size_t)2 << 20)
 #define SPACE   ((size_t)1 << 40)
+#define ENDLESS ((size_t)1 << 43) /* of all devices; places.c has addresses */
 
 enum {
     INVALID_VALUE = 1,
@@ -142,7 +144,9 @@ static struct {
     int gpu_count;
     bool is_empty; /* memory has no contents */
     size_t capacity, context;
-    size_t end; /* of the used part of the file */
+    size_t room; /* bytes that it supplies; with FRAGSIM_DRY_ENDLESS more than
+                    its capacity */
+    size_t end;  /* of the used part of the file */
     struct held *memory, *reservations, *maps;
     uint64_t calls, fail_at, copies, corrupt_at;
     int fail_with;
@@ -326,6 +330,10 @@ static void start(void)
     dry.gpu_count = (int)setting("FRAGSIM_DRY_DEVICES", 1);
     if (dry.gpu_count < 1 || dry.gpu_count > MOST_DEVICES)
         abort();
+    dry.room = dry.capacity;
+    if (setting("FRAGSIM_DRY_ENDLESS", 0) &&
+        dry.room < ENDLESS / (size_t)dry.gpu_count)
+        dry.room = ENDLESS / (size_t)dry.gpu_count;
     dry.fail_at = setting("FRAGSIM_DRY_FAIL_AT", 0);
     dry.fail_with = (int)setting("FRAGSIM_DRY_FAIL_WITH", UNKNOWN);
     dry.lazy = setting("FRAGSIM_DRY_LAZY", 0);
@@ -356,7 +364,7 @@ bool frag_dry_has_contents(void)
  * can find the contents of freed memory. */
 static cu_result take_memory(int device, size_t size, struct held **out)
 {
-    if (size > dry.capacity - dry.gpus[device].used)
+    if (size > dry.room - dry.gpus[device].used)
         return CU_OUT_OF_MEMORY;
     if (!dry.is_empty && size > SPACE - dry.end)
         abort();
@@ -641,7 +649,7 @@ cu_result cuMemGetInfo_v2(size_t *left, size_t *total)
 {
     ENTER();
     NEEDS_CONTEXT();
-    *left = dry.capacity - current()->used;
+    *left = dry.capacity > current()->used ? dry.capacity - current()->used : 0;
     *total = dry.capacity;
     LEAVE(CU_SUCCESS);
 }

@@ -7,8 +7,11 @@ into the folder FRAGSIM_DRY_FOLDER:
 
   PID.pickle  the snapshot, by PyTorch's own torch.cuda.memory._dump_snapshot
   PID.notes   lines of kind, number and name with a tab between them: those of
-              real/dry/notes.h; `rank`; `allocated` and `reserved`, the peaks
-              that PyTorch counted, whose name is the device; and `read`, the
+              real/dry/notes.h; `torch`, whose name is the release; `rank`; for
+              a device, which is the name, `allocated` and `reserved`, the peaks
+              that PyTorch counted, `outside`, the bytes that others than its
+              allocator hold, and `gpu`, its number without
+              CUDA_VISIBLE_DEVICES; and `read`, the
               reads of values that the device would have computed, whose name
               has the operator, the line of the program, and what was read
 
@@ -92,12 +95,13 @@ def after():
     record = memory._record_memory_history
 
     def keep_recording(*args, **kwargs):
-        """The program's own call; a history that it ends is written first."""
-        if (args[0] if args else kwargs.get("enabled", "all")) is None:
+        """The program's own call: a history that it ends is written first,
+        and one that it begins has all that the answer needs."""
+        if not (args[0] if args else kwargs.get("enabled", "all")):
             _write(again=True)
-        elif kwargs.get("max_entries", 0) < MOST_ENTRIES:
-            kwargs["max_entries"] = MOST_ENTRIES
-        return record(*args, **kwargs)
+            return record(None)
+        return record(enabled="all", context="all", stacks="python",
+                      max_entries=MOST_ENTRIES)
 
     memory._record_memory_history = keep_recording
     torch.cuda._lazy_call(lambda: record(
@@ -221,11 +225,22 @@ def _assume(torch):
 
 # ---- the end ----
 
-def _peaks(torch):
+def _facts(torch):
+    """Notes about the process and its devices: kind, number, name."""
+    yield "torch", 0, torch.__version__
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    used = _loaded[0].frag_dry_used
+    used.restype = ctypes.c_uint64
     for device in range(torch.cuda.device_count()):
         stats = torch.cuda.memory_stats(device)
         for what in ("allocated", "reserved"):
             yield what, stats.get("%s_bytes.all.peak" % what, 0), device
+        now = stats.get("reserved_bytes.all.current", 0)
+        yield "outside", max(0, used(device) - now), device
+        yield "gpu", int(shown[device]) if len(shown) > device \
+            and shown[device].isdigit() else device, device
+    if os.environ.get("RANK", "").isdigit():
+        yield "rank", int(os.environ["RANK"]), ""
 
 
 def _write(again=False):
@@ -242,9 +257,7 @@ def _write(again=False):
         torch.cuda.memory._dump_snapshot(base + ".pickle")
     _loaded[0].frag_dry_notes_write(os.fsencode(base + ".notes"))
     with open(base + ".notes", "a", encoding="utf-8") as file:
-        for what, count, device in _peaks(torch):
-            file.write("%s\t%d\t%d\n" % (what, count, device))
+        for fact in _facts(torch):
+            file.write("%s\t%d\t%s\n" % fact)
         for text, count in sorted(_reads.items()):
             file.write("read\t%d\t%s\n" % (count, text.replace("\t", " ")))
-        if os.environ.get("RANK", "").isdigit():
-            file.write("rank\t%s\t\n" % os.environ["RANK"])

@@ -80,7 +80,7 @@ int nvmlDeviceGetMemoryInfo(handle device, struct memory *out)
     cuDeviceTotalMem_v2(&total, (int)device - 1);
     out->total = total;
     out->used = frag_dry_used((int)device - 1);
-    out->left = out->total - out->used;
+    out->left = out->total > out->used ? out->total - out->used : 0;
     return 0;
 }
 

@@ -9,9 +9,10 @@
 
 #include "real/device/gpus.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/output/answer.h"
 #include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
-#include "sim/cli/verbs/dry_answer.h"
+#include "sim/cli/verbs/dry/answer.h"
 #include "sim/cli/verbs/python.h"
 #include "traces/printable.h"
 
@@ -19,10 +20,11 @@ enum { ROOM = 2 * PATH_MAX };
 
 struct values {
     struct common common;
-    const char *gpu, *out, *assume;
+    const char *gpu; /* NULL: an H200, which the exit code does not judge */
+    const char *out, *assume, *json;
     uint64_t devices;
     frag_size memory; /* 0: the GPU's */
-    bool busy, force;
+    bool busy, strict, force;
 };
 
 /* What the variables that the start folder and the stand-ins read say. */
@@ -33,6 +35,11 @@ struct place {
     char *path;        /* PYTHONPATH; owned */
     char *folder;      /* of the files of all processes; owned */
 };
+
+static const struct frag_gpu *gpu_of(const struct values *v)
+{
+    return frag_gpu_find(v->gpu ? v->gpu : "h200");
+}
 
 /* ---- the program ---- */
 
@@ -72,7 +79,8 @@ static enum frag_err run_program(const struct values *v, const struct place *p,
                                  int *status, struct frag_error *e)
 {
     const struct setting settings[] = {
-        {"FRAGSIM_DRY_GPU", v->gpu},
+        {"FRAGSIM_DRY_GPU", gpu_of(v)->id},
+        {"FRAGSIM_DRY_ENDLESS", v->strict ? NULL : "1"},
         {"FRAGSIM_DRY_DEVICES", p->devices},
         {"FRAGSIM_DRY_MEMORY", v->memory ? p->memory : NULL},
         {"FRAGSIM_DRY_ASSUME", v->assume},
@@ -132,8 +140,10 @@ static enum frag_err take(const struct place *p, const char *file, int count,
     return process->trace ? FRAG_OK : FRAG_NOMEM;
 }
 
-static enum frag_err answer(const struct values *v, const struct place *p,
-                            struct frag_error *e)
+/* Reads what all processes left. The caller frees the processes, on error too.
+ */
+static enum frag_err take_all(const struct values *v, const struct place *p,
+                              struct dry_answer *a, struct frag_error *e)
 {
     struct dirent **files;
     const int count = scandir(p->folder, &files, is_snapshot, alphasort);
@@ -146,18 +156,82 @@ static enum frag_err answer(const struct values *v, const struct place *p,
                         "%s: expected a program that uses a GPU through "
                         "PyTorch; no process did",
                         v->common.args.items[0]);
+    a->processes = calloc((size_t)count + 1, sizeof(*a->processes));
+    if (!a->processes)
+        err = frag_no_memory(e, "the processes");
     for (int i = 0; i < count; i++) {
-        struct dry_process process = {.rank = -1};
-
-        if (err == FRAG_OK)
-            err = take(p, files[i]->d_name, count, &process, e);
-        if (err == FRAG_OK)
-            err = dry_answer(&process, frag_gpu_find(v->gpu), &v->common,
-                             *p->output != '\0', e);
-        dry_process_free(&process);
+        if (err == FRAG_OK) {
+            a->processes[i].rank = -1;
+            a->process_count++;
+            err = take(p, files[i]->d_name, count, &a->processes[i], e);
+        }
         free(files[i]);
     }
     free(files);
+    return err;
+}
+
+/* What to write. */
+struct shown {
+    const struct dry_answer *answer;
+    bool color;
+};
+
+static enum frag_err put(void *user, FILE *out, struct frag_json *j,
+                         struct frag_error *e)
+{
+    const struct shown *s = user;
+
+    if (!j)
+        return dry_put_text(s->answer, out, s->color, e);
+    dry_put_json(s->answer, j);
+    return FRAG_OK;
+}
+
+static enum frag_err find_answer(const struct call *call,
+                                 const struct values *v, const struct place *p,
+                                 struct dry_answer *a, struct frag_error *e)
+{
+    struct shown shown = {a, cli_colors(&v->common, stdout)};
+
+    FRAG_TRY(take_all(v, p, a, e));
+    FRAG_TRY(dry_answer_find(a, &v->common, e));
+    if (!a->count)
+        return frag_fail(e, FRAG_INVALID,
+                         "%s: expected a program that allocates memory of a "
+                         "GPU through PyTorch; it used a GPU and allocated "
+                         "nothing",
+                         v->common.args.items[0]);
+    return answer_write(call, &(const struct answer){put, NULL, &shown},
+                        v->json, e);
+}
+
+/* The answer; *fits becomes whether the program fits the GPU that was asked
+ * for. */
+static enum frag_err answer(const struct call *call, const struct values *v,
+                            const struct place *p, int status, bool *fits,
+                            struct frag_error *e)
+{
+    struct frag_gpu gpu = *gpu_of(v);
+    char name[128], size[FRAG_SIZE_TEXT];
+    struct dry_answer a = {
+        .gpu = &gpu, .status = status, .is_kept = *p->output != '\0'};
+    enum frag_err err;
+
+    if (v->memory) {
+        gpu.total = v->memory;
+        gpu.memory_source = "as --memory says";
+        snprintf(name, sizeof(name), "%s with %s", gpu.name,
+                 frag_size_format(v->memory, size));
+        gpu.name = name;
+    }
+    err = find_answer(call, v, p, &a, e);
+    *fits =
+        err != FRAG_OK || (!v->gpu && !v->memory) || dry_all_fit(&a, &gpu, 0);
+    dry_answer_free(&a);
+    for (size_t i = 0; i < a.process_count; i++)
+        dry_process_free(&a.processes[i]);
+    free(a.processes);
     return err;
 }
 
@@ -168,6 +242,7 @@ static int run_all(const struct call *call, const struct values *v,
 {
     struct frag_error e = {""};
     int status = EXIT_DONE, code;
+    bool fits = true;
     enum frag_err err = python_check(&v->common.args, "fragsim's module", &e);
 
     snprintf(p->devices, sizeof(p->devices), "%llu",
@@ -181,9 +256,11 @@ static int run_all(const struct call *call, const struct values *v,
     if (err == FRAG_OK)
         err = run_program(v, p, &status, &e);
     if (err == FRAG_OK)
-        err = answer(v, p, &e);
+        err = answer(call, v, p, status, &fits, &e);
     code = err == FRAG_INVALID && status ? EXIT_DONE : cli_fail(call, err, &e);
-    return code == EXIT_DONE ? status : code;
+    if (code != EXIT_DONE || status)
+        return code != EXIT_DONE ? code : status;
+    return fits ? EXIT_DONE : EXIT_NO;
 }
 
 static int dry_run(const struct call *call, const void *values)
@@ -192,12 +269,14 @@ static int dry_run(const struct call *call, const void *values)
     struct place p = {.path = NULL};
     int code;
 
-    if (!frag_gpu_find(v->gpu))
+    if (!gpu_of(v))
         return cli_misuse(call, "--gpu %s: expected one of " FRAG_GPU_IDS,
                           v->gpu);
     if (v->devices < 1 || v->devices > FRAG_GPUS_MOST)
         return cli_misuse(call, "--gpus: expected 1 to %d", FRAG_GPUS_MOST);
     code = cli_may_replace(call, v->out, v->force);
+    if (code == EXIT_DONE && v->json)
+        code = cli_may_replace(call, v->json, v->force);
     if (code != EXIT_DONE)
         return code;
     code = run_all(call, v, &p);
@@ -207,15 +286,21 @@ static int dry_run(const struct call *call, const void *values)
 }
 
 static const struct option_row options[] = {
-    {"gpu", 0, "NAME", "the GPU: " FRAG_GPU_IDS " (default: h200)", OPTION_TEXT,
-     offsetof(struct values, gpu), NULL},
+    {"gpu", 0, "NAME",
+     "the GPU: " FRAG_GPU_IDS "; exit code 1 if the program does not fit it "
+     "(default: h200, and the exit code is that of the program)",
+     OPTION_TEXT, offsetof(struct values, gpu), NULL},
     {"gpus", 0, "N", "number of GPUs that each process sees (default: 1)",
      OPTION_NUMBER, offsetof(struct values, devices), NULL},
     {"memory", 0, "SIZE",
-     "memory of the GPU, in place of that of its table: with more than it "
-     "has, a program that does not fit runs to its end, and the answer says "
-     "what it needs",
+     "memory of the GPU, in place of that of the table; exit code 1 if the "
+     "program does not fit it",
      OPTION_SIZE, offsetof(struct values, memory), NULL},
+    {"strict", 0, NULL,
+     "an allocation that does not fit fails as on the GPU, so a program that "
+     "does not fit dies of it (default: the GPU never refuses, the program "
+     "runs to its end, and the answer says what fits)",
+     OPTION_SWITCH, offsetof(struct values, strict), NULL},
     {"assume", 0, "KIND=VALUE,...",
      "what the program reads from the device: item (a number), bool (an item "
      "that is true or false), nonzero or unique (a count, or a part of the "
@@ -230,7 +315,9 @@ static const struct option_row options[] = {
      "the GPU is behind the program: work ends only when the program waits "
      "for it, so memory that other streams use is free late",
      OPTION_SWITCH, offsetof(struct values, busy), NULL},
-    {"force", 'f', NULL, "overwrite existing traces", OPTION_SWITCH,
+    {"json", 0, "FILE", "the answer as JSON; - is stdout", OPTION_TEXT,
+     offsetof(struct values, json), NULL},
+    {"force", 'f', NULL, "overwrite existing files", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {0},
 };
@@ -263,7 +350,7 @@ const struct verb verb_dry = {
     .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
     .options = options,
     .size = sizeof(struct values),
-    .defaults = &(const struct values){.gpu = "h200", .devices = 1},
+    .defaults = &(const struct values){.devices = 1},
     .args_min = 1,
     .args_max = SIZE_MAX,
     .run = dry_run,

@@ -7,6 +7,7 @@ from . import cuda
 from .version import cuda as _release
 
 # Found because `fragsim dry` loaded it: no path is known here.
+__version__ = "2.11.0+cu130"
 _runtime = ctypes.CDLL("libcudart.so." + _release.split(".", maxsplit=1)[0])
 cuda.start(_runtime)
 
@@ -30,7 +31,8 @@ class empty:
         cuda.memory.note("alloc", size, self.at)
 
     def __del__(self):
-        if hasattr(self, "at") and cuda.memory.entries is not None:
+        if hasattr(self, "at"):
+            _runtime.cudaFree(ctypes.c_void_p(self.at))
             cuda.memory.note("free_requested", self.size, self.at)
             cuda.memory.note("free_completed", self.size, self.at)
 

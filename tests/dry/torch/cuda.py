@@ -1,6 +1,10 @@
 """The functions of torch.cuda and torch.cuda.memory."""
+import os
 import pickle
+import sys
 import types
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 _state = {"ready": False, "runtime": None}
 _waiting = []
@@ -34,8 +38,20 @@ def device_count():
 
 def memory_stats(device):
     del device
-    return {f"{what}_bytes.all.peak": memory.peak
-            for what in ("allocated", "reserved")}
+    found = {f"{what}_bytes.all.peak": memory.peak
+             for what in ("allocated", "reserved")}
+    return {**found, "reserved_bytes.all.current": memory.live}
+
+
+def _frames():
+    """The stack of the program, innermost first."""
+    frame, found = sys._getframe(), []
+    while frame is not None:
+        if os.path.dirname(frame.f_code.co_filename) != HERE:
+            found.append({"name": frame.f_code.co_name, "line": frame.f_lineno,
+                          "filename": frame.f_code.co_filename})
+        frame = frame.f_back
+    return found
 
 
 class _Memory(types.SimpleNamespace):
@@ -49,7 +65,7 @@ class _Memory(types.SimpleNamespace):
         if self.entries is not None:
             where = "device_free" if action == "oom" else "addr"
             self.entries.append({"action": action, "size": size, where: addr,
-                                 "stream": 0, "frames": [],
+                                 "stream": 0, "frames": _frames(),
                                  "time_us": len(self.entries)})
 
     def _record_memory_history(self, enabled="all", context="all", stacks="all",
