@@ -18,6 +18,8 @@ struct frag_gpu {
     int threads;      /* resident threads of a multiprocessor */
     int blocks;       /* resident blocks of a multiprocessor */
     int cache;        /* bytes of the second-level cache */
+    int clock, memory_clock;                    /* kHz, the highest */
+    int bus;                                    /* bits of the memory bus */
     const char *memory_source, *context_source; /* of total and of context */
 };
 

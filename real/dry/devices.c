@@ -37,6 +37,9 @@ static const struct fact facts[] = {
     {39, {624, 604}, 4, GPU(threads)},
     {106, {712, 688}, 4, GPU(blocks)},
     {38, {616, 596}, 4, GPU(cache)},
+    {37, {612, 592}, 4, GPU(bus)},
+    {13, NOWHERE, GPU(clock)},
+    {36, NOWHERE, GPU(memory_clock)},
     {8, {296, 296}, 8, ALL(48 << 10)},  /* shared memory per block */
     {111, {720, 696}, 8, ALL(1 << 10)}, /* of it, reserved */
     {10, {308, 308}, 4, ALL(32)},       /* threads of a warp */

@@ -1058,6 +1058,39 @@ uint64_t frag_dry_base(uint64_t address)
     return r && r->is_segment ? r->at : 0;
 }
 
+DRY_EXPORT cu_result cuPointerGetAttribute(void *out, int which, cu_address at);
+cu_result cuPointerGetAttribute(void *out, int which, cu_address at)
+{
+    enum { DEVICE_POINTER = 3 };
+    char name[64];
+
+    if (which == DEVICE_POINTER && frag_dry_owner(at) >= 0) {
+        memcpy(out, &at, sizeof(at));
+        return CU_SUCCESS;
+    }
+    if (which == DEVICE_POINTER) /* as of memory that CUDA does not know */
+        return INVALID_VALUE;
+    snprintf(name, sizeof(name), "attribute %d of a pointer", which);
+    frag_dry_note(DRY_LACKS, name);
+    return NOT_SUPPORTED;
+}
+
+DRY_EXPORT cu_result cuMemGetAddressRange_v2(cu_address *, size_t *,
+                                             cu_address);
+cu_result cuMemGetAddressRange_v2(cu_address *base, size_t *size, cu_address at)
+{
+    const struct held *r;
+
+    pthread_mutex_lock(&dry.lock);
+    r = around(dry.reservations, at, 1);
+    if (r && base)
+        *base = r->at;
+    if (r && size)
+        *size = r->size;
+    pthread_mutex_unlock(&dry.lock);
+    return r ? CU_SUCCESS : INVALID_VALUE;
+}
+
 bool frag_dry_may(int device, uint64_t address, size_t size)
 {
     bool open;
@@ -1472,10 +1505,48 @@ cu_result cuModuleLoadData(cu_module *module, const void *image)
 {
     ENTER();
     NEEDS_CONTEXT();
-    if (!strstr(image, ".version"))
+    if (!dry.is_empty && !strstr(image, ".version"))
         LEAVE(blame("a module that is no PTX"));
     *module = OPAQUE(cu_module);
     LEAVE(CU_SUCCESS);
+}
+
+/* Compiled code is not read. */
+DRY_EXPORT cu_result cuModuleLoad(cu_module *module, const char *path);
+cu_result cuModuleLoad(cu_module *module, const char *path)
+{
+    return cuModuleLoadData(module, path);
+}
+
+DRY_EXPORT cu_result cuModuleLoadDataEx(cu_module *, const void *, unsigned,
+                                        int *, void **);
+cu_result cuModuleLoadDataEx(cu_module *module, const void *image,
+                             unsigned count, int *options, void **values)
+{
+    (void)count, (void)options, (void)values;
+    return cuModuleLoadData(module, image);
+}
+
+/* Registers, local and shared memory are in the compiled code. */
+DRY_EXPORT cu_result cuFuncGetAttribute(int *value, int which, cu_function f);
+cu_result cuFuncGetAttribute(int *value, int which, cu_function f)
+{
+    enum { MOST_THREADS = 0, REGISTERS = 4 };
+
+    (void)f;
+    frag_dry_note(DRY_GUESS, "registers and spills of compiled code: 64, 0");
+    *value = which == MOST_THREADS ? 1024 : which == REGISTERS ? 64 : 0;
+    return CU_SUCCESS;
+}
+
+DRY_EXPORT cu_result cuOccupancyMaxActiveClusters(int *, cu_function, void *);
+cu_result cuOccupancyMaxActiveClusters(int *count, cu_function f, void *config)
+{
+    (void)f, (void)config;
+    frag_dry_note(DRY_GUESS,
+                  "cuOccupancyMaxActiveClusters: 1 of each processor");
+    *count = frag_dry_gpu()->processors;
+    return CU_SUCCESS;
 }
 
 cu_result cuModuleUnload(cu_module module)
@@ -1489,6 +1560,10 @@ cu_result cuModuleGetFunction(cu_function *function, cu_module module,
 {
     (void)module;
     ENTER();
+    if (dry.is_empty) {
+        *function = OPAQUE(cu_function);
+        LEAVE(CU_SUCCESS);
+    }
     for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
         if (!strcmp(kernels[i].name, name)) {
             *function = (cu_function)(uintptr_t)(i + 1);
@@ -1506,6 +1581,10 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
     (void)extra;
     ENTER();
     NEEDS_CONTEXT();
+    if (dry.is_empty) {
+        frag_dry_launched();
+        LEAVE(CU_SUCCESS);
+    }
     if (!grid_x || grid_y != 1 || grid_z != 1 || !block_x || block_y != 1 ||
         block_z != 1 || shared)
         LEAVE(blame("a launch of another shape"));

@@ -78,6 +78,8 @@ def before(spec):
         raise Unusable("this PyTorch was built for CUDA %d.%d; expected CUDA 12 "
                        "or 13" % (major, minor))
     os.environ["FRAGSIM_DRY_CUDA"] = str(1000 * major + 10 * minor)
+    # Triton links its launchers with the driver.
+    os.environ["TRITON_LIBCUDA_PATH"] = LIBRARIES
     first = os.path.join(LIBRARIES, "libcuda.so.1")
     rest = sorted(glob.glob(os.path.join(own, "*.so.*"))
                   + glob.glob(os.path.join(LIBRARIES, "*.so.*")))

@@ -12,6 +12,7 @@
 #define DRY_NOTES(X)                                                        \
     X(LACKS, "lacks") /* a function that the stand-in lacks: it failed */   \
     X(SIZE, "size")   /* a size that the real library would have decided */ \
+    X(GUESS, "guess") /* a fixed answer where a GPU's would be computed */  \
     X(READ, "read")   /* values that the program read from the device */
 
 enum dry_note {

@@ -606,6 +606,7 @@ EXPORT cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
 {
     (void)from;
     (void)to;
+    frag_dry_note(DRY_GUESS, "time between two events: 1 us");
     *ms = 0.001f;
     return cudaSuccess;
 }

@@ -16,6 +16,8 @@
     X("read", "values that the program read from the device; nobody computed " \
               "them, so they were 0, or as --assume says")                     \
     X("size", "workspaces whose size is not known; they were 0 bytes")         \
+    X("guess", "answers that a GPU would compute; those of the stand-ins are " \
+               "fixed")                                                        \
     X("lacks", "functions that the stand-ins lack; they failed")
 
 enum { DRY_WAYS = 2 };
