@@ -88,6 +88,20 @@ def check_missing(folder):
                      ["size", "1", "cusolverDnSpotrf_bufferSize"]], lines
 
 
+def check_kernels():
+    """PyTorch selects by the PTX and machine code of its kernels."""
+    none = 209
+    wanted = {"h200": [[90, 90], none, none, [75, 90], none],
+              "l40s": [[86, 86], [80, 80], [80, 80], [75, 89], [80, 80]],
+              "a100-80": [[80, 80], [80, 80], [80, 80], [75, 80], [80, 80]],
+              "t4": [[75, 75], [75, 75], none, [75, 75], none],
+              "rtx5090": [[120, 120], none, none, [75, 120], [120, 120]]}
+    wanted["h200"][2] = [90, 90]
+    for gpu, codes in wanted.items():
+        found, _ = scene("kernels", gpu)
+        assert list(found.values()) == [*codes, none], (gpu, found)
+
+
 def check_values(folder):
     """Copies of what the host wrote are true until a kernel."""
     notes = os.path.join(folder, "notes")
@@ -104,6 +118,7 @@ def check_stand_ins(folder):
     check_gpus()
     check_full()
     check_missing(folder)
+    check_kernels()
     check_values(folder)
     found, _ = scene("untouched")
     assert found["grown"] < 100 and found["byte"] == 0, found

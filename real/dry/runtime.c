@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "real/device/gpus.h"
+#include "real/dry/kernels.h"
 #include "real/dry/notes.h"
 #include "real/dry/pinned.h"
 #include "real/dry/runtime.h"
@@ -97,6 +98,8 @@ EXPORT const char *cudaGetErrorString(cudaError_t code)
         const char *words;
     } known[] = {
         {cudaErrorInvalidDevice, "invalid device ordinal"},
+        {cudaErrorNoKernelImageForDevice,
+         "no kernel image is available for execution on the device"},
         {cudaErrorInvalidResourceHandle, "invalid resource handle"},
         {cudaErrorNotReady, "device not ready"},
         {cudaErrorNotSupported, "operation not supported"},
@@ -706,11 +709,12 @@ EXPORT cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
                                     void **args, size_t shared,
                                     cudaStream_t stream)
 {
-    (void)function;
     (void)grid;
     (void)block;
     (void)args;
     (void)shared;
+    if (!kernels_find(function, frag_dry_gpu()).binary)
+        return answer((cu_result)cudaErrorNoKernelImageForDevice);
     frag_dry_queue(stream);
     frag_dry_launched();
     INSIDE(CU_SUCCESS);
@@ -727,14 +731,16 @@ EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out,
                                          const void *function)
 {
     const struct frag_gpu *g = frag_dry_gpu();
+    const struct kernel_code code = kernels_find(function, g);
 
-    (void)function;
-    *out = (struct cudaFuncAttributes){
-        .maxThreadsPerBlock = 1024,
-        .binaryVersion = 10 * g->major + g->minor,
-        .ptxVersion = 10 * g->major + g->minor,
-        .numRegs = 64,
-        .maxDynamicSharedSizeBytes = g->shared_most};
+    if (!code.binary)
+        return answer((cu_result)cudaErrorNoKernelImageForDevice);
+    *out = (struct cudaFuncAttributes){.maxThreadsPerBlock = 1024,
+                                       .binaryVersion = code.binary,
+                                       .ptxVersion = code.ptx,
+                                       .numRegs = 64,
+                                       .maxDynamicSharedSizeBytes =
+                                           g->shared_most};
     return cudaSuccess;
 }
 
@@ -770,7 +776,7 @@ EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 EXPORT void **__cudaRegisterFatBinary(void *image);
 EXPORT void __cudaRegisterFatBinaryEnd(void **handle);
 EXPORT void __cudaUnregisterFatBinary(void **handle);
-EXPORT void __cudaRegisterFunction(void);
+EXPORT void __cudaRegisterFunction(void **handle, const void *function);
 EXPORT void __cudaRegisterVar(void);
 EXPORT char __cudaInitModule(void **handle);
 EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *function);
@@ -790,10 +796,7 @@ static __thread struct {
 
 void **__cudaRegisterFatBinary(void *image)
 {
-    static void *handle;
-
-    (void)image;
-    return &handle;
+    return (void **)kernels_add(image, frag_dry_gpu());
 }
 
 void __cudaRegisterFatBinaryEnd(void **handle)
@@ -806,8 +809,10 @@ void __cudaUnregisterFatBinary(void **handle)
     (void)handle;
 }
 
-void __cudaRegisterFunction(void)
+/* The other parameters are not used. */
+void __cudaRegisterFunction(void **handle, const void *function)
 {
+    kernels_name((struct kernels *)handle, function);
 }
 
 void __cudaRegisterVar(void)

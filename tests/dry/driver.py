@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import resource
+import struct
 import sys
 
 FOLDER = os.path.join(os.environ["FRAG_BUILD_DIR"], "dry")
@@ -38,6 +39,35 @@ def allocate(size):
     code = RUNTIME.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(size))
     assert code in (0, 2), code
     return at.value if code == 0 else None
+
+
+def kernels():
+    """The code that runs for a function of a library with code for these
+    capabilities, or the error: PTX is kind 1, and A means that GPU only."""
+    found, kept = {}, []
+    for name in ("75 80 86 90 120", "75 80", "80 90A", "75P", "80 120P", ""):
+        parts = b""
+        for one in name.split():
+            parts += struct.pack("<HHIQIIIIQQ", 1 if "P" in one else 2, 0x101, 64,
+                                 8, 0, 0, 0, int(one.strip("AP")), 0,
+                                 0x100000 * ("A" in one)).ljust(64, b"\0")
+            parts += b"\0" * 8
+        code = ctypes.create_string_buffer(
+            struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(parts)) + parts)
+        image = (ctypes.c_void_p * 3)(0x1466243b1, ctypes.addressof(code), None)
+        register = RUNTIME.__getattr__("__cudaRegisterFatBinary")
+        register.restype = ctypes.c_void_p
+        function = ctypes.create_string_buffer(1)
+        RUNTIME.__getattr__("__cudaRegisterFunction")(
+            ctypes.c_void_p(register(image)), function)
+        attributes = (ctypes.c_int * 64)()
+        error = RUNTIME.cudaFuncGetAttributes(attributes, function)
+        launched = RUNTIME.cudaLaunchKernelExC(
+            ctypes.create_string_buffer(56), function, None)
+        assert launched == error, (launched, error)
+        found[name] = error or attributes[8:10]
+        kept.extend((code, image, function))
+    return found
 
 
 def room():
