@@ -83,7 +83,8 @@ def check_missing(folder):
     assert said.count("has no cusparseLtInit") == 1, said
     with open(notes, encoding="utf-8") as file:
         lines = sorted(line.rstrip("\n").split("\t") for line in file)
-    assert lines == [["lacks", "1", "attribute 4711 of a device"],
+    assert lines == [["guess", "1", "time between two events: 1 us"],
+                     ["lacks", "1", "attribute 4711 of a device"],
                      ["lacks", "3", "cusparseLtInit"],
                      ["size", "1", "cusolverDnSpotrf_bufferSize"]], lines
 
@@ -272,6 +273,9 @@ def check_deaths(folder):
     os.remove(trace)
     done = python("import os, torch; torch.empty(1 << 30); os._exit(7)", code=7)
     assert "peak allocated 1 GiB" in done.stdout, done.stdout
+    done = python("import os, signal, torch; torch.empty(1 << 30); "
+                  "os.kill(os.getpid(), signal.SIGTERM)", code=128 + 15)
+    assert "peak allocated 1 GiB" in done.stdout, done.stdout
     python("import torch; raise SystemExit(3)", code=3)
 
 
@@ -343,6 +347,33 @@ print("done", flush=True)
 """
 
 
+# What a program of one process may do: compiled code, two devices, a rank of a
+# group without other ranks.
+ALONE = """
+import torch, torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
+layer = torch.nn.Linear(64, 64).cuda()
+ids = torch.randn(8, 64, device="cuda")
+print(torch.compile(torch.nn.Sequential(layer, torch.nn.GELU()))(ids).shape)
+torch.nn.DataParallel(layer)(ids).sum().backward()
+print(torch.cuda.memory_allocated(1) > 0, torch.nonzero(ids > 0).shape)
+dist.init_process_group("fake", store=FakeStore(), rank=7, world_size=256)
+big = torch.nn.Linear(4096, 4096, bias=False).cuda()
+fully_shard(big)
+print(big.weight.to_local().shape)
+"""
+
+
+def check_alone(interpreter):
+    done = dry("--gpus", "2", "--assume", "nonzero=25%", "--", interpreter, "-c",
+               ALONE)
+    assert done.stdout.splitlines()[:3] == [
+        "torch.Size([8, 64])", "True torch.Size([128, 2])",
+        "torch.Size([16, 4096])"], done.stdout
+    assert "registers and spills of compiled code" in done.stdout, done.stdout
+
+
 def check_ranks(interpreter, folder):
     """DDP and FSDP on two devices."""
     program = os.path.join(folder, "ranks.py")
@@ -351,8 +382,8 @@ def check_ranks(interpreter, folder):
     done = dry("--gpus", "2", "--", interpreter, "-m", "torch.distributed.run",
                "--nproc-per-node", "2", program)
     assert done.stdout.count("done") == 2, done.stdout
-    assert done.stdout.count("device 0\n") == 1 \
-        and done.stdout.count("device 1\n") == 1, done.stdout
+    for rank in ("rank 0, device 0: ", "rank 1, device 1: "):
+        assert done.stdout.count(rank) == 1, done.stdout
 
 
 def main():
@@ -368,6 +399,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             check_recordings(interpreter, folder)
             check_ranks(interpreter, folder)
+            check_alone(interpreter)
     else:
         print("FRAG_DRY_PYTHON is not set: PyTorch itself did not run")
     print("the stand-ins answer as the GPUs of the table")

@@ -27,7 +27,7 @@ import glob
 import linecache
 import os
 import re
-import struct
+import signal
 import sys
 import threading
 import warnings
@@ -108,6 +108,12 @@ def after():
     memory._record_memory_history = keep_recording
     torch.cuda._lazy_call(lambda: record(
         enabled="all", context="all", stacks="python", max_entries=MOST_ENTRIES))
+    _write_at_end()
+
+
+def _write_at_end():
+    """At the end of the interpreter, by os._exit, and by the signal with which
+    torchrun ends the other ranks after the death of one."""
     atexit.register(_write)
     leave = os._exit
 
@@ -117,7 +123,16 @@ def after():
         finally:
             leave(code)
 
+    def end(number, frame):
+        del frame
+        _write()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
     os._exit = leave_after
+    if threading.current_thread() is threading.main_thread() \
+            and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
 
 
 # ---- values ----

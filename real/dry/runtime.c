@@ -657,6 +657,15 @@ EXPORT cudaError_t cudaStreamGetCaptureInfo(
     return cudaSuccess;
 }
 
+/* The name of CUDA 12, which has no edges. */
+EXPORT cudaError_t cudaStreamGetCaptureInfo_v2(
+    cudaStream_t stream, int *status, unsigned long long *id,
+    cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count)
+{
+    return cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies,
+                                    NULL, count);
+}
+
 EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode)
 {
     int code = *mode;
@@ -673,6 +682,12 @@ EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out,
     (void)flags;
     memcpy(out, &graph, sizeof(graph));
     return cudaSuccess;
+}
+
+EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
+                                        unsigned long long flags)
+{
+    return cudaGraphInstantiateWithFlags(out, graph, flags);
 }
 
 EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)

@@ -119,14 +119,16 @@ def full():
 
 
 def missing():
-    """A function that a stand-in lacks, a size that it does not know, and an
-    attribute that the table lacks."""
+    """A function that a stand-in lacks, a size that it does not know, an
+    attribute that the table lacks, and a fixed answer."""
     sparse, solver = load("libcusparseLt.so.0"), load("libcusolver.so.12", "13")
     size = ctypes.c_int(7)
     codes = [sparse.cusparseLtInit(None) for _ in range(3)]
     codes.append(solver.cusolverDnSpotrf_bufferSize(
         None, 0, 64, None, 64, ctypes.byref(size)))
     codes.append(RUNTIME.cudaDeviceGetAttribute(ctypes.byref(size), 4711, 0))
+    assert RUNTIME.cudaEventElapsedTime(ctypes.byref(ctypes.c_float()), None,
+                                        None) == 0
     return {"codes": codes, "size": size.value}
 
 
