@@ -15,7 +15,8 @@
 #define DRY_LISTS(X)                                                           \
     X("read", "values that the program read from the device; nobody computed " \
               "them, so they were 0, or as --assume says")                     \
-    X("size", "workspaces whose size is not known; they were 0 bytes")         \
+    X("size", "workspaces whose size is not known; they were 0 bytes, or as "  \
+              "said here")                                                     \
     X("guess", "answers that a GPU would compute; those of the stand-ins are " \
                "fixed")                                                        \
     X("lacks", "functions that the stand-ins lack; they failed")
