@@ -130,6 +130,9 @@ def check_stand_ins(folder):
         [left - 128 * MIB * n for n in (1, 2, 3)], found
     assert [one["owners"] for one in found] == [[n, n] for n in range(3)], found
     assert len({at for one in found for at in one["addresses"]}) == 6, found
+    for text, found in (("2,0", [0, 2]), ("1,7,0", [0, 1]), ("", [100, 0])):
+        assert scene("visible", FRAGSIM_DRY_DEVICES=3,
+                     CUDA_VISIBLE_DEVICES=text)[0] == found, text
     assert scene("late")[0] == [0, 0]
     assert scene("late", FRAGSIM_DRY_LAZY=1)[0] == [600, 0]
     assert scene("streams")[0] == [0] * 4
@@ -238,8 +241,8 @@ def check_sharing(folder):
     for shown, fits in (("0", False), ("$r", True)):
         shell = "for r in 0 1; do CUDA_VISIBLE_DEVICES=%s '%s' -c '%s'; done" % (
             shown, sys.executable, code)
-        done = dry("--gpu", "t4", "--json", found, "-f", "--", "sh", "-c", shell,
-                   code=not fits)
+        done = dry("--gpu", "t4", "--gpus", "2", "--json", found, "-f", "--",
+                   "sh", "-c", shell, code=not fits)
         assert [one["fits"] for one in results(found)] == [fits] * 2, done
         rests = " ".join(results(found)[0]["rests_on"])
         assert ("their needs are added up" in rests) != fits, rests

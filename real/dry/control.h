@@ -24,6 +24,8 @@ const struct frag_gpu *frag_dry_gpu(void);
 bool frag_dry_has_contents(void);
 /* Writes the cudaDeviceProp of CUDA 12 (release 0) or 13 (release 1). */
 cu_result frag_dry_properties(char *out, int release, int ordinal);
+/* Number of devices, whatever CUDA_VISIBLE_DEVICES says. */
+int frag_dry_devices(void);
 /* Bytes of the device that are in use. */
 uint64_t frag_dry_used(int device);
 

@@ -19,14 +19,13 @@
  *                               without a GPU 8192
  *   FRAGSIM_DRY_ENDLESS=1       the device supplies more than it has
  *   FRAGSIM_DRY_DEVICES=N       devices, 1 to 64, default 1; each accesses the
- *                               others' segments only if a program enables that
- *   FRAGSIM_DRY_CUDA=N          version of the driver, default 13000
- *   FRAGSIM_DRY_LAZY=1          work ends only when the program waits for it
- *   FRAGSIM_DRY_NOTES=FILE      the notes (notes.h), written at exit
- * For tests:
- *   FRAGSIM_DRY_NAME=TEXT       name of the device, default stand-in
- *   FRAGSIM_DRY_FAIL_AT=K       the K-th call that can fail does fail (from 1)
- *   FRAGSIM_DRY_FAIL_WITH=CODE  it fails with this code, default 999
+ *                               others' segments only if a program enables
+ * that; CUDA_VISIBLE_DEVICES selects of them FRAGSIM_DRY_CUDA=N version of the
+ * driver, default 13000 FRAGSIM_DRY_LAZY=1          work ends only when the
+ * program waits for it FRAGSIM_DRY_NOTES=FILE      the notes (notes.h), written
+ * at exit For tests: FRAGSIM_DRY_NAME=TEXT       name of the device, default
+ * stand-in FRAGSIM_DRY_FAIL_AT=K       the K-th call that can fail does fail
+ * (from 1) FRAGSIM_DRY_FAIL_WITH=CODE  it fails with this code, default 999
  *   FRAGSIM_DRY_CORRUPT_COPY=K  the K-th copy changes one byte
  *   FRAGSIM_DRY_WAIT_US=N       a wait for the device takes that long
  *   FRAGSIM_DRY_SHARES=0        memory cannot be shared between processes
@@ -34,6 +33,7 @@
  *   FRAGSIM_DRY_CALLS=FILE      number of calls that can fail, written at exit
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -59,6 +59,7 @@
 
 enum {
     INVALID_VALUE = 1,
+    NO_DEVICES = 100,
     NO_DEVICE = 101,
     NO_CONTEXT = 201,
     INVALID_HANDLE = 400,
@@ -141,7 +142,8 @@ static struct {
     pthread_mutex_t lock;
     int file;
     struct gpu gpus[MOST_DEVICES];
-    int gpu_count;
+    int gpu_count, all_count; /* all: without CUDA_VISIBLE_DEVICES */
+    bool is_started;
     bool is_empty; /* memory has no contents */
     size_t capacity, context;
     size_t room; /* bytes that it supplies; with FRAGSIM_DRY_ENDLESS more than
@@ -226,13 +228,13 @@ __attribute__((destructor)) static void at_end(void)
 {
     const char *path = getenv("FRAGSIM_DRY_CALLS");
     const char *list = getenv("FRAGSIM_DRY_NOTES");
-    FILE *file = path && dry.gpu_count ? fopen(path, "w") : NULL;
+    FILE *file = path && dry.is_started ? fopen(path, "w") : NULL;
 
     if (file) {
         fprintf(file, "%llu\n", (unsigned long long)dry.calls);
         fclose(file);
     }
-    if (list && dry.gpu_count)
+    if (list && dry.is_started)
         frag_dry_notes_write(list);
     if (setting("FRAGSIM_DRY_LEAKS", dry.is_empty))
         dry.memory = dry.reservations = NULL, dry.gpu_count = 0;
@@ -322,10 +324,30 @@ static void start_model(void)
         abort();
 }
 
+/* How many of `count` devices CUDA_VISIBLE_DEVICES leaves: those before the
+ * first that is none. */
+static int count_visible(int count)
+{
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    int visible = 0;
+
+    if (!text)
+        return count;
+    for (; isdigit((unsigned char)*text) && visible < MOST_DEVICES; visible++) {
+        char *end;
+
+        if (strtol(text, &end, 10) >= count)
+            break;
+        text = end + (*end == ',');
+    }
+    return visible;
+}
+
 static void start(void)
 {
-    if (dry.gpu_count)
+    if (dry.is_started)
         return;
+    dry.is_started = true;
     start_model();
     dry.gpu_count = (int)setting("FRAGSIM_DRY_DEVICES", 1);
     if (dry.gpu_count < 1 || dry.gpu_count > MOST_DEVICES)
@@ -334,6 +356,8 @@ static void start(void)
     if (setting("FRAGSIM_DRY_ENDLESS", 0) &&
         dry.room < ENDLESS / (size_t)dry.gpu_count)
         dry.room = ENDLESS / (size_t)dry.gpu_count;
+    dry.all_count = dry.gpu_count;
+    dry.gpu_count = count_visible(dry.all_count);
     dry.fail_at = setting("FRAGSIM_DRY_FAIL_AT", 0);
     dry.fail_with = (int)setting("FRAGSIM_DRY_FAIL_WITH", UNKNOWN);
     dry.lazy = setting("FRAGSIM_DRY_LAZY", 0);
@@ -352,6 +376,12 @@ const struct frag_gpu *frag_dry_gpu(void)
 {
     start_once();
     return model;
+}
+
+int frag_dry_devices(void)
+{
+    start_once();
+    return dry.all_count;
 }
 
 bool frag_dry_has_contents(void)
@@ -475,7 +505,9 @@ static int current_device(void)
 cu_result cuInit(unsigned flags)
 {
     ENTER();
-    LEAVE(flags ? blame("cuInit with flags") : CU_SUCCESS);
+    LEAVE(flags           ? blame("cuInit with flags")
+          : dry.gpu_count ? CU_SUCCESS
+                          : NO_DEVICES);
 }
 
 cu_result cuGetErrorName(cu_result code, const char **name)

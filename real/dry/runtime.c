@@ -97,6 +97,7 @@ EXPORT const char *cudaGetErrorString(cudaError_t code)
         cudaError_t code;
         const char *words;
     } known[] = {
+        {cudaErrorNoDevice, "no CUDA-capable device is detected"},
         {cudaErrorInvalidDevice, "invalid device ordinal"},
         {cudaErrorNoKernelImageForDevice,
          "no kernel image is available for execution on the device"},
@@ -122,7 +123,9 @@ EXPORT const char *cudaGetErrorString(cudaError_t code)
 
 EXPORT cudaError_t cudaGetDeviceCount(int *count)
 {
-    return answer(cuDeviceGetCount(count));
+    const cu_result code = cuDeviceGetCount(count);
+
+    return answer(code == CU_SUCCESS && !*count ? cudaErrorNoDevice : code);
 }
 
 EXPORT cudaError_t cudaGetDevice(int *out)

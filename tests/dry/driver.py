@@ -162,6 +162,12 @@ def devices():
     return found
 
 
+def visible():
+    """The code and the count of cudaGetDeviceCount."""
+    count = ctypes.c_int(7)
+    return [RUNTIME.cudaGetDeviceCount(ctypes.byref(count)), count.value]
+
+
 def late():
     """Whether an event is complete when it was recorded, and after a wait."""
     event = ctypes.c_void_p()

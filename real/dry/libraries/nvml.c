@@ -35,10 +35,7 @@ DRY_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
 
 int nvmlDeviceGetCount_v2(unsigned *count)
 {
-    int found = 0;
-
-    cuDeviceGetCount(&found);
-    *count = (unsigned)found;
+    *count = (unsigned)frag_dry_devices();
     return 0;
 }
 

@@ -290,7 +290,9 @@ static const struct option_row options[] = {
      "the GPU: " FRAG_GPU_IDS "; exit code 1 if the program does not fit it "
      "(default: h200, and the exit code is that of the program)",
      OPTION_TEXT, offsetof(struct values, gpu), NULL},
-    {"gpus", 0, "N", "number of GPUs that each process sees (default: 1)",
+    {"gpus", 0, "N",
+     "number of GPUs of the machine (default: 1), of which "
+     "CUDA_VISIBLE_DEVICES selects as on a GPU",
      OPTION_NUMBER, offsetof(struct values, devices), NULL},
     {"memory", 0, "SIZE",
      "memory of the GPU, in place of that of the table; exit code 1 if the "
