@@ -288,7 +288,8 @@ def check_refusals(folder):
     assert "h200, h100" in done.stderr, done.stderr
     done = python("print(1)", code=2)
     assert "expected a program that uses a GPU" in done.stderr, done.stderr
-    for release, words in (("None", "was built without CUDA"),
+    for release, words in (("None", "built without CUDA, so it has no allocator for a GPU: install "
+                            "the build for CUDA, or let `fragsim dry --setup"),
                            ("'11.8'", "expected CUDA 12 or 13")):
         package = os.path.join(folder, release, "torch")
         shutil.copytree(os.path.join(ROOT, "tests", "dry", "torch"), package)
@@ -298,6 +299,10 @@ def check_refusals(folder):
         done = python("import torch", code=5,
                       PYTHONPATH=os.path.dirname(package))
         assert words in done.stderr, done.stderr
+    done = python("import torch", code=1, PYTHONPATH=folder)
+    assert "has no PyTorch; `fragsim dry --setup FOLDER'" in done.stderr, done
+    done = dry(code=2)
+    assert "expected -- PROGRAM" in done.stderr, done.stderr
     done = python("import torch", "--assume", "item=x", code=5)
     assert "KIND=NUMBER" in done.stderr, done.stderr
     done = dry("--", sys.executable, "-I", "-c", "import torch", code=2)

@@ -64,7 +64,7 @@ def _cuda_of(spec):
         raise Unusable(
             "this PyTorch (%s) was built without CUDA, so it has no allocator "
             "for a GPU: install the build for CUDA, or let `fragsim dry "
-            "--setup' make an environment" % os.path.dirname(path))
+            "--setup FOLDER' make an environment" % os.path.dirname(path))
     return int(found.group(1)), int(found.group(2))
 
 

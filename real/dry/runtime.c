@@ -266,6 +266,11 @@ EXPORT cudaError_t cudaHostAlloc(void **out, size_t size, unsigned flags)
     return answer(pinned_new(out, size) ? CU_SUCCESS : CU_OUT_OF_MEMORY);
 }
 
+EXPORT cudaError_t cudaMallocHost(void **out, size_t size)
+{
+    return cudaHostAlloc(out, size, 0);
+}
+
 EXPORT cudaError_t cudaFreeHost(void *at)
 {
     return answer(!at || pinned_drop(at, true) ? CU_SUCCESS
@@ -538,6 +543,11 @@ EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out,
 EXPORT cudaError_t cudaStreamCreate(cudaStream_t *out)
 {
     INSIDE(cuStreamCreate(out, 0));
+}
+
+EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
+{
+    INSIDE(cuStreamCreate(out, flags));
 }
 
 EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream)

@@ -83,6 +83,10 @@ class Finder:
                 if name == "torch" and self.wrap(spec.loader):
                     prepare(spec)
                 return spec
+        if DRY and name == "torch":
+            sys.stderr.write("fragsim dry: %s has no PyTorch; `fragsim dry "
+                             "--setup FOLDER' makes an environment that has it\n"
+                             % sys.executable)
         return own_spec(name) if name == "fragsim_torch" else None
 
     @staticmethod

@@ -13,6 +13,7 @@
 #include "sim/cli/program.h"
 #include "sim/cli/scratch.h"
 #include "sim/cli/verbs/dry/answer.h"
+#include "sim/cli/verbs/dry/setup.h"
 #include "sim/cli/verbs/python.h"
 #include "traces/printable.h"
 
@@ -21,7 +22,7 @@ enum { ROOM = 2 * PATH_MAX };
 struct values {
     struct common common;
     const char *gpu; /* NULL: an H200, which the exit code does not judge */
-    const char *out, *assume, *json;
+    const char *out, *assume, *json, *setup;
     uint64_t devices;
     frag_size memory; /* 0: the GPU's */
     bool busy, strict, force;
@@ -45,16 +46,9 @@ static const struct frag_gpu *gpu_of(const struct values *v)
 
 static enum frag_err find_parts(struct place *p, struct frag_error *e)
 {
-    static const char *const places[] = {"../share/fragsim", FRAG_DRY_SOURCE,
-                                         FRAG_DRY_INSTALLED, NULL};
-
     FRAG_TRY(program_library("dry/libcuda.so.1", p->libraries, e));
     *strrchr(p->libraries, '/') = '\0';
-    if (!program_find("fragsim_dry.py", places, p->module))
-        return frag_fail(e, FRAG_IO,
-                         "expected fragsim_dry.py in %s, found none: install "
-                         "fragsim again",
-                         FRAG_DRY_INSTALLED);
+    FRAG_TRY(dry_module("fragsim_dry.py", p->module, e));
     return python_start(&p->path, e);
 }
 
@@ -267,8 +261,14 @@ static int dry_run(const struct call *call, const void *values)
 {
     const struct values *v = values;
     struct place p = {.path = NULL};
+    struct frag_error e = {""};
     int code;
 
+    if (v->setup)
+        return cli_fail(call, dry_setup(v->setup, &v->common.args, &e), &e);
+    if (!v->common.args.count)
+        return cli_misuse(call, "expected -- PROGRAM [ARGUMENT...], such as -- "
+                                "python train.py");
     if (!gpu_of(v))
         return cli_misuse(call, "--gpu %s: expected one of " FRAG_GPU_IDS,
                           v->gpu);
@@ -319,6 +319,11 @@ static const struct option_row options[] = {
      OPTION_SWITCH, offsetof(struct values, busy), NULL},
     {"json", 0, "FILE", "the answer as JSON; - is stdout", OPTION_TEXT,
      offsetof(struct values, json), NULL},
+    {"setup", 0, "FOLDER",
+     "make an environment of Python with PyTorch's build for CUDA in the "
+     "folder, without the libraries that stand-ins replace, and run nothing; "
+     "requirements of pip may follow --, such as torch==2.11.0 transformers",
+     OPTION_TEXT, offsetof(struct values, setup), NULL},
     {"force", 'f', NULL, "overwrite existing files", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
     {0},
@@ -335,25 +340,45 @@ const struct verb verb_dry = {
         "and kernels do nothing, so a run takes the time that PyTorch needs to "
         "launch it, and the memory that the program needs on the host. The "
         "stand-ins answer as a GPU of that name does: PyTorch selects its "
-        "kernels by that. An allocation that does not fit the GPU fails as it "
-        "does there.\n\n"
-        "PyTorch's memory history is on from the first use of the device, and "
-        "each process that used it writes PyTorch's own snapshot at its end, "
-        "also if it ran out of memory. The answer says the peaks, what the "
-        "program needs with the settings of the allocator, and on which GPUs "
-        "it fits.\n\n"
-        "What the device would have computed is zero: a program that decides "
-        "by values that it reads from the device may take another way. The "
-        "answer lists such reads, and every function that the stand-ins lack "
-        "and every size that is not known.\n\n"
-        "By default, work of the device ends at once; with --busy it ends only "
+        "kernels by that.\n\n"
+        "`fragsim dry --setup FOLDER' makes an environment of Python in which "
+        "this works; any other with PyTorch's build for CUDA works too. In "
+        "Python, `python -m fragsim.dry train.py' is the same as this command, "
+        "and `pytest --fragsim-dry' runs tests this way.\n\n"
+        "The answer begins with one line: what the program needs with the "
+        "settings that it ran with and with one that often needs less, "
+        "whether it fits on the GPU, and on which one it does. The need is "
+        "the memory that the GPU must supply to PyTorch from which on no "
+        "request fails; it can be less than the peak reserved, because "
+        "PyTorch returns cached memory before it fails. Below are the step "
+        "and the line of the program at the peak, and at the first request "
+        "that the GPU cannot meet, the need with each setting, and the GPUs "
+        "of the table. The column `others' is what the CUDA context and "
+        "libraries take of the GPU outside of PyTorch.\n\n"
+        "A program that does not fit runs to its end, because the stand-in "
+        "never refuses memory; with --strict it fails as on the GPU, and the "
+        "trace ends there. PyTorch's memory history is on from the first use "
+        "of the device, and each process that used it writes PyTorch's own "
+        "snapshot at its end. `fragsim triage' and the other commands read "
+        "it.\n\n"
+        "Where the answer stops: what the device would have computed is zero, "
+        "so a program that decides by values that it reads from the device "
+        "may take another way; the answer lists such reads, and every "
+        "function that the stand-ins lack and every size that is not known. A "
+        "program that catches an error of memory, as cuDNN does when it then "
+        "tries a smaller workspace, does so only with --strict. PyTorch frees "
+        "the casts of autocast in an order that varies from run to run. By "
+        "default, work of the device ends at once; with --busy it ends only "
         "when the program waits. For a program that uses memory on several "
-        "streams, the truth is between the two.",
+        "streams, the truth is between the two.\n\n"
+        "The exit code is that of the program; if it is 0 and --gpu or "
+        "--memory names a GPU that the program does not fit with the settings "
+        "that it ran with, it is 1.",
     .example = "fragsim dry --gpu l40s -o train.pickle -- python train.py",
     .options = options,
     .size = sizeof(struct values),
     .defaults = &(const struct values){.devices = 1},
-    .args_min = 1,
+    .args_min = 0,
     .args_max = SIZE_MAX,
     .run = dry_run,
 };

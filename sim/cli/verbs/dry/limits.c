@@ -19,7 +19,7 @@ static void say_torch(const struct dry_answer *a, const struct sink *s)
 
     snprintf(
         text, sizeof(text),
-        "PyTorch %.100s ran as on a %s, with its own allocator and its own "
+        "PyTorch %.100s ran as on the %s, with its own allocator and its own "
         "choice of kernels; CUDA's libraries and the device were "
         "stand-ins. On another GPU of the table PyTorch may choose other "
         "kernels: --gpu asks for it",

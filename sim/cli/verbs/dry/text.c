@@ -69,7 +69,7 @@ static void put_place(const struct dry_place *p, FILE *out)
     char bytes[FRAG_SIZE_TEXT];
 
     if (p->steps && !p->step)
-        fputs("before the first step, ", out);
+        fputs("before the first complete step, ", out);
     else if (p->steps && p->step > p->steps)
         fprintf(out, "after step %" PRIu64 ", the last, ", p->steps);
     else if (p->steps)

@@ -1,0 +1,112 @@
+"""Makes an environment in which `fragsim dry` runs PyTorch: `fragsim dry --setup
+FOLDER [-- REQUIREMENT...]` calls this file with the folder and the requirements.
+
+pip installs PyTorch's own build for CUDA without the libraries of CUDA, because
+stand-ins take their place; cuDNN alone is installed, since it can say without a
+GPU what it would choose. pip uses its own settings, so also an index that they
+name. The folder is a virtual environment like any other: more packages can be
+installed there, and PyTorch no longer requires the libraries that are missing.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import time
+
+# Packages that PyTorch requires and the stand-ins replace; the libraries of
+# cuDNN are the exception. Triton compiles kernels, and none runs.
+REPLACED = re.compile(r"(nvidia-|cuda-|triton|pytorch-triton)")
+KEPT = re.compile(r"nvidia-cudnn-")
+DEFAULT = "torch==2.11.0"  # whose allocator fragsim models
+
+
+def fail(words):
+    sys.stderr.write("fragsim dry --setup: %s\n" % words)
+    sys.exit(4)
+
+
+def run(*words):
+    """Runs a command whose output goes to stderr."""
+    done = subprocess.run(words, stdout=sys.stderr, check=False)
+    if done.returncode:
+        fail("%s ended with exit code %d; its message is above"
+             % (" ".join(words), done.returncode))
+
+
+def name_of(requirement):
+    return re.match(r"[A-Za-z0-9._-]*", requirement).group(0).lower()
+
+
+def metadata_of(folder):
+    """The file in which the installed PyTorch says what it requires."""
+    found = glob.glob(os.path.join(folder, "lib", "python*", "site-packages",
+                                   "torch-*.dist-info", "METADATA"))
+    if len(found) != 1:
+        fail("%s: expected one torch-*.dist-info, found %d" % (folder, len(found)))
+    return found[0]
+
+
+def check_build(metadata):
+    """PyTorch's build for the CPU has no allocator for a GPU."""
+    version = os.path.join(os.path.dirname(os.path.dirname(metadata)), "torch",
+                           "version.py")
+    with open(version, encoding="utf-8") as file:
+        if not re.search(r"^cuda\b[^=]*= *'", file.read(), re.M):
+            fail("pip installed a PyTorch without CUDA; expected its build for "
+                 "CUDA: let pip's settings name an index that has it, or name "
+                 "the build after --, such as torch==2.11.0+cu130")
+
+
+def split_requirements(metadata):
+    """Takes the requirements that are replaced out of the file; returns those
+    that pip has to install with and without their own requirements."""
+    with open(metadata, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    rest, plain, bare = [], [], []
+    end = lines.index("") if "" in lines else len(lines)
+    for number, line in enumerate(lines):
+        requirement = line[len("Requires-Dist:"):].strip()
+        if number >= end or not line.startswith("Requires-Dist:"):
+            rest.append(line)
+        elif REPLACED.match(name_of(requirement)):
+            if KEPT.match(name_of(requirement)) and "extra ==" not in requirement:
+                bare.append(requirement)
+        else:
+            rest.append(line)
+            if "extra ==" not in requirement:
+                plain.append(requirement)
+    with open(metadata, "w", encoding="utf-8") as file:
+        file.write("\n".join(rest))
+    return plain, bare
+
+
+def size_of(folder):
+    return sum(os.lstat(os.path.join(at, name)).st_size
+               for at, _, names in os.walk(folder) for name in names)
+
+
+def main():
+    folder, wanted = sys.argv[1], sys.argv[2:]
+    torch = [one for one in wanted if name_of(one) == "torch"] or [DEFAULT]
+    others = [one for one in wanted if name_of(one) != "torch"]
+    begin = time.time()
+    if os.path.exists(folder) and os.listdir(folder):
+        fail("%s: expected a folder that is empty or does not exist" % folder)
+    run(sys.executable, "-m", "venv", folder)
+    python = os.path.join(folder, "bin", "python")
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check",
+           "--quiet"]
+    run(*pip, "--no-deps", *torch)
+    metadata = metadata_of(folder)
+    check_build(metadata)
+    plain, bare = split_requirements(metadata)
+    if bare:
+        run(*pip, "--no-deps", *bare)
+    run(*pip, "numpy", *plain, *others)
+    print("%s: %.1f GB in %.1f minutes" % (folder, size_of(folder) / 1e9,
+                                          (time.time() - begin) / 60))
+    print("fragsim dry -- %s train.py" % python)
+
+
+main()
