@@ -24,11 +24,11 @@ RECORDED = ("lstm_varlen", "unet_multires", "resnet_varres", "llama_fixed")
 PEAKS = ("allocated_bytes.all.peak", "reserved_bytes.all.peak")
 
 
-def scene(name, folder, below=BELOW, gpu="h200"):
+def scene(name, folder, below=BELOW, gpu="h200", version="91900"):
     """What it found, its lines on stderr, and the notes of the stand-in."""
     notes = os.path.join(folder, "notes")
     env = {**os.environ, "FRAG_BUILD_DIR": BUILD, "FRAGSIM_DRY_CUDNN": below,
-           "FRAGSIM_DRY_GPU": gpu, "FRAGSIM_DRY_NOTES": notes,
+           "DRY_CUDNN_VERSION": version, "FRAGSIM_DRY_GPU": gpu, "FRAGSIM_DRY_NOTES": notes,
            "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run([sys.executable, SCENES, name], env=env, text=True,
                           capture_output=True, check=False, timeout=60)
@@ -41,12 +41,13 @@ def scene(name, folder, below=BELOW, gpu="h200"):
 def check_sizes(folder):
     """All sizes are what the GPU said, and the plans change what the library
     said without a device where that was not it."""
-    found, _, _ = scene("convolutions", folder)
+    found, _, notes = scene("convolutions", folder)
+    assert "guess" not in [note[0] for note in notes], notes
     wrong = [row for row in found if row[1] != row[2]]
     assert len(found) == 75 and not wrong, wrong
     assert sum(alone != gpu for alone, gpu, _ in found) == 48, found
-    for name, rows in (("networks", 32), ("parameters", 21),
-                       ("normalizations", 16)):
+    for name, rows in (("networks", 32), ("persistent", 5), ("parameters", 21),
+                       ("normalizations", 16), ("losses", 5)):
         found, _, _ = scene(name, folder)
         assert len(found) == rows, (name, len(found))
         assert all(said == own for said, own in found), (name, found)
@@ -55,14 +56,21 @@ def check_sizes(folder):
 def check_notes(folder):
     """What is not known is named, and so is another GPU and a missing cuDNN."""
     code, said, notes = scene("unknown", folder)
-    assert code == 3000 and "cudnnGetCTCLossWorkspaceSize" in said, (code, said)
+    lacking = "cudnnGetConvolutionForwardWorkspaceSize"
+    assert code == 3000 and lacking in said, (code, said)
     assert [(kind, count, name.split("(")[-1]) for kind, count, name in notes] \
-        == [("lacks", "1", "cudnnGetCTCLossWorkspaceSize"),
+        == [("guess", "3", "the fastest plan of cuDNN, which "
+                           "torch.backends.cudnn.benchmark looks for"),
+            ("lacks", "1", lacking),
             ("size", "1", "0 or 512 bytes)"),
             ("size", "2", "up to 17 MB more)")], notes
     _, _, notes = scene("handles", folder, gpu="t4")
     assert notes == [["size", "1", "cuDNN's workspaces: they are those of an "
                                    "H200"]], notes
+    found, _, notes = scene("handles", folder, version="92001")
+    assert found[1] == 92001 and notes == [
+        ["size", "1", "cuDNN's workspaces: the formulas are those of 9.19"]], \
+        notes
     missing = os.path.join(folder, "no-such-cudnn.so.9")
     codes, said, notes = scene("absent", folder, below=missing)
     assert codes == [1001] * 4 and missing in said, (codes, said)

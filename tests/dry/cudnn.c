@@ -49,9 +49,39 @@ int cudnnSetTensorNdDescriptor(struct tensor *it, int type, int count,
 int cudnnGetTensorNdDescriptor(const struct tensor *it, int room, int *type,
                                int *count, int *dims, int *strides);
 
+int cudnnCreateCTCLossDescriptor(int **out);
+int cudnnSetCTCLossDescriptor_v9(int *it, int type, int norm, int mode,
+                                 int label);
+int cudnnGetCTCLossDescriptor_v9(const int *it, int *type, int *norm, int *mode,
+                                 int *label);
+
+int cudnnCreateCTCLossDescriptor(int **out)
+{
+    *out = calloc(1, sizeof(int));
+    return SUCCESS;
+}
+
+int cudnnSetCTCLossDescriptor_v9(int *it, int type, int norm, int mode,
+                                 int label)
+{
+    (void)type, (void)norm, (void)mode;
+    *it = label;
+    return SUCCESS;
+}
+
+int cudnnGetCTCLossDescriptor_v9(const int *it, int *type, int *norm, int *mode,
+                                 int *label)
+{
+    *type = *norm = *mode = 0;
+    *label = *it;
+    return SUCCESS;
+}
+
 size_t cudnnGetVersion(void)
 {
-    return 91900;
+    const char *version = getenv("DRY_CUDNN_VERSION");
+
+    return version ? (size_t)atol(version) : 91900;
 }
 
 const char *cudnnGetErrorString(int status)

@@ -3,7 +3,6 @@ what it found as JSON. tests/dry/cudnn.json holds what a GPU said. The caller
 sets FRAGSIM_DRY_CUDNN, the cuDNN below the stand-in.
 """
 import ctypes
-import itertools
 import json
 import os
 import sys
@@ -87,6 +86,7 @@ def convolutions():
                        ctypes.byref(ctypes.c_int64(alone))))
         good(CUDNN.cudnnBackendFinalize(plan))
         found.append([alone, gpu, workspace(plan)])
+        good(CUDNN.cudnnBackendExecute(None, plan, None))
         good(CUDNN.cudnnBackendDestroyDescriptor(plan))
     return found
 
@@ -106,22 +106,23 @@ def handles():
     return [stream.value, CUDNN.cudnnGetVersion()]
 
 
-def network(mode, bias, bidir, kind, inputs, width, projected, layers, drop=0.0):
+def network(mode, bias, bidir, kind, inputs, width, projected, layers, drop=0.0,
+            algorithm=0):
     dropout = made(CUDNN.cudnnCreateDropoutDescriptor)
     good(CUDNN.cudnnSetDropoutDescriptor(dropout, None, ctypes.c_float(drop),
                                          None, 0, 0))
     net = made(CUDNN.cudnnCreateRNNDescriptor)
-    good(CUDNN.cudnnSetRNNDescriptor_v8(net, 0, mode, bias, bidir, 0, kind, 0, 0,
-                                        inputs, width, projected, layers,
+    good(CUDNN.cudnnSetRNNDescriptor_v8(net, algorithm, mode, bias, bidir, 0, kind,
+                                        0, 0, inputs, width, projected, layers,
                                         dropout, 0))
     return net
 
 
-def networks():
+def networks(kind="networks", algorithm=0):
     found = []
-    for row, lengths, said in measured("networks"):
+    for row, lengths, said in measured(kind):
         *shape, drop, layout, longest, batch = row
-        net = network(*shape, drop)
+        net = network(*shape, drop, algorithm)
         data = made(CUDNN.cudnnCreateRNNDataDescriptor)
         lengths = lengths or [longest] * batch
         good(CUDNN.cudnnSetRNNDataDescriptor(
@@ -135,6 +136,11 @@ def networks():
         good(CUDNN.cudnnGetRNNWeightSpaceSize(None, net, at[4]))
         found.append([said, [sizes[i].value for i in (0, 2, 3, 4)]])
     return found
+
+
+def persistent():
+    """The algorithm for small networks, which PyTorch prefers."""
+    return networks("persistent", 3)
 
 
 def tensor_dims(it):
@@ -185,8 +191,28 @@ def normalizations():
     return found
 
 
+def losses():
+    found = []
+    for dims, label, label_lengths, lengths, said in measured("losses"):
+        x = made(CUDNN.cudnnCreateTensorDescriptor)
+        good(CUDNN.cudnnSetTensorNdDescriptor(
+            x, 0, 3, (ctypes.c_int * 3)(*dims),
+            (ctypes.c_int * 3)(*strides(dims, False))))
+        loss = made(CUDNN.cudnnCreateCTCLossDescriptor)
+        good(CUDNN.cudnnSetCTCLossDescriptor_v9(loss, 0, 1, 0, label))
+        sizes = [ctypes.c_size_t(7) for _ in range(2)]
+        array = ctypes.c_int * dims[1]
+        good(CUDNN.cudnnGetCTCLossWorkspaceSize(
+            None, x, x, None, array(*label_lengths), array(*lengths), 0, loss,
+            ctypes.byref(sizes[0])))
+        good(CUDNN.cudnnGetCTCLossWorkspaceSize_v8(None, 0, loss, x, x,
+                                                   ctypes.byref(sizes[1])))
+        found.append([said, [size.value for size in sizes]])
+    return found
+
+
 def unknown():
-    """Plans and networks of which no true answer is known."""
+    """Plans of which no true answer is known, and none of which runs."""
     rows = [("fwd", "FLOAT", [[8, 32, 9, 9], [32, 32, 3, 3], [8, 32, 9, 9]],
              True, 67, {"TILE_SIZE": 22, "TILEK": 0, "WORKSPACE": 0,
                         "TILE_CGA_M": 1, "TILE_CGA_N": 1}),
@@ -202,7 +228,7 @@ def unknown():
         good(attribute(plan, PLAN_JSON, CHAR, len(text), text))
         good(CUDNN.cudnnBackendFinalize(plan))
         workspace(plan)
-    return CUDNN.cudnnGetCTCLossWorkspaceSize(None)
+    return CUDNN.cudnnGetConvolutionForwardWorkspaceSize(None)
 
 
 def absent():

@@ -5,6 +5,8 @@
  * spaces.c. */
 #include "real/dry/cudnn/real.h"
 
+#include <stdatomic.h>
+
 enum { DRY_LACKING = CUDNN_NOT_SUPPORTED };
 #include "real/dry/cudnn/split.h"
 #include "real/dry/stubs.h"
@@ -165,6 +167,30 @@ static void note(enum cudnn_judged how)
         frag_dry_note(DRY_SIZE, names[how]);
 }
 
+/* The plan that was asked last and has not run. With
+ * torch.backends.cudnn.benchmark, PyTorch makes all plans before it runs one.
+ */
+static void *_Atomic waiting;
+
+DRY_EXPORT int cudnnBackendExecute(void *handle, void *plan, void *pack);
+
+int cudnnBackendExecute(void *handle, void *plan, void *pack)
+{
+    (void)handle, (void)plan, (void)pack;
+    waiting = NULL;
+    frag_dry_launched();
+    return CUDNN_SUCCESS;
+}
+
+static void note_choice(void *plan)
+{
+    void *before = atomic_exchange(&waiting, plan);
+
+    if (before && before != plan)
+        frag_dry_note(DRY_GUESS, "the fastest plan of cuDNN, which "
+                                 "torch.backends.cudnn.benchmark looks for");
+}
+
 /* Makes the workspace of a plan that of the GPU. */
 static void correct(const struct cudnn_backend *real, void *plan,
                     int64_t *workspace)
@@ -194,7 +220,9 @@ int cudnnBackendGetAttribute(void *it, int name, int type, int64_t room,
                       : CUDNN_NOT_INITIALIZED;
 
     if (result == CUDNN_SUCCESS && name == CUDNN_PLAN_WORKSPACE && to &&
-        room > 0)
+        room > 0) {
+        note_choice(it);
         correct(real, it, to);
+    }
     return result;
 }

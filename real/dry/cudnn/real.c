@@ -30,6 +30,10 @@ static const char h200[] =
     "\"l2CacheSize\":62914560,\"cudaDeviceId\":0,\"deviceVer\":900,"
     "\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
 
+enum { MEASURED = 919 }; /* the version of the formulas, times 100 */
+
+size_t cudnnGetVersion(void);
+
 static pthread_once_t loading = PTHREAD_ONCE_INIT;
 static pthread_once_t starting = PTHREAD_ONCE_INIT;
 static void *library;
@@ -111,9 +115,14 @@ static void start(void)
     if (make_device() != CUDNN_SUCCESS) {
         backend.device = NULL;
         lacks("libcudnn.so.9", "expected 9.8 or newer");
-    } else if (strcmp(frag_dry_gpu()->id, "h200") != 0)
+        return;
+    }
+    if (strcmp(frag_dry_gpu()->id, "h200") != 0)
         frag_dry_note(DRY_SIZE,
                       "cuDNN's workspaces: they are those of an H200");
+    if (FRAG_CUDNN_REAL(cudnnGetVersion, 0, ()) / 100 != MEASURED)
+        frag_dry_note(DRY_SIZE,
+                      "cuDNN's workspaces: the formulas are those of 9.19");
 }
 
 const struct cudnn_backend *frag_cudnn_backend(void)

@@ -1,7 +1,8 @@
 /* spaces.c - the spaces that cuDNN says only to the handle of a device:
- * of dropout, of recurrent networks and of batch normalization. The formulas
- * were found from what cuDNN 9.19 said on an H200: 9,000 networks and 11,904
- * normalizations. Descriptors are ours, since nothing else reads them. */
+ * of dropout, recurrent networks, batch normalization and the CTC loss. The
+ * formulas were found from what cuDNN 9.19 said on an H200: 9,000 networks,
+ * 11,904 normalizations and 500 losses. Descriptors of networks are ours, since
+ * nothing else reads them. */
 #include <stdbool.h>
 
 #include "real/dry/cudnn/real.h"
@@ -82,7 +83,13 @@ struct sequences {
     size_t rows; /* of all sequences */
 };
 
-enum { SEQ_MAJOR_PACKED = 1 };
+enum {
+    SEQ_MAJOR_PACKED = 1,
+    STANDARD = 0, /* algorithms */
+    SMALL = 3,
+    LSTM = 2, /* cells; the simple ones are before it */
+    BFLOAT16 = 9,
+};
 
 DRY_EXPORT int cudnnCreateRNNDescriptor(struct rnn **out);
 DRY_EXPORT int cudnnSetRNNDescriptor_v8(
@@ -297,39 +304,83 @@ static size_t reserve_size(const struct rnn *net, const struct sequences *data)
     return bytes + 256;
 }
 
-/* Vectors of `width` elements, times batch: what the passes need. `rows` is
- * rows of a sequence, and inputs the vectors that hold a row's input. */
+/* The persistent algorithm for small networks: vectors of a row and of a layer,
+ * for the LSTM and the GRU, in one direction and both, without and with
+ * training. For bfloat16 cuDNN takes the standard algorithm in its place. */
+static const struct {
+    double rows, layers;
+} persistent[2][2][2] = {{{{21, 8}, {21, 8}}, {{30, 18}, {30, 18}}},
+                         {{{16, 4}, {20, 6}}, {{24, 10}, {27, 14}}}};
+
+static bool is_standard(const struct rnn *net)
+{
+    return net->algorithm == STANDARD ||
+           (net->algorithm == SMALL && net->type == BFLOAT16);
+}
+
+static bool is_persistent(const struct rnn *net, const struct sequences *data)
+{
+    return net->algorithm == SMALL && !is_standard(net) && net->cell >= LSTM &&
+           data->layout != SEQ_MAJOR_PACKED;
+}
+
+/* What both passes need, in vectors of `width` elements, times batch. */
+struct passes {
+    bool two, padded; /* directions; the sequences have equal lengths */
+    double rows;      /* of a sequence */
+    double inputs;    /* vectors that hold their input */
+    double layers;
+};
+
+static double forward_pass(const struct rnn *net, const struct passes *p)
+{
+    const double gates = (double)cells[net->cell].gates;
+    const double states = (double)cells[net->cell].states;
+    const double edges = (double)cells[net->cell].edges;
+    const double rows = p->rows, out = (double)net->projected / net->width;
+    double sum = p->two
+                     ? (2 * gates + 4) * rows + 2 * (states + 2) * p->layers
+                     : gates * (rows < 256 ? rows : 256) + states * p->layers;
+
+    if (p->padded)
+        sum += (p->two ? 2 : 1) *
+                   (edges * (1 + out) / 2 * p->layers + rows * out) +
+               p->inputs;
+    if (out < 1)
+        sum += rows;
+    if (net->drops && !p->two)
+        sum += rows;
+    return sum;
+}
+
+static double backward_pass(const struct rnn *net, const struct passes *p)
+{
+    const double each =
+        (double)cells[net->cell].back[p->two][p->padded] * p->layers;
+    const double most = 24 + 8 * (p->layers - 2); /* rows at once */
+    const double part = p->layers > 1 && most < p->rows ? most : p->rows;
+
+    if (!p->two)
+        return p->padded ? 3 * p->inputs + 2 * p->rows + part + each
+                         : p->inputs + part + each;
+    return p->padded ? 6 * p->inputs + (p->layers > 1 ? 8 : 6) * p->rows + each
+                     : 4 * p->inputs + 4 * p->rows + each;
+}
+
 static double vectors(const struct rnn *net, const struct sequences *data,
                       bool training)
 {
-    const bool two = ways(net) == 2, packed = data->layout == SEQ_MAJOR_PACKED;
     const double rows = (double)data->rows / data->batch;
-    const double inputs = rows * net->inputs / net->width;
-    const double layers = net->layers, ahead = rows < 256 ? rows : 256;
-    const double gates = (double)cells[net->cell].gates;
-    double forward = two ? (2 * gates + 4) * rows : gates * ahead, back, kept;
+    const struct passes p = {ways(net) == 2, data->layout != SEQ_MAJOR_PACKED,
+                             rows, rows * net->inputs / net->width,
+                             net->layers};
+    const double forward = forward_pass(net, &p), back = backward_pass(net, &p);
 
-    forward += layers * (two ? 2 : 1) *
-               ((double)cells[net->cell].states + (two ? 2 : 0));
-    if (!packed)
-        forward += (double)cells[net->cell].edges * layers * (two ? 2 : 1) +
-                   inputs + rows * (two ? 2 : 1);
-    if (net->drops && !two)
-        forward += rows;
-    if (!training)
-        return forward;
-    kept = 24 + 8 * (layers - 2);
-    kept = layers > 1 && kept < rows ? kept : rows;
-    back = layers * (double)cells[net->cell].back[two][!packed] +
-           (two      ? (packed ? 4 : 6)
-            : packed ? 1
-                     : 3) *
-               inputs;
-    if (two)
-        back += (packed ? 4 : layers > 1 ? 8 : 6) * rows;
-    else
-        back += kept + (packed ? 0 : 2 * rows);
-    return back > forward ? back : forward;
+    if (is_persistent(net, data))
+        return persistent[net->cell - LSTM][p.two][training].rows * rows +
+               persistent[net->cell - LSTM][p.two][training].layers * p.layers +
+               p.inputs + (net->drops && !p.two ? rows : 0);
+    return training && back > forward ? back : forward;
 }
 
 int cudnnGetRNNTempSpaceSizes(void *handle, const struct rnn *net, int training,
@@ -341,8 +392,8 @@ int cudnnGetRNNTempSpaceSizes(void *handle, const struct rnn *net, int training,
     const size_t layers = (size_t)net->layers * ways(net);
 
     (void)handle;
-    if (net->algorithm != 0 || net->projected != net->width ||
-        (training && net->cell < 2))
+    if ((!is_standard(net) && !is_persistent(net, data)) ||
+        net->projected != net->width || (training && net->cell < LSTM))
         frag_dry_note(DRY_SIZE, "cuDNN's workspace of a recurrent network with "
                                 "a simple cell, projections or a persistent "
                                 "algorithm");
@@ -424,4 +475,88 @@ int cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     (void)handle, (void)y, (void)dy, (void)dz, (void)dx, (void)scale;
     (void)activation;
     return what ? CUDNN_NOT_SUPPORTED : sums(mode, x, true, bytes);
+}
+
+/* ---- the CTC loss ---- */
+
+DRY_EXPORT int cudnnGetCTCLossWorkspaceSize(void *handle, const void *chances,
+                                            const void *gradient,
+                                            const int *labels,
+                                            const int *label_lengths,
+                                            const int *lengths, int algorithm,
+                                            const void *loss, size_t *bytes);
+DRY_EXPORT int cudnnGetCTCLossWorkspaceSize_v8(void *handle, int algorithm,
+                                               const void *loss,
+                                               const void *chances,
+                                               const void *gradient,
+                                               size_t *bytes);
+
+/* Time, batch and alphabet of the chances. */
+static int read_chances(const void *chances, int dims[MOST_DIMENSIONS])
+{
+    extern int cudnnGetTensorNdDescriptor(const void *, int, int *, int *,
+                                          int *, int *);
+    int type, count, strides[MOST_DIMENSIONS];
+    const int result = FRAG_CUDNN_REAL(
+        cudnnGetTensorNdDescriptor, CUDNN_NOT_INITIALIZED,
+        (chances, MOST_DIMENSIONS, &type, &count, dims, strides));
+
+    return result ? result : count == 3 ? CUDNN_SUCCESS : CUDNN_BAD_PARAM;
+}
+
+/* The chances of all paths forwards and backwards, whose states are the labels
+ * and the blanks between them; those of all letters; and the labels. */
+static size_t loss_size(const int dims[MOST_DIMENSIONS], int longest, int label)
+{
+    const size_t states = 2 * (size_t)label + 1;
+
+    return sizeof(float) * (size_t)dims[1] *
+           (2 * (size_t)longest * states + (size_t)dims[0] * (size_t)dims[2] +
+            states + 2);
+}
+
+static int longest_of(const int *lengths, int count)
+{
+    int most = 0;
+
+    for (int i = 0; i < count; i++)
+        most = lengths[i] > most ? lengths[i] : most;
+    return most;
+}
+
+int cudnnGetCTCLossWorkspaceSize(void *handle, const void *chances,
+                                 const void *gradient, const int *labels,
+                                 const int *label_lengths, const int *lengths,
+                                 int algorithm, const void *loss, size_t *bytes)
+{
+    int dims[MOST_DIMENSIONS], label;
+    const int result = read_chances(chances, dims);
+
+    (void)handle, (void)gradient, (void)labels, (void)algorithm, (void)loss;
+    if (result)
+        return result;
+    label = longest_of(label_lengths, dims[1]);
+    *bytes = loss_size(dims, longest_of(lengths, dims[1]), label) +
+             sizeof(int) * (size_t)dims[1] * ((size_t)label + 2);
+    return CUDNN_SUCCESS;
+}
+
+/* The descriptor of the loss says how long a label can be. */
+int cudnnGetCTCLossWorkspaceSize_v8(void *handle, int algorithm,
+                                    const void *loss, const void *chances,
+                                    const void *gradient, size_t *bytes)
+{
+    extern int cudnnGetCTCLossDescriptor_v9(const void *, int *, int *, int *,
+                                            int *);
+    int dims[MOST_DIMENSIONS], type, norm, mode, label;
+    int result = read_chances(chances, dims);
+
+    (void)handle, (void)algorithm, (void)gradient;
+    if (!result)
+        result =
+            FRAG_CUDNN_REAL(cudnnGetCTCLossDescriptor_v9, CUDNN_NOT_INITIALIZED,
+                            (loss, &type, &norm, &mode, &label));
+    if (!result)
+        *bytes = loss_size(dims, dims[0], label);
+    return result;
 }
