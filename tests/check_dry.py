@@ -79,13 +79,14 @@ def check_missing(folder):
     size of 0."""
     notes = os.path.join(folder, "notes")
     found, said = scene("missing", FRAGSIM_DRY_NOTES=notes)
-    assert found == {"codes": [10, 10, 10, 0, 801], "size": 0}, found
+    assert found == {"codes": [10, 10, 10, 0, 801, 801], "size": 0}, found
     for name in ("cusparseLtInit", "attribute 4711 of a device"):
         assert said.count(f"has no {name}") == 1, said
     with open(notes, encoding="utf-8") as file:
         lines = sorted(line.rstrip("\n").split("\t") for line in file)
     assert lines == [["guess", "1", "time between two events: 1 us"],
                      ["lacks", "1", "attribute 4711 of a device"],
+                     ["lacks", "1", "cuNoSuchFunction"],
                      ["lacks", "3", "cusparseLtInit"],
                      ["size", "1", "cusolverDnSpotrf_bufferSize"]], lines
 
@@ -112,6 +113,8 @@ def check_values(folder):
                      [0] * 8], found
     with open(notes, encoding="utf-8") as file:
         assert file.read() == "read\t2\ta copy from the device\n"
+    found, _ = scene("split", FRAGSIM_DRY_FOLDER=folder)
+    assert found == [[2, 1], None, [2, 0]], found
     found, _ = scene("gathered")
     assert found == [7, 0, 0, 0] * 4, found
 

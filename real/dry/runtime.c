@@ -209,12 +209,48 @@ EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     INSIDE(cuCtxEnablePeerAccess(contexts[peer], flags));
 }
 
-/* The driver's functions, by the names that PyTorch asks for. One that the
- * driver lacks is not found; a program that calls it anyway would crash. */
+/* Functions of the driver that it lacks: a program that looked one up may call
+ * it without a look at the result. Each gets a function that says its name. */
+#define SLOTS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+enum { MOST_SLOTS = 12, ROOM = 64 };
+
+static char lacking[MOST_SLOTS][ROOM]; /* their names, "" from the first free */
+
+#define X(slot)                                  \
+    static cu_result refuses_##slot(void)        \
+    {                                            \
+        frag_dry_note(DRY_LACKS, lacking[slot]); \
+        return cudaErrorNotSupported;            \
+    }
+SLOTS(X)
+#undef X
+
 static cu_result refuses(void)
 {
-    frag_dry_note(DRY_LACKS, "a function of the driver");
+    frag_dry_note(DRY_LACKS, "further functions of the driver");
     return cudaErrorNotSupported;
+}
+
+static void *refusal(const char *name)
+{
+    static cu_result (*const refusals[])(void) = {
+#define X(slot) refuses_##slot,
+        SLOTS(X)
+#undef X
+            refuses,
+    };
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int slot = 0;
+    void *found;
+
+    pthread_mutex_lock(&lock);
+    while (slot < MOST_SLOTS && *lacking[slot] && strcmp(lacking[slot], name))
+        slot++;
+    if (slot < MOST_SLOTS)
+        snprintf(lacking[slot], ROOM, "%s", name);
+    pthread_mutex_unlock(&lock);
+    memcpy(&found, &refusals[slot], sizeof(found));
+    return found;
 }
 
 EXPORT cudaError_t cudaGetDriverEntryPointByVersion(const char *name,
@@ -226,11 +262,8 @@ EXPORT cudaError_t cudaGetDriverEntryPointByVersion(const char *name,
     (void)version;
     (void)flags;
     *out = dlsym(RTLD_DEFAULT, name);
-    if (!*out) {
-        cu_result (*const none)(void) = refuses;
-
-        memcpy(out, &none, sizeof(none));
-    }
+    if (!*out)
+        *out = refusal(name);
     if (found)
         *found = 0; /* cudaDriverEntryPointSuccess */
     return cudaSuccess;

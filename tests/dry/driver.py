@@ -127,6 +127,12 @@ def missing():
     codes.append(solver.cusolverDnSpotrf_bufferSize(
         None, 0, 64, None, 64, ctypes.byref(size)))
     codes.append(RUNTIME.cudaDeviceGetAttribute(ctypes.byref(size), 4711, 0))
+    for name in (b"cuNoSuchFunction", b"cuNeverCalled"):
+        call = ctypes.CFUNCTYPE(ctypes.c_int)()
+        assert RUNTIME.cudaGetDriverEntryPoint(
+            name, ctypes.byref(call), ctypes.c_uint64(0), None) == 0
+        if b"No" in name:
+            codes.append(call())
     assert RUNTIME.cudaEventElapsedTime(ctypes.byref(ctypes.c_float()), None,
                                         None) == 0
     return {"codes": codes, "size": size.value}
@@ -229,6 +235,36 @@ def gathered():
     assert nccl.ncclAllGather(ctypes.c_void_p(at), ctypes.c_void_p(at + 512),
                               ctypes.c_size_t(1), 2, comm, None) == 0
     return read(at + 512, 16)
+
+
+class Unique(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+
+
+def split_rank(nccl, unique, rank):
+    """How many ranks the part of this one of three has, and which it is."""
+    comm, part = ctypes.c_void_p(), ctypes.c_void_p()
+    assert nccl.ncclCommInitRank(ctypes.byref(comm), 3, unique, rank) == 0
+    # Ranks 0 and 2 have one colour, in reversed order; rank 1 has none.
+    assert nccl.ncclCommSplit(comm, -1 if rank == 1 else 5, -rank,
+                              ctypes.byref(part), None) == 0
+    return [number(lambda out, f=f: f(part, out)) for f in
+            (nccl.ncclCommCount, nccl.ncclCommUserRank)] if part else None
+
+
+def split():
+    """Three processes split their communicator."""
+    nccl, unique = load("libnccl.so.2"), Unique()
+    assert nccl.ncclGetUniqueId(ctypes.byref(unique)) == 0
+    found = []
+    for rank in range(3):
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            text = json.dumps(split_rank(nccl, unique, rank))
+            os.write(writer, text.encode())
+            os._exit(0)
+        found.append(reader)
+    return [json.loads(os.read(reader, 100)) for reader in found]
 
 
 def places():

@@ -1,10 +1,15 @@
 /* nccl.c - a libnccl whose ranks do not talk: each process makes its own
- * communicator, and a collective is work of a stream that does nothing. Where
+ * communicator, and a collective is work of a stream that does nothing. Only to
+ * split a communicator the ranks meet, in a file of FRAGSIM_DRY_FOLDER. Where
  * the bytes that this rank sends are known (shadow.h), ncclAllGather and
  * ncclBroadcast take it that the other ranks send the same: so DDP finds that
  * all ranks have the same model. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "real/dry/runtime.h"
@@ -15,14 +20,16 @@ enum { DRY_LACKING = 5 }; /* ncclInvalidUsage */
 
 #include "real/dry/libraries/nccl.def"
 
-enum { VERSION = 22809, UNIQUE = 128 };
+enum { VERSION = 22809, UNIQUE = 128, LONGEST_WAIT = 300 /* s */ };
+
+struct unique {
+    char bytes[UNIQUE]; /* a text */
+};
 
 struct comm {
     int rank, size, device;
-};
-
-struct unique {
-    char bytes[UNIQUE];
+    int splits;       /* number of its splits so far */
+    struct unique id; /* the same in all its ranks, and in no other */
 };
 
 DRY_EXPORT int ncclAllGather(const void *, void *, size_t, int,
@@ -38,6 +45,7 @@ DRY_EXPORT int ncclCommInitRankConfig(struct comm **, int, struct unique, int,
 DRY_EXPORT int ncclCommInitRankScalable(struct comm **, int, int, int, void *,
                                         void *);
 DRY_EXPORT int ncclCommInitAll(struct comm **, int, const int *);
+DRY_EXPORT int ncclCommSplit(struct comm *, int, int, struct comm **, void *);
 DRY_EXPORT int ncclCommCount(const struct comm *c, int *count);
 DRY_EXPORT int ncclCommCuDevice(const struct comm *c, int *device);
 DRY_EXPORT int ncclCommUserRank(const struct comm *c, int *rank);
@@ -97,17 +105,21 @@ const char *ncclGetLastError(const struct comm *c)
 
 int ncclGetUniqueId(struct unique *id)
 {
+    static unsigned made;
+
     memset(id, 0, sizeof(*id));
-    snprintf(id->bytes, UNIQUE, "fragsim %ld", (long)getpid());
+    snprintf(id->bytes, UNIQUE, "%ld-%u", (long)getpid(),
+             __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED));
     return 0;
 }
 
-static int make(struct comm **out, int size, int rank, int device)
+static int make(struct comm **out, int size, int rank, int device,
+                const struct unique *id)
 {
     *out = malloc(sizeof(**out));
     if (!*out)
         return DRY_LACKING;
-    **out = (struct comm){rank, size, device};
+    **out = (struct comm){rank, size, device, 0, *id};
     return 0;
 }
 
@@ -115,9 +127,8 @@ int ncclCommInitRank(struct comm **out, int size, struct unique id, int rank)
 {
     int device = 0;
 
-    (void)id;
     cudaGetDevice(&device);
-    return make(out, size, rank, device);
+    return make(out, size, rank, device, &id);
 }
 
 int ncclCommInitRankConfig(struct comm **out, int size, struct unique id,
@@ -137,11 +148,87 @@ int ncclCommInitRankScalable(struct comm **out, int size, int rank, int ids,
 
 int ncclCommInitAll(struct comm **out, int count, const int *devices)
 {
-    int code = 0;
+    struct unique id;
+    int code = ncclGetUniqueId(&id);
 
     for (int i = 0; i < count && !code; i++)
-        code = make(&out[i], count, i, devices ? devices[i] : i);
+        code = make(&out[i], count, i, devices ? devices[i] : i, &id);
     return code;
+}
+
+/* A rank in the file where the ranks of a communicator meet to split it. */
+struct meeting {
+    int rank, color, key;
+};
+
+/* Adds this rank to the file. */
+static bool arrive(const char *path, const struct meeting *mine)
+{
+    const int file =
+        open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    const bool done =
+        file >= 0 && write(file, mine, sizeof(*mine)) == sizeof(*mine);
+
+    if (file >= 0)
+        close(file);
+    return done;
+}
+
+/* The ranks that are in the file: how many have the colour of this one, and how
+ * many of these come before it. Returns how many there are. */
+static int look(const char *path, const struct meeting *mine, int *size,
+                int *before)
+{
+    FILE *file = fopen(path, "rb");
+    struct meeting other;
+    int seen = 0;
+
+    *size = *before = 0;
+    for (; file && fread(&other, sizeof(other), 1, file) == 1; seen++) {
+        *size += other.color == mine->color;
+        *before += other.color == mine->color &&
+                   (other.key < mine->key ||
+                    (other.key == mine->key && other.rank < mine->rank));
+    }
+    if (file)
+        fclose(file);
+    return seen;
+}
+
+/* Waits until all `count` ranks are in the file. */
+static bool meet(const char *path, int count, const struct meeting *mine,
+                 int *size, int *before)
+{
+    const time_t end = time(NULL) + LONGEST_WAIT;
+
+    if (!arrive(path, mine))
+        return false;
+    while (look(path, mine, size, before) < count && time(NULL) < end)
+        usleep(10000);
+    return look(path, mine, size, before) == count;
+}
+
+int ncclCommSplit(struct comm *c, int color, int key, struct comm **out,
+                  void *config)
+{
+    const struct meeting mine = {c->rank, color, key};
+    const char *folder = getenv("FRAGSIM_DRY_FOLDER");
+    struct unique id = {""};
+    char path[4096];
+    int size, rank;
+
+    (void)config;
+    *out = NULL;
+    snprintf(path, sizeof(path), "%s/%s.%d.split", folder ? folder : ".",
+             c->id.bytes, ++c->splits);
+    if (!meet(path, c->size, &mine, &size, &rank)) {
+        frag_dry_note(DRY_LACKS, "ncclCommSplit without all ranks");
+        return DRY_LACKING;
+    }
+    if (color < 0) /* NCCL_SPLIT_NOCOLOR */
+        return 0;
+    snprintf(id.bytes, UNIQUE, "%.80s.%d.%d", c->id.bytes, c->splits, color);
+    return make(out, size, rank, c->device, &id);
 }
 
 int ncclCommCount(const struct comm *c, int *count)
