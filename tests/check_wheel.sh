@@ -42,6 +42,7 @@ esac
 for file in bin/fragsim lib/libfragsim.so.0 lib/fragsim/libfragsim_record.so \
     lib/fragsim/libfragsim_torch.so share/fragsim/plots/timeline.gp py.typed \
     pytorch_record.py fragsim_torch.py share/fragsim/allocator.cpp \
+    fragsim_dry.py fragsim_dry_setup.py dry.py lib/fragsim/dry/libcuda.so.1 \
     share/fragsim/service.h start/sitecustomize.py include/fragsim/policies/policy.h; do
     [ -e "$package/$file" ] || {
         echo "check_wheel: the package lacks $file"
@@ -66,6 +67,16 @@ for tool in "$bin/fragsim run" "$bin/python -m fragsim.run"; do
         exit 1
     }
 done
+PYTHONPATH=$root/tests/dry "$bin/python" -m fragsim.dry -c \
+    'import torch; torch.empty(1 << 30)' | grep -q '^needs 1 GiB of the GPU'
+"$bin/python" - <<'EOF'
+from importlib.metadata import entry_points
+found = entry_points()
+found = found.select(group="pytest11") if hasattr(found, "select") \
+    else found["pytest11"]
+assert [one.value for one in found if one.name == "fragsim"] == \
+    ["fragsim.pytest_plugin"], found
+EOF
 "$bin/python" "$root/tests/check_python.py" --installed
 "$bin/pip" uninstall -q -y fragsim
 [ ! -e "$package" ] || {

@@ -3,7 +3,7 @@
 `fragsim dry` names this file in FRAGSIM_DRY_MODULE, and the start folder of
 `fragsim run` loads it: before() when the program begins to import torch, after()
 when the import is complete. At its end each process that used a device writes
-into the folder FRAGSIM_DRY_FOLDER:
+into the folder FRAGSIM_DRY_FOLDER, if that is set:
 
   PID.pickle  the snapshot, by PyTorch's own torch.cuda.memory._dump_snapshot
   PID.notes   lines of kind, number and name with a tab between them: those of
@@ -240,6 +240,26 @@ def _assume(torch):
                     _override(torch, library, kind, name)
 
 
+# ---- for fragsim.pytest_plugin ----
+
+def begin_trace():
+    """The trace and the peaks begin now, with the blocks that are live."""
+    import torch
+    memory = torch.cuda.memory
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    for device in range(torch.cuda.device_count()):
+        torch.cuda.reset_peak_memory_stats(device)
+    memory._record_memory_history(None)
+    memory._record_memory_history()
+
+
+def has_trace():
+    """Whether a device was used since then."""
+    import torch
+    return any(torch.cuda.memory._snapshot()["device_traces"])
+
+
 # ---- the end ----
 
 def _facts(torch):
@@ -263,7 +283,7 @@ def _facts(torch):
 def _write(again=False):
     """Writes the files of this process, once."""
     torch = sys.modules.get("torch")
-    if os.getpid() in _written or torch is None \
+    if not FOLDER or os.getpid() in _written or torch is None \
             or not torch.cuda.is_initialized():
         return
     if not again:

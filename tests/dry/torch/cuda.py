@@ -36,6 +36,19 @@ def device_count():
     return 1
 
 
+def synchronize():
+    pass
+
+
+def empty_cache():
+    pass
+
+
+def reset_peak_memory_stats(device):
+    del device
+    memory.peak = memory.live
+
+
 def memory_stats(device):
     del device
     found = {f"{what}_bytes.all.peak": memory.peak
@@ -70,6 +83,9 @@ class _Memory(types.SimpleNamespace):
 
     def _record_memory_history(self, enabled="all", context="all", stacks="all",
                                max_entries=0):
+        if enabled is None:
+            self.entries = None
+            return
         assert enabled == "all" and stacks == "python", (enabled, stacks)
         assert max_entries >= 1000000, (context, max_entries)
         self.entries = []

@@ -8,8 +8,9 @@
 enum frag_err dry_module(const char *name, char path[PATH_MAX],
                          struct frag_error *e)
 {
-    static const char *const places[] = {"../share/fragsim", FRAG_DRY_SOURCE,
-                                         FRAG_DRY_INSTALLED, NULL};
+    static const char *const places[] = {
+        "../share/fragsim", "..", /* the second: Python package */
+        FRAG_DRY_SOURCE, FRAG_DRY_INSTALLED, NULL};
 
     if (program_find(name, places, path))
         return FRAG_OK;

@@ -1,0 +1,188 @@
+"""Runs tests of PyTorch programs without a GPU, and judges the memory that each
+of them needs: a plugin of pytest.
+
+    pytest --fragsim-dry=h200 --fragsim-rules=memory.rules
+
+runs all tests on the stand-ins of `fragsim dry`. After each test that used a
+device, `fragsim check` judges the trace of the test by the rules of the file,
+and by those of its mark, if it has one:
+
+    @pytest.mark.fragsim("peak_reserved <= 9GiB", "retries <= 0")
+    def test_step(): ...
+
+A rule that does not hold fails the test. A trace begins with the call of the
+test, so blocks that fixtures hold are part of its peak. The peaks of all tests
+are listed at the end, and are properties of the tests in the JUnit file.
+"""
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from ._tool import tool_path
+
+DEFAULT_GPU = "h200"
+_peaks: list[tuple[str, int, int, int]] = []  # test, device, allocated, reserved
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("fragsim", "memory of GPUs, without a GPU")
+    group.addoption("--fragsim-dry", metavar="GPU", nargs="?", const=DEFAULT_GPU,
+                    help="run PyTorch without a GPU, as on this one; "
+                         "`fragsim help dry' lists them")
+    group.addoption("--fragsim-rules", metavar="FILE",
+                    help="rules of `fragsim check' that each test has to meet")
+
+
+def pytest_configure(config: Any) -> None:
+    config.addinivalue_line(
+        "markers", "fragsim(rule, ...): rules of `fragsim check' for the memory "
+                   "of this test, with --fragsim-dry")
+
+
+# ---- the process ----
+
+def _folder(*places: str) -> str:
+    """The first of the places, relative to the tool or absolute, that exists."""
+    tool = os.path.dirname(os.path.realpath(tool_path()))
+    for place in places:
+        path = os.path.join(tool, place)
+        if os.path.isdir(path):
+            return os.path.realpath(path)
+    raise pytest.UsageError("--fragsim-dry: expected the stand-ins of fragsim in "
+                            "%s, found none: install fragsim again"
+                            % os.path.join(tool, places[-1]))
+
+
+def _environment(gpu: str) -> dict[str, str]:
+    """The environment in which Python loads the stand-ins: real/dry/driver.c,
+    real/dry/fragsim_dry.py."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = [os.path.join(here, "start"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ,
+            "FRAGSIM_DRY_GPU": gpu, "FRAGSIM_DRY_ENDLESS": "1",
+            "FRAGSIM_DRY_LIBRARIES": _folder("dry", "../lib/fragsim/dry",
+                                             "../lib64/fragsim/dry"),
+            "FRAGSIM_DRY_MODULE": os.path.join(here, "fragsim_dry.py"),
+            "FRAGSIM_DRY_FOLDER": "",
+            "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def _check_gpu(gpu: str) -> None:
+    """The tool knows the GPUs."""
+    done = subprocess.run([tool_path(), "dry", "--gpu", gpu, "--", "true"],
+                          capture_output=True, text=True, check=False)
+    if "--gpu" in done.stderr:
+        raise pytest.UsageError(done.stderr.strip())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any, args: list[str]) -> None:
+    """Starts pytest again in the environment of the stand-ins, which Python
+    loads before it imports torch."""
+    gpu = early_config.known_args_namespace.fragsim_dry
+    if not gpu or os.environ.get("FRAGSIM_DRY_MODULE"):
+        return
+    _check_gpu(gpu)
+    capture = early_config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.stop_global_capturing()
+    words = getattr(sys, "orig_argv", None) or \
+        [sys.executable, "-m", "pytest", *args]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, [sys.executable, *words[1:]], _environment(gpu))
+
+
+# ---- a test ----
+
+def _dry() -> Any:
+    """The module that loaded the stand-ins; None without them."""
+    return sys.modules.get("fragsim_dry")
+
+
+def _is_used() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_initialized()
+
+
+def _begin() -> None:
+    gc.collect()
+    if _is_used():
+        _dry().begin_trace()
+
+
+def _rules(item: Any) -> str:
+    """All rules for a test, as the text of a file; "" if there are none."""
+    mark = item.get_closest_marker("fragsim")
+    path = item.config.getoption("fragsim_rules")
+    lines = [str(rule) for rule in mark.args] if mark else []
+    if path:
+        with open(path, encoding="utf-8") as file:
+            lines.append(file.read())
+    return "\n".join(lines)
+
+
+def _note_peaks(item: Any) -> None:
+    torch = sys.modules["torch"]
+    for device in range(torch.cuda.device_count()):
+        stats = torch.cuda.memory_stats(device)
+        allocated, reserved = (stats.get(f"{what}_bytes.all.peak", 0)
+                               for what in ("allocated", "reserved"))
+        if reserved:
+            _peaks.append((item.nodeid, device, allocated, reserved))
+            item.user_properties.append((f"peak_allocated_{device}", allocated))
+            item.user_properties.append((f"peak_reserved_{device}", reserved))
+
+
+def _judge(rules: str) -> None:
+    if not rules:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        trace, file = (os.path.join(folder, name)
+                       for name in ("test.pickle", "test.rules"))
+        sys.modules["torch"].cuda.memory._dump_snapshot(trace)
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(rules + "\n")
+        done = subprocess.run([tool_path(), "check", "-q", "--rules", file, trace],
+                              capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.fail("the memory of this test, as on a GPU of --fragsim-dry:\n"
+                    + (done.stderr + done.stdout).strip(), pytrace=False)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
+    if _dry() is None and not os.environ.get("FRAGSIM_DRY_MODULE"):
+        yield
+        return
+    _begin()
+    outcome = yield
+    if outcome.excinfo is None and _is_used() and _dry().has_trace():
+        try:
+            _note_peaks(item)
+            _judge(_rules(item))
+        except pytest.fail.Exception as error:
+            outcome.force_exception(error)
+    _begin()  # the cache of this test is no part of the next one's memory
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    """The peaks; with xdist they are in the JUnit file only."""
+    if not config.getoption("fragsim_dry"):
+        return
+    terminalreporter.section("memory as on %s, without a GPU"
+                             % config.getoption("fragsim_dry"))
+    for test, device, allocated, reserved in _peaks:
+        terminalreporter.write_line(
+            "%s, device %d: peak allocated %.3f GiB, peak reserved %.3f GiB"
+            % (test, device, allocated / 2**30, reserved / 2**30))
+    if not _peaks:
+        terminalreporter.write_line("no test used a device")
