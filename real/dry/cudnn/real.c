@@ -49,15 +49,16 @@ static int beside_pytorch(struct dl_phdr_info *loaded, size_t size, void *path)
                     (int)(torch - loaded->dlpi_name), loaded->dlpi_name) > 0;
 }
 
-static void lacks(const char *path, const char *why)
+/* Notes that there is no cuDNN, and why. */
+static void lacks(const char *why)
 {
     char name[PATH_MAX + 256];
 
     snprintf(
         name, sizeof(name),
         "cuDNN of PyTorch's wheels, which convolutions, RNNs and attention "
-        "need (%s: %s)",
-        path, why);
+        "need (%s)",
+        why);
     frag_dry_note(DRY_LACKS, name);
 }
 
@@ -69,12 +70,12 @@ static void load(void)
     if (given)
         snprintf(path, sizeof(path), "%s", given);
     else if (!dl_iterate_phdr(beside_pytorch, path)) {
-        lacks(path, "the process has not loaded PyTorch's libtorch_cuda.so");
+        lacks("the process has not loaded PyTorch's libtorch_cuda.so");
         return;
     }
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        lacks(path, dlerror());
+        lacks(dlerror());
 }
 
 void *frag_cudnn_real(const char *name)
@@ -114,7 +115,7 @@ static void start(void)
     }
     if (make_device() != CUDNN_SUCCESS) {
         backend.device = NULL;
-        lacks("libcudnn.so.9", "expected 9.8 or newer");
+        lacks("found an older one than 9.8");
         return;
     }
     if (strcmp(frag_dry_gpu()->id, "h200") != 0)
