@@ -251,6 +251,55 @@ def check_sharing(folder):
         assert ("their needs are added up" in rests) != fits, rests
 
 
+REST = """import sys, torch
+for gib in (4, 6, 18, 6):
+    held = torch.empty(gib << 30)
+    torch.empty(2 << 30)
+    del held
+torch.empty(int(sys.argv[1]) << 30)
+"""
+
+
+def check_rest(folder):
+    """triage answers for the whole run of a job that died, and says whether it
+    begins as the recording does."""
+    program, trace, page = (os.path.join(folder, name) for name in
+                            ("rest.py", "oom.pickle", "page.html"))
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(REST)
+    words = "--", sys.executable, program, "21"
+    dry("--gpu", "t4", "--strict", "-o", trace, *words, code=1)
+
+    def triage(command, code=0, *more):
+        done = subprocess.run(
+            [FRAGSIM, "triage", "-q", "-f", trace, "-c", "20GiB", "-o", page,
+             "--dry", command, *more], env=ENV, text=True, capture_output=True,
+            check=False, timeout=200)
+        assert done.returncode == code, (done.stdout, done.stderr)
+        if code:
+            return done.stderr
+        with open(page, encoding="utf-8") as file:
+            return file.read()
+
+    text = triage(f"{sys.executable} {program} 21", 0, "--gpu", "t4")
+    assert "all 5 requests up to the death have the same sizes" in text, text
+    whole = os.path.join(folder, "page-dry.pickle")
+    assert len(entries(whole)) == 9 * 4, entries(whole)
+    assert f"fragsim fit {whole}" in text and "21 GiB" in text, text
+    assert f"fragsim explain {trace}" in text, text
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(REST.replace("(4, 6", "(4, 7"))
+    text = triage(f"{sys.executable} {program} 21")
+    assert "the first 2 requests have the same sizes, then the recording has " \
+        "one of 6 GiB and the run without a GPU one of 7 GiB" in text, text
+    shutil.copy(whole, program + ".pickle")
+    said = triage(f"{sys.executable} -c 'raise SystemExit(3)'", 2)
+    assert "ended with 3 under `fragsim dry'" in said, said
+    shutil.move(program + ".pickle", trace)
+    said = triage("true", 2)
+    assert "expected the recording of a job that died" in said, said
+
+
 def check_processes(folder):
     """One trace a process, by rank; the variables are inherited."""
     trace = os.path.join(folder, "many.pickle")
@@ -313,7 +362,7 @@ def check_refusals(folder):
 
 
 def check_command():
-    for check in (check_answer, check_verdict, check_sharing,
+    for check in (check_answer, check_verdict, check_rest, check_sharing,
                   check_processes, check_deaths,
                   check_refusals):
         with tempfile.TemporaryDirectory() as folder:

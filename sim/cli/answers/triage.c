@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/cli/answers/rest.h"
 #include "sim/cli/answers/text/page.h"
 #include "sim/cli/child.h"
 #include "sim/cli/cli.h"
@@ -21,13 +22,15 @@
 
 struct values {
     struct common common;
-    const char *out;
+    const char *out, *program, *gpu;
     frag_size bounds[FRAG_BOUND_KINDS];
     bool force;
 };
 
 /* Words of a command line that stand for something else. */
-#define THE_TRACE    "@trace"
+#define THE_TRACE "@trace"
+#define THE_WHOLE \
+    "@whole" /* the trace of the run to the end, if there is one */
 #define THE_BOUND    "@bound" /* the option of the capacity that follows */
 #define THE_CAPACITY "@capacity"
 #define THE_MOMENT   "@moment"
@@ -64,12 +67,12 @@ static const struct part {
      "What to change",
      "The simplest setting of PyTorch's allocator with which the job survives "
      "the capacity, and what each further setting buys.",
-     {"tune", THE_TRACE, "-q", "--no-hold-out", THE_BOUND, THE_CAPACITY},
+     {"tune", THE_WHOLE, "-q", "--no-hold-out", THE_BOUND, THE_CAPACITY},
      {{0}}},
     {"fits",
      "What fits",
      "The least bound from which on nothing fails, of each policy.",
-     {"fit", THE_TRACE, "-q", "-p", "torch", "-p",
+     {"fit", THE_WHOLE, "-q", "-p", "torch", "-p",
       "torch:expandable_segments:True", "-p", "best_fit"},
      {{0}}},
     {"held",
@@ -81,13 +84,13 @@ static const struct part {
     {"steps",
      "Steps",
      "What each step of the job needs.",
-     {"steps", THE_TRACE, "-q"},
+     {"steps", THE_WHOLE, "-q"},
      {{"-o", "steps",
        "The peaks of each step, and what is live where it begins.", true}}},
     {"growth",
      "Growth",
      "What remains from step to step, and how long that fits the capacity.",
-     {"leaks", THE_TRACE, "-q", "-c", THE_CAPACITY},
+     {"leaks", THE_WHOLE, "-q", "-c", THE_CAPACITY},
      {{"-o", "leaks", "What each leak holds in each step, and the peaks.",
        true}}},
     {"summary",
@@ -118,6 +121,7 @@ struct triage {
     char *texts[PARTS]; /* NULL before a command has run */
     int codes[PARTS];
     struct frag_trace *trace; /* for its notes */
+    struct rest rest;         /* with --dry */
 };
 
 /* ---- running ---- */
@@ -163,7 +167,8 @@ static void put_words(const struct triage *t, const struct part *part,
         const char *word = part->words[i];
 
         c->words[c->count++] =
-            !strcmp(word, THE_TRACE)      ? t->path
+            !strcmp(word, THE_TRACE)   ? t->path
+            : !strcmp(word, THE_WHOLE) ? (t->rest.path ? t->rest.path : t->path)
             : !strcmp(word, THE_CAPACITY) ? t->capacity
             : !strcmp(word, THE_BOUND)
                 ? (t->bound.kind == FRAG_BOUND_LIMIT ? "--process-limit" : "-c")
@@ -287,10 +292,26 @@ static enum frag_err find_tool(struct triage *t, struct frag_error *e)
     return FRAG_OK;
 }
 
+static enum frag_err run_rest(struct triage *t, struct frag_error *e)
+{
+    const struct rest_spec spec = {
+        .tool = t->tool,
+        .program = t->values->program,
+        .gpu = t->values->gpu,
+        .page = t->values->out,
+        .force = t->values->force,
+        .progress = t->progress,
+    };
+
+    return rest_run(&spec, t->trace, &t->rest, e);
+}
+
 static enum frag_err run_all(struct triage *t, struct frag_error *e)
 {
     FRAG_TRY(find_tool(t, e));
     FRAG_TRY(open_trace(t, e));
+    if (t->values->program)
+        FRAG_TRY(run_rest(t, e));
     FRAG_TRY(scratch_make(&t->folder, e));
     for (size_t i = 0; i < PARTS; i++)
         FRAG_TRY(run_part(t, i, e));
@@ -362,7 +383,7 @@ static const char *outcome(const struct triage *t, bool is_one, char text[128])
     bool died = false;
     char bound[FRAG_BOUND_TEXT];
 
-    for (uint32_t i = 0; i < t->trace->device_count; i++)
+    for (uint32_t i = 0; !t->rest.path && i < t->trace->device_count; i++)
         died = died || t->trace->devices[i].added ||
                frag_fatal_request(&t->trace->devices[i]) != FRAG_NEVER;
     snprintf(text, 128,
@@ -435,6 +456,19 @@ static void put_leak(const char *text, FILE *out)
                 (int)(end - leak), leak);
 }
 
+/* What --dry put in the place of the guessed rest. */
+static void put_rest(const struct triage *t, struct answer_page *p)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text),
+             "The answers about what to change, what fits, the steps and the "
+             "growth are those of the whole job: its program, %.200s, ran "
+             "without a GPU to its end, and its trace is %.200s. %s",
+             t->values->program, t->rest.path, t->rest.alike);
+    answer_page_paragraph(p, text);
+}
+
 static enum frag_err put_verdict(const struct triage *t, struct answer_page *p,
                                  struct frag_error *e)
 {
@@ -456,6 +490,8 @@ static enum frag_err put_verdict(const struct triage *t, struct answer_page *p,
     }
     answer_page_verdict(p, verdict);
     free(verdict);
+    if (t->rest.path)
+        put_rest(t, p);
     return FRAG_OK;
 }
 
@@ -585,6 +621,8 @@ static int triage_run(const struct call *call, const void *values)
         return cli_misuse(call, "expected the name of a file, found \"-\": "
                                 "several commands read it, and stdin can be "
                                 "read once only");
+    if (v->gpu && !v->program)
+        return cli_misuse(call, "--gpu is for the program of --dry");
     code = cli_may_replace(call, v->out, v->force);
     if (code != EXIT_DONE)
         return code;
@@ -597,6 +635,7 @@ static int triage_run(const struct call *call, const void *values)
         free(t.texts[i]);
     scratch_remove(t.folder);
     frag_trace_close(t.trace);
+    free(t.rest.path);
     return cli_fail(call, err, &e);
 }
 
@@ -613,6 +652,13 @@ static const struct option_row options[] = {
     {"output", 'o', "FILE", "file of the page: .html, or .pdf, which Chromium "
                             "prints",
      OPTION_TEXT, AT(out), NULL},
+    {"dry", 0, "PROGRAM",
+     "run this command line, the program of the job, without a GPU to its end: "
+     "its trace takes the place of the predicted rest of a job that died, and "
+     "is kept beside the page as NAME-dry.pickle; see `fragsim help dry'",
+     OPTION_TEXT, AT(program), NULL},
+    {"gpu", 0, "NAME", "the GPU of --dry, as for `fragsim dry'", OPTION_TEXT,
+     AT(gpu), NULL},
     {"force", 'f', NULL, "overwrite an existing file", OPTION_SWITCH,
      AT(force), NULL},
     {0},
@@ -630,6 +676,12 @@ const struct verb verb_triage = {
         "box says what the answers rest on and where they stop. The parts "
         "follow: explain, tune, fit, top, steps, leaks and summary, each with "
         "the command line that prints it again.\n\n"
+        "The recording of a job that died is completed with steps like those "
+        "before. With --dry, its own program says what it would have "
+        "requested: the program runs without a GPU to its end, on a GPU that "
+        "never refuses, and tune, fit, steps and leaks answer for that whole "
+        "run. The page says whether its requests begin like the recorded "
+        "ones.\n\n"
         "A part that cannot be answered holds the message of its command.",
     .example = "fragsim triage oom.pickle --capacity 24GiB -o review.html",
     .options = options,
