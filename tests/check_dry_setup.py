@@ -4,6 +4,7 @@ without the libraries that stand-ins replace. A folder of small wheels takes the
 place of the package index; the replaced ones are not in it.
 Environment: FRAGSIM, FRAG_BUILD_DIR.
 """
+import glob
 import os
 import subprocess
 import sys
@@ -90,6 +91,11 @@ def main():
         assert "expected a folder that is empty" in done.stderr, done.stderr
         done = setup(index, place + "2", "--", "torch==2.10.0", code=4)
         assert "a PyTorch without CUDA" in done.stderr, done.stderr
+        wheel(index, "triton", "3.6.0", ["nvidia-cublas"])
+        wheel(index, "triton", "4.0")
+        setup(index, place + "4", "--", "triton", "torch==2.11.0")
+        assert installed(place + "4") == want | {"triton"}
+        assert glob.glob(place + "4/lib/*/site-packages/triton-3.6.0*")
         done = setup(index, place + "3", "--", "missing", code=4)
         assert "pip install" in done.stderr, done.stderr
     print("the environment has what the stand-ins do not replace")

@@ -15,9 +15,10 @@ import sys
 import time
 
 # Packages that PyTorch requires and the stand-ins replace; the libraries of
-# cuDNN are the exception. Triton compiles kernels, and none runs.
+# cuDNN are the exception. Triton, which torch.compile needs, is installed in the
+# release that PyTorch requires if it is among the requirements of the user.
 REPLACED = re.compile(r"(nvidia-|cuda-|triton|pytorch-triton)")
-KEPT = re.compile(r"nvidia-cudnn-")
+KEPT = "nvidia-cudnn-"
 DEFAULT = "torch==2.11.0"  # whose allocator fragsim models
 
 
@@ -58,9 +59,10 @@ def check_build(metadata):
                  "the build after --, such as torch==2.11.0+cu130")
 
 
-def split_requirements(metadata):
+def split_requirements(metadata, kept):
     """Takes the requirements that are replaced out of the file; returns those
-    that pip has to install with and without their own requirements."""
+    that pip has to install with and without their own requirements: the latter
+    are those whose names the expression describes."""
     with open(metadata, encoding="utf-8") as file:
         lines = file.read().split("\n")
     rest, plain, bare = [], [], []
@@ -70,7 +72,7 @@ def split_requirements(metadata):
         if number >= end or not line.startswith("Requires-Dist:"):
             rest.append(line)
         elif REPLACED.match(name_of(requirement)):
-            if KEPT.match(name_of(requirement)) and "extra ==" not in requirement:
+            if kept.match(name_of(requirement)) and "extra ==" not in requirement:
                 bare.append(requirement)
         else:
             rest.append(line)
@@ -89,7 +91,9 @@ def size_of(folder):
 def main():
     folder, wanted = sys.argv[1], sys.argv[2:]
     torch = [one for one in wanted if name_of(one) == "torch"] or [DEFAULT]
-    others = [one for one in wanted if name_of(one) != "torch"]
+    others = [one for one in wanted if name_of(one) not in ("torch", "triton")]
+    kept = re.compile(KEPT + "|triton|pytorch-triton" if "triton" in wanted
+                      else KEPT)
     begin = time.time()
     if os.path.exists(folder) and os.listdir(folder):
         fail("%s: expected a folder that is empty or does not exist" % folder)
@@ -100,12 +104,15 @@ def main():
     run(*pip, "--no-deps", *torch)
     metadata = metadata_of(folder)
     check_build(metadata)
-    plain, bare = split_requirements(metadata)
+    plain, bare = split_requirements(metadata, kept)
     if bare:
         run(*pip, "--no-deps", *bare)
     run(*pip, "numpy", *plain, *others)
     print("%s: %.1f GB in %.1f minutes" % (folder, size_of(folder) / 1e9,
                                           (time.time() - begin) / 60))
+    if "triton" not in wanted:
+        print("programs that call torch.compile need triton too: name it after "
+              "--")
     print("fragsim dry -- %s train.py" % python)
 
 

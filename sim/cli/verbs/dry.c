@@ -322,7 +322,8 @@ static const struct option_row options[] = {
     {"setup", 0, "FOLDER",
      "make an environment of Python with PyTorch's build for CUDA in the "
      "folder, without the libraries that stand-ins replace, and run nothing; "
-     "requirements of pip may follow --, such as torch==2.11.0 transformers",
+     "requirements of pip may follow --, such as torch==2.11.0 "
+     "transformers, and triton for programs that call torch.compile",
      OPTION_TEXT, offsetof(struct values, setup), NULL},
     {"force", 'f', NULL, "overwrite existing files", OPTION_SWITCH,
      offsetof(struct values, force), NULL},
