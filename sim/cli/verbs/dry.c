@@ -333,7 +333,7 @@ static const struct option_row options[] = {
 const struct verb verb_dry = {
     .name = "dry",
     .args = "[--gpu NAME] -- PROGRAM [ARGUMENT...]",
-    .summary = "run a PyTorch program without a GPU: will it fit?",
+    .summary = "run a PyTorch program without a GPU, and say whether it fits",
     .about =
         "The program runs on PyTorch's own build for CUDA, with PyTorch's own "
         "allocator, on a machine without a GPU: stand-ins take the place of "
