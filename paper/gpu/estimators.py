@@ -366,9 +366,10 @@ allocated memory, taken for what the GPU must have.
   references that keep a module of fake tensors from moving to a device are dropped, and
   the statistics of MemTracker are reset when a model is called again.
 - `cpu`: the recipe of xMem (arXiv 2510.21048), whose code is not public, without its
-  corrections. It computes everything: one core does 55 GFLOP/s in float32 (a product
-  of two matrices of 2048 x 2048, measured), so that most of the programs need more than
-  {limit} processor seconds. It was tried where there is a row.
+  corrections. It computes everything. One core here multiplies matrices with 55 GFLOP/s
+  in float32, 149 in bfloat16 and 0.2 in float16; by that and a count of the products,
+  `gpt2_train` needs more than {limit} seconds and `llama_noamp` about 600. Only `leak`
+  was run; others may need less than {limit} seconds, and were not tried.
 - `fakegpu`: FakeGPU stands in for driver, runtime and cuBLAS of CUDA 12. With PyTorch
   2.11 for CUDA 13 it starts, allocates and multiplies, but its device has 0
   multiprocessors there, and the first random tensor on the device ends the process
