@@ -207,6 +207,39 @@ def results(path):
         return json.load(file)["results"]
 
 
+# Ten times the same, with most in the sixth; two of them are a step.
+PERIOD = """import torch
+def step(gib):
+    a, b = torch.empty(gib << 30), torch.empty(1 << 30)
+    c = torch.empty(2 << 30)
+    del b
+    d = torch.empty(3 << 30)
+for gib in [4] * 5 + [9] + [4] * 4:
+    step(gib)
+"""
+
+
+def check_steps(folder):
+    program = os.path.join(folder, "period.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write(PERIOD)
+    said = dry("--", sys.executable, program).stdout
+    assert "most is live, 14 GiB, in step 3 of 4, at step (period.py:6), which " \
+        "requests 3 GiB" in said, said
+
+
+def check_outside():
+    """Memory that libraries take, and a peak without a stack of Python."""
+    code = "import torch\na = torch.empty(1 << 30)\ntorch.library({} << 30)\n" \
+        "b = torch.backward(12 << 30)\n"
+    for taken, status in ((1, 0), (2, 1)):
+        said = python(code.format(taken), "--gpu", "t4", code=status).stdout
+        assert f"others take {taken}.146 GiB of the Tesla T4" in said, said
+        assert "at <module>" not in said and "in a thread of PyTorch (the " \
+            "backward pass) after <module> (<string>:2), which requests 12 GiB" \
+            in said, said
+
+
 def check_verdict(folder):
     """What does not fit runs to its end; the exit code and the line of the
     request that the GPU cannot meet."""
@@ -340,8 +373,7 @@ def check_refusals(folder):
     assert "h200, h100" in done.stderr, done.stderr
     done = python("print(1)", code=2)
     assert "expected a program that uses a GPU" in done.stderr, done.stderr
-    for release, words in (("None", "built without CUDA, so it has no allocator for a GPU: install "
-                            "the build for CUDA, or let `fragsim dry --setup"),
+    for release, words in (("None", "let `fragsim dry --setup FOLDER'"),
                            ("'11.8'", "expected CUDA 12 or 13")):
         package = os.path.join(folder, release, "torch")
         shutil.copytree(os.path.join(ROOT, "tests", "dry", "torch"), package)
@@ -362,8 +394,9 @@ def check_refusals(folder):
 
 
 def check_command():
-    for check in (check_answer, check_verdict, check_rest, check_sharing,
-                  check_processes, check_deaths,
+    check_outside()
+    for check in (check_answer, check_verdict, check_steps, check_rest,
+                  check_sharing, check_processes, check_deaths,
                   check_refusals):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)

@@ -37,6 +37,19 @@ class empty:
             cuda.memory.note("free_completed", self.size, self.at)
 
 
+def backward(size):
+    """A block of a thread of PyTorch, which has no stack of Python."""
+    cuda.memory.is_inside = True
+    block = empty(size)
+    cuda.memory.is_inside = False
+    return block
+
+
+def library(size):
+    """Memory that a library takes from the device itself."""
+    _runtime.cudaMalloc(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(size))
+
+
 def read(size):
     """Reads values that a kernel computed."""
     block, text = empty(2 << 20), ctypes.create_string_buffer(size)

@@ -8,6 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 _state = {"ready": False, "runtime": None}
 _waiting = []
+emptied = 0  # calls of empty_cache
 
 
 def start(runtime):
@@ -41,7 +42,8 @@ def synchronize():
 
 
 def empty_cache():
-    pass
+    global emptied  # pylint: disable=global-statement
+    emptied += 1
 
 
 def reset_peak_memory_stats(device):
@@ -70,6 +72,7 @@ def _frames():
 class _Memory(types.SimpleNamespace):
     entries = None  # of the history; None: it is off
     live = peak = 0
+    is_inside = False
 
     def note(self, action, size, addr):
         sign = {"alloc": 1, "free_completed": -1}.get(action, 0)
@@ -78,7 +81,7 @@ class _Memory(types.SimpleNamespace):
         if self.entries is not None:
             where = "device_free" if action == "oom" else "addr"
             self.entries.append({"action": action, "size": size, where: addr,
-                                 "stream": 0, "frames": _frames(),
+                                 "stream": 0, "frames": [] if self.is_inside else _frames(),
                                  "time_us": len(self.entries)})
 
     def _record_memory_history(self, enabled="all", context="all", stacks="all",
