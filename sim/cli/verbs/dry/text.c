@@ -15,14 +15,13 @@ static void put_need(const struct dry_answer *a, const struct dry_device *d,
     const frag_size needs[DRY_WAYS] = {dry_need(a, d, 0), dry_need(a, d, 1)};
     char text[DRY_WAYS][FRAG_SIZE_TEXT];
 
-    if (needs[0] == FRAG_UNLIMITED) {
-        fputs("fails on a GPU of any size", out);
-        return;
-    }
-    fprintf(out, "needs %s%s of the GPU; with %s %s",
-            dry_is_whole(a) ? "" : "at least ",
-            frag_size_format(needs[0], text[0]), a->ways[1].name,
-            frag_size_format(needs[1], text[1]));
+    if (needs[0] == FRAG_UNLIMITED)
+        fputs("more than a GPU of any size supplies", out);
+    else
+        fprintf(out, "%s%s of the GPU; with %s %s",
+                dry_is_whole(a) ? "" : "at least ",
+                frag_size_format(needs[0], text[0]), a->ways[1].name,
+                frag_size_format(needs[1], text[1]));
 }
 
 /* Whether it fits, with what, or on which other GPU. */
@@ -56,8 +55,8 @@ static void put_first(const struct dry_answer *a, FILE *out)
     const struct dry_device *d = dry_largest(a);
 
     if (a->count > 1)
-        fprintf(out, "of %zu devices, GPU %" PRIu64 " needs most: ", a->count,
-                d->gpu);
+        fprintf(out, "of %zu devices, GPU %" PRIu64 " ", a->count, d->gpu);
+    fputs(a->count > 1 ? "needs most, " : "needs ", out);
     put_need(a, d, out);
     put_verdict(a, out);
 }
@@ -151,7 +150,7 @@ static void put_gpu(struct table *t, const struct dry_answer *a,
     table_size(t, outside);
     table_size(t, g->total > outside ? g->total - outside : 0);
     for (size_t w = 0; w < DRY_WAYS; w++) {
-        const bool fits = dry_fits(a, d, g, w);
+        const bool fits = dry_all_fit(a, g, w);
 
         table_cell(t, !fits, "%s", fits ? "fits" : "does not fit");
     }
@@ -203,20 +202,21 @@ static enum frag_err put_device(const struct dry_answer *a,
 {
     put_head(a, d, out);
     put_places(a, d, out);
-    FRAG_TRY(put_needs(a, d, out, color, e));
-    return put_gpus(a, d, out, color, e);
+    return put_needs(a, d, out, color, e);
 }
 
 /* ---- the notes of the stand-ins ---- */
 
-static void put_list(const struct dry_process *p, const char *kind,
-                     const char *heading, FILE *out)
+static void put_list(const struct dry_process *p, bool is_alone,
+                     const char *kind, const char *heading, FILE *out)
 {
     bool first = true;
 
     for (size_t i = 0; i < p->count; i++) {
         if (strcmp(p->notes[i].kind, kind) != 0)
             continue;
+        if (first && !is_alone)
+            fprintf(out, "process %s: ", p->number);
         if (first)
             fprintf(out, "%s:\n", heading);
         first = false;
@@ -226,9 +226,9 @@ static void put_list(const struct dry_process *p, const char *kind,
     }
 }
 
-static void put_lists(const struct dry_process *p, FILE *out)
+static void put_lists(const struct dry_process *p, bool is_alone, FILE *out)
 {
-#define X(word, heading) put_list(p, word, heading, out);
+#define X(word, heading) put_list(p, is_alone, word, heading, out);
     DRY_LISTS(X)
 #undef X
 }
@@ -244,8 +244,13 @@ enum frag_err dry_put_text(const struct dry_answer *a, FILE *out, bool color,
     put_first(a, out);
     for (size_t i = 0; i < a->count; i++)
         FRAG_TRY(put_device(a, &a->devices[i], out, color, e));
+    if (a->count > 1)
+        fputs("\nthe GPUs, and what others take where most is "
+              "needed:\n",
+              out);
+    FRAG_TRY(put_gpus(a, dry_largest(a), out, color, e));
     for (size_t i = 0; i < a->process_count; i++)
-        put_lists(&a->processes[i], out);
+        put_lists(&a->processes[i], a->process_count == 1, out);
     fputs("what this rests on, and where it stops:\n", out);
     dry_limits(a, put_limit, out);
     return FRAG_OK;
