@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,33 @@ static int operator_of(void *address, const char **name)
     return length > 0 && (size_t)length <= strlen(text) ? (int)length : 0;
 }
 
+/* What operator_of found for an address: the search goes through all symbols of
+ * a library, and a program reads values at the same places again. */
+static struct known {
+    void *address;
+    const char *name;
+    int length;
+} known[1 << 14];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int known_operator(void *address, const char **name)
+{
+    const size_t room = sizeof(known) / sizeof(*known);
+    struct known *k = &known[(uintptr_t)address * 2654435761u % room];
+    int length;
+
+    pthread_mutex_lock(&lock);
+    if (k->address != address) {
+        k->address = address;
+        k->name = "";
+        k->length = operator_of(address, &k->name);
+    }
+    *name = k->name;
+    length = k->length;
+    pthread_mutex_unlock(&lock);
+    return length;
+}
+
 void frag_dry_operators(char *inner, char *outer, size_t room)
 {
     void *frames[FRAMES];
@@ -35,7 +64,7 @@ void frag_dry_operators(char *inner, char *outer, size_t room)
 
     *inner = *outer = '\0';
     for (int i = 0; i < count; i++) {
-        const int length = operator_of(frames[i], &name);
+        const int length = known_operator(frames[i], &name);
 
         if (length && !*inner)
             snprintf(inner, room, "%.*s", length, name);
