@@ -280,7 +280,8 @@ def check_sharing(folder):
         done = dry("--gpu", "t4", "--gpus", "2", "--json", found, "-f", "--",
                    "sh", "-c", shell, code=not fits)
         assert [one["fits"] for one in results(found)] == [fits] * 2, done
-        said = dry("--gpu", "t4", "--", "sh", "-c", shell, code=not fits).stdout
+        said = dry("--gpu", "t4", "--gpus", "2", "--", "sh", "-c", shell,
+                   code=not fits).stdout
         assert said.startswith("of 2 devices, GPU 0 needs most, %d GiB of the "
                                "GPU; " % (13 if fits else 26)), said
         assert said.count("setting ") == 2 and said.count("\nt4 ") == 1, said

@@ -95,8 +95,9 @@ def after():
     global _known
     import torch
     _watch_reads(torch)
-    _known = _load("fragsim_known")
-    _known.start(_now, _native)
+    if hasattr(torch, "Tensor"):  # which the replacement of the tests has not
+        _known = _load("fragsim_known")
+        _known.start(_now, _native)
     _assume(torch)
     memory = torch.cuda.memory
     record = memory._record_memory_history
