@@ -17,7 +17,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-MOST = 1 << 16  # elements of a tensor whose values are kept
+MOST = 1 << 21  # elements of a tensor whose values are kept
 WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Operators that write all of their first argument, whatever it held.
