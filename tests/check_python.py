@@ -305,7 +305,7 @@ def check_example(folder):
     assert done.returncode == 0, done.stderr
     for words in ("device 0: the free memory was fragmented",
                   "serves what was recorded", "best_fit",
-                  "note: ", "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments",
+                  "note: ", "no setting is promised to survive 5.1GiB",
                   "reserved_max"):
         assert words in done.stdout, (words, done.stdout)
 

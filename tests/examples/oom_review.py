@@ -37,7 +37,7 @@ print(needs[["policy", "need_bytes", "step_bytes"]].to_string(index=False))
 # %% Which setting is best?
 chosen = fragsim.tune(snapshot, capacity=capacity)["chosen"]
 print("export PYTORCH_CUDA_ALLOC_CONF=" + chosen["settings"] if chosen
-      else f"no setting fits {capacity}")
+      else f"no setting is promised to survive {capacity}")
 
 # %% The memory over time, with pandas; and as figures, which need gnuplot.
 series = fragsim.read(results, "series", run=0)

@@ -459,7 +459,7 @@ static void put_leak(const char *text, FILE *out)
 /* What --dry put in the place of the guessed rest. */
 static void put_rest(const struct triage *t, struct answer_page *p)
 {
-    char text[1024];
+    char text[2048];
 
     snprintf(text, sizeof(text),
              "The answers about what to change, what fits, the steps and the "
