@@ -4,7 +4,8 @@ an H200.
 
 run    runs the programs of ../shared/oracle (record.py, record_multi.py, batch.py) without
        a GPU, with the Python FRAG_DRY_PYTHON, which has PyTorch's CUDA build, and writes
-       data/dry_programs.csv: a row for each run, with the same figures of the recording
+       data/dry_programs.csv: a row for each run, with the same figures of the recording;
+       --only replaces the rows of the programs whose names have that text
 page   writes pages/dry.md from it and from data/dry_predicted.csv (made before the programs
        ran on a GPU), dry_recorded.csv and dry_confirmed.csv
 
@@ -35,7 +36,7 @@ COLUMNS = ["program", "conf", "outcome", "recorded_outcome", "entries",
            "recorded_entries", "equal_entries", "first_difference",
            "peak_allocated_bytes", "recorded_peak_allocated_bytes",
            "peak_reserved_bytes", "recorded_peak_reserved_bytes", "need_bytes",
-           "recorded_need_bytes", "seconds", "memory_bytes", "uses"]
+           "recorded_need_bytes", "seconds", "memory_bytes"]
 RESTS_ON = "PyTorch 2.11.0+cu130 without a GPU, against recordings of an H200"
 
 
@@ -154,9 +155,12 @@ def run(args):
             if args.only in job[0]]
     with ThreadPoolExecutor(args.j) as pool:
         rows = list(pool.map(one, jobs))
-    if not args.only:
-        write_csv(os.path.join(DATA, "dry_programs.csv"), replayed(
-            FRAGSIM, "paper/tables/dry_table.py run", RESTS_ON), COLUMNS, rows)
+    path = os.path.join(DATA, "dry_programs.csv")
+    ran = {row["program"] for row in rows}
+    others = [r for r in read_csv(path)[1] if r["program"] not in ran] \
+        if os.path.exists(path) else []
+    write_csv(path, replayed(FRAGSIM, "paper/tables/dry_table.py run", RESTS_ON),
+              COLUMNS, sorted(others + rows, key=lambda row: row["program"]))
 
 
 # ---- the page ----

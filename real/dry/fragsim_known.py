@@ -204,9 +204,6 @@ class Known(TorchDispatchMode):
             host = [self.on_host(arg) for arg in args]
         except Unknown:
             return self.decided(name, args)
-        for tensor in _written(func, args):
-            if tensor.device.type == "cpu":
-                host = [h.clone() if h is tensor else h for h in host]
         return func(*host, **options)
 
     def concerns(self, args, kwargs):

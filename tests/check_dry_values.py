@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""check_dry_values.py: what a program without a GPU reads back of values that follow from
+the host.
+
+A program computes masks, lengths, counts and the end of a loop on the device, and prints
+what it reads. The judge is PyTorch itself: the same program on the CPU prints the same
+lines. What the device alone could know is read as 0 and counted, and the requests are
+those that the program makes without the values being kept. Needs FRAG_DRY_PYTHON, a
+Python with PyTorch's CUDA build; exit 77 without it.
+Environment: FRAGSIM (default build/fragsim), FRAG_DRY_PYTHON.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FRAGSIM = os.environ.get("FRAGSIM", os.path.join(ROOT, "build", "fragsim"))
+PYTHON = os.environ.get("FRAG_DRY_PYTHON", "")
+PROGRAM = r'''
+import sys
+import torch
+d = sys.argv[1]
+def say(*what): print("=", *what)
+
+ids = (torch.arange(40) * 7 % 23).reshape(4, 10).to(d)
+mask = (torch.arange(10) < torch.tensor([[3], [5], [7], [9]])).to(d)
+unknown = torch.randn(4, 10, device=d)
+say(mask.all().item(), mask.sum().item(), mask.nonzero().shape, mask.sum(1).tolist())
+say(ids[mask].tolist(), unknown[mask].shape, torch.masked_select(unknown, mask).shape)
+say((torch.arange(10, device=d).diff() != 1).cumsum(-1)[-1].eq(0).item())
+say(torch.unique(torch.tensor([1, 5, 5, 7], device=d)).shape)
+lengths = torch.tensor([3, 4, 2]).to(d)
+say(torch.repeat_interleave(torch.arange(3, device=d), lengths).tolist())
+base = torch.zeros(5, dtype=torch.long, device=d)
+base[1:3] += 4
+base[0] = 9
+say(base.tolist(), base.cpu().sum())
+host = torch.tensor([1, 2, 3])
+host += 1
+host.copy_(lengths + host.to(d))
+say(host.tolist(), torch.equal(lengths, lengths.clone()))
+labels = ids.clone()
+labels[~mask] = -100
+say((labels != -100).sum().item())
+left, steps = torch.ones(3, dtype=torch.long, device=d), 0
+while steps < 50:
+    steps += 1
+    drawn = unknown[:3, 0] > 100
+    left = left & ~(drawn | torch.full((3,), steps >= 6, device=d))
+    if left.max() == 0:
+        break
+say(steps)
+with torch.inference_mode():
+    inner = torch.arange(4, device=d)
+    inner += 1
+    say(inner.tolist(), (inner > 2).nonzero().flatten().tolist())
+overwritten = torch.arange(3, device=d)
+overwritten.copy_(unknown[0, :3])
+if d == "cuda":
+    assert overwritten.tolist() == [0, 0, 0] and unknown.sum().item() == 0
+    some = torch.arange(3, device=d) == 0
+    assert not (drawn | some).all().item() and some.any().item()
+'''
+TRAINING = r'''
+import torch
+layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(4)]).cuda()
+optimizer = torch.optim.AdamW(layers.parameters())
+for step in range(3):
+    x = torch.randn(32, 64, device="cuda", requires_grad=True)
+    y = layers(x) + layers(2 * x) + x
+    torch.nn.functional.cross_entropy(y, torch.randint(0, 64, (32,)).cuda()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+trace = torch.cuda.memory._snapshot()["device_traces"][0]
+files = {f["filename"] for entry in trace for f in entry.get("frames", ())}
+print("= entries", len(trace), any("fragsim_known" in f for f in files))
+'''
+
+
+def lines(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if line.startswith("= ")]
+
+
+def dry(folder, text, *arguments):
+    path, answer = os.path.join(folder, "program.py"), os.path.join(folder, "a.json")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    found = lines([FRAGSIM, "dry", "-q", "-f", "--json", answer, "--", PYTHON, path,
+                   *arguments])
+    with open(answer, encoding="utf-8") as file:
+        return path, found, json.load(file)
+
+
+def main():
+    if not PYTHON:
+        print("check_dry_values: FRAG_DRY_PYTHON is not set; skipped")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        path, found, answer = dry(folder, PROGRAM, "cuda")
+        wanted = lines([PYTHON, path, "cpu"])
+        assert found == wanted and len(wanted) == 10, (found, wanted)
+        reads = json.dumps(answer)
+        assert "overwritten.tolist()" in reads and "lengths" not in reads, reads
+        with_values = dry(folder, TRAINING)[1]
+        without = dry(folder, "import torch.utils._python_dispatch as p\n"
+                      "m = p._get_current_dispatch_mode()\nm.leave()\n" + TRAINING)[1]
+        assert with_values == without and "False" in without[0], (with_values, without)
+    print("check_dry_values: 10 lines as on the CPU")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
