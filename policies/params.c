@@ -214,6 +214,11 @@ static enum frag_err set_value(const struct frag_policy *policy, void *state,
                          param->choices ? " " : "",
                          param->choices ? param->choices : "");
     FRAG_TRY(in_range(policy, param, text, &value, e));
+    if (param->offset + kind->size > policy->state_size)
+        return frag_fail(e, FRAG_CONTRACT,
+                         "%s: the value of %s lies behind its state of %zu "
+                         "bytes; expected an offset inside of it",
+                         policy->name, param->name, policy->state_size);
     memcpy((char *)state + param->offset, &value, kind->size);
     return FRAG_OK;
 }

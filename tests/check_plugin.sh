@@ -120,7 +120,11 @@ for fault in overlap misaligned outside short; do
     lacks ./broken.so:fault=$fault "$blocks"
     lacks ./broken.so:fault=$fault "the ledger accepts replays"
 done
-lacks ./broken_table.so "parameters are complete"
+code=0
+"$fragsim" policies --test ./broken_table.so >properties 2>words || code=$?
+same "exit code of the test of ./broken_table.so" "$code $(wc -c <properties)" "1 0"
+grep -q "the value of fault lies behind its state of [0-9]* bytes; expected" words ||
+    { cat words; exit 1; }
 lacks ./broken.so:fault=eager "an empty trace is served"
 lacks ./broken.so:fault=fine "blocks take whole quanta of held memory"
 lacks ./broken.so:fault=keep "trim returns all memory"
