@@ -134,7 +134,11 @@ grep -q 'made no CUDA memory calls' words
 [ -x "$folder/prefix/share/fragsim/pytorch_record.py" ]
 # The installed command run puts the stand-in for PyTorch, which has no CUDA, on
 # its policy: that is refused. What fragsim_torch.py compiles is beside it.
+# A Python without sanitizers loads the library, which may have them.
 code=0
+sanitizer=$(ldd "$(find "$folder/prefix" -name 'libfragsim_torch.so')" |
+    awk '/libasan/ {print $3}')
+LD_PRELOAD=$sanitizer ASAN_OPTIONS=detect_leaks=0 \
 STANDIN_CUDA='' PYTHONPATH=$root/tests/python PYTHONDONTWRITEBYTECODE=1 \
     "$folder/prefix/bin/fragsim" run -p remap -- python3 -c 'import torch' \
     2>words || code=$?
