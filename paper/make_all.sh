@@ -40,6 +40,7 @@ survival       | recorded/dev                | python3 tables/survival_table.py 
 pressure       | recorded/dev                | python3 tables/pressure_table.py -j $jobs
 dead           | recorded/dev                | python3 tables/dead_table.py -j $jobs
 tune           | recorded/dev                | python3 tables/tune_table.py -j $jobs
+dry            | -                           | python3 tables/dry_table.py page
 truth          | oracle/oracle.jsonl.xz      | python3 tables/truth_table.py -j $jobs
 "
 
