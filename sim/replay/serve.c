@@ -246,7 +246,7 @@ static enum frag_err end_block(struct frag_serve *s, enum frag_op op,
 enum frag_err frag_serve_free(struct frag_serve *s, frag_addr addr,
                               struct frag_error *e)
 {
-    uint32_t id;
+    uint32_t id = 0;
 
     FRAG_TRY(end_block(s, FRAG_FREE, addr, &id, e));
     return_slot(s, id);

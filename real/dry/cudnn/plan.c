@@ -22,7 +22,7 @@ static const char *const types[] = {
 /* What lies behind "key": in the text; NULL if there is none. */
 static const char *behind(const char *text, const char *key)
 {
-    char quoted[64];
+    char quoted[80];
     const char *at;
 
     snprintf(quoted, sizeof(quoted), "\"%s\":", key);
