@@ -56,12 +56,30 @@ with torch.inference_mode():
     inner = torch.arange(4, device=d)
     inner += 1
     say(inner.tolist(), (inner > 2).nonzero().flatten().tolist())
+say(torch.ones_like(unknown, dtype=torch.long).sum().item())
+numbers = torch.arange(600000, device=d)
+say(numbers[(torch.arange(600000) % 3 == 0).to(d)].shape)
+before = torch.get_rng_state()
+say((torch.randint(0, 9, (100,), device=d) < 9).all().item())
 overwritten = torch.arange(3, device=d)
 overwritten.copy_(unknown[0, :3])
 if d == "cuda":
     assert overwritten.tolist() == [0, 0, 0] and unknown.sum().item() == 0
     some = torch.arange(3, device=d) == 0
     assert not (drawn | some).all().item() and some.any().item()
+    assert torch.equal(before, torch.get_rng_state())
+    library = torch.library.Library("fragsim_test", "DEF")
+    library.define("write(Tensor x) -> ()")
+    library.impl("write", lambda x: None, "CUDA")
+    others, static = torch.arange(5, 8, device=d), torch.arange(5, 8, device=d)
+    torch.ops.fragsim_test.write(others)
+    assert others.tolist() == [0, 0, 0], others.tolist()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        static += 1
+    assert static.tolist() == [6, 7, 8], static.tolist()
+    graph.replay()
+    assert static.tolist() == [0, 0, 0]
 '''
 TRAINING = r'''
 import torch
@@ -102,14 +120,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path, found, answer = dry(folder, PROGRAM, "cuda")
         wanted = lines([PYTHON, path, "cpu"])
-        assert found == wanted and len(wanted) == 10, (found, wanted)
+        assert found == wanted and len(wanted) == 13, (found, wanted)
         reads = json.dumps(answer)
         assert "overwritten.tolist()" in reads and "lengths" not in reads, reads
         with_values = dry(folder, TRAINING)[1]
         without = dry(folder, "import torch.utils._python_dispatch as p\n"
                       "m = p._get_current_dispatch_mode()\nm.leave()\n" + TRAINING)[1]
         assert with_values == without and "False" in without[0], (with_values, without)
-    print("check_dry_values: 10 lines as on the CPU")
+    print("check_dry_values: 13 lines as on the CPU")
     return 0
 
 

@@ -66,9 +66,8 @@ def _kept(tensor):
 def _fills(tensor):
     """Whether the tensor has each byte of its storage once."""
     size = tensor.numel() * tensor.element_size()
-    return tensor.untyped_storage().nbytes() == size and (
-        tensor.is_contiguous() or tensor.t().is_contiguous() if tensor.dim() == 2
-        else tensor.is_contiguous())
+    dense = tensor.is_contiguous() or tensor.dim() == 2 and tensor.t().is_contiguous()
+    return dense and tensor.untyped_storage().nbytes() == size
 
 
 def _bytes(tensor):
@@ -206,10 +205,12 @@ class Known(TorchDispatchMode):
             return self.decided(name, args)
         return func(*host, **options)
 
-    def concerns(self, args, kwargs):
+    def concerns(self, func, args, kwargs):
         """Whether the operator may read or make values that are kept."""
         device = kwargs.get("device")
         if device is not None and torch.device(device).type == "cuda":
+            return True
+        if kwargs.get("dtype") in WHOLE and func._schema.name in SHAPED:
             return True
         return any(t.dtype in WHOLE and t.device.type == "cuda"
                    for t in _tensors(args, kwargs))
@@ -237,7 +238,7 @@ class Known(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if not self.concerns(args, kwargs):
+        if not self.concerns(func, args, kwargs):
             return func(*args, **kwargs)
         with torch.inference_mode(False):
             found = self.foresee(func, args, kwargs)

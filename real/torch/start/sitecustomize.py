@@ -1,9 +1,9 @@
 """Puts PyTorch on a policy of fragsim as soon as `import torch` is complete, or
 on the stand-ins for a GPU before it begins.
 
-`fragsim run` and `fragsim dry` make this folder the first of PYTHONPATH, so that every Python of
-the program imports this module at its start, before any line of the program. A
-process that never imports torch is not affected. `fragsim dry` names its module
+`fragsim run` and `fragsim dry` make this folder the first of PYTHONPATH, so that
+every Python of the program imports this module at its start, before any line of
+the program. A process that never imports torch is not affected. `fragsim dry` names its module
 (real/dry/fragsim_dry.py) in FRAGSIM_DRY_MODULE. The sitecustomize that Python
 would have imported without this one runs too. This file avoids syntax that an
 older Python lacks, since the program may start any.
