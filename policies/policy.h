@@ -217,7 +217,9 @@ struct frag_policy {
     /* alloc serves a request and fills *out. OOM: the request cannot be met.
      * The policy may have returned unused memory to the backend before it
      * fails, but every live block keeps its contents, and the run continues.
-     * NOMEM and DEVICE end the run; the heap can still be closed. free is
+     * NOMEM and DEVICE end the run; the heap can still be closed. So does
+     * UNSUPPORTED, after an adopt only: the run has come to a state that no run
+     * of these parameters has, because of the layout. free is
      * called at most once for each block and cannot fail. */
     enum frag_err (*alloc)(struct frag_heap *heap,
                            const struct frag_request *req,

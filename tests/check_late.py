@@ -8,6 +8,10 @@ first divergence. Counted apart: ordinary segments, ordinary segments with
 garbage collection (it releases by age, and the ages of the blocks that were
 free before the recording are not recorded), and expandable segments.
 
+Each cut is also replayed under max_split_size_mb and finite capacities: the
+recorded segments were split without the setting, and every run must have a
+result.
+
 Recordings with expandable segments are also moved: their reservations are
 placed as another device or process has them, and all must be exact.
 
@@ -19,7 +23,9 @@ FRAG_ONLY: a part of the names of the recordings to read.
 """
 import collections
 import concurrent.futures
+import csv
 import glob
+import io
 import json
 import lzma
 import os
@@ -48,6 +54,7 @@ LEAST = {
     ("recorded", "moved"): 87,
 }
 GIB = 1 << 30
+BOUNDS = {"capacity": "-c", "process limit": "--process-limit"}  # of fit
 # The bases to which the k-th reservation is moved: another device of a process,
 # another process, and a smaller device, which has smaller reservations.
 PLACES = {
@@ -97,12 +104,61 @@ def validate(path, options):
     return None if done.returncode == 0 else "exit 1 with exact rows"
 
 
-def judge(snapshot, options, folder, name):
+def replay(path, options):
+    """What is wrong with replays under max_split_size_mb; None: nothing."""
+    split = "torch:max_split_size_mb:64"
+    replayed = subprocess.run(
+        [FRAGSIM, "replay", path, "-q", "--json", "-", "-p", split, "-p",
+         "torch", "-c", "0.8x,1x,1.1x", *options], capture_output=True,
+        text=True, check=False)
+    if replayed.returncode:
+        return replayed.stderr.strip()
+    rows = json.loads(replayed.stdout)["results"]
+    if not rows or len(rows) % 6 or any(r["num_ooms"] is None for r in rows):
+        return f"{split}: {len(rows)} rows, or no number in one"
+    return misfit(path, split, options)
+
+
+def misfit(path, policy, options):
+    """What is wrong with the outcomes by bound that `fit` states, each compared
+    with replays at both ends of its bounds; None: nothing."""
+    fitted = subprocess.run(
+        [FRAGSIM, "fit", path, "-q", "-p", policy, "--device", "0",
+         "--frontier", "-", "--json", path + ".json", "-f", *options],
+        capture_output=True, text=True, check=False)
+    if fitted.returncode not in (0, 1):
+        return fitted.stderr.strip()
+    with open(path + ".json", encoding="utf-8") as stream:
+        bound = json.load(stream)["results"][0]["bound"]
+    spans = list(csv.DictReader(io.StringIO(fitted.stdout)))
+    ends = sorted({int(s[key]) - less for s in spans if s["to_bytes"]
+                   for key, less in (("from_bytes", 0), ("to_bytes", 1))})
+    replayed = subprocess.run(
+        [FRAGSIM, "replay", path, "-q", "--stop-at-oom", "--csv", "-", "-p",
+         policy, "--device", "0", BOUNDS[bound],
+         ",".join(f"{e}B" for e in ends), *options],
+        capture_output=True, text=True, check=False)
+    rows = {int(r["capacity_bytes"] or r["process_limit_bytes"]): r
+            for r in csv.DictReader(io.StringIO(replayed.stdout))}
+    for at in ends:
+        span = next(s for s in spans if int(s["from_bytes"]) <= at and
+                    (not s["to_bytes"] or at < int(s["to_bytes"])))
+        for key in ("start", "first_oom_event", "peak_reserved_bytes"):
+            if rows[at][key] != span[key]:
+                return (f"{policy} at {at} bytes: {key} is {rows[at][key]}, by "
+                        f"fit {span[key]}")
+    return None
+
+
+def judge(snapshot, options, folder, name, kind=None):
     cut = os.path.join(folder, name + ".pickle")
     with open(cut, "wb") as stream:
         pickle.dump(snapshot, stream)
     divergence = validate(cut, options)
+    fault = replay(cut, options) if kind == "ordinary" else None
     os.unlink(cut)
+    if fault:
+        raise SystemExit(f"check_late: {name}: {fault}")
     return divergence
 
 
@@ -118,7 +174,7 @@ def cut_all(path, cuts, folder):
         snapshot["device_traces"] = [
             trace[k:] for trace, k in zip(traces, dropped)]
         rows.append((kind, f"{name} without {dropped}",
-                     judge(snapshot, options, folder, name)))
+                     judge(snapshot, options, folder, name, kind)))
     snapshot["device_traces"] = traces
     if kind == "expandable":
         rows += move_all(snapshot, path, name, folder)

@@ -12,8 +12,9 @@ static struct torch_space *space_of(const struct torch_pool *pool,
 }
 
 /* Returns a free block, which is a whole ordinary segment, to the device.
- * DEVICE if the block is only part of a segment: PyTorch would pass an interior
- * address to cudaFree, which fails. */
+ * UNSUPPORTED if the block is only part of a segment: PyTorch would pass an
+ * interior address to cudaFree, which fails. Such a segment was adopted, and is
+ * larger than max_split_size lets PyTorch split. */
 static enum frag_err release_block(struct frag_heap *heap,
                                    struct torch_space *space,
                                    struct torch_block *b)
@@ -22,7 +23,7 @@ static enum frag_err release_block(struct frag_heap *heap,
     const frag_size size = b->node.size;
 
     if (torch_is_split(b))
-        return FRAG_DEVICE;
+        return FRAG_UNSUPPORTED;
     FRAG_TRY(heap->mem->ops->segment_free(heap->mem, b->node.addr, size));
     if (t->observer)
         torch_count_segment(t, space, FRAG_TORCH_SEGMENT_FREE, b->node.addr,

@@ -71,6 +71,13 @@ struct cell_settings {
     bool (*preparing)(void *user, uint64_t done, uint64_t total);
 };
 
+/* Whether an error of a run says nothing about the other cells of a grid: its
+ * device or its policy failed. */
+static inline bool cell_fails_alone(enum frag_err err)
+{
+    return err == FRAG_DEVICE || err == FRAG_CONTRACT;
+}
+
 /* The settings that make results comparable, as the text
  * "backend=arena,address_rule=driver,costs=h200,...". Two cells with the same
  * trace, policy, bound and text have the same numbers. They contain how the

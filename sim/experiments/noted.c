@@ -10,6 +10,7 @@
 #include "traces/facts.h"
 #include "traces/grow.h"
 #include "traces/text.h"
+#include "traces/torch_sizes.h"
 
 static bool repeats_recorded(const struct cell_result *on)
 {
@@ -49,8 +50,11 @@ static const char *why_not_adopted(const struct cell_result *on)
     if (!start_has_kind(on->device, on->policy->policy, on->params))
         return "these settings make segments of the other kind "
                "(expandable_segments)";
-    return start_held(on->device, on->bound.kind) > on->bound.bytes
-               ? "they do not fit in the device"
+    if (start_held(on->device, on->bound.kind) > on->bound.bytes)
+        return "they do not fit in the device";
+    return torch_value_of(on->params, "max_split_size_mb")
+               ? "max_split_size_mb does not split segments of their sizes, so "
+                 "PyTorch could not release their free parts"
                : "their addresses or their kind do not allow it";
 }
 

@@ -24,8 +24,16 @@ static enum frag_err run_window(void *user,
     struct stream *s = user;
 
     FRAG_TRY(check_device(s, window->device, e));
-    for (size_t i = 0; i < s->count; i++)
-        FRAG_TRY(cell_feed_window(&s->cells[i].feed, window, e));
+    for (size_t i = 0; i < s->count; i++) {
+        struct stream_cell *c = &s->cells[i];
+
+        if (c->err == FRAG_OK)
+            c->err = cell_feed_window(&c->feed, window, &c->error);
+        if (c->err == FRAG_OK || cell_fails_alone(c->err))
+            continue;
+        *e = c->error;
+        return c->err;
+    }
     return FRAG_OK;
 }
 

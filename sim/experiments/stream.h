@@ -13,6 +13,8 @@ struct stream_cell {
     struct frag_params *params;
     struct frag_run_identity id; /* its trace is for the caller to set */
     struct cell_feed feed;
+    enum frag_err err; /* an error of this cell alone: later windows skip it */
+    struct frag_error error; /* of err */
 };
 
 /* Zeroed: no stream. Not to be moved while the stream is read. */

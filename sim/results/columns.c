@@ -300,7 +300,9 @@ struct frag_result_row frag_result_row(const struct frag_run_identity *id,
         .backend = id->backend,
         .trace_sha256 = id->trace.sha256,
         .edit = edit_of(id),
-        .start = frag_start_names[run->summary.start],
+        .start = run->summary.start < FRAG_START_COUNT
+                     ? frag_start_names[run->summary.start]
+                     : "",
         .device = id->trace.device,
         .capacity = frag_bound_of(id->bound, FRAG_BOUND_CAPACITY),
         .limit = frag_bound_of(id->bound, FRAG_BOUND_LIMIT),

@@ -207,7 +207,6 @@ static bool put_root(struct frag_results *r)
            put_text(r->file, "commit", p->commit) &&
            put_text(r->file, "command", p->command) &&
            put_optional(r, "settings", p->settings) &&
-           put_optional(r, "missing", p->missing) &&
            put_optional(r, "shards", p->shards) &&
            put_time(r, "started", p->started);
     if (done)
@@ -336,6 +335,7 @@ enum frag_err frag_results_commit(struct frag_results *r, int64_t ended,
 
     if (err == FRAG_OK &&
         !(put_summary(r->file, r->rows, r->count) &&
+          put_optional(r, "missing", r->provenance->missing) &&
           put_time(r, "ended", ended) && put_count(r->file, "complete", 1)))
         err = frag_no_memory(e, "the summary of %s", r->path);
     if (err == FRAG_OK)

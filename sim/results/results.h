@@ -83,7 +83,8 @@ struct frag_provenance {
     int64_t started, ended;
     const char *settings; /* settings that all runs share; NULL: no attribute */
     const char *missing;  /* what the file lacks, one line for each item;
-                             NULL if it lacks nothing */
+                             NULL if it lacks nothing. It may change until the
+                             commit */
     const char *shards;   /* the parts of sweeps that the file has, one line
                              each: the command of the sweep and " --shard I/N",
                              1/1 for a whole sweep; NULL: no sweep */

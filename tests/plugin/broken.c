@@ -16,6 +16,7 @@ enum fault {
     CHANGE,     /* every second heap serves more bytes */
     OWNER,      /* an odd owner gets more bytes */
     GIVE_UP,    /* a full region ends the run */
+    FAIL,       /* a full region is an error of the device */
     FINE,       /* blocks are multiples of half a quantum */
     INVENT,     /* when the device refuses the region, blocks lie nowhere */
 };
@@ -67,7 +68,9 @@ static enum frag_err take(struct frag_heap *heap,
     const bool refused = acquire(heap) != FRAG_OK;
 
     if (size > REGION - p->used)
-        return p->fault == GIVE_UP ? FRAG_NOMEM : FRAG_OOM;
+        return p->fault == FAIL      ? FRAG_DEVICE
+               : p->fault == GIVE_UP ? FRAG_NOMEM
+                                     : FRAG_OOM;
     if (refused && p->fault != INVENT)
         return FRAG_OOM;
     *out = (struct frag_block){.addr = p->base + p->used, .size = size};
@@ -119,7 +122,7 @@ static void fini(struct frag_heap *heap)
 static const struct frag_param params[] = {
     {"fault", FRAG_PARAM_CHOICE, AT, "none",
      "none|overlap|misaligned|outside|short|eager|keep|lose|change|owner|"
-     "give_up|fine|invent",
+     "give_up|fail|fine|invent",
      0, 0, "the rule that is broken", NULL},
     {.name = NULL},
 };

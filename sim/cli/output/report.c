@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "sim/cli/cli.h"
 
@@ -98,6 +99,37 @@ enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
     r->failed_runs += run->summary.num_ooms > 0;
     r->events += run->summary.events;
     return FRAG_OK;
+}
+
+/* The first columns are the cell, which the row names. */
+static void add_failed_row(struct table *t, const struct frag_run_identity *id)
+{
+    table_cell(t, false, "%s", id->trace.name);
+    table_cell(t, false, "%" PRIu32, id->trace.device);
+    table_cell(t, false, "%s", id->policy);
+    table_bound(t, id->bound);
+    table_cell(t, false, "%s", "");
+    table_cell(t, true, "failed");
+    for (size_t i = 6; i < HEADS; i++)
+        table_cell(t, false, "-");
+}
+
+void report_add_failed(struct report *r, const struct frag_run_identity *id,
+                       char *params, const char *error)
+{
+    struct frag_run_identity said = *id;
+    struct frag_run none = {.params = params};
+
+    memset(&none.summary, 0xff, sizeof(none.summary)); /* no number: UINT64_MAX
+                                                          and NaN */
+    said.trace.notes = &error;
+    said.trace.note_count = 1;
+    if (r->json.out)
+        frag_results_json_row(&r->writer, &said, &none);
+    if (r->csv.out)
+        frag_results_csv_row(r->csv.out, &said, &none);
+    if (r->has_table)
+        add_failed_row(&r->table, id);
 }
 
 static void close_json(struct report *r)

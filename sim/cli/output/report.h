@@ -31,6 +31,11 @@ enum frag_err report_open(struct report *r, const struct frag_provenance *p,
 enum frag_err report_add(struct report *r, const struct frag_run_identity *id,
                          const struct frag_run *run,
                          struct frag_error *e) FRAG_MUST_CHECK;
+/* Adds a cell that failed and has no numbers: the table says so; JSON and CSV
+ * have a row whose numbers are null or empty, and JSON a note with the error.
+ * The result file has no row. */
+void report_add_failed(struct report *r, const struct frag_run_identity *id,
+                       char *params, const char *error);
 /* Writes all outputs. The report is closed on success and on error. */
 enum frag_err report_commit(struct report *r, bool color,
                             struct frag_error *e) FRAG_MUST_CHECK;

@@ -37,6 +37,11 @@ struct plan {
     struct report report;
     struct noted_list notes;
     struct unread unread;
+    FILE *faults; /* the errors of cells, one line each */
+    char *fault_text;
+    size_t fault_size;
+    uint64_t failed;     /* cells */
+    enum frag_err first; /* the first error */
 };
 
 /* -- one run ------------------------------------------------------------- */
@@ -64,17 +69,33 @@ static enum frag_err report_run(struct plan *plan, const struct input *in,
     return err;
 }
 
+/* Reports a cell that failed alone. */
+static void report_fault(struct plan *plan, const struct frag_run_identity *id,
+                         struct frag_params *params, enum frag_err err,
+                         const char *words)
+{
+    char size[FRAG_BOUND_TEXT];
+
+    plan->first = plan->failed++ ? plan->first : err;
+    report_add_failed(&plan->report, id, params->text, words);
+    printable_line(plan->faults, "%s, %s at %s: %s", id->trace.path, id->policy,
+                   frag_bound_format(id->bound, size), words);
+}
+
 static enum frag_err measure(struct plan *plan, const struct input *in,
                              const struct policy_choice *policy,
                              struct frag_run_identity *id,
-                             const struct frag_params *params,
-                             struct frag_error *e)
+                             struct frag_params *params, struct frag_error *e)
 {
     struct frag_run run;
-    enum frag_err err;
+    enum frag_err err = cell_run(&plan->settings, in->device, id, params,
+                                 progress_tick, &plan->progress, &run, e);
 
-    FRAG_TRY(cell_run(&plan->settings, in->device, id, params, progress_tick,
-                      &plan->progress, &run, e));
+    if (cell_fails_alone(err)) {
+        report_fault(plan, id, params, err, e->text);
+        return FRAG_OK;
+    }
+    FRAG_TRY(err);
     err = report_run(plan, in, policy, id, &run, e);
     frag_run_free(&run);
     return err;
@@ -126,7 +147,16 @@ static enum frag_err end_stream(struct plan *plan, const struct input *in,
         enum frag_err err;
 
         c->id.trace = frag_trace_identify(in->trace, in->device, in->name);
-        FRAG_TRY(cell_feed_end(&c->feed, &run, e));
+        if (c->err == FRAG_OK)
+            c->err = cell_feed_end(&c->feed, &run, &c->error);
+        if (cell_fails_alone(c->err)) {
+            report_fault(plan, &c->id, c->params, c->err, c->error.text);
+            continue;
+        }
+        if (c->err != FRAG_OK) {
+            *e = c->error;
+            return c->err;
+        }
         err = report_run(plan, in, c->policy, &c->id, &run, e);
         frag_run_free(&run);
         FRAG_TRY(err);
@@ -173,10 +203,24 @@ static void say_totals(const struct plan *plan, const struct report *r,
                    out ? out : "");
 }
 
+/* Prints the errors of cells. Returns the first one; OK if there is none. */
+static enum frag_err say_faults(const struct plan *plan, uint64_t runs,
+                                struct frag_error *e)
+{
+    if (!plan->failed)
+        return FRAG_OK;
+    fprintf(stderr, "%s\n", plan->fault_text);
+    return frag_fail(e, plan->first,
+                     "%" PRIu64 " of %" PRIu64
+                     " runs failed; the table has the "
+                     "others",
+                     plan->failed, plan->failed + runs);
+}
+
 static enum frag_err run_all(struct plan *plan, struct frag_error *e)
 {
     const struct values *v = plan->values;
-    const struct frag_provenance provenance = {
+    struct frag_provenance provenance = {
         .version = frag_version,
         .commit = frag_commit,
         .command = plan->call->command,
@@ -198,12 +242,16 @@ static enum frag_err run_all(struct plan *plan, struct frag_error *e)
         report_abort(&plan->report);
         return err;
     }
+    if (plan->failed && fflush(plan->faults) == 0) {
+        plan->fault_text[plan->fault_size - 1] = '\0'; /* the last newline */
+        provenance.missing = plan->fault_text;
+    }
     struct report totals = plan->report;
     if (!v->common.quiet)
         input_say_cells(&plan->notes);
     FRAG_TRY(report_commit(&plan->report, cli_colors(&v->common, stdout), e));
     say_totals(plan, &totals, started);
-    return FRAG_OK;
+    return say_faults(plan, totals.runs, e);
 }
 
 static enum frag_err open_stream(struct plan *plan, struct frag_error *e)
@@ -257,8 +305,9 @@ static int replay_run(const struct call *call, const void *values)
         return code;
     plan.progress = progress_start(&plan.values->common);
     plan.unread = unread_of(call, &plan.values->common);
+    plan.faults = open_memstream(&plan.fault_text, &plan.fault_size);
     cli_catch_signals();
-    err = prepare(&plan, &e);
+    err = plan.faults ? prepare(&plan, &e) : frag_no_memory(&e, "the runs");
     if (err == FRAG_OK)
         err = run_all(&plan, &e);
     progress_clear(&plan.progress);
@@ -266,6 +315,9 @@ static int replay_run(const struct call *call, const void *values)
     noted_free(&plan.notes);
     policy_choices_free(plan.policies, plan.policy_count);
     free(plan.bounds);
+    if (plan.faults)
+        fclose(plan.faults);
+    free(plan.fault_text);
     return unread_exit(&plan.unread, cli_fail(call, err, &e));
 }
 
@@ -297,10 +349,14 @@ const struct verb verb_replay = {
         "The command prints a table of peak memory, fragmentation and OOMs, "
         "with one row for each trace, device, policy and capacity. A "
         "request that the device cannot meet is counted and skipped. Such an "
-        "OOM is a result, not an error, and does not change the exit code.\n\n"
+        "OOM is a result, not an error, and does not change the exit code. A "
+        "run that ends by an error of its device or its policy is a row that "
+        "says `failed'; the others are reported, and the exit code is that of "
+        "the first error.\n\n"
         "Where a recording begins late, torch takes over the recorded segments "
         "and blocks; other policies allocate the live blocks first, and so "
-        "does torch if the segments do not fit in the device. The column "
+        "does torch if the segments do not fit in the device or hinder its "
+        "settings. The column "
         "`start' says how a run began. A note says where torch, with the "
         "recorded settings, reserves another peak than the recorded "
         "allocator.\n\n"

@@ -78,6 +78,8 @@ static enum frag_err replay(const struct frag_capacity_spec *spec,
     return FRAG_OK;
 }
 
+/* On UNSUPPORTED, the span is that of the bounds under which the run gets as
+ * far. */
 static enum frag_err run_at(const struct frag_capacity_spec *spec,
                             frag_size bytes, bool adopt_start,
                             struct frag_capacity_span *out,
@@ -100,7 +102,7 @@ static enum frag_err run_at(const struct frag_capacity_spec *spec,
     if (!arena)
         return frag_no_memory(e, "the arena");
     err = replay(spec, arena, adopt_start, &span.run, e);
-    if (err == FRAG_OK) {
+    if (err == FRAG_OK || err == FRAG_UNSUPPORTED) {
         find_span(spec, arena, bytes, &span);
         *out = span;
     }
@@ -133,6 +135,24 @@ static void end_below_start(const struct frag_capacity_spec *spec,
         span->to = held;
 }
 
+/* The run from the live blocks at a bound where the adopted layout led to a
+ * state that no run has; under another bound it may not. */
+static enum frag_err run_from_blocks(const struct frag_capacity_spec *spec,
+                                     frag_size bytes,
+                                     struct frag_capacity_span *out,
+                                     struct frag_error *e)
+{
+    const struct frag_capacity_span adopted = *out;
+
+    FRAG_TRY(run_at(spec, bytes, false, out, e));
+    if (adopted.to == FRAG_UNLIMITED)
+        return FRAG_OK; /* the layout was rejected, under every bound */
+    out->exact = out->exact && adopted.exact;
+    out->from = out->from > adopted.from ? out->from : adopted.from;
+    out->to = out->to < adopted.to ? out->to : adopted.to;
+    return FRAG_OK;
+}
+
 enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
                                frag_size bytes, struct frag_capacity_span *out,
                                struct frag_error *e)
@@ -143,7 +163,7 @@ enum frag_err frag_capacity_at(const struct frag_capacity_spec *spec,
     enum frag_err err = run_at(spec, bytes, adopts, out, e);
 
     if (adopts && err == FRAG_UNSUPPORTED)
-        err = run_at(spec, bytes, false, out, e);
+        err = run_from_blocks(spec, bytes, out, e);
     if (err == FRAG_OK)
         end_below_start(spec, bytes, out);
     return err;
